@@ -1,0 +1,179 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+)
+
+// Role says who speaks in a Message.
+type Role string
+
+// The roles every provider understands.
+const (
+	System    Role = "system"
+	User      Role = "user"
+	Assistant Role = "assistant"
+	Tool      Role = "tool"
+)
+
+// Message is one entry of the history a model is sent.
+type Message struct {
+	Role Role
+	Text string
+	// Reasoning is the model's own thinking, kept for providers that want it back.
+	Reasoning string
+	// ReasoningSignature proves Reasoning to the provider that made it.
+	ReasoningSignature string
+	// Calls are the tool calls an assistant message made, in call order.
+	Calls []Call
+	// CallID names the call a tool message answers; Name is that tool's name.
+	CallID string
+	Name   string
+	// IsError marks a tool message that reports a failure.
+	IsError bool
+	// Injected marks context made afresh for this request: never stored, and a
+	// provider may place it where its wire wants such text.
+	Injected bool
+	// Summary marks the summary of an archived segment: history, not a script.
+	Summary bool
+}
+
+// Call is one complete tool call of a model.
+type Call struct {
+	ID        string
+	Name      string
+	Arguments string // JSON text exactly as the model wrote it
+}
+
+// ToolSpec is what a model is told about a tool.
+type ToolSpec struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // a JSON schema of type object
+}
+
+// Purpose says what a request is for; the offline model and accounting need it.
+type Purpose string
+
+// The purposes.
+const (
+	ForTurn    Purpose = "turn"
+	ForGuest   Purpose = "guest"
+	ForTask    Purpose = "task"
+	ForCompact Purpose = "compact"
+	ForTitle   Purpose = "title"
+)
+
+// Request is one model call.
+type Request struct {
+	Purpose  Purpose
+	Model    string // the provider's own name of the model
+	System   string
+	Messages []Message
+	Tools    []ToolSpec
+	// MaxOutput limits completion tokens; 0 leaves it to the provider.
+	MaxOutput   int
+	Temperature *float64
+	Thinking    string // "", "low", "medium", "high"
+	// Focus is what a compaction was asked to keep in particular.
+	Focus string
+	// Attempt counts the tries of this same call, from 1.
+	Attempt int
+}
+
+// Kind tells what an Event carries.
+type Kind uint8
+
+// The kinds of events.
+const (
+	Text Kind = iota + 1
+	Thinking
+	CallDelta
+	Done
+)
+
+// Event is one piece of a model's answer.
+type Event struct {
+	Kind Kind
+	Text string // Text and Thinking
+	// CallDelta: deltas with one Index belong to one call. ID and Name are set
+	// when known; Arguments is a fragment to append.
+	Index     int
+	ID        string
+	Name      string
+	Arguments string
+	// Done: what the call used and why it stopped.
+	Usage  Usage
+	Finish Finish
+	// Signature of the reasoning, where a provider gives one.
+	Signature string
+}
+
+// Finish says why a model stopped.
+type Finish string
+
+// The finishes.
+const (
+	FinishStop   Finish = "stop"
+	FinishCalls  Finish = "calls"
+	FinishLength Finish = "length"
+	FinishFilter Finish = "filter"
+)
+
+// Usage is what a call cost, as the provider reported it.
+type Usage struct {
+	Prompt     int64
+	Completion int64
+	CacheHit   int64
+	CacheMiss  int64
+	Reasoning  int64
+	// CostMicros is in millionths of a US dollar; CostKnown tells 0 from unknown.
+	CostMicros int64
+	CostKnown  bool
+	Rounds     int64
+}
+
+// Total is prompt plus completion.
+func (u Usage) Total() int64 { return u.Prompt + u.Completion }
+
+// Add sums two usages. A sum's cost is known only if both are, or one is empty.
+func (u Usage) Add(v Usage) Usage {
+	if u == (Usage{}) {
+		return v
+	}
+	if v == (Usage{}) {
+		return u
+	}
+	return Usage{
+		Prompt: u.Prompt + v.Prompt, Completion: u.Completion + v.Completion,
+		CacheHit: u.CacheHit + v.CacheHit, CacheMiss: u.CacheMiss + v.CacheMiss,
+		Reasoning: u.Reasoning + v.Reasoning, CostMicros: u.CostMicros + v.CostMicros,
+		CostKnown: u.CostKnown && v.CostKnown, Rounds: u.Rounds + v.Rounds,
+	}
+}
+
+// Provider turns a request into a stream of events. Implementations make one
+// attempt; retrying is the caller's.
+type Provider interface {
+	Name() string
+	Stream(ctx context.Context, req Request) iter.Seq2[Event, error]
+}
+
+// Ref names a model as people write it: "provider:name".
+type Ref struct{ Provider, Model string }
+
+// ParseRef reads "provider:name"; a bare word is a provider with its own default.
+func ParseRef(s string) Ref {
+	p, m, _ := strings.Cut(s, ":")
+	return Ref{Provider: p, Model: m}
+}
+
+// String is the form ParseRef reads.
+func (r Ref) String() string {
+	if r.Model == "" {
+		return r.Provider
+	}
+	return r.Provider + ":" + r.Model
+}

@@ -1,0 +1,76 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Class says how dangerous a tool is.
+type Class uint8
+
+// The classes, from harmless up.
+const (
+	ReadOnly Class = iota + 1
+	Mutating
+	Sensitive
+)
+
+// String names the class as people read it.
+func (c Class) String() string {
+	switch c {
+	case ReadOnly:
+		return "read-only"
+	case Mutating:
+		return "mutating"
+	case Sensitive:
+		return "sensitive"
+	default:
+		return "unknown"
+	}
+}
+
+// Call is one invocation of a tool. Arguments are a JSON object that has been
+// checked against the tool's schema.
+type Call struct {
+	ID        string
+	Name      string
+	Arguments json.RawMessage
+	// Agent and Principal say on whose behalf the call is made; Run names the run.
+	Agent     string
+	Principal string
+	Run       string
+	// Workspace is the folder file and shell tools stay in; Dir is the working
+	// directory inside it (or an allowed root), empty for the workspace itself.
+	Workspace string
+	Dir       string
+}
+
+// Result is what a tool gives back to the model.
+type Result struct {
+	Text      string
+	IsError   bool
+	Untrusted bool   // words of strangers: web pages, files, machines, other agents
+	Source    string // what the data tag names when Untrusted
+}
+
+// Tool is one capability.
+type Tool struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage
+	Class       Class
+	// ClassOf narrows or widens Class by the arguments of one call; nil means Class.
+	ClassOf func(args json.RawMessage) Class
+	// Asks marks tools that wait for a person by themselves (ask_user).
+	Asks bool
+	// Run must honour ctx. An error becomes an is_error result that tells the model what to do.
+	Run func(ctx context.Context, call Call) (Result, error)
+}
+
+// ClassFor is the class of one call.
+func (t *Tool) ClassFor(args json.RawMessage) Class {
+	if t.ClassOf != nil {
+		return t.ClassOf(args)
+	}
+	return t.Class
+}
