@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// A conflicting transaction is tried again this often before its caller hears of it.
+const maxRetries = 10
+
+// pgEngine is PostgreSQL, which groups commits by itself.
+type pgEngine struct {
+	pool  *sql.DB
+	binds sync.Map // query text with ? → with $1, $2 …
+}
+
+func openPostgres(ctx context.Context, target string, opts Options) (*DB, error) {
+	conf, err := pgx.ParseConfig(target)
+	if err != nil {
+		return nil, fmt.Errorf("reading the database URL %s: %w", Redact(target), errors.New("it is not a PostgreSQL URL"))
+	}
+	conf.RuntimeParams["synchronous_commit"] = "on"
+	conf.RuntimeParams["application_name"] = "parley"
+	e := &pgEngine{pool: stdlib.OpenDB(*conf)}
+	e.pool.SetMaxOpenConns(opts.Readers + opts.Writers)
+	e.pool.SetMaxIdleConns(opts.Readers + opts.Writers)
+	version, err := e.migrate(ctx, opts)
+	if err != nil {
+		_ = e.pool.Close()
+		return nil, fmt.Errorf("opening %s: %w", Redact(target), describe(err))
+	}
+	return &DB{engine: e, dialect: Postgres, url: target, version: version}, nil
+}
+
+// migrationLock keeps two hubs that start at once from migrating at once.
+const migrationLock = 0x7061726c6579
+
+func (e *pgEngine) migrate(ctx context.Context, opts Options) (int64, error) {
+	conn, err := e.pool.Conn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
+		return 0, err
+	}
+	defer func() {
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(migrationLock))
+	}()
+	return migrate(ctx, e.pool, Postgres, opts.KeepVersion)
+}
+
+func (e *pgEngine) write(ctx context.Context, fn func(*Tx) error) error {
+	for attempt := 1; ; attempt++ {
+		err := e.try(ctx, nil, fn)
+		if err == nil || !retryable(err) || attempt == maxRetries {
+			return err
+		}
+	}
+}
+
+func (e *pgEngine) read(ctx context.Context, fn func(*Tx) error) error {
+	return e.try(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, fn)
+}
+
+func (e *pgEngine) try(ctx context.Context, opts *sql.TxOptions, fn func(*Tx) error) error {
+	tx, err := e.pool.BeginTx(ctx, opts)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := fn(&Tx{ctx: ctx, dialect: Postgres, on: pgTx{tx, e}}); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func (e *pgEngine) ping(ctx context.Context) error { return e.pool.PingContext(ctx) }
+
+func (e *pgEngine) close() error { return e.pool.Close() }
+
+// pgTx rebinds placeholders on the way to the driver.
+type pgTx struct {
+	tx *sql.Tx
+	e  *pgEngine
+}
+
+func (t pgTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return t.tx.ExecContext(ctx, t.e.rebind(query), args...)
+}
+
+func (t pgTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return t.tx.QueryContext(ctx, t.e.rebind(query), args...)
+}
+
+func (t pgTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return t.tx.QueryRowContext(ctx, t.e.rebind(query), args...)
+}
+
+func (e *pgEngine) rebind(query string) string {
+	if known, ok := e.binds.Load(query); ok {
+		return known.(string)
+	}
+	bound := rebind(query)
+	e.binds.Store(query, bound)
+	return bound
+}
+
+// rebind numbers the placeholders, leaving quoted text alone.
+func rebind(query string) string {
+	var b strings.Builder
+	n, quoted := 0, false
+	for i := range len(query) {
+		c := query[i]
+		if c == '\'' {
+			quoted = !quoted
+		}
+		if c != '?' || quoted {
+			b.WriteByte(c)
+			continue
+		}
+		n++
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(n))
+	}
+	return b.String()
+}

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// liteEngine is SQLite: one session writes (see writer), some read.
+type liteEngine struct {
+	writePool, readPool *sql.DB
+	writer              *writer
+	readers             chan *session
+	size                int
+	closed              chan struct{}
+}
+
+func openSQLite(ctx context.Context, path string, opts Options) (*DB, error) {
+	if err := checkFile(path); err != nil {
+		return nil, err
+	}
+	e := &liteEngine{size: opts.Readers, closed: make(chan struct{})}
+	version, err := e.open(ctx, path, opts)
+	if err != nil {
+		_ = e.close()
+		return nil, fmt.Errorf("opening %s: %w", path, describe(err))
+	}
+	return &DB{engine: e, dialect: SQLite, url: "sqlite:" + path, version: version}, nil
+}
+
+// checkFile refuses a file that is not a SQLite database before the driver can
+// touch it.
+func checkFile(path string) error {
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("opening %s: %w", path, err)
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
+	defer func() { _ = f.Close() }()
+	head := make([]byte, 16)
+	n, err := io.ReadFull(f, head)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if n < len(head) || !bytes.Equal(head, []byte("SQLite format 3\x00")) {
+		return fmt.Errorf("%w: %s is not a SQLite file; restore a backup with 'parley restore'", ErrCorrupt, path)
+	}
+	return nil
+}
+
+func liteDSN(path string, pragmas ...string) string {
+	q := url.Values{}
+	for _, p := range append([]string{"busy_timeout(10000)", "foreign_keys(ON)"}, pragmas...) {
+		q.Add("_pragma", p)
+	}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
+}
+
+func (e *liteEngine) open(ctx context.Context, path string, opts Options) (int64, error) {
+	var err error
+	e.writePool, err = sql.Open("sqlite", liteDSN(path, "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-65536)", "wal_autocheckpoint(4000)"))
+	if err != nil {
+		return 0, err
+	}
+	e.writePool.SetMaxOpenConns(1)
+	version, err := migrate(ctx, e.writePool, SQLite, opts.KeepVersion)
+	if err != nil {
+		return version, err
+	}
+	main, err := newSession(ctx, e.writePool)
+	if err != nil {
+		return version, err
+	}
+	e.writer = startWriter(main)
+	return version, e.openReaders(path)
+}
+
+// openReaders leaves the pool empty: a reader is connected when it is first needed.
+func (e *liteEngine) openReaders(path string) error {
+	var err error
+	e.readPool, err = sql.Open("sqlite", liteDSN(path, "query_only(ON)", "cache_size(-16384)"))
+	if err != nil {
+		return err
+	}
+	e.readPool.SetMaxOpenConns(e.size)
+	e.readers = make(chan *session, e.size)
+	for range e.size {
+		e.readers <- nil
+	}
+	return nil
+}
+
+func (e *liteEngine) write(ctx context.Context, fn func(*Tx) error) error {
+	return e.writer.do(ctx, fn)
+}
+
+func (e *liteEngine) read(ctx context.Context, fn func(*Tx) error) error {
+	s, err := e.borrow(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { e.readers <- s }()
+	if s == nil {
+		if s, err = newSession(ctx, e.readPool); err != nil {
+			return err
+		}
+	}
+	// Statements run without the caller's context: cancelling one in the middle
+	// would interrupt the connection, and our reads are short.
+	if err := s.run("BEGIN"); err != nil {
+		return err
+	}
+	defer func() { _ = s.run("ROLLBACK") }()
+	return fn(&Tx{ctx: context.WithoutCancel(ctx), dialect: SQLite, on: s})
+}
+
+func (e *liteEngine) borrow(ctx context.Context) (*session, error) {
+	select {
+	case s := <-e.readers:
+		select {
+		case <-e.closed:
+			e.readers <- s
+			return nil, ErrClosed
+		default:
+			return s, nil
+		}
+	case <-e.closed:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (e *liteEngine) ping(ctx context.Context) error {
+	return e.read(ctx, func(tx *Tx) error {
+		var one int
+		return tx.QueryRow("SELECT 1").Scan(&one)
+	})
+}
+
+func (e *liteEngine) close() error {
+	select {
+	case <-e.closed:
+		return nil
+	default:
+		close(e.closed)
+	}
+	var errs []error
+	if e.writer != nil {
+		errs = append(errs, e.writer.stop())
+	}
+	if e.readers != nil {
+		for range e.size {
+			if s := <-e.readers; s != nil {
+				errs = append(errs, s.close())
+			}
+		}
+	}
+	for _, pool := range []*sql.DB{e.readPool, e.writePool} {
+		if pool != nil {
+			errs = append(errs, pool.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+)
+
+// Options tune a store; the zero value is right for a hub.
+type Options struct {
+	Logger *slog.Logger
+	// Readers bounds the read connections (default 8).
+	Readers int
+	// Writers bounds the write connections of PostgreSQL (default 16).
+	Writers int
+	// KeepVersion opens the database without migrating it, for tools that only look.
+	KeepVersion bool
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Readers <= 0 {
+		o.Readers = 8
+	}
+	if o.Writers <= 0 {
+		o.Writers = 16
+	}
+	return o
+}
+
+// engine is one database behind the API.
+type engine interface {
+	write(ctx context.Context, fn func(*Tx) error) error
+	read(ctx context.Context, fn func(*Tx) error) error
+	ping(ctx context.Context) error
+	close() error
+}
+
+// DB is an open store.
+type DB struct {
+	engine  engine
+	dialect Dialect
+	url     string
+	version int64
+}
+
+// Open opens the database that target names, migrates it and returns it.
+// A target is "postgres://…", "sqlite:PATH" or just a path.
+func Open(ctx context.Context, target string, opts Options) (*DB, error) {
+	opts = opts.withDefaults()
+	if isPostgres(target) {
+		return openPostgres(ctx, target, opts)
+	}
+	return openSQLite(ctx, strings.TrimPrefix(target, "sqlite:"), opts)
+}
+
+func isPostgres(target string) bool {
+	return strings.HasPrefix(target, "postgres://") || strings.HasPrefix(target, "postgresql://")
+}
+
+// Write runs fn in a transaction and returns nil only once it is durable.
+// fn may run more than once and must not wait for anything but tx. An error of
+// fn undoes its changes and is returned as it is.
+func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	return describe(db.engine.write(ctx, fn))
+}
+
+// Read runs fn on a read-only snapshot.
+func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
+	return describe(db.engine.read(ctx, fn))
+}
+
+// Ping reports whether the database answers.
+func (db *DB) Ping(ctx context.Context) error { return describe(db.engine.ping(ctx)) }
+
+// Dialect tells which database this is.
+func (db *DB) Dialect() Dialect { return db.dialect }
+
+// Version is the schema version the database is at.
+func (db *DB) Version() int64 { return db.version }
+
+// Close waits for writes under way and closes the database.
+func (db *DB) Close() error { return db.engine.close() }
+
+// String names the database without its password.
+func (db *DB) String() string { return Redact(db.url) }
+
+// Redact removes the password from a database URL.
+func Redact(target string) string {
+	if !isPostgres(target) {
+		return target
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return "postgres://…"
+	}
+	return fmt.Sprintf("postgres://%s%s", u.Host, u.Path)
+}

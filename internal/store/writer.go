@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// A batch is bounded so that the first of its callers does not wait for
+// hundreds of strangers.
+const maxBatch = 512
+
+// writer is the one goroutine that writes to SQLite. It runs the functions that
+// wait, each under a savepoint, and commits them together: 256 callers share one
+// flush of the disk.
+type writer struct {
+	on   *session
+	jobs chan *job
+	quit chan struct{}
+	done chan struct{}
+	once sync.Once
+}
+
+type job struct {
+	ctx    context.Context
+	fn     func(*Tx) error
+	state  atomic.Int32
+	result chan struct{}
+	err    error
+	panics any
+}
+
+const (
+	waiting int32 = iota
+	taken
+	abandoned
+)
+
+func startWriter(on *session) *writer {
+	w := &writer{on: on, jobs: make(chan *job, maxBatch), quit: make(chan struct{}), done: make(chan struct{})}
+	go w.loop()
+	return w
+}
+
+// do hands fn to the writer and waits. A caller whose context ends before fn
+// began leaves without effect; once begun it waits for the verdict.
+func (w *writer) do(ctx context.Context, fn func(*Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j := &job{ctx: ctx, fn: fn, result: make(chan struct{})}
+	select {
+	case w.jobs <- j:
+	case <-w.quit:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-j.result:
+	case <-ctx.Done():
+		if j.state.CompareAndSwap(waiting, abandoned) {
+			return ctx.Err()
+		}
+		<-j.result
+	case <-w.done:
+		if j.state.CompareAndSwap(waiting, abandoned) {
+			return ErrClosed
+		}
+		<-j.result
+	}
+	if j.panics != nil {
+		panic(j.panics)
+	}
+	return j.err
+}
+
+func (w *writer) loop() {
+	defer close(w.done)
+	batch := make([]*job, 0, maxBatch)
+	for {
+		select {
+		case j := <-w.jobs:
+			batch = append(batch[:0], j)
+		case <-w.quit:
+			w.commit(w.gather(batch[:0]))
+			return
+		}
+		w.commit(w.gather(batch))
+	}
+}
+
+// gather adds whatever waits already.
+func (w *writer) gather(batch []*job) []*job {
+	for len(batch) < maxBatch {
+		select {
+		case j := <-w.jobs:
+			batch = append(batch, j)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commit runs a batch in one transaction and answers every job of it.
+func (w *writer) commit(batch []*job) {
+	if len(batch) == 0 {
+		return
+	}
+	err := w.on.run("BEGIN IMMEDIATE")
+	if err == nil {
+		for _, j := range batch {
+			w.runOne(j)
+		}
+		if err = w.on.run("COMMIT"); err != nil {
+			_ = w.on.run("ROLLBACK")
+		}
+	}
+	for _, j := range batch {
+		if err != nil && j.err == nil {
+			j.err = fmt.Errorf("store: commit: %w", err)
+		}
+		close(j.result)
+	}
+}
+
+func (w *writer) runOne(j *job) {
+	if !j.state.CompareAndSwap(waiting, taken) {
+		return
+	}
+	if j.err = w.on.run("SAVEPOINT one"); j.err != nil {
+		return
+	}
+	j.err = j.call(&Tx{ctx: context.WithoutCancel(j.ctx), dialect: SQLite, on: w.on})
+	if j.err != nil || j.panics != nil {
+		_ = w.on.run("ROLLBACK TO one")
+	}
+	if err := w.on.run("RELEASE one"); err != nil && j.err == nil {
+		j.err = err
+	}
+}
+
+// call keeps a panic of fn for the goroutine that asked for it.
+func (j *job) call(tx *Tx) (err error) {
+	defer func() { j.panics = recover() }()
+	return j.fn(tx)
+}
+
+// stop finishes what waits and ends the goroutine.
+func (w *writer) stop() error {
+	w.once.Do(func() { close(w.quit) })
+	<-w.done
+	return w.on.close()
+}
