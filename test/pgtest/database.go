@@ -1,0 +1,87 @@
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// adminPatience bounds one administrative statement: on a loaded machine creating
+// a database can take seconds.
+const adminPatience = time.Minute
+
+// URL returns the address of a fresh, empty database, which is dropped when t ends.
+func URL(t testing.TB) string {
+	t.Helper()
+	admin, err := sharedServer()
+	if err != nil {
+		unavailable(t, err)
+	}
+	return freshDatabase(t, admin)
+}
+
+// sharedServer is the server all tests of this process share: PARLEY_TEST_PG, or one of
+// its own that ends with the process. It is the package's one global, because
+// the process is what it belongs to.
+var sharedServer = sync.OnceValues(func() (adminURL string, err error) {
+	if given := os.Getenv("PARLEY_TEST_PG"); given != "" {
+		return given, nil
+	}
+	own, err := Start()
+	if err != nil {
+		return "", err
+	}
+	processServer = own
+	return own.AdminURL(), nil
+})
+
+// processServer keeps the shared server's leash from being closed by the garbage collector.
+var processServer *Server
+
+// unavailable ends t: a machine without PostgreSQL is a reason to skip, unless the
+// run demands everything; a PostgreSQL that does not start is a failure always.
+func unavailable(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, ErrNotInstalled) && os.Getenv("PARLEY_TEST_REQUIRE_ALL") != "1" {
+		t.Skip(err)
+	}
+	t.Fatal(err)
+}
+
+func freshDatabase(t testing.TB, adminURL string) string {
+	t.Helper()
+	name := "t_" + strings.ToLower(rand.Text())
+	// template0 is the one that nobody can be connected to, so creating never waits for others.
+	if err := adminExec(adminURL, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+		t.Fatalf("create a database: %v", err)
+	}
+	t.Cleanup(func() {
+		// A test may have crashed its server on purpose; its folder goes anyway.
+		_ = adminExec(adminURL, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+	})
+	u, err := url.Parse(adminURL)
+	if err != nil {
+		t.Fatalf("server address: %v", err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+func adminExec(adminURL, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), adminPatience)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, adminURL)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, statement)
+	return errors.Join(err, conn.Close(ctx))
+}
