@@ -1,0 +1,54 @@
+package lease
+
+import (
+	"context"
+	"sync"
+
+	"parley/internal/store"
+)
+
+// Lease is the right of this hub to run one thing.
+type Lease struct {
+	leases *Leases
+	name   string
+	epoch  int64
+	lost   chan struct{}
+	once   sync.Once
+}
+
+// Name is the thing's name.
+func (l *Lease) Name() string { return l.name }
+
+// Epoch is the fencing number; it differs from every earlier and later owner's.
+func (l *Lease) Epoch() int64 { return l.epoch }
+
+// Lost is closed once this hub knows that the lease is gone.
+func (l *Lease) Lost() <-chan struct{} { return l.lost }
+
+// Check fails with ErrLost unless this lease is still the current one. Call it
+// in the transaction of every write it guards.
+func (l *Lease) Check(tx *store.Tx) error {
+	var one int
+	err := tx.QueryRow(`SELECT 1 FROM leases WHERE name = ? AND owner = ? AND epoch = ?`+tx.ForShare(), l.name, l.leases.id, l.epoch).Scan(&one)
+	if err == nil {
+		return nil
+	}
+	if isNoRows(err) {
+		l.drop()
+		return ErrLost
+	}
+	return err
+}
+
+// Release gives the thing back, so that anybody may take it at once.
+func (l *Lease) Release(ctx context.Context) error {
+	l.leases.forget(l)
+	l.drop()
+	return l.leases.db.Write(ctx, func(tx *store.Tx) error {
+		// The row stays: its epoch must never be given out twice.
+		_, err := tx.Exec(`UPDATE leases SET owner = '' WHERE name = ? AND owner = ? AND epoch = ?`, l.name, l.leases.id, l.epoch)
+		return err
+	})
+}
+
+func (l *Lease) drop() { l.once.Do(func() { close(l.lost) }) }

@@ -1,0 +1,171 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/lease"
+	"parley/internal/store"
+	"parley/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func join(t *testing.T, db *store.DB, hub string, opts lease.Options) *lease.Leases {
+	t.Helper()
+	l, err := lease.Join(t.Context(), db, hub, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func closed(t *testing.T, l *lease.Leases) {
+	t.Helper()
+	if err := l.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
+
+// long keeps a hub alive for the whole test; dead makes it dead as soon as it
+// stops renewing, which it never does in time.
+var (
+	long = lease.Options{TTL: time.Hour}
+	dead = lease.Options{TTL: time.Nanosecond, Renew: time.Hour}
+)
+
+func TestOneOwnerAtATime(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a, b := join(t, db, "a", long), join(t, db, "b", long)
+		defer closed(t, a)
+		defer closed(t, b)
+		mine, err := a.Acquire(t.Context(), "task.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = b.Acquire(t.Context(), "task.1")
+		var held *lease.HeldError
+		if !errors.As(err, &held) || held.Owner != a.ID() {
+			t.Fatalf("a second owner: %v", err)
+		}
+		if again, err := a.Acquire(t.Context(), "task.1"); err != nil || again != mine {
+			t.Fatalf("asking again: %v %v", again, err)
+		}
+		if owner, err := b.Owner(t.Context(), "task.1"); err != nil || owner != a.ID() {
+			t.Fatalf("owner %q, %v", owner, err)
+		}
+		if err := mine.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := b.Acquire(t.Context(), "task.1")
+		if err != nil || theirs.Epoch() <= mine.Epoch() {
+			t.Fatalf("after the release: %v, epoch %d then %d", err, mine.Epoch(), theirs.Epoch())
+		}
+	})
+}
+
+func TestStaleEpochCannotWrite(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a := join(t, db, "a", dead)
+		defer a.Abandon()
+		old, err := a.Acquire(t.Context(), "room.x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := join(t, db, "b", long)
+		defer closed(t, b)
+		if names, err := b.Orphans(t.Context(), "room.", 10); err != nil || len(names) != 1 || names[0] != "room.x" {
+			t.Fatalf("orphans %v, %v", names, err)
+		}
+		if _, err := b.Acquire(t.Context(), "room.x"); err != nil {
+			t.Fatal(err)
+		}
+		err = db.Write(t.Context(), func(tx *store.Tx) error {
+			if _, err := tx.Exec(`INSERT INTO settings (name, value) VALUES ('stale', 'x')`); err != nil {
+				return err
+			}
+			return old.Check(tx)
+		})
+		if !errors.Is(err, lease.ErrLost) {
+			t.Fatalf("a stale owner wrote: %v", err)
+		}
+		select {
+		case <-old.Lost():
+		default:
+			t.Fatal("the old owner was not told")
+		}
+		var n int
+		if err := db.Read(t.Context(), func(tx *store.Tx) error {
+			return tx.QueryRow(`SELECT count(*) FROM settings WHERE name = 'stale'`).Scan(&n)
+		}); err != nil || n != 0 {
+			t.Fatalf("%d stale rows, %v", n, err)
+		}
+	})
+}
+
+func TestRaceForOneLeaseHasOneWinner(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		const hubs = 8
+		var wg sync.WaitGroup
+		won := make(chan string, hubs)
+		for i := range hubs {
+			l := join(t, db, fmt.Sprint("hub", i), long)
+			defer closed(t, l)
+			wg.Go(func() {
+				if _, err := l.Acquire(t.Context(), "place.sweep"); err == nil {
+					won <- l.ID()
+				}
+			})
+		}
+		wg.Wait()
+		if len(won) != 1 {
+			t.Fatalf("%d winners", len(won))
+		}
+	})
+}
+
+func TestRenewalKeepsTheLeaseAndSilenceLosesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := storetest.SQLite(t)
+		a := join(t, db, "a", lease.Options{})
+		b := join(t, db, "b", lease.Options{})
+		defer closed(t, b)
+		if _, err := a.Acquire(t.Context(), "task.1"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		if _, err := b.Acquire(t.Context(), "task.1"); err == nil {
+			t.Fatal("a living hub lost its lease")
+		}
+		a.Abandon()
+		<-time.After(7 * time.Second)
+		if _, err := b.Acquire(t.Context(), "task.1"); err != nil {
+			t.Fatalf("a dead hub kept its lease: %v", err)
+		}
+	})
+}
+
+func TestHubLearnsThatItsLeaseWasTaken(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a := join(t, db, "a", lease.Options{TTL: time.Hour, Renew: time.Millisecond})
+		defer closed(t, a)
+		mine, err := a.Acquire(t.Context(), "task.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Write(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec(`UPDATE leases SET owner = 'another', epoch = epoch + 1 WHERE name = 'task.1'`)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		<-mine.Lost()
+	})
+}
