@@ -38,6 +38,9 @@ type Message struct {
 	Injected bool
 	// Summary marks the summary of an archived segment: history, not a script.
 	Summary bool
+	// Interrupted marks an assistant message that was cut short: it is history,
+	// but not a finished answer.
+	Interrupted bool
 }
 
 // Call is one complete tool call of a model.
@@ -128,6 +131,9 @@ type Usage struct {
 	Completion int64
 	CacheHit   int64
 	CacheMiss  int64
+	// CacheWrite is the part of CacheMiss that was written to the cache, which
+	// some providers bill at a higher price.
+	CacheWrite int64
 	Reasoning  int64
 	// CostMicros is in millionths of a US dollar; CostKnown tells 0 from unknown.
 	CostMicros int64
@@ -149,7 +155,8 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Prompt: u.Prompt + v.Prompt, Completion: u.Completion + v.Completion,
 		CacheHit: u.CacheHit + v.CacheHit, CacheMiss: u.CacheMiss + v.CacheMiss,
-		Reasoning: u.Reasoning + v.Reasoning, CostMicros: u.CostMicros + v.CostMicros,
+		CacheWrite: u.CacheWrite + v.CacheWrite,
+		Reasoning:  u.Reasoning + v.Reasoning, CostMicros: u.CostMicros + v.CostMicros,
 		CostKnown: u.CostKnown && v.CostKnown, Rounds: u.Rounds + v.Rounds,
 	}
 }

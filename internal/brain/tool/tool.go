@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 // Class says how dangerous a tool is.
@@ -63,6 +64,9 @@ type Tool struct {
 	ClassOf func(args json.RawMessage) Class
 	// Asks marks tools that wait for a person by themselves (ask_user).
 	Asks bool
+	// Timeout replaces the usual limit of one call; negative means the tool keeps
+	// its own (a shell command with timeout_ms, a delegation). Asks tools have none.
+	Timeout time.Duration
 	// Run must honour ctx. An error becomes an is_error result that tells the model what to do.
 	Run func(ctx context.Context, call Call) (Result, error)
 }
