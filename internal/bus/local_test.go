@@ -86,6 +86,7 @@ func TestCloseWaitsForARunningHandler(t *testing.T) {
 		if err := l.Publish("x", nil); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait()
 		closed := make(chan struct{})
 		go func() { _ = l.Close(); close(closed) }()
 		synctest.Wait()
