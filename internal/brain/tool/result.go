@@ -1,0 +1,135 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxOutput is how much of one call's output a model is given.
+const MaxOutput = 256 << 10
+
+// What goes wrong around a tool. They are found in an [*Error] by errors.Is.
+var (
+	ErrUnknownTool = errors.New("unknown tool")
+	ErrArguments   = errors.New("bad arguments")
+	ErrRefused     = errors.New("refused")
+	ErrTimeout     = errors.New("tool timed out")
+	ErrPanic       = errors.New("tool panicked")
+	ErrCancelled   = errors.New("cancelled")
+)
+
+// ErrorType sorts failures the way tasks report them.
+type ErrorType string
+
+// The types of failures.
+const (
+	Rejected        ErrorType = "rejected"
+	ApprovalTimeout ErrorType = "approval_timeout"
+	Superseded      ErrorType = "superseded"
+	Cancelled       ErrorType = "cancelled"
+	Denied          ErrorType = "denied"
+	Interrupted     ErrorType = "interrupted"
+	TimedOut        ErrorType = "timeout"
+	Permission      ErrorType = "permission"
+	NotFound        ErrorType = "not_found"
+	RateLimit       ErrorType = "rate_limit"
+	Validation      ErrorType = "validation"
+	Unknown         ErrorType = "unknown"
+)
+
+// Error is a failure with its type. Tools return one when the type matters; any
+// other error counts as Unknown. Message is written for the model.
+type Error struct {
+	Type    ErrorType
+	Message string
+	Err     error
+}
+
+// Errorf makes an Error; %w keeps its cause.
+func Errorf(t ErrorType, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Type: t, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// Error is the message.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// TypeOf is the type of any error of a tool.
+func TypeOf(err error) ErrorType {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Type
+	}
+	return Unknown
+}
+
+// Clip cleans a tool's output and keeps at most limit bytes of it: the first three
+// quarters and the end, with a line in between that tells how much is missing.
+func Clip(s string, limit int) (kept string, leftOut int) {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= limit {
+		return s, 0
+	}
+	const note = 40 // room for the line itself
+	head := boundary(s, limit*3/4)
+	tail := boundary(s, len(s)-max(limit/4-note, 0))
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	leftOut = tail - head
+	return fmt.Sprintf("%s\n[%d bytes left out]\n%s", s[:head], leftOut, s[tail:]), leftOut
+}
+
+// boundary moves i back to where a character starts.
+func boundary(s string, i int) int {
+	for i > 0 && i < len(s) && !utf8.RuneStart(s[i]) {
+		i--
+	}
+	return i
+}
+
+// Wrap marks text as the words of strangers: inside a data tag that names the
+// source and that the text itself cannot close or open.
+func Wrap(source, text string) string {
+	return "<data source=\"" + attribute.Replace(source) + "\">\n" + escapeTag(text, "data") + "\n</data>"
+}
+
+var attribute = strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;", "\n", " ", "\r", " ")
+
+// escapeTag turns the "<" of every opening or closing tag of that name into
+// "&lt;", whatever its case and the blanks before the name.
+func escapeTag(s, name string) string {
+	var b strings.Builder
+	done := 0
+	for i := strings.IndexByte(s, '<'); i >= 0 && i < len(s); {
+		if opensTag(s[i+1:], name) {
+			b.WriteString(s[done:i])
+			b.WriteString("&lt;")
+			done = i + 1
+		}
+		next := strings.IndexByte(s[i+1:], '<')
+		if next < 0 {
+			break
+		}
+		i += 1 + next
+	}
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+func opensTag(s, name string) bool {
+	const blank = " \t\r\n\v\f"
+	s = strings.TrimLeft(s, blank)
+	if rest, ok := strings.CutPrefix(s, "/"); ok {
+		s = strings.TrimLeft(rest, blank)
+	}
+	return len(s) >= len(name) && strings.EqualFold(s[:len(name)], name)
+}
