@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -94,34 +95,31 @@ func (d *ExportDecoder) line() ([]byte, error) {
 	}
 }
 
-// object parses a line. Names are compared exactly; a name given twice or bad
-// UTF-8 makes the line unusable.
-func object(line []byte) (map[string]jsontext.Value, error) {
-	var o map[string]jsontext.Value
-	if err := json.Unmarshal(line, &o); err != nil {
-		return nil, err
-	}
-	return o, nil
-}
+// parseOptions forgive a name given twice: remembering every name of a hostile
+// line would cost many times its size. Names are compared exactly.
+var parseOptions = json.JoinOptions(jsontext.AllowDuplicateNames(true))
 
 func parseMeta(line []byte) (ExportMeta, error) {
-	o, err := object(line)
-	if err != nil {
+	var j struct {
+		Agent      jsontext.Value `json:"agent"`
+		CreatedBy  jsontext.Value `json:"created_by"`
+		CreatedAt  jsontext.Value `json:"created_at"`
+		Title      jsontext.Value `json:"title"`
+		UptimeSecs jsontext.Value `json:"uptime_secs"`
+	}
+	if err := json.Unmarshal(line, &j, parseOptions); err != nil {
 		return ExportMeta{}, fmt.Errorf("%w: %w", ErrBadMeta, err)
 	}
-	m := ExportMeta{Agent: text(o["agent"]), CreatedBy: text(o["created_by"]), Title: text(o["title"])}
+	m := ExportMeta{Agent: text(j.Agent), CreatedBy: text(j.CreatedBy), Title: text(j.Title)}
 	if m.Agent == "" || m.CreatedBy == "" {
 		return ExportMeta{}, fmt.Errorf("%w: it needs agent and created_by", ErrBadMeta)
 	}
-	// The rest is only described, not relied on: what cannot be read stays zero.
-	if at, err := time.Parse(time.RFC3339Nano, text(o["created_at"])); err == nil {
+	// The rest only describes and is not relied on: what cannot be read stays zero.
+	if at, err := time.Parse(time.RFC3339Nano, text(j.CreatedAt)); err == nil {
 		m.CreatedAt = at.UTC()
 	}
-	if v := o["uptime_secs"]; v != nil {
-		var secs uint64
-		if json.Unmarshal(v, &secs) == nil {
-			m.UptimeSecs = secs
-		}
+	if secs, err := strconv.ParseUint(string(j.UptimeSecs), 10, 64); err == nil {
+		m.UptimeSecs = secs
 	}
 	return m, nil
 }
@@ -135,59 +133,82 @@ func text(v jsontext.Value) string {
 	return s
 }
 
+// lineJSON is any line after the first; null counts as left out.
+type lineJSON struct {
+	Role             *string        `json:"role"`
+	Content          string         `json:"content"`
+	ReasoningContent string         `json:"reasoning_content"`
+	Name             string         `json:"name"`
+	ToolCallID       string         `json:"tool_call_id"`
+	ToolCalls        jsontext.Value `json:"tool_calls"`
+	Agent            string         `json:"agent"`
+
+	Compact    jsontext.Value `json:"compact"`
+	Title      jsontext.Value `json:"title"`
+	ArchivedAt jsontext.Value `json:"archived_at"`
+}
+
 func parseLine(line []byte) (ExportLine, bool) {
-	o, err := object(line)
-	if err != nil {
+	var j lineJSON
+	if err := json.Unmarshal(line, &j, parseOptions); err != nil {
 		return ExportLine{}, false
 	}
-	if _, hasRole := o["role"]; hasRole {
-		m, ok := parseMessage(line)
+	if j.Role != nil {
+		m, ok := j.message()
 		return ExportLine{Message: m}, ok
 	}
-	if o["compact"].Kind() != '"' {
+	if j.Compact.Kind() != '"' {
 		return ExportLine{}, false
 	}
 	return ExportLine{Marker: &ExportMarker{
-		Summary: text(o["compact"]), Title: text(o["title"]), ArchivedAt: text(o["archived_at"]),
+		Summary: text(j.Compact), Title: text(j.Title), ArchivedAt: text(j.ArchivedAt),
 	}}, true
 }
 
-// messageJSON is a message line; null counts as left out.
-type messageJSON struct {
-	Role             string `json:"role"`
-	Content          string `json:"content"`
-	ReasoningContent string `json:"reasoning_content"`
-	Name             string `json:"name"`
-	ToolCallID       string `json:"tool_call_id"`
-	ToolCalls        []struct {
-		ID       string `json:"id"`
-		Type     string `json:"type"`
-		Function struct {
-			Name      string `json:"name"`
-			Arguments string `json:"arguments"`
-		} `json:"function"`
-	} `json:"tool_calls"`
-	Agent string `json:"agent"`
-}
-
-func parseMessage(line []byte) (*ExportMessage, bool) {
-	var j messageJSON
-	if err := json.Unmarshal(line, &j); err != nil {
-		return nil, false
-	}
-	switch j.Role {
+func (j *lineJSON) message() (*ExportMessage, bool) {
+	switch *j.Role {
 	case "user", "assistant", "tool", "system":
 	default:
 		return nil, false
 	}
-	m := &ExportMessage{
-		Role: j.Role, Content: j.Content, ReasoningContent: j.ReasoningContent,
-		Name: j.Name, ToolCallID: j.ToolCallID, Agent: j.Agent,
+	calls, ok := parseToolCalls(j.ToolCalls)
+	if !ok {
+		return nil, false
 	}
-	for _, c := range j.ToolCalls {
-		m.ToolCalls = append(m.ToolCalls, ExportToolCall{
+	return &ExportMessage{
+		Role: *j.Role, Content: j.Content, ReasoningContent: j.ReasoningContent,
+		Name: j.Name, ToolCallID: j.ToolCallID, ToolCalls: calls, Agent: j.Agent,
+	}, true
+}
+
+// maxToolCalls bounds the calls of one message: in memory an empty one is many
+// times as large as in the file.
+const maxToolCalls = 1024
+
+func parseToolCalls(v jsontext.Value) ([]ExportToolCall, bool) {
+	if v == nil || v.Kind() == 'n' {
+		return nil, true
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(v), parseOptions)
+	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '[' {
+		return nil, false
+	}
+	var calls []ExportToolCall
+	for dec.PeekKind() != ']' {
+		var c struct {
+			ID       string `json:"id"`
+			Type     string `json:"type"`
+			Function struct {
+				Name      string `json:"name"`
+				Arguments string `json:"arguments"`
+			} `json:"function"`
+		}
+		if err := json.UnmarshalDecode(dec, &c); err != nil || len(calls) == maxToolCalls {
+			return nil, false
+		}
+		calls = append(calls, ExportToolCall{
 			ID: c.ID, Type: c.Type, Name: c.Function.Name, Arguments: c.Function.Arguments,
 		})
 	}
-	return m, true
+	return calls, true
 }
