@@ -21,30 +21,32 @@ const adminPatience = time.Minute
 // URL returns the address of a fresh, empty database, which is dropped when t ends.
 func URL(t testing.TB) string {
 	t.Helper()
-	admin, err := sharedServer()
+	server, err := sharedServer()
 	if err != nil {
 		unavailable(t, err)
 	}
-	return freshDatabase(t, admin)
+	return freshDatabase(t, server.adminURL)
 }
 
-// sharedServer is the server all tests of this process share: PARLEY_TEST_PG, or one of
-// its own that ends with the process. It is the package's one global, because
-// the process is what it belongs to.
-var sharedServer = sync.OnceValues(func() (adminURL string, err error) {
+// shared is the server all tests of this process use. Holding on to own keeps
+// its leash from being closed by the garbage collector.
+type shared struct {
+	adminURL string
+	own      *Server // nil when the server was given
+}
+
+// sharedServer finds or starts it, once. It is the package's one global, because the
+// process is what the server belongs to.
+var sharedServer = sync.OnceValues(func() (shared, error) {
 	if given := os.Getenv("PARLEY_TEST_PG"); given != "" {
-		return given, nil
+		return shared{adminURL: given}, nil
 	}
 	own, err := Start()
 	if err != nil {
-		return "", err
+		return shared{}, err
 	}
-	processServer = own
-	return own.AdminURL(), nil
+	return shared{adminURL: own.AdminURL(), own: own}, nil
 })
-
-// processServer keeps the shared server's leash from being closed by the garbage collector.
-var processServer *Server
 
 // unavailable ends t: a machine without PostgreSQL is a reason to skip, unless the
 // run demands everything; a PostgreSQL that does not start is a failure always.

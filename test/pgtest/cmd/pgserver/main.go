@@ -5,6 +5,10 @@
 // It starts a server in a temporary folder, gives its address to the command in
 // PARLEY_TEST_PG, and stops the server when the command ends, by itself or by a
 // signal. Its exit code is the command's.
+//
+//	pgserver -where
+//
+// prints the folder of the server programs it would use.
 package main
 
 import (
@@ -25,11 +29,23 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: pgserver COMMAND [ARGUMENT...]")
 		os.Exit(2)
 	}
-	code, err := run(os.Args[1:])
+	code, err := dispatch(os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pgserver:", err)
 	}
 	os.Exit(code)
+}
+
+func dispatch(args []string) (int, error) {
+	if args[0] != "-where" {
+		return run(args)
+	}
+	dir, err := pgtest.BinDir()
+	if err != nil {
+		return 1, err
+	}
+	fmt.Println(dir)
+	return 0, nil
 }
 
 func run(command []string) (int, error) {
