@@ -19,6 +19,11 @@
 //   - The schema is migrated forward when the database is opened. A file that is
 //     damaged, or was made by a newer Parley, is refused and left untouched.
 //
+// Dump writes everything to a stream while the hub runs, and Load makes a new
+// database from it, of either kind: that is backup, restore, and the way from
+// SQLite to PostgreSQL. Tables named fts_… are search indexes made from others;
+// they are rebuilt, not dumped.
+//
 // Each domain package owns its tables and its SQL. The text of a query is the
 // same for both databases wherever SQL allows: placeholders are `?`, times are
 // Unix microseconds, booleans 0 or 1, JSON is text.

@@ -15,7 +15,7 @@ var migrations embed.FS
 
 // migrate brings the database up to this program's schema and returns its
 // version. It refuses one from the future without touching it.
-func migrate(ctx context.Context, conn *sql.DB, dialect Dialect, keep bool) (int64, error) {
+func migrate(ctx context.Context, conn *sql.DB, dialect Dialect, opts Options) (int64, error) {
 	provider, err := newProvider(conn, dialect)
 	if err != nil {
 		return 0, err
@@ -28,10 +28,16 @@ func migrate(ctx context.Context, conn *sql.DB, dialect Dialect, keep bool) (int
 	if version > known {
 		return version, fmt.Errorf("%w: its schema is version %d, this program knows %d; use the newer program or restore a backup", ErrNewer, version, known)
 	}
-	if keep {
+	if opts.KeepVersion {
 		return version, nil
 	}
-	if _, err := provider.Up(ctx); err != nil {
+	if opts.upTo > known {
+		return version, fmt.Errorf("%w: the dump has schema %d, this program knows %d", ErrNewer, opts.upTo, known)
+	}
+	if opts.upTo > 0 {
+		known = opts.upTo
+	}
+	if _, err := provider.UpTo(ctx, known); err != nil {
 		return version, fmt.Errorf("migrating the database: %w", err)
 	}
 	return known, nil

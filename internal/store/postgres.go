@@ -55,7 +55,7 @@ func (e *pgEngine) migrate(ctx context.Context, opts Options) (int64, error) {
 	defer func() {
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(migrationLock))
 	}()
-	return migrate(ctx, e.pool, Postgres, opts.KeepVersion)
+	return migrate(ctx, e.pool, Postgres, opts)
 }
 
 func (e *pgEngine) write(ctx context.Context, fn func(*Tx) error) error {

@@ -76,7 +76,7 @@ func (e *liteEngine) open(ctx context.Context, path string, opts Options) (int64
 		return 0, err
 	}
 	e.writePool.SetMaxOpenConns(1)
-	version, err := migrate(ctx, e.writePool, SQLite, opts.KeepVersion)
+	version, err := migrate(ctx, e.writePool, SQLite, opts)
 	if err != nil {
 		return version, err
 	}

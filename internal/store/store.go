@@ -17,6 +17,8 @@ type Options struct {
 	Writers int
 	// KeepVersion opens the database without migrating it, for tools that only look.
 	KeepVersion bool
+	// upTo stops the migration there; 0 goes to the newest.
+	upTo int64
 }
 
 func (o Options) withDefaults() Options {
