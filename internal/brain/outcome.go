@@ -1,0 +1,55 @@
+package brain
+
+import "parley/internal/brain/model"
+
+// Stop says why a run ended. The numbers up to StopInterrupted are the wire's.
+type Stop uint8
+
+// The reasons.
+const (
+	StopDone        Stop = 1
+	StopSilent      Stop = 2 // it ended well, without a word
+	StopRounds      Stop = 3
+	StopCancelled   Stop = 4
+	StopKilled      Stop = 5
+	StopModelError  Stop = 6
+	StopBudget      Stop = 7
+	StopTimeout     Stop = 8
+	StopInterrupted Stop = 9
+	// StopInternal is a failure of ours: a hook (the store) returned an error.
+	StopInternal Stop = 10
+)
+
+// String names the reason.
+func (s Stop) String() string {
+	names := [...]string{
+		"unset", "done", "silent", "iterations", "cancelled", "killed",
+		"model_error", "budget", "timeout", "interrupted", "internal",
+	}
+	if int(s) < len(names) {
+		return names[s]
+	}
+	return "unknown"
+}
+
+// Outcome is how a run ended.
+type Outcome struct {
+	Stop Stop
+	// Err is nil for StopDone and StopSilent; else its text is what people read.
+	// A provider's failure is a [*model.Error].
+	Err error
+	// Text is the text of the last round: the answer.
+	Text string
+	// Reply is what the last round left that Store has not been given: the answer,
+	// or (Interrupted) what there was of it when the run ended early. Its Role is
+	// empty when there is nothing to store.
+	Reply model.Message
+	// Finish is why the last model call stopped.
+	Finish model.Finish
+	// Usage is the sum over all rounds, Last that of the last one.
+	Usage  model.Usage
+	Last   model.Usage
+	Rounds int
+	// Tainted tells that words of strangers were read.
+	Tainted bool
+}

@@ -1,0 +1,242 @@
+package brain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/internal/brain/model"
+	"parley/internal/brain/tool"
+)
+
+// nearlyFull is the share of a known window, in percent, from which on the next
+// round would probably not fit any more.
+const nearlyFull = 95
+
+// Run takes a request through as many rounds as it needs and says how it ended.
+func Run(ctx context.Context, spec RunSpec, sink Sink) Outcome {
+	spec.defaults()
+	if spec.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, spec.Timeout, ErrRunTimeout)
+		defer cancel()
+	}
+	r := run{ctx: ctx, spec: &spec, sink: sink, msgs: slices.Clip(spec.Request.Messages)}
+	r.out.Tainted = spec.Tainted
+	stop, err := r.loop()
+	r.end(stop, err)
+	return r.out
+}
+
+// run is one Run in progress.
+type run struct {
+	ctx   context.Context
+	spec  *RunSpec
+	sink  Sink
+	msgs  []model.Message
+	out   Outcome
+	spoke bool // there was text in some round
+
+	compacted bool
+}
+
+func (r *run) loop() (Stop, error) {
+	for {
+		if stop, err := r.mayGoOn(); err != nil {
+			return stop, err
+		}
+		r.out.Rounds++
+		msg, err := r.think()
+		if err != nil {
+			if isTooLong(err) && r.makeRoom() {
+				r.out.Rounds--
+				continue
+			}
+			return r.why(err), err
+		}
+		if len(msg.Calls) == 0 {
+			return r.finished(), nil
+		}
+		if stop, err := r.act(msg); err != nil {
+			return stop, err
+		}
+		if r.out.Rounds >= r.spec.MaxRounds {
+			return StopRounds, &roundsError{r.out.Rounds}
+		}
+		if r.nearlyFull() {
+			r.makeRoom()
+		}
+	}
+}
+
+type roundsError struct{ n int }
+
+func (e *roundsError) Error() string        { return fmt.Sprintf("stopped after %d rounds", e.n) }
+func (e *roundsError) Is(target error) bool { return target == ErrRounds }
+
+// mayGoOn checks what can forbid a model call, and lets waiting messages in.
+func (r *run) mayGoOn() (Stop, error) {
+	if err := context.Cause(r.ctx); err != nil {
+		return r.why(err), err
+	}
+	if r.spec.Meter != nil {
+		if err := r.spec.Meter.Check(r.ctx); err != nil {
+			if errors.Is(err, ErrBudget) {
+				return StopBudget, err
+			}
+			return StopInternal, err
+		}
+	}
+	if r.spec.Pending != nil {
+		r.msgs = append(r.msgs, r.spec.Pending()...)
+	}
+	return 0, nil
+}
+
+// think makes one model call and returns what the assistant said.
+func (r *run) think() (model.Message, error) {
+	req := r.spec.Request
+	req.Messages = r.msgs
+	h := hearing{sink: r.sink, mute: r.spec.DropCalls}
+	if r.spec.NewFilter != nil {
+		h.filter = r.spec.NewFilter()
+	}
+	var err error
+	for ev, e := range Call(r.ctx, r.spec.Model.Provider, req, r.spec.Calls) {
+		if e != nil {
+			err = e
+			break
+		}
+		h.hear(&ev)
+	}
+	h.close()
+	msg := h.message(r.out.Rounds)
+	r.out.Text, r.out.Reply, r.out.Finish = msg.Text, msg, h.answer.Finish
+	r.spoke = r.spoke || msg.Text != ""
+	if err != nil {
+		r.out.Reply.Calls, r.out.Reply.Interrupted = nil, true // half a call is none
+		return msg, err
+	}
+	return msg, r.account(h.answer.Usage)
+}
+
+// account adds what a call used to the run and to the budget.
+func (r *run) account(u model.Usage) error {
+	u = r.spec.Model.Cost(u)
+	r.out.Last, r.out.Usage = u, r.out.Usage.Add(u)
+	r.sink.Emit(Event{
+		Kind: RoundUsage, Round: r.out.Rounds, Usage: u,
+		ContextUsed: u.Total(), ContextWindow: r.spec.Model.Window,
+	})
+	if r.spec.Meter == nil {
+		return nil
+	}
+	if err := r.spec.Meter.Add(r.ctx, u); err != nil {
+		return &internalError{err}
+	}
+	return nil
+}
+
+// internalError marks failures of ours.
+type internalError struct{ error }
+
+func (e *internalError) Unwrap() error { return e.error }
+
+// act runs the calls of a round: stored, run, stored.
+func (r *run) act(msg model.Message) (Stop, error) {
+	if r.spec.Store != nil {
+		if err := r.spec.Store.Calls(r.ctx, msg, r.out.Last); err != nil {
+			return r.why(&internalError{err}), err
+		}
+	}
+	r.out.Reply = model.Message{}
+	r.sink.Emit(Event{Kind: ToolCalls, Calls: msg.Calls})
+	results := r.round().Run(r.ctx, msg.Calls)
+	// A cancelled run still stores what its tools did: the calls are in the
+	// history already and must not stay without an answer.
+	if r.spec.Store != nil {
+		if err := r.spec.Store.Results(context.WithoutCancel(r.ctx), results); err != nil {
+			return StopInternal, err
+		}
+	}
+	r.sink.Emit(Event{Kind: ToolsComplete})
+	r.remember(msg, results)
+	return 0, nil
+}
+
+func (r *run) round() *tool.Round {
+	tainted := r.out.Tainted // as the model knew it when it wrote the calls
+	return &tool.Round{
+		Set: r.spec.Tools, Template: r.spec.Call, Timeout: r.spec.ToolTimeout, Approve: r.spec.Approve,
+		Judge: func(t *tool.Tool, _ tool.Call, class tool.Class) tool.Verdict {
+			return r.spec.Policy.Judge(t.Name, class, tainted)
+		},
+		OnDone: func(d *tool.Done) { r.sink.Emit(Event{Kind: ToolResult, Result: d}) },
+	}
+}
+
+// remember adds a round to what the model is sent next.
+func (r *run) remember(msg model.Message, results []tool.Done) {
+	r.msgs = slices.Grow(r.msgs, 1+len(results))
+	r.msgs = append(r.msgs, msg)
+	for i := range results {
+		d := &results[i]
+		r.out.Tainted = r.out.Tainted || d.Untrusted
+		r.msgs = append(r.msgs, model.Message{
+			Role: model.Tool, Text: d.Text, CallID: d.Call.ID, Name: d.Call.Name, IsError: d.IsError,
+		})
+	}
+}
+
+func (r *run) finished() Stop {
+	if !r.spoke {
+		return StopSilent
+	}
+	return StopDone
+}
+
+// why sorts an error that ended the run.
+func (r *run) why(err error) Stop {
+	var own *internalError
+	switch {
+	case r.ctx.Err() != nil:
+		return stopFor(context.Cause(r.ctx))
+	case errors.As(err, &own):
+		return StopInternal
+	default:
+		return StopModelError
+	}
+}
+
+func stopFor(cause error) Stop {
+	switch {
+	case errors.Is(cause, ErrKilled):
+		return StopKilled
+	case errors.Is(cause, ErrInterrupted):
+		return StopInterrupted
+	case errors.Is(cause, ErrRunTimeout), errors.Is(cause, context.DeadlineExceeded):
+		return StopTimeout
+	default:
+		return StopCancelled
+	}
+}
+
+// end settles the outcome. People read the error, so a cancel says just that.
+func (r *run) end(stop Stop, err error) {
+	switch stop {
+	case StopCancelled:
+		err = ErrCancelled
+	case StopKilled:
+		err = ErrKilled
+	case StopInterrupted:
+		err = ErrInterrupted
+	case StopTimeout:
+		err = fmt.Errorf("%w: stopped after %s", ErrRunTimeout, r.spec.Timeout.Round(time.Second))
+	}
+	r.out.Stop, r.out.Err = stop, err
+	if r.out.Reply.Text == "" {
+		r.out.Reply = model.Message{}
+	}
+}

@@ -1,0 +1,155 @@
+package brain
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"parley/internal/brain/model"
+)
+
+const (
+	// maxAhead is how many events a provider may be ahead of whoever reads them.
+	maxAhead = 256
+	// streamGrace is how long a provider may take to notice that its call is over
+	// before it is left behind.
+	streamGrace = 500 * time.Millisecond
+)
+
+// stream runs a provider on its own goroutine, so that a provider that hangs can
+// be left behind. Events are handed over in batches: whoever reads takes all
+// there are at once, so a fast provider costs few switches.
+type stream struct {
+	cancel context.CancelFunc
+	wake   chan struct{} // something is there; capacity 1
+
+	mu    sync.Mutex
+	full  sync.Cond // the reader took what was there, or left
+	ready []model.Event
+	spare []model.Event
+	err   error
+	ended bool
+	left  bool // the reader is gone
+}
+
+// start begins one attempt.
+func start(ctx context.Context, p model.Provider, req *model.Request) *stream {
+	ctx, cancel := context.WithCancel(ctx)
+	s := streams.Get().(*stream)
+	s.cancel, s.wake = cancel, make(chan struct{}, 1)
+	go s.pump(ctx, p, req)
+	return s
+}
+
+// streams reuses what holds the events. Nothing else of a stream outlives it, and
+// one whose provider was left behind is never put back.
+var streams = sync.Pool{New: func() any {
+	s := &stream{ready: make([]model.Event, 0, 8), spare: make([]model.Event, 0, 8)}
+	s.full.L = &s.mu
+	return s
+}}
+
+func (s *stream) pump(ctx context.Context, p model.Provider, req *model.Request) {
+	var err error
+	defer func() {
+		if v := recover(); v != nil {
+			err = &model.Error{Provider: p.Name(), Cause: model.CauseBadData, Text: fmt.Sprintf("the provider broke down: %v", v)}
+		}
+		s.end(err)
+	}()
+	for ev, e := range p.Stream(ctx, *req) {
+		if e != nil {
+			err = e
+			return
+		}
+		if !s.put(&ev) {
+			return
+		}
+	}
+}
+
+func (s *stream) put(ev *model.Event) bool {
+	s.mu.Lock()
+	for len(s.ready) >= maxAhead && !s.left {
+		s.full.Wait()
+	}
+	if s.left {
+		s.mu.Unlock()
+		return false
+	}
+	s.ready = append(s.ready, *ev)
+	first := len(s.ready) == 1
+	s.mu.Unlock()
+	if first {
+		s.signal()
+	}
+	return true
+}
+
+func (s *stream) end(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended, s.err = true, err
+	s.signal() // inside the lock: once the reader sees ended, the stream is its own again
+}
+
+func (s *stream) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take gives what is there. The events are valid until the next take. err and
+// ended count only once the events before them were given, which is now.
+func (s *stream) take() (events []model.Event, err error, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	events = s.ready
+	s.ready, s.spare = s.spare[:0], events
+	if len(events) >= maxAhead {
+		s.full.Signal()
+	}
+	return events, s.err, s.ended
+}
+
+// close ends the attempt and waits for the provider to notice, for a while.
+func (s *stream) close() {
+	s.cancel()
+	s.mu.Lock()
+	s.left = true
+	s.full.Signal()
+	ended := s.ended
+	s.mu.Unlock()
+	if ended || s.gone() {
+		s.recycle()
+	}
+}
+
+// gone waits until the provider has returned, at most the grace.
+func (s *stream) gone() bool {
+	t := time.NewTimer(streamGrace)
+	defer t.Stop()
+	for {
+		s.mu.Lock()
+		ended := s.ended
+		s.mu.Unlock()
+		if ended {
+			return true
+		}
+		select {
+		case <-s.wake:
+		case <-t.C:
+			return false
+		}
+	}
+}
+
+func (s *stream) recycle() {
+	clear(s.ready[:cap(s.ready)])
+	clear(s.spare[:cap(s.spare)])
+	s.ready, s.spare = s.ready[:0], s.spare[:0]
+	s.cancel, s.wake, s.err, s.ended, s.left = nil, nil, nil, false, false
+	streams.Put(s)
+}
