@@ -115,8 +115,9 @@ func parseMeta(line []byte) (ExportMeta, error) {
 		return ExportMeta{}, fmt.Errorf("%w: it needs agent and created_by", ErrBadMeta)
 	}
 	// The rest only describes and is not relied on: what cannot be read stays zero.
-	if at, err := time.Parse(time.RFC3339Nano, text(j.CreatedAt)); err == nil {
-		m.CreatedAt = at.UTC()
+	at, err := time.Parse(time.RFC3339Nano, text(j.CreatedAt))
+	if at = at.UTC(); err == nil && at.Year() > 0 && at.Year() < 10000 {
+		m.CreatedAt = at
 	}
 	if secs, err := strconv.ParseUint(string(j.UptimeSecs), 10, 64); err == nil {
 		m.UptimeSecs = secs
