@@ -1,0 +1,218 @@
+// One small client for the hub's REST interface. Every failure is a Problem,
+// so that a page has one thing to catch and one thing to show.
+
+import type {
+  Agent, Approval, ApprovalAnswer, Archive, AuditHour, AuditPage, AuditVerdict, Conversation, Device, Hit,
+  Message, NewToken, Pairing, Person, Resolution, Session, Status, Token,
+} from './types';
+
+/** A refusal or failure, read from a problem document (RFC 9457) where the hub sent one. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    readonly title: string,
+    readonly detail: string,
+    readonly requestId = '',
+  ) {
+    super(detail || title);
+    this.name = 'Problem';
+  }
+
+  /** The hub could not be reached at all. */
+  get offline(): boolean {
+    return this.status === 0;
+  }
+}
+
+/** Turns anything that was thrown into a Problem. */
+export function asProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  return new Problem(-1, 'page_error', 'Something went wrong in the page', text);
+}
+
+async function problemOf(answer: Response): Promise<Problem> {
+  const fallback = answer.statusText || `The hub answered ${answer.status}`;
+  try {
+    const body = (await answer.json()) as Record<string, any>;
+    return new Problem(
+      answer.status,
+      String(body['code'] ?? body['error']?.code ?? ''),
+      String(body['title'] ?? fallback),
+      String(body['detail'] ?? body['error']?.message ?? ''),
+      String(body['request_id'] ?? ''),
+    );
+  } catch {
+    return new Problem(answer.status, '', fallback, '');
+  }
+}
+
+type Query = Record<string, string | number | boolean | undefined | null>;
+
+/** Joins a path and its query, leaving out what is empty. */
+export function address(path: string, query: Query = {}): string {
+  const params = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    if (value !== undefined && value !== null && value !== '') params.set(key, String(value));
+  }
+  const text = params.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/** What the client needs from outside; replaced in tests. */
+export interface Surroundings {
+  fetch: typeof fetch;
+  /** Called when the hub says that nobody is signed in any more. */
+  signedOut: () => void;
+}
+
+export class Client {
+  #csrf = '';
+  #around: Surroundings;
+
+  constructor(around: Partial<Surroundings> = {}) {
+    this.#around = { fetch: (...args) => globalThis.fetch(...args), signedOut: () => {}, ...around };
+  }
+
+  /** Sets what happens when the session has ended. */
+  onSignedOut(fn: () => void): void {
+    this.#around.signedOut = fn;
+  }
+
+  async #once(method: string, path: string, body?: unknown): Promise<Response> {
+    const headers: Record<string, string> = { Accept: 'application/json' };
+    const init: RequestInit = { method, headers, credentials: 'same-origin', cache: 'no-store' };
+    if (body instanceof Blob) init.body = body;
+    else if (body !== undefined) {
+      headers['Content-Type'] = 'application/json';
+      init.body = JSON.stringify(body);
+    }
+    if (method !== 'GET' && this.#csrf) headers['X-Parley-CSRF'] = this.#csrf;
+    try {
+      return await this.#around.fetch(path, init);
+    } catch {
+      throw new Problem(0, 'offline', 'The hub cannot be reached', 'Check that it runs and that you are connected to it.');
+    }
+  }
+
+  async #request<T>(method: string, path: string, body?: unknown): Promise<T> {
+    let answer = await this.#once(method, path, body);
+    if (answer.status === 403 && method !== 'GET') {
+      // Another tab may have signed in anew: then our CSRF value is old, and asking once for the current one is enough.
+      const problem = await problemOf(answer);
+      if (!problem.code.startsWith('csrf')) throw problem;
+      await this.session();
+      answer = await this.#once(method, path, body);
+    }
+    if (!answer.ok) {
+      const problem = await problemOf(answer);
+      if (problem.status === 401 && path !== '/api/session') this.#around.signedOut();
+      throw problem;
+    }
+    if (answer.status === 204) return undefined as T;
+    const type = answer.headers.get('Content-Type') ?? '';
+    return (type.includes('json') && !type.includes('jsonl') ? await answer.json() : await answer.text()) as T;
+  }
+
+  get<T>(path: string, query?: Query): Promise<T> {
+    return this.#request<T>('GET', address(path, query));
+  }
+
+  post<T>(path: string, body?: unknown): Promise<T> {
+    return this.#request<T>('POST', path, body);
+  }
+
+  put<T>(path: string, body?: unknown): Promise<T> {
+    return this.#request<T>('PUT', path, body);
+  }
+
+  patch<T>(path: string, body?: unknown): Promise<T> {
+    return this.#request<T>('PATCH', path, body);
+  }
+
+  delete<T = void>(path: string): Promise<T> {
+    return this.#request<T>('DELETE', path);
+  }
+
+  // Session
+
+  async session(): Promise<Session> {
+    return this.#keep(await this.get<Session>('/api/session'));
+  }
+
+  async signIn(proof: { login: string } | { pairing: string; name: string } | { token: string }): Promise<Session> {
+    return this.#keep(await this.post<Session>('/api/session', proof));
+  }
+
+  async signOut(): Promise<void> {
+    await this.delete('/api/session');
+    this.#csrf = '';
+  }
+
+  #keep(session: Session): Session {
+    this.#csrf = session.csrf;
+    return session;
+  }
+
+  // Hub
+
+  status = () => this.get<Status>('/api/status');
+
+  // Approvals
+
+  approvals = async () => (await this.get<{ approvals: Approval[] | null }>('/api/approvals')).approvals ?? [];
+  answer = (id: string, answer: ApprovalAnswer) => this.post<Resolution>(`/api/approvals/${part(id)}`, answer);
+
+  // Audit
+
+  audit = (query: Query) => this.get<AuditPage>('/api/audit', query);
+  auditHours = async (hours: number) => (await this.get<{ hours: AuditHour[] | null }>('/api/audit/hours', { hours })).hours ?? [];
+  auditVerify = () => this.get<AuditVerdict>('/api/audit/verify');
+
+  // People, devices, tokens
+
+  tokens = async () => list<Token>(await this.get('/api/tokens'), 'tokens');
+  createToken = (body: { name: string; role: string; scopes: string[]; ttl?: string; principal?: string; pairing?: boolean }) =>
+    this.post<NewToken>('/api/tokens', body);
+  rotateToken = (id: string) => this.post<NewToken>(`/api/tokens/${part(id)}/rotate`);
+  revokeToken = (id: string) => this.delete(`/api/tokens/${part(id)}`);
+  people = async () => list<Person>(await this.get('/api/people'), 'people');
+  addPerson = (body: { name: string; role: string }) => this.post<Person>('/api/people', body);
+  devices = async () => list<Device>(await this.get('/api/devices'), 'devices');
+  removeDevice = (id: string) => this.delete(`/api/devices/${part(id)}`);
+  pair = (body: { name?: string; scopes?: string[] }) => this.post<Pairing>('/api/pairing', body);
+
+  // Agents and conversations
+
+  agents = async () => list<Agent>(await this.get('/api/agents'), 'agents');
+  agent = (name: string) => this.get<Agent>(`/api/agents/${part(name)}`);
+  createAgent = (body: Partial<Agent>) => this.post<Agent>('/api/agents', body);
+  updateAgent = (name: string, body: Partial<Agent>) => this.put<Agent>(`/api/agents/${part(name)}`, body);
+  removeAgent = (name: string) => this.delete(`/api/agents/${part(name)}`);
+  conversations = async (query: Query) => list<Conversation>(await this.get('/api/conversations', query), 'conversations');
+  messages = (id: string, query: Query = {}) =>
+    this.get<{ messages: Message[]; truncated?: boolean }>(`/api/conversations/${part(id)}/messages`, query);
+  archives = async (id: string) => list<Archive>(await this.get(`/api/conversations/${part(id)}/archives`), 'archives');
+  archive = (id: string, query: Query = {}) =>
+    this.get<{ info?: Archive; messages: Message[]; truncated?: boolean }>(`/api/archives/${part(id)}`, query);
+  compact = (id: string, focus: string) => this.post<Archive>(`/api/conversations/${part(id)}/compact`, { focus });
+  rename = (id: string, title: string) => this.patch<Conversation>(`/api/conversations/${part(id)}`, { title });
+  removeConversation = (id: string) => this.delete(`/api/conversations/${part(id)}`);
+  search = async (query: Query) => list<Hit>(await this.get('/api/conversations/search', query), 'hits');
+  import = (file: Blob, query: Query) =>
+    this.post<{ messages: number; archives: number; skipped: number }>(address('/api/conversations/import', query), file);
+}
+
+/** One path segment. */
+export function part(text: string): string {
+  return encodeURIComponent(text);
+}
+
+// A list comes either bare or under its name; null means empty.
+function list<T>(body: unknown, name: string): T[] {
+  if (Array.isArray(body)) return body as T[];
+  return ((body as Record<string, T[] | null> | null)?.[name] ?? []) as T[];
+}
+
+export const api = new Client();

@@ -1,0 +1,217 @@
+// What the hub's REST interface speaks. Times are RFC 3339 strings.
+
+export interface Principal {
+  id: string;
+  name: string;
+  kind: 'person' | 'agent' | 'machine' | 'device';
+}
+
+export interface Session {
+  principal: Principal;
+  scopes: string[];
+  csrf: string;
+  expires_at: string;
+}
+
+export interface Check {
+  name: string;
+  ok: boolean;
+  detail: string;
+}
+
+export interface Status {
+  name: string;
+  version: string;
+  hub_id: string;
+  started_at: string;
+  uptime_s: number;
+  healthy: boolean;
+  checks: Check[];
+  counts: Partial<Record<'people' | 'devices' | 'tokens' | 'approvals_pending' | 'agents' | 'conversations' | 'running', number>>;
+  model: { active: string; provider: string };
+  spend_today_usd: number;
+  warnings: { code: string; text: string }[];
+}
+
+export interface Question {
+  question: string;
+  header?: string;
+  options?: { label: string; description?: string }[];
+  multi_select?: boolean;
+}
+
+export interface Approval {
+  id: string;
+  kind: string;
+  title: string;
+  tool?: string;
+  arguments?: unknown;
+  target?: string;
+  reason?: string;
+  requested_by?: string;
+  on_behalf_of?: string;
+  created_at: string;
+  expires_at: string;
+  task_id?: string;
+  conversation?: string;
+  questions?: Question[];
+}
+
+export type Outcome = 'approved' | 'rejected' | 'expired' | 'cancelled';
+
+export interface ApprovalAnswer {
+  approved: boolean;
+  reason?: string;
+  remember?: 'once' | 'task';
+  answers?: string[];
+}
+
+export interface Resolution {
+  id: string;
+  outcome: Outcome;
+  by?: string;
+  reason?: string;
+  resolved_at?: string;
+}
+
+export interface AuditEntry {
+  seq: number;
+  at: string;
+  actor: string;
+  on_behalf_of?: string;
+  action: string;
+  target?: string;
+  outcome: string;
+  duration_ms?: number;
+  digest?: string;
+  detail?: Record<string, unknown>;
+  hash: string;
+}
+
+export interface AuditPage {
+  entries: AuditEntry[];
+  next?: number | string;
+}
+
+export interface AuditHour {
+  at: string;
+  count: number;
+  failed: number;
+}
+
+export interface AuditVerdict {
+  ok: boolean;
+  entries: number;
+  checkpoints: number;
+  problem?: string;
+}
+
+export interface Token {
+  id: string;
+  name: string;
+  role: string;
+  scopes: string[];
+  principal: string;
+  kind: string;
+  created_at: string;
+  expires_at?: string;
+  last_used_at?: string;
+  revoked_at?: string;
+}
+
+export interface NewToken {
+  id: string;
+  token: string;
+  scopes?: string[];
+  expires_at: string;
+  old_valid_until?: string;
+}
+
+export interface Person {
+  id: string;
+  name: string;
+  role: string;
+  created_at: string;
+}
+
+export interface Device {
+  id: string;
+  name: string;
+  principal?: string;
+  scopes?: string[];
+  created_at: string;
+  last_seen_at?: string;
+  expires_at?: string;
+  revoked_at?: string;
+}
+
+export interface Pairing {
+  code: string;
+  expires_at: string;
+}
+
+export interface Agent {
+  name: string;
+  description?: string;
+  model?: string;
+  tools?: string[];
+  skills?: string[];
+  members?: string[];
+  mcps?: string[];
+  error?: string;
+  prompt?: string;
+  max_iterations?: number;
+  thinking?: string | boolean;
+  auto_approve?: string[];
+  guest_tools?: string[];
+  [key: string]: unknown;
+}
+
+export interface Conversation {
+  id: string;
+  agent: string;
+  sender: string;
+  thread?: string;
+  title?: string;
+  message_count?: number;
+  updated_at?: string;
+  created_at?: string;
+  date?: string;
+  active?: boolean;
+}
+
+export interface Message {
+  seq: number;
+  role: string;
+  content: string;
+  agent?: string;
+  at?: string;
+  summary?: boolean;
+}
+
+export interface Archive {
+  id: string;
+  title?: string;
+  summary?: string;
+  archived_at?: string;
+  from_seq?: number;
+  to_seq?: number;
+  messages?: number;
+  thread?: string;
+}
+
+export interface Hit {
+  kind: string;
+  conversation?: string;
+  archive_id?: string;
+  agent?: string;
+  sender?: string;
+  thread?: string;
+  seq?: number;
+  role?: string;
+  speaker?: string;
+  snippet: string;
+  at?: string;
+  title?: string;
+  window?: { seq: number; role: string; speaker?: string; text: string }[];
+}

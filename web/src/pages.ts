@@ -1,0 +1,29 @@
+// Every page of the hub. To add one: write a component in pages/ and an entry
+// here. The navigation, the command palette and the routes follow this list.
+
+import type { Component } from 'svelte';
+import { inbox } from './lib/inbox.svelte';
+import type { IconName } from './parts/Icon.svelte';
+
+export interface PageEntry {
+  /** Where it lives. What follows in the address is given to the component as `rest`. */
+  path: string;
+  title: string;
+  icon: IconName;
+  /** The scope without which the page is not offered. */
+  needs?: string;
+  /** Pages about running the hub stand apart, below. */
+  group: 'main' | 'hub';
+  /** Other words under which the palette finds it. */
+  words?: string;
+  /** A number beside the name. */
+  badge?: () => number;
+  load: () => Promise<{ default: Component<{ rest: string[] }> }>;
+}
+
+export const pages: PageEntry[] = [
+  { path: '/', title: 'Home', icon: 'home', group: 'main', words: 'status health overview', load: () => import('./pages/Home.svelte') },
+  { path: '/inbox', title: 'Inbox', icon: 'inbox', group: 'main', needs: 'approval:read', words: 'approvals questions consent', badge: () => inbox.count, load: () => import('./pages/Inbox.svelte') },
+  { path: '/audit', title: 'Audit', icon: 'audit', group: 'hub', needs: 'audit:read', words: 'log trail history verify', load: () => import('./pages/Audit.svelte') },
+  { path: '/settings', title: 'Settings', icon: 'settings', group: 'hub', words: 'people devices tokens pairing models about backup', load: () => import('./pages/Settings.svelte') },
+];
