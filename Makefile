@@ -1,0 +1,47 @@
+# `make` alone lists the targets. The work is in scripts/, one file each.
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test lint fmt fuzz bench cross vuln setup clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## build and start a hub here, with this machine enrolled (ARGS='--listen …')
+	@bin/parley up $(ARGS)
+
+build: ## build the page and bin/parley
+	@scripts/setup.sh page
+	@scripts/page.sh
+	@scripts/build.sh
+
+test: ## everything CI checks: set-up, page, lint, vet, tests with -race, browser, cross-builds
+	@scripts/test.sh
+
+lint: ## formatting and house rules only
+	@scripts/setup.sh lint
+	@scripts/lint.sh
+
+fmt: ## format all Go files
+	@scripts/setup.sh lint
+	@.tools/bin/golangci-lint fmt ./...
+
+fuzz: ## fuzz every decoder in turn (FUZZTIME=5m for longer)
+	@scripts/fuzz.sh
+
+bench: build ## measure against the machine's own limits (ARGS=…)
+	@bin/parley bench $(ARGS)
+
+cross: ## bin/cross/parley-… for linux, windows and darwin
+	@scripts/setup.sh page
+	@scripts/page.sh
+	@scripts/build.sh linux/amd64 linux/arm64 windows/amd64 darwin/arm64
+
+vuln: ## known vulnerabilities in what we depend on (needs internet)
+	@go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
+
+setup: ## install what the tests need, without running them
+	@scripts/setup.sh
+
+clean: ## remove what was built
+	@git clean -fdxq -- bin web/dist
+	@rm -f .tools/page.built

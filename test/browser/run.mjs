@@ -1,0 +1,29 @@
+// Runs the browser tests: every .mjs file beside this one, each in a process of its
+// own, one after the other, by Node's test runner. Names given as arguments run only those:
+//
+//   node run.mjs rooms        only rooms.mjs
+
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+process.chdir(dirname(fileURLToPath(import.meta.url)));
+
+const self = basename(fileURLToPath(import.meta.url));
+const only = process.argv.slice(2);
+const files = readdirSync('.')
+  .filter((name) => name.endsWith('.mjs') && name !== self)
+  .filter((name) => only.length === 0 || only.includes(basename(name, '.mjs')))
+  .sort();
+
+if (files.length === 0) {
+  console.error('no browser test found');
+  process.exit(1);
+}
+
+// The limit turns a hang into a named failure; it is far above what any test needs.
+const flags = ['--test', '--test-concurrency=1', '--test-timeout=300000', '--test-reporter=spec'];
+const { status, error } = spawnSync(process.execPath, [...flags, ...files], { stdio: ['ignore', 'inherit', 'inherit'] });
+if (error) throw error;
+process.exit(status ?? 1);
