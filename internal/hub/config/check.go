@@ -1,0 +1,114 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// check refuses settings that cannot work, or would be unsafe.
+func (c Config) check() error {
+	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs} {
+		if err := rule(c); err != nil {
+			return fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
+	return nil
+}
+
+func checkListen(c Config) error {
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		return fmt.Errorf("listen: %q is not HOST:PORT", c.Listen)
+	}
+	if !Loopback(c.Listen) && !c.TLS.On() && len(c.BehindProxy) == 0 {
+		return fmt.Errorf("listen: %s is not a loopback address and there is no TLS; give --tls-cert and --tls-key or --acme-domain, or name your TLS proxies with --behind-proxy", c.Listen)
+	}
+	for _, proxy := range c.BehindProxy {
+		if _, err := netip.ParsePrefix(proxy); err == nil {
+			continue
+		}
+		if _, err := netip.ParseAddr(proxy); err != nil {
+			return fmt.Errorf("behind_proxy: %q is neither an address nor a network such as 10.0.0.0/8", proxy)
+		}
+	}
+	return nil
+}
+
+func checkTLS(c Config) error {
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		return fmt.Errorf("tls: a certificate needs its key: give both tls.cert and tls.key")
+	}
+	if c.TLS.Cert != "" && c.TLS.ACMEDomain != "" {
+		return fmt.Errorf("tls: either files or acme_domain, not both")
+	}
+	return nil
+}
+
+func checkTalk(c Config) error {
+	if c.Talk.TCP != "" && !Loopback(c.Talk.TCP) {
+		return fmt.Errorf("talk.tcp: %q is not a loopback address; others use /talk/ws", c.Talk.TCP)
+	}
+	if c.Talk.TCPOpen && c.Talk.TCP == "" {
+		return fmt.Errorf("talk.tcp_open: needs talk.tcp")
+	}
+	return nil
+}
+
+func checkWords(c Config) error {
+	for _, w := range []struct {
+		key, value string
+		allowed    []string
+	}{
+		{"auth.challenge", c.Auth.Challenge, []string{"auto", "always", "never"}},
+		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error"}},
+		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
+	} {
+		if !slices.Contains(w.allowed, w.value) {
+			return fmt.Errorf("%s: %q is none of %s", w.key, w.value, strings.Join(w.allowed, ", "))
+		}
+	}
+	return nil
+}
+
+func checkURLs(c Config) error {
+	if c.PublicURL != "" {
+		u, err := url.Parse(c.PublicURL)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return fmt.Errorf("public_url: %q is not http(s)://HOST", c.PublicURL)
+		}
+	}
+	if c.DB != "" && !strings.HasPrefix(c.DB, "postgres://") && !strings.HasPrefix(c.DB, "postgresql://") && !strings.HasPrefix(c.DB, "sqlite:") {
+		return fmt.Errorf("db: neither postgres://… nor sqlite:PATH")
+	}
+	if c.NATS != "" && !strings.HasPrefix(c.NATS, "nats://") && !strings.HasPrefix(c.NATS, "tls://") {
+		return fmt.Errorf("nats: not nats://HOST or tls://HOST")
+	}
+	if c.NATS != "" && (c.DB == "" || strings.HasPrefix(c.DB, "sqlite:")) {
+		return fmt.Errorf("nats: several hubs need one PostgreSQL: give --db postgres://… too")
+	}
+	return nil
+}
+
+// Loopback reports whether a HOST:PORT can only be reached from this machine.
+func Loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// Level is the log level as slog has it.
+func (l Log) SlogLevel() slog.Level {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(l.Level))
+	return level
+}

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Config is what a hub is started with.
+type Config struct {
+	Data          string        `koanf:"-"`
+	Listen        string        `koanf:"listen"`
+	PublicURL     string        `koanf:"public_url"`
+	DB            string        `koanf:"db"`
+	NATS          string        `koanf:"nats"`
+	HubName       string        `koanf:"hub_name"`
+	Talk          Talk          `koanf:"talk"`
+	TLS           TLS           `koanf:"tls"`
+	BehindProxy   []string      `koanf:"behind_proxy"`
+	Hosts         []string      `koanf:"hosts"`
+	Origins       []string      `koanf:"origins"`
+	Auth          Auth          `koanf:"auth"`
+	Model         string        `koanf:"model"`
+	Log           Log           `koanf:"log"`
+	OTel          bool          `koanf:"otel"`
+	ShutdownGrace time.Duration `koanf:"shutdown_grace"`
+	// MCP lists tool servers agents may use.
+	MCP []MCPServer `koanf:"mcp"`
+}
+
+// Talk is about the conversations protocol.
+type Talk struct {
+	TCP     string `koanf:"tcp"`
+	TCPOpen bool   `koanf:"tcp_open"`
+}
+
+// TLS is about the listener's certificate.
+type TLS struct {
+	Cert       string `koanf:"cert"`
+	Key        string `koanf:"key"`
+	ACMEDomain string `koanf:"acme_domain"`
+	ACMEEmail  string `koanf:"acme_email"`
+}
+
+// On reports whether the hub itself does TLS.
+func (t TLS) On() bool { return t.Cert != "" || t.ACMEDomain != "" }
+
+// Auth is about proving who one is.
+type Auth struct {
+	Challenge string `koanf:"challenge"`
+}
+
+// Log is about the hub's own log.
+type Log struct {
+	Level  string `koanf:"level"`
+	Format string `koanf:"format"`
+}
+
+// MCPServer is one tool server in parley.yaml.
+type MCPServer struct {
+	Name    string            `koanf:"name"`
+	Command string            `koanf:"command"`
+	Args    []string          `koanf:"args"`
+	Env     map[string]string `koanf:"env"`
+	URL     string            `koanf:"url"`
+	Token   string            `koanf:"token"`
+	Trusted bool              `koanf:"trusted"`
+}
+
+// FileName is the settings file in the data folder.
+const FileName = "parley.yaml"
+
+// DefaultData is the data folder when nobody names one: PARLEY_DATA, else
+// .parley in the user's home.
+func DefaultData() string {
+	if dir := os.Getenv("PARLEY_DATA"); dir != "" {
+		return dir
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ".parley"
+	}
+	return filepath.Join(home, ".parley")
+}
+
+// Database is what the store is opened with.
+func (c Config) Database() string {
+	if c.DB != "" {
+		return c.DB
+	}
+	return filepath.Join(c.Data, "parley.db")
+}

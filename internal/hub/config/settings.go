@@ -1,0 +1,68 @@
+package config
+
+import "strings"
+
+// kind is how a setting's text is read.
+type kind uint8
+
+const (
+	text kind = iota
+	list
+	truth
+	duration
+	number
+)
+
+// setting is one row: everything there is to know about one knob.
+type setting struct {
+	key  string
+	kind kind
+	// flag is the command-line name, empty if there is none.
+	flag string
+	// fallback is the default in the form people write it.
+	fallback string
+	help     string
+}
+
+// env is the setting's environment variable.
+func (s setting) env() string {
+	return "PARLEY_" + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(s.key))
+}
+
+// settings is the whole table. The data folder itself is not in it: it is where
+// the file is found.
+var settings = []setting{
+	{"listen", text, "listen", "127.0.0.1:7788", "address of the one listener"},
+	{"public_url", text, "public-url", "", "the hub's address as others reach it, such as https://hub.example.org"},
+	{"db", text, "db", "", "database: empty for SQLite in the data folder, or postgres://…"},
+	{"nats", text, "nats", "", "NATS servers joining several hubs, such as nats://a,nats://b"},
+	{"hub_name", text, "name", "", "this hub's name in a cluster (default: the host's name)"},
+	{"talk.tcp", text, "talk-tcp", "", "also serve the conversations protocol on this loopback address"},
+	{"talk.tcp_open", truth, "", "false", "admit old clients without a token on talk.tcp"},
+	{"tls.cert", text, "tls-cert", "", "certificate file (PEM)"},
+	{"tls.key", text, "tls-key", "", "private key file (PEM)"},
+	{"tls.acme_domain", text, "acme-domain", "", "get a certificate for this domain by ACME"},
+	{"tls.acme_email", text, "acme-email", "", "contact address for ACME"},
+	{"behind_proxy", list, "behind-proxy", "", "addresses of reverse proxies that do TLS; only they are served"},
+	{"hosts", list, "", "", "further Host names this hub answers to"},
+	{"origins", list, "", "", "further page origins that may talk to this hub"},
+	{"auth.challenge", text, "", "auto", "signed challenge on /ws: auto, always or never"},
+	{"model", text, "model", "", "the hub's model: offline, anthropic:NAME or openai:NAME"},
+	{"log.level", text, "log-level", "info", "debug, info, warn or error"},
+	{"log.format", text, "log-format", "auto", "auto, text or json"},
+	{"otel", truth, "otel", "false", "send traces to OTEL_EXPORTER_OTLP_ENDPOINT"},
+	{"shutdown_grace", duration, "shutdown-grace", "20s", "how long a stopping hub waits for what runs"},
+}
+
+// Keys lists the settings for documentation: key, variable, flag, default, help.
+func Keys() [][5]string {
+	rows := make([][5]string, len(settings))
+	for i, s := range settings {
+		flag := s.flag
+		if flag != "" {
+			flag = "--" + flag
+		}
+		rows[i] = [5]string{s.key, s.env(), flag, s.fallback, s.help}
+	}
+	return rows
+}
