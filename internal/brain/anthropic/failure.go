@@ -1,0 +1,55 @@
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"parley/internal/brain/model"
+	"parley/internal/brain/modelhttp"
+)
+
+// statuses are what error events inside a stream would have been as a response.
+var statuses = map[string]int{
+	"invalid_request_error": 400,
+	"authentication_error":  401,
+	"billing_error":         402,
+	"permission_error":      403,
+	"not_found_error":       404,
+	"request_too_large":     413,
+	"rate_limit_error":      429,
+	"api_error":             500,
+	"timeout_error":         504,
+	"overloaded_error":      529,
+}
+
+// failure explains a stream that ended without its last event.
+func (p *Provider) failure(ctx context.Context, w *modelhttp.Watchdog, resp *http.Response, err error, events int) *model.Error {
+	var api *sdk.Error
+	switch {
+	case errors.As(err, &api):
+		return p.event(api)
+	case err != nil:
+		return modelhttp.Fail(p.Name(), ctx, w, err)
+	case events == 0:
+		return modelhttp.NoEvents(p.Name(), resp)
+	default:
+		return modelhttp.Cut(p.Name())
+	}
+}
+
+func (p *Provider) event(api *sdk.Error) *model.Error {
+	var doc struct {
+		Error json.RawMessage `json:"error"`
+	}
+	_ = json.Unmarshal([]byte(api.RawJSON()), &doc)
+	kind, text := modelhttp.Words(doc.Error)
+	status := statuses[kind]
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	return modelhttp.Status(p.Name(), p.opts.Key, status, kind, text)
+}

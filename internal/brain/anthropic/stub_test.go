@@ -1,0 +1,50 @@
+package anthropic
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/brain/model"
+	"parley/internal/brain/modelhttp/modeltest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const key = "sk-ant-very-secret"
+
+const oneToken = `event: message_start
+data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"one"}}
+
+`
+
+// stub is a provider together with the server it speaks to.
+type stub struct {
+	*Provider
+	*modeltest.Stub
+}
+
+func serve(t *testing.T, o Options, h http.HandlerFunc) stub {
+	t.Helper()
+	s := modeltest.Serve(t, h)
+	o.BaseURL = s.URL + o.BaseURL
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return stub{p, s}
+}
+
+func (s stub) read(req model.Request) modeltest.Result {
+	return modeltest.Read(context.Background(), s.Provider, req)
+}
+
+func hello() model.Request {
+	return model.Request{Model: "claude-x", Messages: []model.Message{{Role: model.User, Text: "hi"}}}
+}
