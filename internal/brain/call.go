@@ -16,8 +16,11 @@ import (
 // error is ctx's cause or a [*model.Error].
 func Call(ctx context.Context, p model.Provider, req model.Request, policy CallPolicy) iter.Seq2[model.Event, error] {
 	return func(yield func(model.Event, error) bool) {
-		c := calling{ctx: ctx, provider: p, req: req, policy: policy, yield: yield}
-		c.run()
+		c := calling{ctx: ctx, provider: p, req: req, policy: &policy}
+		c.yield = func(ev *model.Event) bool { return yield(*ev, nil) }
+		if err := c.run(); err != nil {
+			yield(model.Event{}, err)
+		}
 	}
 }
 
@@ -26,34 +29,32 @@ type calling struct {
 	ctx      context.Context
 	provider model.Provider
 	req      model.Request
-	policy   CallPolicy
-	yield    func(model.Event, error) bool
+	policy   *CallPolicy
+	yield    func(*model.Event) bool
 	sent     bool // a token went out
 }
 
-func (c *calling) run() {
+// run makes the call. nil means that everything was said, or nobody listens.
+func (c *calling) run() error {
 	for attempt := 1; ; attempt++ {
 		c.req.Attempt = attempt
 		err := c.attempt()
 		if err == nil {
-			return
+			return nil
 		}
 		failure := c.failure(err)
 		if failure == nil {
-			c.yield(model.Event{}, context.Cause(c.ctx))
-			return
+			return context.Cause(c.ctx)
 		}
 		if c.sent || attempt >= c.policy.Attempts || !failure.Retryable() {
-			c.yield(model.Event{}, failure)
-			return
+			return failure
 		}
 		wait := c.policy.pause(attempt, failure)
 		if c.policy.OnRetry != nil {
 			c.policy.OnRetry(attempt, wait, failure)
 		}
 		if !sleep(c.ctx, wait) {
-			c.yield(model.Event{}, context.Cause(c.ctx))
-			return
+			return context.Cause(c.ctx)
 		}
 	}
 }
@@ -70,9 +71,9 @@ func (c *calling) failure(err error) *model.Error {
 	return &model.Error{Provider: c.provider.Name(), Cause: model.CauseBadData, Err: err}
 }
 
-// attempt tries once. nil means that everything was said, or nobody listens.
+// attempt tries once.
 func (c *calling) attempt() error {
-	s := start(c.ctx, c.provider, &c.req)
+	s := start(c.ctx, c.provider, c.req)
 	defer s.close()
 	silence := c.policy.FirstToken
 	quiet := newWatch(silence)
@@ -85,7 +86,7 @@ func (c *calling) attempt() error {
 				ev.Usage.Rounds = 1
 			}
 			c.sent = c.sent || ev.Kind != model.Done
-			if !c.yield(*ev, nil) || ev.Kind == model.Done {
+			if !c.yield(ev) || ev.Kind == model.Done {
 				return nil
 			}
 		}

@@ -12,7 +12,8 @@ type hearing struct {
 	answer Answer
 }
 
-func (h *hearing) hear(ev *model.Event) {
+// hear takes one event in. It always wants more.
+func (h *hearing) hear(ev *model.Event) bool {
 	switch ev.Kind {
 	case model.Text:
 		h.text(ev.Text)
@@ -30,6 +31,7 @@ func (h *hearing) hear(ev *model.Event) {
 	default:
 		h.answer.Add(ev)
 	}
+	return true
 }
 
 // text is kept as it is sent: after the filter.

@@ -23,7 +23,8 @@ func Run(ctx context.Context, spec RunSpec, sink Sink) Outcome {
 		ctx, cancel = context.WithTimeoutCause(ctx, spec.Timeout, ErrRunTimeout)
 		defer cancel()
 	}
-	r := run{ctx: ctx, spec: &spec, sink: sink, msgs: slices.Clip(spec.Request.Messages)}
+	r := &run{ctx: ctx, spec: &spec, sink: sink, msgs: slices.Clip(spec.Request.Messages)}
+	r.calling = calling{ctx: ctx, provider: spec.Model.Provider, policy: &spec.Calls, yield: r.hearing.hear}
 	r.out.Tainted = spec.Tainted
 	stop, err := r.loop()
 	r.end(stop, err)
@@ -40,6 +41,9 @@ type run struct {
 	spoke bool // there was text in some round
 
 	compacted bool
+
+	calling calling
+	hearing hearing
 }
 
 func (r *run) loop() (Stop, error) {
@@ -97,20 +101,15 @@ func (r *run) mayGoOn() (Stop, error) {
 
 // think makes one model call and returns what the assistant said.
 func (r *run) think() (model.Message, error) {
-	req := r.spec.Request
-	req.Messages = r.msgs
-	h := hearing{sink: r.sink, mute: r.spec.DropCalls}
+	h := &r.hearing
+	*h = hearing{sink: r.sink, mute: r.spec.DropCalls}
 	if r.spec.NewFilter != nil {
 		h.filter = r.spec.NewFilter()
 	}
-	var err error
-	for ev, e := range Call(r.ctx, r.spec.Model.Provider, req, r.spec.Calls) {
-		if e != nil {
-			err = e
-			break
-		}
-		h.hear(&ev)
-	}
+	// Not Call: an iterator would move every event to the heap.
+	r.calling.req, r.calling.sent = r.spec.Request, false
+	r.calling.req.Messages = r.msgs
+	err := r.calling.run()
 	h.close()
 	msg := h.message(r.out.Rounds)
 	r.out.Text, r.out.Reply, r.out.Finish = msg.Text, msg, h.answer.Finish

@@ -34,7 +34,7 @@ type stream struct {
 }
 
 // start begins one attempt.
-func start(ctx context.Context, p model.Provider, req *model.Request) *stream {
+func start(ctx context.Context, p model.Provider, req model.Request) *stream {
 	ctx, cancel := context.WithCancel(ctx)
 	s := streams.Get().(*stream)
 	s.cancel, s.wake = cancel, make(chan struct{}, 1)
@@ -50,47 +50,42 @@ var streams = sync.Pool{New: func() any {
 	return s
 }}
 
-func (s *stream) pump(ctx context.Context, p model.Provider, req *model.Request) {
-	var err error
-	defer func() {
-		if v := recover(); v != nil {
-			err = &model.Error{Provider: p.Name(), Cause: model.CauseBadData, Text: fmt.Sprintf("the provider broke down: %v", v)}
-		}
-		s.end(err)
-	}()
-	for ev, e := range p.Stream(ctx, *req) {
-		if e != nil {
-			err = e
-			return
-		}
-		if !s.put(&ev) {
-			return
-		}
-	}
+func (s *stream) pump(ctx context.Context, p model.Provider, req model.Request) {
+	defer s.end(p)
+	p.Stream(ctx, req)(s.put)
 }
 
-func (s *stream) put(ev *model.Event) bool {
+// put takes one pair from the provider and tells whether it should go on.
+func (s *stream) put(ev model.Event, err error) bool {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.err = err
+		s.signal()
+		return false
+	}
 	for len(s.ready) >= maxAhead && !s.left {
 		s.full.Wait()
 	}
 	if s.left {
-		s.mu.Unlock()
 		return false
 	}
-	s.ready = append(s.ready, *ev)
-	first := len(s.ready) == 1
-	s.mu.Unlock()
-	if first {
+	s.ready = append(s.ready, ev)
+	if len(s.ready) == 1 {
 		s.signal()
 	}
 	return true
 }
 
-func (s *stream) end(err error) {
+// end is deferred: a provider that panics has failed like any other.
+func (s *stream) end(p model.Provider) {
+	broken := recover()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended, s.err = true, err
+	if broken != nil {
+		s.err = &model.Error{Provider: p.Name(), Cause: model.CauseBadData, Text: fmt.Sprintf("the provider broke down: %v", broken)}
+	}
+	s.ended = true
 	s.signal() // inside the lock: once the reader sees ended, the stream is its own again
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"parley/internal/brain/model"
+	"parley/protocol/agentfirst"
 )
 
 // compactAnswer is a summary that can be checked: how much there was, how it
@@ -32,7 +33,7 @@ func compactAnswer(req *model.Request) string {
 func titleAnswer(req *model.Request) string {
 	for i := range req.Messages {
 		if m := &req.Messages[i]; spoken(m) {
-			return title(m.Text)
+			return agentfirst.Title(m.Text)
 		}
 	}
 	return ""
