@@ -1,0 +1,50 @@
+package identity
+
+import (
+	"context"
+	"time"
+
+	"parley/internal/store"
+)
+
+// Authenticate tells who holds the secret of a token. A refusal is an
+// *AuthError. The session of a pairing token has no scopes: Pair uses it up.
+func (d *Directory) Authenticate(ctx context.Context, secret string) (Session, error) {
+	if !TokenForm(secret) {
+		return Session{}, refused(Malformed, "")
+	}
+	return d.open(ctx, secret, func(tx *store.Tx) (*credential, error) {
+		_, k, err := loadToken(tx, secret)
+		return k, err
+	})
+}
+
+// open judges a secret, known from memory or from the store.
+func (d *Directory) open(ctx context.Context, secret string, load func(*store.Tx) (*credential, error)) (Session, error) {
+	k := d.cache.get(secret)
+	if k == nil {
+		// Taken before the read: if anything changes meanwhile, the result is
+		// used once and not kept.
+		generation := d.cache.generation()
+		err := d.db.Read(ctx, func(tx *store.Tx) (err error) {
+			k, err = load(tx)
+			return err
+		})
+		if err != nil {
+			return Session{}, err
+		}
+		d.cache.put(generation, k)
+	}
+	now := time.Now()
+	if err := k.judge(now); err != nil {
+		return Session{}, err
+	}
+	if d.live.revoked(k.session.refs()) {
+		return Session{}, refused(Revoked, k.session.TokenID)
+	}
+	if k.slide > 0 {
+		d.cache.touch(k.sealed.lookup, now)
+	}
+	d.uses.note(k.session, now)
+	return k.current(now), nil
+}

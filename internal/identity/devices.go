@@ -1,0 +1,207 @@
+package identity
+
+import (
+	"context"
+	"crypto/ed25519"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"parley/internal/store"
+)
+
+// Device is a paired device with the key it is pinned to.
+type Device struct {
+	ID        string            `json:"id"`
+	Name      string            `json:"name"`
+	Principal Principal         `json:"principal"`
+	PublicKey ed25519.PublicKey `json:"public_key"`
+	Created   time.Time         `json:"created_at"`
+	LastSeen  time.Time         `json:"last_seen_at,omitzero"`
+	Revoked   time.Time         `json:"revoked_at,omitzero"`
+}
+
+// PairRequest pairs a device. The caller has verified, with Challenge.Verify,
+// that the device holds the key.
+type PairRequest struct {
+	// Secret is a pairing token or its short code.
+	Secret    string
+	PublicKey ed25519.PublicKey
+	Name      string
+	Address   string
+}
+
+// Paired is a newly paired device and its token, shown once.
+type Paired struct {
+	Device  Device
+	Token   Issued
+	Session Session
+}
+
+// Pair uses up a pairing token: the device's key is pinned, and the device gets
+// a token with the pairing token's scopes. Earlier tokens of the same device end.
+func (d *Directory) Pair(ctx context.Context, req PairRequest) (Paired, error) {
+	if len(req.PublicKey) != ed25519.PublicKeySize {
+		return Paired{}, fmt.Errorf("%w: a public key has 32 bytes", ErrInvalid)
+	}
+	secret, err := d.pairingSecret(req)
+	if err != nil {
+		return Paired{}, err
+	}
+	var out Paired
+	var changes []change
+	err = d.db.Write(ctx, func(tx *store.Tx) (err error) {
+		out, changes, err = d.pair(tx, secret, req)
+		return err
+	})
+	if err != nil {
+		if secret != req.Secret && ReasonOf(err) == Unknown {
+			d.codes.Failed(req.Address)
+		}
+		return Paired{}, err
+	}
+	d.codes.Succeeded(req.Address)
+	d.announce(changes...)
+	return out, nil
+}
+
+// pairingSecret tells a token from a code. Codes are throttled, tokens need not be.
+func (d *Directory) pairingSecret(req PairRequest) (string, error) {
+	if TokenForm(req.Secret) {
+		return req.Secret, nil
+	}
+	if err := d.codes.Attempt(req.Address); err != nil {
+		return "", err
+	}
+	if !CodeForm(req.Secret) {
+		return "", refused(Malformed, "")
+	}
+	return normalCode(req.Secret), nil
+}
+
+func (d *Directory) pair(tx *store.Tx, secret string, req PairRequest) (Paired, []change, error) {
+	now := time.Now()
+	pairing, err := spend(tx, secret, now)
+	if err != nil {
+		return Paired{}, nil, err
+	}
+	dev := Device{ID: DeviceID(req.PublicKey), Name: clean(req.Name), Principal: pairing.Principal, PublicKey: req.PublicKey, Created: now, LastSeen: now}
+	if err := pin(tx, dev); err != nil {
+		return Paired{}, nil, err
+	}
+	changes, err := revokeTokens(tx, `device = ?`, dev.ID)
+	if err != nil {
+		return Paired{}, nil, err
+	}
+	t := Token{
+		ID: newID(), Kind: TokenDevice, Role: pairing.Role, Name: dev.Name, Principal: pairing.Principal, owner: pairing.owner,
+		Device: dev.ID, Scopes: pairing.Scopes, Created: now, TTL: DeviceLife, Expires: now.Add(DeviceLife),
+	}
+	issued, err := insertToken(tx, t)
+	if err != nil {
+		return Paired{}, nil, err
+	}
+	session := t.credential(sealed{}, time.Time{}).current(now)
+	session.Address = req.Address
+	err = d.record(tx, session, "device.paired", dev.ID, map[string]any{"pairing_token": pairing.ID, "token": t.ID, "scopes": t.Scopes.Sorted()})
+	return Paired{Device: dev, Token: issued, Session: session}, changes, err
+}
+
+// spend uses a pairing token up. The update is the only judge in a race.
+func spend(tx *store.Tx, secret string, now time.Time) (Token, error) {
+	t, k, err := loadToken(tx, secret)
+	if err != nil {
+		return Token{}, err
+	}
+	if t.Kind != TokenPairing {
+		return Token{}, fmt.Errorf("%w: not a pairing token", ErrInvalid)
+	}
+	if err := k.judge(now); err != nil {
+		return Token{}, err
+	}
+	n, err := tx.Exec(`UPDATE tokens SET used_at = ? WHERE id = ? AND used_at = 0 AND revoked_at = 0`, store.Micros(now), t.ID)
+	if err == nil && n == 0 {
+		err = refused(Used, t.ID)
+	}
+	return t, err
+}
+
+// pin writes the device, or takes it back into use for the same person.
+func pin(tx *store.Tx, dev Device) error {
+	n, err := tx.Exec(`INSERT INTO devices (id, person, name, public_key, created_at, last_seen_at) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET name = excluded.name, last_seen_at = excluded.last_seen_at, revoked_at = 0
+		WHERE devices.person = excluded.person`,
+		dev.ID, dev.Principal.ID, dev.Name, []byte(dev.PublicKey), store.Micros(dev.Created), store.Micros(dev.LastSeen))
+	if err == nil && n == 0 {
+		err = ErrDeviceTaken
+	}
+	return err
+}
+
+const selectDevice = `SELECT d.id, d.name, d.public_key, d.created_at, d.last_seen_at, d.revoked_at, p.id, p.name
+	FROM devices d JOIN people p ON p.id = d.person`
+
+func scanDevice(row scanner) (Device, error) {
+	var dev Device
+	var created, seen, revoked int64
+	err := row.Scan(&dev.ID, &dev.Name, (*[]byte)(&dev.PublicKey), &created, &seen, &revoked, &dev.Principal.ID, &dev.Principal.Name)
+	dev.Principal.Kind = KindPerson
+	dev.Created, dev.LastSeen, dev.Revoked = store.Time(created), store.Time(seen), store.Time(revoked)
+	return dev, notFound(err)
+}
+
+// Device finds a paired device by its id, for verifying its signature.
+func (d *Directory) Device(ctx context.Context, id string) (Device, error) {
+	var dev Device
+	err := d.db.Read(ctx, func(tx *store.Tx) (err error) {
+		dev, err = scanDevice(tx.QueryRow(selectDevice+` WHERE d.id = ?`, id))
+		return err
+	})
+	return dev, err
+}
+
+// Devices lists the caller's devices in use, or everybody's for an admin.
+func (d *Directory) Devices(ctx context.Context, by Session) ([]Device, error) {
+	devices := []Device{}
+	query, args := selectDevice+` WHERE d.revoked_at = 0`, []any{}
+	if !by.Admin() {
+		query, args = query+` AND d.person = ?`, append(args, by.Principal.ID)
+	}
+	err := d.db.Read(ctx, func(tx *store.Tx) error {
+		devices = devices[:0]
+		return tx.Each(func(row *sql.Rows) error {
+			dev, err := scanDevice(row)
+			devices = append(devices, dev)
+			return err
+		}, query+` ORDER BY d.created_at, d.id`, args...)
+	})
+	return devices, err
+}
+
+// RevokeDevice takes back all tokens of a device; needs device:manage.
+func (d *Directory) RevokeDevice(ctx context.Context, by Session, id string) error {
+	if !by.Scopes.Has(DeviceManage) {
+		return ErrForbidden
+	}
+	var changes []change
+	err := d.db.Write(ctx, func(tx *store.Tx) error {
+		dev, err := scanDevice(tx.QueryRow(selectDevice+` WHERE d.id = ?`, id))
+		if err != nil {
+			return err
+		}
+		if !by.Owns(dev.Principal.ID) {
+			return ErrNotFound
+		}
+		if _, err := tx.Exec(`UPDATE devices SET revoked_at = ? WHERE id = ? AND revoked_at = 0`, store.Micros(time.Now()), id); err != nil {
+			return err
+		}
+		if changes, err = revokeTokens(tx, `device = ?`, id); err != nil {
+			return err
+		}
+		return d.record(tx, by, "device.revoked", id, map[string]any{"tokens": len(changes)})
+	})
+	if err == nil {
+		d.announce(changes...)
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package identity
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"parley/internal/store"
+)
+
+// LinkRequest asks for a one-time login link.
+type LinkRequest struct {
+	// Principal is the person's name; empty means the caller. Another person
+	// needs admin, and is created if new.
+	Principal string
+	// Scopes as for a token; nil gives the caller's own page everything the
+	// caller may do, and anybody else the operator's default.
+	Scopes []string
+}
+
+// Link is a one-time login secret. It belongs into the fragment of an address,
+// which no server and no log ever sees.
+type Link struct {
+	Secret  string    `json:"secret"`
+	Person  Person    `json:"person"`
+	Expires time.Time `json:"expires_at"`
+}
+
+// CreateLink makes a login link; it needs device:manage.
+func (d *Directory) CreateLink(ctx context.Context, by Session, req LinkRequest) (Link, error) {
+	if !by.Scopes.Has(DeviceManage) {
+		return Link{}, ErrForbidden
+	}
+	now := time.Now()
+	out := Link{Secret: newSecret(linkPrefix), Expires: now.Add(LinkLife)}
+	s := seal(out.Secret)
+	err := d.db.Write(ctx, func(tx *store.Tx) (err error) {
+		if out.Person, err = personFor(tx, by, req.Principal); err != nil {
+			return err
+		}
+		scopes := req.scopes(by, out.Person)
+		id := newID()
+		_, err = tx.Exec(`INSERT INTO login_links (id, lookup, salt, hash, person, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			id, s.lookup, s.salt, s.hash, out.Person.ID, scopes.String(), store.Micros(now), store.Micros(out.Expires))
+		if err != nil {
+			return err
+		}
+		return d.record(tx, by, "link.created", id, map[string]any{"principal": out.Person.Name, "scopes": scopes.Sorted()})
+	})
+	return out, err
+}
+
+func (req LinkRequest) scopes(by Session, p Person) Scopes {
+	if req.Scopes == nil && p.ID == by.Principal.ID {
+		return by.Scopes
+	}
+	return TokenRequest{Scopes: req.Scopes}.scopes(by, RoleOperator)
+}
+
+// RedeemLink uses a login link up and logs the browser in.
+func (d *Directory) RedeemLink(ctx context.Context, secret, agent, address string) (Login, error) {
+	if !wellFormed(secret, linkPrefix) {
+		return Login{}, refused(Malformed, "")
+	}
+	var out Login
+	err := d.db.Write(ctx, func(tx *store.Tx) error {
+		by, err := useLink(tx, secret)
+		if err != nil {
+			return err
+		}
+		by.Address = address
+		out, err = d.insertPage(tx, by, agent, "link")
+		return err
+	})
+	return out, err
+}
+
+// useLink marks the link used, if nobody was faster, and tells whose it is.
+func useLink(tx *store.Tx, secret string) (Session, error) {
+	var s sealed
+	var id, scopes string
+	var expires, used, owner int64
+	who := Session{Principal: Principal{Kind: KindPerson}, Role: RoleOperator}
+	err := tx.QueryRow(`SELECT l.id, l.lookup, l.salt, l.hash, l.scopes, l.expires_at, l.used_at, p.id, p.name, p.owner
+		FROM login_links l JOIN people p ON p.id = l.person WHERE l.lookup = ?`, lookupOf(secret)).
+		Scan(&id, &s.lookup, &s.salt, &s.hash, &scopes, &expires, &used, &who.Principal.ID, &who.Principal.Name, &owner)
+	if errors.Is(err, sql.ErrNoRows) || (err == nil && !s.opens(secret)) {
+		return Session{}, refused(Unknown, "")
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	now := time.Now()
+	switch {
+	case used != 0:
+		return Session{}, refused(Used, "")
+	case !now.Before(store.Time(expires)):
+		return Session{}, refused(Expired, "")
+	}
+	n, err := tx.Exec(`UPDATE login_links SET used_at = ? WHERE id = ? AND used_at = 0`, store.Micros(now), id)
+	if err == nil && n == 0 {
+		err = refused(Used, "")
+	}
+	who.Owner, who.Scopes = owner == 1, parseScopes(scopes)
+	return who, err
+}

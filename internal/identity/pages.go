@@ -1,0 +1,175 @@
+package identity
+
+import (
+	"context"
+	"crypto/subtle"
+	"database/sql"
+	"time"
+
+	"parley/internal/store"
+)
+
+// Page is a logged-in browser.
+type Page struct {
+	ID        string    `json:"id"`
+	Principal Principal `json:"principal"`
+	// Agent is what the browser calls itself, for the list of devices.
+	Agent    string    `json:"agent"`
+	Scopes   Scopes    `json:"scopes"`
+	Created  time.Time `json:"created_at"`
+	Expires  time.Time `json:"expires_at"`
+	LastUsed time.Time `json:"last_used_at"`
+}
+
+// Login is a page just logged in. Cookie goes into an HttpOnly cookie; CSRF is
+// handed to the page, which sends it back with every change.
+type Login struct {
+	Page    Page
+	Session Session
+	Cookie  string
+	CSRF    string
+}
+
+// CookieForm reports whether s has the form of a page's cookie.
+func CookieForm(s string) bool { return wellFormed(s, cookiePrefix) }
+
+// CSRF is the token that belongs to a cookie.
+func CSRF(cookie string) string { return csrfOf(cookie) }
+
+// CheckCSRF compares in constant time.
+func CheckCSRF(cookie, token string) bool {
+	return subtle.ConstantTimeCompare([]byte(csrfOf(cookie)), []byte(token)) == 1
+}
+
+// OpenPage logs a browser in for a session that was proven by a token. The page
+// can do what the token can and ends with it.
+func (d *Directory) OpenPage(ctx context.Context, by Session, agent string) (Login, error) {
+	if by.Via == TokenPairing || by.Role != RoleOperator {
+		return Login{}, ErrForbidden
+	}
+	var out Login
+	err := d.db.Write(ctx, func(tx *store.Tx) (err error) {
+		out, err = d.insertPage(tx, by, agent, "token")
+		return err
+	})
+	return out, err
+}
+
+// insertPage writes a page for the session and audits the login.
+func (d *Directory) insertPage(tx *store.Tx, by Session, agent, how string) (Login, error) {
+	now := time.Now()
+	end := now.Add(d.opts.PageLife)
+	if !by.Expires.IsZero() && by.Expires.Before(end) {
+		end = by.Expires
+	}
+	out := Login{Cookie: newSecret(cookiePrefix)}
+	out.CSRF = csrfOf(out.Cookie)
+	out.Page = Page{ID: newID(), Principal: by.Principal, Agent: clip(clean(agent), 200), Scopes: by.Scopes, Created: now, Expires: end, LastUsed: now}
+	out.Session = Session{
+		Principal: by.Principal, Owner: by.Owner, Via: ViaPage, Role: RoleOperator, TokenID: by.TokenID,
+		PageID: out.Page.ID, Scopes: by.Scopes, Expires: end, Address: by.Address,
+	}
+	s := seal(out.Cookie)
+	_, err := tx.Exec(`INSERT INTO page_sessions (id, lookup, salt, hash, person, token, scopes, agent, created_at, expires_at, last_used_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, out.Page.ID, s.lookup, s.salt, s.hash, by.Principal.ID, by.TokenID, by.Scopes.String(),
+		out.Page.Agent, store.Micros(now), store.Micros(end), store.Micros(now))
+	if err != nil {
+		return Login{}, err
+	}
+	return out, d.record(tx, out.Session, "page.opened", out.Page.ID, map[string]any{"by": how})
+}
+
+func clip(s string, n int) string {
+	if runes := []rune(s); len(runes) > n {
+		return string(runes[:n])
+	}
+	return s
+}
+
+// AuthenticatePage tells who is behind a cookie. A refusal is an *AuthError.
+func (d *Directory) AuthenticatePage(ctx context.Context, cookie string) (Session, error) {
+	if !CookieForm(cookie) {
+		return Session{}, refused(Malformed, "")
+	}
+	return d.open(ctx, cookie, func(tx *store.Tx) (*credential, error) { return d.loadPage(tx, cookie) })
+}
+
+func (d *Directory) loadPage(tx *store.Tx, cookie string) (*credential, error) {
+	rows, err := tx.Query(`SELECT s.lookup, s.salt, s.hash, s.id, s.token, s.scopes, s.expires_at, s.last_used_at, s.revoked_at,
+		p.id, p.name, p.owner FROM page_sessions s JOIN people p ON p.id = s.person WHERE s.lookup = ?`, lookupOf(cookie))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		k := &credential{slide: d.opts.PageIdle, session: Session{Via: ViaPage, Role: RoleOperator}}
+		var scopes string
+		var expires, used, revoked, owner int64
+		if err := rows.Scan(&k.sealed.lookup, &k.sealed.salt, &k.sealed.hash, &k.session.PageID, &k.session.TokenID, &scopes,
+			&expires, &used, &revoked, &k.session.Principal.ID, &k.session.Principal.Name, &owner); err != nil {
+			return nil, err
+		}
+		if !k.sealed.opens(cookie) {
+			continue
+		}
+		k.session.Principal.Kind, k.session.Owner, k.session.Scopes = KindPerson, owner == 1, parseScopes(scopes)
+		k.revoked, k.limit, k.expires = revoked != 0, store.Time(expires), store.Time(used).Add(d.opts.PageIdle)
+		return k, nil
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return nil, refused(Unknown, "")
+}
+
+// Pages lists the caller's logged-in browsers, or everybody's for an admin.
+func (d *Directory) Pages(ctx context.Context, by Session) ([]Page, error) {
+	pages := []Page{}
+	query := `SELECT s.id, s.agent, s.scopes, s.created_at, s.expires_at, s.last_used_at, p.id, p.name
+		FROM page_sessions s JOIN people p ON p.id = s.person WHERE s.revoked_at = 0 AND s.expires_at > ? AND s.last_used_at > ?`
+	now := time.Now()
+	args := []any{store.Micros(now), store.Micros(now.Add(-d.opts.PageIdle))}
+	if !by.Admin() {
+		query, args = query+` AND s.person = ?`, append(args, by.Principal.ID)
+	}
+	err := d.db.Read(ctx, func(tx *store.Tx) error {
+		pages = pages[:0]
+		return tx.Each(func(row *sql.Rows) error {
+			p := Page{Principal: Principal{Kind: KindPerson}}
+			var scopes string
+			var created, expires, used int64
+			err := row.Scan(&p.ID, &p.Agent, &scopes, &created, &expires, &used, &p.Principal.ID, &p.Principal.Name)
+			p.Scopes, p.Created, p.Expires, p.LastUsed = parseScopes(scopes), store.Time(created), store.Time(expires), store.Time(used)
+			pages = append(pages, p)
+			return err
+		}, query+` ORDER BY s.created_at, s.id`, args...)
+	})
+	return pages, err
+}
+
+// ClosePage logs a browser out: one's own always, another of the same person
+// (or, for an admin, of anybody) with device:manage.
+func (d *Directory) ClosePage(ctx context.Context, by Session, pageID string) error {
+	if by.PageID != pageID && !by.Scopes.Has(DeviceManage) {
+		return ErrForbidden
+	}
+	var changes []change
+	err := d.db.Write(ctx, func(tx *store.Tx) error {
+		var person string
+		err := notFound(tx.QueryRow(`SELECT person FROM page_sessions WHERE id = ?`, pageID).Scan(&person))
+		if err != nil {
+			return err
+		}
+		if !by.Owns(person) {
+			return ErrNotFound
+		}
+		if changes, err = revokePages(tx, `id = ?`, pageID); err != nil || len(changes) == 0 {
+			return err
+		}
+		return d.record(tx, by, "page.closed", pageID, nil)
+	})
+	if err == nil {
+		d.announce(changes...)
+	}
+	return err
+}
