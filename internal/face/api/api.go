@@ -1,0 +1,170 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"parley/internal/face/front"
+	"parley/internal/identity"
+)
+
+// API serves the REST routes.
+type API struct {
+	front *front.Front
+	huma  huma.API
+	mux   *http.ServeMux
+}
+
+// New makes the face on a mux; subjects are added by their Register functions.
+func New(mux *http.ServeMux, f *front.Front, version string) *API {
+	useProblems()
+	conf := huma.DefaultConfig("Parley", version)
+	conf.OpenAPIPath = "/api/openapi"
+	conf.DocsPath = ""
+	conf.SchemasPath = ""
+	conf.CreateHooks = nil // no $schema links in answers
+	conf.Info.Description = "One hub where people and AI agents meet, talk and work, under consent."
+	conf.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"token":  {Type: "http", Scheme: "bearer", Description: "a token made by 'parley token create'"},
+		"cookie": {Type: "apiKey", In: "cookie", Name: front.CookieName, Description: "the page's session; changes also need the header " + front.CSRFHeader},
+	}
+	a := &API{front: f, mux: mux, huma: humago.New(mux, conf)}
+	mux.HandleFunc("/api/", a.unknown)
+	return a
+}
+
+// unknown answers for /api paths nobody registered.
+func (a *API) unknown(w http.ResponseWriter, r *http.Request) {
+	a.front.Fail(w, r, front.NewProblem(http.StatusNotFound, "not_found", "there is no such route; see /api/openapi.json", nil))
+}
+
+// The REST library makes its own errors through package variables; they are
+// pointed at ours once.
+var problemsOnce sync.Once
+
+func useProblems() {
+	problemsOnce.Do(func() {
+		huma.NewError = newError
+		huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+			p := newError(status, msg, errs...)
+			if known, ok := p.(*front.Problem); ok {
+				known.RequestID = front.RequestID(ctx.Context())
+			}
+			return p
+		}
+	})
+}
+
+// newError turns the library's own refusals (bad JSON, a missing field) into
+// problems with a code.
+func newError(status int, msg string, errs ...error) huma.StatusError {
+	codes := map[int]string{
+		http.StatusBadRequest: "bad_request", http.StatusUnprocessableEntity: "bad_request", http.StatusNotFound: "not_found",
+		http.StatusRequestEntityTooLarge: "too_large", http.StatusUnsupportedMediaType: "unsupported_media_type",
+		http.StatusNotAcceptable: "not_acceptable", http.StatusRequestTimeout: "timeout",
+	}
+	code, ok := codes[status]
+	if !ok {
+		code = "internal_error"
+	}
+	// A body that does not fit is the caller's mistake in every case: 400.
+	if status == http.StatusUnprocessableEntity {
+		status = http.StatusBadRequest
+	}
+	if err := errors.Join(errs...); err != nil && status < http.StatusInternalServerError {
+		msg += ": " + oneLine(err)
+	}
+	return front.NewProblem(status, code, msg, errors.Join(errs...))
+}
+
+// route is one entry of the REST face.
+type route struct {
+	Method, Path string
+	// Scope is what the caller needs; empty for any authenticated caller.
+	Scope   string
+	Summary string
+	Tag     string
+	// Status of success; 0 for 200, or 204 without a body.
+	Status int
+	// MaxBody limits the request; 0 for 1 MiB.
+	MaxBody int64
+	// Public routes do not ask who the caller is.
+	Public bool
+}
+
+func (rt route) operation() huma.Operation {
+	op := huma.Operation{
+		Method: rt.Method, Path: rt.Path, Summary: rt.Summary, Tags: []string{rt.Tag}, DefaultStatus: rt.Status,
+		OperationID: huma.GenerateOperationID(rt.Method, rt.Path, nil), MaxBodyBytes: rt.MaxBody,
+	}
+	if op.MaxBodyBytes == 0 {
+		op.MaxBodyBytes = 1 << 20
+	}
+	if !rt.Public {
+		op.Security = []map[string][]string{{"token": {}}, {"cookie": {}}}
+		op.Description = "Needs the scope `" + rt.Scope + "`."
+		if rt.Scope == "" {
+			op.Description = "Any authenticated caller."
+		}
+	}
+	return op
+}
+
+type sessionKey struct{}
+
+// add registers a route whose handler is told who calls.
+func add[In, Out any](a *API, rt route, handle func(ctx context.Context, who identity.Session, in *In) (*Out, error)) {
+	op := rt.operation()
+	op.Middlewares = huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
+		r, w := humago.Unwrap(c)
+		if rt.Public {
+			next(huma.WithValue(c, callKey{}, call{w, r}))
+			return
+		}
+		who, err := a.front.Session(r)
+		if err == nil {
+			err = front.Need(who, rt.Scope)
+		}
+		if err != nil {
+			a.front.Fail(w, r, err)
+			return
+		}
+		next(huma.WithValue(huma.WithValue(c, sessionKey{}, who), callKey{}, call{w, r}))
+	}}
+	huma.Register(a.huma, op, func(ctx context.Context, in *In) (*Out, error) {
+		who, _ := ctx.Value(sessionKey{}).(identity.Session)
+		out, err := handle(ctx, who, in)
+		if err != nil {
+			return nil, a.problem(ctx, err)
+		}
+		return out, nil
+	})
+}
+
+// call is the raw request behind a handler, for cookies and addresses.
+type call struct {
+	w http.ResponseWriter
+	r *http.Request
+}
+
+type callKey struct{}
+
+func callOf(ctx context.Context) call {
+	c, _ := ctx.Value(callKey{}).(call)
+	return c
+}
+
+// problem finds what the client may see; what it may not goes to the log.
+func (a *API) problem(ctx context.Context, err error) error {
+	p := *front.ToProblem(err)
+	p.RequestID = front.RequestID(ctx)
+	if p.Status >= http.StatusInternalServerError {
+		a.front.Logger().ErrorContext(ctx, "request failed", "request_id", p.RequestID, "error", err)
+	}
+	return &p
+}

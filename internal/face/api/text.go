@@ -1,0 +1,5 @@
+package api
+
+import "strings"
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

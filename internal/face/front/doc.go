@@ -1,0 +1,12 @@
+// Package front is what every HTTP face of the hub shares: request ids, the
+// access log, recovery from panics, the check of Host and Origin, who the caller
+// is, and errors in one form.
+//
+//	f := front.New(directory, guard, logger, metrics)
+//	server.Handler = f.Wrap(mux)
+//	who, err := f.Session(r)          // bearer token, or the page's cookie with its CSRF token
+//	f.Fail(w, r, err)                 // an RFC 9457 problem document
+//
+// It never puts a secret into a log line: not the Authorization header, not a
+// cookie, not a query string.
+package front

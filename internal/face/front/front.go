@@ -1,0 +1,94 @@
+package front
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"time"
+
+	"parley/internal/identity"
+)
+
+// Guard refuses requests whose Host or Origin is foreign.
+type Guard interface {
+	Check(r *http.Request) error
+}
+
+// Observer is told of every finished request, for metrics.
+type Observer interface {
+	Request(method, route string, status int, took time.Duration)
+}
+
+// Front wraps the hub's handlers.
+type Front struct {
+	people *identity.Directory
+	guard  Guard
+	logger *slog.Logger
+	watch  Observer
+	// attempts counts wrong credentials per address.
+	attempts *identity.Throttle
+}
+
+// New makes a front. watch may be nil.
+func New(people *identity.Directory, guard Guard, logger *slog.Logger, watch Observer) *Front {
+	return &Front{people: people, guard: guard, logger: logger, watch: watch, attempts: identity.NewThrottle(identity.LoginLimits)}
+}
+
+// Wrap puts the shared behaviour around the hub's routes.
+func (f *Front) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		started := time.Now()
+		id := requestID(r)
+		w.Header().Set("X-Request-Id", id)
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, id))
+		seen := &recorder{ResponseWriter: w}
+		defer f.finish(seen, r, started)
+		if err := f.guard.Check(r); err != nil {
+			f.Fail(seen, r, NewProblem(http.StatusForbidden, "foreign_origin", err.Error(), err))
+			return
+		}
+		next.ServeHTTP(seen, r)
+	})
+}
+
+// finish logs the request and turns a panic into an answer.
+func (f *Front) finish(seen *recorder, r *http.Request, started time.Time) {
+	if cause := recover(); cause != nil {
+		if cause == http.ErrAbortHandler {
+			panic(cause)
+		}
+		f.logger.ErrorContext(r.Context(), "panic in a handler", "request_id", RequestID(r.Context()), "path", r.URL.Path, "panic", cause, "stack", stack())
+		if seen.status == 0 {
+			f.Fail(seen, r, NewProblem(http.StatusInternalServerError, "internal_error", "something went wrong in the hub; its log has the details under this request id", nil))
+		}
+	}
+	took := time.Since(started)
+	if f.watch != nil {
+		f.watch.Request(r.Method, r.Pattern, seen.status, took)
+	}
+	// The query is left out: it may carry words that are nobody's business.
+	f.logger.DebugContext(r.Context(), "request", "request_id", RequestID(r.Context()), "method", r.Method, "path", r.URL.Path, "status", seen.status, "took", took)
+}
+
+type requestKey struct{}
+
+// RequestID is the id of the request a context belongs to.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestKey{}).(string)
+	return id
+}
+
+// clean is the form of request ids we take over from a proxy.
+var clean = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+func requestID(r *http.Request) string {
+	if id := r.Header.Get("X-Request-Id"); clean.MatchString(id) {
+		return id
+	}
+	return rand.Text()
+}
+
+// Logger is the log of the HTTP faces.
+func (f *Front) Logger() *slog.Logger { return f.logger }

@@ -1,0 +1,128 @@
+package front
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"parley/internal/identity"
+	"parley/internal/store"
+)
+
+// Problem is an RFC 9457 problem document with a stable code, and the same once
+// more in the shape simple clients expect.
+type Problem struct {
+	Type      string  `json:"type"`
+	Title     string  `json:"title"`
+	Status    int     `json:"status"`
+	Detail    string  `json:"detail"`
+	Code      string  `json:"code"`
+	Err       Summary `json:"error"`
+	RequestID string  `json:"request_id,omitempty"`
+	// RetryAfter becomes the header of that name.
+	RetryAfter time.Duration `json:"-"`
+	cause      error
+}
+
+// Summary is the short form of a problem.
+type Summary struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// NewProblem makes a problem that wraps its cause. The cause goes to the log,
+// never to the client.
+func NewProblem(status int, code, detail string, cause error) *Problem {
+	return &Problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Code: code,
+		Err: Summary{Code: code, Message: detail}, cause: cause,
+	}
+}
+
+// Error reads "code: detail".
+func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
+
+// Unwrap gives the cause.
+func (p *Problem) Unwrap() error { return p.cause }
+
+// GetStatus lets the REST library send the problem with its status.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType is that of problem documents.
+func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+// GetHeaders carries Retry-After.
+func (p *Problem) GetHeaders() http.Header {
+	h := http.Header{}
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((p.RetryAfter+time.Second-1)/time.Second)))
+	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="parley"`)
+	}
+	return h
+}
+
+// mapping is one row of the table from our errors to what a client sees.
+type mapping struct {
+	is     error
+	status int
+	code   string
+	detail string // empty: the error's own text
+}
+
+var mappings = []mapping{
+	{identity.ErrRefused, http.StatusUnauthorized, "unauthorized", "sign in, or send a valid token"},
+	{identity.ErrThrottled, http.StatusTooManyRequests, "rate_limited", "too many attempts from this address; wait a little"},
+	{identity.ErrForbidden, http.StatusForbidden, "forbidden", ""},
+	{identity.ErrNotFound, http.StatusNotFound, "not_found", "there is no such thing"},
+	{identity.ErrInvalid, http.StatusBadRequest, "invalid", ""},
+	{identity.ErrNameTaken, http.StatusConflict, "conflict", ""},
+	{identity.ErrDeviceTaken, http.StatusConflict, "conflict", ""},
+	{store.ErrFull, http.StatusInsufficientStorage, "disk_full", "the hub's disk is full"},
+	{store.ErrUnavailable, http.StatusServiceUnavailable, "storage_unavailable", "the hub's database cannot be reached; try again"},
+	{store.ErrClosed, http.StatusServiceUnavailable, "shutting_down", "the hub is stopping; try again"},
+	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout", "that took too long"},
+}
+
+// ToProblem turns any error into what a client may see.
+func ToProblem(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return NewProblem(http.StatusRequestEntityTooLarge, "too_large", "the request is too large", err)
+	}
+	for _, m := range mappings {
+		if !errors.Is(err, m.is) {
+			continue
+		}
+		detail := m.detail
+		if detail == "" {
+			detail = err.Error()
+		}
+		return NewProblem(m.status, m.code, detail, err)
+	}
+	return NewProblem(http.StatusInternalServerError, "internal_error", "something went wrong in the hub; its log has the details under this request id", err)
+}
+
+// Fail answers with a problem document.
+func (f *Front) Fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := *ToProblem(err)
+	p.RequestID = RequestID(r.Context())
+	if p.Status >= http.StatusInternalServerError {
+		f.logger.ErrorContext(r.Context(), "request failed", "request_id", p.RequestID, "path", r.URL.Path, "error", err)
+	}
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(&p)
+}

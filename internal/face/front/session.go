@@ -1,0 +1,135 @@
+package front
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"parley/internal/identity"
+)
+
+// CookieName is the page's session cookie.
+const CookieName = "parley_session"
+
+// CSRFHeader carries the page's proof that a change comes from the page itself.
+const CSRFHeader = "X-Parley-CSRF"
+
+// errNoCredential says that a request carried neither token nor cookie.
+var errNoCredential = &identity.AuthError{Reason: identity.Unknown}
+
+// Session tells who the caller is: by bearer token, or by the page's cookie, in
+// which case a request that changes something must also carry the CSRF token.
+// Wrong tokens count against the caller's address.
+func (f *Front) Session(r *http.Request) (identity.Session, error) {
+	who, err := f.identify(r)
+	if err != nil {
+		return identity.Session{}, err
+	}
+	if who.Via == identity.TokenPairing {
+		return identity.Session{}, NewProblem(http.StatusForbidden, "forbidden", "a pairing token can only pair a device", nil)
+	}
+	who.Address = Address(r)
+	return who, nil
+}
+
+func (f *Front) identify(r *http.Request) (identity.Session, error) {
+	if secret, ok := Bearer(r); ok {
+		return f.authenticate(r.Context(), Address(r), secret)
+	}
+	cookie, err := r.Cookie(CookieName)
+	if err != nil {
+		return identity.Session{}, errNoCredential
+	}
+	who, err := f.people.AuthenticatePage(r.Context(), cookie.Value)
+	if err != nil {
+		return who, err
+	}
+	if changes(r.Method) && !identity.CheckCSRF(cookie.Value, r.Header.Get(CSRFHeader)) {
+		return who, NewProblem(http.StatusForbidden, "csrf", "the request does not carry this page's CSRF token", nil)
+	}
+	return who, nil
+}
+
+// authenticate looks at a token unless its address is locked out.
+func (f *Front) authenticate(ctx context.Context, address, secret string) (identity.Session, error) {
+	who, err := f.people.Authenticate(ctx, secret)
+	if err == nil {
+		return who, nil
+	}
+	if throttled := f.attempts.Attempt(address); throttled != nil {
+		return identity.Session{}, throttled
+	}
+	if errors.Is(err, identity.ErrRefused) {
+		f.attempts.Failed(address)
+	}
+	return who, err
+}
+
+// Require is Session for callers that need a scope.
+func (f *Front) Require(r *http.Request, scope string) (identity.Session, error) {
+	who, err := f.Session(r)
+	if err != nil {
+		return who, err
+	}
+	return who, Need(who, scope)
+}
+
+// Need fails unless the session has the scope.
+func Need(who identity.Session, scope string) error {
+	if scope == "" || who.Scopes.Has(scope) {
+		return nil
+	}
+	return NewProblem(http.StatusForbidden, "insufficient_scope", "this needs the scope "+scope, nil)
+}
+
+// SetCookie logs the page in; it lives as long as the session.
+func SetCookie(w http.ResponseWriter, r *http.Request, value string, expires time.Time) {
+	http.SetCookie(w, &http.Cookie{
+		Name: CookieName, Value: value, Path: "/", Expires: expires, HttpOnly: true,
+		Secure: Secure(r), SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// ClearCookie logs the page out.
+func ClearCookie(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{Name: CookieName, Path: "/", MaxAge: -1, HttpOnly: true, Secure: Secure(r), SameSite: http.SameSiteStrictMode})
+}
+
+// Bearer is the token of the Authorization header.
+func Bearer(r *http.Request) (string, bool) {
+	scheme, secret, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	return strings.TrimSpace(secret), true
+}
+
+func changes(method string) bool {
+	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
+}
+
+type addressKey struct{}
+
+type secureKey struct{}
+
+// Address is where the caller is: the socket's peer, or behind a trusted proxy
+// the address it forwards.
+func Address(r *http.Request) string {
+	if address, ok := r.Context().Value(addressKey{}).(string); ok {
+		return address
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// Secure reports whether the caller's own connection is encrypted.
+func Secure(r *http.Request) bool {
+	secure, _ := r.Context().Value(secureKey{}).(bool)
+	return secure || r.TLS != nil
+}

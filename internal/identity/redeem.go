@@ -1,0 +1,39 @@
+package identity
+
+import (
+	"context"
+	"time"
+
+	"parley/internal/store"
+)
+
+// RedeemCode uses a pairing code (or the pairing token itself) up and logs the
+// browser in, with the pairing token's scopes. A browser needs no key of its
+// own: its cookie is bound to it already.
+func (d *Directory) RedeemCode(ctx context.Context, code, agent, address string) (Login, error) {
+	secret, err := d.pairingSecret(PairRequest{Secret: code, Address: address})
+	if err != nil {
+		return Login{}, err
+	}
+	var out Login
+	err = d.db.Write(ctx, func(tx *store.Tx) error {
+		pairing, err := spend(tx, secret, time.Now())
+		if err != nil {
+			return err
+		}
+		by := Session{Principal: pairing.Principal, Owner: pairing.owner, Role: pairing.Role, Scopes: pairing.Scopes, Address: address}
+		if by.Role != RoleOperator {
+			return ErrForbidden
+		}
+		out, err = d.insertPage(tx, by, agent, "code")
+		return err
+	})
+	if err != nil {
+		if secret != code && ReasonOf(err) == Unknown {
+			d.codes.Failed(address)
+		}
+		return Login{}, err
+	}
+	d.codes.Succeeded(address)
+	return out, nil
+}
