@@ -1,0 +1,287 @@
+package brain
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Library is the agents of a hub: one Markdown file each. Reading never waits for
+// a disk; a changed file counts for the next run. A file with a mistake keeps its
+// last good version and shows the mistake.
+type Library struct {
+	dir string
+	log *slog.Logger
+
+	// write serialises changes of the folder; mu guards what is read.
+	write     sync.Mutex
+	mu        sync.RWMutex
+	entries   map[string]*Entry
+	listeners map[int]func()
+	nextID    int
+}
+
+// Entry is one agent of a library.
+type Entry struct {
+	Name string
+	// Agent is the last good version, nil if there never was one.
+	Agent *Agent
+	// Err is what is wrong with the file now, nil if it is good.
+	Err error
+
+	file []byte
+}
+
+// OpenLibrary reads the agents in a folder, which is made if it is not there.
+func OpenLibrary(dir string, log *slog.Logger) (*Library, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	l := &Library{dir: dir, log: log, entries: map[string]*Entry{}, listeners: map[int]func(){}}
+	return l, l.Reload()
+}
+
+// Get finds an agent that can run: its last good version. The error is
+// [ErrNoAgent] or, when the file never was good, [ErrBrokenAgent].
+func (l *Library) Get(name string) (*Agent, error) {
+	l.mu.RLock()
+	e := l.entries[name]
+	l.mu.RUnlock()
+	switch {
+	case e == nil:
+		return nil, fmt.Errorf("%w: %q", ErrNoAgent, name)
+	case e.Agent == nil:
+		return nil, fmt.Errorf("%w: %s: %w", ErrBrokenAgent, name, e.Err)
+	}
+	return e.Agent, nil
+}
+
+// Entry finds an agent whatever its state.
+func (l *Library) Entry(name string) (Entry, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if e := l.entries[name]; e != nil {
+		return *e, nil
+	}
+	return Entry{}, fmt.Errorf("%w: %q", ErrNoAgent, name)
+}
+
+// List is all agents by name.
+func (l *Library) List() []Entry {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	out := make([]Entry, 0, len(l.entries))
+	for _, name := range slices.Sorted(maps.Keys(l.entries)) {
+		out = append(out, *l.entries[name])
+	}
+	return out
+}
+
+// Subscribe calls fn after every change, until cancel is called. fn must be quick
+// and must not change the library.
+func (l *Library) Subscribe(fn func()) (cancel func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id := l.nextID
+	l.nextID++
+	l.listeners[id] = fn
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.listeners, id)
+	}
+}
+
+// Reload reads the folder again.
+func (l *Library) Reload() error {
+	l.write.Lock()
+	defer l.write.Unlock()
+	return l.reload()
+}
+
+func (l *Library) reload() error {
+	files, err := readFolder(l.dir)
+	if err != nil {
+		return fmt.Errorf("reading agents: %w", err)
+	}
+	l.mu.RLock()
+	old := l.entries
+	l.mu.RUnlock()
+	next := make(map[string]*Entry, len(files))
+	changed := len(files) != len(old)
+	for name, f := range files {
+		was := old[name]
+		if was != nil && f.err == nil && was.file != nil && bytes.Equal(was.file, f.text) {
+			next[name] = was
+			continue
+		}
+		next[name] = l.read(name, f, was)
+		changed = true
+	}
+	if changed {
+		l.publish(next)
+	}
+	return nil
+}
+
+// read makes an entry of a file; a bad one keeps what was good before.
+func (l *Library) read(name string, f agentFile, was *Entry) *Entry {
+	e := &Entry{Name: name, file: f.text, Err: f.err}
+	if e.Err == nil {
+		e.Agent, e.Err = ParseAgent(name, f.text)
+	}
+	if e.Err != nil {
+		l.log.Warn("agent file has an error", "agent", name, "error", e.Err)
+		if was != nil {
+			e.Agent = was.Agent
+		}
+	}
+	return e
+}
+
+func (l *Library) publish(next map[string]*Entry) {
+	l.mu.Lock()
+	l.entries = next
+	tell := slices.Collect(maps.Values(l.listeners))
+	l.mu.Unlock()
+	for _, fn := range tell {
+		fn()
+	}
+}
+
+// agentFile is a file as it was read, or why it could not be.
+type agentFile struct {
+	text []byte
+	err  error
+}
+
+// readFolder reads every NAME.md of a folder. What cannot be an agent's name is
+// somebody else's file.
+func readFolder(dir string) (map[string]agentFile, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]agentFile{}
+	for _, item := range list {
+		name, isMarkdown := strings.CutSuffix(item.Name(), ".md")
+		if !isMarkdown || !ValidAgentName(name) {
+			continue
+		}
+		path := filepath.Join(dir, item.Name())
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		text, err := readLimited(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		files[name] = agentFile{text, err}
+	}
+	return files, nil
+}
+
+// Create writes the file of a new agent from its JSON configuration (the keys of
+// the file, and prompt).
+func (l *Library) Create(ctx context.Context, name string, config []byte) (*Agent, error) {
+	return l.change(ctx, name, func(old []byte) ([]byte, error) {
+		if old != nil {
+			return nil, fmt.Errorf("%w: %q", ErrAgentExists, name)
+		}
+		return newFile(config)
+	})
+}
+
+// Update changes the keys the JSON configuration gives and keeps the rest of the
+// file, comments included.
+func (l *Library) Update(ctx context.Context, name string, config []byte) (*Agent, error) {
+	return l.change(ctx, name, func(old []byte) ([]byte, error) {
+		if old == nil {
+			return nil, fmt.Errorf("%w: %q", ErrNoAgent, name)
+		}
+		return changeFile(old, config)
+	})
+}
+
+// Put writes a whole file, as an editor would.
+func (l *Library) Put(ctx context.Context, name string, file []byte) (*Agent, error) {
+	return l.change(ctx, name, func([]byte) ([]byte, error) { return file, nil })
+}
+
+// File is an agent's file as it is.
+func (l *Library) File(name string) ([]byte, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if e := l.entries[name]; e != nil {
+		return bytes.Clone(e.file), nil
+	}
+	return nil, fmt.Errorf("%w: %q", ErrNoAgent, name)
+}
+
+// change writes what edit makes of the file on disk, if it is a good agent.
+func (l *Library) change(ctx context.Context, name string, edit func(old []byte) ([]byte, error)) (*Agent, error) {
+	if !ValidAgentName(name) {
+		return nil, fmt.Errorf("%w %q: want a-z, 0-9, _ and -, at most 64, a letter or digit first", ErrAgentName, name)
+	}
+	l.write.Lock()
+	defer l.write.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	old, err := readLimited(l.path(name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	file, err := edit(old)
+	if err != nil {
+		return nil, asConfigError(err)
+	}
+	agent, err := ParseAgent(name, file)
+	if err != nil {
+		return nil, asConfigError(err)
+	}
+	if err := writeAtomic(l.path(name), file, 0o600); err != nil {
+		return nil, err
+	}
+	return agent, l.reload()
+}
+
+// asConfigError marks mistakes of whoever sent the configuration.
+func asConfigError(err error) error {
+	if errors.Is(err, ErrAgentExists) || errors.Is(err, ErrNoAgent) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrAgentConfig, err)
+}
+
+// Delete removes an agent's file.
+func (l *Library) Delete(ctx context.Context, name string) error {
+	l.write.Lock()
+	defer l.write.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !ValidAgentName(name) {
+		return fmt.Errorf("%w: %q", ErrNoAgent, name)
+	}
+	err := os.Remove(l.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %q", ErrNoAgent, name)
+	}
+	if err != nil {
+		return err
+	}
+	return l.reload()
+}
+
+func (l *Library) path(name string) string { return filepath.Join(l.dir, name+".md") }

@@ -1,0 +1,78 @@
+package brain
+
+import (
+	"context"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// settle is how long a folder must be quiet before it is read: editors write
+	// in several steps.
+	settle = 100 * time.Millisecond
+	// pollEvery is for systems without file notifications.
+	pollEvery = time.Second
+)
+
+// Watch follows the folder until ctx ends, so that a changed file counts within
+// two seconds. Where the system gives no notifications it looks every second.
+func (l *Library) Watch(ctx context.Context) {
+	w, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer w.Close()
+		err = w.Add(l.dir)
+	}
+	if err != nil {
+		l.log.Warn("no file notifications; looking every second", "folder", l.dir, "error", err)
+		l.poll(ctx)
+		return
+	}
+	l.refresh() // what changed before the watch began
+	l.follow(ctx, w)
+}
+
+func (l *Library) follow(ctx context.Context, w *fsnotify.Watcher) {
+	quiet := time.NewTimer(settle)
+	quiet.Stop()
+	defer quiet.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-w.Events:
+			if !ok {
+				return
+			}
+			quiet.Reset(settle)
+		case err, ok := <-w.Errors:
+			if !ok {
+				return
+			}
+			// Events may be lost, so look for oneself.
+			l.log.Warn("watching agents", "error", err)
+			quiet.Reset(settle)
+		case <-quiet.C:
+			l.refresh()
+		}
+	}
+}
+
+func (l *Library) poll(ctx context.Context) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			l.refresh()
+		}
+	}
+}
+
+func (l *Library) refresh() {
+	if err := l.Reload(); err != nil {
+		l.log.Warn("reading agents", "error", err)
+	}
+}
