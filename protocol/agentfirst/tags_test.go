@@ -186,7 +186,10 @@ func filterBytes(in string) string {
 // leftTag returns a complete tag the filter should have removed, if there is one.
 func leftTag(s string) string {
 	for i := range len(s) {
-		if tag := wholeTag.FindString(s[i:]); s[i] == '<' && tag != "" && len(tag) <= af.TagHoldback {
+		if s[i] != '<' {
+			continue
+		}
+		if tag := wholeTag.FindString(s[i:]); tag != "" && len(tag) <= af.TagHoldback {
 			return tag
 		}
 	}
