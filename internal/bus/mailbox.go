@@ -13,8 +13,8 @@ const (
 	defaultMessages = 4096
 	// defaultBytes keeps a stuck subscriber of large messages from taking the hub's memory.
 	defaultBytes = 16 << 20
-	// keepRing is how many slots an empty mailbox keeps, so that idle subscriptions stay small.
-	keepRing = 8
+	// keepRing is the most slots an empty mailbox keeps, so that idle subscriptions stay small.
+	keepRing = 32
 )
 
 func (l Limits) withDefaults() Limits {
@@ -78,7 +78,7 @@ func (b *mailbox) push(m Msg) bool {
 
 // grow doubles the ring; its length stays a power of two.
 func (b *mailbox) grow() {
-	ring := make([]Msg, max(keepRing, 2*len(b.ring)))
+	ring := make([]Msg, max(4, 2*len(b.ring)))
 	for i := range b.n {
 		ring[i] = b.ring[(b.head+i)&(len(b.ring)-1)]
 	}

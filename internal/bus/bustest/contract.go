@@ -90,7 +90,7 @@ func Eventually(t *testing.T, b bus.Bus, subject string) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		_, err := b.Request(ctx, subject, nil)
+		err := ask(ctx, b, subject)
 		if err == nil {
 			return
 		}
@@ -100,6 +100,14 @@ func Eventually(t *testing.T, b bus.Bus, subject string) {
 			t.Fatalf("nobody answers on %s: %v", subject, err)
 		}
 	}
+}
+
+// ask gives up soon: a request that was on its way to a server that died is lost.
+func ask(ctx context.Context, b bus.Bus, subject string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := b.Request(ctx, subject, nil)
+	return err
 }
 
 func subscribe(t *testing.T, b bus.Bus, subject string, fn func(bus.Msg)) bus.Subscription {
@@ -520,11 +528,13 @@ func churn(t *testing.T, a, b bus.Bus) {
 	var publishers, subscribers sync.WaitGroup
 	for _, x := range []bus.Bus{a, b} {
 		publishers.Go(func() {
+			tick := time.NewTicker(100 * time.Microsecond)
+			defer tick.Stop()
 			for {
 				select {
 				case <-stop:
 					return
-				default:
+				case <-tick.C:
 				}
 				if err := x.Publish("churn.x", nil); err != nil {
 					t.Error(err)
