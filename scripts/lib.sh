@@ -13,6 +13,9 @@ mkdir -p "$TOOLS/bin"
 export GOFLAGS="-buildvcs=false ${GOFLAGS:-}"
 static() { CGO_ENABLED=0 "$@"; }
 
+# Colours are for people: a log file gets plain text.
+[ -t 1 ] || export NO_COLOR=1
+
 say() { printf '    %s\n' "$*"; }
 
 die() {
