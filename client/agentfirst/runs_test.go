@@ -17,7 +17,7 @@ func text(t *testing.T, c *client.Client, turn *wire.Turn) string {
 	var out strings.Builder
 	for e, err := range c.Stream(t.Context(), turn) {
 		if err != nil {
-			t.Errorf("%s: %v", turn.GetContent(), err)
+			t.Errorf("stream: %v", err)
 		}
 		out.WriteString(e.GetChunk().GetContent())
 	}
