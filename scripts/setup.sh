@@ -92,7 +92,7 @@ find_chromium() {
 need_chromium() {
 	local where=${PARLEY_CHROMIUM:-}
 	[ -n "$where" ] || where=$(find_chromium) || {
-		as_root_apt Chromium chromium
+		as_root_apt Chromium chromium fonts-liberation
 		where=$(find_chromium) || die "Chromium could not be installed: install it, or point PARLEY_CHROMIUM at a Chrome or Chromium program."
 	}
 	printf '%s\n' "$where" >"$TOOLS/chromium"
