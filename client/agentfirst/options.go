@@ -42,10 +42,10 @@ func (o Options) withDefaults() Options {
 	if o.RetryMin <= 0 {
 		o.RetryMin = 200 * time.Millisecond
 	}
-	o.RetryMax = max(o.RetryMax, o.RetryMin)
-	if o.RetryMax == o.RetryMin {
-		o.RetryMax = max(o.RetryMin, 10*time.Second)
+	if o.RetryMax <= 0 {
+		o.RetryMax = 10 * time.Second
 	}
+	o.RetryMax = max(o.RetryMax, o.RetryMin)
 	if o.DialContext == nil {
 		o.DialContext = new(net.Dialer).DialContext
 	}

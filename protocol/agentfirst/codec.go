@@ -57,7 +57,7 @@ func unmarshal(payload []byte, m proto.Message, limit int) error {
 	return nil
 }
 
-// countElements counts the submessages of b, giving up above limit. Bytes that
+// countElements counts the submessages and list elements of b, giving up above limit. Bytes that
 // make no sense end the count: the decoder will say what is wrong with them.
 func countElements(b []byte, md protoreflect.MessageDescriptor, limit int) int {
 	count := 0
@@ -71,9 +71,12 @@ func countElements(b []byte, md protoreflect.MessageDescriptor, limit int) int {
 			return count
 		}
 		fd := md.Fields().ByNumber(num)
+		if typ == protowire.BytesType && fd != nil && (fd.IsList() || fd.Message() != nil) {
+			count++
+		}
 		if typ == protowire.BytesType && fd != nil && fd.Message() != nil {
 			body, _ := protowire.ConsumeBytes(b[n:])
-			count += 1 + countElements(body, fd.Message(), limit-count)
+			count += countElements(body, fd.Message(), limit-count)
 		}
 		b = b[n+size:]
 	}

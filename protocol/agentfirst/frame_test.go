@@ -162,6 +162,10 @@ func TestAListOfNothingCannotExhaustMemory(t *testing.T) {
 	if got > 1<<20 {
 		t.Errorf("refusing allocated %d bytes", got)
 	}
+	args := msg(14, msg(1, hand(bytes.Repeat([]byte{0x1a, 0x00}, 1<<20))))
+	if _, err := af.UnmarshalClient(args); !errors.Is(err, af.ErrTooManyElements) {
+		t.Error(err)
+	}
 	payload = protowire.AppendBytes(protowire.AppendTag(nil, 24, protowire.BytesType), body)
 	if _, err := af.UnmarshalServer(payload); !errors.Is(err, af.ErrTooManyElements) {
 		t.Error(err)
