@@ -214,7 +214,7 @@ func (c *Catalogue) Set(_ context.Context, name string, config []byte) (Provider
 		if old.fixed {
 			return ProviderInfo{}, fmt.Errorf("%w: %q is built in or comes from the environment", ErrBadProvider, name)
 		}
-		if p.APIKey == "" && p.Kind == old.config.Kind && p.BaseURL == old.config.BaseURL {
+		if p.APIKey == "" && p.Kind == old.config.Kind && p.withPreset().BaseURL == old.config.withPreset().BaseURL {
 			p.APIKey = old.config.APIKey
 		}
 	}
