@@ -51,5 +51,8 @@ export default defineConfig({
       '/talk/ws': { target: hub, ws: true },
     },
   },
-  test: { include: ['src/**/*.test.ts'] },
+  // Svelte has a build for servers; the tests want the browser's.
+  resolve: process.env.VITEST ? { conditions: ['browser'] } : {},
+  // Far above what a test needs: a limit that only ends a hang.
+  test: { include: ['src/**/*.test.ts'], testTimeout: 120_000 },
 } as Parameters<typeof defineConfig>[0]);

@@ -24,6 +24,7 @@ export interface PageEntry {
 export const pages: PageEntry[] = [
   { path: '/', title: 'Home', icon: 'home', group: 'main', words: 'status health overview', load: () => import('./pages/Home.svelte') },
   { path: '/inbox', title: 'Inbox', icon: 'inbox', group: 'main', needs: 'approval:read', words: 'approvals questions consent', badge: () => inbox.count, load: () => import('./pages/Inbox.svelte') },
+  { path: '/agents', title: 'Agents', icon: 'agents', group: 'main', needs: 'talk', words: 'chat conversations talk memory archives', load: () => import('./pages/Agents.svelte') },
   { path: '/audit', title: 'Audit', icon: 'audit', group: 'hub', needs: 'audit:read', words: 'log trail history verify', load: () => import('./pages/Audit.svelte') },
   { path: '/settings', title: 'Settings', icon: 'settings', group: 'hub', words: 'people devices tokens pairing models about backup', load: () => import('./pages/Settings.svelte') },
 ];

@@ -2,8 +2,7 @@
 // so that a page has one thing to catch and one thing to show.
 
 import type {
-  Agent, Approval, ApprovalAnswer, Archive, AuditHour, AuditPage, AuditVerdict, Conversation, Device, Hit,
-  Message, NewToken, Pairing, Person, Resolution, Session, Status, Token,
+  Agent, Approval, ApprovalAnswer, AuditHour, AuditPage, AuditVerdict, Device, NewToken, Pairing, Person, Resolution, Session, Status, Token,
 } from './types';
 
 /** A refusal or failure, read from a problem document (RFC 9457) where the hub sent one. */
@@ -83,8 +82,7 @@ export class Client {
   async #once(method: string, path: string, body?: unknown): Promise<Response> {
     const headers: Record<string, string> = { Accept: 'application/json' };
     const init: RequestInit = { method, headers, credentials: 'same-origin', cache: 'no-store' };
-    if (body instanceof Blob) init.body = body;
-    else if (body !== undefined) {
+    if (body !== undefined) {
       headers['Content-Type'] = 'application/json';
       init.body = JSON.stringify(body);
     }
@@ -125,10 +123,6 @@ export class Client {
 
   put<T>(path: string, body?: unknown): Promise<T> {
     return this.#request<T>('PUT', path, body);
-  }
-
-  patch<T>(path: string, body?: unknown): Promise<T> {
-    return this.#request<T>('PATCH', path, body);
   }
 
   delete<T = void>(path: string): Promise<T> {
@@ -183,25 +177,13 @@ export class Client {
   removeDevice = (id: string) => this.delete(`/api/devices/${part(id)}`);
   pair = (body: { name?: string; scopes?: string[] }) => this.post<Pairing>('/api/pairing', body);
 
-  // Agents and conversations
+  // Agents. Conversations have a protocol of their own: see talk/.
 
   agents = async () => list<Agent>(await this.get('/api/agents'), 'agents');
   agent = (name: string) => this.get<Agent>(`/api/agents/${part(name)}`);
   createAgent = (body: Partial<Agent>) => this.post<Agent>('/api/agents', body);
   updateAgent = (name: string, body: Partial<Agent>) => this.put<Agent>(`/api/agents/${part(name)}`, body);
   removeAgent = (name: string) => this.delete(`/api/agents/${part(name)}`);
-  conversations = async (query: Query) => list<Conversation>(await this.get('/api/conversations', query), 'conversations');
-  messages = (id: string, query: Query = {}) =>
-    this.get<{ messages: Message[]; truncated?: boolean }>(`/api/conversations/${part(id)}/messages`, query);
-  archives = async (id: string) => list<Archive>(await this.get(`/api/conversations/${part(id)}/archives`), 'archives');
-  archive = (id: string, query: Query = {}) =>
-    this.get<{ info?: Archive; messages: Message[]; truncated?: boolean }>(`/api/archives/${part(id)}`, query);
-  compact = (id: string, focus: string) => this.post<Archive>(`/api/conversations/${part(id)}/compact`, { focus });
-  rename = (id: string, title: string) => this.patch<Conversation>(`/api/conversations/${part(id)}`, { title });
-  removeConversation = (id: string) => this.delete(`/api/conversations/${part(id)}`);
-  search = async (query: Query) => list<Hit>(await this.get('/api/conversations/search', query), 'hits');
-  import = (file: Blob, query: Query) =>
-    this.post<{ messages: number; archives: number; skipped: number }>(address('/api/conversations/import', query), file);
 }
 
 /** One path segment. */

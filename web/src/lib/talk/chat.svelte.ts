@@ -1,0 +1,279 @@
+// One conversation as the page shows it: stored messages, runs as they
+// happen, and what was typed but is not stored yet. It is built from events
+// only, so that every device of a person ends up with the same picture.
+
+import type { ConversationEvent, HistoryMessage, StreamEvent, TokenUsage } from '../../gen/agentfirst_pb.js';
+import { TurnMode } from '../../gen/agentfirst_pb.js';
+import { asProblem, type Problem } from '../api';
+import type { Question } from '../types';
+import { Run } from './run.svelte';
+import type { Link, Place } from './link.svelte';
+
+export interface Said {
+  kind: 'said';
+  seq: number;
+  role: string;
+  agent: string;
+  text: string;
+  at: string;
+  summary: boolean;
+}
+
+export interface Archived {
+  kind: 'archived';
+  seq: number;
+  id: string;
+  title: string;
+  messages: number;
+}
+
+export type Entry = Said | Run | Archived;
+
+/** A turn of this page that the hub has not begun yet. */
+export interface Pending {
+  key: string;
+  text: string;
+  guest: string;
+  mode: TurnMode;
+  /** Place in the queue; 0 while on its way. */
+  position: number;
+  problem: Problem | null;
+}
+
+export type Mode = 'queue' | 'steer' | 'interrupt';
+const modes: Record<Mode, TurnMode> = { queue: TurnMode.QUEUE, steer: TurnMode.STEER, interrupt: TurnMode.INTERRUPT };
+
+export class Chat {
+  entries = $state<Entry[]>([]);
+  pending = $state<Pending[]>([]);
+  /** Nothing is shown before the stored messages have arrived. */
+  caughtUp = $state(false);
+  deleted = $state(false);
+  problem = $state<Problem | null>(null);
+  used = $state(0);
+  limit = $state(0);
+  cost = $state(0);
+  tokens = $state(0);
+  /** Called after a run or an archive, when lists elsewhere are old. */
+  changed: () => void = () => {};
+
+  #link: Link;
+  #stop: () => void;
+  readonly place: Place;
+
+  constructor(link: Link, place: Place) {
+    this.#link = link;
+    this.place = place;
+    this.#stop = this.#follow();
+  }
+
+  #follow(): () => void {
+    return this.#link.follow({
+      ...this.place,
+      resume: () => this.#resume(),
+      event: (event) => this.event(event),
+      refused: (problem) => this.#refused(problem),
+    });
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  get run(): Run | undefined {
+    return this.entries.findLast((e): e is Run => e.kind === 'run' && !e.ended);
+  }
+
+  // Sending
+
+  async say(text: string, options: { guest?: string; mode?: Mode } = {}): Promise<void> {
+    const turn: Pending = { key: crypto.randomUUID(), text, guest: options.guest ?? '', mode: modes[options.mode ?? 'queue'], position: 0, problem: null };
+    this.pending.push(turn);
+    await this.#submit(turn);
+  }
+
+  /** Sends a refused turn again, under the same key, so that it runs once. */
+  async again(turn: Pending): Promise<void> {
+    const mine = this.pending.find((p) => p.key === turn.key);
+    if (!mine) return;
+    mine.problem = null;
+    await this.#submit(mine);
+  }
+
+  drop(turn: Pending): void {
+    this.pending = this.pending.filter((p) => p.key !== turn.key);
+  }
+
+  async #submit(turn: Pending): Promise<void> {
+    const { key, text, guest, mode } = turn;
+    const value = { ...this.place, content: text, mode, key, detached: true, ...(guest ? { guest } : {}) };
+    let run = '';
+    try {
+      await this.#link.each({ case: 'stream', value }, (answer) => {
+        if (answer.case !== 'stream') return false;
+        const event = answer.value.event;
+        if (event.case === 'queued') this.#queued(key, event.value.position);
+        if (event.case === 'start') {
+          run = event.value.runId;
+          this.#begun(key, Number(event.value.seq));
+        }
+        if (event.case === 'steered') {
+          this.#take(key);
+          this.#steered(run, event.value.content, Number(event.value.seq));
+          return true; // from here on it is that run's business
+        }
+        this.stream(answer.value, run, 'own');
+        return event.case === 'end';
+      });
+    } catch (error) {
+      const mine = this.pending.find((p) => p.key === key);
+      if (mine) mine.problem = asProblem(error);
+    }
+  }
+
+  async stop(): Promise<void> {
+    const run = this.run;
+    await this.#link.ask({ case: 'cancel', value: { ...this.place, runId: run?.id ?? '' } });
+  }
+
+  async answer(askId: string, questions: Question[], answers: string[]): Promise<void> {
+    const content = JSON.stringify(Object.fromEntries(questions.map((q, i) => [q.question, answers[i] ?? ''])));
+    await this.#link.ask({ case: 'replyToAsk', value: { ...this.place, content, askId } });
+  }
+
+  // Receiving
+
+  event(event: ConversationEvent): void {
+    const { event: what } = event;
+    if (what.case === 'message') this.#message(what.value, event.runId);
+    else if (what.case === 'stream') this.stream(what.value, event.runId, 'attached');
+    else if (what.case === 'caughtUp') this.caughtUp = true;
+    else if (what.case === 'deleted') this.deleted = true;
+  }
+
+  #message(m: HistoryMessage, runId: string): void {
+    const seq = Number(m.seq);
+    if (m.role === 'user') this.#takeText(m.content);
+    // What a run said is in the run already; its stored form adds nothing.
+    if (m.role !== 'user' && runId && this.entries.some((e) => e.kind === 'run' && e.id === runId)) return;
+    if (this.entries.some((e) => (e.kind === 'said' && e.seq === seq) || (e.kind === 'run' && e.holds(seq)))) return;
+    if (m.role !== 'user' && this.entries.some((e) => e.kind === 'run' && e.seq === seq)) return;
+    this.#insert({ kind: 'said', seq, role: m.role, agent: m.agent, text: m.content, at: m.at, summary: m.summary });
+  }
+
+  // A run may be told twice on one connection: as the answer to our turn and
+  // because we are attached. The first that begins it is the one believed.
+  stream(message: StreamEvent, runId: string, source: 'own' | 'attached'): void {
+    const { event } = message;
+    if (event.case === undefined) return;
+    if (event.case === 'compacted') {
+      this.#compacted(event.value.archiveId, event.value.title, event.value.messages);
+      return;
+    }
+    if (event.case === 'start') {
+      this.#start(event.value.runId || runId, event.value.agent, Number(event.value.seq), source);
+      return;
+    }
+    if (event.case === 'steered') {
+      this.#steered(runId, event.value.content, Number(event.value.seq));
+      return;
+    }
+    const run = this.#find(runId, source);
+    if (!run) return;
+    run.take(event);
+    if (event.case === 'roundUsage') {
+      this.used = Number(event.value.contextUsed);
+      this.limit = Number(event.value.contextLimit ?? 0n);
+    } else if (event.case === 'end') this.#count(event.value.usage);
+  }
+
+  #start(id: string, agent: string, seq: number, source: 'own' | 'attached'): void {
+    const known = this.entries.find((e): e is Run => e.kind === 'run' && e.id === id);
+    if (known) {
+      // After a reconnect the hub tells a going run from its beginning.
+      if (known.source === source && !known.ended) known.restart();
+      return;
+    }
+    this.entries.push(new Run(id, agent || this.place.agent, seq, source));
+  }
+
+  // Steering is told to whoever steered and to the attached; it is shown once.
+  #steered(id: string, text: string, seq: number): void {
+    this.#takeText(text);
+    const run = this.entries.findLast((e): e is Run => e.kind === 'run' && (id ? e.id === id : !e.ended));
+    run?.steered(text, seq);
+  }
+
+  #find(id: string, source: 'own' | 'attached'): Run | undefined {
+    const run = id ? this.entries.findLast((e): e is Run => e.kind === 'run' && e.id === id) : this.run;
+    return run?.source === source ? run : undefined;
+  }
+
+  #insert(said: Said): void {
+    const after = this.entries.findLastIndex((e) => e.kind !== 'run' ? e.seq <= said.seq : e.seq > 0 && e.seq <= said.seq);
+    this.entries.splice(after + 1, 0, said);
+  }
+
+  #compacted(id: string, title: string, messages: number): void {
+    if (this.entries.some((e) => e.kind === 'archived' && e.id === id)) return;
+    const last = Math.max(0, ...this.entries.map((e) => e.seq));
+    this.entries.push({ kind: 'archived', seq: last, id, title, messages });
+    this.used = 0;
+    this.changed();
+  }
+
+  #count(usage: TokenUsage | undefined): void {
+    this.cost += Number(usage?.costMicros ?? 0n) / 1e6;
+    this.tokens += usage?.totalTokens ?? 0;
+    this.changed();
+    if (!this.#new) return;
+    // The first turn has made the conversation; now it can be followed.
+    this.#new = false;
+    this.#stop();
+    this.#stop = this.#follow();
+  }
+
+  #queued(key: string, position: number): void {
+    const mine = this.pending.find((p) => p.key === key);
+    if (mine) mine.position = position;
+  }
+
+  // Our turn has begun: what was pending is a message now.
+  #begun(key: string, seq: number): void {
+    const mine = this.pending.find((p) => p.key === key);
+    if (!mine) return;
+    this.#take(key);
+    if (seq && this.entries.some((e) => e.kind === 'said' && e.seq === seq)) return;
+    this.#insert({ kind: 'said', seq: seq || this.#last() + 1, role: 'user', agent: '', text: mine.text, at: new Date().toISOString(), summary: false });
+  }
+
+  #take(key: string): void {
+    this.pending = this.pending.filter((p) => p.key !== key);
+  }
+
+  #takeText(text: string): void {
+    const mine = this.pending.find((p) => p.text === text && !p.problem);
+    if (mine) this.#take(mine.key);
+  }
+
+  #last(): number {
+    return Math.max(0, ...this.entries.map((e) => e.seq));
+  }
+
+  // After a break: everything before the first unfinished run is certain;
+  // the rest is asked for again.
+  #resume(): number {
+    const open = this.entries.findIndex((e) => e.kind === 'run' && !e.ended);
+    if (open >= 0) this.entries.splice(open);
+    return this.#last();
+  }
+
+  // A conversation begins with its first turn; until then there is nothing to follow.
+  #new = false;
+
+  #refused(problem: Problem): void {
+    if (problem.status === 404) this.#new = true;
+    else this.problem = problem;
+    this.caughtUp = true;
+  }
+}

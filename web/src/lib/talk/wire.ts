@@ -1,0 +1,112 @@
+// What can be asked of the conversations besides talking, in the page's own words.
+
+import type { ArchiveInfo, HistoryMessage } from '../../gen/agentfirst_pb.js';
+import { Problem } from '../api';
+import type { Answer, Link, Place } from './link.svelte';
+
+export interface Conversation extends Place {
+  /** Names the conversation to the hub. */
+  handle: string;
+  title: string;
+  messages: number;
+  date: string;
+}
+
+export interface Archive {
+  id: string;
+  title: string;
+  summary: string;
+  at: string;
+  messages: number;
+}
+
+export interface Line {
+  seq: number;
+  role: string;
+  agent: string;
+  text: string;
+  at: string;
+  summary: boolean;
+}
+
+export interface Hit {
+  kind: string;
+  archive: string;
+  speaker: string;
+  role: string;
+  text: string;
+  at: string;
+  title: string;
+  place: Place;
+  seq: number;
+}
+
+type Case = NonNullable<Answer['case']>;
+type Value<C extends Case> = Extract<Answer, { case: C }>['value'];
+
+function expect<C extends Case>(answer: Answer, wanted: C): Value<C> {
+  if (answer.case !== wanted) throw new Problem(-1, 'unexpected', 'The hub answered something else', `${answer.case ?? 'nothing'} instead of ${wanted}`);
+  return answer.value as unknown as Value<C>;
+}
+
+export async function listConversations(link: Link, agent: string, sender: string): Promise<Conversation[]> {
+  const list = expect(await link.ask({ case: 'listConversations', value: { agent, sender } }), 'conversationList');
+  return list.conversations.map((c) => ({ agent: c.agent, sender: c.sender, thread: c.thread, handle: c.filePath, title: c.title, messages: Number(c.messageCount), date: c.date }));
+}
+
+export async function listArchives(link: Link, place: Place): Promise<Archive[]> {
+  const list = expect(await link.ask({ case: 'listArchives', value: place }), 'archiveList');
+  return list.archives.map(archive);
+}
+
+export async function readArchive(link: Link, id: string, afterSeq = 0): Promise<{ info: Archive; lines: Line[]; more: boolean }> {
+  const a = expect(await link.ask({ case: 'getArchive', value: { id, afterSeq: BigInt(afterSeq), limit: 200 } }), 'archive');
+  return { info: archive(a.info), lines: a.messages.map(line), more: a.truncated };
+}
+
+export async function search(link: Link, query: string, place: { agent: string; sender: string }): Promise<Hit[]> {
+  const found = expect(await link.ask({ case: 'search', value: { query, ...place, limit: 20 } }), 'searchResult');
+  return found.hits.map((h) => ({
+    kind: h.kind, archive: h.archiveId, speaker: h.speaker, role: h.role, text: h.snippet, at: h.at, title: h.title,
+    place: { agent: h.agent, sender: h.sender, thread: h.thread }, seq: Number(h.seq),
+  }));
+}
+
+export async function compact(link: Link, place: Place, focus: string): Promise<{ summary: string; title: string }> {
+  return expect(await link.ask({ case: 'compact', value: { ...place, focus } }), 'compact');
+}
+
+export async function setTitle(link: Link, handle: string, title: string): Promise<void> {
+  expect(await link.ask({ case: 'setTitle', value: { filePath: handle, title } }), 'pong');
+}
+
+export async function remove(link: Link, handle: string): Promise<void> {
+  expect(await link.ask({ case: 'deleteConversation', value: { filePath: handle } }), 'pong');
+}
+
+/** The whole conversation as JSONL. */
+export async function exportLines(link: Link, handle: string): Promise<Blob> {
+  const pieces: BlobPart[] = [];
+  await link.each({ case: 'export', value: { filePath: handle } }, (answer) => {
+    const piece = expect(answer, 'jsonl');
+    pieces.push(new Uint8Array(piece.data));
+    return piece.last;
+  });
+  return new Blob(pieces, { type: 'application/jsonl' });
+}
+
+/** What fits into one message of the wire, with room for its envelope. */
+export const IMPORT_LIMIT = 15 << 20;
+
+export async function importLines(link: Link, data: Uint8Array, to: { agent: string; thread: string; append: boolean }) {
+  const { messages, archives, skipped } = expect(await link.ask({ case: 'import', value: { data, last: true, ...to } }), 'importResult');
+  return { messages, archives, skipped };
+}
+
+function archive(a: ArchiveInfo | undefined): Archive {
+  return { id: a?.id ?? '', title: a?.title ?? '', summary: a?.summary ?? '', at: a?.archivedAt ?? '', messages: a?.messages ?? 0 };
+}
+
+function line(m: HistoryMessage): Line {
+  return { seq: Number(m.seq), role: m.role, agent: m.agent, text: m.content, at: m.at, summary: m.summary };
+}
