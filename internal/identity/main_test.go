@@ -3,6 +3,7 @@ package identity_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -53,9 +54,14 @@ func newBus(t *testing.T) *bus.Local {
 	return b
 }
 
-func newWorld(t *testing.T, db *store.DB) *world {
+func newWorld(t *testing.T, db *store.DB) *world { return newWorldWith(t, db, identity.Options{}) }
+
+// patient rechecks rarely, for tests that let months go by.
+var patient = identity.Options{Recheck: 24 * time.Hour}
+
+func newWorldWith(t *testing.T, db *store.DB, opts identity.Options) *world {
 	t.Helper()
-	w := &world{db: db, Directory: open(t, db, newBus(t), identity.Options{})}
+	w := &world{db: db, Directory: open(t, db, newBus(t), opts)}
 	first, err := w.Bootstrap(t.Context(), "owner")
 	if err != nil {
 		t.Fatal(err)

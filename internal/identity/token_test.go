@@ -187,7 +187,7 @@ func TestSomebodyElsesTokenIsNotFound(t *testing.T) {
 
 func TestRotationKeepsTheOldSecretForFiveMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, storetest.SQLite(t))
+		w := newWorldWith(t, storetest.SQLite(t), patient)
 		first := w.token(t, w.owner, identity.TokenRequest{TTL: time.Hour})
 		w.mustAuthenticate(t, first.Secret)
 		time.Sleep(10 * time.Minute)
