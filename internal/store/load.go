@@ -184,25 +184,18 @@ func (l *loader) finish(tables []string) error {
 		return l.rebuildSearch()
 	}
 	for _, table := range tables {
-		query := `SELECT setval(s, greatest((SELECT coalesce(max(id), 0) FROM ` + table + `), 1)) FROM pg_get_serial_sequence(?, 'id') AS s WHERE s IS NOT NULL`
-		columns, err := listColumns(l.tx, table)
+		columns, err := listNames(l.tx, `SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ? AND is_identity = 'YES'`, table)
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(columns, "id") || !l.serial(table) {
-			continue
-		}
-		if _, err := l.tx.Exec(query, table); err != nil {
-			return err
+		for _, column := range columns {
+			next := `SELECT setval(pg_get_serial_sequence(?, ?), greatest((SELECT coalesce(max(` + column + `), 0) FROM ` + table + `), 1))`
+			if _, err := l.tx.Exec(next, table, column); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-func (l *loader) serial(table string) bool {
-	var name *string
-	err := l.tx.QueryRow(`SELECT pg_get_serial_sequence(?, 'id')`, table).Scan(&name)
-	return err == nil && name != nil
 }
 
 func (l *loader) rebuildSearch() error {

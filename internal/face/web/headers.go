@@ -5,8 +5,9 @@ import "net/http"
 // policy is the page's content security policy. 'self' in connect-src covers
 // the hub's WebSockets too. The page needs no inline script or style, so there
 // is no exception for them; styles set by script through the CSSOM are not
-// inline styles. Svelte makes its templates through the one named policy;
-// no other code can turn a string into HTML.
+// inline styles. Svelte makes its templates through the first named policy, and
+// the second makes the service worker's address; no other code can turn a
+// string into HTML or into a script.
 const policy = "default-src 'none'; " +
 	"script-src 'self'; " +
 	"style-src 'self'; " +
@@ -19,7 +20,7 @@ const policy = "default-src 'none'; " +
 	"base-uri 'none'; " +
 	"form-action 'none'; " +
 	"require-trusted-types-for 'script'; " +
-	"trusted-types svelte-trusted-html"
+	"trusted-types svelte-trusted-html parley-worker"
 
 // permissions switches off what the page never uses. Camera, microphone and
 // screen are for rooms, and the browser still asks the person.

@@ -1,0 +1,131 @@
+package hubapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Client talks to one hub.
+type Client struct {
+	base  string
+	token string
+	http  *http.Client
+}
+
+// New makes a client of the hub at base, such as http://127.0.0.1:7788.
+func New(base, token string) *Client {
+	// Answers may be long; only their beginning has a time limit.
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute}
+	return WithTransport(base, token, transport)
+}
+
+// WithTransport makes a client that reaches its hub by other means than a
+// socket, such as a handler in this process.
+func WithTransport(base, token string, transport http.RoundTripper) *Client {
+	return &Client{base: strings.TrimRight(base, "/"), token: token, http: &http.Client{Transport: transport}}
+}
+
+// Base is the hub's address.
+func (c *Client) Base() string { return c.base }
+
+// Token is what the client authenticates with.
+func (c *Client) Token() string { return c.token }
+
+// Error is a refusal by the hub.
+type Error struct {
+	Status    int    `json:"status"`
+	Code      string `json:"code"`
+	Detail    string `json:"detail"`
+	RequestID string `json:"request_id"`
+}
+
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return fmt.Sprintf("the hub answered %d", e.Status)
+	}
+	return fmt.Sprintf("%s (%s)", e.Detail, e.Code)
+}
+
+// IsCode reports whether err is the hub's refusal with that code.
+func IsCode(err error, code string) bool {
+	var refusal *Error
+	return errors.As(err, &refusal) && refusal.Code == code
+}
+
+// maxError bounds how much of an error answer is read.
+const maxError = 64 << 10
+
+// Do sends a request and decodes the answer into out, if out is not nil.
+func (c *Client) Do(ctx context.Context, method, path string, query url.Values, in, out any) error {
+	answer, err := c.Open(ctx, method, path, query, in)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Close() }()
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(answer).Decode(out); err != nil {
+		return fmt.Errorf("reading the hub's answer: %w", err)
+	}
+	return nil
+}
+
+// Open sends a request and gives the answer's body, for answers that are long.
+func (c *Client) Open(ctx context.Context, method, path string, query url.Values, in any) (io.ReadCloser, error) {
+	req, err := c.request(ctx, method, path, query, in)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the hub at %s: %w", c.base, errors.Unwrap(err))
+	}
+	if res.StatusCode < 300 {
+		return res.Body, nil
+	}
+	defer func() { _ = res.Body.Close() }()
+	refusal := &Error{Status: res.StatusCode}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxError)).Decode(refusal); err != nil {
+		refusal.Code = "http"
+	}
+	return nil, refusal
+}
+
+func (c *Client) request(ctx context.Context, method, path string, query url.Values, in any) (*http.Request, error) {
+	var body io.Reader
+	switch in := in.(type) {
+	case nil:
+	case io.Reader:
+		body = in
+	default:
+		data, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(data)
+	}
+	address := c.base + path
+	if len(query) > 0 {
+		address += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, address, body)
+	if err != nil {
+		return nil, err
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/client/hubapi"
+)
+
+func newAudit(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "audit", Short: "Read, verify and export the audit trail", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newAuditList(g), newAuditVerify(g), newAuditExport(g))
+	return cmd
+}
+
+func newAuditList(g *globals) *cobra.Command {
+	var f hubapi.AuditFilter
+	var since time.Duration
+	cmd := &cobra.Command{
+		Use: "list", Short: "List entries, newest first", Args: cobra.NoArgs,
+		Example: "  parley audit list --action token --since 24h",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, done, err := g.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			if since > 0 {
+				f.Since = time.Now().Add(-since)
+			}
+			entries, err := c.Audit(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, entries, func(p *printer) {
+				p.table("SEQ", "TIME", "ACTOR", "ACTION", "TARGET", "OUTCOME")
+				for _, e := range entries {
+					p.row(strconv.FormatInt(e.Seq, 10), e.At.Local().Format("2006-01-02 15:04:05"), e.Actor, e.Action, e.Target, e.Outcome)
+				}
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVarP(&f.Limit, "limit", "n", 50, "how many at the most")
+	flags.StringVar(&f.Actor, "actor", "", "only what this actor did, such as person:alice")
+	flags.StringVar(&f.Action, "action", "", "only actions beginning with this, such as token")
+	flags.StringVar(&f.Target, "target", "", "only what was done to this")
+	flags.StringVar(&f.Outcome, "outcome", "", "only this outcome, such as ok")
+	flags.DurationVar(&since, "since", 0, "only the last hours, such as 24h")
+	return jsonFlag(cmd, g)
+}
+
+func newAuditVerify(g *globals) *cobra.Command {
+	var file, key string
+	cmd := &cobra.Command{
+		Use: "verify", Short: "Walk the chain and look for changed, removed or reordered entries", Args: cobra.NoArgs,
+		Long: "Walks the whole trail and its signed checkpoints. With --file an exported\ntrail is verified without a hub, against the hub's public key.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			report, err := verify(g, cmd, file, key)
+			if err != nil {
+				return err
+			}
+			if err := g.show(cmd, report, func(p *printer) { describeReport(p, report) }); err != nil {
+				return err
+			}
+			if !report.OK {
+				return &exitError{code: 1}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&file, "file", "", "an exported trail")
+	cmd.Flags().StringVar(&key, "key", "", "the hub's public key (base64); default: the one in the file")
+	return jsonFlag(cmd, g)
+}
+
+func verify(g *globals, cmd *cobra.Command, file, key string) (hubapi.AuditReport, error) {
+	if file != "" {
+		return verifyFile(file, key)
+	}
+	c, done, err := g.connect(cmd.Context())
+	if err != nil {
+		return hubapi.AuditReport{}, err
+	}
+	defer done()
+	return c.VerifyAudit(cmd.Context())
+}
+
+func describeReport(p *printer, r hubapi.AuditReport) {
+	if r.OK {
+		p.line(fmt.Sprintf("the trail is intact: %d entries, %d signed checkpoints", r.Entries, r.Checkpoints))
+		return
+	}
+	p.line(fmt.Sprintf("THE TRAIL IS NOT INTACT at entry %d: %s", r.BadSeq, r.Problem))
+}
+
+func newAuditExport(g *globals) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "export", Short: "Write the whole trail as JSON lines that can be verified anywhere", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, done, err := g.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			return toFile(file, cmd.OutOrStdout(), func(w io.Writer) error { return c.ExportAudit(cmd.Context(), w) })
+		},
+	}
+	cmd.Flags().StringVarP(&file, "output", "o", "", "file to write (default: standard output)")
+	return cmd
+}
+
+// toFile writes to a new file, which is there whole or not at all, or to out.
+func toFile(name string, out io.Writer, write func(io.Writer) error) error {
+	if name == "" || name == "-" {
+		return write(out)
+	}
+	f, err := os.OpenFile(name+".part", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(name+".part", name)
+	}
+	if err != nil {
+		_ = os.Remove(name + ".part")
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"parley/client/hubapi"
+	"parley/internal/hub"
+	"parley/internal/hub/config"
+)
+
+// connect finds the hub a command is about: the one that was named, the one
+// that runs on the data folder, or, if none runs there, the folder itself.
+func (g *globals) connect(ctx context.Context) (*hubapi.Client, func(), error) {
+	address, token := firstOf(g.hub, os.Getenv("PARLEY_HUB")), firstOf(g.token, os.Getenv("PARLEY_TOKEN"))
+	if address != "" {
+		if token == "" {
+			return nil, nil, usageError("a token is needed for %s: set PARLEY_TOKEN or give --token", address)
+		}
+		return hubapi.New(address, token), func() {}, nil
+	}
+	folder := hub.Folder(g.data)
+	if token == "" {
+		owner, err := folder.OwnerToken()
+		if err != nil {
+			return nil, nil, noHub(g.data, err)
+		}
+		token = owner
+	}
+	if running, err := folder.Running(); err == nil && answers(ctx, running.URL) {
+		return hubapi.New(running.URL, token), func() {}, nil
+	}
+	return g.inProcess(ctx, token)
+}
+
+func noHub(data string, err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("no hub has been started on %s: run 'parley up', or name a hub with --hub and --token", data)
+	}
+	return fmt.Errorf("reading the owner's token: %w", err)
+}
+
+// answers reports whether a hub lives at the address.
+func answers(ctx context.Context, address string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/healthz", http.NoBody)
+	if err != nil {
+		return false
+	}
+	res, err := (&http.Client{}).Do(req)
+	if err != nil {
+		return false
+	}
+	return res.Body.Close() == nil && res.StatusCode == http.StatusOK
+}
+
+// inProcess opens the data folder's hub without a listener and talks to its
+// REST face directly, so that every command works the same with and without a
+// running hub.
+func (g *globals) inProcess(ctx context.Context, token string) (*hubapi.Client, func(), error) {
+	conf, err := config.Load(config.Sources{Data: g.data, Environ: os.Environ()})
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := hub.Open(ctx, conf, hub.Options{Version: version, Quiet: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	return hubapi.WithTransport("http://127.0.0.1", token, direct{h.Handler()}), h.Close, nil
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"sync"
+)
+
+// direct is a transport into a handler of this process. Answers stream.
+type direct struct{ handler http.Handler }
+
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.RemoteAddr, r.Host = "127.0.0.1:0", "127.0.0.1"
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	body, w := io.Pipe()
+	answer := &directWriter{header: http.Header{}, body: w, started: make(chan struct{})}
+	go func() {
+		defer func() { _ = w.Close() }()
+		d.handler.ServeHTTP(answer, r)
+		answer.WriteHeader(http.StatusOK)
+	}()
+	<-answer.started
+	return &http.Response{
+		StatusCode: answer.status, Status: http.StatusText(answer.status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: answer.sent, Body: body, ContentLength: -1, Request: r,
+	}, nil
+}
+
+type directWriter struct {
+	header, sent http.Header
+	body         *io.PipeWriter
+	status       int
+	once         sync.Once
+	started      chan struct{}
+}
+
+func (w *directWriter) Header() http.Header { return w.header }
+
+func (w *directWriter) WriteHeader(status int) {
+	w.once.Do(func() {
+		w.status, w.sent = status, w.header.Clone()
+		close(w.started)
+	})
+}
+
+func (w *directWriter) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(b)
+}

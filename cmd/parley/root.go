@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley/internal/hub/config"
+)
+
+// exitError ends the program with a code of its own.
+type exitError struct {
+	code int
+	text string
+}
+
+func (e *exitError) Error() string { return e.text }
+
+// usageError is a mistake in how the command was called.
+func usageError(format string, args ...any) error {
+	return &exitError{code: 2, text: fmt.Sprintf(format, args...)}
+}
+
+// globals are the flags every command has.
+type globals struct {
+	data, hub, token string
+	json             bool
+}
+
+func newRoot() *cobra.Command {
+	g := &globals{}
+	root := &cobra.Command{
+		Use:   "parley",
+		Short: "One hub where people and AI agents meet, talk and work, under consent",
+		Long: `Parley is one self-hosted hub where people and AI agents meet, talk and work.
+
+  parley up        start a hub here and print a link to log in
+  parley doctor    look whether everything is in order
+
+Commands reach a hub by --hub and --token (or PARLEY_HUB and PARLEY_TOKEN),
+else through the data folder of a hub on this machine.`,
+		SilenceUsage: true, SilenceErrors: true,
+		Version: version,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&g.data, "data", config.DefaultData(), "data folder of the hub on this machine")
+	flags.StringVar(&g.hub, "hub", "", "address of a hub, such as https://hub.example.org (PARLEY_HUB)")
+	flags.StringVar(&g.token, "token", "", "token for that hub (better: PARLEY_TOKEN)")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%s; see 'parley --help'", oneLine(err)) })
+	root.AddCommand(newServe(g), newUp(g), newToken(g), newLogin(g), newAudit(g), newBackup(g), newRestore(g),
+		newDoctor(g), newStatus(g), newBench(), newVersion())
+	return root
+}
+
+// jsonFlag adds --json to a command that lists or shows things.
+func jsonFlag(cmd *cobra.Command, g *globals) *cobra.Command {
+	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON")
+	return cmd
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/lmittmann/tint"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"parley/internal/hub"
+	"parley/internal/hub/config"
+)
+
+func newServe(g *globals) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run a hub", Args: cobra.NoArgs,
+		Long: "Run a hub until it is told to stop. The first start makes the data folder,\nthe hub's key and its owner, and prints a one-time login link.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			conf, err := loadConfig(g, cmd, file)
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), conf, cmd.OutOrStdout(), cmd.ErrOrStderr(), false)
+		},
+	}
+	settingFlags(cmd, &file)
+	return cmd
+}
+
+func newUp(g *globals) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "up", Short: "Start a hub here and print a link to log in", Args: cobra.NoArgs,
+		Long: "The quick start: runs a hub on this machine and prints a one-time login link\nevery time. Takes the same flags as 'parley serve'.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			conf, err := loadConfig(g, cmd, file)
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), conf, cmd.OutOrStdout(), cmd.ErrOrStderr(), true)
+		},
+	}
+	settingFlags(cmd, &file)
+	return cmd
+}
+
+// settingFlags gives a command a flag for every setting that has one.
+func settingFlags(cmd *cobra.Command, file *string) {
+	for _, row := range config.Keys() {
+		env, flag, fallback, help := row[1], row[2], row[3], row[4]
+		if flag == "" {
+			continue
+		}
+		cmd.Flags().String(flag[2:], fallback, fmt.Sprintf("%s (%s)", help, env))
+	}
+	cmd.Flags().StringVar(file, "config", "", "settings file (default: "+config.FileName+" in the data folder)")
+}
+
+func loadConfig(g *globals, cmd *cobra.Command, file string) (config.Config, error) {
+	given := map[string]string{}
+	cmd.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
+	return config.Load(config.Sources{Data: g.data, File: file, Environ: os.Environ(), Flags: given})
+}
+
+// serve runs the hub; a login link is printed on the first start, or always.
+func serve(ctx context.Context, conf config.Config, out, remarks io.Writer, always bool) error {
+	h, err := hub.Open(ctx, conf, hub.Options{Version: version, Logger: newLogger(remarks, conf.Log)})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	return h.Run(ctx, func(ready hub.Ready) error {
+		if !always && !ready.FirstStart {
+			return nil
+		}
+		link, err := h.LoginLink(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "\n  Parley is running at %s\n  Log in once with     %s\n  (the link works for 15 minutes; 'parley login' makes another)\n\n", ready.URL, link)
+		return err
+	})
+}
+
+// newLogger writes for people on a terminal and for machines elsewhere.
+func newLogger(w io.Writer, l config.Log) *slog.Logger {
+	format := l.Format
+	if format == "auto" {
+		format = "json"
+		if f, ok := w.(*os.File); ok && isTerminal(f) {
+			format = "text"
+		}
+	}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l.SlogLevel()}))
+	}
+	return slog.New(tint.NewHandler(w, &tint.Options{Level: l.SlogLevel(), TimeFormat: "15:04:05"}))
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newStatus(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show how the hub is", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, done, err := g.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			s, err := c.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, s, func(p *printer) {
+				p.note("%s %s at %s, up %s", s.Name, s.Version, c.Base(), time.Since(s.Started).Round(time.Second))
+				p.table("CHECK", "STATE", "DETAIL")
+				for _, check := range s.Checks {
+					p.row(check.Name, okWord(check.OK), check.Detail)
+				}
+			})
+		},
+	}
+	return jsonFlag(cmd, g)
+}
+
+func okWord(ok bool) string {
+	if ok {
+		return "ok"
+	}
+	return "NOT OK"
+}

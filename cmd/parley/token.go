@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/client/hubapi"
+)
+
+func newToken(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "token", Short: "Make, list, rotate and revoke tokens", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newTokenCreate(g), newTokenList(g), newTokenRotate(g), newTokenRevoke(g))
+	return cmd
+}
+
+func newTokenCreate(g *globals) *cobra.Command {
+	var req hubapi.TokenRequest
+	var ttl time.Duration
+	var scopes []string
+	cmd := &cobra.Command{
+		Use: "create", Short: "Make a token; its secret is shown once", Args: cobra.NoArgs,
+		Example: "  parley token create --name laptop --scopes task,approval --ttl 24h\n  parley token create --name phone --pairing",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, done, err := g.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			req.Scopes = scopes
+			if ttl != 0 {
+				req.TTL = ttl.String()
+			}
+			t, err := c.CreateToken(cmd.Context(), req)
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, t, func(p *printer) {
+				p.line(t.Token)
+				p.note("id %s, scopes %s, %s", t.ID, strings.Join(t.Scopes, " "), until(t.Expires))
+				if t.Code != "" {
+					p.note("pairing code %s", t.Code)
+				}
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&req.Name, "name", "", "what to call it")
+	flags.StringVar(&req.Role, "role", "operator", "operator, or node for programs that only announce themselves")
+	flags.StringSliceVar(&scopes, "scopes", nil, "what it may do: names, families or * (default: all the role may)")
+	flags.DurationVar(&ttl, "ttl", 0, "how long it lives (default 90 days)")
+	flags.StringVar(&req.Principal, "principal", "", "the person it is for, created if new (default: you)")
+	flags.BoolVar(&req.Pairing, "pairing", false, "pair one device with it, within 15 minutes")
+	return jsonFlag(cmd, g)
+}
+
+func newTokenList(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List tokens, without their secrets", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, done, err := g.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			tokens, err := c.Tokens(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, tokens, func(p *printer) {
+				p.table("ID", "NAME", "KIND", "PERSON", "STATE", "SCOPES")
+				for _, t := range tokens {
+					p.row(t.ID, t.Name, t.Kind, t.Principal.Name, tokenState(t), strings.Join(t.Scopes, " "))
+				}
+			})
+		},
+	}
+	return jsonFlag(cmd, g)
+}
+
+func tokenState(t hubapi.Token) string {
+	switch {
+	case !t.Revoked.IsZero():
+		return "revoked"
+	case !t.Expires.IsZero() && t.Expires.Before(time.Now()):
+		return "expired"
+	default:
+		return until(t.Expires)
+	}
+}
+
+func until(t time.Time) string {
+	if t.IsZero() {
+		return "does not expire"
+	}
+	return "expires " + t.Local().Format("2006-01-02 15:04")
+}
+
+func newTokenRotate(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rotate ID", Short: "Replace a token's secret; the old one works five minutes more", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, done, err := g.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			t, err := c.RotateToken(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, t, func(p *printer) {
+				p.line(t.Token)
+				p.note("the old secret works until %s", t.OldValidUntil.Local().Format("15:04:05"))
+			})
+		},
+	}
+	return jsonFlag(cmd, g)
+}
+
+func newTokenRevoke(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke ID", Short: "Revoke a token; what it opened is closed within a second", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, done, err := g.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			if err := c.RevokeToken(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "revoked", args[0])
+			return nil
+		},
+	}
+}
+
+func newLogin(g *globals) *cobra.Command {
+	var principal string
+	cmd := &cobra.Command{
+		Use: "login", Short: "Make a one-time link that logs a browser in", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, done, err := g.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			link, err := c.CreateLoginLink(cmd.Context(), principal)
+			if err != nil {
+				return err
+			}
+			url := c.Base() + link.Path
+			return g.show(cmd, map[string]any{"url": url, "expires_at": link.Expires}, func(p *printer) {
+				p.line(url)
+				p.note("opens once, %s", until(link.Expires))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&principal, "principal", "", "the person to log in (default: you)")
+	return jsonFlag(cmd, g)
+}

@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"parley/internal/face/front"
+	"parley/internal/identity"
+)
+
+// rawRoute is a route that writes its answer itself: files and live streams.
+type rawRoute struct {
+	route
+	ContentType string
+}
+
+// addRaw registers such a route, with authentication, and documents it.
+func addRaw(a *API, rt rawRoute, handle func(w http.ResponseWriter, r *http.Request, who identity.Session) error) {
+	a.mux.HandleFunc(rt.Method+" "+rt.Path, func(w http.ResponseWriter, r *http.Request) {
+		who, err := a.front.Require(r, rt.Scope)
+		if err == nil {
+			err = handle(w, r, who)
+		}
+		if err != nil {
+			a.front.Fail(w, r, err)
+		}
+	})
+	op := rt.operation()
+	op.Responses = map[string]*huma.Response{"200": {Description: rt.Summary, Content: map[string]*huma.MediaType{rt.ContentType: {}}}}
+	a.huma.OpenAPI().AddOperation(&op)
+}
+
+// RegisterBackup adds the backup of everything.
+func RegisterBackup(a *API, backup func(ctx context.Context, w io.Writer) error) {
+	rt := rawRoute{route{Method: "POST", Path: "/api/backup", Scope: identity.Admin, Tag: "hub", Summary: "A backup of everything the hub keeps"}, "application/gzip"}
+	addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, _ identity.Session) error {
+		w.Header().Set("Content-Type", "application/gzip")
+		w.Header().Set("Content-Disposition", `attachment; filename="parley-backup.tar.gz"`)
+		w.Header().Set("Cache-Control", "no-store")
+		if err := backup(r.Context(), w); err != nil {
+			a.front.Logger().ErrorContext(r.Context(), "backup failed", "request_id", front.RequestID(r.Context()), "error", err)
+			// The answer has begun: cutting it is the only honest way to say so.
+			panic(http.ErrAbortHandler)
+		}
+		return nil
+	})
+}

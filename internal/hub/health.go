@@ -1,0 +1,63 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"parley/internal/face/api"
+)
+
+// checkTime bounds how long one look at a dependency may take.
+const checkTime = 2 * time.Second
+
+// checks looks at everything the hub depends on.
+func (h *Hub) checks(ctx context.Context) []api.Check {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	checks := []api.Check{
+		check("database", h.db.String()+" answers", h.db.Ping(ctx)),
+		check("bus", busName(h.conf.NATS), h.bus.Healthy()),
+		check("data folder", "writable", h.folder.Make()),
+	}
+	if h.draining.Load() {
+		checks = append(checks, api.Check{Name: "hub", OK: false, Detail: "stopping"})
+	}
+	return checks
+}
+
+func check(name, good string, err error) api.Check {
+	if err != nil {
+		return api.Check{Name: name, Detail: err.Error()}
+	}
+	return api.Check{Name: name, OK: true, Detail: good}
+}
+
+func busName(nats string) string {
+	if nats == "" {
+		return "in process"
+	}
+	return "NATS answers"
+}
+
+// healthz says that the process lives.
+func healthz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte("{\"status\":\"ok\"}\n"))
+}
+
+// readyz says whether the hub should be sent requests.
+func (h *Hub) readyz(w http.ResponseWriter, r *http.Request) {
+	ready, names := true, map[string]bool{}
+	for _, c := range h.checks(r.Context()) {
+		ready = ready && c.OK
+		names[c.Name] = c.OK
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if !ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	// Only names and verdicts: details may name hosts, and nobody has logged in here.
+	_ = json.NewEncoder(w).Encode(map[string]any{"ready": ready, "checks": names})
+}

@@ -1,0 +1,101 @@
+package memory
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"parley/internal/store"
+)
+
+// ErrQueueFull says that too many turns wait already.
+var ErrQueueFull = errors.New("too many turns wait already")
+
+// Waiting is a turn or compaction that waits for its conversation. What it is
+// to do is the owner's business: Order is opaque here.
+type Waiting struct {
+	Run   string
+	Order []byte
+	At    time.Time
+}
+
+// Enqueue makes a waiting turn durable. At most limit may wait. front puts it
+// before all others.
+func (m *Memory) Enqueue(ctx context.Context, guard Guard, id string, w Waiting, limit int, front bool) error {
+	return m.db.Write(ctx, func(tx *store.Tx) error {
+		if err := fenced(tx, guard); err != nil {
+			return err
+		}
+		num, _, err := byID(tx, id)
+		if err != nil {
+			return err
+		}
+		var n, low, high int64
+		err = tx.QueryRow(`SELECT count(*), coalesce(min(place), 0), coalesce(max(place), 0) FROM talk_queue WHERE conversation = ?`, num).Scan(&n, &low, &high)
+		if err != nil {
+			return err
+		}
+		if n >= int64(limit) {
+			return ErrQueueFull
+		}
+		place := high + 1
+		if front {
+			place = low - 1
+		}
+		_, err = tx.Exec(`INSERT INTO talk_queue (run, conversation, place, payload, at) VALUES (?, ?, ?, ?, ?)`, w.Run, num, place, w.Order, store.Micros(time.Now()))
+		return err
+	})
+}
+
+// Dequeue removes a waiting turn inside the transaction that begins or ends it.
+func (m *Memory) Dequeue(tx *store.Tx, run string) error {
+	_, err := tx.Exec(`DELETE FROM talk_queue WHERE run = ?`, run)
+	return err
+}
+
+// Drop removes waiting turns that will never run.
+func (m *Memory) Drop(ctx context.Context, guard Guard, runs ...string) error {
+	return m.db.Write(ctx, func(tx *store.Tx) error {
+		if err := fenced(tx, guard); err != nil {
+			return err
+		}
+		for _, run := range runs {
+			if err := m.Dequeue(tx, run); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Queue lists what waits, next first.
+func (m *Memory) Queue(ctx context.Context, id string) (list []Waiting, err error) {
+	err = m.db.Read(ctx, func(tx *store.Tx) error {
+		list = nil
+		return tx.Each(func(row *sql.Rows) error {
+			var w Waiting
+			var at int64
+			err := row.Scan(&w.Run, &w.Order, &at)
+			w.At = store.Time(at)
+			list = append(list, w)
+			return err
+		}, `SELECT q.run, q.payload, q.at FROM talk_queue q JOIN talk_conversations c ON c.num = q.conversation WHERE c.id = ? ORDER BY q.place`, id)
+	})
+	return list, err
+}
+
+// Unfinished lists conversations with waiting turns or open runs: what a hub
+// that takes over must look at.
+func (m *Memory) Unfinished(ctx context.Context) (ids []string, err error) {
+	err = m.db.Read(ctx, func(tx *store.Tx) error {
+		ids = nil
+		return tx.Each(func(row *sql.Rows) error {
+			var id string
+			err := row.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}, `SELECT id FROM talk_conversations WHERE num IN (SELECT conversation FROM talk_queue UNION SELECT conversation FROM talk_runs WHERE ended_at = 0) ORDER BY num`)
+	})
+	return ids, err
+}

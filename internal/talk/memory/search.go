@@ -1,0 +1,296 @@
+package memory
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/store"
+)
+
+// Limits of a search.
+const (
+	maxRanked    = 10_000 // the newest matches are ranked; older ones are left out
+	DefaultHits  = 10
+	MaxHits      = 20
+	DefaultNear  = 2
+	MaxNear      = 16
+	snippetBytes = 1 << 10
+)
+
+// Query is what to look for. Words are ANDed; if nothing has them all, any will do.
+type Query struct {
+	Text string
+	// Agent and Sender narrow; both together search one pair's memory.
+	Agent, Sender string
+	// Thread narrows to one thread if not nil.
+	Thread *string
+	// Allowed is what the caller may see, as in Filter. nil means everything.
+	Allowed       []string
+	After, Before time.Time
+	Limit         int
+	// Near is how many neighbours of a message are shown on each side; -1 for none.
+	Near int
+	// OutsideOf leaves out the live window of a conversation: what its model
+	// sees anyway.
+	OutsideOf string
+	// Archive narrows to one archive's messages.
+	Archive string
+}
+
+// Found is the result of a search.
+type Found struct {
+	Hits []Hit
+	// Truncated says that there were more matches than could be ranked.
+	Truncated bool
+}
+
+// Hit is one thing that was found.
+type Hit struct {
+	Kind         string // message, archive, note
+	Conversation string
+	ArchiveID    string
+	Key
+	Seq     int64
+	Role    string
+	Speaker string
+	Snippet string
+	Cut     bool
+	At      time.Time
+	Score   float64
+	Title   string
+	Near    []Neighbour
+}
+
+// Neighbour is a message beside a hit.
+type Neighbour struct {
+	Seq     int64
+	Role    string
+	Speaker string
+	Text    string
+	Cut     bool
+}
+
+func (q Query) withDefaults() Query {
+	if q.Limit <= 0 {
+		q.Limit = DefaultHits
+	}
+	q.Limit = min(q.Limit, MaxHits)
+	if q.Near == 0 {
+		q.Near = DefaultNear
+	}
+	q.Near = min(q.Near, MaxNear)
+	return q
+}
+
+// Search finds messages, archives and notes.
+func (m *Memory) Search(ctx context.Context, q Query) (found Found, err error) {
+	q = q.withDefaults()
+	terms := words(q.Text)
+	if len(terms) == 0 {
+		return Found{}, nil
+	}
+	err = m.db.Read(ctx, func(tx *store.Tx) error {
+		found = Found{}
+		outside, err := outsideOf(tx, q.OutsideOf)
+		if err != nil {
+			return err
+		}
+		s := &searcher{tx: tx, q: q, terms: terms, outside: outside}
+		found, err = s.run()
+		return err
+	})
+	return found, err
+}
+
+// window is the part of a conversation that a recall leaves out.
+type window struct{ num, from int64 }
+
+func outsideOf(tx *store.Tx, id string) (window, error) {
+	if id == "" {
+		return window{}, nil
+	}
+	num, c, err := byID(tx, id)
+	return window{num, c.WindowFrom}, err
+}
+
+type searcher struct {
+	tx      *store.Tx
+	q       Query
+	terms   []string
+	outside window
+}
+
+// candidate is a match before it is ranked.
+type candidate struct {
+	id, class, at int64
+	text          string
+	score         float64
+}
+
+func (s *searcher) run() (Found, error) {
+	list, truncated, err := s.matches(" AND ")
+	if err == nil && len(list) == 0 && len(s.terms) > 1 {
+		list, truncated, err = s.matches(" OR ")
+	}
+	if err != nil {
+		return Found{}, err
+	}
+	s.rank(list)
+	found := Found{Truncated: truncated}
+	seen := map[string]bool{}
+	for _, c := range list {
+		if len(found.Hits) == s.q.Limit {
+			break
+		}
+		hit, err := s.hit(c)
+		if err != nil {
+			return Found{}, err
+		}
+		// An archive is found by its title and by its summary: once is enough.
+		if hit.Kind == "archive" {
+			if seen[hit.ArchiveID] {
+				continue
+			}
+			seen[hit.ArchiveID] = true
+		}
+		found.Hits = append(found.Hits, hit)
+	}
+	return found, nil
+}
+
+// matches reads the newest matching docs.
+func (s *searcher) matches(join string) (list []candidate, truncated bool, err error) {
+	query, args := s.sql(join)
+	err = s.tx.Each(func(row *sql.Rows) error {
+		var c candidate
+		err := row.Scan(&c.id, &c.class, &c.at, &c.text)
+		list = append(list, c)
+		return err
+	}, query, append(args, maxRanked+1)...)
+	if len(list) > maxRanked {
+		return list[:maxRanked], true, err
+	}
+	return list, false, err
+}
+
+func (s *searcher) sql(join string) (string, []any) {
+	where, args := s.conditions()
+	if s.tx.Dialect() == store.Postgres {
+		match := strings.Join(s.terms, strings.TrimSpace(map[string]string{" AND ": "&", " OR ": "|"}[join]))
+		return `SELECT d.id, d.class, d.at, d.text FROM talk_docs d WHERE d.words @@ to_tsquery('simple', ?)` + where + ` ORDER BY d.id DESC LIMIT ?`, append([]any{match}, args...)
+	}
+	quoted := make([]string, len(s.terms))
+	for i, t := range s.terms {
+		quoted[i] = `"` + t + `"`
+	}
+	match := `text : (` + strings.Join(quoted, join) + `)`
+	if s.q.Agent != "" && s.q.Sender != "" {
+		match = `scope : "` + scope(s.q.Agent, s.q.Sender) + `" AND ` + match
+	}
+	return `SELECT d.id, d.class, d.at, d.text FROM fts_talk f JOIN talk_docs d ON d.id = f.rowid WHERE fts_talk MATCH ?` + where + ` ORDER BY f.rowid DESC LIMIT ?`, append([]any{match}, args...)
+}
+
+// conditions narrow by everything but words.
+func (s *searcher) conditions() (string, []any) {
+	var b strings.Builder
+	var args []any
+	also := func(clause string, values ...any) {
+		b.WriteString(" AND " + clause)
+		args = append(args, values...)
+	}
+	q := s.q
+	if q.Agent != "" {
+		also("d.agent = ?", q.Agent)
+	}
+	if q.Sender != "" {
+		also("d.sender = ?", q.Sender)
+	}
+	if q.Allowed != nil {
+		clause, values := allowed("d.sender", q.Allowed)
+		also(clause, values...)
+	}
+	if q.Thread != nil {
+		also("d.conversation IN (SELECT num FROM talk_conversations WHERE thread = ?)", *q.Thread)
+	}
+	if !q.After.IsZero() {
+		also("d.at >= ?", store.Micros(q.After))
+	}
+	if !q.Before.IsZero() {
+		also("d.at < ?", store.Micros(q.Before))
+	}
+	if s.outside.num != 0 {
+		also("NOT (d.conversation = ? AND d.kind = 'message' AND d.seq >= ?)", s.outside.num, s.outside.from)
+	}
+	if q.Archive != "" {
+		also(`EXISTS (SELECT 1 FROM talk_archives a WHERE a.id = ? AND a.conversation = d.conversation AND d.seq BETWEEN a.from_seq AND a.to_seq)`, q.Archive)
+	}
+	return b.String(), args
+}
+
+// rank orders candidates by BM25 over the candidates themselves, times the
+// weight of their class; equal scores by age, newest first. It is the same
+// arithmetic on both databases, so both give the same hits.
+func (s *searcher) rank(list []candidate) {
+	counts := make([][]int, len(list))
+	inDocs := make([]int, len(s.terms))
+	total := 0
+	for i := range list {
+		counts[i] = occurrences(list[i].text, s.terms)
+		for t, n := range counts[i] {
+			if n > 0 {
+				inDocs[t]++
+			}
+		}
+		total += len(list[i].text)
+	}
+	average := float64(total)/float64(max(len(list), 1)) + 1
+	for i := range list {
+		list[i].score = float64(list[i].class) * bm25(counts[i], inDocs, len(list), float64(len(list[i].text))/average)
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int {
+		if a.score != b.score {
+			return cmpFloat(b.score, a.score)
+		}
+		return int(b.id - a.id)
+	})
+}
+
+// bm25 with the usual constants; length is relative to the average.
+func bm25(counts, inDocs []int, docs int, length float64) (score float64) {
+	const k1, b = 1.2, 0.75
+	for t, n := range counts {
+		idf := math.Log(1 + (float64(docs)-float64(inDocs[t])+0.5)/(float64(inDocs[t])+0.5))
+		score += idf * float64(n) * (k1 + 1) / (float64(n) + k1*(1-b+b*length))
+	}
+	return score
+}
+
+func cmpFloat(a, b float64) int {
+	if a < b {
+		return -1
+	}
+	return 1
+}
+
+// occurrences counts whole words; the text is normalised, so a word ends at a space.
+func occurrences(text string, terms []string) []int {
+	counts := make([]int, len(terms))
+	for i, term := range terms {
+		for rest := text; ; {
+			at := strings.Index(rest, term)
+			if at < 0 {
+				break
+			}
+			end := at + len(term)
+			if (at == 0 || rest[at-1] == ' ') && (end == len(rest) || rest[end] == ' ') {
+				counts[i]++
+			}
+			rest = rest[end:]
+		}
+	}
+	return counts
+}

@@ -1,0 +1,143 @@
+package memory_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/internal/brain/model"
+	"parley/internal/talk/memory"
+)
+
+func search(t *testing.T, m *memory.Memory, q memory.Query) memory.Found {
+	t.Helper()
+	found, err := m.Search(t.Context(), q)
+	if err != nil {
+		t.Fatalf("searching %q: %v", q.Text, err)
+	}
+	return found
+}
+
+func snippets(found memory.Found) (out []string) {
+	for _, h := range found.Hits {
+		out = append(out, h.Kind+": "+h.Snippet)
+	}
+	return out
+}
+
+func TestSearchFindsTheSameOnBothDatabases(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory) {
+		id := opened(t, m, main,
+			said(model.User, "The Café in Zürich sells naïve art"),
+			said(model.Assistant, "東京タワーは高い"),
+			said(model.User, "서울에서 만나요"),
+			said(model.Assistant, "price: 12.50-EUR (v1.2), C++ & Go; don't OR can't NOT NEAR"),
+			said(model.User, "ﬁrst ＡＢＣ"))
+		archived(t, m, id, "Talk about penguins. They swim.")
+		for query, want := range map[string][]string{
+			"cafe":            {"message: The Café in Zürich sells naïve art"},
+			"ZURICH Naive":    {"message: The Café in Zürich sells naïve art"},
+			"京タ":              {"message: 東京タワーは高い"},
+			"만나":              {"message: 서울에서 만나요"},
+			"12.50":           {"message: price: 12.50-EUR (v1.2), C++ & Go; don't OR can't NOT NEAR"},
+			"first abc":       {"message: ﬁrst ＡＢＣ"},
+			"penguins":        {"archive: Talk about penguins. They swim."},
+			"caf":             nil,
+			"nothing of this": nil,
+			"":                nil,
+			`"`:               nil,
+		} {
+			got := snippets(search(t, m, memory.Query{Text: query}))
+			if diff := cmp.Diff(len(want), len(got)); diff != "" || (len(want) > 0 && got[0] != want[0]) {
+				t.Errorf("%q found %q, want %q", query, got, want)
+			}
+		}
+	})
+}
+
+func TestPunctuationCannotBreakAQuery(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory) {
+		opened(t, m, main, said(model.User, "alpha beta"))
+		for _, query := range []string{`"alpha`, `alpha*`, `alpha) OR (`, `NEAR(alpha`, `alpha AND`, `text:alpha`, `a'b`, `alpha & !beta | :*`, `\`, `-alpha`, "alpha\x00", `^alpha`, `{alpha}`} {
+			search(t, m, memory.Query{Text: query})
+		}
+		if got := search(t, m, memory.Query{Text: `alpha* & "beta`}); len(got.Hits) != 1 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestSearchNeverShowsAnotherSendersWords(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory) {
+		opened(t, m, main, said(model.User, "my walrus"))
+		opened(t, m, memory.Key{Agent: "crab", Sender: "bob"}, said(model.User, "bobs walrus"))
+		opened(t, m, memory.Key{Agent: "twin", Sender: "user"}, said(model.User, "twins walrus"))
+		if err := m.Remember(t.Context(), memory.Key{Agent: "crab", Sender: "bob"}, "w", "walrus note of bob"); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []memory.Query{
+			{Text: "walrus", Agent: "crab", Sender: "user"},
+			{Text: "walrus", Agent: "crab", Allowed: []string{"user"}},
+		} {
+			if diff := cmp.Diff([]string{"message: my walrus"}, snippets(search(t, m, q))); diff != "" {
+				t.Error(diff)
+			}
+		}
+	})
+}
+
+func TestToolOutputIsNeverFoundToolNamesAre(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory) {
+		opened(t, m, main,
+			said(model.User, "look"),
+			memory.Message{Message: model.Message{Role: model.Assistant, Reasoning: "thinking walrus", Calls: []model.Call{{ID: "1", Name: "file_read", Arguments: `{"path":"walrus"}`}}}},
+			memory.Message{Message: model.Message{Role: model.Tool, CallID: "1", Name: "file_read", Text: "walrus in the file"}})
+		if got := search(t, m, memory.Query{Text: "walrus"}); len(got.Hits) != 0 {
+			t.Errorf("%+v", got.Hits)
+		}
+		got := search(t, m, memory.Query{Text: "file_read"})
+		if len(got.Hits) != 1 || len(got.Hits[0].Near) != 2 || got.Hits[0].Near[1].Text != "file_read" {
+			t.Errorf("%+v", got.Hits)
+		}
+	})
+}
+
+func TestRecallLeavesOutTheLiveWindow(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory) {
+		id := opened(t, m, main, said(model.User, "walrus of old"), said(model.Assistant, "answer of old"))
+		a := archived(t, m, id, "An old talk.")
+		opened(t, m, main, said(model.User, "walrus now"))
+		opened(t, m, memory.Key{Agent: "crab", Sender: "user", Thread: "b"}, said(model.User, "walrus in a thread"))
+		got := search(t, m, memory.Query{Text: "walrus", Agent: "crab", Sender: "user", OutsideOf: id})
+		if diff := cmp.Diff([]string{"message: walrus of old", "message: walrus in a thread"}, snippets(got)); diff != "" {
+			t.Error(diff)
+		}
+		one := search(t, m, memory.Query{Text: "walrus", Archive: a.ID})
+		if len(one.Hits) != 1 || one.Hits[0].ArchiveID != a.ID || len(one.Hits[0].Near) != 2 {
+			t.Errorf("%+v", one.Hits)
+		}
+	})
+}
+
+func TestAllWordsFirstThenAny(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory) {
+		opened(t, m, main, said(model.User, "red boat"), said(model.User, "red car"), said(model.User, "blue boat"))
+		if got := search(t, m, memory.Query{Text: "red boat"}); len(got.Hits) != 1 {
+			t.Errorf("%q", snippets(got))
+		}
+		if got := search(t, m, memory.Query{Text: "red submarine"}); len(got.Hits) != 2 {
+			t.Errorf("%q", snippets(got))
+		}
+	})
+}
+
+func TestSnippetsAreCutAtCharacters(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory) {
+		opened(t, m, main, said(model.User, strings.Repeat("漢字 ", 1000)+"needle "+strings.Repeat("é ", 1000)))
+		got := search(t, m, memory.Query{Text: "needle"})
+		if len(got.Hits) != 1 || !got.Hits[0].Cut || !strings.Contains(got.Hits[0].Snippet, "needle") || strings.ContainsRune(got.Hits[0].Snippet, '\uFFFD') || len(got.Hits[0].Snippet) > 1024 {
+			t.Errorf("%+v", got.Hits)
+		}
+	})
+}
