@@ -1,0 +1,54 @@
+package policy
+
+import "strings"
+
+// The catalogue's patterns are written with a few words in angle brackets, so
+// that a reader sees what is meant and every rule means the same by it. They
+// ignore case throughout.
+
+// common words stand for the same everywhere.
+var common = []string{
+	// <cmd>: where a program's name may begin, also behind a path or a quote.
+	"<cmd>", `(?:^|[\s;|&({"'\x60=@!\\/>,])`,
+	// <run>: the stricter start of a command, for names that are common words.
+	"<run>", `(?:^|[\n;|&({!\x60"']\s*|\b(?:sudo|doas|exec|nohup|env|time|nice|xargs|then|do|else|command|busybox|eval)\s+(?:-\S+\s+|\w+=\S*\s+)*)(?:[^\s;|&"'(]*/)?`,
+	// <exe>: what may follow a program's name before its arguments.
+	"<exe>", `(?:\.(?:exe|com|cmd|bat))?["']?`,
+	// <rest>: anything within the same statement; <any>: anything at all.
+	"<rest>", `[^\n;|&]*`,
+	"<any>", `(?s:.*?)`,
+	// <q>: a quote or none.
+	"<q>", `["']?`,
+	// <s>: a path separator, repeated or dotted as often as somebody likes.
+	"<s>", `(?:[\\/]+(?:\.[\\/]+)*)`,
+	// <done>: the end of an argument.
+	"<done>", `["']?(?:$|[\s;|&)},<>])`,
+	// <wintop>: a drive, or a folder Windows or a person cannot do without.
+	"<wintop>", `["']?(?:(?:[a-z]:|\$\{?env:systemdrive\}?|%systemdrive%)[\\/]*(?:(?:windows|winnt)(?:[\\/]+(?:system32|syswow64|winsxs|system|boot|servicing)(?:[\\/][^\s"';|&]*)?)?|users(?:[\\/]+[^\\/\s"'*;|&]+(?:[\\/]+(?:documents|desktop|pictures|music|videos|onedrive|appdata))?)?|program files(?: \(x86\))?|programdata|documents and settings|boot|recovery|system volume information)?|(?:\$\{?env:|%)(?:windir|systemroot|programfiles(?:\(x86\))?|programw6432|programdata|allusersprofile|userprofile|public|appdata|localappdata)[}%]?|~|\$home)[\\/]*(?:\*(?:\.\*)?)?<done>`,
+	// <top>: the root, a system folder, or a home.
+	"<top>", `["']?(?:/+(?:\.{1,2}/+)*(?:\*|\.\*|\.)?|/+(?:bin|boot|dev|etc|lib(?:32|64|x32)?|opt|proc|root|run|sbin|srv|sys|usr(?:/+(?:bin|sbin|lib(?:32|64|exec)?|share|local))?|var(?:/+lib)?|system(?:/+library)?|library|applications|volumes|private(?:/+(?:etc|var))?|home(?:/+[^/\s"';|&]+)?|users(?:/+[^/\s"';|&]+)?)(?:/+(?:\.?\*)?)?|~[\w.-]*(?:/+(?:\.?\*)?)?|\$\{?home\}?(?:/+(?:\.?\*)?)?)<done>`,
+	// <disk>: a block device that holds data.
+	"<disk>", `["']?/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|md\d|dm-\d|mapper/|disk/by-|nbd\d|zd\d|block/|root\b)`,
+	// <shell>: programs that run what they are fed.
+	"<shell>", `(?:sudo\s+(?:-\S+\s+)*|env\s+(?:\S+=\S*\s+)*|exec\s+|command\s+|nohup\s+)*(?:[^\s;|&"'(]*/)?(?:(?:ba|z|k|mk|pdk|da|a|c|tc|fi|r)?sh\b|pwsh\b|powershell\b|osascript\b|(?:python|perl|ruby|node|php|lua|tclsh|bun|deno)[\d.]*\s*(?:-\s*)?(?:$|[;|&\n)"'>]))`,
+	// <syslog>: logs that tell what happened on a machine.
+	"<syslog>", `["']?(?:(?:/private)?/var/log(?:/+\*|/*<done>|/+(?:syslog|messages|auth\.log|secure|kern\.log|wtmp|btmp|lastlog|faillog|audit|journal|daemon\.log|user\.log|cron|maillog|mail\.log|dpkg\.log|debug|boot\.log|system\.log|install\.log|asl|sudo\.log))|/run/log/journal|/(?:var/)?run/utmp|(?:/private)?/var/db/(?:diagnostics|uuidtext)|(?:/private)?/var/audit)`,
+}
+
+// A path inside a script ends and begins at blanks and punctuation.
+var scriptWords = append([]string{
+	"<b>", `(?:^|[\\/\s"'\x60=:;|&<>(){},@%~*])`,
+	"<e>", `(?:$|[\\/\s"'\x60;|&<>(){}\[\],*?])`,
+}, common...)
+
+// A path alone has separators and nothing else.
+var pathWords = append([]string{
+	"<b>", `(?:^|[\\/])`,
+	"<e>", `(?:$|[\\/])`,
+}, common...)
+
+// expand replaces the words; twice, because some contain others.
+func expand(pattern string, words []string) string {
+	r := strings.NewReplacer(words...)
+	return "(?i)" + r.Replace(r.Replace(pattern))
+}
