@@ -45,6 +45,7 @@ func (a *answer) take(ev sdk.MessageStreamEventUnion) []model.Event {
 // event may leave some out.
 func (a *answer) count(input, output, read, written, thinking int64) {
 	a.usage.CacheHit = max(a.usage.CacheHit, read)
+	a.usage.CacheWrite = max(a.usage.CacheWrite, written)
 	a.usage.CacheMiss = max(a.usage.CacheMiss, input+written)
 	a.usage.Prompt = a.usage.CacheHit + a.usage.CacheMiss
 	a.usage.Completion = max(a.usage.Completion, output)

@@ -25,7 +25,7 @@ func TestTranscripts(t *testing.T) {
 	}{
 		{
 			name: "text", text: "Hello, wörld ", finish: model.FinishStop,
-			usage: model.Usage{Prompt: 2112, Completion: 15, CacheHit: 2000, CacheMiss: 112, Rounds: 1},
+			usage: model.Usage{Prompt: 2112, Completion: 15, CacheHit: 2000, CacheMiss: 112, CacheWrite: 100, Rounds: 1},
 		},
 		{
 			name: "calls", text: "Reading.", thinking: "I should read.", finish: model.FinishCalls, signature: "EqQBCgIYAhIM",

@@ -109,7 +109,8 @@ func (a *answer) count(u sdk.CompletionUsage) {
 	a.usage = model.Usage{
 		Prompt: u.PromptTokens, Completion: u.CompletionTokens,
 		CacheHit: hit, CacheMiss: u.PromptTokens - hit,
-		Reasoning: u.CompletionTokensDetails.ReasoningTokens,
+		CacheWrite: max(0, min(u.PromptTokensDetails.CacheWriteTokens, u.PromptTokens-hit)),
+		Reasoning:  u.CompletionTokensDetails.ReasoningTokens,
 	}
 	if f, ok := u.JSON.ExtraFields["cost"]; ok && f.Raw() != "null" {
 		if usd := extra(u, "cost"); usd >= 0 && usd < 1e9 {

@@ -1,0 +1,47 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"time"
+
+	"parley/internal/brain/tool"
+)
+
+// Config says what the tools may reach. The zero value is the safe one.
+type Config struct {
+	// Policy holds the deny list the shell obeys; nil means the defaults.
+	Policy *Policy
+	// Roots are folders besides the workspace that file tools and shell may use.
+	Roots []string
+	// AllowPrivateNets are networks web_fetch may reach although they are not
+	// public. Leave it empty unless a service inside is meant for agents.
+	AllowPrivateNets []netip.Prefix
+	// Lookup replaces the system's name resolution.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+
+	grace time.Duration // between the polite and the final signal
+}
+
+// Tools returns the built-in tools.
+func Tools(c Config) []*tool.Tool {
+	if c.Policy == nil {
+		c.Policy = defaultPolicy()
+	}
+	if c.grace == 0 {
+		c.grace = shellGrace
+	}
+	out := []*tool.Tool{shellTool(c)}
+	out = append(out, fileTools(c.Roots)...)
+	return append(out, webTool(c))
+}
+
+// decode reads the arguments of a call, which the schema has been checked for.
+func decode[T any](args json.RawMessage) (T, error) {
+	var v T
+	if err := json.Unmarshal(args, &v); err != nil {
+		return v, tool.Errorf(tool.Validation, "the arguments are not what this tool takes: %v", err)
+	}
+	return v, nil
+}

@@ -1,0 +1,184 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"parley/internal/brain/tool"
+)
+
+// Limits of a shell command.
+const (
+	shellTimeout    = 60 * time.Second
+	shellMaxTimeout = time.Hour
+	// shellGrace lies between the polite and the final signal.
+	shellGrace = 3 * time.Second
+)
+
+type shellArgs struct {
+	Command   string `json:"command"`
+	Cwd       string `json:"cwd"`
+	TimeoutMS int64  `json:"timeout_ms"`
+}
+
+type shellOutput struct {
+	ExitCode   int    `json:"exit_code"`
+	Stdout     string `json:"stdout"`
+	Stderr     string `json:"stderr"`
+	Truncated  bool   `json:"truncated"`
+	DurationMS int64  `json:"duration_ms"`
+}
+
+func shellTool(c Config) *tool.Tool {
+	return &tool.Tool{
+		Name: "shell",
+		Description: "Run a command with " + shellName + " in the workspace and wait for it. Standard input is empty. " +
+			"Everything the command started is ended when it returns, so nothing keeps running in the background.",
+		Schema: json.RawMessage(`{"type":"object","properties":{
+			"command":{"type":"string","minLength":1,"maxLength":131072,"description":"the command line"},
+			"cwd":{"type":"string","description":"folder to run in, relative to the workspace"},
+			"timeout_ms":{"type":"integer","minimum":1,"maximum":3600000,"description":"default 60000"}},
+			"required":["command"],"additionalProperties":false}`),
+		Class:   tool.Sensitive,
+		Timeout: -1, // keeps its own
+		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			args, err := decode[shellArgs](call.Arguments)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			if reason, no := c.Policy.Denied(args.Command); no {
+				return tool.Result{}, tool.Errorf(tool.Denied, "this command never runs here: %s", reason)
+			}
+			place, err := locate(call, c.Roots, args.Cwd)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			dir, err := place.folder()
+			if err != nil {
+				return tool.Result{}, err
+			}
+			out, err := runShell(ctx, args, dir, c.grace)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			return tool.Result{Text: success(out), Untrusted: true, Source: "shell"}, nil
+		},
+	}
+}
+
+func runShell(ctx context.Context, args shellArgs, dir string, grace time.Duration) (shellOutput, error) {
+	limit := shellTimeout
+	if args.TimeoutMS > 0 {
+		limit = min(time.Duration(args.TimeoutMS)*time.Millisecond, shellMaxTimeout)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, tool.ErrTimeout)
+	defer cancel()
+	var stdout, stderr capture
+	cmd := shellCommand(args.Command)
+	cmd.Dir, cmd.Env = dir, cleanEnv(os.Environ())
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = grace // a descendant that left the group may hold the pipes
+	start := time.Now()
+	err := runGroup(ctx, cmd, grace)
+	out := shellOutput{DurationMS: time.Since(start).Milliseconds()}
+	out.collect(&stdout, &stderr)
+	switch {
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), tool.ErrTimeout):
+		return out, tool.Errorf(tool.TimedOut, "the command did not finish within %v and was ended%s", limit, out.last())
+	case ctx.Err() != nil:
+		return out, tool.Errorf(tool.Cancelled, "cancelled before it finished")
+	}
+	var exit *exec.ExitError
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay):
+	case errors.As(err, &exit):
+		out.ExitCode = exitCode(exit.ProcessState)
+	default:
+		return out, tool.Errorf(tool.Unknown, "the command could not be started: %v", errors.Unwrap(err))
+	}
+	return out, nil
+}
+
+// collect shares the room fairly: what one stream does not need the other may use.
+func (o *shellOutput) collect(stdout, stderr *capture) {
+	out, lostOut := stdout.String()
+	errs, lostErr := stderr.String()
+	errs, cutErr := ends(errs, room/2)
+	out, cutOut := ends(out, room-size(errs))
+	o.Stdout, o.Stderr = out, errs
+	o.Truncated = lostOut || lostErr || cutErr || cutOut
+}
+
+// last is the end of the output, for the message of a command that was ended.
+func (o *shellOutput) last() string {
+	text := strings.TrimSpace(o.Stdout + "\n" + o.Stderr)
+	if text == "" {
+		return ""
+	}
+	const keep = 2000
+	if len(text) > keep {
+		text = "…" + strings.ToValidUTF8(text[len(text)-keep:], "")
+	}
+	return fmt.Sprintf("; its output ended with:\n%s", text)
+}
+
+// runGroup runs a command in a group of its own. When ctx ends, the group is
+// asked to stop and, if need be, killed; when it returns nothing of it is left.
+func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	defer killGroup(cmd)
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	stopGroup(cmd)
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		killGroup(cmd)
+		return <-done
+	}
+}
+
+// cleanEnv is the environment without anything that looks like a secret.
+func cleanEnv(env []string) []string {
+	var out []string
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		if !secretName(name) {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+func secretName(name string) bool {
+	name = strings.ToUpper(name)
+	if strings.HasPrefix(name, "PARLEY_") {
+		return true
+	}
+	for _, end := range []string{"_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}
