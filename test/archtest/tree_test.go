@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // maxLines is where a file stops being readable in one sitting.
@@ -98,8 +97,8 @@ var outside = regexp.MustCompile(`\.\./` + `shared\b` + `|(^|[^A-Za-z0-9_.-])/wo
 func TestTheTreeStandsAlone(t *testing.T) {
 	eachFile(t, func(path string) {
 		text := read(t, path)
-		if !utf8.Valid(text) {
-			return // an image or the like
+		if !bytes.Contains(text, []byte("/wor"+"k/")) && !bytes.Contains(text, []byte("../sha"+"red")) {
+			return // the usual case; the pattern alone is slow over a whole tree
 		}
 		if at := outside.FindIndex(text); at != nil {
 			line := 1 + bytes.Count(text[:at[0]], []byte("\n"))
