@@ -22,6 +22,7 @@ function policy() {
 
 const ago = (s) => new Date(Date.now() - s * 1000).toISOString();
 const soon = (s) => ago(-s);
+const ADA = { id: 'p1', name: 'ada', kind: 'person' };
 const ADMIN = ['admin', 'approval:read', 'approval:respond', 'audit:read', 'device:manage', 'status:read', 'talk', 'talk:admin', 'task:control', 'task:read', 'task:submit', 'terminal:read'];
 
 export function approval(over = {}) {
@@ -47,13 +48,17 @@ export async function startMock() {
   const state = {
     logins: new Set(['secret-login']), pairings: new Map([['PAIR-1234', ADMIN]]), tokens: new Map([['prl_' + 'a'.repeat(43), ADMIN], ['prl_' + 'b'.repeat(43), ['status:read']]]),
     sessions: new Map(), streams: new Set(), approvals: new Map(), answers: [],
-    people: [{ id: 'p1', name: 'ada', role: 'owner', created_at: ago(86400 * 40) }],
-    devices: [{ id: 'd1', name: 'Pixel 9', principal: 'ada', scopes: ['approval:respond', 'talk'], created_at: ago(86400 * 8), last_seen_at: ago(300), expires_at: soon(86400 * 22) }],
+    people: [{ id: 'p1', name: 'ada', owner: true, created_at: ago(86400 * 40) }],
+    devices: [{ id: 'd1', name: 'Pixel 9', principal: ADA, created_at: ago(86400 * 8), last_seen_at: ago(300) }],
     records: [
-      { id: 't1', name: 'owner', role: 'operator', scopes: ['admin'], principal: 'ada', kind: 'operator', created_at: ago(86400 * 40), expires_at: soon(86400 * 50), last_used_at: ago(60) },
-      { id: 't2', name: 'backup script', role: 'operator', scopes: ['status:read', 'audit:read'], principal: 'ada', kind: 'operator', created_at: ago(86400 * 12), expires_at: soon(86400 * 78), last_used_at: ago(3600 * 9) },
+      { id: 't1', name: 'owner', role: 'operator', scopes: ['admin'], principal: ADA, kind: 'operator', created_at: ago(86400 * 40), expires_at: soon(86400 * 50), last_used_at: ago(60) },
+      { id: 't2', name: 'backup script', role: 'operator', scopes: ['status:read', 'audit:read'], principal: ADA, kind: 'operator', created_at: ago(86400 * 12), expires_at: soon(86400 * 78), last_used_at: ago(3600 * 9) },
     ],
-    audit: [], down: false,
+    audit: [], down: false, waiting: new Map(),
+    agents: [
+      { name: 'parley', description: 'The first agent: remembers, looks things up, asks before it acts.', model: 'offline', tools: ['ask_user', 'recall', 'shell'], prompt: 'You are Parley.' },
+      { name: 'critic', description: 'Finds what is wrong with a plan.', model: 'offline', tools: [], prompt: 'You find faults.' },
+    ],
   };
   const actions = ['session.start', 'tool.call', 'approval.ask', 'approval.answer', 'token.create', 'talk.turn', 'agent.reload'];
   for (let seq = 1; seq <= 120; seq++) {
@@ -79,9 +84,9 @@ export async function startMock() {
     for (const { res } of state.streams) res.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
   };
 
-  function signIn(res, scopes, name) {
+  function signIn(res, scopes, name, agent = 'Chrome on Linux') {
     const id = randomUUID();
-    const session = { id, csrf: randomUUID(), scopes, name };
+    const session = { id, csrf: randomUUID(), scopes, name, agent };
     state.sessions.set(id, session);
     res.setHeader('Set-Cookie', `parley_session=${id}; Path=/; HttpOnly; SameSite=Strict`);
     send(res, 200, view(session));
@@ -103,14 +108,13 @@ export async function startMock() {
       if (body.pairing && state.pairings.has(body.pairing)) {
         const scopes = state.pairings.get(body.pairing);
         state.pairings.delete(body.pairing);
-        state.devices.push({ id: randomUUID(), name: body.name, principal: 'ada', scopes, created_at: ago(0), last_seen_at: ago(0), expires_at: soon(86400 * 30) });
-        return signIn(res, scopes, 'ada');
+        return signIn(res, scopes, 'ada', body.name);
       }
       if (body.token && state.tokens.has(body.token)) return signIn(res, state.tokens.get(body.token), 'ada');
       return problem(res, 401, 'unauthorized', 'This proof is unknown, used or expired.');
     }
     if (!session) return problem(res, 401, 'unauthorized', 'Sign in first.');
-    if (req.method !== 'GET' && req.headers['x-parley-csrf'] !== session.csrf) return problem(res, 403, 'csrf_failed', 'The CSRF value is missing or old.');
+    if (req.method !== 'GET' && req.headers['x-parley-csrf'] !== session.csrf) return problem(res, 403, 'csrf', 'The CSRF value is missing or old.');
     const need = (scope) => session.scopes.includes('admin') || session.scopes.includes(scope) || (problem(res, 403, 'insufficient_scope', `This needs ${scope}.`), false);
 
     if (path === '/session' && req.method === 'GET') return send(res, 200, view(session));
@@ -153,7 +157,7 @@ export async function startMock() {
     if (path === '/audit/export') return send(res, 200, state.audit.map((e) => JSON.stringify(e)).join('\n') + '\n', 'application/jsonl');
     if (path === '/tokens' && req.method === 'GET') return send(res, 200, { tokens: state.records });
     if (path === '/tokens' && req.method === 'POST') {
-      const record = { id: randomUUID(), name: body.name, role: body.role, scopes: body.scopes, principal: 'ada', kind: body.role, created_at: ago(0), expires_at: soon(86400), last_used_at: null };
+      const record = { id: randomUUID(), name: body.name, role: body.role, scopes: body.scopes, principal: ADA, kind: body.role, created_at: ago(0), expires_at: soon(86400), last_used_at: null };
       state.records.push(record);
       return send(res, 201, { id: record.id, token: 'prl_' + 'c'.repeat(43), scopes: record.scopes, expires_at: record.expires_at });
     }
@@ -165,12 +169,22 @@ export async function startMock() {
       record.revoked_at = ago(0);
       return send(res, 204, '');
     }
-    if (path === '/people' && req.method === 'POST') { const p = { id: randomUUID(), created_at: ago(0), ...body }; state.people.push(p); return send(res, 201, p); }
+    if (path === '/people' && req.method === 'POST') { const p = { id: randomUUID(), owner: false, created_at: ago(0), ...body }; state.people.push(p); return send(res, 201, p); }
     if (path === '/people') return send(res, 200, { people: state.people });
+    if (path === '/browsers') return send(res, 200, { browsers: [...state.sessions.values()].map((s) => ({ id: s.id, principal: ADA, agent: s.agent, current: s === session, created_at: ago(60), expires_at: soon(86400), last_used_at: ago(1) })) });
+    if (path.startsWith('/browsers/') && req.method === 'DELETE') { state.sessions.delete(path.slice(10)); return send(res, 204, ''); }
     if (path === '/devices') return send(res, 200, { devices: state.devices });
     if (path.startsWith('/devices/') && req.method === 'DELETE') { state.devices = state.devices.filter((d) => d.id !== path.slice(9)); return send(res, 204, ''); }
     if (path === '/pairing') { state.pairings.set('WXYZ-7788', body.scopes ?? ADMIN); return send(res, 201, { code: 'WXYZ-7788', expires_at: soon(900) }); }
-    if (path === '/agents') return send(res, 200, { agents: [{ name: 'parley', description: 'The first agent: remembers, looks things up, asks before it acts.', model: 'offline', tools: ['ask_user', 'recall', 'shell'] }, { name: 'critic', description: 'Finds what is wrong with a plan.', model: 'offline', tools: [] }] });
+    if (path === '/agents' && req.method === 'POST') { state.agents.push(body); return send(res, 201, body); }
+    if (path === '/agents') return send(res, 200, { agents: state.agents });
+    if (path.startsWith('/agents/')) {
+      const agent = state.agents.find((a) => a.name === path.slice(8));
+      if (!agent) return problem(res, 404, 'agent_not_found', 'There is no such agent.');
+      if (req.method === 'PUT') Object.assign(agent, body);
+      if (req.method === 'DELETE') { state.agents = state.agents.filter((a) => a !== agent); return send(res, 204, ''); }
+      return send(res, 200, agent);
+    }
     return problem(res, 404, 'not_found', 'There is no such thing here.');
   }
 
@@ -178,6 +192,7 @@ export async function startMock() {
     state.approvals.delete(id);
     const result = { id, outcome, by, resolved_at: ago(0) };
     emit('approval_resolved', result);
+    state.waiting.get(id)?.(outcome);
     return result;
   }
 
@@ -204,6 +219,7 @@ export async function startMock() {
     token: 'prl_' + 'a'.repeat(43), narrowToken: 'prl_' + 'b'.repeat(43),
     ask: (a = approval()) => { state.approvals.set(a.id, a); emit('approval', { approval: a }); return a; },
     resolve,
+    settled: (id) => new Promise((done) => state.waiting.set(id, done)),
     cut: () => { for (const { res } of state.streams) res.destroy(); },
     stop: () => { server.closeAllConnections(); return new Promise((done) => server.close(done)); },
   };

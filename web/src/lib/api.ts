@@ -2,7 +2,7 @@
 // so that a page has one thing to catch and one thing to show.
 
 import type {
-  Agent, Approval, ApprovalAnswer, AuditHour, AuditPage, AuditVerdict, Device, NewToken, Pairing, Person, Resolution, Session, Status, Token,
+  Agent, Approval, ApprovalAnswer, AuditHour, AuditPage, AuditVerdict, Browser, Device, NewToken, Pairing, Person, Resolution, Session, Status, Token,
 } from './types';
 
 /** A refusal or failure, read from a problem document (RFC 9457) where the hub sent one. */
@@ -151,6 +151,13 @@ export class Client {
 
   // Hub
 
+  /** Everything the hub keeps, as a file. */
+  backup = async () => {
+    const answer = await this.#once('POST', '/api/backup');
+    if (!answer.ok) throw await problemOf(answer);
+    return answer.blob();
+  };
+
   status = () => this.get<Status>('/api/status');
 
   // Approvals
@@ -172,9 +179,11 @@ export class Client {
   rotateToken = (id: string) => this.post<NewToken>(`/api/tokens/${part(id)}/rotate`);
   revokeToken = (id: string) => this.delete(`/api/tokens/${part(id)}`);
   people = async () => list<Person>(await this.get('/api/people'), 'people');
-  addPerson = (body: { name: string; role: string }) => this.post<Person>('/api/people', body);
+  addPerson = (body: { name: string }) => this.post<Person>('/api/people', body);
   devices = async () => list<Device>(await this.get('/api/devices'), 'devices');
   removeDevice = (id: string) => this.delete(`/api/devices/${part(id)}`);
+  browsers = async () => list<Browser>(await this.get('/api/browsers'), 'browsers');
+  removeBrowser = (id: string) => this.delete(`/api/browsers/${part(id)}`);
   pair = (body: { name?: string; scopes?: string[] }) => this.post<Pairing>('/api/pairing', body);
 
   // Agents. Conversations have a protocol of their own: see talk/.

@@ -111,7 +111,7 @@ export interface Token {
   name: string;
   role: string;
   scopes: string[];
-  principal: string;
+  principal: Principal;
   kind: string;
   created_at: string;
   expires_at?: string;
@@ -130,19 +130,30 @@ export interface NewToken {
 export interface Person {
   id: string;
   name: string;
-  role: string;
+  owner: boolean;
   created_at: string;
 }
 
+/** A program with a key of its own. */
 export interface Device {
   id: string;
   name: string;
-  principal?: string;
-  scopes?: string[];
+  principal: Principal;
   created_at: string;
   last_seen_at?: string;
-  expires_at?: string;
   revoked_at?: string;
+}
+
+/** A browser in which somebody is signed in. */
+export interface Browser {
+  id: string;
+  principal: Principal;
+  /** What it calls itself. */
+  agent: string;
+  current: boolean;
+  created_at: string;
+  expires_at: string;
+  last_used_at: string;
 }
 
 export interface Pairing {

@@ -1,0 +1,80 @@
+// A hub to test the page against: the real one, started from PARLEY_BIN or
+// bin/parley in a temporary folder with the offline model; or, while working
+// on the page, the mock (PARLEY_BIN=mock).
+
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+const built = resolve('../../bin/parley');
+const program = process.env.PARLEY_BIN || (existsSync(built) ? built : 'mock');
+
+/** Whether the hub under test is the real one. */
+export const real = program !== 'mock';
+
+export async function startHub() {
+  return real ? startReal() : startMockHub();
+}
+
+async function startMockHub() {
+  const { startMock } = await import('../mock/hub.mjs');
+  const { MockTalk } = await import('../mock/talk.mjs');
+  const hub = await startMock();
+  const talk = new MockTalk(hub);
+  return { url: hub.url, token: hub.token, loginLink: async () => hub.loginLink(), prepare: (context) => talk.serve(context), stop: hub.stop };
+}
+
+async function startReal() {
+  const data = mkdtempSync(join(tmpdir(), 'parley-browser-'));
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const env = { ...process.env, PARLEY_MODEL: 'offline' };
+  const child = spawn(program, ['up', '--data', data, '--listen', url.slice('http://'.length)], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  const printed = new Promise((done, fail) => {
+    const read = (chunk) => {
+      output += chunk;
+      const link = /https?:\/\/\S+#login=\S+/.exec(output);
+      if (link) done(link[0]);
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    child.on('exit', (code) => fail(new Error(`the hub ended with ${code}:\n${output}`)));
+  });
+  const first = await printed;
+  const token = readFileSync(join(data, 'owner.token'), 'utf8').trim();
+  const call = async (method, path, body) => {
+    const answer = await fetch(url + path, { method, headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+    return answer.status === 204 ? null : answer.json();
+  };
+  let used = false;
+  return {
+    url, token, call,
+    loginLink: async () => {
+      if (!used) {
+        used = true;
+        return first;
+      }
+      return url + (await call('POST', '/api/login-links', {})).path;
+    },
+    prepare: async () => {},
+    stop: async () => {
+      const ended = new Promise((done) => child.on('exit', done));
+      child.kill('SIGTERM');
+      await ended;
+      rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
+
+// The port is free when we look; nothing else on the machine asks for it in the moment between.
+function freePort() {
+  return new Promise((done) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => done(port));
+    });
+  });
+}

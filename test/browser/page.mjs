@@ -1,0 +1,217 @@
+// The shell of the page: signing in, what is shown to whom, consent, settings.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { real } from './lib/hub.mjs';
+import { Stage, visit } from './lib/stage.mjs';
+import { setUpTester, startTurn } from './lib/tester.mjs';
+
+let stage;
+before(async () => {
+  stage = await Stage.open();
+  await setUpTester(stage);
+});
+after(() => stage?.close());
+
+test('a login link signs in, leaves the address at once and works once', async () => {
+  const link = await stage.hub.loginLink();
+  const page = await stage.visitor();
+  await page.goto(link);
+  await page.locator('#page-title').waitFor();
+  assert.equal(page.url(), stage.hub.url + '/');
+  assert.equal(await page.evaluate(() => document.cookie), '', 'scripts can read the session');
+  const late = await stage.visitor();
+  await late.goto(link);
+  await late.getByRole('alert').waitFor();
+  assert.match(await late.getByRole('alert').innerText(), /work once/);
+  assert.equal(new URL(late.url()).hash, '');
+});
+
+test('a token signs in, and a wrong one says so', async () => {
+  const page = await stage.visitor();
+  await page.goto(stage.hub.url);
+  await page.getByRole('tab', { name: 'Token' }).click();
+  await page.getByLabel('Token', { exact: true }).and(page.locator('input')).fill('prl_' + 'x'.repeat(43));
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('alert').waitFor();
+  await page.locator('#token').fill(stage.hub.token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.locator('#page-title').waitFor();
+});
+
+test('a pairing code lets a phone in with narrower rights, and revoking puts it out', async () => {
+  const owner = await stage.person();
+  await visit(owner, '/settings/devices');
+  await owner.getByRole('button', { name: 'Pair a device' }).click();
+  const offered = await owner.locator('dialog input[type=checkbox]:checked').count();
+  assert.ok(offered > 0);
+  await owner.getByRole('button', { name: 'Show the code' }).click();
+  const code = await owner.getByLabel('Pairing code', { exact: true }).innerText();
+  const phone = await stage.visitor({ viewport: { width: 375, height: 720 } });
+  await phone.goto(stage.hub.url);
+  await phone.getByLabel('Code', { exact: true }).fill(code);
+  await phone.getByLabel('This device is called').fill('Test phone');
+  await phone.getByRole('button', { name: 'Sign in' }).click();
+  await phone.locator('#page-title').waitFor();
+  assert.equal(await phone.getByRole('link', { name: 'Audit' }).count(), 0, 'a page is offered that it may not see');
+  await visit(phone, '/audit');
+  await phone.getByText('You may not see this').waitFor();
+
+  await owner.getByRole('button', { name: 'Done' }).click();
+  await owner.getByRole('row', { name: /Test phone/ }).getByRole('button', { name: 'Revoke' }).click();
+  await owner.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await owner.getByRole('row', { name: /Test phone/ }).waitFor({ state: 'detached' });
+  await phone.reload();
+  await phone.getByLabel('Code', { exact: true }).waitFor();
+});
+
+test('home says what the hub is and that it is well', async () => {
+  const page = await stage.person();
+  await page.getByText('The hub is healthy.').waitFor();
+  await page.getByText('Live', { exact: true }).first().waitFor();
+  assert.match(await page.title(), /Home/);
+});
+
+test('an approval appears on every device, is approved by key A, and is gone everywhere', async () => {
+  const one = await stage.person();
+  const two = await stage.person();
+  await visit(one, '/inbox');
+  const asker = await stage.person();
+  await startTurn(asker, '/tool shell {"command":"echo first"}');
+  const card = one.getByRole('article').filter({ hasText: 'echo first' });
+  await card.waitFor();
+  await one.waitForFunction(() => document.title.startsWith('(1) '));
+  await two.getByRole('button', { name: /1 waiting for you/ }).click();
+  await two.getByRole('dialog').getByText('echo first').waitFor();
+  await card.getByRole('button', { name: 'Approve' }).and(one.locator(':enabled')).waitFor();
+  await one.keyboard.press('a');
+  await card.waitFor({ state: 'detached' });
+  await two.getByText('Nothing waits for you').waitFor();
+  await one.waitForFunction(() => !document.title.startsWith('('));
+});
+
+test('a rejection carries its reason', async () => {
+  const page = await stage.person();
+  const asker = await stage.person();
+  await startTurn(asker, '/tool shell {"command":"echo second"}');
+  await visit(page, '/inbox');
+  const card = page.getByRole('article').filter({ hasText: 'echo second' });
+  await card.getByRole('button', { name: 'Reject…' }).and(page.locator(':enabled')).waitFor();
+  await page.keyboard.press('r');
+  await page.keyboard.type('not on a Friday');
+  await page.keyboard.press('Enter');
+  await card.waitFor({ state: 'detached' });
+  await asker.getByText('failed', { exact: false }).first().waitFor();
+  if (real) {
+    await asker.locator('details.failed summary').last().click();
+    await asker.getByText('not on a Friday').first().waitFor();
+  }
+});
+
+test('what is approved is shown exactly, hidden characters included', async () => {
+  const page = await stage.person();
+  const asker = await stage.person();
+  await startTurn(asker, '/tool shell {"command":"echo safe \u202e; rm -rf"}');
+  await visit(page, '/inbox');
+  const card = page.getByRole('article').filter({ hasText: 'echo safe' });
+  await card.getByText('\\u{202e}').waitFor();
+  await card.getByRole('button', { name: 'Reject…' }).click();
+  await card.getByRole('button', { name: 'Reject', exact: true }).click();
+  await card.waitFor({ state: 'detached' });
+});
+
+test('the palette goes to pages and does things', async () => {
+  const page = await stage.person();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('audit');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Audit', level: 1 }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('theme dark');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.documentElement.dataset.theme === 'dark');
+  await page.reload();
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+});
+
+test('the audit can be filtered, verified and exported', async () => {
+  const page = await stage.person();
+  await visit(page, '/audit');
+  await page.getByRole('button', { name: /Details of entry/ }).first().click();
+  await page.getByText('Hash', { exact: true }).waitFor();
+  await page.getByLabel('Filter by action').fill('no.such.action');
+  await page.getByText('No entry fits the filter').waitFor();
+  await page.getByRole('button', { name: 'Clear' }).click();
+  await page.getByRole('button', { name: /Details of entry/ }).first().waitFor();
+  await page.getByRole('button', { name: 'Verify' }).click();
+  await page.getByText('Unbroken.').waitFor();
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Export' }).click()]);
+  assert.equal(file.suggestedFilename().endsWith('.jsonl'), true);
+});
+
+test('a token is made, shown once, rotated and revoked', async () => {
+  const page = await stage.person();
+  await visit(page, '/settings/tokens');
+  await page.getByRole('button', { name: 'Make a token' }).click();
+  await page.getByLabel('Name').fill('a script');
+  await page.getByRole('button', { name: 'Make it' }).click();
+  const secret = await page.getByLabel('Token', { exact: true }).innerText();
+  assert.match(secret, /^prl_[\w-]{43}$/);
+  await page.getByRole('button', { name: 'Done' }).click();
+  assert.equal(await page.getByText(secret).count(), 0);
+  const row = page.getByRole('row', { name: /a script/ });
+  await row.getByRole('button', { name: 'Rotate' }).click();
+  assert.notEqual(await page.getByLabel('Token', { exact: true }).innerText(), secret);
+  await page.getByRole('button', { name: 'Done' }).click();
+  await row.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await row.waitFor({ state: 'detached' });
+});
+
+test('a person is added', async () => {
+  const page = await stage.person();
+  await visit(page, '/settings/people');
+  await page.getByRole('button', { name: 'Add a person' }).click();
+  await page.getByLabel('Name').fill('grace');
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByRole('cell', { name: 'grace', exact: true }).waitFor();
+});
+
+test('without the network the page says so and goes on by itself', async () => {
+  const page = await stage.person();
+  await page.getByText('Live', { exact: true }).first().waitFor();
+  await page.context().setOffline(true);
+  await page.getByText('Offline', { exact: true }).first().waitFor();
+  await page.context().setOffline(false);
+  await page.getByText('Live', { exact: true }).first().waitFor();
+});
+
+test('the shell opens without the hub and says what to do', async () => {
+  const page = await stage.person();
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  await page.reload();
+  await page.locator('#page-title').waitFor();
+  await page.context().setOffline(true);
+  await page.reload();
+  await page.getByText('The hub cannot be reached').waitFor();
+  await page.context().setOffline(false);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.locator('#page-title').waitFor();
+});
+
+test('an unknown page says so', async () => {
+  const page = await stage.person();
+  await visit(page, '/nowhere');
+  await page.getByText('There is no such page').waitFor();
+});
+
+test('signing out ends the session', async () => {
+  const page = await stage.person();
+  await page.getByRole('button', { name: 'Sign out' }).first().click();
+  await page.getByLabel('Code', { exact: true }).waitFor();
+  await page.reload();
+  await page.getByLabel('Code', { exact: true }).waitFor();
+});
