@@ -1,0 +1,105 @@
+package audit
+
+import (
+	"context"
+	"crypto/ed25519"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/internal/store"
+)
+
+// Checkpoint is a hub's word that the chain up to Seq ended in Hash.
+type Checkpoint struct {
+	Seq       int64
+	At        time.Time
+	Hash      Hash
+	PublicKey ed25519.PublicKey
+	Signature []byte
+}
+
+// text is what is signed.
+func (c Checkpoint) text() []byte {
+	return fmt.Appendf(nil, "parley-audit-checkpoint-v1\n%d\n%s\n%d\n%s", c.Seq, c.Hash, c.At.UnixMicro(), hex.EncodeToString(c.PublicKey))
+}
+
+// Valid reports whether the signature is right and its key is one of trusted.
+func (c Checkpoint) Valid(trusted ...ed25519.PublicKey) bool {
+	for _, key := range trusted {
+		if key.Equal(c.PublicKey) {
+			return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, c.text(), c.Signature)
+		}
+	}
+	return false
+}
+
+// checkpoint signs the end of the chain, unless somebody did already.
+func (l *Log) checkpoint(ctx context.Context) (Checkpoint, error) {
+	if l.opts.Key == nil {
+		return Checkpoint{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	var cp Checkpoint
+	var added int64
+	err := l.db.Write(ctx, func(tx *store.Tx) error {
+		end, err := lockHead(tx)
+		if err != nil {
+			return err
+		}
+		cp, added = l.sign(end), 0
+		if end.seq == 0 {
+			return nil
+		}
+		added, err = tx.Exec(`INSERT INTO audit_checkpoints (seq, at, hash, public_key, signature) VALUES (?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`,
+			cp.Seq, store.Micros(cp.At), cp.Hash[:], []byte(cp.PublicKey), cp.Signature)
+		return err
+	})
+	if err == nil && added > 0 && l.opts.OnCheckpoint != nil {
+		l.opts.OnCheckpoint(cp)
+	}
+	return cp, err
+}
+
+func (l *Log) sign(end head) Checkpoint {
+	cp := Checkpoint{Seq: end.seq, At: time.UnixMicro(time.Now().UnixMicro()).UTC(), Hash: end.hash, PublicKey: l.opts.Key.Public().(ed25519.PublicKey)}
+	cp.Signature = ed25519.Sign(l.opts.Key, cp.text())
+	return cp
+}
+
+// trusted are the keys whose checkpoints count.
+func (l *Log) trusted() []ed25519.PublicKey {
+	keys := append([]ed25519.PublicKey{}, l.opts.Trusted...)
+	if l.opts.Key != nil {
+		keys = append(keys, l.opts.Key.Public().(ed25519.PublicKey))
+	}
+	return keys
+}
+
+const selectCheckpoint = `SELECT seq, at, hash, public_key, signature FROM audit_checkpoints`
+
+func scanCheckpoint(row interface{ Scan(...any) error }) (Checkpoint, error) {
+	var cp Checkpoint
+	var at int64
+	var hash []byte
+	err := row.Scan(&cp.Seq, &at, &hash, (*[]byte)(&cp.PublicKey), &cp.Signature)
+	cp.At = store.Time(at)
+	cp.Hash = exactHash(hash)
+	return cp, err
+}
+
+// lastCheckpoint is zero when there is none.
+func (l *Log) lastCheckpoint(ctx context.Context) (Checkpoint, error) {
+	var cp Checkpoint
+	err := l.db.Read(ctx, func(tx *store.Tx) (err error) {
+		cp, err = scanCheckpoint(tx.QueryRow(selectCheckpoint + ` ORDER BY seq DESC LIMIT 1`))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return Checkpoint{}, nil
+	}
+	return cp, err
+}
