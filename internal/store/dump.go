@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -46,7 +47,7 @@ func (db *DB) Dump(ctx context.Context, w io.Writer) error {
 }
 
 func dumpTables(ctx context.Context, tx *Tx, enc *json.Encoder) error {
-	tables, err := listTables(tx)
+	tables, err := parentsFirst(tx)
 	if err != nil {
 		return err
 	}
@@ -117,6 +118,38 @@ func listTables(tx *Tx) ([]string, error) {
 		}
 	}
 	return tables, err
+}
+
+// parentsFirst orders the tables so that a row never comes before one it refers to.
+func parentsFirst(tx *Tx) (ordered []string, err error) {
+	tables, err := listTables(tx)
+	if err != nil {
+		return nil, err
+	}
+	query := `SELECT "table" FROM pragma_foreign_key_list(?)`
+	if tx.Dialect() == Postgres {
+		query = `SELECT u.table_name FROM information_schema.table_constraints c JOIN information_schema.constraint_column_usage u
+			ON u.constraint_schema = c.constraint_schema AND u.constraint_name = c.constraint_name
+			WHERE c.constraint_type = 'FOREIGN KEY' AND c.table_schema = current_schema() AND c.table_name = ?`
+	}
+	seen := map[string]bool{}
+	var visit func(table string) error
+	visit = func(table string) error {
+		if seen[table] {
+			return nil
+		}
+		seen[table] = true
+		parents, err := listNames(tx, query, table)
+		for _, parent := range parents {
+			err = errors.Join(err, visit(parent))
+		}
+		ordered = append(ordered, table)
+		return err
+	}
+	for _, table := range tables {
+		err = errors.Join(err, visit(table))
+	}
+	return ordered, err
 }
 
 func listColumns(tx *Tx, table string) ([]string, error) {

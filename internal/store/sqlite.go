@@ -44,7 +44,7 @@ func checkFile(path string) error {
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return newFile(path)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrReadOnly, err)
@@ -59,6 +59,19 @@ func checkFile(path string) error {
 		return fmt.Errorf("%w: %s is not a SQLite file; restore a backup with 'parley restore'", ErrCorrupt, path)
 	}
 	return nil
+}
+
+// newFile makes the database for its owner only; the driver would let others
+// read it, and its log files take over the rights of the database.
+func newFile(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
+	return f.Close()
 }
 
 func liteDSN(path string, pragmas ...string) string {

@@ -102,3 +102,21 @@ func Redact(target string) string {
 	}
 	return fmt.Sprintf("postgres://%s%s", u.Host, u.Path)
 }
+
+// Check reads the whole database and reports damage.
+func (db *DB) Check(ctx context.Context) error {
+	return db.Read(ctx, func(tx *Tx) error {
+		if db.dialect == Postgres {
+			var one int
+			return tx.QueryRow(`SELECT 1`).Scan(&one)
+		}
+		var verdict string
+		if err := tx.QueryRow(`PRAGMA quick_check(1)`).Scan(&verdict); err != nil {
+			return err
+		}
+		if verdict != "ok" {
+			return fmt.Errorf("%w: %s", ErrCorrupt, verdict)
+		}
+		return nil
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -100,7 +101,7 @@ type route struct {
 func (rt route) operation() huma.Operation {
 	op := huma.Operation{
 		Method: rt.Method, Path: rt.Path, Summary: rt.Summary, Tags: []string{rt.Tag}, DefaultStatus: rt.Status,
-		OperationID: huma.GenerateOperationID(rt.Method, rt.Path, nil), MaxBodyBytes: rt.MaxBody,
+		OperationID: operationID(rt.Method, rt.Path), MaxBodyBytes: rt.MaxBody,
 	}
 	if op.MaxBodyBytes == 0 {
 		op.MaxBodyBytes = 1 << 20
@@ -113,6 +114,12 @@ func (rt route) operation() huma.Operation {
 		}
 	}
 	return op
+}
+
+// operationID reads "get-tokens-id-rotate".
+func operationID(method, path string) string {
+	words := strings.FieldsFunc(strings.TrimPrefix(path, "/api"), func(r rune) bool { return r == '/' || r == '{' || r == '}' })
+	return strings.ToLower(method) + "-" + strings.Join(words, "-")
 }
 
 type sessionKey struct{}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"parley/internal/hub"
+	"parley/internal/hub/config"
+)
+
+func newDoctor(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Look whether everything is in order, and say what to do", Args: cobra.NoArgs,
+		Long: "Checks the settings, the data folder's rights, the clock, the listener's port, the\ndatabase, the bus, the model's key and TLS. Changes nothing.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			conf, err := config.Load(config.Sources{Data: g.data, Environ: os.Environ()})
+			findings := hub.Examine(cmd.Context(), conf, err)
+			bad := false
+			for _, f := range findings {
+				bad = bad || f.State == hub.Bad
+			}
+			err = g.show(cmd, findings, func(p *printer) {
+				p.table("", "CHECK", "FOUND", "WHAT TO DO")
+				for _, f := range findings {
+					p.row(mark(f.State), f.Check, f.Found, f.Advice)
+				}
+			})
+			if err == nil && bad {
+				return &exitError{code: 1}
+			}
+			return err
+		},
+	}
+	return jsonFlag(cmd, g)
+}
+
+func mark(s hub.State) string {
+	switch s {
+	case hub.Good:
+		return "ok"
+	case hub.Bad:
+		return "BAD"
+	default:
+		return "note"
+	}
+}

@@ -1,0 +1,220 @@
+package hub
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"parley/internal/hub/config"
+	"parley/internal/store"
+)
+
+// State is a finding's verdict.
+type State string
+
+// The verdicts.
+const (
+	Good State = "good"
+	Note State = "note"
+	Bad  State = "bad"
+)
+
+// Finding is the result of one look, with what to do about it.
+type Finding struct {
+	Check  string `json:"check"`
+	State  State  `json:"state"`
+	Found  string `json:"found"`
+	Advice string `json:"advice,omitempty"`
+}
+
+func good(check, found string) Finding { return Finding{Check: check, State: Good, Found: found} }
+
+func note(check, found, advice string) Finding {
+	return Finding{Check: check, State: Note, Found: found, Advice: advice}
+}
+
+func bad(check, found, advice string) Finding {
+	return Finding{Check: check, State: Bad, Found: found, Advice: advice}
+}
+
+// Examine looks at everything a hub with these settings would need. It changes
+// nothing. loaded is the error of reading the settings, if there was one.
+func Examine(ctx context.Context, conf config.Config, loaded error) []Finding {
+	if loaded != nil {
+		return []Finding{bad("settings", oneLine(loaded), "correct the setting that is named")}
+	}
+	findings := []Finding{good("settings", "readable")}
+	for _, look := range []func(context.Context, config.Config) Finding{
+		examineFolder, examineKey, examineClock, examinePort, examineDatabase, examineBus, examineModel, examineTLS,
+	} {
+		findings = append(findings, look(ctx, conf))
+	}
+	return findings
+}
+
+func examineFolder(_ context.Context, conf config.Config) Finding {
+	f := Folder(conf.Data)
+	info, err := os.Stat(conf.Data)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return note("data folder", conf.Data+" does not exist yet", "'parley up' makes it")
+	case err != nil:
+		return bad("data folder", oneLine(err), "choose another folder with --data")
+	case !info.IsDir():
+		return bad("data folder", conf.Data+" is not a folder", "choose another with --data")
+	}
+	if err := f.checkRights(); err != nil {
+		return bad("data folder", oneLine(err), "chmod 700 "+conf.Data)
+	}
+	probe, err := os.CreateTemp(conf.Data, ".probe-*")
+	if err != nil {
+		return bad("data folder", "cannot be written", "give it to the user that runs the hub")
+	}
+	_ = probe.Close()
+	_ = os.Remove(probe.Name())
+	return good("data folder", conf.Data+", for its owner only, writable")
+}
+
+func examineKey(_ context.Context, conf config.Config) Finding {
+	f := Folder(conf.Data)
+	info, err := os.Stat(f.Path(hubKeyFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return note("hub key", "none yet", "the first start makes it")
+	}
+	if err != nil {
+		return bad("hub key", oneLine(err), "give the file to the user that runs the hub")
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return bad("hub key", "readable by others", "chmod 600 "+f.Path(hubKeyFile))
+	}
+	if _, err := hubKey(f); err != nil {
+		return bad("hub key", oneLine(err), "restore it from a backup")
+	}
+	return good("hub key", "present, for its owner only")
+}
+
+// examineClock finds a clock that was never set: there is no other to compare
+// with, but every program was built in the past.
+func examineClock(_ context.Context, _ config.Config) Finding {
+	now := time.Now()
+	if now.Year() < 2026 || now.Year() > 2100 {
+		return bad("clock", now.Format(time.RFC3339), "set the machine's clock; tokens and signatures depend on it")
+	}
+	return good("clock", now.Format(time.RFC3339))
+}
+
+func examinePort(ctx context.Context, conf config.Config) Finding {
+	f := Folder(conf.Data)
+	if running, err := f.Running(); err == nil {
+		if unlock, err := f.lock(); err != nil {
+			return good("port", "a hub runs here at "+running.URL)
+		} else {
+			unlock()
+		}
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", conf.Listen)
+	if err != nil {
+		return bad("port", conf.Listen+" cannot be used: "+oneLine(err), "stop what uses it, or choose another with --listen")
+	}
+	_ = l.Close()
+	return good("port", conf.Listen+" is free")
+}
+
+func examineDatabase(ctx context.Context, conf config.Config) Finding {
+	if conf.DB == "" {
+		if _, err := os.Stat(conf.Database()); errors.Is(err, os.ErrNotExist) {
+			return note("database", "none yet", "the first start makes it")
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	db, err := store.Open(ctx, conf.Database(), store.Options{KeepVersion: true})
+	if err != nil {
+		return bad("database", oneLine(err), databaseAdvice(err))
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.Check(ctx); err != nil {
+		return bad("database", oneLine(err), databaseAdvice(err))
+	}
+	return good("database", fmt.Sprintf("%s, schema %d, intact", db, db.Version()))
+}
+
+func databaseAdvice(err error) string {
+	switch {
+	case errors.Is(err, store.ErrCorrupt):
+		return "stop the hub and restore a backup with 'parley restore'"
+	case errors.Is(err, store.ErrNewer):
+		return "use the newer parley that made it"
+	case errors.Is(err, store.ErrUnavailable):
+		return "start the database server, and check the address and password in --db"
+	case errors.Is(err, store.ErrFull):
+		return "make room on the disk"
+	default:
+		return "check the rights of the database file and its folder"
+	}
+}
+
+func examineBus(_ context.Context, conf config.Config) Finding {
+	if conf.NATS == "" {
+		return good("bus", "in process (one hub)")
+	}
+	conn, err := nats.Connect(conf.NATS, nats.Timeout(5*time.Second))
+	if err != nil {
+		return bad("bus", "NATS does not answer: "+oneLine(err), "start the NATS servers, and check the addresses in --nats")
+	}
+	conn.Close()
+	return good("bus", "NATS answers")
+}
+
+func examineModel(_ context.Context, conf config.Config) Finding {
+	provider, _, _ := strings.Cut(conf.Model, ":")
+	key := map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}[provider]
+	switch {
+	case conf.Model == "" || provider == "offline":
+		return note("model", "the offline model answers", "set PARLEY_MODEL (anthropic:NAME or openai:NAME) for a real one")
+	case key == "":
+		return note("model", conf.Model, "its provider must stand in providers.yaml")
+	case os.Getenv(key) == "" && !(provider == "openai" && os.Getenv("OPENAI_BASE_URL") != ""):
+		return bad("model", conf.Model+" has no key", "set "+key)
+	default:
+		return good("model", conf.Model+", key is set")
+	}
+}
+
+func examineTLS(_ context.Context, conf config.Config) Finding {
+	switch {
+	case conf.TLS.ACMEDomain != "":
+		return note("TLS", "by ACME for "+conf.TLS.ACMEDomain, "port 443 must be reachable from the internet")
+	case conf.TLS.Cert == "" && len(conf.BehindProxy) > 0:
+		return good("TLS", "done by the proxy")
+	case conf.TLS.Cert == "":
+		return good("TLS", "not needed on a loopback address")
+	}
+	pair, err := tls.LoadX509KeyPair(conf.TLS.Cert, conf.TLS.Key)
+	if err != nil {
+		return bad("TLS", oneLine(err), "check tls.cert and tls.key")
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return bad("TLS", oneLine(err), "check tls.cert")
+	}
+	left := time.Until(leaf.NotAfter)
+	switch {
+	case left <= 0:
+		return bad("TLS", "the certificate ended on "+leaf.NotAfter.Format(time.DateOnly), "renew it")
+	case left < 14*24*time.Hour:
+		return note("TLS", "the certificate ends on "+leaf.NotAfter.Format(time.DateOnly), "renew it soon")
+	}
+	return good("TLS", "valid until "+leaf.NotAfter.Format(time.DateOnly))
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

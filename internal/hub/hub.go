@@ -1,0 +1,249 @@
+package hub
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"parley/internal/audit"
+	"parley/internal/bus"
+	"parley/internal/face/api"
+	"parley/internal/face/front"
+	"parley/internal/hub/config"
+	"parley/internal/identity"
+	"parley/internal/lease"
+	"parley/internal/store"
+	"parley/internal/wsconn"
+)
+
+// Options are what a hub needs besides its settings.
+type Options struct {
+	Version string
+	Logger  *slog.Logger
+	// Quiet opens the hub for a single command: no listener, no log.
+	Quiet bool
+}
+
+// busTime is how long a starting hub waits for the NATS servers.
+const busTime = 15 * time.Second
+
+// Hub is one running Parley.
+type Hub struct {
+	conf    config.Config
+	opts    Options
+	logger  *slog.Logger
+	folder  Folder
+	key     ed25519.PrivateKey
+	db      *store.DB
+	bus     bus.Bus
+	leases  *lease.Leases
+	trail   *audit.Log
+	people  *identity.Directory
+	metrics *metrics
+	front   *front.Front
+	handler http.Handler
+
+	started    time.Time
+	firstStart bool
+	draining   atomic.Bool
+	closers    []func() error
+}
+
+// Open builds a hub. It serves nobody until Run; its handler works at once.
+func Open(ctx context.Context, conf config.Config, opts Options) (*Hub, error) {
+	h := &Hub{conf: conf, opts: opts, folder: Folder(conf.Data), started: time.Now(), logger: opts.Logger}
+	if h.logger == nil {
+		h.logger = slog.New(slog.DiscardHandler)
+	}
+	for _, step := range []func(context.Context) error{
+		h.openFolder, h.openStore, h.openBus, h.openMembership, h.openTrail, h.openPeople, h.openFaces,
+	} {
+		if err := step(ctx); err != nil {
+			h.Close()
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// onClose adds to what Close undoes, last first.
+func (h *Hub) onClose(f func() error) { h.closers = append(h.closers, f) }
+
+func (h *Hub) openFolder(context.Context) error {
+	if err := h.folder.Make(); err != nil {
+		return err
+	}
+	unlock, err := h.folder.lock()
+	if err != nil {
+		return err
+	}
+	h.onClose(func() error { unlock(); return nil })
+	h.key, err = hubKey(h.folder)
+	return err
+}
+
+func (h *Hub) openStore(ctx context.Context) error {
+	db, err := store.Open(ctx, h.conf.Database(), store.Options{Logger: h.logger})
+	if err != nil {
+		return err
+	}
+	h.db = db
+	h.onClose(db.Close)
+	return nil
+}
+
+func (h *Hub) openBus(ctx context.Context) error {
+	if h.conf.NATS == "" {
+		h.bus = bus.NewLocal()
+	} else {
+		ctx, cancel := context.WithTimeout(ctx, busTime)
+		defer cancel()
+		b, err := bus.ConnectNATS(ctx, bus.NATSConfig{URLs: strings.Split(h.conf.NATS, ","), Name: h.name(), Log: h.logger})
+		if err != nil {
+			return fmt.Errorf("the NATS servers %s cannot be reached: %w", h.conf.NATS, err)
+		}
+		h.bus = b
+	}
+	h.onClose(h.bus.Close)
+	return nil
+}
+
+func (h *Hub) openMembership(ctx context.Context) error {
+	leases, err := lease.Join(ctx, h.db, h.name(), lease.Options{Logger: h.logger})
+	if err != nil {
+		return err
+	}
+	h.leases = leases
+	h.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+		defer cancel()
+		return leases.Close(ctx)
+	})
+	return nil
+}
+
+func (h *Hub) openTrail(ctx context.Context) error {
+	trail, err := audit.Open(ctx, h.db, audit.Options{Key: h.key, Logger: h.logger})
+	if err != nil {
+		return err
+	}
+	h.trail = trail
+	h.onClose(trail.Close)
+	return nil
+}
+
+// openPeople makes the owner on the first start and keeps the owner's token
+// where only the owner of the data folder can read it.
+func (h *Hub) openPeople(ctx context.Context) error {
+	people, err := identity.Open(ctx, h.db, h.bus, identity.Options{Audit: h.trail, Logger: h.logger})
+	if err != nil {
+		return err
+	}
+	h.people = people
+	h.onClose(people.Close)
+	owner, err := people.Bootstrap(ctx, "owner")
+	if err != nil {
+		return err
+	}
+	h.firstStart = owner.Created
+	token := owner.Secret
+	if _, err := h.folder.OwnerToken(); token == "" && errors.Is(err, os.ErrNotExist) {
+		// Another hub of the cluster made the owner, or the file was lost: whoever
+		// can open this folder and the database is the owner.
+		issued, err := people.NewOwnerToken(ctx)
+		if err != nil {
+			return err
+		}
+		token = issued.Secret
+	}
+	if token == "" {
+		return nil
+	}
+	return h.folder.WriteSecret(ownerTokenFile, []byte(token+"\n"))
+}
+
+func (h *Hub) openFaces(context.Context) error {
+	guard, err := wsconn.NewOriginPolicy(wsconn.OriginConfig{
+		Listen: []string{h.conf.Listen}, PublicURL: h.conf.PublicURL, Hosts: h.conf.Hosts, Origins: h.conf.Origins,
+		BehindProxy: len(h.conf.BehindProxy) > 0,
+	})
+	if err != nil {
+		return err
+	}
+	h.metrics = newMetrics(h.opts.Version)
+	h.front = front.New(h.people, guard, h.logger, h.metrics)
+	return h.routes()
+}
+
+// name is this hub's name in a cluster.
+func (h *Hub) name() string {
+	if h.conf.HubName != "" {
+		return h.conf.HubName
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "hub"
+	}
+	return host
+}
+
+// Handler is everything the hub answers over HTTP.
+func (h *Hub) Handler() http.Handler { return h.handler }
+
+// PublicKey is the hub's Ed25519 key in base64.
+func (h *Hub) PublicKey() string {
+	public, _ := h.key.Public().(ed25519.PublicKey)
+	return base64.StdEncoding.EncodeToString(public)
+}
+
+// LoginLink makes a one-time link that logs the owner in.
+func (h *Hub) LoginLink(ctx context.Context) (string, error) {
+	owner, err := h.people.Owner(ctx)
+	if err != nil {
+		return "", err
+	}
+	link, err := h.people.CreateLink(ctx, identity.Local(owner), identity.LinkRequest{})
+	if err != nil {
+		return "", err
+	}
+	return h.url() + api.LoginPath(link.Secret), nil
+}
+
+// url is where people reach the hub.
+func (h *Hub) url() string {
+	if h.conf.PublicURL != "" {
+		return h.conf.PublicURL
+	}
+	scheme := "http"
+	if h.conf.TLS.On() {
+		scheme = "https"
+	}
+	host, port, err := net.SplitHostPort(h.conf.Listen)
+	if err != nil || host == "" {
+		host = "127.0.0.1"
+	}
+	if h.conf.TLS.ACMEDomain != "" {
+		host = h.conf.TLS.ACMEDomain
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// Close undoes Open. It is safe to call more than once.
+func (h *Hub) Close() {
+	h.draining.Store(true)
+	for i := len(h.closers) - 1; i >= 0; i-- {
+		if err := h.closers[i](); err != nil {
+			h.logger.Error("stopping", "error", err)
+		}
+	}
+	h.closers = nil
+}

@@ -1,0 +1,96 @@
+package hub
+
+import (
+	"context"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"parley/internal/face/api"
+	"parley/internal/face/front"
+	faceweb "parley/internal/face/web"
+	"parley/internal/identity"
+	"parley/web"
+)
+
+// routes puts every face on its path.
+func (h *Hub) routes() error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", healthz)
+	mux.HandleFunc("GET /readyz", h.readyz)
+	h.adminRoute(mux, "GET /metrics", identity.StatusRead, h.metrics.handler())
+	h.pprofRoutes(mux)
+	h.apiRoutes(api.New(mux, h.front, h.opts.Version))
+	page, _ := web.Page()
+	mux.Handle("/", faceweb.Handler(page, faceweb.Options{}))
+	proxies, err := front.ParseProxies(h.conf.BehindProxy)
+	if err != nil {
+		return err
+	}
+	h.handler = proxies.Wrap(h.front, h.front.Wrap(mux))
+	return nil
+}
+
+func (h *Hub) apiRoutes(a *api.API) {
+	people := api.People{Directory: h.people, Logins: identity.NewThrottle(identity.LoginLimits)}
+	api.RegisterSession(a, people)
+	api.RegisterTokens(a, people)
+	api.RegisterAudit(a, h.trail)
+	api.RegisterStatus(a, h.status)
+	api.RegisterBackup(a, h.Backup)
+}
+
+// adminRoute serves a handler to callers with a scope.
+func (h *Hub) adminRoute(mux *http.ServeMux, pattern, scope string, next http.Handler) {
+	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		if _, err := h.front.Require(r, scope); err != nil {
+			h.front.Fail(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// pprofRoutes are for admins only: a profile tells a lot.
+func (h *Hub) pprofRoutes(mux *http.ServeMux) {
+	for path, handler := range map[string]http.HandlerFunc{
+		"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
+		"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
+	} {
+		h.adminRoute(mux, "GET "+path, identity.Admin, handler)
+	}
+}
+
+// status is the hub in one look.
+func (h *Hub) status(ctx context.Context, who identity.Session) (api.Status, error) {
+	s := api.Status{
+		Name: "parley", Version: h.opts.Version, HubID: h.leases.ID(), PublicKey: h.PublicKey(), Started: h.started.UTC(),
+		UptimeS: int64(time.Since(h.started) / time.Second), Healthy: true, Checks: h.checks(ctx), Counts: map[string]int64{},
+		Warnings: []api.Warning{},
+	}
+	for _, c := range s.Checks {
+		s.Healthy = s.Healthy && c.OK
+	}
+	if err := h.count(ctx, who, s.Counts); err != nil {
+		return s, err
+	}
+	return s, nil
+}
+
+func (h *Hub) count(ctx context.Context, who identity.Session, counts map[string]int64) error {
+	people, err := h.people.People(ctx)
+	if err != nil {
+		return err
+	}
+	devices, err := h.people.Devices(ctx, who)
+	if err != nil {
+		return err
+	}
+	tokens, err := h.people.Tokens(ctx, who)
+	if err != nil {
+		return err
+	}
+	counts["people"], counts["devices"], counts["tokens"] = int64(len(people)), int64(len(devices)), int64(len(tokens))
+	counts["connections"] = int64(h.people.Tracked())
+	return nil
+}

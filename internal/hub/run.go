@@ -1,0 +1,90 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Ready is what a hub tells once it serves.
+type Ready struct {
+	URL        string
+	FirstStart bool
+}
+
+// Run serves until ctx ends, then drains. ready is called once the listener is
+// open.
+func (h *Hub) Run(ctx context.Context, ready func(Ready) error) error {
+	secure, stopTLS, err := tlsConfig(ctx, h.conf)
+	if err != nil {
+		return err
+	}
+	defer stopTLS()
+	l, err := listen(ctx, h.conf, secure)
+	if err != nil {
+		return err
+	}
+	h.conf.Listen = actual(h.conf.Listen, l.Addr())
+	if err := h.folder.Announce(Running{URL: h.url(), PID: os.Getpid(), HubID: h.leases.ID()}); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer h.folder.Withdraw()
+	if err := ready(Ready{URL: h.url(), FirstStart: h.firstStart}); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	h.logger.Info("the hub is ready", "url", h.url(), "database", h.db.String(), "version", h.opts.Version)
+	return h.serve(ctx, l)
+}
+
+// serve runs the listener until ctx ends.
+func (h *Hub) serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler: h.handler,
+		// A client that dribbles its headers, or leaves, must not hold a connection.
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug),
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		h.drain(server)
+		return nil
+	})
+	return group.Wait()
+}
+
+// drain lets what runs finish. From now on /readyz says no.
+func (h *Hub) drain(server *http.Server) {
+	h.draining.Store(true)
+	h.logger.Info("the hub is stopping", "grace", h.conf.ShutdownGrace)
+	ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		_ = server.Close()
+	}
+}
+
+// actual replaces a port of 0 by the one the system gave.
+func actual(asked string, got net.Addr) string {
+	host, port, err := net.SplitHostPort(asked)
+	if err != nil || port != "0" {
+		return asked
+	}
+	_, port, err = net.SplitHostPort(got.String())
+	if err != nil {
+		return asked
+	}
+	return net.JoinHostPort(host, port)
+}
