@@ -22,7 +22,6 @@ type Config struct {
 	Auth          Auth          `koanf:"auth"`
 	Model         string        `koanf:"model"`
 	Log           Log           `koanf:"log"`
-	OTel          bool          `koanf:"otel"`
 	ShutdownGrace time.Duration `koanf:"shutdown_grace"`
 	// MCP lists tool servers agents may use.
 	MCP []MCPServer `koanf:"mcp"`

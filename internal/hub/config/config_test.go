@@ -43,7 +43,7 @@ func TestBadSettingsAreOneClearLine(t *testing.T) {
 		"not YAML":             {"a: [\n", "", "", "parley.yaml"},
 		"a list at the top":    {"- a\n", "", "", "parley.yaml"},
 		"bad duration":         {"shutdown_grace: soon\n", "", "", "shutdown_grace"},
-		"bad truth":            {"otel: maybe\n", "", "", "neither true nor false"},
+		"bad truth":            {"talk: {tcp_open: maybe}\n", "", "", "neither true nor false"},
 		"no port":              {"", "listen", "localhost", "HOST:PORT"},
 		"public without TLS":   {"", "listen", "0.0.0.0:7788", "--behind-proxy"},
 		"every address":        {"", "listen", ":7788", "--behind-proxy"},

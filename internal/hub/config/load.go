@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/knadh/koanf/v2"
@@ -154,7 +155,8 @@ func file(src Sources) (map[string]any, error) {
 		path = filepath.Join(src.Data, FileName)
 	}
 	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) && src.File == "" {
+	// A data folder that is no folder is the hub's to complain about.
+	if src.File == "" && (errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
 		return nil, nil
 	}
 	if err != nil {

@@ -50,7 +50,6 @@ var settings = []setting{
 	{"model", text, "model", "", "the hub's model: offline, anthropic:NAME or openai:NAME"},
 	{"log.level", text, "log-level", "info", "debug, info, warn or error"},
 	{"log.format", text, "log-format", "auto", "auto, text or json"},
-	{"otel", truth, "otel", "false", "send traces to OTEL_EXPORTER_OTLP_ENDPOINT"},
 	{"shutdown_grace", duration, "shutdown-grace", "20s", "how long a stopping hub waits for what runs"},
 }
 
