@@ -16,7 +16,9 @@ import (
 // error is ctx's cause or a [*model.Error].
 func Call(ctx context.Context, p model.Provider, req model.Request, policy CallPolicy) iter.Seq2[model.Event, error] {
 	return func(yield func(model.Event, error) bool) {
-		c := calling{ctx: ctx, provider: p, req: req, policy: &policy}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(errOver)
+		c := calling{ctx: ctx, cancel: cancel, provider: p, req: req, policy: &policy}
 		c.yield = func(ev *model.Event) bool { return yield(*ev, nil) }
 		if err := c.run(); err != nil {
 			yield(model.Event{}, err)
@@ -24,14 +26,19 @@ func Call(ctx context.Context, p model.Provider, req model.Request, policy CallP
 	}
 }
 
+// errOver is the cause of a context that was ended by the call itself.
+var errOver = errors.New("the call is over")
+
 // calling is one Call in progress.
 type calling struct {
 	ctx      context.Context
+	cancel   context.CancelCauseFunc // ends ctx, to make the provider stop
 	provider model.Provider
 	req      model.Request
 	policy   *CallPolicy
 	yield    func(*model.Event) bool
 	sent     bool // a token went out
+	stream   *stream
 }
 
 // run makes the call. nil means that everything was said, or nobody listens.
@@ -61,7 +68,7 @@ func (c *calling) run() error {
 
 // failure gives every error the form callers rely on; nil means ctx ended.
 func (c *calling) failure(err error) *model.Error {
-	if c.ctx.Err() != nil {
+	if cancelled(c.ctx) {
 		return nil
 	}
 	var e *model.Error
@@ -71,42 +78,65 @@ func (c *calling) failure(err error) *model.Error {
 	return &model.Error{Provider: c.provider.Name(), Cause: model.CauseBadData, Err: err}
 }
 
-// attempt tries once.
+// cancelled tells whether somebody else ended ctx.
+func cancelled(ctx context.Context) bool {
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), errOver)
+}
+
+// attempt tries once. A provider that was not heard to its end is told to stop;
+// one that does not listen is left behind with its stream.
 func (c *calling) attempt() error {
-	s := start(c.ctx, c.provider, c.req)
-	defer s.close()
+	if c.stream == nil {
+		c.stream = newStream()
+	}
+	go c.stream.pump(c.ctx, c.provider, c.req)
+	heard, err := c.listen()
+	if !heard {
+		c.cancel(errOver)
+	}
+	if c.stream.close() {
+		c.stream.reset()
+	} else {
+		c.stream = nil
+	}
+	return err
+}
+
+// listen hands on what the provider says; heard tells that it had its say.
+func (c *calling) listen() (heard bool, err error) {
 	silence := c.policy.FirstToken
 	quiet := newWatch(silence)
 	defer quiet.stop()
 	for {
-		events, err, ended := s.take()
+		events, err, ended := c.stream.take()
 		for i := range events {
 			ev := &events[i]
-			if ev.Kind == model.Done && ev.Usage.Rounds == 0 {
+			last := ev.Kind == model.Done
+			if last && ev.Usage.Rounds == 0 {
 				ev.Usage.Rounds = 1
 			}
-			c.sent = c.sent || ev.Kind != model.Done
-			if !c.yield(ev) || ev.Kind == model.Done {
-				return nil
+			c.sent = c.sent || !last
+			if more := c.yield(ev); last || !more {
+				return last, nil
 			}
 		}
 		if err != nil {
-			return err
+			return true, err
 		}
 		if ended {
-			return &model.Error{Provider: c.provider.Name(), Cause: model.CauseConnect, Text: "the answer ended early"}
+			return true, &model.Error{Provider: c.provider.Name(), Cause: model.CauseConnect, Text: "the answer ended early"}
 		}
 		if len(events) > 0 {
 			silence = c.policy.BetweenTokens
 			quiet.heard(silence)
 		}
 		select {
-		case <-s.wake:
+		case <-c.stream.wake:
 		case <-c.ctx.Done():
-			return context.Cause(c.ctx)
+			return false, context.Cause(c.ctx)
 		case <-quiet.c():
 			if quiet.over() {
-				return c.silent(silence)
+				return false, c.silent(silence)
 			}
 		}
 	}

@@ -18,13 +18,13 @@ const nearlyFull = 95
 // Run takes a request through as many rounds as it needs and says how it ended.
 func Run(ctx context.Context, spec RunSpec, sink Sink) Outcome {
 	spec.defaults()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(errOver)
 	if spec.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, spec.Timeout, ErrRunTimeout)
-		defer cancel()
+		defer time.AfterFunc(spec.Timeout, func() { cancel(ErrRunTimeout) }).Stop()
 	}
 	r := &run{ctx: ctx, spec: &spec, sink: sink, msgs: slices.Clip(spec.Request.Messages)}
-	r.calling = calling{ctx: ctx, provider: spec.Model.Provider, policy: &spec.Calls, yield: r.hearing.hear}
+	r.calling = calling{ctx: ctx, cancel: cancel, provider: spec.Model.Provider, policy: &spec.Calls, yield: r.hearing.hear}
 	r.out.Tainted = spec.Tainted
 	stop, err := r.loop()
 	r.end(stop, err)
@@ -200,7 +200,7 @@ func (r *run) finished() Stop {
 func (r *run) why(err error) Stop {
 	var own *internalError
 	switch {
-	case r.ctx.Err() != nil:
+	case cancelled(r.ctx):
 		return stopFor(context.Cause(r.ctx))
 	case errors.As(err, &own):
 		return StopInternal

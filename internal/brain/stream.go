@@ -21,8 +21,7 @@ const (
 // be left behind. Events are handed over in batches: whoever reads takes all
 // there are at once, so a fast provider costs few switches.
 type stream struct {
-	cancel context.CancelFunc
-	wake   chan struct{} // something is there; capacity 1
+	wake chan struct{} // something is there; capacity 1
 
 	mu    sync.Mutex
 	full  sync.Cond // the reader took what was there, or left
@@ -33,22 +32,23 @@ type stream struct {
 	left  bool // the reader is gone
 }
 
-// start begins one attempt.
-func start(ctx context.Context, p model.Provider, req model.Request) *stream {
-	ctx, cancel := context.WithCancel(ctx)
-	s := streams.Get().(*stream)
-	s.cancel, s.wake = cancel, make(chan struct{}, 1)
-	go s.pump(ctx, p, req)
+func newStream() *stream {
+	buf := make([]model.Event, 8) // for both halves: most batches are small
+	s := &stream{wake: make(chan struct{}, 1), ready: buf[0:0:4], spare: buf[4:4:8]}
+	s.full.L = &s.mu
 	return s
 }
 
-// streams reuses what holds the events. Nothing else of a stream outlives it, and
-// one whose provider was left behind is never put back.
-var streams = sync.Pool{New: func() any {
-	s := &stream{ready: make([]model.Event, 0, 8), spare: make([]model.Event, 0, 8)}
-	s.full.L = &s.mu
-	return s
-}}
+// reset makes a stream whose provider has returned ready for the next attempt.
+func (s *stream) reset() {
+	clear(s.ready[:cap(s.ready)])
+	clear(s.spare[:cap(s.spare)])
+	s.ready, s.spare, s.err, s.ended, s.left = s.ready[:0], s.spare[:0], nil, false, false
+	select {
+	case <-s.wake:
+	default:
+	}
+}
 
 func (s *stream) pump(ctx context.Context, p model.Provider, req model.Request) {
 	defer s.end(p)
@@ -109,17 +109,15 @@ func (s *stream) take() (events []model.Event, err error, ended bool) {
 	return events, s.err, s.ended
 }
 
-// close ends the attempt and waits for the provider to notice, for a while.
-func (s *stream) close() {
-	s.cancel()
+// close leaves the stream and waits, for a while, until the provider has returned;
+// it reports whether it has.
+func (s *stream) close() bool {
 	s.mu.Lock()
 	s.left = true
 	s.full.Signal()
 	ended := s.ended
 	s.mu.Unlock()
-	if ended || s.gone() {
-		s.recycle()
-	}
+	return ended || s.gone()
 }
 
 // gone waits until the provider has returned, at most the grace.
@@ -139,12 +137,4 @@ func (s *stream) gone() bool {
 			return false
 		}
 	}
-}
-
-func (s *stream) recycle() {
-	clear(s.ready[:cap(s.ready)])
-	clear(s.spare[:cap(s.spare)])
-	s.ready, s.spare = s.ready[:0], s.spare[:0]
-	s.cancel, s.wake, s.err, s.ended, s.left = nil, nil, nil, false, false
-	streams.Put(s)
 }
