@@ -108,7 +108,7 @@ func (c *calling) listen() (heard bool, err error) {
 	quiet := newWatch(silence)
 	defer quiet.stop()
 	for {
-		events, err, ended := c.stream.take()
+		events, ended, err := c.stream.take()
 		for i := range events {
 			ev := &events[i]
 			last := ev.Kind == model.Done

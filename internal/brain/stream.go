@@ -98,7 +98,7 @@ func (s *stream) signal() {
 
 // take gives what is there. The events are valid until the next take. err and
 // ended count only once the events before them were given, which is now.
-func (s *stream) take() (events []model.Event, err error, ended bool) {
+func (s *stream) take() (events []model.Event, ended bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events = s.ready
@@ -106,7 +106,7 @@ func (s *stream) take() (events []model.Event, err error, ended bool) {
 	if len(events) >= maxAhead {
 		s.full.Signal()
 	}
-	return events, s.err, s.ended
+	return events, s.ended, s.err
 }
 
 // close leaves the stream and waits, for a while, until the provider has returned;

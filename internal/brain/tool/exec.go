@@ -126,13 +126,24 @@ func (r *Round) sort(calls []model.Call) (free, ordered *queue) {
 	free, ordered = &queue{}, &queue{}
 	for i, c := range calls {
 		t, ok := r.Set.Get(c.Name)
-		if !ok || t.ClassFor([]byte(c.Arguments)) == ReadOnly {
+		if !ok || classBefore(t, c.Arguments) == ReadOnly {
 			free.items = append(free.items, i)
 		} else {
 			ordered.items = append(ordered.items, i)
 		}
 	}
 	return free, ordered
+}
+
+// classBefore is the class of a call whose arguments were not checked yet. One that
+// breaks down over them keeps its order and fails when its turn comes.
+func classBefore(t *Tool, args string) (class Class) {
+	defer func() {
+		if recover() != nil {
+			class = Sensitive
+		}
+	}()
+	return t.ClassFor([]byte(args))
 }
 
 // queue hands indices out, in order, to any number of takers.

@@ -240,6 +240,21 @@ func TestACallWaitsForAPersonAndItsTimeStartsAfterwards(t *testing.T) {
 	})
 }
 
+func TestAClassThatBreaksDownOverBadArgumentsIsOneCallsFault(t *testing.T) {
+	fussy := &Tool{Name: "fussy", Class: Mutating, Run: said("ok"), ClassOf: func(args json.RawMessage) Class {
+		var v struct{ X []int }
+		if err := json.Unmarshal(args, &v); err != nil || len(v.X) == 0 {
+			panic("no x")
+		}
+		return ReadOnly
+	}}
+	s := mustSet(t, fussy, slow("fine", ReadOnly, 0))
+	done := (&Round{Set: s}).Run(t.Context(), []model.Call{{Name: "fussy", Arguments: "garbage"}, {Name: "fussy", Arguments: "{}"}, {Name: "fine"}})
+	if !done[0].IsError || !done[1].IsError || done[2].Text != "fine" {
+		t.Errorf("%+v", done)
+	}
+}
+
 func TestNobodyToAskMeansNo(t *testing.T) {
 	s := mustSet(t, slow("shell", Sensitive, 0))
 	r := Round{Set: s, Judge: func(*Tool, Call, Class) Verdict { return Verdict{Action: Ask} }}
