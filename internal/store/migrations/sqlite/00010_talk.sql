@@ -16,6 +16,7 @@ CREATE TABLE talk_conversations (
     created_at  BIGINT NOT NULL,
     first_at    BIGINT NOT NULL,
     last_at     BIGINT NOT NULL,
+    loaded_at   BIGINT NOT NULL DEFAULT 0,
     UNIQUE (agent, sender, thread)
 );
 CREATE INDEX talk_conversations_last ON talk_conversations (last_at);
@@ -91,6 +92,7 @@ CREATE TABLE talk_runs (
     usage        TEXT NOT NULL
 );
 CREATE INDEX talk_runs_of ON talk_runs (conversation, ended_at);
+CREATE INDEX talk_runs_open ON talk_runs (conversation) WHERE ended_at = 0;
 CREATE INDEX talk_runs_key ON talk_runs (conversation, turn_key) WHERE turn_key <> '';
 
 -- Searchable texts, normalised; fts_talk is made from it.
@@ -112,4 +114,20 @@ CREATE INDEX talk_docs_pair ON talk_docs (agent, sender, kind, ref);
 
 CREATE VIRTUAL TABLE fts_talk USING fts5 (
     scope, text, content = 'talk_docs', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
+);
+
+-- Turns that come by themselves.
+CREATE TABLE talk_schedules (
+    id          INTEGER PRIMARY KEY,
+    schedule    TEXT NOT NULL,
+    skill       TEXT NOT NULL,
+    agent       TEXT NOT NULL,
+    sender      TEXT NOT NULL,
+    thread      TEXT NOT NULL,
+    quiet_start TEXT NOT NULL,
+    quiet_end   TEXT NOT NULL,
+    once        BIGINT NOT NULL,
+    next_at     BIGINT NOT NULL,
+    last_error  TEXT NOT NULL,
+    created_at  BIGINT NOT NULL
 );

@@ -1,0 +1,144 @@
+package talk
+
+import (
+	"context"
+	"io"
+	"iter"
+	"time"
+
+	"parley/internal/brain/model"
+	"parley/internal/talk/memory"
+)
+
+// Key addresses a conversation.
+type Key = memory.Key
+
+// Mode is what a turn does while another one runs. The numbers are the wire's.
+type Mode uint8
+
+// The modes.
+const (
+	Queue     Mode = 0 // wait
+	Steer     Mode = 1 // join the run at its next model call
+	Interrupt Mode = 2 // cancel the run and go next
+)
+
+// TurnRequest is one thing a person says.
+type TurnRequest struct {
+	Key     Key
+	Content string
+	// Guest answers instead of the primary agent, in the primary's conversation.
+	Guest string
+	// Cwd is the client's working directory; used if the workspace allows it.
+	Cwd  string
+	Mode Mode
+	// Detached turns go on when their client leaves.
+	Detached bool
+	// IdempotencyKey makes a repeated request join or replay the first one.
+	IdempotencyKey string
+	// NoStream says that the client sees nothing before the answer (the wire's
+	// send): it cannot be asked questions.
+	NoStream bool
+}
+
+// Reply is a finished run as the wire's send answers it.
+type Reply struct {
+	Run   string
+	Agent string
+	// Text is the last round's.
+	Text string
+	End  Event
+}
+
+// Info is a conversation in a listing.
+type Info struct {
+	memory.Conversation
+	// Live counts the messages of the window; Loaded is since when a hub has it
+	// loaded, zero if none has.
+	Live   int64
+	Loaded time.Time
+}
+
+// HistoryRequest selects messages of a conversation.
+type HistoryRequest struct {
+	BeforeSeq int64
+	Limit     int
+	// Archived gives the raw messages from the beginning instead of the window.
+	Archived bool
+}
+
+// History is what was said, oldest first: user and assistant messages with text.
+// After a compaction a window is led by the summary, as a user message marked
+// Summary.
+type History struct {
+	Conversation memory.Conversation
+	Messages     []memory.Message
+	Truncated    bool
+}
+
+// ArchivePage is an archive and some of its raw messages.
+type ArchivePage struct {
+	Archive   memory.Archive
+	Key       Key
+	Messages  []memory.Message
+	Truncated bool
+}
+
+// Filter narrows a subscription; empty fields match everything.
+type Filter struct{ Agent, Sender string }
+
+// Schedule is a turn that comes by itself: "/SKILL" said to an agent.
+type Schedule = memory.Schedule
+
+// Stats are figures of this hub.
+type Stats struct {
+	Since  time.Time
+	Active int
+	Runs   int
+}
+
+// API is all a face needs. *Talk is one; tests of faces may bring their own.
+type API interface {
+	// Turn accepts a turn: it is durable when Turn returns. An unknown guest gives
+	// a Run whose events are start and end.
+	Turn(ctx context.Context, who Who, req TurnRequest) (*Run, error)
+	// Cancel ends the running turn, or the waiting or running one that is named.
+	Cancel(ctx context.Context, who Who, key Key, run string) error
+	// Kill cancels the run, ends waiting turns and unloads.
+	Kill(ctx context.Context, who Who, key Key) error
+	// Reply answers the oldest open question, or the one that is named.
+	Reply(ctx context.Context, who Who, key Key, askID, content string) error
+	// Compact archives the window; it waits behind a running turn.
+	Compact(ctx context.Context, who Who, key Key, focus string) (memory.Archive, error)
+
+	// Attach gives stored messages above afterSeq (or the last history ones), what
+	// is going on, CaughtUp, and then everything as it happens, until ctx ends.
+	Attach(ctx context.Context, who Who, key Key, afterSeq int64, history int) iter.Seq2[ConversationEvent, error]
+	// Subscribe gives all activity the caller may see, until ctx ends.
+	Subscribe(ctx context.Context, who Who, f Filter) iter.Seq2[Activity, error]
+
+	ListActive(ctx context.Context, who Who, f Filter) ([]Info, error)
+	List(ctx context.Context, who Who, f Filter) ([]Info, error)
+	// Find looks a key up; Get an id (of a handle).
+	Find(ctx context.Context, who Who, key Key) (Info, error)
+	Get(ctx context.Context, who Who, id string) (Info, error)
+	History(ctx context.Context, who Who, id string, req HistoryRequest) (History, error)
+	// Archives lists oldest first; before is an archive id to stop at.
+	Archives(ctx context.Context, who Who, key Key, before string, limit int) ([]memory.Archive, error)
+	Archive(ctx context.Context, who Who, id string, afterSeq int64, limit int) (ArchivePage, error)
+	Search(ctx context.Context, who Who, q memory.Query) (memory.Found, error)
+	Notes(ctx context.Context, who Who, key Key) ([]memory.Note, error)
+	SetTitle(ctx context.Context, who Who, id, title string) error
+	Delete(ctx context.Context, who Who, id string) error
+	Export(ctx context.Context, who Who, id string, w io.Writer) error
+	Import(ctx context.Context, who Who, r io.Reader, opts memory.ImportOptions) (memory.Imported, error)
+
+	CreateSchedule(ctx context.Context, who Who, s Schedule) (Schedule, error)
+	Schedules(ctx context.Context, who Who) ([]Schedule, error)
+	DeleteSchedule(ctx context.Context, who Who, id int64) error
+
+	Stats() Stats
+}
+
+// usageOf copies a usage for an event.
+func usageOf(u model.Usage) *model.Usage { return &u }

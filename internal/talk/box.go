@@ -1,0 +1,136 @@
+package talk
+
+import (
+	"context"
+	"strings"
+	"sync"
+)
+
+// Bounds of what may wait for one reader. Beyond mergeFrom, neighbouring pieces of
+// text are merged, losing nothing; beyond the others the reader is cut.
+const (
+	mergeFrom = 64
+	maxEvents = 8192
+	maxBytes  = 16 << 20
+)
+
+// box is a reader's queue of events. Putting never blocks: a run does not wait for
+// whoever reads it.
+type box[T any] struct {
+	// merge adds next to last if both are pieces of one text.
+	text func(*T) (text *string, run string, kind Kind)
+
+	mu     sync.Mutex
+	wake   chan struct{}
+	items  []T
+	grow   *strings.Builder // the text of the last item, while it grows
+	bytes  int
+	closed bool
+	err    error
+}
+
+func newBox[T any](text func(*T) (*string, string, Kind)) *box[T] {
+	return &box[T]{text: text, wake: make(chan struct{}, 1)}
+}
+
+func (b *box[T]) put(item T) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	text, _, _ := b.text(&item)
+	b.bytes += len(*text) + 64
+	switch {
+	case len(b.items) >= mergeFrom && b.merge(&item):
+	case len(b.items) >= maxEvents || b.bytes > maxBytes:
+		b.items, b.grow = nil, nil
+		b.end(ErrLagged)
+	default:
+		b.settle()
+		b.items = append(b.items, item)
+	}
+	b.poke()
+}
+
+func (b *box[T]) merge(item *T) bool {
+	last := &b.items[len(b.items)-1]
+	have, run, kind := b.text(last)
+	more, run2, kind2 := b.text(item)
+	if run != run2 || kind != kind2 || kind != Chunk && kind != Thinking {
+		return false
+	}
+	if b.grow == nil {
+		b.grow = &strings.Builder{}
+		b.grow.WriteString(*have)
+	}
+	b.grow.WriteString(*more)
+	return b.bytes <= maxBytes
+}
+
+// settle gives the last item the text that has grown.
+func (b *box[T]) settle() {
+	if b.grow != nil && len(b.items) > 0 {
+		text, _, _ := b.text(&b.items[len(b.items)-1])
+		*text = b.grow.String()
+	}
+	b.grow = nil
+}
+
+// close lets the reader read what is there and then ends with err.
+func (b *box[T]) close(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.end(err)
+	b.poke()
+}
+
+func (b *box[T]) end(err error) {
+	if !b.closed {
+		b.closed, b.err = true, err
+	}
+}
+
+func (b *box[T]) poke() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take gives everything that waits; ended tells that nothing more will come.
+func (b *box[T]) take() (items []T, ended bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settle()
+	items, b.items, b.bytes = b.items, nil, 0
+	return items, b.closed, b.err
+}
+
+// each yields items until the box is closed, ctx ends or yield says so.
+func (b *box[T]) each(ctx context.Context, yield func(T, error) bool) bool {
+	var zero T
+	for {
+		items, ended, err := b.take()
+		for _, item := range items {
+			if !yield(item, nil) {
+				return false
+			}
+		}
+		if ended {
+			if err != nil {
+				yield(zero, err)
+			}
+			return false
+		}
+		if len(items) > 0 {
+			continue
+		}
+		select {
+		case <-b.wake:
+		case <-ctx.Done():
+			yield(zero, context.Cause(ctx))
+			return false
+		}
+	}
+}

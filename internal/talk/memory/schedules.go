@@ -1,0 +1,98 @@
+package memory
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"parley/internal/store"
+)
+
+// ErrNoSchedule says that there is no such schedule.
+var ErrNoSchedule = errors.New("no such schedule")
+
+// Schedule is a turn that comes by itself.
+type Schedule struct {
+	ID int64
+	// Schedule is when, in cron's form; Skill what is said, as "/SKILL".
+	Schedule string
+	Skill    string
+	Key
+	// QuietStart and QuietEnd ("HH:MM", hub-local) are when nothing fires.
+	QuietStart, QuietEnd string
+	Once                 bool
+	// Next is the next firing, zero if there is none; LastError why the last one
+	// failed.
+	Next      time.Time
+	LastError string
+	Created   time.Time
+}
+
+const selectSchedule = `SELECT id, schedule, skill, agent, sender, thread, quiet_start, quiet_end, once, next_at, last_error, created_at FROM talk_schedules`
+
+func scanSchedule(row scanner) (s Schedule, err error) {
+	var once, next, created int64
+	err = row.Scan(&s.ID, &s.Schedule, &s.Skill, &s.Agent, &s.Sender, &s.Thread, &s.QuietStart, &s.QuietEnd, &once, &next, &s.LastError, &created)
+	if isNoRows(err) {
+		return s, ErrNoSchedule
+	}
+	s.Once, s.Next, s.Created = once == 1, store.Time(next), store.Time(created)
+	return s, err
+}
+
+// AddSchedule stores a schedule and gives it its number.
+func (m *Memory) AddSchedule(ctx context.Context, s Schedule) (Schedule, error) {
+	s.Created = time.Now().UTC().Truncate(time.Microsecond)
+	err := m.db.Write(ctx, func(tx *store.Tx) error {
+		return tx.QueryRow(`INSERT INTO talk_schedules (schedule, skill, agent, sender, thread, quiet_start, quiet_end, once, next_at, last_error, created_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?) RETURNING id`,
+			s.Schedule, s.Skill, s.Agent, s.Sender, s.Thread, s.QuietStart, s.QuietEnd, store.Bool(s.Once), store.Micros(s.Next), store.Micros(s.Created)).Scan(&s.ID)
+	})
+	return s, err
+}
+
+// Schedules lists all of them, oldest first.
+func (m *Memory) Schedules(ctx context.Context) (list []Schedule, err error) {
+	err = m.db.Read(ctx, func(tx *store.Tx) error {
+		list = nil
+		return tx.Each(func(row *sql.Rows) error {
+			s, err := scanSchedule(row)
+			list = append(list, s)
+			return err
+		}, selectSchedule+` ORDER BY id`)
+	})
+	return list, err
+}
+
+// GetSchedule gives one, or ErrNoSchedule.
+func (m *Memory) GetSchedule(ctx context.Context, id int64) (s Schedule, err error) {
+	err = m.db.Read(ctx, func(tx *store.Tx) error {
+		s, err = scanSchedule(tx.QueryRow(selectSchedule+` WHERE id = ?`, id))
+		return err
+	})
+	return s, err
+}
+
+// DeleteSchedule removes one.
+func (m *Memory) DeleteSchedule(ctx context.Context, id int64) error {
+	return m.db.Write(ctx, func(tx *store.Tx) error {
+		n, err := tx.Exec(`DELETE FROM talk_schedules WHERE id = ?`, id)
+		if err == nil && n == 0 {
+			err = ErrNoSchedule
+		}
+		return err
+	})
+}
+
+// Fired records a firing: when the next one is, or that there is none. A schedule
+// that was deleted meanwhile stays deleted.
+func (m *Memory) Fired(ctx context.Context, guard Guard, id int64, next time.Time, lastError string) error {
+	return m.db.Write(ctx, func(tx *store.Tx) error {
+		if err := fenced(tx, guard); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`UPDATE talk_schedules SET next_at = ?, last_error = ? WHERE id = ?`, store.Micros(next), clean(lastError), id)
+		return err
+	})
+}
