@@ -27,7 +27,7 @@ func (h *Hub) routes() error {
 	if err != nil {
 		return err
 	}
-	h.handler = proxies.Wrap(h.front, h.front.Wrap(mux))
+	h.handler = h.front.Wrap(proxies.Wrap(h.front, mux))
 	return nil
 }
 
