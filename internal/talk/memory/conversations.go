@@ -96,18 +96,8 @@ type Filter struct {
 
 // List gives conversations, newest activity first.
 func (m *Memory) List(ctx context.Context, f Filter) (list []Conversation, err error) {
-	where, args := []string{"hidden = 0"}, []any{}
-	if f.Agent != "" {
-		where, args = append(where, "agent = ?"), append(args, f.Agent)
-	}
-	if f.Sender != "" {
-		where, args = append(where, "sender = ?"), append(args, f.Sender)
-	}
-	if f.Allowed != nil {
-		clause, more := allowed("sender", f.Allowed)
-		where, args = append(where, clause), append(args, more...)
-	}
-	query := selectConversation + ` WHERE ` + strings.Join(where, " AND ") + ` ORDER BY last_at DESC, num DESC`
+	where, args := f.where()
+	query := selectConversation + ` c WHERE ` + where + ` ORDER BY last_at DESC, num DESC`
 	if f.Limit > 0 {
 		query, args = query+` LIMIT ?`, append(args, f.Limit)
 	}
@@ -120,6 +110,22 @@ func (m *Memory) List(ctx context.Context, f Filter) (list []Conversation, err e
 		}, query, args...)
 	})
 	return list, err
+}
+
+// where is the condition on the conversation c.
+func (f Filter) where() (string, []any) {
+	where, args := []string{"c.hidden = 0"}, []any{}
+	if f.Agent != "" {
+		where, args = append(where, "c.agent = ?"), append(args, f.Agent)
+	}
+	if f.Sender != "" {
+		where, args = append(where, "c.sender = ?"), append(args, f.Sender)
+	}
+	if f.Allowed != nil {
+		clause, more := allowed("c.sender", f.Allowed)
+		where, args = append(where, clause), append(args, more...)
+	}
+	return strings.Join(where, " AND "), args
 }
 
 // allowed turns senders and prefixes into a condition that nobody can widen:

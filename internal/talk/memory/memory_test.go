@@ -285,13 +285,13 @@ func TestQueueKeepsOrderAndLimit(t *testing.T) {
 		if diff := cmp.Diff([]string{"first", "a", "b"}, runs); diff != "" || err != nil {
 			t.Error(diff, err)
 		}
-		if ids, err := m.Unfinished(t.Context()); err != nil || len(ids) != 1 || ids[0] != id {
+		if ids, err := m.Abandoned(t.Context(), 10); err != nil || len(ids) != 1 || ids[0] != id {
 			t.Errorf("%v, %v", ids, err)
 		}
 		if err := m.Drop(t.Context(), nil, "first", "a", "b"); err != nil {
 			t.Fatal(err)
 		}
-		if ids, err := m.Unfinished(t.Context()); err != nil || len(ids) != 0 {
+		if ids, err := m.Abandoned(t.Context(), 10); err != nil || len(ids) != 0 {
 			t.Errorf("%v, %v", ids, err)
 		}
 	})

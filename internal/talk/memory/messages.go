@@ -110,21 +110,25 @@ type Window struct {
 // Window reads the live window.
 func (m *Memory) Window(ctx context.Context, id string) (w Window, err error) {
 	err = m.db.Read(ctx, func(tx *store.Tx) error {
-		var num int64
-		if num, w.Conversation, err = byID(tx, id); err != nil {
-			return err
-		}
-		w.Archive = nil
-		if w.Conversation.Archive != "" {
-			a, err := getArchive(tx, w.Conversation.Archive)
-			if err != nil {
-				return err
-			}
-			w.Archive = &a
-		}
-		w.Messages, err = messages(tx, selectMessage+` WHERE conversation = ? AND seq >= ? ORDER BY seq`, num, w.Conversation.WindowFrom)
+		w, err = readWindow(tx, id)
 		return err
 	})
+	return w, err
+}
+
+func readWindow(tx *store.Tx, id string) (w Window, err error) {
+	var num int64
+	if num, w.Conversation, err = byID(tx, id); err != nil {
+		return w, err
+	}
+	if w.Conversation.Archive != "" {
+		a, err := getArchive(tx, w.Conversation.Archive)
+		if err != nil {
+			return w, err
+		}
+		w.Archive = &a
+	}
+	w.Messages, err = messages(tx, selectMessage+` WHERE conversation = ? AND seq >= ? ORDER BY seq`, num, w.Conversation.WindowFrom)
 	return w, err
 }
 

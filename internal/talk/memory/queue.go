@@ -72,30 +72,20 @@ func (m *Memory) Drop(ctx context.Context, guard Guard, runs ...string) error {
 // Queue lists what waits, next first.
 func (m *Memory) Queue(ctx context.Context, id string) (list []Waiting, err error) {
 	err = m.db.Read(ctx, func(tx *store.Tx) error {
-		list = nil
-		return tx.Each(func(row *sql.Rows) error {
-			var w Waiting
-			var at int64
-			err := row.Scan(&w.Run, &w.Order, &at)
-			w.At = store.Time(at)
-			list = append(list, w)
-			return err
-		}, `SELECT q.run, q.payload, q.at FROM talk_queue q JOIN talk_conversations c ON c.num = q.conversation WHERE c.id = ? ORDER BY q.place`, id)
+		list, err = readQueue(tx, id)
+		return err
 	})
 	return list, err
 }
 
-// Unfinished lists conversations with waiting turns or open runs: what a hub
-// that takes over must look at.
-func (m *Memory) Unfinished(ctx context.Context) (ids []string, err error) {
-	err = m.db.Read(ctx, func(tx *store.Tx) error {
-		ids = nil
-		return tx.Each(func(row *sql.Rows) error {
-			var id string
-			err := row.Scan(&id)
-			ids = append(ids, id)
-			return err
-		}, `SELECT id FROM talk_conversations WHERE num IN (SELECT conversation FROM talk_queue UNION SELECT conversation FROM talk_runs WHERE ended_at = 0) ORDER BY num`)
-	})
-	return ids, err
+func readQueue(tx *store.Tx, id string) (list []Waiting, err error) {
+	err = tx.Each(func(row *sql.Rows) error {
+		var w Waiting
+		var at int64
+		err := row.Scan(&w.Run, &w.Order, &at)
+		w.At = store.Time(at)
+		list = append(list, w)
+		return err
+	}, `SELECT q.run, q.payload, q.at FROM talk_queue q JOIN talk_conversations c ON c.num = q.conversation WHERE c.id = ? ORDER BY q.place, q.at, q.run`, id)
+	return list, err
 }

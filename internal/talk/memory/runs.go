@@ -88,12 +88,17 @@ func (m *Memory) RunByKey(ctx context.Context, id, key string) (r Run, err error
 // OpenRuns lists runs of a conversation that never ended.
 func (m *Memory) OpenRuns(ctx context.Context, id string) (list []Run, err error) {
 	err = m.db.Read(ctx, func(tx *store.Tx) error {
-		list = nil
-		return tx.Each(func(row *sql.Rows) error {
-			r, err := scanRun(row)
-			list = append(list, r)
-			return err
-		}, selectRun+` WHERE c.id = ? AND r.ended_at = 0 ORDER BY r.started_at`, id)
+		list, err = openRuns(tx, id)
+		return err
 	})
+	return list, err
+}
+
+func openRuns(tx *store.Tx, id string) (list []Run, err error) {
+	err = tx.Each(func(row *sql.Rows) error {
+		r, err := scanRun(row)
+		list = append(list, r)
+		return err
+	}, selectRun+` WHERE c.id = ? AND r.ended_at = 0 ORDER BY r.started_at, r.id`, id)
 	return list, err
 }
