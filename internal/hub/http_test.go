@@ -414,3 +414,24 @@ func TestOpeningTwiceIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestRevocationClosesLiveConnections: whoever holds a stream open loses it with
+// the credential it was opened with.
+func TestRevocationClosesLiveConnections(t *testing.T) {
+	r := newRig(t)
+	id, secret := r.token("approval")
+	req := mustRequest(t, r.url+"/api/events")
+	req.Header.Set("Authorization", "Bearer "+secret)
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if r.do(ask{method: "DELETE", path: "/api/tokens/" + id, token: r.owner}).status != http.StatusNoContent {
+		t.Fatal("not revoked")
+	}
+	text, err := io.ReadAll(res.Body)
+	if err != nil || !bytes.HasPrefix(text, []byte("event: hello\n")) {
+		t.Errorf("%q, %v", text, err)
+	}
+}

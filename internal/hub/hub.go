@@ -11,9 +11,11 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"parley/internal/approval"
 	"parley/internal/audit"
 	"parley/internal/bus"
 	"parley/internal/face/api"
@@ -48,6 +50,7 @@ type Hub struct {
 	leases  *lease.Leases
 	trail   *audit.Log
 	people  *identity.Directory
+	inbox   *approval.Inbox
 	metrics *metrics
 	front   *front.Front
 	handler http.Handler
@@ -55,17 +58,19 @@ type Hub struct {
 	started    time.Time
 	firstStart bool
 	draining   atomic.Bool
+	stopping   chan struct{}
+	stopOnce   sync.Once
 	closers    []func() error
 }
 
 // Open builds a hub. It serves nobody until Run; its handler works at once.
 func Open(ctx context.Context, conf config.Config, opts Options) (*Hub, error) {
-	h := &Hub{conf: conf, opts: opts, folder: Folder(conf.Data), started: time.Now(), logger: opts.Logger}
+	h := &Hub{conf: conf, opts: opts, folder: Folder(conf.Data), started: time.Now(), logger: opts.Logger, stopping: make(chan struct{})}
 	if h.logger == nil {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
 	for _, step := range []func(context.Context) error{
-		h.openFolder, h.openStore, h.openBus, h.openMembership, h.openTrail, h.openPeople, h.openFaces,
+		h.openFolder, h.openStore, h.openBus, h.openMembership, h.openTrail, h.openPeople, h.openInbox, h.openFaces,
 	} {
 		if err := step(ctx); err != nil {
 			h.Close()
@@ -171,6 +176,16 @@ func (h *Hub) openPeople(ctx context.Context) error {
 	return h.folder.WriteSecret(ownerTokenFile, []byte(token+"\n"))
 }
 
+func (h *Hub) openInbox(ctx context.Context) error {
+	inbox, err := approval.Open(ctx, h.db, h.bus, approval.Options{Audit: h.trail, Logger: h.logger})
+	if err != nil {
+		return err
+	}
+	h.inbox = inbox
+	h.onClose(inbox.Close)
+	return nil
+}
+
 func (h *Hub) openFaces(context.Context) error {
 	guard, err := wsconn.NewOriginPolicy(wsconn.OriginConfig{
 		Listen: []string{h.conf.Listen}, PublicURL: h.conf.PublicURL, Hosts: h.conf.Hosts, Origins: h.conf.Origins,
@@ -237,9 +252,15 @@ func (h *Hub) url() string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
+// beginStop lets nobody new in; /readyz says so and live streams end.
+func (h *Hub) beginStop() {
+	h.draining.Store(true)
+	h.stopOnce.Do(func() { close(h.stopping) })
+}
+
 // Close undoes Open. It is safe to call more than once.
 func (h *Hub) Close() {
-	h.draining.Store(true)
+	h.beginStop()
 	for i := len(h.closers) - 1; i >= 0; i-- {
 		if err := h.closers[i](); err != nil {
 			h.logger.Error("stopping", "error", err)

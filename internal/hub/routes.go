@@ -36,6 +36,8 @@ func (h *Hub) apiRoutes(a *api.API) {
 	api.RegisterSession(a, people)
 	api.RegisterTokens(a, people)
 	api.RegisterAudit(a, h.trail)
+	api.RegisterApprovals(a, h.inbox)
+	api.RegisterEvents(a, api.Live{Inbox: h.inbox, People: h.people, Stopping: h.stopping})
 	api.RegisterStatus(a, h.status)
 	api.RegisterBackup(a, h.Backup)
 }
@@ -91,6 +93,11 @@ func (h *Hub) count(ctx context.Context, who identity.Session, counts map[string
 		return err
 	}
 	counts["people"], counts["devices"], counts["tokens"] = int64(len(people)), int64(len(devices)), int64(len(tokens))
+	waiting, err := h.inbox.Waiting(ctx, who.Principal.ID)
+	if err != nil {
+		return err
+	}
+	counts["approvals_pending"] = int64(waiting)
 	counts["connections"] = int64(h.people.Tracked())
 	return nil
 }

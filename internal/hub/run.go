@@ -67,7 +67,7 @@ func (h *Hub) serve(ctx context.Context, l net.Listener) error {
 
 // drain lets what runs finish. From now on /readyz says no.
 func (h *Hub) drain(server *http.Server) {
-	h.draining.Store(true)
+	h.beginStop()
 	h.logger.Info("the hub is stopping", "grace", h.conf.ShutdownGrace)
 	ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
 	defer cancel()

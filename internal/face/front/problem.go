@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"parley/internal/approval"
 	"parley/internal/identity"
 	"parley/internal/store"
 )
@@ -82,6 +83,9 @@ var mappings = []mapping{
 	{identity.ErrInvalid, http.StatusBadRequest, "invalid", ""},
 	{identity.ErrNameTaken, http.StatusConflict, "conflict", ""},
 	{identity.ErrDeviceTaken, http.StatusConflict, "conflict", ""},
+	{approval.ErrNotFound, http.StatusNotFound, "not_found", "there is no such approval"},
+	{approval.ErrForbidden, http.StatusForbidden, "forbidden", "you may see this approval but not answer it"},
+	{approval.ErrInvalid, http.StatusBadRequest, "invalid", ""},
 	{store.ErrFull, http.StatusInsufficientStorage, "disk_full", "the hub's disk is full"},
 	{store.ErrUnavailable, http.StatusServiceUnavailable, "storage_unavailable", "the hub's database cannot be reached; try again"},
 	{store.ErrClosed, http.StatusServiceUnavailable, "shutting_down", "the hub is stopping; try again"},

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"parley/internal/approval"
+	"parley/internal/identity"
+)
+
+// beat is how often a quiet stream says that it lives, so that proxies and the
+// page notice when it does not.
+const beat = 15 * time.Second
+
+// Live is what the page's event stream is fed from.
+type Live struct {
+	Inbox  *approval.Inbox
+	People *identity.Directory
+	// Stopping is closed when the hub drains: a stream would hold it up.
+	Stopping <-chan struct{}
+}
+
+// RegisterEvents adds the page's live stream (server-sent events).
+func RegisterEvents(a *API, l Live) {
+	rt := rawRoute{route{Method: "GET", Path: "/api/events", Scope: identity.ApprovalRead, Tag: "hub", Summary: "What happens, live: approvals added and resolved"}, "text/event-stream"}
+	addRaw(a, rt, l.stream)
+}
+
+func (l Live) stream(w http.ResponseWriter, r *http.Request, who identity.Session) error {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	live := l.People.Track(who, func(identity.Reason) { cancel() })
+	defer live.Release()
+	go func() {
+		select {
+		case <-l.Stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	out := &sse{w: w, flush: http.NewResponseController(w)}
+	if err := out.send("hello", map[string]any{}); err != nil {
+		return nil
+	}
+	out.keepAlive(ctx, l.changes(ctx, who))
+	return nil
+}
+
+// changes turns the inbox's feed into a channel that ends with ctx.
+func (l Live) changes(ctx context.Context, who identity.Session) <-chan approval.Event {
+	events := make(chan approval.Event)
+	go func() {
+		defer close(events)
+		for ev, err := range l.Inbox.Watch(ctx, inboxOf(who)) {
+			if err != nil {
+				return
+			}
+			select {
+			case events <- ev:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return events
+}
+
+// sse writes server-sent events.
+type sse struct {
+	w     http.ResponseWriter
+	flush *http.ResponseController
+}
+
+func (s *sse) send(event string, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", event, text); err != nil {
+		return err
+	}
+	return s.flush.Flush()
+}
+
+// keepAlive writes events until one of the sides has enough.
+func (s *sse) keepAlive(ctx context.Context, events <-chan approval.Event) {
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for {
+		var err error
+		select {
+		case ev, ok := <-events:
+			if !ok {
+				return
+			}
+			err = s.approval(ev)
+		case <-tick.C:
+			_, err = fmt.Fprint(s.w, ": alive\n\n")
+			_ = s.flush.Flush()
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (s *sse) approval(ev approval.Event) error {
+	switch ev.Kind {
+	case approval.Added:
+		return s.send("approval", viewApproval(ev.Item))
+	case approval.Resolved:
+		o := ev.Item.Outcome
+		return s.send("approval_resolved", map[string]any{"id": ev.Item.ID, "outcome": o.State, "by": o.By, "reason": o.Reason, "resolved_at": o.At})
+	default:
+		return s.send("ready", map[string]any{})
+	}
+}
