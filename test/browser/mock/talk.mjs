@@ -65,6 +65,7 @@ export class MockTalk {
         for (const m of c.all.slice(c.from)) if (m.seq > value.afterSeq) event({ case: 'message', value: m });
         if (c.run) {
           event({ case: 'stream', value: { event: { case: 'start', value: { agent: c.run.agent, runId: c.run.id } } } }, c.run.id);
+          for (const e of c.run.open.values()) event({ case: 'stream', value: { event: e } }, c.run.id);
           if (c.run.text) event({ case: 'stream', value: { event: { case: 'chunk', value: { content: c.run.text } } } }, c.run.id);
         }
         return event({ case: 'caughtUp', value: true });
@@ -157,10 +158,13 @@ export class MockTalk {
     const turn = c.queue.shift();
     if (!turn) return;
     const { value, ws, requestId } = turn;
-    const run = { id: randomUUID(), agent: value.guest || c.agent, text: '', cancelled: false };
+    const run = { id: randomUUID(), agent: value.guest || c.agent, text: '', cancelled: false, open: new Map() };
     c.run = run;
     const emit = (kase, v = {}) => {
       const event = { case: kase, value: v };
+      if (kase === 'askUser') run.open.set(v.askId, event);
+      if (kase === 'waiting') run.open.set(v.approvalId, event);
+      if (kase === 'askResolved') run.open.delete(v.askId);
       this.#send(ws, requestId, { case: 'stream', value: { event } });
       this.#tell(c, run.id, { case: 'stream', value: { event } });
     };

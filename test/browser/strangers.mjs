@@ -1,0 +1,118 @@
+// A page of another origin, opened in a browser that is signed in to the hub,
+// can do nothing there and learn nothing from there.
+
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { after, before, test } from 'node:test';
+import { real } from './lib/hub.mjs';
+import { Stage, visit } from './lib/stage.mjs';
+
+let stage;
+let stranger;
+let address;
+before(async () => {
+  stage = await Stage.open();
+  stranger = createServer((_, res) => res.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>elsewhere</title><p>hi'));
+  await new Promise((done) => stranger.listen(0, '127.0.0.1', done));
+  // Another name for the same machine: another site, not only another port.
+  address = `http://localhost:${stranger.address().port}/`;
+});
+after(async () => {
+  stranger?.closeAllConnections();
+  stranger?.close();
+  stage?.strangers.clear(); // here the stranger is who asks
+  if (stage) stage.faults = [];
+  await stage?.close();
+});
+
+async function elsewhere() {
+  const own = await stage.person();
+  const page = await own.context().newPage();
+  await page.goto(address);
+  return { own, page };
+}
+
+test('it cannot read an answer', async () => {
+  const { page } = await elsewhere();
+  for (const path of ['/api/session', '/api/status', '/api/approvals', '/api/tokens', '/api/audit']) {
+    const outcome = await page.evaluate(async (url) => {
+      try {
+        return (await (await fetch(url, { credentials: 'include' })).text()).slice(0, 80);
+      } catch {
+        return 'refused';
+      }
+    }, stage.hub.url + path);
+    assert.equal(outcome, 'refused', path);
+  }
+});
+
+test('it cannot change anything, by fetch or by form', async () => {
+  const { own, page } = await elsewhere();
+  await visit(own, '/settings/tokens');
+  const count = await own.getByRole('row').count();
+  await page.evaluate(async (hub) => {
+    const body = JSON.stringify({ name: 'stolen', role: 'operator', scopes: ['admin'], ttl: '1h' });
+    for (const type of ['text/plain', 'application/json']) {
+      await fetch(`${hub}/api/tokens`, { method: 'POST', credentials: 'include', mode: 'no-cors', headers: { 'Content-Type': type }, body }).catch(() => {});
+      await fetch(`${hub}/api/tokens`, { method: 'POST', credentials: 'include', headers: { 'Content-Type': type, 'X-Parley-CSRF': 'guess' }, body }).catch(() => {});
+    }
+    const frame = document.createElement('iframe');
+    frame.name = 'sink';
+    document.body.append(frame);
+    const form = Object.assign(document.createElement('form'), { method: 'POST', action: `${hub}/api/tokens`, enctype: 'text/plain', target: 'sink' });
+    form.append(Object.assign(document.createElement('input'), { name: '{"name":"stolen","role":"operator","x":"', value: '"}' }));
+    document.body.append(form);
+    const loaded = new Promise((done) => frame.addEventListener('load', done, { once: true }));
+    form.submit();
+    await loaded;
+  }, stage.hub.url);
+  await own.reload();
+  await own.getByRole('row').nth(1).waitFor();
+  assert.equal(await own.getByRole('row').count(), count);
+  assert.equal(await own.getByText('stolen').count(), 0);
+});
+
+test('it cannot listen to the events or open a conversation', async () => {
+  const { page } = await elsewhere();
+  const events = await page.evaluate((url) => new Promise((done) => {
+    const source = new EventSource(url, { withCredentials: true });
+    source.addEventListener('hello', () => done('heard'));
+    source.addEventListener('error', () => { source.close(); done('refused'); });
+  }), `${stage.hub.url}/api/events`);
+  assert.equal(events, 'refused');
+  if (!real) return; // the mock answers conversations inside the browser
+  const socket = await page.evaluate((url) => new Promise((done) => {
+    const ws = new WebSocket(url);
+    ws.addEventListener('open', () => done('open'));
+    ws.addEventListener('error', () => done('refused'));
+  }), `${stage.hub.url.replace('http', 'ws')}/talk/ws`);
+  assert.equal(socket, 'refused');
+});
+
+test('it cannot frame the page, nor reach it through a window it opened', async () => {
+  const { page } = await elsewhere();
+  const framed = await page.evaluate(async (url) => {
+    const frame = document.createElement('iframe');
+    frame.src = url;
+    const loaded = new Promise((done) => frame.addEventListener('load', done));
+    document.body.append(frame);
+    await loaded;
+    try {
+      return frame.contentDocument?.title ?? 'nothing';
+    } catch {
+      return 'nothing';
+    }
+  }, stage.hub.url);
+  assert.notEqual(framed, 'Parley');
+  assert.equal(page.frames().some((f) => f.url() === `${stage.hub.url}/`), false, 'the page is in a frame');
+  const [popup, closed] = await Promise.all([
+    page.waitForEvent('popup'),
+    page.evaluate(async (url) => {
+      const w = window.open(url);
+      for (let i = 0; i < 200 && !w.closed; i++) await new Promise((done) => setTimeout(done, 25));
+      return w.closed; // cut off: the opener sees a closed window
+    }, stage.hub.url),
+  ]);
+  await popup.close();
+  assert.equal(closed, true, 'the opener still holds the window');
+});

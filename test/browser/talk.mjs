@@ -1,0 +1,198 @@
+// Conversations in the page. The offline model does what a message says.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { Stage, visit } from './lib/stage.mjs';
+import { TESTER, say, settled, setUpTester, startTurn } from './lib/tester.mjs';
+
+let stage;
+before(async () => {
+  stage = await Stage.open();
+  await setUpTester(stage);
+});
+after(() => stage?.close());
+
+const replies = (page) => page.locator('[role=log] article');
+
+test('a reply streams in as Markdown, and HTML in it stays text', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/say Some **bold** words and `code`.\n/say <img src=x onerror=alert(1)> [bad](javascript:alert(1)) [good](https://example.com/x)');
+  const reply = replies(page).last();
+  await reply.locator('strong', { hasText: 'bold' }).waitFor();
+  await reply.getByText('<img src=x onerror=alert(1)>').waitFor();
+  await settled(page);
+  assert.equal(await reply.locator('img').count(), 0);
+  assert.deepEqual(await reply.locator('a').evaluateAll((all) => all.map((a) => [a.href, a.rel])), [['https://example.com/x', 'noopener noreferrer nofollow']]);
+});
+
+test('the conversation is there after a reload, and equal in two browsers', async () => {
+  const one = await stage.person();
+  await startTurn(one, '/say first answer');
+  const two = await stage.person();
+  await two.goto(one.url());
+  await two.getByText('first answer', { exact: true }).waitFor();
+  await say(two, '/say second answer');
+  await one.getByText('second answer', { exact: true }).waitFor();
+  await settled(one);
+  await settled(two);
+  const text = (page) => page.locator('[role=log] .bubble, [role=log] .md').allInnerTexts();
+  assert.deepEqual(await text(one), await text(two));
+  await one.reload();
+  await one.getByText('second answer', { exact: true }).waitFor();
+  assert.deepEqual(await text(one), await text(two));
+});
+
+test('a tool call is folded and can be opened', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/tool recall {"query":"anything"}\n/say looked it up');
+  await page.getByText('looked it up', { exact: true }).waitFor();
+  const call = page.locator('details').filter({ hasText: 'recall' });
+  assert.equal(await call.getAttribute('open'), null);
+  await call.locator('summary').click();
+  await call.getByText('anything').first().waitFor();
+  await call.getByText('result', { exact: true }).waitFor();
+});
+
+test('an approval is answered in place', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/tool shell {"command":"echo in place"}\n/say done with it');
+  const card = page.locator('[role=log]').getByRole('article').filter({ hasText: 'echo in place' }).last();
+  await card.getByRole('button', { name: 'Approve' }).click();
+  await page.getByText('done with it', { exact: true }).waitFor();
+});
+
+test('a question is answered in place', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/tool ask_user {"questions":[{"question":"Tea or coffee?","header":"Drink","options":[{"label":"Tea"},{"label":"Coffee"}]}]}\n/say noted');
+  const log = page.locator('[role=log]');
+  await log.getByLabel('Tea').check();
+  await log.getByRole('button', { name: 'Answer' }).click();
+  await page.getByText('noted', { exact: true }).waitFor();
+  await page.locator('details').filter({ hasText: 'ask_user' }).locator('summary').click();
+  await page.getByText(/"Tea or coffee\?":\s*"Tea"/).last().waitFor();
+});
+
+test('a second turn waits in the queue, and stop ends the first', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/say begun\n/sleep 600000');
+  await page.getByText('begun', { exact: true }).waitFor();
+  await say(page, '/say the second');
+  await page.getByText(/number 1 in the queue/).waitFor();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('Stopped.').waitFor();
+  await page.getByText('the second', { exact: true }).waitFor();
+});
+
+test('steering joins the run', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/say working\n/sleep 600000');
+  await page.getByText('working', { exact: true }).waitFor();
+  const field = page.getByLabel('Message', { exact: true });
+  await field.fill('and mind the gap');
+  await field.press('Control+Enter');
+  await page.locator('.steered', { hasText: 'and mind the gap' }).waitFor();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('Stopped.').waitFor();
+});
+
+test('a guest answers in the same conversation and is named', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/say I am the primary');
+  await settled(page);
+  const field = page.getByLabel('Message', { exact: true });
+  await field.pressSequentially('@par');
+  await page.getByRole('option', { name: /@parley/ }).waitFor();
+  await field.press('Tab');
+  await field.fill('/say I am a guest');
+  await field.press('Enter');
+  const reply = replies(page).filter({ hasText: 'I am a guest' });
+  await reply.getByText('guest', { exact: true }).waitFor();
+  await reply.locator('b', { hasText: 'parley' }).waitFor();
+  await settled(page);
+  await page.reload();
+  await replies(page).filter({ hasText: 'I am a guest' }).getByText('guest', { exact: true }).waitFor();
+});
+
+test('a failure of the model is shown and the conversation goes on', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/fail out of ink');
+  await page.getByText(/out of ink/).last().waitFor();
+  await say(page, '/say better now');
+  await page.getByText('better now', { exact: true }).waitFor();
+});
+
+test('what was said is archived, found again and read whole', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/say the zebra sleeps at noon');
+  await settled(page);
+  await page.getByRole('button', { name: 'Memory' }).click();
+  await page.getByRole('button', { name: 'Archive…' }).click();
+  await page.getByLabel('Keep in particular (optional)').fill('zebra');
+  await page.getByRole('dialog').getByRole('button', { name: 'Archive' }).click();
+  await page.locator('[role=log]').getByText(/messages archived/).waitFor();
+  await page.getByRole('searchbox', { name: 'Search what was said' }).fill('zebra');
+  await page.getByRole('complementary').getByRole('button').filter({ hasText: /zebra/ }).first().click();
+  await page.getByRole('dialog').getByText('the zebra sleeps at noon', { exact: true }).first().waitFor();
+});
+
+test('a conversation is exported and imported into another thread', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/say to be kept');
+  await settled(page);
+  await page.getByRole('button', { name: 'Memory' }).click();
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export' }).click()]);
+  const path = await file.path();
+  assert.match(readFileSync(path, 'utf8'), /"to be kept"/);
+  await visit(page, '/agents');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByLabel('File').setInputFiles(path);
+  await page.getByLabel('Into a thread').fill('imported');
+  await page.getByRole('dialog').getByRole('button', { name: 'Import' }).click();
+  await page.getByText(/2 messages/).waitFor();
+  await visit(page, `/agents/${TESTER}?thread=imported`);
+  await page.getByText('to be kept', { exact: true }).waitFor();
+});
+
+test('a conversation is renamed and deleted', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/say short life');
+  await settled(page);
+  await page.getByRole('button', { name: 'Memory' }).click();
+  await page.getByRole('button', { name: 'Rename' }).click();
+  await page.getByRole('textbox', { name: 'Title' }).fill('A very short life');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('complementary').getByText('A very short life').waitFor();
+  await page.getByRole('button', { name: 'Delete the conversation' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
+  assert.equal(await page.getByText('A very short life').count(), 0);
+});
+
+test('an agent is edited and removed', async () => {
+  const page = await stage.person();
+  await visit(page, '/agents/new?create');
+  await page.getByLabel('Name').fill('shortlived');
+  await page.getByLabel('Prompt').fill('You are brief.');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved. The next turn uses it.').waitFor();
+  await visit(page, '/agents/shortlived/edit');
+  await page.getByLabel('Description').fill('Briefly described');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await visit(page, '/agents');
+  await page.getByText('Briefly described').waitFor();
+  await visit(page, '/agents/shortlived/edit');
+  assert.equal(await page.getByLabel('Prompt').inputValue(), 'You are brief.');
+  await page.getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
+  await page.getByText('Briefly described').waitFor({ state: 'detached' });
+});
+
+test('what is typed but not sent is still there after a reload', async () => {
+  const page = await stage.person();
+  await visit(page, `/agents/${TESTER}`);
+  await page.getByLabel('Message', { exact: true }).fill('half a thought');
+  await page.reload();
+  assert.equal(await page.getByLabel('Message', { exact: true }).inputValue(), 'half a thought');
+});
