@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/brain/proc"
 	"parley/internal/brain/tool"
 )
 
@@ -81,7 +82,7 @@ func runShell(ctx context.Context, args shellArgs, dir string, grace time.Durati
 	defer cancel()
 	var stdout, stderr capture
 	cmd := shellCommand(args.Command)
-	cmd.Dir, cmd.Env = dir, cleanEnv(os.Environ())
+	cmd.Dir, cmd.Env = dir, proc.CleanEnv(os.Environ())
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = grace // a descendant that left the group may hold the pipes
 	start := time.Now()
@@ -134,51 +135,26 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	ownGroup(cmd)
+	proc.Own(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	defer killGroup(cmd)
+	defer proc.Kill(cmd)
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
 	}
-	stopGroup(cmd)
+	proc.Stop(cmd)
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
 	case err := <-done:
 		return err
 	case <-timer.C:
-		killGroup(cmd)
+		proc.Kill(cmd)
 		return <-done
 	}
-}
-
-// cleanEnv is the environment without anything that looks like a secret.
-func cleanEnv(env []string) []string {
-	var out []string
-	for _, kv := range env {
-		name, _, _ := strings.Cut(kv, "=")
-		if !secretName(name) {
-			out = append(out, kv)
-		}
-	}
-	return out
-}
-
-func secretName(name string) bool {
-	name = strings.ToUpper(name)
-	if strings.HasPrefix(name, "PARLEY_") {
-		return true
-	}
-	for _, end := range []string{"_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS"} {
-		if strings.HasSuffix(name, end) {
-			return true
-		}
-	}
-	return false
 }

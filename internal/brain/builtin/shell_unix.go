@@ -15,12 +15,6 @@ const openNonblock = syscall.O_NONBLOCK
 
 func shellCommand(command string) *exec.Cmd { return exec.Command("/bin/sh", "-c", command) }
 
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
-
-func stopGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-
-func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-
 // exitCode is what a shell would report: 128 and the signal for one that died.
 func exitCode(s *os.ProcessState) int {
 	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {

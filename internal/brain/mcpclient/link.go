@@ -1,0 +1,165 @@
+package mcpclient
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/internal/brain/proc"
+)
+
+// goodbye is how long a program has to end by itself once its input is closed,
+// and once more after it is asked to.
+const goodbye = time.Second
+
+// link is a way to a server and what must be done to be rid of it.
+type link struct {
+	transport mcp.Transport
+	kill      func()
+	said      func() string
+}
+
+// dial prepares a link; nothing is started before the transport connects.
+func dial(s Server, dir string) (link, error) {
+	if s.URL != "" {
+		return httpLink(s), nil
+	}
+	return commandLink(s, dir), nil
+}
+
+func commandLink(s Server, dir string) link {
+	cmd := exec.Command(s.Command, s.Args...)
+	cmd.Dir = dir
+	cmd.Env = proc.CleanEnv(os.Environ())
+	for k, v := range s.Env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	errs := &tail{}
+	cmd.Stderr = errs
+	cmd.WaitDelay = goodbye // something it started may hold its output
+	proc.Own(cmd)
+	return link{
+		transport: &mcp.CommandTransport{Command: cmd, TerminateDuration: goodbye},
+		kill:      func() { proc.Kill(cmd) },
+		said:      errs.String,
+	}
+}
+
+func httpLink(s Server) link {
+	wires := &wires{}
+	base := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         wires.dial,
+		TLSHandshakeTimeout: 10 * time.Second,
+		ForceAttemptHTTP2:   true,
+	}
+	client := &http.Client{
+		Transport: bearer{token: s.Bearer, next: base},
+		// the token is for this host alone
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return link{
+		transport: &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, DisableStandaloneSSE: true, MaxRetries: -1},
+		kill:      func() { wires.cut(); base.CloseIdleConnections() },
+		said:      func() string { return "" },
+	}
+}
+
+// wires remembers open connections, so that a hanging server cannot hold us.
+type wires struct {
+	mu   sync.Mutex
+	open map[net.Conn]bool
+	dead bool
+}
+
+func (w *wires) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		c.Close()
+		return nil, net.ErrClosed
+	}
+	if w.open == nil {
+		w.open = map[net.Conn]bool{}
+	}
+	t := &wire{Conn: c, wires: w}
+	w.open[t] = true
+	return t, nil
+}
+
+func (w *wires) cut() {
+	w.mu.Lock()
+	w.dead = true
+	open := w.open
+	w.open = nil
+	w.mu.Unlock()
+	for c := range open {
+		c.Close()
+	}
+}
+
+type wire struct {
+	net.Conn
+	wires *wires
+}
+
+func (t *wire) Close() error {
+	t.wires.mu.Lock()
+	delete(t.wires.open, net.Conn(t))
+	t.wires.mu.Unlock()
+	return t.Conn.Close()
+}
+
+// bearer adds the token to each request.
+type bearer struct {
+	token string
+	next  http.RoundTripper
+}
+
+func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+	if b.token != "" {
+		req = req.Clone(req.Context())
+		req.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	return b.next.RoundTrip(req)
+}
+
+// tail keeps the end of what a program writes to its error output.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+const keepTail = 2 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if len(t.buf) > 2*keepTail {
+		t.buf = append(t.buf[:0], t.buf[len(t.buf)-keepTail:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := t.buf
+	if len(b) > keepTail {
+		b = b[len(b)-keepTail:]
+	}
+	return strings.ToValidUTF8(string(bytes.TrimSpace(b)), "\uFFFD")
+}

@@ -1,0 +1,240 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/internal/brain/tool"
+)
+
+// The usual times.
+const (
+	DefaultIdle    = 10 * time.Minute
+	DefaultConnect = 30 * time.Second
+)
+
+// Options of a pool; all may be zero.
+type Options struct {
+	Log     *slog.Logger
+	Version string        // told to servers
+	Dir     string        // where commands run; empty = the hub's own folder
+	Idle    time.Duration // 0 = DefaultIdle
+	Connect time.Duration // 0 = DefaultConnect
+
+	dial func(Server) (link, error) // replaced in tests
+}
+
+// Pool owns the clients of all agents. It is safe for concurrent use.
+type Pool struct {
+	opts Options
+	wg   sync.WaitGroup // every goroutine of every client
+
+	mu      sync.Mutex
+	closed  bool
+	servers []*server
+}
+
+// server is a configured server with its clients, one per agent.
+type server struct {
+	Server
+	pool *Pool
+
+	// guarded by the pool's mutex
+	clients map[string]*client
+	tools   []*mcp.Tool // as last listed; nil before the first time
+	failure string
+}
+
+// New makes an empty pool.
+func New(o Options) *Pool {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Idle == 0 {
+		o.Idle = DefaultIdle
+	}
+	if o.Connect == 0 {
+		o.Connect = DefaultConnect
+	}
+	if o.dial == nil {
+		o.dial = func(s Server) (link, error) { return dial(s, o.Dir) }
+	}
+	return &Pool{opts: o}
+}
+
+// Set replaces the list of servers. Clients of servers that changed or went are
+// stopped; the others go on undisturbed.
+func (p *Pool) Set(list []Server) error {
+	names := map[string]bool{}
+	for _, s := range list {
+		if err := s.check(); err != nil {
+			return err
+		}
+		if names[s.Name] {
+			return fmt.Errorf("%w: two are named %s", ErrServers, s.Name)
+		}
+		names[s.Name] = true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ErrClosed
+	}
+	old := p.servers
+	p.servers = nil
+	for _, s := range list {
+		p.servers = append(p.servers, p.keep(&old, s))
+	}
+	for _, s := range old {
+		s.retire()
+	}
+	return nil
+}
+
+// keep takes the unchanged server out of old, or makes a new one.
+func (p *Pool) keep(old *[]*server, s Server) *server {
+	for i, o := range *old {
+		if o.equal(s) {
+			*old = slices.Delete(*old, i, i+1)
+			return o
+		}
+	}
+	return &server{Server: s, pool: p, clients: map[string]*client{}}
+}
+
+// retire stops all clients, without waiting. The pool's mutex is held.
+func (s *server) retire() {
+	for _, c := range s.clients {
+		s.pool.wg.Go(c.close)
+	}
+	s.clients = nil
+}
+
+// Close stops everything and waits until every program is gone.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+		for _, s := range p.servers {
+			s.retire()
+		}
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+}
+
+// Servers is the configured list with secrets masked.
+func (p *Pool) Servers() []Server {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]Server, len(p.servers))
+	for i, s := range p.servers {
+		out[i] = s.Redacted()
+	}
+	return out
+}
+
+// Status tells how each server is doing, in configured order.
+func (p *Pool) Status() []Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]Status, len(p.servers))
+	for i, s := range p.servers {
+		out[i] = Status{Name: s.Name, State: Disconnected, Tools: len(s.tools)}
+		if s.failure != "" {
+			out[i].State, out[i].Error = Failed, s.failure
+		}
+		for _, c := range s.clients {
+			if c.connected() {
+				out[i].State, out[i].Error = Connected, ""
+			}
+		}
+	}
+	return out
+}
+
+// Tools returns the tools an agent may use of the named servers ("*" = all). A
+// server that has never been listed is started for it. The error tells which
+// servers could not be used; the tools of the others are there all the same.
+func (p *Pool) Tools(ctx context.Context, agent string, names []string) ([]*tool.Tool, error) {
+	p.mu.Lock()
+	closed := p.closed
+	list := slices.Clone(p.servers)
+	p.mu.Unlock()
+	if closed {
+		return nil, ErrClosed
+	}
+	list = slices.DeleteFunc(list, func(s *server) bool {
+		return s.Disabled || (!slices.Contains(names, s.Name) && !slices.Contains(names, "*"))
+	})
+	found := make([][]*mcp.Tool, len(list))
+	errs := make([]error, len(list))
+	var wg sync.WaitGroup
+	for i, s := range list {
+		wg.Go(func() { found[i], errs[i] = s.list(ctx, agent) })
+	}
+	wg.Wait()
+	var out []*tool.Tool
+	for i, s := range list {
+		for _, t := range found[i] {
+			out = append(out, s.tool(agent, t))
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// list gives the known tools, or asks for them once.
+func (s *server) list(ctx context.Context, agent string) ([]*mcp.Tool, error) {
+	s.pool.mu.Lock()
+	known := s.tools
+	s.pool.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	err := s.use(ctx, agent, func(*mcp.ClientSession) error { return nil })
+	if err != nil {
+		return nil, fmt.Errorf("MCP server %s: %w", s.Name, err)
+	}
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	return s.tools, nil
+}
+
+// use runs fn with the agent's session, starting it if need be.
+func (s *server) use(ctx context.Context, agent string, fn func(*mcp.ClientSession) error) error {
+	s.pool.mu.Lock()
+	if s.pool.closed {
+		s.pool.mu.Unlock()
+		return ErrClosed
+	}
+	if s.clients == nil {
+		s.pool.mu.Unlock()
+		return errRemoved
+	}
+	c := s.clients[agent]
+	if c == nil {
+		c = &client{server: s}
+		s.clients[agent] = c
+	}
+	s.pool.mu.Unlock()
+	return c.use(ctx, fn)
+}
+
+// learned remembers the outcome of a start.
+func (s *server) learned(tools []*mcp.Tool, err error) {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	s.failure = ""
+	if err != nil {
+		s.failure = s.scrub(err.Error())
+		return
+	}
+	s.tools = tools
+}
