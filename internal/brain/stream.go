@@ -33,8 +33,7 @@ type stream struct {
 }
 
 func newStream() *stream {
-	buf := make([]model.Event, 8) // for both halves: most batches are small
-	s := &stream{wake: make(chan struct{}, 1), ready: buf[0:0:4], spare: buf[4:4:8]}
+	s := &stream{wake: make(chan struct{}, 1), ready: make([]model.Event, 0, 4)}
 	s.full.L = &s.mu
 	return s
 }
@@ -43,6 +42,9 @@ func newStream() *stream {
 func (s *stream) reset() {
 	clear(s.ready[:cap(s.ready)])
 	clear(s.spare[:cap(s.spare)])
+	if cap(s.spare) > cap(s.ready) {
+		s.ready, s.spare = s.spare, s.ready // often the first batch is the only one
+	}
 	s.ready, s.spare, s.err, s.ended, s.left = s.ready[:0], s.spare[:0], nil, false, false
 	select {
 	case <-s.wake:
@@ -101,6 +103,9 @@ func (s *stream) signal() {
 func (s *stream) take() (events []model.Event, ended bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.ready) == 0 {
+		return nil, s.ended, s.err
+	}
 	events = s.ready
 	s.ready, s.spare = s.spare[:0], events
 	if len(events) >= maxAhead {
