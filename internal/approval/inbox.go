@@ -1,0 +1,179 @@
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"parley/internal/audit"
+	"parley/internal/bus"
+	"parley/internal/store"
+)
+
+// Recorder writes audit entries in the transaction of the act itself.
+type Recorder interface {
+	AppendTx(tx *store.Tx, entries ...audit.Entry) error
+}
+
+// Options tune an inbox; the zero value is right for a hub.
+type Options struct {
+	// Audit receives every question and every decision; nil records nothing.
+	Audit  Recorder
+	Logger *slog.Logger
+	// Recheck is how often the store is asked what the bus may have lost and
+	// what is due (default one second).
+	Recheck time.Duration
+}
+
+// Inbox is this hub's view of all questions.
+type Inbox struct {
+	db   *store.DB
+	bus  bus.Bus
+	opts Options
+	sub  bus.Subscription
+	stop context.CancelFunc
+	done sync.WaitGroup
+	wake chan struct{} // makes the follower look at once
+	gone chan struct{} // closed by Close; ends every wait
+
+	mu      sync.Mutex
+	waiting map[string]map[*Pending]struct{}
+	feeds   map[*feed]struct{}
+	// seen is the newest change this hub has acted on; only the follower uses it.
+	seen int64
+}
+
+// Open starts an inbox on a migrated store. Close ends it.
+func Open(ctx context.Context, db *store.DB, b bus.Bus, opts Options) (*Inbox, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Recheck <= 0 {
+		opts.Recheck = time.Second
+	}
+	in := &Inbox{
+		db: db, bus: b, opts: opts, wake: make(chan struct{}, 1), gone: make(chan struct{}),
+		waiting: map[string]map[*Pending]struct{}{}, feeds: map[*feed]struct{}{},
+	}
+	// The clock is read before anybody can wait, so no change is missed.
+	err := db.Read(ctx, func(tx *store.Tx) error {
+		return tx.QueryRow(`SELECT seq FROM approval_clock WHERE one = 1`).Scan(&in.seen)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if in.sub, err = b.Subscribe("approval.*", func(bus.Msg) { in.poke() }); err != nil {
+		return nil, err
+	}
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	in.stop = stop
+	in.done.Go(func() { in.follow(run) })
+	return in, nil
+}
+
+// Close ends waits and watches with ErrClosed. The questions stay.
+func (in *Inbox) Close() error {
+	in.mu.Lock()
+	select {
+	case <-in.gone:
+	default:
+		close(in.gone)
+	}
+	in.mu.Unlock()
+	in.stop()
+	in.sub.Close()
+	in.done.Wait()
+	return nil
+}
+
+// Ask puts a question into a person's inbox and returns once it is on disk.
+func (in *Inbox) Ask(ctx context.Context, req Request) (*Pending, error) {
+	item, err := req.item()
+	if err != nil {
+		return nil, err
+	}
+	p := in.register(item.ID)
+	err = in.db.Write(ctx, func(tx *store.Tx) (err error) {
+		if item.changed, err = tick(tx); err != nil {
+			return err
+		}
+		if err := item.insert(tx); err != nil {
+			return err
+		}
+		return in.record(tx, item.RequestedBy, "approval.asked", item, nil, 0)
+	})
+	if err != nil {
+		in.unregister(item.ID, p)
+		if store.IsConflict(err) {
+			return nil, fmt.Errorf("%w: the id is taken", ErrInvalid)
+		}
+		return nil, err
+	}
+	p.item = item
+	in.announce(item)
+	return p, nil
+}
+
+// Resume finds a question again, after a restart or on another hub. One that is
+// decided already has its outcome at once.
+func (in *Inbox) Resume(ctx context.Context, id string) (*Pending, error) {
+	p := in.register(id)
+	err := in.db.Read(ctx, func(tx *store.Tx) (err error) {
+		p.item, err = load(tx, id, "")
+		return err
+	})
+	if err != nil || p.item.Outcome.State != StatePending {
+		in.unregister(id, p)
+		p.decide(p.item.Outcome)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// announce tells the other hubs, and this one, that something changed.
+func (in *Inbox) announce(items ...Item) {
+	in.poke()
+	for _, item := range items {
+		data, err := json.Marshal(map[string]string{"id": item.ID, "state": string(item.Outcome.State)})
+		if err == nil {
+			err = in.bus.Publish("approval."+bus.Token(item.Principal), data)
+		}
+		if err != nil {
+			in.opts.Logger.Warn("an approval reaches other hubs late", "error", err)
+		}
+	}
+}
+
+func (in *Inbox) poke() {
+	select {
+	case in.wake <- struct{}{}:
+	default:
+	}
+}
+
+// record writes one audit entry about a question.
+func (in *Inbox) record(tx *store.Tx, actor, action string, item Item, detail map[string]any, waited time.Duration) error {
+	if in.opts.Audit == nil {
+		return nil
+	}
+	all := map[string]any{"kind": item.Kind, "principal": item.Principal}
+	for name, value := range map[string]string{"tool": item.Tool, "on": item.Target, "task": item.Task, "conversation": item.Conversation} {
+		if value != "" {
+			all[name] = value
+		}
+	}
+	maps.Copy(all, detail)
+	outcome := "ok"
+	if item.Outcome.State != StatePending {
+		outcome = string(item.Outcome.State)
+	}
+	return in.opts.Audit.AppendTx(tx, audit.Entry{
+		Actor: actor, OnBehalf: item.OnBehalfOf, Action: action, Target: item.ID, Outcome: outcome, Duration: waited, Digest: item.Digest, Detail: all,
+	})
+}

@@ -1,0 +1,140 @@
+package approval
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"parley/internal/audit"
+)
+
+// The kinds of questions. Others may be used; the inbox treats all alike.
+const (
+	KindTool   = "tool"
+	KindAsk    = "ask_user"
+	KindBudget = "budget"
+	KindSkill  = "skill"
+	KindNote   = "note"
+)
+
+// Bounds of a question.
+const (
+	DefaultTimeout = 5 * time.Minute
+	maxTimeout     = 30 * 24 * time.Hour
+	maxArguments   = 4 << 20
+	maxText        = 64 << 10
+	maxPeople      = 100
+)
+
+// Request is a question to a person.
+type Request struct {
+	// ID may be chosen by the caller; empty makes a UUIDv7.
+	ID string `json:"id"`
+	// Principal is the id of the person whose inbox it goes to.
+	Principal string `json:"principal"`
+	Kind      string `json:"kind"`
+	Title     string `json:"title,omitempty"`
+	// Tool and Arguments are what will happen, exactly. Arguments is any JSON
+	// and is kept byte for byte.
+	Tool      string          `json:"tool,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// Target is what it will happen to: a machine, a room.
+	Target string `json:"target,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// RequestedBy is who asks ("agent:parley"), OnBehalfOf for whom.
+	RequestedBy string `json:"requested_by,omitempty"`
+	OnBehalfOf  string `json:"on_behalf_of,omitempty"`
+	// AskingToken is the id of the token the request came with; see Policy.NotAsker.
+	AskingToken  string     `json:"-"`
+	Task         string     `json:"task_id,omitempty"`
+	Conversation string     `json:"conversation_id,omitempty"`
+	Questions    []Question `json:"questions,omitempty"`
+	// Timeout is how long it waits (default five minutes).
+	Timeout time.Duration `json:"-"`
+	// Quorum is how many different people must say yes (default one).
+	Quorum int `json:"quorum"`
+	// Policy says who may answer.
+	Policy Policy `json:"-"`
+	// MayRemember lets an answer hold for the rest of the task.
+	MayRemember bool `json:"may_remember"`
+}
+
+// Question is one question with the options to choose from.
+type Question struct {
+	Question    string   `json:"question"`
+	Header      string   `json:"header,omitempty"`
+	Options     []Option `json:"options,omitempty"`
+	MultiSelect bool     `json:"multi_select,omitempty"`
+}
+
+// Option is one possible answer.
+type Option struct {
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty"`
+}
+
+// Policy says who may answer, beyond holding approval:respond. The principal
+// may always, and so may admins.
+type Policy struct {
+	// People are ids of others who see the question and may answer it.
+	People []string `json:"people,omitempty"`
+	// Scope is one more scope the answering session must hold.
+	Scope string `json:"scope,omitempty"`
+	// NotAsker keeps the asking token from answering its own question.
+	NotAsker bool `json:"not_asker,omitempty"`
+}
+
+// item checks a request and makes the record of it.
+func (r Request) item() (Item, error) {
+	if err := r.check(); err != nil {
+		return Item{}, err
+	}
+	if r.ID == "" {
+		r.ID = uuid.Must(uuid.NewV7()).String()
+	}
+	if len(r.Arguments) == 0 {
+		r.Arguments = json.RawMessage("{}")
+	}
+	if r.Timeout <= 0 {
+		r.Timeout = DefaultTimeout
+	}
+	r.Timeout = min(r.Timeout, maxTimeout)
+	r.Quorum = max(r.Quorum, 1)
+	digest, err := audit.Digest(r.Arguments)
+	if err != nil {
+		return Item{}, fmt.Errorf("%w: the arguments are not JSON: %w", ErrInvalid, err)
+	}
+	for _, text := range []*string{&r.Title, &r.Tool, &r.Target, &r.Reason, &r.RequestedBy, &r.OnBehalfOf} {
+		*text = clean(*text)
+	}
+	now := time.UnixMicro(time.Now().UnixMicro()).UTC()
+	return Item{Request: r, Digest: digest, Created: now, Expires: now.Add(r.Timeout), Outcome: Outcome{State: StatePending, Answers: []string{}}}, nil
+}
+
+func (r Request) check() error {
+	switch {
+	case r.Principal == "":
+		return fmt.Errorf("%w: whose inbox?", ErrInvalid)
+	case r.Kind == "":
+		return fmt.Errorf("%w: no kind", ErrInvalid)
+	case len(r.Arguments) > maxArguments, len(r.Title)+len(r.Reason)+len(r.Target)+len(r.Tool) > maxText:
+		return fmt.Errorf("%w: too large", ErrInvalid)
+	case len(r.Policy.People) > maxPeople || slices.Contains(r.Policy.People, ""):
+		return fmt.Errorf("%w: too many people, or one without id", ErrInvalid)
+	case !utf8.Valid(r.Arguments):
+		return fmt.Errorf("%w: the arguments are not UTF-8", ErrInvalid)
+	case len(r.ID) > 200 || strings.ContainsFunc(r.ID+r.Principal+r.Kind+r.Task+r.Conversation, func(c rune) bool { return c < ' ' || c == utf8.RuneError }):
+		return fmt.Errorf("%w: an id with odd characters", ErrInvalid)
+	}
+	return nil
+}
+
+// clean makes text that both databases can hold.
+func clean(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
