@@ -28,8 +28,7 @@ func run(args []string) int {
 	if err == nil {
 		return 0
 	}
-	var exit *exitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exitError](err); ok {
 		if exit.text != "" {
 			fmt.Fprintln(os.Stderr, "parley:", exit.text)
 		}

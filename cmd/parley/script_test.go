@@ -65,10 +65,11 @@ func waitReady(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) > 0 {
 		folder = hub.Folder(ts.MkAbs(args[0]))
 	}
+	client := &http.Client{Timeout: 5 * time.Second}
 	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
 		if running, err := folder.Running(); err == nil {
-			if res, err := http.Get(running.URL + "/readyz"); err == nil {
+			if res, err := client.Get(running.URL + "/readyz"); err == nil {
 				_ = res.Body.Close()
 				if res.StatusCode == http.StatusOK {
 					return

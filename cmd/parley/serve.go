@@ -99,7 +99,7 @@ func newLogger(w io.Writer, l config.Log) *slog.Logger {
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l.SlogLevel()}))
 	}
-	return slog.New(tint.NewHandler(w, &tint.Options{Level: l.SlogLevel(), TimeFormat: "15:04:05"}))
+	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: l.SlogLevel(), TimeFormat: "15:04:05"}))
 }
 
 func isTerminal(f *os.File) bool {

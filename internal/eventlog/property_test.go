@@ -108,8 +108,7 @@ func (w *world) write(log *eventlog.Log, db *store.DB, hub string, rng *rand.Ran
 	}
 	for i := range rounds {
 		mine, err := leases.Acquire(w.t.Context(), "stream")
-		var held *lease.HeldError
-		if errors.As(err, &held) {
+		if _, ok := errors.AsType[*lease.HeldError](err); ok {
 			<-time.After(time.Duration(rng.IntN(3000)) * time.Millisecond)
 			continue
 		}

@@ -60,8 +60,7 @@ func (f Folder) checkRights() error {
 
 // unwrapPath drops the file name from a system error; the message has it already.
 func unwrapPath(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
 		return path.Err
 	}
 	return err

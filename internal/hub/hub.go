@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -186,6 +187,14 @@ func (h *Hub) openInbox(ctx context.Context) error {
 	return nil
 }
 
+// storeErrors is what clients see of a store in trouble; faces do not know it.
+var storeErrors = []front.Mapping{
+	{Is: store.ErrFull, Status: http.StatusInsufficientStorage, Code: "disk_full", Detail: "the hub's disk is full"},
+	{Is: store.ErrUnavailable, Status: http.StatusServiceUnavailable, Code: "storage_unavailable", Detail: "the hub's database cannot be reached; try again"},
+	{Is: store.ErrReadOnly, Status: http.StatusServiceUnavailable, Code: "storage_unavailable", Detail: "the hub's database cannot be written"},
+	{Is: store.ErrClosed, Status: http.StatusServiceUnavailable, Code: "shutting_down", Detail: "the hub is stopping; try again"},
+}
+
 func (h *Hub) openFaces(context.Context) error {
 	guard, err := wsconn.NewOriginPolicy(wsconn.OriginConfig{
 		Listen: []string{h.conf.Listen}, PublicURL: h.conf.PublicURL, Hosts: h.conf.Hosts, Origins: h.conf.Origins,
@@ -195,7 +204,7 @@ func (h *Hub) openFaces(context.Context) error {
 		return err
 	}
 	h.metrics = newMetrics(h.opts.Version)
-	h.front = front.New(h.people, guard, h.logger, h.metrics)
+	h.front = front.New(h.people, guard, h.logger, h.metrics, storeErrors...)
 	return h.routes()
 }
 
@@ -261,8 +270,8 @@ func (h *Hub) beginStop() {
 // Close undoes Open. It is safe to call more than once.
 func (h *Hub) Close() {
 	h.beginStop()
-	for i := len(h.closers) - 1; i >= 0; i-- {
-		if err := h.closers[i](); err != nil {
+	for _, v := range slices.Backward(h.closers) {
+		if err := v(); err != nil {
 			h.logger.Error("stopping", "error", err)
 		}
 	}

@@ -48,11 +48,6 @@ func (m *metrics) Request(method, route string, status int, took time.Duration) 
 	m.seconds.WithLabelValues(route).Observe(took.Seconds())
 }
 
-// gauge adds a figure that is read when somebody looks.
-func (m *metrics) gauge(name, help string, read func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
-}
-
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }

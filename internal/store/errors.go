@@ -25,8 +25,7 @@ var (
 
 // IsConflict reports whether err is a violated unique constraint.
 func IsConflict(err error) bool {
-	var lite *sqlite.Error
-	if errors.As(err, &lite) {
+	if lite, ok := errors.AsType[*sqlite.Error](err); ok {
 		return lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 	}
 	var pg *pgconn.PgError
@@ -46,12 +45,10 @@ func describe(err error) error {
 }
 
 func classify(err error) error {
-	var lite *sqlite.Error
-	if errors.As(err, &lite) {
+	if lite, ok := errors.AsType[*sqlite.Error](err); ok {
 		return classifySQLite(lite.Code() & 0xff)
 	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return classifyPostgres(pg.Code)
 	}
 	var network net.Error

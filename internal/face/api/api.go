@@ -168,7 +168,7 @@ func callOf(ctx context.Context) call {
 
 // problem finds what the client may see; what it may not goes to the log.
 func (a *API) problem(ctx context.Context, err error) error {
-	p := *front.ToProblem(err)
+	p := *a.front.Problem(err)
 	p.RequestID = front.RequestID(ctx)
 	if p.Status >= http.StatusInternalServerError {
 		a.front.Logger().ErrorContext(ctx, "request failed", "request_id", p.RequestID, "error", err)

@@ -29,11 +29,15 @@ type Front struct {
 	watch  Observer
 	// attempts counts wrong credentials per address.
 	attempts *identity.Throttle
+	more     []Mapping
 }
 
-// New makes a front. watch may be nil.
-func New(people *identity.Directory, guard Guard, logger *slog.Logger, watch Observer) *Front {
-	return &Front{people: people, guard: guard, logger: logger, watch: watch, attempts: identity.NewThrottle(identity.LoginLimits)}
+// New makes a front. watch may be nil; more adds to the table of errors.
+func New(people *identity.Directory, guard Guard, logger *slog.Logger, watch Observer, more ...Mapping) *Front {
+	return &Front{
+		people: people, guard: guard, logger: logger, watch: watch, more: more,
+		attempts: identity.NewThrottle(identity.LoginLimits),
+	}
 }
 
 // Wrap puts the shared behaviour around the hub's routes.
@@ -56,7 +60,7 @@ func (f *Front) Wrap(next http.Handler) http.Handler {
 // finish logs the request and turns a panic into an answer.
 func (f *Front) finish(seen *recorder, r *http.Request, started time.Time) {
 	if cause := recover(); cause != nil {
-		if cause == http.ErrAbortHandler {
+		if errors.Is(http.ErrAbortHandler, cause) {
 			panic(cause)
 		}
 		f.logger.ErrorContext(r.Context(), "panic in a handler", "request_id", RequestID(r.Context()), "path", r.URL.Path, "panic", cause, "stack", stack())

@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
 	"parley/internal/approval"
 	"parley/internal/identity"
-	"parley/internal/store"
 )
 
 // Problem is an RFC 9457 problem document with a stable code, and the same once
@@ -67,15 +68,17 @@ func (p *Problem) GetHeaders() http.Header {
 	return h
 }
 
-// mapping is one row of the table from our errors to what a client sees.
-type mapping struct {
-	is     error
-	status int
-	code   string
-	detail string // empty: the error's own text
+// Mapping is one row of the table from our errors to what a client sees.
+type Mapping struct {
+	Is     error
+	Status int
+	Code   string
+	Detail string // empty: the error's own text
 }
 
-var mappings = []mapping{
+// mappings is about the domain packages; what faces may not know of (the store)
+// is added by the hub.
+var mappings = []Mapping{
 	{identity.ErrRefused, http.StatusUnauthorized, "unauthorized", "sign in, or send a valid token"},
 	{identity.ErrThrottled, http.StatusTooManyRequests, "rate_limited", "too many attempts from this address; wait a little"},
 	{identity.ErrForbidden, http.StatusForbidden, "forbidden", ""},
@@ -86,45 +89,38 @@ var mappings = []mapping{
 	{approval.ErrNotFound, http.StatusNotFound, "not_found", "there is no such approval"},
 	{approval.ErrForbidden, http.StatusForbidden, "forbidden", "you may see this approval but not answer it"},
 	{approval.ErrInvalid, http.StatusBadRequest, "invalid", ""},
-	{store.ErrFull, http.StatusInsufficientStorage, "disk_full", "the hub's disk is full"},
-	{store.ErrUnavailable, http.StatusServiceUnavailable, "storage_unavailable", "the hub's database cannot be reached; try again"},
-	{store.ErrClosed, http.StatusServiceUnavailable, "shutting_down", "the hub is stopping; try again"},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout", "that took too long"},
 }
 
-// ToProblem turns any error into what a client may see.
-func ToProblem(err error) *Problem {
-	var p *Problem
-	if errors.As(err, &p) {
+// Problem turns any error into what a client may see.
+func (f *Front) Problem(err error) *Problem {
+	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return NewProblem(http.StatusRequestEntityTooLarge, "too_large", "the request is too large", err)
 	}
-	for _, m := range mappings {
-		if !errors.Is(err, m.is) {
+	for _, m := range slices.Concat(mappings, f.more) {
+		if !errors.Is(err, m.Is) {
 			continue
 		}
-		detail := m.detail
+		detail := m.Detail
 		if detail == "" {
 			detail = err.Error()
 		}
-		return NewProblem(m.status, m.code, detail, err)
+		return NewProblem(m.Status, m.Code, detail, err)
 	}
 	return NewProblem(http.StatusInternalServerError, "internal_error", "something went wrong in the hub; its log has the details under this request id", err)
 }
 
 // Fail answers with a problem document.
 func (f *Front) Fail(w http.ResponseWriter, r *http.Request, err error) {
-	p := *ToProblem(err)
+	p := *f.Problem(err)
 	p.RequestID = RequestID(r.Context())
 	if p.Status >= http.StatusInternalServerError {
 		f.logger.ErrorContext(r.Context(), "request failed", "request_id", p.RequestID, "path", r.URL.Path, "error", err)
 	}
-	for name, values := range p.GetHeaders() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), p.GetHeaders())
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status)

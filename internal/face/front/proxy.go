@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -69,8 +70,8 @@ func (p Proxies) Wrap(f *Front, next http.Handler) http.Handler {
 // before it was written by the caller and proves nothing.
 func (p Proxies) caller(r *http.Request, peer string) string {
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(hops) - 1; i >= 0; i-- {
-		hop := strings.TrimSpace(hops[i])
+	for _, hop := range slices.Backward(hops) {
+		hop := strings.TrimSpace(hop)
 		if _, err := netip.ParseAddr(hop); err != nil {
 			break
 		}

@@ -106,7 +106,7 @@ func Loopback(address string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Level is the log level as slog has it.
+// SlogLevel is the log level as slog has it.
 func (l Log) SlogLevel() slog.Level {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(l.Level))
