@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/http"
 	"regexp"
