@@ -4,8 +4,9 @@
 //   node run.mjs rooms        only rooms.mjs
 
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 process.chdir(dirname(fileURLToPath(import.meta.url)));
@@ -23,7 +24,15 @@ if (files.length === 0) {
 }
 
 // The limit turns a hang into a named failure; it is far above what any test needs.
-const flags = ['--test', '--test-concurrency=1', '--test-timeout=300000', '--test-reporter=spec'];
+const scratch = mkdtempSync(join(tmpdir(), 'parley-browser-run-'));
+const count = join(scratch, 'count');
+const flags = [
+  '--test', '--test-concurrency=1', '--test-timeout=300000',
+  '--test-reporter=spec', '--test-reporter-destination=stdout',
+  '--test-reporter=./lib/tally.mjs', `--test-reporter-destination=${count}`,
+];
 const { status, error } = spawnSync(process.execPath, [...flags, ...files], { stdio: ['ignore', 'inherit', 'inherit'] });
 if (error) throw error;
+process.stdout.write(readFileSync(count, 'utf8'));
+rmSync(scratch, { recursive: true, force: true });
 process.exit(status ?? 1);

@@ -49,6 +49,7 @@ test('it cannot read an answer', async () => {
 test('it cannot change anything, by fetch or by form', async () => {
   const { own, page } = await elsewhere();
   await visit(own, '/settings/tokens');
+  await own.getByRole('row').nth(1).waitFor();
   const count = await own.getByRole('row').count();
   await page.evaluate(async (hub) => {
     const body = JSON.stringify({ name: 'stolen', role: 'operator', scopes: ['admin'], ttl: '1h' });

@@ -30,7 +30,7 @@ export function approval(over = {}) {
     id: randomUUID(), kind: 'tool', title: 'Run a command in the workspace', tool: 'shell',
     arguments: { command: 'rm -rf build/ && make release', cwd: '/srv/app', timeout_ms: 60000 },
     target: 'workspace', reason: 'The release needs a clean build.', requested_by: 'parley', on_behalf_of: 'ada',
-    created_at: ago(20), expires_at: soon(280), task_id: 'task-1', ...over,
+    created_at: ago(20), expires_at: soon(280), task_id: 'task-1', may_remember: true, quorum: 1, ...over,
   };
 }
 
@@ -217,7 +217,7 @@ export async function startMock() {
     url, state,
     loginLink: () => { const secret = randomUUID(); state.logins.add(secret); return `${url}/#login=${secret}`; },
     token: 'prl_' + 'a'.repeat(43), narrowToken: 'prl_' + 'b'.repeat(43),
-    ask: (a = approval()) => { state.approvals.set(a.id, a); emit('approval', { approval: a }); return a; },
+    ask: (a = approval()) => { state.approvals.set(a.id, a); emit('approval', a); return a; },
     resolve,
     settled: (id) => new Promise((done) => state.waiting.set(id, done)),
     cut: () => { for (const { res } of state.streams) res.destroy(); },

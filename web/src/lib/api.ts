@@ -135,7 +135,7 @@ export class Client {
     return this.#keep(await this.get<Session>('/api/session'));
   }
 
-  async signIn(proof: { login: string } | { pairing: string; name: string } | { token: string }): Promise<Session> {
+  async signIn(proof: ({ login: string } | { pairing: string } | { token: string }) & { name: string }): Promise<Session> {
     return this.#keep(await this.post<Session>('/api/session', proof));
   }
 

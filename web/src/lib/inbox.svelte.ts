@@ -20,7 +20,7 @@ class Inbox {
 
   constructor() {
     live.on('hello', () => void this.reload());
-    live.on('approval', (event) => this.#arrived(event.approval));
+    live.on('approval', (event) => this.#arrived(event));
     live.on('approval_resolved', (event) => this.#gone(event.id, event.outcome, event.by));
   }
 
@@ -46,10 +46,14 @@ class Inbox {
     this.busy[approval.id] = true;
     try {
       const result = await api.answer(approval.id, answer);
+      if (result.outcome === 'pending') {
+        toasts.say('Counted. It needs the consent of others too.', 'good');
+        return true;
+      }
       this.#gone(approval.id, result.outcome);
       const wanted: Outcome = answer.approved ? 'approved' : 'rejected';
-      if (result.outcome === wanted) toasts.say(`${label(result.outcome)}: ${approval.title}`, answer.approved ? 'good' : 'plain');
-      else toasts.say(`Already ${result.outcome}${result.by ? ` by ${result.by}` : ''}: ${approval.title}`);
+      if (result.outcome === wanted) toasts.say(`${label(result.outcome)}: ${titleOf(approval)}`, answer.approved ? 'good' : 'plain');
+      else toasts.say(`Already ${result.outcome}${result.by ? ` by ${result.by}` : ''}: ${titleOf(approval)}`);
       return true;
     } catch (error) {
       const problem = asProblem(error);
@@ -67,7 +71,7 @@ class Inbox {
     const isNew = others.length === this.items.length;
     this.items = [...others, approval].sort(byDeadline);
     if (!isNew) return;
-    this.said = `Needs you: ${approval.title}`;
+    this.said = `Needs you: ${titleOf(approval)}`;
     notify(approval);
   }
 
@@ -76,22 +80,27 @@ class Inbox {
     this.#resolved.set(id, outcome);
     if (!item) return;
     this.items = this.items.filter((a) => a.id !== id);
-    this.said = `${label(outcome)}${by ? ` by ${by}` : ''}: ${item.title}`;
+    this.said = `${label(outcome)}${by ? ` by ${by}` : ''}: ${titleOf(item)}`;
   }
 }
 
 function byDeadline(a: Approval, b: Approval): number {
-  return a.expires_at.localeCompare(b.expires_at) || a.id.localeCompare(b.id);
+  return Date.parse(a.expires_at) - Date.parse(b.expires_at) || a.id.localeCompare(b.id);
+}
+
+/** What it is about, in a few words. */
+export function titleOf(approval: Approval): string {
+  return approval.title || approval.tool || approval.kind;
 }
 
 export function label(outcome: Outcome): string {
-  return { approved: 'Approved', rejected: 'Rejected', expired: 'Expired', cancelled: 'Withdrawn' }[outcome] ?? outcome;
+  return { pending: 'Waiting', approved: 'Approved', rejected: 'Rejected', expired: 'Expired', cancelled: 'Withdrawn' }[outcome] ?? outcome;
 }
 
 // A notification only while the page is not looked at, and only if the person asked for them.
 function notify(approval: Approval): void {
   if (!('Notification' in window) || Notification.permission !== 'granted' || !document.hidden) return;
-  const note = new Notification('Parley needs you', { body: approval.title, tag: approval.id, icon: '/icon-192.png' });
+  const note = new Notification('Parley needs you', { body: titleOf(approval), tag: approval.id, icon: '/icon-192.png' });
   note.addEventListener('click', () => {
     window.focus();
     inbox.open = true;

@@ -7,7 +7,7 @@ import type { Approval, Resolution, Status } from './types';
 
 export interface LiveEvents {
   hello: unknown;
-  approval: { approval: Approval };
+  approval: Approval;
   approval_resolved: Resolution;
   status: Status;
 }
@@ -18,7 +18,7 @@ type Name = keyof LiveEvents;
 const GIVE_UP_HOPE = 4;
 
 class Live {
-  state = $state<'live' | 'reconnecting' | 'offline'>('reconnecting');
+  state = $state<'idle' | 'live' | 'reconnecting' | 'offline'>('idle');
   #source: EventSource | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #attempt = 0;
@@ -35,7 +35,8 @@ class Live {
   }
 
   start(): void {
-    if (!this.#source && !this.#timer) this.#open();
+    // The stream is about approvals; who may not see them has none.
+    if (session.can('approval:read') && !this.#source && !this.#timer) this.#open();
   }
 
   stop(): void {
@@ -43,7 +44,7 @@ class Live {
     this.#timer = undefined;
     this.#source?.close();
     this.#source = null;
-    this.state = 'reconnecting';
+    this.state = 'idle';
   }
 
   /** Tries again now, instead of when the waiting time is over. */
@@ -71,6 +72,7 @@ class Live {
 
   #open(): void {
     this.#timer = undefined;
+    if (this.state === 'idle') this.state = 'reconnecting';
     const source = new EventSource('/api/events');
     this.#source = source;
     this.#bound.clear();

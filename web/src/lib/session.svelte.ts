@@ -2,6 +2,7 @@
 // the hub last said.
 
 import { api, asProblem, type Problem } from './api';
+import { deviceName } from './device';
 import type { Session } from './types';
 
 type State = 'starting' | 'out' | 'in' | 'unreachable';
@@ -72,7 +73,7 @@ class SessionStore {
     const match = /^#login=([^&]+)$/.exec(location.hash);
     if (!match?.[1]) return false;
     history.replaceState(history.state, '', location.pathname + location.search);
-    return this.signIn({ login: decodeURIComponent(match[1]) });
+    return this.signIn({ login: decodeURIComponent(match[1]), name: deviceName() });
   }
 
   #enter(session: Session): void {

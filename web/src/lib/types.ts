@@ -43,7 +43,7 @@ export interface Question {
 export interface Approval {
   id: string;
   kind: string;
-  title: string;
+  title?: string;
   tool?: string;
   arguments?: unknown;
   target?: string;
@@ -53,11 +53,16 @@ export interface Approval {
   created_at: string;
   expires_at: string;
   task_id?: string;
-  conversation?: string;
-  questions?: Question[];
+  conversation_id?: string;
+  questions?: Question[] | null;
+  /** Whether the same may be allowed for the rest of the task. */
+  may_remember?: boolean;
+  /** How many different people must agree. */
+  quorum?: number;
 }
 
-export type Outcome = 'approved' | 'rejected' | 'expired' | 'cancelled';
+/** `pending` is the answer to one yes of several that are needed. */
+export type Outcome = 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled';
 
 export interface ApprovalAnswer {
   approved: boolean;

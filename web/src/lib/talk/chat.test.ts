@@ -1,0 +1,202 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { describe, expect, it } from 'vitest';
+import { ConversationEventSchema, StopReason, StreamEventSchema } from '../../gen/agentfirst_pb.js';
+import { Problem } from '../api';
+import { Chat, type Entry } from './chat.svelte';
+import type { Answer, Ask, Follower, Link } from './link.svelte';
+import { Run } from './run.svelte';
+
+type StreamInit = MessageInitShape<typeof StreamEventSchema>['event'];
+
+/** A link whose hub is the test. */
+class Hub {
+  asked: Ask[] = [];
+  follower!: Follower;
+  followed = 0;
+  take: (answer: Answer) => boolean = () => false;
+  fail: (problem: Problem) => void = () => {};
+
+  get link(): Link {
+    return {
+      follow: (f: Follower) => {
+        this.follower = f;
+        this.followed++;
+        return () => {};
+      },
+      ask: async (m: Ask) => {
+        this.asked.push(m);
+        return { case: 'pong', value: {} } as Answer;
+      },
+      each: (m: Ask, take: (a: Answer) => boolean) => {
+        this.asked.push(m);
+        this.take = take;
+        return new Promise<void>((_, reject) => (this.fail = reject));
+      },
+    } as unknown as Link;
+  }
+
+  event(event: MessageInitShape<typeof ConversationEventSchema>['event'], runId = '') {
+    this.follower.event(create(ConversationEventSchema, { agent: 'a', runId, event }));
+  }
+  message(seq: number, role: string, content: string, runId = '', agent = '') {
+    this.event({ case: 'message', value: { seq: BigInt(seq), role, content, agent } }, runId);
+  }
+  attached(event: StreamInit, runId = 'r1') {
+    this.event({ case: 'stream', value: { event } }, runId);
+  }
+  own(event: StreamInit) {
+    return this.take({ case: 'stream', value: create(StreamEventSchema, { event }) });
+  }
+}
+
+function open() {
+  const hub = new Hub();
+  return { hub, chat: new Chat(hub.link, { agent: 'a', sender: '', thread: '' }) };
+}
+
+const words = (e: Entry) => (e instanceof Run ? e.parts.map((p) => ('text' in p ? p.text : p.kind)).join('|') : e.kind === 'said' ? e.text : e.title);
+const shown = (chat: Chat) => chat.entries.map((e) => `${e.kind}:${words(e)}`);
+
+describe('a conversation', () => {
+  it('shows stored messages in order, each once', () => {
+    const { hub, chat } = open();
+    hub.message(2, 'assistant', 'two');
+    hub.message(1, 'user', 'one');
+    hub.message(2, 'assistant', 'two');
+    hub.event({ case: 'caughtUp', value: true });
+    expect(shown(chat)).toEqual(['said:one', 'said:two']);
+    expect(chat.caughtUp).toBe(true);
+  });
+
+  it('shows another device’s turn as it happens, and its stored reply not again', () => {
+    const { hub, chat } = open();
+    hub.message(1, 'user', 'hi', 'r1');
+    hub.attached({ case: 'start', value: { agent: 'a', runId: 'r1', seq: 1n } });
+    hub.attached({ case: 'chunk', value: { content: 'hel' } });
+    hub.attached({ case: 'chunk', value: { content: 'lo' } });
+    hub.message(2, 'assistant', 'hello', 'r1');
+    hub.attached({ case: 'end', value: { agent: 'a', stop: StopReason.DONE, seq: 2n } });
+    hub.message(2, 'assistant', 'hello');
+    expect(shown(chat)).toEqual(['said:hi', 'run:hello']);
+    expect(chat.run).toBeUndefined();
+  });
+
+  it('believes one of the two that tell its own run', () => {
+    const { hub, chat } = open();
+    void chat.say('hi');
+    expect(chat.pending.map((p) => p.text)).toEqual(['hi']);
+    hub.message(1, 'user', 'hi', 'r1');
+    expect(chat.pending).toEqual([]);
+    for (const tell of [(e: StreamInit) => hub.own(e), (e: StreamInit) => hub.attached(e)]) tell({ case: 'start', value: { agent: 'a', runId: 'r1', seq: 1n } });
+    for (const piece of ['one ', 'two']) {
+      hub.attached({ case: 'chunk', value: { content: piece } });
+      hub.own({ case: 'chunk', value: { content: piece } });
+    }
+    expect(shown(chat)).toEqual(['said:hi', 'run:one two']);
+  });
+
+  it('shows its own turn even if nobody tells it as a message', () => {
+    const { hub, chat } = open();
+    void chat.say('hi');
+    hub.own({ case: 'queued', value: { position: 2, runId: 'r1' } });
+    expect(chat.pending[0]?.position).toBe(2);
+    hub.own({ case: 'start', value: { agent: 'a', runId: 'r1', seq: 7n } });
+    expect(shown(chat)).toEqual(['said:hi', 'run:']);
+    hub.message(7, 'user', 'hi', 'r1');
+    expect(shown(chat)).toEqual(['said:hi', 'run:']);
+  });
+
+  it('keeps a refused turn and sends it again under the same key', async () => {
+    const { hub, chat } = open();
+    const sent = chat.say('hi');
+    hub.fail(new Problem(429, '429', 'Too much', 'the queue is full'));
+    await sent;
+    expect(chat.pending[0]?.problem?.status).toBe(429);
+    void chat.again(chat.pending[0]!);
+    const keys = hub.asked.map((m) => (m?.case === 'stream' ? m.value.key : ''));
+    expect(keys[0]).toBeTruthy();
+    expect(keys[0]).toBe(keys[1]);
+    expect(chat.pending[0]?.problem).toBeNull();
+  });
+
+  it('always asks for a run that goes on without the page', () => {
+    const { hub, chat } = open();
+    void chat.say('hi', { guest: 'critic', mode: 'interrupt' });
+    expect(hub.asked[0]).toMatchObject({ case: 'stream', value: { agent: 'a', detached: true, guest: 'critic', mode: 2 } });
+  });
+
+  it('shows steering once, inside the run', () => {
+    const { hub, chat } = open();
+    hub.attached({ case: 'start', value: { agent: 'a', runId: 'r1', seq: 1n } });
+    void chat.say('left', { mode: 'steer' });
+    const steered: StreamInit = { case: 'steered', value: { content: 'left', seq: 2n } };
+    expect(hub.own(steered)).toBe(true);
+    hub.attached(steered);
+    hub.message(2, 'user', 'left', 'r1');
+    expect(chat.pending).toEqual([]);
+    expect(shown(chat)).toEqual(['run:left']);
+  });
+
+  it('pairs tool calls with their results', () => {
+    const { hub, chat } = open();
+    hub.attached({ case: 'start', value: { agent: 'a', runId: 'r1' } });
+    hub.attached({ case: 'toolStart', value: { calls: [{ name: 'x', callId: 'c1' }, { name: 'y', callId: 'c2' }] } });
+    hub.attached({ case: 'toolStart', value: { calls: [{ name: 'x', callId: 'c1', arguments: '{"n":1}' }, { name: 'y', callId: 'c2', arguments: '{}' }] } });
+    hub.attached({ case: 'toolResult', value: { callId: 'c2', output: 'why', durationMs: 3n } });
+    hub.attached({ case: 'toolResult', value: { callId: 'c1', output: 'bad', isError: true } });
+    expect((chat.entries[0] as Run).parts).toMatchObject([
+      { name: 'x', arguments: '{"n":1}', output: 'bad', state: 'failed' },
+      { name: 'y', output: 'why', state: 'done', ms: 3 },
+    ]);
+  });
+
+  it('closes questions and calls when the run ends, and says why', () => {
+    const { hub, chat } = open();
+    hub.attached({ case: 'start', value: { agent: 'g', runId: 'r1' } });
+    hub.attached({ case: 'askUser', value: { askId: 'q', questions: [{ question: 'Tea?' }] } });
+    hub.attached({ case: 'toolStart', value: { calls: [{ name: 'x', callId: 'c1' }] } });
+    hub.attached({ case: 'end', value: { error: 'cancelled', stop: StopReason.CANCELLED } });
+    const run = chat.entries[0] as Run;
+    expect(run.agent).toBe('g');
+    expect(run.error).toBe('Stopped.');
+    expect(run.parts).toMatchObject([{ kind: 'ask', open: false }, { kind: 'tool', state: 'failed' }]);
+  });
+
+  it('after a break goes on from what is certain', () => {
+    const { hub, chat } = open();
+    hub.message(1, 'user', 'hi', 'r1');
+    hub.attached({ case: 'start', value: { agent: 'a', runId: 'r1', seq: 1n } });
+    hub.attached({ case: 'chunk', value: { content: 'half an ans' } });
+    expect(hub.follower.resume()).toBe(1);
+    hub.message(2, 'assistant', 'half an answer', 'r1');
+    expect(shown(chat)).toEqual(['said:hi', 'said:half an answer']);
+  });
+
+  it('follows a conversation that its first turn has made', () => {
+    const { hub, chat } = open();
+    hub.follower.refused(new Problem(404, '404', 'Not found', ''));
+    expect([chat.caughtUp, chat.problem]).toEqual([true, null]);
+    void chat.say('hi');
+    hub.own({ case: 'start', value: { agent: 'a', runId: 'r1', seq: 1n } });
+    hub.own({ case: 'chunk', value: { content: 'yo' } });
+    expect(hub.own({ case: 'end', value: { stop: StopReason.DONE, seq: 2n, usage: { totalTokens: 9, costMicros: 2_000_000n } } })).toBe(true);
+    expect(hub.followed).toBe(2);
+    expect(hub.follower.resume()).toBe(2);
+    expect([chat.tokens, chat.cost]).toEqual([9, 2]);
+  });
+
+  it('marks what was archived', () => {
+    const { hub, chat } = open();
+    hub.message(1, 'user', 'hi');
+    const compacted: StreamInit = { case: 'compacted', value: { archiveId: 'x', title: 'Greetings.', messages: 2 } };
+    hub.attached(compacted, '');
+    hub.attached(compacted, '');
+    expect(shown(chat)).toEqual(['said:hi', 'archived:Greetings.']);
+  });
+
+  it('answers a question with labels under their questions', async () => {
+    const { hub, chat } = open();
+    await chat.answer('q1', [{ question: 'Tea?' }, { question: 'Milk?' }], ['yes', 'no, thanks']);
+    expect(hub.asked[0]).toMatchObject({ case: 'replyToAsk', value: { askId: 'q1', content: '{"Tea?":"yes","Milk?":"no, thanks"}' } });
+  });
+});

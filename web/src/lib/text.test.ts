@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { changes, fieldsOf } from '../pages/agents/definition';
+import { below } from './below';
+import { ago, countdown, duration, money, short, span } from './format';
+import { allows } from './session.svelte';
+import { exact, members, visible } from './visible';
+
+describe('what is hidden becomes visible', () => {
+  it.each([
+    ['plain text\nwith lines\tand tabs', 'plain text\nwith lines\tand tabs'],
+    ['right\u202eto left', 'right\\u{202e}to left'],
+    ['zero\u200bwidth\ufeff', 'zero\\u{200b}width\\u{feff}'],
+    ['over\rwritten', 'over\\u{d}written'],
+    ['windows\r\nline', 'windows\r\nline'],
+    ['\u001b[2Jcleared', '\\u{1b}[2Jcleared'],
+    ['tag\u{e0041}ged', 'tag\\u{e0041}ged'],
+    ['naïve 漢字 🎉', 'naïve 漢字 🎉'],
+  ])('%j', (text, want) => expect(visible(text)).toBe(want));
+
+  it('shows arguments one by one, exactly', () => {
+    expect(members({ command: 'ls -l', n: 1, deep: { a: [true] } })).toEqual([['command', 'ls -l'], ['n', '1'], ['deep', '{\n  "a": [\n    true\n  ]\n}']]);
+    expect(members('{"a":"b"}')).toEqual([['a', 'b']]);
+    expect(members('not json')).toEqual([['', 'not json']]);
+    expect(members([1])).toEqual([['', '[\n  1\n]']]);
+    expect(members(null)).toEqual([]);
+    expect(exact(undefined)).toBe('undefined');
+  });
+});
+
+describe('figures', () => {
+  const now = Date.parse('2026-03-01T12:00:00Z');
+  it.each([
+    [0, '0:00'], [-5, '0:00'], [1, '0:01'], [61_000, '1:01'], [3_600_000, '1:00:00'], [90_000_000, '1 d 1 h'],
+  ])('counts down %d', (ms, want) => expect(countdown(ms)).toBe(want));
+  it.each([
+    ['2026-03-01T11:59:50Z', 'just now'], ['2026-03-01T11:55:00Z', '5 min ago'], ['2026-03-01T15:00:00Z', 'in 3 h'],
+    ['2026-02-27T12:00:00Z', '2 days ago'], [undefined, 'never'], ['nonsense', 'never'],
+  ])('says how long ago %s was', (at, want) => expect(ago(at, now)).toBe(want));
+  it('writes durations, money and counts', () => {
+    expect([duration(0.4), duration(42), duration(1500), duration(undefined), span(86_400_000)]).toEqual(['<1 ms', '42 ms', '1.5 s', '', '1 day']);
+    expect([money(0), money(0.0012), money(1.5), money(undefined)]).toEqual(['$0.00', '$0.0012', '$1.50', '$0.00']);
+    expect([short(999), short(1234), short(45_600), short(2_500_000)]).toEqual(['999', '1.2k', '46k', '2.5M']);
+  });
+});
+
+it.each([
+  ['/', '/', []], ['/', '/inbox', null], ['/agents', '/agents', []], ['/agents', '/agents/parley/edit', ['parley', 'edit']],
+  ['/agents', '/agentsx', null], ['/r', '/r/a%20b', ['a b']], ['/r', '/r/%zz', ['%zz']],
+])('below %s of %s', (prefix, path, want) => expect(below(prefix, path)).toEqual(want));
+
+it('a scope is covered by name or by admin, never by its family', () => {
+  expect(allows(['talk'], 'talk')).toBe(true);
+  expect(allows(['talk'], 'talk:admin')).toBe(false);
+  expect(allows(['admin'], 'audit:read')).toBe(true);
+  expect(allows([], 'talk')).toBe(false);
+});
+
+it('an edited agent sends only what was changed', () => {
+  const before = fieldsOf({ name: 'a', description: 'd', tools: ['shell', 'recall'], thinking: 'off', max_iterations: 16 });
+  expect(changes(before, before)).toEqual({});
+  expect(changes(before, { ...before, tools: 'shell,  files', thinking: 'high', prompt: 'p' })).toEqual({ tools: ['shell', 'files'], thinking: 'high', prompt: 'p' });
+  expect(changes(before, { ...before, tools: '' })).toEqual({ tools: [] });
+});
