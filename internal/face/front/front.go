@@ -61,7 +61,7 @@ func (f *Front) Wrap(next http.Handler) http.Handler {
 // finish logs the request and turns a panic into an answer.
 func (f *Front) finish(seen *recorder, r *http.Request, started time.Time) {
 	if cause := recover(); cause != nil {
-		if errors.Is(http.ErrAbortHandler, cause) {
+		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(cause)
 		}
 		f.logger.ErrorContext(r.Context(), "panic in a handler", "request_id", RequestID(r.Context()), "path", r.URL.Path, "panic", cause, "stack", stack())
