@@ -35,8 +35,8 @@ func (d *Directory) Revoke(ctx context.Context, by Session, tokenID string) erro
 	return err
 }
 
-// RevokePerson takes back every token and page of a person; needs admin. The
-// owner keeps theirs, so that nobody is locked out of the hub.
+// RevokePerson takes back every token, page, passkey, device and unused login
+// link of a person; needs admin. The owner keeps theirs, so that nobody is locked out of the hub.
 func (d *Directory) RevokePerson(ctx context.Context, by Session, idOrName string) error {
 	if !by.Admin() {
 		return ErrForbidden
@@ -58,11 +58,26 @@ func (d *Directory) RevokePerson(ctx context.Context, by Session, idOrName strin
 			return err
 		}
 		changes = append(changes, pages...)
+		if err := forgetWaysIn(tx, p.ID); err != nil {
+			return err
+		}
 		return d.record(tx, by, "person.revoked", p.Name, map[string]any{"credentials": len(changes)})
 	})
 	if err == nil {
 		d.announce(changes...)
 	}
+	return err
+}
+
+// forgetWaysIn removes what could open a new page for the person.
+func forgetWaysIn(tx *store.Tx, person string) error {
+	if _, err := tx.Exec(`DELETE FROM passkeys WHERE person = ?`, person); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`DELETE FROM login_links WHERE person = ? AND used_at = 0`, person); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`UPDATE devices SET revoked_at = ? WHERE person = ? AND revoked_at = 0`, store.Micros(time.Now()), person)
 	return err
 }
 

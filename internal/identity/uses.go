@@ -58,17 +58,23 @@ func (u *useLog) putBack(taken map[use]time.Time) {
 	}
 }
 
+// keepUses does what can wait: times of last use, and forgetting.
 func (d *Directory) keepUses(ctx context.Context) {
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
+	flush, purge := time.NewTicker(flushEvery), time.NewTicker(purgeEvery)
+	defer flush.Stop()
+	defer purge.Stop()
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-flush.C:
+			err = d.flushUses(ctx)
+		case <-purge.C:
+			err = d.purge(ctx)
 		}
-		if err := d.flushUses(ctx); err != nil && ctx.Err() == nil {
-			d.opts.Logger.Warn("times of last use not written yet", "error", err)
+		if err != nil && ctx.Err() == nil {
+			d.opts.Logger.Warn("identity upkeep failed; it is tried again", "error", err)
 		}
 	}
 }

@@ -104,6 +104,7 @@ CREATE TABLE passkeys (
     person       TEXT NOT NULL REFERENCES people (id),
     name         TEXT NOT NULL,
     credential   TEXT NOT NULL,
+    scopes       TEXT NOT NULL,
     created_at   BIGINT NOT NULL,
     last_used_at BIGINT NOT NULL DEFAULT 0
 );

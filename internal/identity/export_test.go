@@ -1,0 +1,6 @@
+package identity
+
+import "context"
+
+// Purge runs the hourly forgetting now.
+func Purge(ctx context.Context, d *Directory) error { return d.purge(ctx) }
