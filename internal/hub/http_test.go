@@ -318,7 +318,7 @@ func TestBadInputGetsAClearAnswer(t *testing.T) {
 	}{
 		"garbage":       {ask{method: "POST", path: "/api/tokens", body: "{nonsense"}, 400, "bad_request"},
 		"wrong type":    {ask{method: "POST", path: "/api/tokens", body: `{"name":7}`}, 400, "bad_request"},
-		"unknown field": {ask{method: "POST", path: "/api/tokens", body: `{"name":"x"}`}, 400, "bad_request"},
+		"unknown field": {ask{method: "POST", path: "/api/tokens", body: `{"colour":"x"}`}, 400, "bad_request"},
 		"bad number":    {ask{method: "GET", path: "/api/audit?limit=x"}, 400, "bad_request"},
 		"negative":      {ask{method: "GET", path: "/api/audit?after=-1"}, 400, "bad_request"},
 		"too large":     {ask{method: "POST", path: "/api/tokens", body: `{"name":"` + strings.Repeat("x", 2<<20) + `"}`}, 413, "too_large"},
