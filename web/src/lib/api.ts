@@ -176,7 +176,7 @@ export class Client {
   tokens = async () => list<Token>(await this.get('/api/tokens'), 'tokens');
   createToken = (body: { name: string; role: string; scopes: string[]; ttl?: string; principal?: string; pairing?: boolean }) =>
     this.post<NewToken>('/api/tokens', body);
-  rotateToken = (id: string) => this.post<NewToken>(`/api/tokens/${part(id)}/rotate`);
+  rotateToken = (id: string) => this.post<NewToken>(`/api/tokens/${part(id)}/rotate`, {});
   revokeToken = (id: string) => this.delete(`/api/tokens/${part(id)}`);
   people = async () => list<Person>(await this.get('/api/people'), 'people');
   addPerson = (body: { name: string }) => this.post<Person>('/api/people', body);
