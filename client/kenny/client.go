@@ -1,0 +1,85 @@
+package kenny
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	wire "parley/protocol/kenny"
+)
+
+// maxCalls bounds the requests under way on this machine, those of lost
+// connections included; it is twice what a hub sends at once.
+const maxCalls = 2 * wire.MaxInFlight
+
+// Client is a machine's tunnel. Make it with [New]; Run it once.
+type Client struct {
+	cfg     Config
+	url     string
+	random  func() float64
+	current atomic.Pointer[session]
+	slots   chan struct{} // one per request under way
+	calls   sync.WaitGroup
+}
+
+// Run keeps a session open until ctx ends, and returns ctx's error then.
+func (c *Client) Run(ctx context.Context) error {
+	b := &backoff{random: c.random}
+	defer c.calls.Wait()
+	for {
+		held, err := c.attempt(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		wait := b.next(held, err)
+		c.report(err, wait)
+		if !sleep(ctx, wait) {
+			return ctx.Err()
+		}
+	}
+}
+
+// attempt is one connection from dial to end; held is how long the hub had
+// accepted it.
+func (c *Client) attempt(ctx context.Context) (held time.Duration, err error) {
+	conn, err := c.cfg.Dial(ctx, c.url)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.handshake(ctx, conn); err != nil {
+		conn.Abort()
+		return 0, err
+	}
+	s := newSession(c, conn)
+	err = s.run(ctx)
+	return s.held(), err
+}
+
+// report logs why there is a pause; two causes need a person.
+func (c *Client) report(err error, wait time.Duration) {
+	level, msg := slog.LevelWarn, "tunnel ended, trying again"
+	switch {
+	case closeCode(err) == wire.CloseReplaced:
+		level, msg = slog.LevelError, "another endpoint connected under this machine's id"
+	case closeCode(err) == wire.CloseUnauthorized:
+		level, msg = slog.LevelError, "the hub refused this machine"
+	case errors.Is(err, ErrServerUnverified):
+		level, msg = slog.LevelError, "the hub is not the one this machine trusts"
+	}
+	c.cfg.Log.Log(context.Background(), level, msg, "error", err, "wait", wait)
+}
+
+// sleep reports false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
