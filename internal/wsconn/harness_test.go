@@ -73,7 +73,7 @@ func serve(t testing.TB, options wsconn.Options, s script, first ...func(*wsconn
 
 func serveOn(t testing.TB, options wsconn.Options, s script, start func(*httptest.Server), first ...func(*wsconn.Conn)) *site {
 	t.Helper()
-	st := &site{Group: wsconn.NewGroup(options), t: t, opened: make(chan *wsconn.Conn, 2048), ended: make(chan wsconn.Ended, 2048)}
+	st := &site{Group: wsconn.NewGroup(options), t: t, opened: make(chan *wsconn.Conn, 1<<14), ended: make(chan wsconn.Ended, 1<<14)}
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = st.Upgrade(w, r, func(c *wsconn.Conn) wsconn.Handler {
 			for _, f := range first {

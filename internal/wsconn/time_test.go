@@ -57,7 +57,7 @@ func TestAProtocolsOwnPingIsOnlySentInSilence(t *testing.T) {
 		defer g.Close()
 		_, p := pipeConn(t, g, &script{})
 		for range 10 { // a busy peer is not asked
-			time.Sleep(20 * time.Second)
+			<-time.After(20 * time.Second)
 			p.send(text("x"))
 		}
 		last := time.Now()
@@ -87,7 +87,7 @@ func TestTimeInAHandlerIsNotSilence(t *testing.T) {
 		g := wsconn.NewGroup(wsconn.Options{Silence: wsconn.Silence{After: time.Second}, MessageTimeout: time.Second})
 		defer g.Close()
 		_, p := pipeConn(t, g, &script{message: func(c *wsconn.Conn, k wsconn.Kind, d []byte) {
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			echo(c, k, d)
 		}})
 		p.send(text("slow")[:5])
@@ -115,7 +115,7 @@ func TestAMessageMustArriveInTime(t *testing.T) {
 						if _, err := p.Write([]byte{b}); err != nil {
 							return
 						}
-						time.Sleep(time.Second)
+						<-time.After(time.Second)
 					}
 				})
 				p.want("8:1008 message took too long")
@@ -140,7 +140,7 @@ func TestManySmallMessagesAreNotOneLongOne(t *testing.T) {
 				if _, err := p.Write(append(append([]byte{}, b[3:]...), b[:3]...)); err != nil {
 					return
 				}
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 			}
 		})
 		p.send(text("hello")[:3])
@@ -182,7 +182,7 @@ func TestADeadlineFiresOnceUnlessRemoved(t *testing.T) {
 		within(t, "deadline", time.Since(start), 10*time.Second, tick)
 		c.SetDeadline(time.Second, func(*wsconn.Conn) { t.Error("removed deadline fired") })
 		c.SetDeadline(0, nil)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		c.SetDeadline(2*time.Minute, func(c *wsconn.Conn) { _ = c.Close(4408, "too late") })
 		start = time.Now()
 		p.want("8:4408 too late")
