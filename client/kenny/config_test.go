@@ -3,8 +3,6 @@ package kenny
 import (
 	"crypto/ed25519"
 	"testing"
-
-	wire "parley/protocol/kenny"
 )
 
 func TestNewRefusesWhatCannotWork(t *testing.T) {
@@ -75,6 +73,5 @@ func FuzzTunnelURL(f *testing.F) {
 		if again, err := TunnelURL(u, false); err != nil || again != u {
 			t.Errorf("%q gives %q, which gives %q, %v", s, u, again, err)
 		}
-		_ = wire.Version
 	})
 }

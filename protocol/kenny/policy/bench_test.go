@@ -32,3 +32,13 @@ func benchScript(b *testing.B, text string) {
 		}
 	}
 }
+
+// A search judges every file it meets.
+func BenchmarkPath(b *testing.B) {
+	s := Builtin()
+	for b.Loop() {
+		if r, hit := s.CheckPath(kenny.Windows, `C:\Users\ann\Documents\2026\reports\quarter one.xlsx`); hit {
+			b.Fatal(r.ID)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -75,9 +74,8 @@ func (e entry) compile() compiled {
 			ID: e.ID, AppliesTo: kenny.AppliesTo(e.For), Class: e.class,
 			Pattern: pattern, Reason: e.Reason, Builtin: true,
 		},
-		script:     regexp.MustCompile(pattern),
-		path:       regexp.MustCompile(expand(e.Pattern, pathWords)),
-		needles:    needles(pattern),
+		script:     newMatcher(pattern),
+		path:       newMatcher(expand(e.Pattern, pathWords)),
 		keepQuotes: e.KeepQuotes,
 	}
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -114,7 +115,7 @@ func (s *Set) checkScript(as reading, text string) (Rule, bool) {
 
 func (c compiled) matchScript(forms []Form) bool {
 	return slices.ContainsFunc(forms, func(f Form) bool {
-		return !(f.Unquoted && c.keepQuotes) && mentions(f.lower, c.needles) && c.script.MatchString(f.Text)
+		return !(f.Unquoted && c.keepQuotes) && mentions(f.lower, c.script.needles) && c.script.re.MatchString(f.Text)
 	})
 }
 
@@ -142,9 +143,10 @@ func (s *Set) CheckPath(os kenny.OS, given string, final ...string) (Rule, bool)
 	}
 	slices.Sort(forms)
 	forms = slices.Compact(forms)
+	lower := strings.ToLower(strings.Join(forms, "\n"))
 	return s.first(func(c compiled) bool {
 		return (c.AppliesTo == kenny.AppliesPath || c.AppliesTo == kenny.AppliesSelfProtection) &&
-			slices.ContainsFunc(forms, c.path.MatchString)
+			mentions(lower, c.path.needles) && slices.ContainsFunc(forms, c.path.re.MatchString)
 	})
 }
 

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"regexp"
 	"regexp/syntax"
 	"strings"
 )
@@ -9,6 +10,16 @@ import (
 // knows its needles: small-letter texts of which at least one occurs in
 // everything it can match. A text without any is settled by a plain search,
 // many times faster than by the pattern.
+
+// matcher is a pattern with its needles.
+type matcher struct {
+	re      *regexp.Regexp
+	needles []string
+}
+
+func newMatcher(pattern string) matcher {
+	return matcher{regexp.MustCompile(pattern), needles(pattern)}
+}
 
 // needles derives them from a pattern; none means: always try the pattern.
 func needles(pattern string) []string {

@@ -18,9 +18,7 @@ type Set struct {
 // script, where a path is one word among others, than on a path alone.
 type compiled struct {
 	Rule
-	script  *regexp.Regexp
-	path    *regexp.Regexp
-	needles []string // of script
+	script, path matcher
 	// keepQuotes spares a rule the form without quotes, where it would take
 	// the second word of a quoted name for an argument.
 	keepQuotes bool
@@ -46,7 +44,7 @@ func (s *Set) WithOperator(rules []kenny.Rule) (*Set, []Skipped) {
 		}
 		next.operator = append(next.operator, compiled{
 			Rule:   Rule{ID: r.ID, AppliesTo: r.AppliesTo, Pattern: r.Pattern, Reason: r.Reason},
-			script: re, path: re, needles: needles(r.Pattern),
+			script: matcher{re, needles(r.Pattern)}, path: matcher{re, needles(r.Pattern)},
 		})
 	}
 	return next, skipped
