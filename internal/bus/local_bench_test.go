@@ -59,6 +59,11 @@ func BenchmarkDeliveryAmongMany(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+			for _, s := range subjects { // the first message makes the queue
+				if err := l.Publish(s, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
 			i := 0
 			for b.Loop() {
 				if err := l.Publish(subjects[i%n], nil); err != nil {
