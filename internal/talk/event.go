@@ -72,7 +72,8 @@ type Event struct {
 
 // Codes of an End that tell one failure of a model from another.
 const (
-	CodeTimeout = "timeout" // the provider did not answer in time
+	CodeTimeout = "timeout"  // the provider did not answer in time
+	CodeNoAgent = "no_agent" // there is no such guest
 )
 
 // Result is what a tool gave back.

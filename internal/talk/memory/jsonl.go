@@ -84,6 +84,8 @@ type ImportOptions struct {
 	Append bool
 	// DryRun only counts.
 	DryRun bool
+	// Check, if set, may refuse the conversation it goes to.
+	Check func(Key) error
 }
 
 // Imported tells what an import did.
@@ -110,6 +112,11 @@ func (m *Memory) Import(ctx context.Context, r io.Reader, opts ImportOptions) (o
 	key := Key{Agent: or(opts.Agent, meta.Agent), Sender: or(opts.Sender, meta.CreatedBy), Thread: opts.Thread}
 	if err := checkKey(key); err != nil {
 		return out, err
+	}
+	if opts.Check != nil {
+		if err := opts.Check(key); err != nil {
+			return out, err
+		}
 	}
 	err = m.db.Write(ctx, func(tx *store.Tx) error {
 		out, err = importLines(tx, key, meta, lines, opts)

@@ -54,6 +54,16 @@ func (m *Memory) Dequeue(tx *store.Tx, run string) error {
 	return err
 }
 
+// TakeBack removes a waiting turn nobody has begun; false if somebody has.
+func (m *Memory) TakeBack(ctx context.Context, run string) (was bool, err error) {
+	err = m.db.Write(ctx, func(tx *store.Tx) error {
+		n, err := tx.Exec(`DELETE FROM talk_queue WHERE run = ?`, run)
+		was = n > 0
+		return err
+	})
+	return was, err
+}
+
 // Drop removes waiting turns that will never run.
 func (m *Memory) Drop(ctx context.Context, guard Guard, runs ...string) error {
 	return m.db.Write(ctx, func(tx *store.Tx) error {

@@ -102,3 +102,12 @@ func openRuns(tx *store.Tx, id string) (list []Run, err error) {
 	}, selectRun+` WHERE c.id = ? AND r.ended_at = 0 ORDER BY r.started_at, r.id`, id)
 	return list, err
 }
+
+// GetRun gives the record of a run, or ErrNotFound.
+func (m *Memory) GetRun(ctx context.Context, id string) (r Run, err error) {
+	err = m.db.Read(ctx, func(tx *store.Tx) error {
+		r, err = scanRun(tx.QueryRow(selectRun+` WHERE r.id = ?`, id))
+		return err
+	})
+	return r, err
+}

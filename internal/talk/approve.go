@@ -1,0 +1,88 @@
+package talk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/internal/approval"
+	"parley/internal/brain"
+	"parley/internal/brain/tool"
+)
+
+// approve asks a person about one call of a tool.
+func (r *running) approve(ctx context.Context, call tool.Call, class tool.Class) (tool.Decision, error) {
+	c := r.c
+	if c.t.d.Inbox == nil {
+		return tool.Decision{}, tool.Errorf(tool.Denied, "%s needs a person's approval and this hub has no inbox", call.Name)
+	}
+	p, err := c.t.d.Inbox.Ask(ctx, approval.Request{
+		Principal: c.person, Kind: approval.KindTool, Title: fmt.Sprintf("%s wants to use %s", r.speaker, call.Name),
+		Tool: call.Name, Arguments: call.Arguments, Reason: "a " + class.String() + " tool in a conversation",
+		RequestedBy: "agent:" + r.speaker, OnBehalfOf: c.key.Sender, Conversation: c.id,
+	})
+	if err != nil {
+		return tool.Decision{}, err
+	}
+	shown := Approval{ID: p.ID(), Tool: call.Name, Summary: summary(call)}
+	c.feed.publish(Event{Kind: Waiting, Run: r.tn.id, Agent: r.speaker, Approval: &shown})
+	out, err := p.Wait(ctx)
+	resolved := shown
+	if err != nil {
+		resolved.Resolved = "withdrawn"
+		c.t.withdrawn(p.ID(), "the run ended")
+	} else {
+		resolved.Resolved = string(out.State)
+	}
+	c.feed.publish(Event{Kind: Waiting, Run: r.tn.id, Agent: r.speaker, Approval: &resolved, By: out.By})
+	switch {
+	case err != nil:
+		return tool.Decision{}, err
+	case out.State == approval.StateExpired:
+		return tool.Decision{}, tool.Errorf(tool.ApprovalTimeout, "nobody approved this call of %s in time", call.Name)
+	}
+	return tool.Decision{Approved: out.Approved(), Reason: out.Reason}, nil
+}
+
+// summary is a call in one line.
+func summary(call tool.Call) string {
+	const limit = 500
+	text := []rune(valid(string(call.Arguments)))
+	if len(text) > limit {
+		text = append(text[:limit], '…')
+	}
+	return string(text)
+}
+
+// affordable refuses a turn when the agent's budget is spent.
+func (t *Talk) affordable(ctx context.Context, a *brain.Agent) error {
+	err := brain.NewMeter(a.Name, a.Budget, t.d.Ledger).Check(ctx)
+	if errors.Is(err, brain.ErrBudget) {
+		return fmt.Errorf("%w: %w", ErrBudget, err)
+	}
+	return err
+}
+
+// budgetSpent leaves a note in the inbox, one per agent and day.
+func (t *Talk) budgetSpent(a *brain.Agent, sender string, why error) {
+	now := time.Now().UTC()
+	t.leaveNote("budget:"+a.Name+":"+brain.Day(now), sender, a.Name, why.Error())
+}
+
+// leaveNote shows something in the inbox that nobody has to answer. The same id
+// is shown once.
+func (t *Talk) leaveNote(id, sender, agent, text string) {
+	if t.d.Inbox == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	_, err := t.d.Inbox.Ask(ctx, approval.Request{
+		ID: id, Principal: t.d.PersonOf(sender), Kind: approval.KindNote, Title: text,
+		RequestedBy: "agent:" + agent, OnBehalfOf: sender, Timeout: 7 * 24 * time.Hour,
+	})
+	if err != nil && !errors.Is(err, approval.ErrInvalid) {
+		t.d.Log.Warn("a note is not in the inbox", "id", id, "error", err)
+	}
+}

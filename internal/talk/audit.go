@@ -1,0 +1,58 @@
+package talk
+
+import (
+	"errors"
+	"time"
+
+	"parley/internal/audit"
+	"parley/internal/brain"
+	"parley/internal/brain/tool"
+)
+
+// note puts something into the trail, without content.
+func (t *Talk) note(actor, action, target string, detail map[string]any) {
+	if t.d.Audit != nil {
+		t.d.Audit.Note(audit.Entry{Actor: actor, Action: action, Target: target, Detail: detail})
+	}
+}
+
+// audit records how a run ended.
+func (r *running) audit(out brain.Outcome) {
+	if errors.Is(out.Err, brain.ErrBudget) && r.agent != nil {
+		r.c.t.budgetSpent(r.agent, r.c.key.Sender, out.Err)
+	}
+	if r.c.t.d.Audit == nil {
+		return
+	}
+	r.c.t.d.Audit.Note(audit.Entry{
+		Actor: "agent:" + r.speaker, OnBehalf: r.c.key.Sender, Action: "talk.run", Target: r.c.id,
+		Outcome: outcomeOf(out.Stop), Duration: time.Since(r.began),
+		Detail: map[string]any{
+			"run": r.tn.id, "by": r.tn.By, "model": r.model.Ref.String(), "rounds": out.Rounds,
+			"prompt_tokens": out.Usage.Prompt, "completion_tokens": out.Usage.Completion,
+		},
+	})
+}
+
+func outcomeOf(s brain.Stop) string {
+	if s == brain.StopDone || s == brain.StopSilent {
+		return "ok"
+	}
+	return s.String()
+}
+
+// auditTool records one tool call; its arguments only as a digest.
+func (r *running) auditTool(d *tool.Done) {
+	if r.c.t.d.Audit == nil {
+		return
+	}
+	outcome := "ok"
+	if d.IsError {
+		outcome = string(tool.TypeOf(d.Err))
+	}
+	r.c.t.d.Audit.Note(audit.Entry{
+		Actor: "agent:" + r.speaker, OnBehalf: r.c.key.Sender, Action: "talk.tool", Target: valid(d.Call.Name),
+		Outcome: outcome, Duration: d.Duration, Digest: audit.DigestText(d.Call.Arguments),
+		Detail: map[string]any{"run": r.tn.id, "conversation": r.c.id},
+	})
+}

@@ -1,0 +1,187 @@
+package talk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/internal/bus"
+	"parley/internal/talk/memory"
+)
+
+// errMoved says that the hub that owned a conversation a moment ago does not
+// answer for it any more; somebody will own it soon.
+var errMoved = errors.New("the conversation is changing its owner")
+
+const (
+	// controlTimeout is how long another hub may take to answer.
+	controlTimeout = 10 * time.Second
+	// pieceSize bounds one piece of a long text on the bus: escaped as JSON it
+	// still fits a message.
+	pieceSize = 128 << 10
+	// deviceLife is how long a hub's word about its attached devices counts.
+	deviceLife = 15 * time.Second
+)
+
+// cluster is how the hubs' conversations work as one: events of a conversation go
+// out on talk.<id>, requests go to the hub that owns it. Alone it does nothing.
+type cluster struct {
+	t *Talk
+
+	mu        sync.Mutex
+	subs      []bus.Subscription
+	snapshots map[string][]byte
+	devices   map[string]map[string]deviceCount // conversation, hub
+	answering sync.WaitGroup
+	closed    bool
+}
+
+type deviceCount struct {
+	n    int
+	seen time.Time
+}
+
+func eventSubject(id string) string { return "talk." + bus.Token(id) }
+func hubSubject(hub string) string  { return "talkhub." + bus.Token(hub) }
+
+const deviceSubject = "talkdevices"
+
+// envelope is an event on the bus.
+type envelope struct {
+	Hub     string `json:"hub"`
+	ID      string `json:"id"`
+	Key     Key    `json:"key"`
+	Speaker string `json:"speaker"`
+	Hidden  bool   `json:"hidden,omitempty"`
+	Mark    mark   `json:"mark"`
+	// Part counts the pieces of one event from 0.
+	Part int `json:"part,omitempty"`
+	// Stored says that the text is too long for the bus and is in the store.
+	Stored bool  `json:"stored,omitempty"`
+	Event  Event `json:"event"`
+}
+
+func (cl *cluster) listen() error {
+	if !cl.t.d.Clustered {
+		return nil
+	}
+	requests, err := cl.t.d.Bus.Subscribe(hubSubject(cl.t.hub), cl.request)
+	if err != nil {
+		return err
+	}
+	devices, err := cl.t.d.Bus.Subscribe(deviceSubject, cl.heardDevices)
+	if err != nil {
+		requests.Close()
+		return err
+	}
+	all, err := cl.t.d.Bus.Subscribe("talk.*", cl.heardActivity)
+	if err != nil {
+		requests.Close()
+		devices.Close()
+		return err
+	}
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.subs = []bus.Subscription{requests, devices, all}
+	return nil
+}
+
+func (cl *cluster) close() {
+	cl.mu.Lock()
+	subs := cl.subs
+	cl.subs, cl.closed = nil, true
+	cl.mu.Unlock()
+	for _, s := range subs {
+		s.Close()
+	}
+	cl.answering.Wait()
+}
+
+// send publishes an event of a conversation this hub owns.
+func (cl *cluster) send(f *feed, n mark, ev Event) {
+	if !cl.t.d.Clustered || f.hidden {
+		return
+	}
+	env := envelope{Hub: cl.t.hub, ID: f.id, Key: f.key, Speaker: f.speaker(ev), Hidden: f.hidden, Mark: n, Event: ev}
+	if len(ev.Text) <= pieceSize {
+		cl.put(env)
+		return
+	}
+	switch ev.Kind {
+	case Chunk, Thinking:
+		for rest := ev.Text; rest != ""; env.Part++ {
+			env.Event.Text, rest = cutAt(rest, pieceSize)
+			cl.put(env)
+		}
+	default:
+		env.Event.Text, env.Stored = "", true
+		cl.put(env)
+	}
+}
+
+func cutAt(s string, n int) (head, rest string) {
+	if len(s) <= n {
+		return s, ""
+	}
+	head = strings.ToValidUTF8(s[:n], "") // only a broken last character can be invalid
+	return head, s[len(head):]
+}
+
+func (cl *cluster) put(env envelope) {
+	data, err := json.Marshal(env)
+	if err == nil && len(data) > cl.t.d.Bus.MaxPayload() && env.Event.Result != nil {
+		short := *env.Event.Result
+		short.Output, _ = cutAt(short.Output, pieceSize/2)
+		short.LeftOut += len(env.Event.Result.Output) - len(short.Output)
+		env.Event.Result = &short
+		data, err = json.Marshal(env)
+	}
+	if err == nil {
+		err = cl.t.d.Bus.Publish(eventSubject(env.ID), data)
+	}
+	if err != nil && !errors.Is(err, bus.ErrClosed) {
+		cl.t.d.Log.Warn("other hubs miss an event", "conversation", env.ID, "error", err)
+	}
+}
+
+// heardActivity shows what happens on other hubs to those who watch everything.
+func (cl *cluster) heardActivity(m bus.Msg) {
+	cl.t.mu.Lock()
+	nobody := len(cl.t.watchers) == 0
+	cl.t.mu.Unlock()
+	if nobody {
+		return
+	}
+	var env envelope
+	if json.Unmarshal(m.Data, &env) != nil || env.Hub == cl.t.hub || env.Hidden {
+		return
+	}
+	cl.fill(&env)
+	cl.t.watch(env.Key, env.Speaker, env.Event)
+}
+
+// fill reads a text that was too long for the bus.
+func (cl *cluster) fill(env *envelope) {
+	if !env.Stored {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), controlTimeout)
+	defer cancel()
+	list, err := cl.t.d.Memory.Messages(ctx, env.ID, memory.Range{After: env.Event.Seq - 1, Before: env.Event.Seq + 1})
+	if err != nil || len(list) == 0 {
+		cl.t.d.Log.Warn("cannot read a message of another hub", "conversation", env.ID, "error", err)
+		return
+	}
+	env.Event.Text = list[0].Text
+}
+
+// announce tells everybody something that belongs to no run and needs no owner.
+func (f *feed) announce(ev Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.deliver(ev)
+	f.relay(f, mark{}, ev)
+}

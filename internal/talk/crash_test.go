@@ -1,0 +1,3 @@
+package talk_test
+
+func runCrashChild() bool { return false }

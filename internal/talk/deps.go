@@ -1,0 +1,144 @@
+package talk
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"parley/internal/approval"
+	"parley/internal/audit"
+	"parley/internal/brain"
+	"parley/internal/brain/tool"
+	"parley/internal/bus"
+	"parley/internal/lease"
+	"parley/internal/talk/memory"
+)
+
+// Agents finds agents; *brain.Library does.
+type Agents interface {
+	Get(name string) (*brain.Agent, error)
+	List() []brain.Entry
+}
+
+// Models finds models; *brain.Catalogue does.
+type Models interface {
+	Resolve(ref string) (brain.Model, error)
+}
+
+// Inbox is where everything that waits for a person is shown; *approval.Inbox is
+// one. Without one nobody can be asked, and what needs approval is refused.
+type Inbox interface {
+	Ask(ctx context.Context, r approval.Request) (*approval.Pending, error)
+	Cancel(ctx context.Context, id, reason string) (approval.Outcome, error)
+	CancelConversation(ctx context.Context, conversation, reason string) (int, error)
+}
+
+// Audit takes entries for the trail; *audit.Log does.
+type Audit interface {
+	Note(entries ...audit.Entry)
+}
+
+// Skill is something an agent can be told to do by name.
+type Skill struct {
+	Name        string
+	Description string
+	Body        string
+	// AllowedTools narrows the tools of a run that uses the skill; nil does not.
+	AllowedTools []string
+}
+
+// Skills is the library of skills. List has names and descriptions only. Get
+// reads one; ok is false when there is none of that name.
+type Skills interface {
+	List() []Skill
+	Get(name string) (s Skill, ok bool)
+}
+
+// ToolScope is what a provider of tools is told about the run they are for.
+type ToolScope struct {
+	Agent *brain.Agent
+	// Names are the names and groups of tools the agent's file lists: its tools, or
+	// its guest_tools when it is a guest.
+	Names        []string
+	Sender       string
+	Conversation string
+	Run          string
+	Guest        bool
+}
+
+// Deps is what conversations are made from. Memory, Leases, Bus, Agents and Models
+// are required.
+type Deps struct {
+	Memory *memory.Memory
+	Leases *lease.Leases
+	Bus    bus.Bus
+	Agents Agents
+	Models Models
+	// Ledger counts what agents spend; nil keeps no days.
+	Ledger brain.Ledger
+	Inbox  Inbox
+	Audit  Audit
+	Skills Skills
+	// Tools gives the tools of a run beside talk's own: those that Names selects,
+	// and those of the agent's MCP servers. A failing provider leaves them out.
+	Tools func(ctx context.Context, scope ToolScope) ([]*tool.Tool, error)
+	// PersonOf is the id of the person whose inbox questions for a sender go to;
+	// nil takes the sender's own name.
+	PersonOf func(sender string) string
+	Log      *slog.Logger
+
+	// Workspace is the folder of agents whose file names none; Roots are others
+	// that a client's working directory may be in.
+	Workspace string
+	Roots     []string
+	// Clustered says that other hubs share the store and the bus.
+	Clustered bool
+	// Local is the clock quiet hours go by (time.Local).
+	Local *time.Location
+
+	Limits Limits
+}
+
+// Limits bound a hub; the zero value has the usual ones.
+type Limits struct {
+	Waiting     int           // turns that wait in one conversation (32)
+	Runs        int           // runs at a time, more wait (2000)
+	Idle        time.Duration // unloaded after this long without use (15 min)
+	AskTimeout  time.Duration // how long a question waits (300 s)
+	Drain       time.Duration // how long Close lets runs go on (20 s)
+	Sweep       time.Duration // how often a hub looks for what a dead one left (2 s)
+	ScheduleLag time.Duration // a firing this late is missed (1 min)
+}
+
+func (d *Deps) defaults() {
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.PersonOf == nil {
+		d.PersonOf = func(sender string) string { return sender }
+	}
+	if d.Local == nil {
+		d.Local = time.Local
+	}
+	if d.Skills == nil {
+		d.Skills = noSkills{}
+	}
+	set(&d.Limits.Waiting, 32)
+	set(&d.Limits.Runs, 2000)
+	set(&d.Limits.Idle, 15*time.Minute)
+	set(&d.Limits.AskTimeout, 300*time.Second)
+	set(&d.Limits.Drain, 20*time.Second)
+	set(&d.Limits.Sweep, 2*time.Second)
+	set(&d.Limits.ScheduleLag, time.Minute)
+}
+
+func set[T int | time.Duration](to *T, usual T) {
+	if *to <= 0 {
+		*to = usual
+	}
+}
+
+type noSkills struct{}
+
+func (noSkills) List() []Skill            { return nil }
+func (noSkills) Get(string) (Skill, bool) { return Skill{}, false }

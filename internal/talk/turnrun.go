@@ -1,0 +1,317 @@
+package talk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/brain"
+	"parley/internal/brain/model"
+	"parley/internal/brain/tool"
+	"parley/internal/lease"
+	"parley/internal/store"
+	"parley/internal/talk/memory"
+)
+
+var noUsage model.Usage
+
+// running is a turn in progress. It is used by the job's goroutine only.
+type running struct {
+	c       *conversation
+	j       *job
+	tn      *turn
+	speaker string
+	agent   *brain.Agent
+	model   brain.Model
+	meter   *brain.Meter
+	began   time.Time
+	userSeq int64
+	lastSeq int64
+	compact *compaction // asked for by the compact tool
+	narrow  narrowing
+	// base is how many messages the request began with; what follows was added
+	// by the run.
+	base      int
+	delegated *delegations
+	depth     int // of delegation; 0 is a person's own turn
+	sink      runSink
+}
+
+// runTurn does a turn from its words to its end.
+func (c *conversation) runTurn(ctx context.Context, j *job) settled {
+	r := &running{c: c, j: j, tn: j.turn, speaker: j.turn.speaker(c.key.Agent), began: time.Now(), delegated: &delegations{}}
+	release := c.slot(ctx, r.tn)
+	defer release()
+	first := c.window.Conversation.LastSeq == 0
+	if err := r.begin(); err != nil {
+		r.refused(err)
+		return settled{}
+	}
+	out := r.run(ctx)
+	c.mu.Lock()
+	j.over = true
+	c.mu.Unlock()
+	if !r.finish(out) {
+		return settled{}
+	}
+	return settled{compact: r.after(out), firstTurn: first && out.Stop == brain.StopDone}
+}
+
+// slot waits until the hub may do one more run. A turn that has to wait for that
+// waits like any other: durably, and its client knows.
+func (c *conversation) slot(ctx context.Context, tn *turn) (release func()) {
+	release = func() { <-c.t.slots }
+	select {
+	case c.t.slots <- struct{}{}:
+		return release
+	default:
+	}
+	if !tn.durable {
+		err := c.t.d.Memory.Enqueue(ctx, c.lease, c.id, tn.waiting(), c.t.d.Limits.Waiting+1, true)
+		if err != nil {
+			return func() {} // begin will say what is wrong
+		}
+		tn.durable = true
+	}
+	tn.accept(acceptance{})
+	c.feed.publish(Event{Kind: Queued, Run: tn.id, Position: 1})
+	select {
+	case c.t.slots <- struct{}{}:
+		return release
+	case <-ctx.Done(): // cancelled: its words are stored, and that is all
+		return func() {}
+	}
+}
+
+// begin makes the words and the run durable, then tells that it starts.
+func (r *running) begin() error {
+	c, tn := r.c, r.tn
+	msg := memory.Message{Run: tn.id, At: time.Now(), Message: model.Message{Role: model.User, Text: tn.Content}}
+	err := c.write(func(tx *store.Tx) error {
+		if tn.durable {
+			if err := c.t.d.Memory.Dequeue(tx, tn.id); err != nil {
+				return err
+			}
+		}
+		seq, err := c.t.d.Memory.AppendTx(tx, nil, c.id, msg)
+		if err != nil {
+			return err
+		}
+		msg.Seq = seq
+		return c.t.d.Memory.Begin(tx, memory.Run{ID: tn.id, Conversation: c.id, Speaker: r.speaker, Key: tn.Key, UserSeq: seq})
+	})
+	if err != nil {
+		return err
+	}
+	tn.durable = false
+	r.userSeq, r.lastSeq = msg.Seq, msg.Seq
+	c.window.add(msg)
+	tn.accept(acceptance{})
+	c.feed.publish(Event{Kind: UserMessage, Run: tn.id, Seq: msg.Seq, Text: tn.Content})
+	c.feed.publish(Event{Kind: Start, Run: tn.id, Agent: r.speaker, Seq: msg.Seq})
+	return nil
+}
+
+// refused handles a turn whose words could not be stored. One that waits in the
+// queue stays there, for this hub's next try or another's.
+func (r *running) refused(err error) {
+	c := r.c
+	c.t.d.Log.Error("cannot store a turn", "conversation", c.id, "run", r.tn.id, "error", err)
+	if errors.Is(err, lease.ErrLost) || errors.Is(err, memory.ErrNotFound) {
+		err = errGone
+	}
+	answered := r.tn.accepted == nil
+	r.tn.accept(acceptance{err: err})
+	c.end()
+	if answered && !c.t.d.Clustered {
+		c.feed.cut(ErrUnavailable, func(s *sub) bool { return s.run == r.tn.id })
+	}
+}
+
+// run asks the speaker's model.
+func (r *running) run(ctx context.Context) brain.Outcome {
+	c := r.c
+	c.mu.Lock()
+	nobody := !wanted([]*turn{r.tn}) && c.watched() == 0
+	c.mu.Unlock()
+	if nobody {
+		return brain.Outcome{Stop: brain.StopCancelled, Err: brain.ErrCancelled}
+	}
+	spec, err := r.prepare(ctx)
+	if err != nil {
+		return brain.Outcome{Stop: brain.StopModelError, Err: err}
+	}
+	r.sink = runSink{r: r}
+	return brain.Run(ctx, spec, &r.sink)
+}
+
+// finish makes the reply and the end durable, then tells the end. It reports false
+// when the conversation cannot go on here.
+func (r *running) finish(out brain.Outcome) bool {
+	c := r.c
+	reply := memory.Message{Run: r.tn.id, Agent: r.tn.Guest, At: time.Now(), Message: out.Reply, Usage: out.Last}
+	reply.Calls = nil // calls without results cannot stay
+	record := memory.Run{
+		ID: r.tn.id, Stop: int(wireStop(out.Stop)), Error: errorText(out.Err), Text: out.Text,
+		Provider: r.model.Ref.Provider, Model: r.model.Name, Usage: out.Usage,
+	}
+	ids := append([]*turn{r.tn}, r.j.joined...)
+	err := c.write(func(tx *store.Tx) error {
+		if reply.Role != "" {
+			seq, err := c.t.d.Memory.AppendTx(tx, nil, c.id, reply)
+			if err != nil {
+				return err
+			}
+			reply.Seq = seq
+		}
+		for _, tn := range ids {
+			record.ID = tn.id
+			if err := c.t.d.Memory.End(tx, record); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	end := Event{
+		Kind: End, Run: r.tn.id, Agent: r.speaker, Error: record.Error, Code: endCode(out.Err), Stop: wireStop(out.Stop),
+		Provider: record.Provider, Model: record.Model, Usage: usageOf(out.Usage), Seq: r.lastSeq,
+	}
+	if err != nil {
+		return r.unstored(err, end)
+	}
+	if reply.Role != "" {
+		c.window.add(reply)
+		end.Seq = reply.Seq
+	}
+	c.feed.publish(end)
+	r.audit(out)
+	return true
+}
+
+// unstored ends a run whose end could not be stored: the next owner will find it
+// open and end it for everybody. Only its own clients are told here.
+func (r *running) unstored(err error, end Event) bool {
+	c := r.c
+	if !errors.Is(err, lease.ErrLost) && !errors.Is(err, memory.ErrNotFound) {
+		c.t.d.Log.Error("cannot store the end of a run", "conversation", c.id, "run", r.tn.id, "error", err)
+	}
+	end.Stop, end.Error = brain.StopInterrupted, brain.ErrInterrupted.Error()
+	c.end()
+	c.feed.endRun(r.tn.id, end)
+	return false
+}
+
+// wireStop gives failures of ours a reason the wire knows.
+func wireStop(s brain.Stop) brain.Stop {
+	if s == brain.StopInternal {
+		return brain.StopInterrupted
+	}
+	return s
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return strings.ToValidUTF8(err.Error(), "\uFFFD")
+}
+
+func endCode(err error) string {
+	var e *model.Error
+	if errors.As(err, &e) && e.Cause == model.CauseTimeout {
+		return CodeTimeout
+	}
+	return ""
+}
+
+// Calls makes a round's calls durable before any of them runs.
+func (r *running) Calls(_ context.Context, msg model.Message, usage model.Usage) error {
+	return r.store(memory.Message{Message: msg, Usage: usage})
+}
+
+// Results makes a round's results durable before the next model call.
+func (r *running) Results(_ context.Context, results []tool.Done) error {
+	msgs := make([]memory.Message, len(results))
+	for i := range results {
+		d := &results[i]
+		msgs[i].Message = model.Message{Role: model.Tool, Text: d.Text, CallID: d.Call.ID, Name: d.Call.Name, IsError: d.IsError}
+	}
+	return r.store(msgs...)
+}
+
+func (r *running) store(msgs ...memory.Message) error {
+	c := r.c
+	for i := range msgs {
+		msgs[i].Run, msgs[i].Agent, msgs[i].At = r.tn.id, r.tn.Guest, time.Now()
+	}
+	err := c.write(func(tx *store.Tx) error {
+		first, err := c.t.d.Memory.AppendTx(tx, nil, c.id, msgs...)
+		for i := range msgs {
+			msgs[i].Seq = first + int64(i)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("storing a round: %w", err)
+	}
+	r.lastSeq = msgs[len(msgs)-1].Seq
+	c.window.add(msgs...)
+	c.feed.publish(Event{Kind: stored, Run: r.tn.id, Seq: r.lastSeq})
+	return nil
+}
+
+// pending lets steers join: each becomes a message of the run, durably, in the
+// order they came.
+func (r *running) pending() []model.Message {
+	c := r.c
+	c.mu.Lock()
+	steers := slices.Clone(c.steers)
+	c.mu.Unlock()
+	if len(steers) == 0 {
+		return nil
+	}
+	msgs := make([]memory.Message, len(steers))
+	for i, tn := range steers {
+		msgs[i] = memory.Message{Run: tn.id, At: time.Now(), Message: model.Message{Role: model.User, Text: tn.Content}}
+	}
+	err := c.write(func(tx *store.Tx) error { return r.join(tx, steers, msgs) })
+	if err != nil {
+		c.t.d.Log.Error("cannot let a steer join", "conversation", c.id, "run", r.tn.id, "error", err)
+		r.j.cancel(brain.ErrInterrupted)
+		return nil
+	}
+	c.mu.Lock()
+	c.steers = slices.DeleteFunc(c.steers, func(tn *turn) bool { return slices.Contains(steers, tn) })
+	r.j.joined = append(r.j.joined, steers...)
+	c.mu.Unlock()
+	c.window.add(msgs...)
+	out := make([]model.Message, len(msgs))
+	for i, tn := range steers {
+		tn.durable = false
+		r.lastSeq = msgs[i].Seq
+		c.feed.publish(Event{Kind: Steered, Run: tn.id, Host: r.tn.id, Text: tn.Content, Seq: msgs[i].Seq})
+		out[i] = model.Message{Role: model.User, Text: r.expand(tn.Content)}
+	}
+	return out
+}
+
+func (r *running) join(tx *store.Tx, steers []*turn, msgs []memory.Message) error {
+	m := r.c.t.d.Memory
+	first, err := m.AppendTx(tx, nil, r.c.id, msgs...)
+	if err != nil {
+		return err
+	}
+	for i, tn := range steers {
+		msgs[i].Seq = first + int64(i)
+		if err := m.Dequeue(tx, tn.id); err != nil {
+			return err
+		}
+		if err := m.Begin(tx, memory.Run{ID: tn.id, Conversation: r.c.id, Speaker: r.speaker, Key: tn.Key, UserSeq: msgs[i].Seq}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
