@@ -1,0 +1,101 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// fanoutRow: one message to many.
+func fanoutRow() Row {
+	return Row{Name: "fanout", What: "1 KiB to every member, encoded once, against the same bytes written to raw TCP", Run: runFanout}
+}
+
+// fanMessage is what members get; fanWire is its size with the frame's header.
+var fanMessage = []byte(strings.Repeat("x", 1<<10))
+
+const fanWire = 1<<10 + 4
+
+// fanAhead is how many messages may be under way, as in a lively room.
+const fanAhead = 4
+
+func runFanout(ctx context.Context, env *Env) ([]Result, error) {
+	var results []Result
+	for _, members := range env.affordable(pick(env, []int{50, 500, 5_000}, []int{20, 200}), 2) {
+		r, err := fanStep(ctx, env, members)
+		if err != nil {
+			return results, err
+		}
+		if members >= 500 {
+			r.Target.Ratio = 0.8
+		}
+		results = append(results, r)
+	}
+	grow(results, perOp(results))
+	return results, nil
+}
+
+func fanStep(ctx context.Context, env *Env, members int) (Result, error) {
+	env.say("%s", count(members, "member"))
+	raw, ours := &side{}, &side{}
+	defer raw.close()
+	defer ours.close()
+	if err := raw.open(ctx, env, members, "tcp-fan"); err != nil {
+		return Result{}, err
+	}
+	for _, c := range raw.conns { // all are in
+		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := ours.open(ctx, env, members, "ws-fan"); err != nil {
+		return Result{}, err
+	}
+	rounds := max(2*fanAhead, pick(env, 60_000, 2_000)/members)
+	for range pick(env, 8, 2) {
+		for _, s := range []*side{raw, ours} {
+			if err := s.measured(func() (int64, error) { return s.pump(rounds) }); err != nil {
+				return Result{}, err
+			}
+		}
+	}
+	r := compare(count(members, "member"), rate(float64(ours.ops), ours.spent), rate(float64(raw.ops), raw.spent), 0)
+	r.account(ours, raw, "delivery")
+	return r, nil
+}
+
+// pump asks for rounds, a few ahead of the slowest member, until all have all.
+func (s *side) pump(rounds int) (int64, error) {
+	slots := make(chan struct{}, fanAhead)
+	counts := make([]atomic.Int64, rounds)
+	g, ctx := errgroup.WithContext(context.Background())
+	for _, c := range s.conns {
+		g.Go(func() error {
+			buf := make([]byte, fanWire)
+			for i := range rounds {
+				if _, err := io.ReadFull(c, buf); err != nil {
+					return fmt.Errorf("a member: %w", err)
+				}
+				if counts[i].Add(1) == int64(len(s.conns)) {
+					<-slots
+				}
+			}
+			return nil
+		})
+	}
+	for range rounds {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done(): // a member is gone
+			return 0, g.Wait()
+		}
+		if err := s.tell("round"); err != nil {
+			return 0, err
+		}
+	}
+	return int64(rounds * len(s.conns)), g.Wait()
+}

@@ -1,0 +1,150 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"parley/internal/eventlog"
+)
+
+// streamRow: many tasks that stream at once, each watched.
+func streamRow() Row {
+	return Row{Name: "stream", What: "streams of 50 events/s, appended in batches, each followed by one reader", Run: runStream}
+}
+
+// streamRate is about what a model says in a second.
+const streamRate = 50
+
+// streamMost is the delay the 99th of a hundred events may have.
+const streamMost = float64(50 * time.Millisecond)
+
+func runStream(ctx context.Context, env *Env) ([]Result, error) {
+	var results []Result
+	for _, load := range []struct {
+		streams int
+		window  time.Duration
+	}{
+		{pick(env, 100, 10), 40 * time.Millisecond},
+		{pick(env, 1_000, 50), 40 * time.Millisecond},
+		{pick(env, 1_000, 50), 100 * time.Millisecond},
+	} {
+		env.say("%s, batches of %s", count(load.streams, "stream"), load.window)
+		r, err := streamStep(ctx, env, load.streams, load.window)
+		if err != nil {
+			return results, err
+		}
+		results = append(results, r)
+	}
+	grow(results[:2], func(i int) float64 { return results[i].Ours.Value })
+	return results, nil
+}
+
+// streaming is one run: so many streams, and what their readers saw.
+type streaming struct {
+	*journal
+	window time.Duration
+	span   time.Duration
+	mu     sync.Mutex
+	delays []time.Duration
+	sent   atomic.Int64
+	late   atomic.Int64
+}
+
+func streamStep(ctx context.Context, env *Env, streams int, window time.Duration) (Result, error) {
+	j, err := openJournal(ctx, env.Dir)
+	if err != nil {
+		return Result{}, err
+	}
+	defer j.close()
+	s := &streaming{journal: j, window: window, span: pick(env, 10*time.Second, time.Second)}
+	name := fmt.Sprintf("%s, batches of %s", count(streams, "stream"), window)
+	started, cpu := time.Now(), cpuTime()
+	var g errgroup.Group
+	for i := range streams {
+		stream := fmt.Sprintf("%s.%d", window, i)
+		done := make(chan int64, 1)
+		g.Go(func() error { return s.write(ctx, stream, time.Duration(i)*window/time.Duration(streams), done) })
+		g.Go(func() error { return s.follow(ctx, stream, done) })
+	}
+	if err := g.Wait(); err != nil {
+		return Result{}, err
+	}
+	spent := time.Since(started)
+	slices.Sort(s.delays)
+	r := atMost(name+": p99 delay", took(s.delays[len(s.delays)*99/100]), streamMost)
+	kept := "kept up"
+	if s.late.Load() > s.sent.Load()/100 {
+		kept = "did NOT keep up"
+	}
+	r.Note = fmt.Sprintf("%s, %s events/s, p50 %s, max %s, CPU %.2f of a core, every event read back in order", kept,
+		thousands(int64(float64(s.sent.Load())/spent.Seconds())), took(s.delays[len(s.delays)/2]), took(s.delays[len(s.delays)-1]),
+		(cpuTime()-cpu).Seconds()/spent.Seconds())
+	return r, nil
+}
+
+// write makes events at the given rate and appends what has come together in
+// each window. An event carries the time at which it was made.
+func (s *streaming) write(ctx context.Context, stream string, offset time.Duration, done chan<- int64) error {
+	defer close(done)
+	tick := time.NewTicker(s.window)
+	defer tick.Stop()
+	begun := time.Now().Add(offset)
+	made, all := int64(0), int64(s.span.Seconds()*streamRate)
+	for made < all {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		var batch []eventlog.Event
+		for due := time.Since(begun); made < all && time.Duration(made)*time.Second/streamRate <= due; made++ {
+			at := begun.Add(time.Duration(made) * time.Second / streamRate)
+			batch = append(batch, eventlog.Event{Kind: "delta", Data: binary.BigEndian.AppendUint64(make([]byte, 0, 48), uint64(at.UnixNano()))[:48]})
+		}
+		// More than two windows' worth at once: the writer was held up.
+		if len(batch) > 2+2*int(s.window*streamRate/time.Second) {
+			s.late.Add(int64(len(batch)))
+		}
+		if _, err := s.Append(ctx, nil, stream, batch...); err != nil {
+			return err
+		}
+	}
+	s.sent.Add(made)
+	done <- made
+	return nil
+}
+
+// follow reads the stream to its end and checks that nothing is missing.
+func (s *streaming) follow(ctx context.Context, stream string, done <-chan int64) error {
+	all := int64(s.span.Seconds() * streamRate)
+	delays := make([]time.Duration, 0, all)
+	want := int64(1)
+	for ev, err := range s.Follow(ctx, stream, 0) {
+		if err != nil {
+			return err
+		}
+		if ev.Seq != want {
+			return fmt.Errorf("event %d came where %d was due", ev.Seq, want)
+		}
+		want++
+		delays = append(delays, time.Since(time.Unix(0, int64(binary.BigEndian.Uint64(ev.Data)))))
+		if ev.Seq == all {
+			break
+		}
+	}
+	if made := <-done; made != int64(len(delays)) {
+		return errors.New("the reader and the writer do not agree")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delays = append(s.delays, delays...)
+	return nil
+}
