@@ -43,7 +43,7 @@ function pages() {
   const conversation = new URL(asker.url());
   return {
     home: '/', inbox: '/inbox', agents: '/agents', chat: conversation.pathname + conversation.search, talk: new URL(plan).pathname + new URL(plan).search, editor: `/agents/${TESTER}/edit`,
-    audit: '/audit', settings: '/settings', devices: '/settings/devices', tokens: '/settings/tokens', people: '/settings/people',
+    audit: '/audit', settings: '/settings', devices: '/settings/devices', tokens: '/settings/tokens', models: '/settings/models', people: '/settings/people',
   };
 }
 

@@ -189,6 +189,29 @@ test('an agent is edited and removed', async () => {
   await page.getByText('Briefly described').waitFor({ state: 'detached' });
 });
 
+test('a provider is added, its model chosen, and both are taken back', async () => {
+  const page = await stage.person();
+  await visit(page, '/settings/models');
+  await page.getByRole('button', { name: 'Add a provider' }).click();
+  await page.getByLabel('Kind').selectOption('ollama');
+  await page.getByLabel('Name', { exact: true }).fill('garage');
+  await page.getByLabel('Key', { exact: true }).fill('not-a-real-key');
+  await page.getByLabel('Usual model').fill('tiny');
+  await page.getByRole('button', { name: 'Save' }).click();
+  const row = page.getByRole('row', { name: /garage/ });
+  await row.getByText('set', { exact: true }).waitFor();
+  assert.equal(await page.getByText('not-a-real-key').count(), 0);
+  const field = page.getByLabel('Agents that name no model use');
+  for (const model of ['garage:tiny', 'offline:offline']) {
+    await field.fill(model);
+    await page.getByRole('button', { name: 'Use it' }).and(page.locator(':enabled')).click();
+    await page.getByText(`use ${model} now`).waitFor();
+  }
+  await row.getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await row.waitFor({ state: 'detached' });
+});
+
 test('what is typed but not sent is still there after a reload', async () => {
   const page = await stage.person();
   await visit(page, `/agents/${TESTER}`);

@@ -11,6 +11,8 @@ const now = () => new Date().toISOString();
 
 export class MockTalk {
   conversations = new Map();
+  providers = [];
+  model = 'offline:offline';
   constructor(hub) { this.hub = hub; }
 
   /** Serves /talk/ws for every page of a browser context. */
@@ -150,6 +152,12 @@ export class MockTalk {
         for (const l of lines) this.#store(c, l.role, l.content, '', '');
         return answer('importResult', { messages: lines.length, filePath: `conversation:${c.id}` });
       }
+      case 'listModels': return answer('modelList', { models: [{ name: 'offline', provider: 'offline', active: this.model === 'offline:offline', enabled: true }, ...this.providers.filter((p) => p.config.model).map((p) => ({ name: p.config.model, provider: p.name, active: this.model === `${p.name}:${p.config.model}`, enabled: true }))] });
+      case 'listProviders': return answer('providerList', { providers: [{ name: 'offline', active: true, enabled: true, config: '{"kind":"offline","model":"offline"}' }, ...this.providers.map((p) => ({ name: p.name, enabled: true, config: JSON.stringify({ ...p.config, api_key: undefined, has_key: !!p.config.api_key }) }))] });
+      case 'listProviderPresets': return answer('providerPresetList', { presets: [{ name: 'anthropic', kind: 2, fixedBaseUrl: 'https://api.anthropic.com', defaultModel: 'claude-sonnet-4-5' }, { name: 'ollama', kind: 5, baseUrl: 'http://127.0.0.1:11434/v1' }] });
+      case 'setProvider': this.providers = [...this.providers.filter((p) => p.name !== value.name), { name: value.name, config: JSON.parse(value.config) }]; return answer('providerList', { providers: [] });
+      case 'deleteProvider': this.providers = this.providers.filter((p) => p.name !== value.name); return answer('pong');
+      case 'setActiveModel': this.model = value.model; return answer('pong');
       default: return error(400, `unknown request ${what}`);
     }
   }

@@ -190,8 +190,8 @@ export class Client {
 
   agents = async () => list<Agent>(await this.get('/api/agents'), 'agents');
   agent = (name: string) => this.get<Agent>(`/api/agents/${part(name)}`);
-  createAgent = (body: Partial<Agent>) => this.post<Agent>('/api/agents', body);
-  updateAgent = (name: string, body: Partial<Agent>) => this.put<Agent>(`/api/agents/${part(name)}`, body);
+  createAgent = (body: Record<string, unknown>) => this.post<Agent>('/api/agents', body);
+  updateAgent = (name: string, body: Record<string, unknown>) => this.put<Agent>(`/api/agents/${part(name)}`, body);
   removeAgent = (name: string) => this.delete(`/api/agents/${part(name)}`);
 }
 

@@ -59,5 +59,6 @@ it('an edited agent sends only what was changed', () => {
   const before = fieldsOf({ name: 'a', description: 'd', tools: ['shell', 'recall'], thinking: 'off', max_iterations: 16 });
   expect(changes(before, before)).toEqual({});
   expect(changes(before, { ...before, tools: 'shell,  files', thinking: 'high', prompt: 'p' })).toEqual({ tools: ['shell', 'files'], thinking: 'high', prompt: 'p' });
-  expect(changes(before, { ...before, tools: '' })).toEqual({ tools: [] });
+  expect(changes(before, { ...before, tools: '' })).toEqual({ tools: null });
+  expect(changes(before, { ...before, description: '', max_iterations: null })).toEqual({ description: null, max_iterations: null });
 });

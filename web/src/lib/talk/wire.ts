@@ -44,7 +44,8 @@ export interface Hit {
 type Case = NonNullable<Answer['case']>;
 type Value<C extends Case> = Extract<Answer, { case: C }>['value'];
 
-function expect<C extends Case>(answer: Answer, wanted: C): Value<C> {
+/** The value of an answer of the expected kind. */
+export function expect<C extends Case>(answer: Answer, wanted: C): Value<C> {
   if (answer.case !== wanted) throw new Problem(-1, 'unexpected', 'The hub answered something else', `${answer.case ?? 'nothing'} instead of ${wanted}`);
   return answer.value as unknown as Value<C>;
 }

@@ -39,14 +39,17 @@ export function fieldsOf(agent: Agent): Fields {
   };
 }
 
-/** What differs, in the hub's terms. */
-export function changes(before: Fields, after: Fields): Partial<Agent> {
-  const out: Partial<Agent> = {};
-  for (const key of ['description', 'prompt', 'model'] as const) if (before[key] !== after[key]) out[key] = after[key];
-  if (before.thinking !== after.thinking) out.thinking = after.thinking || 'off';
-  if (before.max_iterations !== after.max_iterations && after.max_iterations) out.max_iterations = after.max_iterations;
+/** What differs, in the hub's terms. What was emptied is null: back to its default. */
+export function changes(before: Fields, after: Fields): Record<string, unknown> {
+  const out: Record<string, unknown> = {};
+  if (before.prompt !== after.prompt) out['prompt'] = after.prompt;
+  for (const key of ['description', 'model'] as const) if (before[key] !== after[key]) out[key] = after[key].trim() || null;
+  if (before.thinking !== after.thinking) out['thinking'] = after.thinking || 'off';
+  if (before.max_iterations !== after.max_iterations) out['max_iterations'] = after.max_iterations || null;
   for (const { key } of lists) {
-    if (before[key].trim() !== after[key].trim()) out[key] = after[key].split(/[\s,]+/).filter(Boolean);
+    if (before[key].trim() === after[key].trim()) continue;
+    const names = after[key].split(/[\s,]+/).filter(Boolean);
+    out[key] = names.length ? names : null;
   }
   return out;
 }
