@@ -114,8 +114,7 @@ func (l *link) send(id uint64, req *wire.ClientMessage) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	err := l.t.Write(&wire.ClientMessage{RequestId: id, Message: req.GetMessage()})
-	var broken writeError
-	if errors.As(err, &broken) {
+	if _, ok := errors.AsType[writeError](err); ok {
 		l.fail(err)
 		return l.reason()
 	}

@@ -100,7 +100,7 @@ func TestWhatAFileDoesNotSayHasItsDefault(t *testing.T) {
 
 func TestAMistakeInAFileIsNamedWithItsLine(t *testing.T) {
 	for front, want := range map[string]string{
-		"model: x\nmodle: y":         `line 3: unknown key "modle"; did you mean "model"?`,
+		"model: x\nmodell: y":        `line 3: unknown key "modell"; did you mean "model"?`,
 		"colour: red":                `line 2: unknown key "colour"; known are description, model`,
 		"colour:":                    `line 2: unknown key "colour"`,
 		"budget:\n  day_usds: 1":     `line 3: unknown key "budget.day_usds"; did you mean "day_usd"?`,

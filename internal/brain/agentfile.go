@@ -129,8 +129,7 @@ func eachKey(m *yaml.Node, within string, fn func(key string, value *yaml.Node) 
 		}
 		seen[key.Value] = true
 		if err := fn(key.Value, value); err != nil {
-			var unknown *unknownKeyError
-			if errors.As(err, &unknown) {
+			if _, ok := errors.AsType[*unknownKeyError](err); ok {
 				return fmt.Errorf("line %d: %w", key.Line+1, err)
 			}
 			if nested := new(nestedError); errors.As(err, &nested) {

@@ -50,11 +50,11 @@ func TestADayEndsAtMidnightUTC(t *testing.T) {
 		if err := brain.NewMeter("a", b, ledger).Add(t.Context(), model.Usage{Prompt: 10}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(23*time.Hour + 59*time.Minute) // the bubble begins at midnight UTC
+		<-time.After(23*time.Hour + 59*time.Minute) // the bubble begins at midnight UTC
 		if err := brain.NewMeter("a", b, ledger).Check(t.Context()); !errors.Is(err, brain.ErrBudget) {
 			t.Error("the day is not over", err)
 		}
-		time.Sleep(2 * time.Minute)
+		<-time.After(2 * time.Minute)
 		if err := brain.NewMeter("a", b, ledger).Check(t.Context()); err != nil {
 			t.Error("a new day", err)
 		}

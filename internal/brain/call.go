@@ -71,8 +71,7 @@ func (c *calling) failure(err error) *model.Error {
 	if cancelled(c.ctx) {
 		return nil
 	}
-	var e *model.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*model.Error](err); ok {
 		return e
 	}
 	return &model.Error{Provider: c.provider.Name(), Cause: model.CauseBadData, Err: err}

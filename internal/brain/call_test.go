@@ -140,10 +140,10 @@ func TestASilentProviderIsGivenUp(t *testing.T) {
 func TestASlowButSteadyProviderIsHeardOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &fake{acts: []act{func(_ context.Context, _ model.Request, yield func(model.Event, error) bool) {
-			time.Sleep(119 * time.Second)
+			<-time.After(119 * time.Second)
 			for range 10 {
 				yield(model.Event{Kind: model.Text, Text: "x"}, nil)
-				time.Sleep(59 * time.Second)
+				<-time.After(59 * time.Second)
 			}
 			yield(done(model.FinishStop, 1, 10), nil)
 		}}}

@@ -56,7 +56,7 @@ func TestABrokenFileKeepsTheLastGoodVersionAndShowsItsError(t *testing.T) {
 	steps := []struct {
 		text, prompt, problem string
 	}{
-		{"---\nmodle: x\n---\nfirst", "", "modle"},
+		{"---\nmodell: x\n---\nfirst", "", "modell"},
 		{"second", "second", ""},
 		{"---\nthinking: deep\n---\nthird", "second", "thinking"},
 		{"fourth", "fourth", ""},
@@ -137,7 +137,7 @@ func TestAgentsAreCreatedChangedAndDeleted(t *testing.T) {
 		t.Errorf("given keys change, the rest stays: %+v %v", a, err)
 	}
 	for config, want := range map[string]string{
-		`{"modle":"x"}`: "did you mean", `{"thinking":"deep"}`: "thinking", `[]`: "not a JSON object", `{} x`: "follows",
+		`{"modell":"x"}`: "did you mean", `{"thinking":"deep"}`: "thinking", `[]`: "not a JSON object", `{} x`: "follows",
 		`{"prompt":3}`: "prompt", `{"tools":{"a":1}}`: "tools",
 	} {
 		if _, err := l.Update(ctx, "a", []byte(config)); !errors.Is(err, brain.ErrAgentConfig) || !strings.Contains(err.Error(), want) {

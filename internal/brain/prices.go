@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -83,9 +84,7 @@ func LoadPrices(dir string) (*Prices, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prices.yaml: %w", err)
 	}
-	for name, row := range own.Models {
-		p.models[name] = row
-	}
+	maps.Copy(p.models, own.Models)
 	return p, nil
 }
 

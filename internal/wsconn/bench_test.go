@@ -229,7 +229,7 @@ func BenchmarkIdle(b *testing.B) {
 	rss, heap, stacks := memory()
 	stop := crowd(b, s.addr, conns)
 	defer stop()
-	for i := 0; i < conns; i++ {
+	for range conns {
 		s.conn()
 	}
 	for s.Metrics().MessagesIn.Load() < conns+100 {

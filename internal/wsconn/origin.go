@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -52,7 +53,7 @@ func NewOriginPolicy(cfg OriginConfig) (*OriginPolicy, error) {
 	}
 	origins := cfg.Origins
 	if cfg.PublicURL != "" {
-		origins = append(origins[:len(origins):len(origins)], cfg.PublicURL)
+		origins = append(slices.Clip(origins), cfg.PublicURL)
 	}
 	for _, o := range origins {
 		scheme, host, port, ok := parseOrigin(o)

@@ -91,8 +91,8 @@ func (q *queue) clear() {
 // last is the index of the newest waiting item with that key, or -1.
 func (q *queue) last(key string) int {
 	w := q.waiting()
-	for i := len(w) - 1; i >= 0; i-- {
-		if w[i].key == key {
+	for i, v := range slices.Backward(w) {
+		if v.key == key {
 			return i
 		}
 	}

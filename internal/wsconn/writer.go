@@ -98,7 +98,7 @@ func (c *Conn) gather(batch *[]byte) (out, tail []byte, frames int) {
 		switch {
 		case it.wire != nil && (alone || len(buf) == 0 && len(it.wire) > copyLimit):
 			return it.wire, nil, frames
-		case it.wire != nil && len(it.wire) > copyLimit:
+		case len(it.wire) > copyLimit:
 			tail = it.wire
 		case it.wire != nil:
 			buf = append(buf, it.wire...)

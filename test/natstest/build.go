@@ -1,6 +1,7 @@
 package natstest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -57,7 +58,8 @@ func run(dir, name string, args ...string) (string, error) {
 	out, err := cmd.Output()
 	if err != nil {
 		var stderr []byte
-		if exit, ok := err.(*exec.ExitError); ok {
+		exit := &exec.ExitError{}
+		if errors.As(err, &exit) {
 			stderr = exit.Stderr
 		}
 		return "", fmt.Errorf("natstest: %s %s: %w\n%s", name, strings.Join(args, " "), err, stderr)

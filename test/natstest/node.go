@@ -2,6 +2,7 @@ package natstest
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -139,7 +140,7 @@ func (n *Node) awaitReady(servers int) {
 
 // greeting reads the INFO line every server opens with.
 func (n *Node) greeting() (servers int, err error) {
-	conn, err := net.DialTimeout("tcp", n.address(), time.Second)
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", n.address())
 	if err != nil {
 		return 0, err
 	}

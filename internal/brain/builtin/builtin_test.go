@@ -150,3 +150,15 @@ func FuzzEndsFit(f *testing.F) {
 		}
 	})
 }
+
+func TestCuttingTextThatJustDoesNotFitIsQuick(t *testing.T) {
+	// Escaped, this is one byte too long; cutting it once took thousands of steps.
+	s := strings.Repeat("\"", room/2+1)
+	kept, cut := ends(s, room)
+	if !cut || size(kept) > room || len(kept) < room/2-200 {
+		t.Errorf("kept %d of %d, cut %v", len(kept), len(s), cut)
+	}
+	if n := testing.AllocsPerRun(1, func() { ends(s, room) }); n > 60 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -82,6 +82,7 @@ func ends(s string, budget int) (string, bool) {
 		if total <= budget {
 			return kept, cut
 		}
-		limit = limit*budget/total - 16
+		// from what was kept, not from the limit, which may be far above it
+		limit = min(limit, len(kept))*budget/total - 16
 	}
 }

@@ -68,6 +68,7 @@ func play(t testing.TB, req model.Request) heard {
 
 func user(text string) model.Message      { return model.Message{Role: model.User, Text: text} }
 func assistant(text string) model.Message { return model.Message{Role: model.Assistant, Text: text} }
+
 func called(ids ...string) model.Message {
 	m := model.Message{Role: model.Assistant}
 	for _, id := range ids {

@@ -341,8 +341,7 @@ func cancelledError() error {
 
 // asError keeps the type of an error that has one.
 func asError(err error, prefix string) error {
-	var e *Error
-	if errors.As(err, &e) {
+	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}
 	return &Error{Type: Unknown, Message: prefix + err.Error(), Err: err}

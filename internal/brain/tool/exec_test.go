@@ -76,7 +76,7 @@ func TestAtMostEightReadOnlyCallsRunAtOnce(t *testing.T) {
 			n := now.Add(1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			now.Add(-1)
 			return Result{}, nil
 		}})
@@ -101,7 +101,7 @@ func TestOtherCallsKeepTheirOrderBesideReadOnlyOnes(t *testing.T) {
 				mu.Lock()
 				began = append(began, name)
 				mu.Unlock()
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				return Result{Text: name}, nil
 			}}
 		}
@@ -214,7 +214,7 @@ func TestACallWaitsForAPersonAndItsTimeStartsAfterwards(t *testing.T) {
 				if c.Agent != "parley" || c.Run != "r1" || string(c.Arguments) != "{}" || class != Sensitive {
 					t.Errorf("%+v", c)
 				}
-				time.Sleep(100 * time.Second)
+				<-time.After(100 * time.Second)
 				switch c.Name {
 				case "rm":
 					return Decision{Reason: "too dangerous"}, nil

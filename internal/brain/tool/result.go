@@ -61,8 +61,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // TypeOf is the type of any error of a tool.
 func TypeOf(err error) ErrorType {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Type
 	}
 	return Unknown

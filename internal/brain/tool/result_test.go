@@ -40,9 +40,9 @@ func TestWhatIsKeptAndWhatIsLeftOutAddUp(t *testing.T) {
 			return
 		}
 		clean := strings.ToValidUTF8(s, "\uFFFD")
-		note := strings.Index(kept, "bytes left out]\n")
-		head := strings.LastIndex(kept[:note], "\n[")
-		tail := kept[note+len("bytes left out]\n"):]
+		before, after, _ := strings.Cut(kept, "bytes left out]\n")
+		head := strings.LastIndex(before, "\n[")
+		tail := after
 		if len(clean) != head+left+len(tail) || !strings.HasPrefix(clean, kept[:head]) || !strings.HasSuffix(clean, tail) {
 			t.Fatalf("%d != %d + %d + %d", len(clean), head, left, len(tail))
 		}
