@@ -1,0 +1,140 @@
+package talk
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"parley/internal/talk"
+	"parley/internal/talk/memory"
+	wire "parley/protocol/agentfirst"
+)
+
+// acceptTime bounds how long a turn may take to become durable. It does not end
+// with the connection: what a client said before it left is not lost.
+const acceptTime = 30 * time.Second
+
+func turnRequest(t *wire.Turn, whole bool) talk.TurnRequest {
+	return talk.TurnRequest{
+		Key:     talk.Key{Agent: t.GetAgent(), Sender: t.GetSender(), Thread: t.GetThread()},
+		Content: t.GetContent(), Guest: t.GetGuest(), Cwd: t.GetCwd(), Mode: talk.Mode(t.GetMode()),
+		Detached: t.GetDetached(), IdempotencyKey: t.GetKey(), NoStream: whole,
+	}
+}
+
+// begin has a turn accepted. A client that has left meanwhile still said it.
+func (r *request) begin(t *wire.Turn, whole bool) (*talk.Run, error) {
+	if m := t.GetMode(); m < wire.ModeQueue || m > wire.ModeInterrupt {
+		return nil, bad("unknown mode %d", m)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.c.ctx), acceptTime)
+	defer cancel()
+	return r.c.face.d.Talk.Turn(ctx, r.who, turnRequest(t, whole))
+}
+
+// streamTurn gives a run's events as they come.
+func (r *request) streamTurn() error {
+	run, err := r.begin(r.msg.GetStream(), false)
+	if err != nil {
+		return err
+	}
+	defer run.Leave()
+	for ev, err := range run.Events(r.c.ctx) {
+		if err != nil {
+			return r.lost(err)
+		}
+		r.stream(ev)
+	}
+	return nil
+}
+
+// stream sends one event of a run.
+func (r *request) stream(ev talk.Event) {
+	if e := streamEvent(ev); e != nil {
+		r.send(&wire.ServerMessage{Message: &wire.ServerMessage_Stream{Stream: e}}, ev.Run+"/", mergeable(ev))
+	}
+}
+
+// lost is for a stream that broke off before its end. A reader that was too slow
+// for its run is too slow for its connection.
+func (r *request) lost(err error) error {
+	if isLagged(err) {
+		r.c.end(closeTooSlow, "too slow")
+	}
+	return err
+}
+
+// sendTurn gives the answer only, and before that, to those who know it, the
+// place in the queue.
+func (r *request) sendTurn() error {
+	run, err := r.begin(r.msg.GetSend(), true)
+	if err != nil {
+		return err
+	}
+	defer run.Leave()
+	var text strings.Builder
+	for ev, err := range run.Events(r.c.ctx) {
+		if err != nil {
+			return r.lost(err)
+		}
+		switch ev.Kind {
+		case talk.Queued:
+			r.stream(ev)
+		case talk.Chunk:
+			text.WriteString(ev.Text)
+		case talk.ToolsComplete:
+			text.Reset() // the answer is the last round's text
+		case talk.End:
+			r.send(response(ev, text.String()), "", false)
+			return nil
+		}
+	}
+	return talk.ErrUnavailable
+}
+
+func response(end talk.Event, text string) *wire.ServerMessage {
+	if end.Error != "" {
+		return endError(end)
+	}
+	return &wire.ServerMessage{Message: &wire.ServerMessage_Response{Response: &wire.Response{
+		Agent: end.Agent, Content: text, Provider: end.Provider, Model: end.Model, Usage: usage(end.Usage), RunId: end.Run,
+	}}}
+}
+
+func (r *request) compact() error {
+	in := r.msg.GetCompact()
+	a, err := r.c.face.d.Talk.Compact(r.c.ctx, r.who, key(in), in.GetFocus())
+	r.answer(compactResult(a), err)
+	return nil
+}
+
+func compactResult(a memory.Archive) *wire.ServerMessage {
+	return &wire.ServerMessage{Message: &wire.ServerMessage_Compact{Compact: &wire.CompactResult{
+		Summary: a.Summary, ArchiveId: a.ID, Title: a.Title, ArchivedAt: a.ArchivedAt,
+	}}}
+}
+
+// addressed is what most requests have: the key of a conversation.
+type addressed interface {
+	GetAgent() string
+	GetSender() string
+	GetThread() string
+}
+
+func key(m addressed) talk.Key {
+	return talk.Key{Agent: m.GetAgent(), Sender: m.GetSender(), Thread: m.GetThread()}
+}
+
+func (r *request) replyToAsk() (*wire.ServerMessage, error) {
+	in := r.msg.GetReplyToAsk()
+	return pong(r.c.face.d.Talk.Reply(r.c.ctx, r.who, key(in), in.GetAskId(), in.GetContent()))
+}
+
+func (r *request) kill() (*wire.ServerMessage, error) {
+	return pong(r.c.face.d.Talk.Kill(r.c.ctx, r.who, key(r.msg.GetKill())))
+}
+
+func (r *request) cancelRun() (*wire.ServerMessage, error) {
+	in := r.msg.GetCancel()
+	return pong(r.c.face.d.Talk.Cancel(r.c.ctx, r.who, key(in), in.GetRunId()))
+}

@@ -1,0 +1,113 @@
+package talk
+
+import (
+	"net/http"
+
+	"parley/internal/face/front"
+	"parley/internal/identity"
+	"parley/internal/wsconn"
+	wire "parley/protocol/agentfirst"
+)
+
+// ServeHTTP is the WebSocket: one binary frame is one message. Who the client is
+// comes from a bearer token, from the page's cookie (whose origin the front door
+// has checked), or from hello as the first message.
+func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	session, err := f.webSession(r)
+	if err != nil {
+		f.d.Front.Fail(w, r, err)
+		return
+	}
+	if !f.takeSocket() {
+		f.d.Front.Fail(w, r, front.NewProblem(http.StatusServiceUnavailable, "too_many_connections", "the hub has as many connections as it can take; try again", nil))
+		return
+	}
+	_, err = f.group.Upgrade(w, r, func(ws *wsconn.Conn) wsconn.Handler {
+		s := &socket{face: f, ws: ws}
+		s.conn = f.newConn(s, front.Address(r))
+		if session == nil {
+			ws.SetReadLimit(wsconn.ReadLimit{Message: int64(f.limits.Unknown)})
+		}
+		s.conn.open(session)
+		return s
+	})
+	if err != nil {
+		f.releaseSocket()
+		f.log.Debug("no WebSocket", "error", err) // Upgrade has answered
+	}
+}
+
+// webSession is who a request says it is; nil when it says nothing.
+func (f *Face) webSession(r *http.Request) (*identity.Session, error) {
+	_, bearer := front.Bearer(r)
+	_, err := r.Cookie(front.CookieName)
+	if !bearer && err != nil {
+		return nil, nil
+	}
+	s, err := f.d.Front.Session(r)
+	if err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+func (f *Face) takeSocket() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closing || f.sockets >= f.limits.Connections {
+		return false
+	}
+	f.sockets++
+	return true
+}
+
+func (f *Face) releaseSocket() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sockets--
+}
+
+// socket is a WebSocket connection.
+type socket struct {
+	face *Face
+	ws   *wsconn.Conn
+	conn *conn
+}
+
+var (
+	_ link           = (*socket)(nil)
+	_ wsconn.Handler = (*socket)(nil)
+)
+
+// Message takes one frame; text is refused before it comes here.
+func (s *socket) Message(_ *wsconn.Conn, _ wsconn.Kind, data []byte) { s.conn.receive(data) }
+
+// Closed is the end of the connection.
+func (s *socket) Closed(_ *wsconn.Conn, _ wsconn.Ended) {
+	s.conn.left()
+	s.face.releaseSocket()
+}
+
+func (s *socket) send(payload []byte, key string, merge bool) {
+	if s.queued() > s.face.limits.Unsent {
+		s.face.log.Info("a client reads too slowly and is cut", "address", s.conn.address)
+		s.cut(closeTooSlow, "too slow")
+		return
+	}
+	m := wsconn.Message{Kind: wsconn.Binary, Data: payload, Key: key, Policy: wsconn.MustDeliver}
+	if merge {
+		m.Policy, m.Join = wsconn.Merge, join
+	}
+	_ = s.ws.Send(m) // a closed connection has told the handler, or will
+}
+
+func (s *socket) queued() int {
+	_, bytes := s.ws.Queued()
+	return bytes
+}
+
+func (s *socket) close(code wsconn.Code, reason string) { _ = s.ws.Close(code, reason) }
+
+func (s *socket) cut(code wsconn.Code, reason string) { _ = s.ws.Cut(code, reason, nil) }
+
+func (s *socket) known() { s.ws.SetReadLimit(wsconn.ReadLimit{Message: wire.MaxPayload}) }
