@@ -294,11 +294,11 @@ func TestAnUnansweredQuestionExpires(t *testing.T) {
 		if r := answer(t, in, alice, first.ID(), approval.Answer{Approved: true}); r.Decided || r.Item.Outcome.State != approval.StateExpired {
 			t.Errorf("late: %+v", r)
 		}
-		time.Sleep(approval.DefaultTimeout - 11*time.Second)
+		<-time.After(approval.DefaultTimeout - 11*time.Second)
 		if n, err := in.Waiting(t.Context(), "id-alice"); err != nil || n != 1 {
 			t.Errorf("%d waiting, %v", n, err)
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		if out := wait(t, second); out.State != approval.StateExpired {
 			t.Errorf("%+v", out)
 		}
@@ -317,7 +317,7 @@ func TestAQuestionOutlivesTheHubAndItsTimeGoesOn(t *testing.T) {
 		if _, err := answered.Wait(t.Context()); !errors.Is(err, approval.ErrClosed) {
 			t.Errorf("waiting on a closed inbox: %v", err)
 		}
-		time.Sleep(20 * time.Second)
+		<-time.After(20 * time.Second)
 		after := open(t, db, newBus(t), approval.Options{})
 		again, err := after.Resume(t.Context(), answered.ID())
 		if err != nil || again.Item().Left(time.Now()) != 40*time.Second {
@@ -351,7 +351,7 @@ func TestWhatExpiredWhileNoHubRanIsExpiredAtTheStart(t *testing.T) {
 		before := open(t, db, newBus(t), approval.Options{})
 		p := ask(t, before, request())
 		_ = before.Close()
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		after := open(t, db, newBus(t), approval.Options{})
 		synctest.Wait()
 		if n, err := after.Waiting(t.Context(), "id-alice"); err != nil || n != 0 {

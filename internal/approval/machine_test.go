@@ -2,7 +2,8 @@ package approval_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -20,11 +21,12 @@ import (
 // An approval is decided exactly once, whatever people, time and cancellation
 // do at the same moment on two hubs, and everybody is told the same.
 func TestAnApprovalIsDecidedExactlyOnce(t *testing.T) {
-	dir := t.TempDir()
-	n := 0
+	empty := emptyDatabase(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		n++
-		path := filepath.Join(dir, fmt.Sprint(n, ".db"))
+		path := filepath.Join(t.TempDir(), "parley.db")
+		if err := os.WriteFile(path, empty, 0o600); err != nil {
+			rt.Fatal(err)
+		}
 		synctest.Test(t, func(t *testing.T) {
 			db, err := store.Open(context.Background(), path, store.Options{})
 			if err != nil {
@@ -34,6 +36,24 @@ func TestAnApprovalIsDecidedExactlyOnce(t *testing.T) {
 			runMachine(t, rt, db)
 		})
 	})
+}
+
+// emptyDatabase is a migrated file, to be copied instead of migrated each time.
+func emptyDatabase(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "empty.db")
+	db, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // question is what the model knows of one.
@@ -74,7 +94,7 @@ func runMachine(t *testing.T, rt *rapid.T, db *store.DB) {
 				storm(rt, q, people, hub)
 			}
 		case "pass":
-			time.Sleep(time.Duration(rapid.IntRange(1, 15_000).Draw(rt, "milliseconds")) * time.Millisecond)
+			<-time.After(time.Duration(rapid.IntRange(1, 15_000).Draw(rt, "milliseconds")) * time.Millisecond)
 			synctest.Wait()
 		case "restart":
 			_ = hubs[1].Close()
@@ -169,7 +189,7 @@ func (q *question) check(rt *rapid.T, in *approval.Inbox) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		out, err := p.Wait(ctx)
 		cancel()
-		if err != nil && err != approval.ErrClosed {
+		if err != nil && !errors.Is(err, approval.ErrClosed) {
 			rt.Fatalf("a waiter was not told: %v", err)
 		}
 		if err == nil {

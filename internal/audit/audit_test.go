@@ -293,9 +293,9 @@ func TestNotesAreWrittenWithinASecond(t *testing.T) {
 		log := open(t, storetest.SQLite(t), audit.Options{})
 		for range 10 {
 			log.Note(audit.Entry{Action: "noted"})
-			time.Sleep(50 * time.Millisecond)
+			<-time.After(50 * time.Millisecond)
 		}
-		time.Sleep(500 * time.Millisecond)
+		<-time.After(500 * time.Millisecond)
 		if got, err := log.Query(t.Context(), audit.Filter{}); err != nil || len(got) != 10 {
 			t.Errorf("%d notes, %v", len(got), err)
 		}
@@ -316,9 +316,9 @@ func TestCheckpointsAreSignedByNumberAndByTime(t *testing.T) {
 		mustAppend(t, log, sample(2)...)
 		synctest.Wait()
 		mustAppend(t, log, sample(1)...)
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		synctest.Wait()
-		time.Sleep(5 * time.Hour)
+		<-time.After(5 * time.Hour)
 		synctest.Wait()
 		_ = log.Close()
 		var seqs []int64

@@ -151,7 +151,7 @@ func TestADeviceTokenLivesFromUseToUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 {
-			time.Sleep(29 * 24 * time.Hour)
+			<-time.After(29 * 24 * time.Hour)
 			if who := w.mustAuthenticate(t, paired.Token.Secret); !who.Expires.Equal(time.Now().Add(identity.DeviceLife)) {
 				t.Errorf("expires %v", who.Expires)
 			}
@@ -159,7 +159,7 @@ func TestADeviceTokenLivesFromUseToUse(t *testing.T) {
 		if dev, err := w.Device(t.Context(), paired.Device.ID); err != nil || time.Since(dev.LastSeen) > 30*24*time.Hour {
 			t.Errorf("last seen %v, %v", dev.LastSeen, err)
 		}
-		time.Sleep(identity.DeviceLife)
+		<-time.After(identity.DeviceLife)
 		_, err = w.Authenticate(t.Context(), paired.Token.Secret)
 		wantReason(t, err, identity.Expired)
 	})
@@ -169,7 +169,7 @@ func TestAnUnusedPairingTokenExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, storetest.SQLite(t), patient)
 		pairing := w.token(t, w.owner, identity.TokenRequest{Pairing: true})
-		time.Sleep(identity.PairingLife)
+		<-time.After(identity.PairingLife)
 		_, err := w.Pair(t.Context(), identity.PairRequest{Secret: pairing.Secret, PublicKey: public(newKey(t))})
 		wantReason(t, err, identity.Expired)
 	})

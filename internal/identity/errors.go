@@ -59,8 +59,7 @@ func refused(reason Reason, tokenID string) error {
 
 // ReasonOf is the reason of a refusal, or "" for any other error.
 func ReasonOf(err error) Reason {
-	var refusal *AuthError
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*AuthError](err); ok {
 		return refusal.Reason
 	}
 	return ""

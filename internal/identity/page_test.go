@@ -67,7 +67,7 @@ func TestALinkExpires(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(identity.LinkLife)
+		<-time.After(identity.LinkLife)
 		_, err = w.RedeemLink(t.Context(), link.Secret, "", "")
 		wantReason(t, err, identity.Expired)
 	})
@@ -130,14 +130,14 @@ func TestAPageEndsByIdlenessAndByAge(t *testing.T) {
 		}
 		day := 24 * time.Hour
 		for range 5 {
-			time.Sleep(5 * day)
+			<-time.After(5 * day)
 			if _, err := w.AuthenticatePage(t.Context(), busy.Cookie); err != nil {
 				t.Fatalf("a busy page: %v", err)
 			}
 		}
 		_, err = w.AuthenticatePage(t.Context(), idle.Cookie)
 		wantReason(t, err, identity.Expired)
-		time.Sleep(5 * day)
+		<-time.After(5 * day)
 		_, err = w.AuthenticatePage(t.Context(), busy.Cookie)
 		wantReason(t, err, identity.Expired)
 	})

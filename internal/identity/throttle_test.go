@@ -21,7 +21,7 @@ func TestFiveFailuresLockAnAddressForFiveMinutes(t *testing.T) {
 				t.Errorf("failure %d locked: %v", i+1, locked)
 			}
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		var refusal *identity.ThrottledError
 		if err := throttle.Attempt("10.0.0.1"); !errors.As(err, &refusal) || !refusal.Locked || refusal.RetryAfter != 4*time.Minute || !errors.Is(err, identity.ErrThrottled) {
 			t.Errorf("locked: %v", err)
@@ -29,7 +29,7 @@ func TestFiveFailuresLockAnAddressForFiveMinutes(t *testing.T) {
 		if err := throttle.Attempt("10.0.0.2"); err != nil {
 			t.Errorf("a neighbour: %v", err)
 		}
-		time.Sleep(4 * time.Minute)
+		<-time.After(4 * time.Minute)
 		if err := throttle.Attempt("10.0.0.1"); err != nil {
 			t.Errorf("after the lock: %v", err)
 		}
@@ -44,7 +44,7 @@ func TestASuccessClearsFailuresAndTimeForgetsThem(t *testing.T) {
 			throttle.Failed("b")
 		}
 		throttle.Succeeded("a")
-		time.Sleep(5 * time.Minute)
+		<-time.After(5 * time.Minute)
 		if throttle.Failed("a") || throttle.Failed("b") {
 			t.Error("old failures count")
 		}
@@ -58,13 +58,13 @@ func TestSixtyAttemptsAMinute(t *testing.T) {
 			if err := throttle.Attempt("::1"); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Second / 2)
+			<-time.After(time.Second / 2)
 		}
 		var refusal *identity.ThrottledError
 		if err := throttle.Attempt("::1"); !errors.As(err, &refusal) || refusal.Locked || refusal.RetryAfter != 30*time.Second {
 			t.Fatalf("the sixty-first: %v", err)
 		}
-		time.Sleep(refusal.RetryAfter)
+		<-time.After(refusal.RetryAfter)
 		if err := throttle.Attempt("::1"); err != nil {
 			t.Errorf("after the time it named: %v", err)
 		}

@@ -190,7 +190,7 @@ func TestRotationKeepsTheOldSecretForFiveMinutes(t *testing.T) {
 		w := newWorldWith(t, storetest.SQLite(t), patient)
 		first := w.token(t, w.owner, identity.TokenRequest{TTL: time.Hour})
 		w.mustAuthenticate(t, first.Secret)
-		time.Sleep(10 * time.Minute)
+		<-time.After(10 * time.Minute)
 		own := w.mustAuthenticate(t, first.Secret)
 		second, err := w.Rotate(t.Context(), own, first.ID, false)
 		if err != nil {
@@ -199,10 +199,10 @@ func TestRotationKeepsTheOldSecretForFiveMinutes(t *testing.T) {
 		if second.ID != first.ID || !second.Expires.Equal(first.Expires) || !second.OldValidUntil.Equal(time.Now().Add(5*time.Minute)) {
 			t.Errorf("rotated %+v", second)
 		}
-		time.Sleep(4*time.Minute + 59*time.Second)
+		<-time.After(4*time.Minute + 59*time.Second)
 		w.mustAuthenticate(t, first.Secret)
 		w.mustAuthenticate(t, second.Secret)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		_, err = w.Authenticate(t.Context(), first.Secret)
 		wantReason(t, err, identity.Expired)
 		w.mustAuthenticate(t, second.Secret)
@@ -210,7 +210,7 @@ func TestRotationKeepsTheOldSecretForFiveMinutes(t *testing.T) {
 		if err != nil || !renewed.Expires.Equal(time.Now().Add(time.Hour)) {
 			t.Errorf("renewed until %v, %v", renewed.Expires, err)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		_, err = w.Authenticate(t.Context(), renewed.Secret)
 		wantReason(t, err, identity.Expired)
 	})
@@ -225,7 +225,7 @@ func TestLastUseIsWrittenBehindTheCaller(t *testing.T) {
 		if rec, err := w.Token(t.Context(), w.owner, issued.ID); err != nil || !rec.LastUsed.IsZero() {
 			t.Fatalf("written at once: %+v, %v", rec, err)
 		}
-		time.Sleep(31 * time.Second)
+		<-time.After(31 * time.Second)
 		if rec, err := w.Token(t.Context(), w.owner, issued.ID); err != nil || !rec.LastUsed.Equal(used) {
 			t.Errorf("last used %v, want %v (%v)", rec.LastUsed, used, err)
 		}

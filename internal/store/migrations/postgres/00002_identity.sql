@@ -12,7 +12,7 @@ CREATE UNIQUE INDEX people_one_owner ON people (owner) WHERE owner = 1;
 -- A paired device and the public key it was pinned with.
 CREATE TABLE devices (
     id           TEXT PRIMARY KEY,
-    person       TEXT NOT NULL REFERENCES people (id),
+    person       TEXT NOT NULL,
     name         TEXT NOT NULL,
     public_key   BYTEA NOT NULL,
     created_at   BIGINT NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE tokens (
     id           TEXT PRIMARY KEY,
     kind         TEXT NOT NULL,
     role         TEXT NOT NULL,
-    person       TEXT NOT NULL REFERENCES people (id),
+    person       TEXT NOT NULL,
     device       TEXT NOT NULL DEFAULT '',
     name         TEXT NOT NULL,
     scopes       TEXT NOT NULL,
@@ -46,7 +46,7 @@ CREATE TABLE token_secrets (
     lookup      TEXT NOT NULL,
     salt        BYTEA NOT NULL,
     hash        BYTEA NOT NULL,
-    token       TEXT NOT NULL REFERENCES tokens (id),
+    token       TEXT NOT NULL,
     valid_until BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (lookup, token)
 );
@@ -58,7 +58,7 @@ CREATE TABLE login_links (
     lookup     TEXT NOT NULL,
     salt       BYTEA NOT NULL,
     hash       BYTEA NOT NULL,
-    person     TEXT NOT NULL REFERENCES people (id),
+    person     TEXT NOT NULL,
     scopes     TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
@@ -72,7 +72,7 @@ CREATE TABLE page_sessions (
     lookup       TEXT NOT NULL,
     salt         BYTEA NOT NULL,
     hash         BYTEA NOT NULL,
-    person       TEXT NOT NULL REFERENCES people (id),
+    person       TEXT NOT NULL,
     token        TEXT NOT NULL DEFAULT '',
     scopes       TEXT NOT NULL,
     agent        TEXT NOT NULL DEFAULT '',
@@ -101,7 +101,7 @@ INSERT INTO identity_clock (one, seq) VALUES (1, 0);
 
 CREATE TABLE passkeys (
     id           TEXT PRIMARY KEY,
-    person       TEXT NOT NULL REFERENCES people (id),
+    person       TEXT NOT NULL,
     name         TEXT NOT NULL,
     credential   TEXT NOT NULL,
     scopes       TEXT NOT NULL,

@@ -40,13 +40,13 @@ CREATE INDEX approvals_conversation ON approvals (conversation) WHERE conversati
 -- Further people who see it and may answer.
 CREATE TABLE approval_people (
     person   TEXT NOT NULL,
-    approval TEXT NOT NULL REFERENCES approvals (id),
+    approval TEXT NOT NULL,
     PRIMARY KEY (person, approval)
 );
 
 -- Those who said yes while more are needed.
 CREATE TABLE approval_votes (
-    approval TEXT NOT NULL REFERENCES approvals (id),
+    approval TEXT NOT NULL,
     voter    TEXT NOT NULL,
     name     TEXT NOT NULL,
     at       BIGINT NOT NULL,
