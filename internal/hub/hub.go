@@ -25,6 +25,7 @@ import (
 	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/store"
+	"parley/internal/talk"
 	"parley/internal/wsconn"
 )
 
@@ -52,6 +53,8 @@ type Hub struct {
 	trail   *audit.Log
 	people  *identity.Directory
 	inbox   *approval.Inbox
+	minds   *minds
+	talk    *talk.Talk
 	metrics *metrics
 	front   *front.Front
 	handler http.Handler
@@ -71,7 +74,7 @@ func Open(ctx context.Context, conf config.Config, opts Options) (*Hub, error) {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
 	for _, step := range []func(context.Context) error{
-		h.openFolder, h.openStore, h.openBus, h.openMembership, h.openTrail, h.openPeople, h.openInbox, h.openFaces,
+		h.openFolder, h.openStore, h.openBus, h.openMembership, h.openTrail, h.openPeople, h.openInbox, h.openBrain, h.openTalk, h.openFaces,
 	} {
 		if err := step(ctx); err != nil {
 			h.Close()

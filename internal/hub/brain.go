@@ -1,0 +1,150 @@
+package hub
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"parley/internal/brain"
+	"parley/internal/brain/anthropic"
+	"parley/internal/brain/builtin"
+	"parley/internal/brain/mcpclient"
+	"parley/internal/brain/model"
+	"parley/internal/brain/openai"
+	"parley/internal/brain/skillfile"
+	"parley/internal/brain/tool"
+	"parley/internal/hub/config"
+	"parley/internal/talk"
+)
+
+// minds is everything an agent thinks with.
+type minds struct {
+	agents *brain.Library
+	models *brain.Catalogue
+	ledger *brain.StoreLedger
+	mcp    *mcpclient.Pool
+	tools  []*tool.Tool
+	skills string // the folder they are in
+}
+
+// factories make providers by kind; servers that speak OpenAI's protocol share one.
+var factories = brain.Factories{
+	brain.KindAnthropic: func(c brain.ProviderConfig) (model.Provider, error) {
+		return anthropic.New(anthropic.Options{Name: c.Name, Key: c.APIKey, BaseURL: c.BaseURL})
+	},
+	brain.KindOpenAI: openaiProvider, brain.KindOllama: openaiProvider, brain.KindLlamaCPP: openaiProvider,
+}
+
+func openaiProvider(c brain.ProviderConfig) (model.Provider, error) {
+	return openai.New(openai.Options{
+		Name: c.Name, Key: c.APIKey, BaseURL: c.BaseURL, SystemFirst: c.SystemFirst, SendReasoning: c.SendReasoning,
+	})
+}
+
+func (h *Hub) openBrain(ctx context.Context) (err error) {
+	m := &minds{ledger: brain.NewStoreLedger(h.db), skills: h.folder.Path("skills")}
+	if m.agents, err = brain.OpenLibrary(h.folder.Path("agents"), h.logger); err != nil {
+		return err
+	}
+	if err := m.agents.EnsureDefaults(ctx); err != nil {
+		return err
+	}
+	m.models, err = brain.OpenCatalogue(brain.CatalogueOptions{Dir: h.conf.Data, Getenv: h.getenv, Factories: factories})
+	if err != nil {
+		return err
+	}
+	policy, err := builtin.NewPolicy(builtin.PolicyOptions{})
+	if err != nil {
+		return err
+	}
+	m.tools = builtin.Tools(builtin.Config{Policy: policy})
+	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger})
+	h.onClose(func() error { m.mcp.Close(); return nil })
+	h.minds = m
+	if err := m.mcp.Set(mcpServers(h.conf.MCP)); err != nil {
+		return err
+	}
+	if !h.opts.Quiet {
+		watching, stop := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { defer close(done); m.agents.Watch(watching) }()
+		h.onClose(func() error { stop(); <-done; return nil })
+	}
+	return os.MkdirAll(h.folder.Path("workspace"), 0o700)
+}
+
+// getenv lets the model setting stand for the variable it is read from.
+func (h *Hub) getenv(name string) string {
+	if name == "PARLEY_MODEL" && h.conf.Model != "" {
+		return h.conf.Model
+	}
+	return os.Getenv(name)
+}
+
+func mcpServers(list []config.MCPServer) []mcpclient.Server {
+	servers := make([]mcpclient.Server, len(list))
+	for i, s := range list {
+		servers[i] = mcpclient.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Bearer: s.Token, Trusted: s.Trusted}
+	}
+	return servers
+}
+
+// toolGroups are the names an agent's file may use for several tools.
+var toolGroups = map[string][]string{
+	"files": {"file_read", "file_list", "file_search", "file_write", "file_edit"},
+	"shell": {"shell"},
+	"web":   {"web_fetch"},
+}
+
+// toolsFor gives a run the built-in tools its agent lists and those of its MCP
+// servers; a guest has no servers.
+func (m *minds) toolsFor(ctx context.Context, scope talk.ToolScope) ([]*tool.Tool, error) {
+	var names []string
+	for _, name := range scope.Names {
+		if group, ok := toolGroups[name]; ok {
+			names = append(names, group...)
+			continue
+		}
+		names = append(names, name)
+	}
+	var tools []*tool.Tool
+	for _, t := range m.tools {
+		if slices.Contains(names, t.Name) {
+			tools = append(tools, t)
+		}
+	}
+	if scope.Guest || len(scope.Agent.MCPs) == 0 {
+		return tools, nil
+	}
+	more, err := m.mcp.Tools(ctx, scope.Agent.Name, scope.Agent.MCPs)
+	return append(tools, more...), err
+}
+
+// List and Get make minds the library of skills for conversations.
+func (m *minds) List() []talk.Skill {
+	all, err := skillfile.Load(m.skills)
+	if err != nil {
+		return nil
+	}
+	list := make([]talk.Skill, 0, len(all))
+	for _, s := range all {
+		if s.Err == nil {
+			list = append(list, talk.Skill{Name: s.Name, Description: s.Description})
+		}
+	}
+	return list
+}
+
+// Get reads one skill.
+func (m *minds) Get(name string) (talk.Skill, bool) {
+	all, err := skillfile.Load(m.skills)
+	if err != nil {
+		return talk.Skill{}, false
+	}
+	for _, s := range all {
+		if s.Name == name && s.Err == nil {
+			return talk.Skill{Name: s.Name, Description: s.Description, Body: s.Body, AllowedTools: s.AllowedTools}, true
+		}
+	}
+	return talk.Skill{}, false
+}
