@@ -33,7 +33,7 @@ type manifest struct {
 // backedUp are the files and folders of the data folder that belong into a
 // backup. Keys of hosted agents (keys/place) do not: they leave this machine
 // only when somebody asks for it by name.
-var backedUp = []string{config.FileName, hubKeyFile, ownerTokenFile, "agents", "skills", "extensions", "providers.yaml", "prices.yaml"}
+var backedUp = []string{config.FileName, hubKeyFile, ownerTokenFile, "agents", "skills", "extensions", "providers.yaml", "prices.yaml", "resources.yaml"}
 
 // Backup writes everything the hub keeps while it runs.
 func (h *Hub) Backup(ctx context.Context, w io.Writer) error {

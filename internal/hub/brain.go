@@ -11,7 +11,7 @@ import (
 	"parley/internal/brain/mcpclient"
 	"parley/internal/brain/model"
 	"parley/internal/brain/openai"
-	"parley/internal/brain/skillfile"
+	"parley/internal/brain/resource"
 	"parley/internal/brain/tool"
 	"parley/internal/hub/config"
 	"parley/internal/talk"
@@ -23,8 +23,8 @@ type minds struct {
 	models *brain.Catalogue
 	ledger *brain.StoreLedger
 	mcp    *mcpclient.Pool
+	shelf  *resource.Shelf
 	tools  []*tool.Tool
-	skills string // the folder they are in
 }
 
 // factories make providers by kind; servers that speak OpenAI's protocol share one.
@@ -42,7 +42,7 @@ func openaiProvider(c brain.ProviderConfig) (model.Provider, error) {
 }
 
 func (h *Hub) openBrain(ctx context.Context) (err error) {
-	m := &minds{ledger: brain.NewStoreLedger(h.db), skills: h.folder.Path("skills")}
+	m := &minds{ledger: brain.NewStoreLedger(h.db)}
 	if m.agents, err = brain.OpenLibrary(h.folder.Path("agents"), h.logger); err != nil {
 		return err
 	}
@@ -61,7 +61,8 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger})
 	h.onClose(func() error { m.mcp.Close(); return nil })
 	h.minds = m
-	if err := m.mcp.Set(mcpServers(h.conf.MCP)); err != nil {
+	m.shelf, err = resource.Open(resource.Options{Dir: h.conf.Data, Pool: m.mcp, Configured: mcpServers(h.conf.MCP), Log: h.logger})
+	if err != nil {
 		return err
 	}
 	if !h.opts.Quiet {
@@ -122,27 +123,18 @@ func (m *minds) toolsFor(ctx context.Context, scope talk.ToolScope) ([]*tool.Too
 
 // List and Get make minds the library of skills for conversations.
 func (m *minds) List() []talk.Skill {
-	all, err := skillfile.Load(m.skills)
-	if err != nil {
-		return nil
-	}
-	list := make([]talk.Skill, 0, len(all))
-	for _, s := range all {
-		if s.Err == nil {
-			list = append(list, talk.Skill{Name: s.Name, Description: s.Description})
-		}
+	all := m.shelf.Usable()
+	list := make([]talk.Skill, len(all))
+	for i, s := range all {
+		list[i] = talk.Skill{Name: s.Name, Description: s.Description}
 	}
 	return list
 }
 
 // Get reads one skill.
 func (m *minds) Get(name string) (talk.Skill, bool) {
-	all, err := skillfile.Load(m.skills)
-	if err != nil {
-		return talk.Skill{}, false
-	}
-	for _, s := range all {
-		if s.Name == name && s.Err == nil {
+	for _, s := range m.shelf.Usable() {
+		if s.Name == name {
 			return talk.Skill{Name: s.Name, Description: s.Description, Body: s.Body, AllowedTools: s.AllowedTools}, true
 		}
 	}
