@@ -21,6 +21,7 @@ import (
 	"parley/internal/bus"
 	"parley/internal/face/api"
 	"parley/internal/face/front"
+	facetalk "parley/internal/face/talk"
 	"parley/internal/hub/config"
 	"parley/internal/identity"
 	"parley/internal/lease"
@@ -42,22 +43,24 @@ const busTime = 15 * time.Second
 
 // Hub is one running Parley.
 type Hub struct {
-	conf    config.Config
-	opts    Options
-	logger  *slog.Logger
-	folder  Folder
-	key     ed25519.PrivateKey
-	db      *store.DB
-	bus     bus.Bus
-	leases  *lease.Leases
-	trail   *audit.Log
-	people  *identity.Directory
-	inbox   *approval.Inbox
-	minds   *minds
-	talk    *talk.Talk
-	metrics *metrics
-	front   *front.Front
-	handler http.Handler
+	conf   config.Config
+	opts   Options
+	logger *slog.Logger
+	folder Folder
+	key    ed25519.PrivateKey
+	db     *store.DB
+	bus    bus.Bus
+	leases *lease.Leases
+	trail  *audit.Log
+	people *identity.Directory
+	inbox  *approval.Inbox
+	minds  *minds
+	talk   *talk.Talk
+	// talkFace serves conversations on the socket, TCP and /talk/ws.
+	talkFace *facetalk.Face
+	metrics  *metrics
+	front    *front.Front
+	handler  http.Handler
 
 	started    time.Time
 	firstStart bool
@@ -198,7 +201,7 @@ var storeErrors = []front.Mapping{
 	{Is: store.ErrClosed, Status: http.StatusServiceUnavailable, Code: "shutting_down", Detail: "the hub is stopping; try again"},
 }
 
-func (h *Hub) openFaces(context.Context) error {
+func (h *Hub) openFaces(ctx context.Context) error {
 	guard, err := wsconn.NewOriginPolicy(wsconn.OriginConfig{
 		Listen: []string{h.conf.Listen}, PublicURL: h.conf.PublicURL, Hosts: h.conf.Hosts, Origins: h.conf.Origins,
 		BehindProxy: len(h.conf.BehindProxy) > 0,
@@ -208,6 +211,9 @@ func (h *Hub) openFaces(context.Context) error {
 	}
 	h.metrics = newMetrics(h.opts.Version)
 	h.front = front.New(h.people, guard, h.logger, h.metrics, storeErrors...)
+	if err := h.openTalkFace(ctx); err != nil {
+		return err
+	}
 	return h.routes()
 }
 

@@ -6,6 +6,8 @@ import (
 	"net/http/pprof"
 	"time"
 
+	"parley/internal/brain"
+	"parley/internal/brain/model"
 	"parley/internal/face/api"
 	"parley/internal/face/front"
 	faceweb "parley/internal/face/web"
@@ -21,6 +23,7 @@ func (h *Hub) routes() error {
 	h.adminRoute(mux, "GET /metrics", identity.StatusRead, h.metrics.handler())
 	h.pprofRoutes(mux)
 	h.apiRoutes(api.New(mux, h.front, h.opts.Version))
+	mux.Handle("GET /talk/ws", h.talkFace)
 	page, _ := web.Page()
 	mux.Handle("/", faceweb.Handler(page, faceweb.Options{}))
 	proxies, err := front.ParseProxies(h.conf.BehindProxy)
@@ -73,10 +76,29 @@ func (h *Hub) status(ctx context.Context, who identity.Session) (api.Status, err
 	for _, c := range s.Checks {
 		s.Healthy = s.Healthy && c.OK
 	}
-	if err := h.count(ctx, who, s.Counts); err != nil {
+	active := model.ParseRef(h.minds.models.Active())
+	s.Model = api.ModelInfo{Active: active.String(), Provider: active.Provider}
+	if err := h.spend(ctx, &s); err != nil {
 		return s, err
 	}
-	return s, nil
+	return s, h.count(ctx, who, s.Counts)
+}
+
+// spend adds up what all agents cost today.
+func (h *Hub) spend(ctx context.Context, s *api.Status) error {
+	today := brain.Day(time.Now())
+	for _, a := range h.minds.agents.List() {
+		spent, err := h.minds.ledger.Spent(ctx, a.Name, today, today)
+		if err != nil {
+			return err
+		}
+		s.SpendTodayUSD += float64(spent.Micros) / 1e6
+		if a.Err != nil {
+			s.Warnings = append(s.Warnings, api.Warning{Code: "agent", Text: "the agent " + a.Name + " is broken: " + oneLine(a.Err)})
+		}
+	}
+	s.Counts["agents"] = int64(len(h.minds.agents.List()))
+	return nil
 }
 
 func (h *Hub) count(ctx context.Context, who identity.Session, counts map[string]int64) error {

@@ -2,8 +2,10 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	facetalk "parley/internal/face/talk"
 	"parley/internal/talk"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
@@ -31,6 +33,38 @@ func (h *Hub) openTalk(ctx context.Context) error {
 		return t.Close(ctx)
 	})
 	return nil
+}
+
+// openTalkFace makes the conversations protocol's face; it listens with Run.
+func (h *Hub) openTalkFace(context.Context) error {
+	h.talkFace = facetalk.New(facetalk.Deps{
+		Talk: h.talk, Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf, People: h.people, Front: h.front,
+		Hub: h.name(), Log: h.logger,
+	})
+	h.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
+		defer cancel()
+		return h.talkFace.Close(ctx)
+	})
+	return nil
+}
+
+// listenTalk opens the Unix socket and, if asked, TCP.
+func (h *Hub) listenTalk(ctx context.Context) error {
+	err := h.talkFace.ListenUnix(ctx, h.folder.Path(socketFile))
+	if errors.Is(err, facetalk.ErrPathTooLong) {
+		h.logger.Warn("there is no local socket; programs use /talk/ws", "error", err)
+		err = nil
+	}
+	if err != nil || h.conf.Talk.TCP == "" {
+		return err
+	}
+	if h.conf.Talk.TCPOpen {
+		h.logger.Warn("talk.tcp_open: every program on this machine may speak as anybody", "address", h.conf.Talk.TCP)
+	}
+	return h.talkFace.ListenTCP(ctx, h.conf.Talk.TCP, facetalk.TCPOptions{
+		InsecureOpen: h.conf.Talk.TCPOpen, PortFile: h.folder.Path("parley.talk.port"),
+	})
 }
 
 // personOf is whose inbox an agent's questions for a sender go to: the person of
