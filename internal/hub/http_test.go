@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -346,6 +347,22 @@ func TestGuessingLocksTheAddressOut(t *testing.T) {
 	if got.status != http.StatusTooManyRequests || got.code(t) != "rate_limited" {
 		t.Errorf("the sixth attempt: %d %s", got.status, got.body)
 	}
+	r.eventually("the trail has five refusals and one lock-out", func() bool {
+		got := r.do(ask{method: "GET", path: "/api/audit?action=auth", token: r.owner})
+		return bytes.Count(got.body, []byte("auth.refused")) == 5 && bytes.Count(got.body, []byte("auth.locked")) == 1 && !bytes.Contains(got.body, []byte("prl_"))
+	})
+}
+
+// eventually polls until something that happens soon has happened.
+func (r *rig) eventually(what string, ok func() bool) {
+	r.t.Helper()
+	for range 500 {
+		if ok() {
+			return
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	r.t.Errorf("it did not happen: %s", what)
 }
 
 func TestNothingSecretIsLogged(t *testing.T) {

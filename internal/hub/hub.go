@@ -210,7 +210,7 @@ func (h *Hub) openFaces(ctx context.Context) error {
 		return err
 	}
 	h.metrics = newMetrics(h.opts.Version)
-	h.front = front.New(h.people, guard, h.logger, h.metrics, storeErrors...)
+	h.front = front.New(front.Deps{People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Errors: storeErrors})
 	if err := h.openTalkFace(ctx); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (h *Hub) routes() error {
 }
 
 func (h *Hub) apiRoutes(a *api.API) {
-	people := api.People{Directory: h.people, Logins: identity.NewThrottle(identity.LoginLimits)}
+	people := api.People{Directory: h.people, Logins: identity.NewThrottle(identity.LoginLimits), Refused: h.front.Refused}
 	api.RegisterSession(a, people)
 	api.RegisterTokens(a, people)
 	api.RegisterAudit(a, h.trail)

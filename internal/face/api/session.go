@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -12,8 +13,9 @@ import (
 // People is what the session and token routes need of package identity.
 type People struct {
 	Directory *identity.Directory
-	// Logins slows down guessing.
-	Logins *identity.Throttle
+	// Logins slows down guessing; Refused is told of what was not accepted.
+	Logins  *identity.Throttle
+	Refused func(address string, err error, locked bool)
 }
 
 type loginRequest struct {
@@ -50,7 +52,9 @@ func (p People) login(ctx context.Context, _ identity.Session, in *loginRequest)
 	}
 	login, err := p.open(ctx, in, c.r.UserAgent(), address)
 	if err != nil {
-		p.Logins.Failed(address)
+		if errors.Is(err, identity.ErrRefused) {
+			p.Refused(address, err, p.Logins.Failed(address))
+		}
 		return nil, err
 	}
 	p.Logins.Succeeded(address)

@@ -2,7 +2,7 @@
 // access log, recovery from panics, the check of Host and Origin, who the caller
 // is, and errors in one form.
 //
-//	f := front.New(directory, guard, logger, metrics)
+//	f := front.New(front.Deps{People: directory, Guard: guard, Logger: logger})
 //	server.Handler = f.Wrap(mux)
 //	who, err := f.Session(r)          // bearer token, or the page's cookie with its CSRF token
 //	f.Fail(w, r, err)                 // an RFC 9457 problem document

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/identity"
 )
 
@@ -22,21 +23,38 @@ type Observer interface {
 	Request(method, route string, status int, took time.Duration)
 }
 
+// Trail is told of credentials that were refused.
+type Trail interface {
+	Note(entries ...audit.Entry)
+}
+
 // Front wraps the hub's handlers.
 type Front struct {
 	people *identity.Directory
 	guard  Guard
 	logger *slog.Logger
 	watch  Observer
+	trail  Trail
 	// attempts counts wrong credentials per address.
 	attempts *identity.Throttle
 	more     []Mapping
 }
 
-// New makes a front. watch may be nil; more adds to the table of errors.
-func New(people *identity.Directory, guard Guard, logger *slog.Logger, watch Observer, more ...Mapping) *Front {
+// Deps is what a front is made from. Watch and Trail may be nil.
+type Deps struct {
+	People *identity.Directory
+	Guard  Guard
+	Logger *slog.Logger
+	Watch  Observer
+	Trail  Trail
+	// Errors adds to the table of errors.
+	Errors []Mapping
+}
+
+// New makes a front.
+func New(d Deps) *Front {
 	return &Front{
-		people: people, guard: guard, logger: logger, watch: watch, more: more,
+		people: d.People, guard: d.Guard, logger: d.Logger, watch: d.Watch, trail: d.Trail, more: d.Errors,
 		attempts: identity.NewThrottle(identity.LoginLimits),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/identity"
 )
 
@@ -63,9 +64,25 @@ func (f *Front) authenticate(ctx context.Context, address, secret string) (ident
 		return identity.Session{}, throttled
 	}
 	if errors.Is(err, identity.ErrRefused) {
-		f.attempts.Failed(address)
+		f.Refused(address, err, f.attempts.Failed(address))
 	}
 	return who, err
+}
+
+// Refused records a credential that was not accepted: where it came from and
+// why, never the credential.
+func (f *Front) Refused(address string, err error, locked bool) {
+	if f.trail == nil {
+		return
+	}
+	entry := audit.Entry{Actor: "address:" + address, Action: "auth.refused", Outcome: string(identity.ReasonOf(err))}
+	if entry.Outcome == "" {
+		entry.Outcome = "refused"
+	}
+	f.trail.Note(entry)
+	if locked {
+		f.trail.Note(audit.Entry{Actor: "address:" + address, Action: "auth.locked", Outcome: "locked"})
+	}
 }
 
 // Require is Session for callers that need a scope.
