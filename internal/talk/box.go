@@ -107,13 +107,29 @@ func (b *box[T]) take() (items []T, ended bool, err error) {
 	return items, b.closed, b.err
 }
 
+// putBack returns what a reader did not want yet.
+func (b *box[T]) putBack(items []T) {
+	if len(items) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settle()
+	b.items = append(items[:len(items):len(items)], b.items...)
+	for i := range items {
+		text, _, _ := b.text(&items[i])
+		b.bytes += len(*text) + 64
+	}
+}
+
 // each yields items until the box is closed, ctx ends or yield says so.
 func (b *box[T]) each(ctx context.Context, yield func(T, error) bool) bool {
 	var zero T
 	for {
 		items, ended, err := b.take()
-		for _, item := range items {
+		for i, item := range items {
 			if !yield(item, nil) {
+				b.putBack(items[i+1:])
 				return false
 			}
 		}

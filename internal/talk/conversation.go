@@ -63,6 +63,7 @@ type job struct {
 
 // settled is how a job ended.
 type settled struct {
+	end       *Event      // of a turn; told once its conversation is free again
 	compact   *compaction // to be done before the next turn
 	firstTurn bool
 }
@@ -184,6 +185,9 @@ func (c *conversation) settle(s settled) {
 		}
 		return slices.Insert(q, at, left...)
 	})
+	if s.end != nil {
+		c.feed.publish(*s.end)
+	}
 	if s.firstTurn {
 		c.titleLater()
 	}

@@ -428,7 +428,7 @@ func (h *hub) stored(key talk.Key) (out []string) {
 		for _, c := range m.Calls {
 			text += " [" + c.Name + "]"
 		}
-		out = append(out, strings.TrimSpace(name+" "+text))
+		out = append(out, name+" "+strings.TrimSpace(text))
 	}
 	return out
 }

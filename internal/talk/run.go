@@ -28,7 +28,8 @@ func eventText(e *Event) (*string, string, Kind) { return &e.Text, e.Run, e.Kind
 
 // Events are the run's, from queued or start to its one end, which is the last.
 // An error in place of the end means that this reader was cut or the hub closes;
-// the run is not affected. Read them once, from one goroutine.
+// the run is not affected. A reader that stops may go on later; only one reads at a
+// time.
 func (r *Run) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r.events.each(ctx, yield)

@@ -54,10 +54,11 @@ func (c *conversation) runTurn(ctx context.Context, j *job) settled {
 	c.mu.Lock()
 	j.over = true
 	c.mu.Unlock()
-	if !r.finish(out) {
+	end, ok := r.finish(out)
+	if !ok {
 		return settled{}
 	}
-	return settled{compact: r.after(out), firstTurn: first && out.Stop == brain.StopDone}
+	return settled{end: &end, compact: r.after(out), firstTurn: first && out.Stop == brain.StopDone}
 }
 
 // slot waits until the hub may do one more run. A turn that has to wait for that
@@ -148,9 +149,9 @@ func (r *running) run(ctx context.Context) brain.Outcome {
 	return brain.Run(ctx, spec, &r.sink)
 }
 
-// finish makes the reply and the end durable, then tells the end. It reports false
-// when the conversation cannot go on here.
-func (r *running) finish(out brain.Outcome) bool {
+// finish makes the reply and the end durable and gives the event that may be told
+// then. ok is false when the conversation cannot go on here.
+func (r *running) finish(out brain.Outcome) (end Event, ok bool) {
 	c := r.c
 	reply := memory.Message{Run: r.tn.id, Agent: r.tn.Guest, At: time.Now(), Message: out.Reply, Usage: out.Last}
 	reply.Calls = nil // calls without results cannot stay
@@ -175,25 +176,25 @@ func (r *running) finish(out brain.Outcome) bool {
 		}
 		return nil
 	})
-	end := Event{
+	end = Event{
 		Kind: End, Run: r.tn.id, Agent: r.speaker, Error: record.Error, Code: endCode(out.Err), Stop: wireStop(out.Stop),
 		Provider: record.Provider, Model: record.Model, Usage: usageOf(out.Usage), Seq: r.lastSeq,
 	}
 	if err != nil {
-		return r.unstored(err, end)
+		r.unstored(err, end)
+		return end, false
 	}
 	if reply.Role != "" {
 		c.window.add(reply)
 		end.Seq = reply.Seq
 	}
-	c.feed.publish(end)
 	r.audit(out)
-	return true
+	return end, true
 }
 
 // unstored ends a run whose end could not be stored: the next owner will find it
 // open and end it for everybody. Only its own clients are told here.
-func (r *running) unstored(err error, end Event) bool {
+func (r *running) unstored(err error, end Event) {
 	c := r.c
 	if !errors.Is(err, lease.ErrLost) && !errors.Is(err, memory.ErrNotFound) {
 		c.t.d.Log.Error("cannot store the end of a run", "conversation", c.id, "run", r.tn.id, "error", err)
@@ -201,7 +202,6 @@ func (r *running) unstored(err error, end Event) bool {
 	end.Stop, end.Error = brain.StopInterrupted, brain.ErrInterrupted.Error()
 	c.end()
 	c.feed.endRun(r.tn.id, end)
-	return false
 }
 
 // wireStop gives failures of ours a reason the wire knows.
