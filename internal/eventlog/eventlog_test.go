@@ -3,6 +3,7 @@ package eventlog_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -18,7 +19,12 @@ import (
 	"parley/internal/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain keeps the property test to a length that fits into every run; give
+// -rapid.checks for more.
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", "30")
+	goleak.VerifyTestMain(m)
+}
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 

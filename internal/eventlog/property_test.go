@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -208,7 +207,7 @@ func TestNoReaderEverSeesAGapADuplicateOrAReordering(t *testing.T) {
 		rounds := rapid.IntRange(1, 12).Draw(rt, "rounds")
 		var w *world
 		synctest.Test(t, func(t *testing.T) {
-			w = &world{t: t, path: filepath.Join(t.TempDir(), "parley.db"), rng: rand.New(rand.NewPCG(seed, 0)), acked: map[int64]string{}}
+			w = &world{t: t, path: storetest.File(t), rng: rand.New(rand.NewPCG(seed, 0)), acked: map[int64]string{}}
 			w.readers = []*reader{{}, {}}
 			for n := range phases {
 				w.phase(n, hubs, rounds)

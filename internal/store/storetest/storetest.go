@@ -3,7 +3,6 @@
 package storetest
 
 import (
-	"path/filepath"
 	"testing"
 
 	"parley/internal/store"
@@ -20,7 +19,7 @@ func Each(t *testing.T, run func(t *testing.T, db *store.DB)) {
 // SQLite opens a new file in the test's folder.
 func SQLite(t testing.TB) *store.DB {
 	t.Helper()
-	return Open(t, filepath.Join(t.TempDir(), "parley.db"))
+	return Open(t, File(t))
 }
 
 // Postgres opens a new database on the test server.
