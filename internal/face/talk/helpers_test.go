@@ -1,0 +1,30 @@
+package talk_test
+
+import (
+	"errors"
+	"syscall"
+
+	"google.golang.org/protobuf/proto"
+
+	"parley/internal/talk"
+)
+
+var (
+	adminWho  = talk.Admin("test")
+	noFilter  = talk.Filter{}
+	noHistory = talk.HistoryRequest{}
+)
+
+func talkKey(agent, sender, thread string) talk.Key {
+	return talk.Key{Agent: agent, Sender: sender, Thread: thread}
+}
+
+func mustMarshal(m proto.Message) []byte {
+	b, err := proto.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func isReset(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
