@@ -60,6 +60,7 @@ type Hub struct {
 	talkFace *facetalk.Face
 	metrics  *metrics
 	front    *front.Front
+	gate     *gate
 	handler  http.Handler
 
 	started    time.Time

@@ -2,8 +2,10 @@ package hub
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/url"
 	"time"
 
 	"parley/internal/brain"
@@ -22,7 +24,9 @@ func (h *Hub) routes() error {
 	mux.HandleFunc("GET /readyz", h.readyz)
 	h.adminRoute(mux, "GET /metrics", identity.StatusRead, h.metrics.handler())
 	h.pprofRoutes(mux)
-	h.apiRoutes(api.New(mux, h.front, h.opts.Version))
+	if err := h.apiRoutes(api.New(mux, h.front, h.opts.Version)); err != nil {
+		return err
+	}
 	mux.Handle("GET /talk/ws", h.talkFace)
 	page, _ := web.Page()
 	mux.Handle("/", faceweb.Handler(page, faceweb.Options{}))
@@ -30,19 +34,39 @@ func (h *Hub) routes() error {
 	if err != nil {
 		return err
 	}
-	h.handler = h.front.Wrap(proxies.Wrap(h.front, mux))
+	h.gate = newGate()
+	h.handler = h.front.Wrap(h.gate.wrap(h.front, proxies.Wrap(h.front, mux)))
 	return nil
 }
 
-func (h *Hub) apiRoutes(a *api.API) {
-	people := api.People{Directory: h.people, Logins: identity.NewThrottle(identity.LoginLimits), Refused: h.front.Refused}
+func (h *Hub) apiRoutes(a *api.API) error {
+	passkeys, err := h.passkeys()
+	if err != nil {
+		return err
+	}
+	people := api.People{Directory: h.people, Passkeys: passkeys, Logins: identity.NewThrottle(identity.LoginLimits), Refused: h.front.Refused}
 	api.RegisterSession(a, people)
 	api.RegisterTokens(a, people)
+	api.RegisterPasskeys(a, people)
 	api.RegisterAudit(a, h.trail)
 	api.RegisterApprovals(a, h.inbox)
 	api.RegisterEvents(a, api.Live{Inbox: h.inbox, People: h.people, Stopping: h.stopping})
 	api.RegisterStatus(a, h.status)
 	api.RegisterBackup(a, h.Backup)
+	return nil
+}
+
+// passkeys are bound to the name people reach the hub by. Browsers refuse them
+// for bare addresses, so a hub on loopback is "localhost".
+func (h *Hub) passkeys() (*identity.Passkeys, error) {
+	rp := identity.RelyingParty{ID: "localhost", Name: "Parley"}
+	if _, port, err := net.SplitHostPort(h.conf.Listen); err == nil {
+		rp.Origins = append(rp.Origins, "http://localhost:"+port)
+	}
+	if u, err := url.Parse(h.conf.PublicURL); err == nil && u.Hostname() != "" {
+		rp.ID, rp.Origins = u.Hostname(), []string{u.Scheme + "://" + u.Host}
+	}
+	return identity.NewPasskeys(h.people, rp)
 }
 
 // adminRoute serves a handler to callers with a scope.

@@ -68,13 +68,15 @@ func (h *Hub) serve(ctx context.Context, l net.Listener) error {
 	return group.Wait()
 }
 
-// drain lets what runs finish. From now on /readyz says no.
+// drain lets what runs finish. From now on nobody new is let in and /readyz
+// says so; the listener closes when nothing runs any more.
 func (h *Hub) drain(server *http.Server) {
 	h.beginStop()
+	h.gate.close()
 	h.logger.Info("the hub is stopping", "grace", h.conf.ShutdownGrace)
 	ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
 	defer cancel()
-	if err := errors.Join(h.talkFace.Close(ctx), server.Shutdown(ctx)); err != nil {
+	if err := errors.Join(h.talkFace.Close(ctx), h.gate.wait(ctx), server.Shutdown(ctx)); err != nil {
 		_ = server.Close()
 	}
 }

@@ -13,6 +13,7 @@ import (
 // People is what the session and token routes need of package identity.
 type People struct {
 	Directory *identity.Directory
+	Passkeys  *identity.Passkeys
 	// Logins slows down guessing; Refused is told of what was not accepted.
 	Logins  *identity.Throttle
 	Refused func(address string, err error, locked bool)
@@ -20,10 +21,11 @@ type People struct {
 
 type loginRequest struct {
 	Body struct {
-		Login   string `json:"login,omitempty" doc:"the secret of a one-time login link"`
-		Pairing string `json:"pairing,omitempty" doc:"a one-time pairing code such as ABCD-EFGH"`
-		Token   string `json:"token,omitempty" doc:"a token"`
-		Name    string `json:"name,omitempty" maxLength:"200" doc:"what to call this browser"`
+		Login   string        `json:"login,omitempty" doc:"the secret of a one-time login link"`
+		Pairing string        `json:"pairing,omitempty" doc:"a one-time pairing code such as ABCD-EFGH"`
+		Token   string        `json:"token,omitempty" doc:"a token"`
+		Passkey *passkeyProof `json:"passkey,omitempty" doc:"the browser's answer to POST /api/session/passkey"`
+		Name    string        `json:"name,omitempty" maxLength:"200" doc:"what to call this browser"`
 	}
 }
 
@@ -72,6 +74,8 @@ func (p People) open(ctx context.Context, in *loginRequest, agent, address strin
 		return p.Directory.RedeemLink(ctx, in.Body.Login, agent, address)
 	case in.Body.Pairing != "":
 		return p.Directory.RedeemCode(ctx, in.Body.Pairing, agent, address)
+	case in.Body.Passkey != nil:
+		return p.Passkeys.FinishLogin(ctx, in.Body.Passkey.Ceremony, in.Body.Passkey.Response, agent, address)
 	case in.Body.Token != "":
 		who, err := p.Directory.Authenticate(ctx, in.Body.Token)
 		if err != nil {
@@ -80,7 +84,7 @@ func (p People) open(ctx context.Context, in *loginRequest, agent, address strin
 		who.Address = address
 		return p.Directory.OpenPage(ctx, who, agent)
 	default:
-		return identity.Login{}, front.NewProblem(http.StatusBadRequest, "bad_request", "send a login secret, a pairing code or a token", nil)
+		return identity.Login{}, front.NewProblem(http.StatusBadRequest, "bad_request", "send a login secret, a pairing code, a passkey or a token", nil)
 	}
 }
 
