@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -72,6 +74,19 @@ func (e *pgEngine) read(ctx context.Context, fn func(*Tx) error) error {
 }
 
 func (e *pgEngine) try(ctx context.Context, opts *sql.TxOptions, fn func(*Tx) error) error {
+	err := e.run(ctx, opts, fn)
+	if lost(err) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}
+
+// lost reports whether the server went away in the middle of a transaction.
+func lost(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, pgconn.ErrConnClosed)
+}
+
+func (e *pgEngine) run(ctx context.Context, opts *sql.TxOptions, fn func(*Tx) error) error {
 	tx, err := e.pool.BeginTx(ctx, opts)
 	if err != nil {
 		return err

@@ -57,15 +57,15 @@ func (f *Front) identify(r *http.Request) (identity.Session, error) {
 // authenticate looks at a token unless its address is locked out.
 func (f *Front) authenticate(ctx context.Context, address, secret string) (identity.Session, error) {
 	who, err := f.people.Authenticate(ctx, secret)
-	if err == nil {
-		return who, nil
+	if !errors.Is(err, identity.ErrRefused) {
+		// Right, or could not be looked at, which is not the caller's fault: a
+		// database that is away must not lock people out.
+		return who, err
 	}
 	if throttled := f.attempts.Attempt(address); throttled != nil {
 		return identity.Session{}, throttled
 	}
-	if errors.Is(err, identity.ErrRefused) {
-		f.Refused(address, err, f.attempts.Failed(address))
-	}
+	f.Refused(address, err, f.attempts.Failed(address))
 	return who, err
 }
 

@@ -1,0 +1,9 @@
+package faults_test
+
+import (
+	"testing"
+
+	"parley/test/hubtest"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
