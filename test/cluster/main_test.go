@@ -1,0 +1,72 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"parley/internal/lease"
+	"parley/internal/store"
+	"parley/test/hubtest"
+	"parley/test/natstest"
+	"parley/test/pgtest"
+)
+
+func TestMain(m *testing.M) {
+	if target := os.Getenv(holderVar); target != "" {
+		hold(target)
+		return
+	}
+	hubtest.Main(m)
+}
+
+// holderVar makes this program a hub that takes things and keeps them until it is killed.
+const holderVar = "PARLEY_TEST_HOLDER"
+
+func hold(target string) {
+	ctx := context.Background()
+	db, err := store.Open(ctx, target, store.Options{})
+	if err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	leases, err := lease.Join(ctx, db, "doomed", lease.Options{})
+	if err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	for i := range things {
+		if _, err := leases.Acquire(ctx, fmt.Sprintf("task.%d", i)); err != nil {
+			fmt.Println("error", err)
+			return
+		}
+	}
+	fmt.Println("holding", leases.ID())
+	_, _ = os.Stdin.Read(make([]byte, 1))
+}
+
+// cluster is hubs on one database and one NATS cluster.
+type cluster struct {
+	nodes []*natstest.Node
+	hubs  []*hubtest.Hub
+	db    string
+}
+
+func start(t *testing.T, hubs int) *cluster {
+	t.Helper()
+	c := &cluster{nodes: natstest.Cluster(t, 3), db: pgtest.URL(t)}
+	for i := range hubs {
+		c.hubs = append(c.hubs, hubtest.Start(t, hubtest.Config{Args: []string{"--db", c.db, "--nats", c.urls(), "--name", fmt.Sprintf("hub-%d", i)}}))
+	}
+	return c
+}
+
+func (c *cluster) urls() string {
+	urls := make([]string, len(c.nodes))
+	for i, n := range c.nodes {
+		urls[i] = n.URL()
+	}
+	return strings.Join(urls, ",")
+}
