@@ -1,0 +1,133 @@
+package talk_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/internal/brain"
+	"parley/internal/brain/model"
+	"parley/internal/talk"
+)
+
+func delegateTo(tasks ...string) string {
+	var list []map[string]string
+	for i := 0; i < len(tasks); i += 2 {
+		list = append(list, map[string]string{"agent": tasks[i], "message": tasks[i+1]})
+	}
+	raw, _ := json.Marshal(map[string]any{"tasks": list})
+	return "/tool delegate " + string(raw)
+}
+
+func TestDelegatesWorkInHiddenConversations(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	h.agents.put(t, "owl", "You are owl.")
+	run := h.begin(talk.TurnRequest{Content: delegateTo("twin", "/say from twin", "owl", "/fail tired") + "\n/say done"})
+	got := all(t, run)
+	if res := got.of(talk.ToolResult)[0].Result; res.IsError || res.Output != `[{"agent":"twin","result":"from twin","error":""},{"agent":"owl","result":"","error":"offline: tired"}]` {
+		t.Errorf("%+v", res)
+	}
+	if got.text() != "done" {
+		t.Error(got.text())
+	}
+	list, err := h.List(t.Context(), talk.Admin("x"), talk.Filter{})
+	if err != nil || len(list) != 1 {
+		t.Errorf("hidden ones are listed: %v, %v", list, err)
+	}
+	key := talk.Key{Agent: "twin", Sender: "delegate:" + run.ID + ":1"}
+	if stored := h.stored(key); len(stored) != 2 || stored[1] != "assistant from twin" {
+		t.Error(stored)
+	}
+}
+
+func TestDelegationOutsideMembersTooDeepOrTooManyIsRefused(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	h.agents.put(t, "crab", "---\ntools: [delegate]\nmembers: [twin]\n---\n")
+	h.agents.put(t, "twin", "---\ntools: [delegate]\nmembers: [owl]\n---\n")
+	h.agents.put(t, "owl", "---\ntools: [delegate]\nmembers: [crab, twin]\n---\n")
+	refused := func(script, why string) {
+		t.Helper()
+		got := h.say(script)
+		results := got.of(talk.ToolResult)
+		if res := results[len(results)-1].Result; !res.IsError || !strings.Contains(res.Output, why) {
+			t.Errorf("%+v", res)
+		}
+	}
+	refused(delegateTo("owl", "x"), "not one of your members")
+	refused(delegateTo("crab", "x"), "not one of your members")
+	eight := delegateTo("twin", "a", "twin", "b", "twin", "c", "twin", "d", "twin", "e", "twin", "f", "twin", "g", "twin", "h")
+	refused(strings.Join([]string{eight, eight, eight, eight, delegateTo("twin", "one more")}, "\n"), "at most 32")
+	// Delegates need a person's word for mutating tools; without an inbox nobody
+	// can give it, so depth is tried with one who is asked for nothing.
+	inner := delegateTo("owl", delegateTo("crab", "x")+"\n/result")
+	got := h.say(delegateTo("twin", inner+"\n/result") + "\n/result")
+	if out := got.of(talk.ToolResult)[0].Result.Output; !strings.Contains(out, "needs a person's approval") {
+		t.Errorf("%q", out)
+	}
+}
+
+func TestDelegationIsRefusedBelowTwoLevels(t *testing.T) {
+	h := newHub(t, sqlite(t), withInbox, func(_ *hub, d *talk.Deps) { d.PersonOf = func(string) string { return "user" } })
+	h.agents.put(t, "crab", "---\ntools: [delegate]\nmembers: [twin]\n---\n")
+	h.agents.put(t, "twin", "---\ntools: [delegate]\nmembers: [owl]\n---\n")
+	h.agents.put(t, "owl", "---\ntools: [delegate]\nmembers: [crab]\n---\n")
+	run := h.begin(talk.TurnRequest{Content: delegateTo("twin", delegateTo("owl", delegateTo("crab", "x")+"\n/result")+"\n/result")})
+	for range 2 {
+		until(t, run, talk.Waiting)
+		h.approveAll(t)
+		until(t, run, talk.Waiting)
+	}
+	out := all(t, run).of(talk.ToolResult)[0].Result.Output
+	if !strings.Contains(out, "further than 2 levels") {
+		t.Errorf("%q", out)
+	}
+}
+
+func TestCancelReachesDelegatesAndTheirCostCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, sqlite(t))
+		defer h.stop()
+		h.agents.put(t, "crab", "---\ntools: [delegate]\nmembers: [\"*\"]\nbudget: {run_tokens: 1000}\n---\n")
+		run := h.begin(talk.TurnRequest{Content: delegateTo("twin", "/say a\n/sleep 600000")})
+		synctest.Wait()
+		start := time.Now()
+		if err := h.Cancel(t.Context(), me, crab, ""); err != nil {
+			t.Fatal(err)
+		}
+		if end := all(t, run).end(t); end.Stop != brain.StopCancelled || time.Since(start) > time.Second {
+			t.Errorf("%+v after %s", end, time.Since(start))
+		}
+		key := talk.Key{Agent: "twin", Sender: "delegate:" + run.ID + ":1"}
+		if list := h.stored(key); len(list) != 2 || list[1] != "assistant a" {
+			t.Error(list)
+		}
+		got := h.say(delegateTo("twin", "/usage 900 200\n/say x") + "\n/say never")
+		if end := got.end(t); end.Stop != brain.StopBudget {
+			t.Errorf("%+v", end)
+		}
+		if n := len(h.models.of(model.ForTurn)); n != 4 {
+			t.Errorf("%d model calls", n)
+		}
+	})
+}
+
+func TestOldDelegationsAreRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, sqlite(t))
+		defer h.stop()
+		run := h.begin(talk.TurnRequest{Content: delegateTo("twin", "/say x")})
+		all(t, run)
+		key := talk.Key{Agent: "twin", Sender: fmt.Sprintf("delegate:%s:1", run.ID)}
+		<-time.After(29 * 24 * time.Hour)
+		if h.stored(key) == nil {
+			t.Error("removed early")
+		}
+		<-time.After(3 * 24 * time.Hour)
+		if h.stored(key) != nil || h.stored(crab) == nil {
+			t.Error("not removed, or too much")
+		}
+	})
+}
