@@ -1,0 +1,102 @@
+package mmp
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+)
+
+// ValidID tells whether s can name an agent at one place.
+func ValidID(s string) bool {
+	if s == "" || len(s) > MaxID {
+		return false
+	}
+	for i := range len(s) {
+		if !idByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func idByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._:~+-", c) >= 0
+}
+
+// ValidAddress is ValidID, optionally followed by one '@' and a place's name.
+func ValidAddress(s string) bool {
+	id, place, remote := strings.Cut(s, "@")
+	return ValidID(id) && (!remote || ValidPlaceName(place))
+}
+
+// ValidPlaceName tells whether s can name a peered place: [a-z0-9-], at most 64.
+func ValidPlaceName(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// SplitAddress separates an id from its place; place is empty for a local one.
+func SplitAddress(s string) (id, place string) {
+	id, place, _ = strings.Cut(s, "@")
+	return id, place
+}
+
+// ActAs settles for whom a request acts: an absent id is the token's, another id
+// than the token's is refused. Without a token the given id stands.
+func ActAs(given, token string) (string, error) {
+	switch {
+	case token == "" || given == token:
+		return given, nil
+	case given == "":
+		return token, nil
+	}
+	return "", ErrNotYourAgent
+}
+
+// The kinds of made ids and how many random bytes follow their prefix.
+const (
+	agentPrefix   = "agent_"
+	messagePrefix = "msg_"
+	relayPrefix   = "relay_"
+	postPrefix    = "post_"
+	sessionPrefix = "session_"
+)
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails: the runtime ends the program instead
+	return hex.EncodeToString(b)
+}
+
+// NewAgentID names an agent that brought no id.
+func NewAgentID() string { return agentPrefix + randomHex(8) }
+
+// NewMessageID names a message.
+func NewMessageID() string { return messagePrefix + randomHex(8) }
+
+// NewRelayID names a relayed message.
+func NewRelayID() string { return relayPrefix + randomHex(8) }
+
+// NewPostingID names a posting.
+func NewPostingID() string { return postPrefix + randomHex(8) }
+
+// NewSessionID names a direct session.
+func NewSessionID() string { return sessionPrefix + randomHex(6) }
+
+// NewToken makes a session token: 256 bits as 64 hex digits.
+func NewToken() string { return randomHex(32) }
+
+// NewNonce makes a challenge: 32 bytes, base64url.
+func NewNonce() string {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails
+	return base64.RawURLEncoding.EncodeToString(b)
+}

@@ -1,0 +1,117 @@
+package mmp
+
+import (
+	"strings"
+)
+
+// Identity is who an agent says it is. It is sent with its members sorted, so
+// that verifiers of either kind agree on the bytes.
+type Identity struct {
+	Description string `json:"description"`
+	InstanceID  string `json:"instance_id"`
+	Name        string `json:"name"`
+	Scope       string `json:"scope"`
+	Version     string `json:"version"`
+}
+
+// Static is the proof of the signed-registration clients.
+type Static struct {
+	Identity  Raw    // as sent
+	Signature string // base64
+}
+
+// SignIdentity makes the static proof. Send the identity exactly as returned.
+func SignIdentity(k *PrivateKey, id Identity) (Static, error) {
+	raw, err := EncodeSorted(id)
+	if err != nil {
+		return Static{}, err
+	}
+	sig, err := k.Sign(raw)
+	return Static{Identity: raw, Signature: sig}, err
+}
+
+// VerifyIdentity accepts a signature over the identity as sent without white
+// space, or over the same with sorted names.
+func VerifyIdentity(k *PublicKey, s Static) error {
+	compact, err := Compact(s.Identity)
+	if err != nil {
+		return ErrBadSignature
+	}
+	if k.Verify(compact, s.Signature) == nil {
+		return nil
+	}
+	sorted, err := Sorted(s.Identity)
+	if err != nil {
+		return ErrBadSignature
+	}
+	return k.Verify(sorted, s.Signature)
+}
+
+// InstanceOf reads the id an identity names; empty when it names none.
+func InstanceOf(identity Raw) string {
+	o := openObject(identity)
+	id := o.text("instance_id", MaxID)
+	if o.err != nil {
+		return ""
+	}
+	return id
+}
+
+// Proof answers a challenge.
+type Proof struct {
+	Nonce     string `json:"nonce"`
+	Signature string `json:"signature"`
+}
+
+// Challenge is what a proof is bound to.
+type Challenge struct {
+	PlaceID, AgentID, Nonce string
+}
+
+func (c Challenge) text(keyID string) []byte {
+	return lines("MMP-PROOF-1", c.PlaceID, c.AgentID, c.Nonce, keyID)
+}
+
+// lines joins the parts of a signed text. None of them can hold a line break:
+// ids, hashes and nonces have alphabets without one, checked before this.
+func lines(parts ...string) []byte { return []byte(strings.Join(parts, "\n")) }
+
+// Sign answers the challenge.
+func (c Challenge) Sign(k *PrivateKey) (Proof, error) {
+	sig, err := k.Sign(c.text(k.Public().KeyID()))
+	return Proof{Nonce: c.Nonce, Signature: sig}, err
+}
+
+// Verify checks an answer; whether the nonce is fresh is the place's to know.
+func (c Challenge) Verify(k *PublicKey, p Proof) error {
+	if p.Nonce != c.Nonce || !ValidID(c.AgentID) || !oneLine(c.PlaceID, c.Nonce) {
+		return ErrBadSignature
+	}
+	return k.Verify(c.text(k.KeyID()), p.Signature)
+}
+
+func oneLine(parts ...string) bool {
+	for _, p := range parts {
+		if strings.ContainsAny(p, "\r\n") {
+			return false
+		}
+	}
+	return true
+}
+
+func rotationText(agentID, newKeyID string) []byte {
+	return lines("MMP-ROTATE-1", agentID, newKeyID)
+}
+
+// SignRotation lets the old key name its successor.
+func SignRotation(old *PrivateKey, agentID string, successor *PublicKey) (string, error) {
+	return old.Sign(rotationText(agentID, successor.KeyID()))
+}
+
+// VerifyRotation checks that the old key named its successor.
+func VerifyRotation(old *PublicKey, agentID string, successor *PublicKey, signature string) error {
+	if !ValidID(agentID) {
+		return ErrBadSignature
+	}
+	return old.Verify(rotationText(agentID, successor.KeyID()), signature)
+}
