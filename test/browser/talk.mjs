@@ -86,14 +86,17 @@ test('a second turn waits in the queue, and stop ends the first', async () => {
 
 test('steering joins the run', async () => {
   const page = await stage.person();
-  await startTurn(page, '/say working\n/sleep 600000');
-  await page.getByText('working', { exact: true }).waitFor();
+  await startTurn(page, '/tool shell {"command":"echo steer"}\n/say done');
+  const approve = page.locator('[role=log]').getByRole('button', { name: 'Approve' });
+  await approve.waitFor();
   const field = page.getByLabel('Message', { exact: true });
   await field.fill('and mind the gap');
   await field.press('Control+Enter');
+  await page.getByText(/Joins the run at its next step|and mind the gap/).first().waitFor();
+  await approve.click();
   await page.locator('.steered', { hasText: 'and mind the gap' }).waitFor();
-  await page.getByRole('button', { name: 'Stop' }).click();
-  await page.getByText('Stopped.').waitFor();
+  await settled(page);
+  assert.equal(await page.locator('.steered, .bubble').filter({ hasText: 'and mind the gap' }).count(), 1);
 });
 
 test('a guest answers in the same conversation and is named', async () => {

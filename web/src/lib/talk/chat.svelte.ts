@@ -200,7 +200,8 @@ export class Chat {
   // Steering is told to whoever steered and to the attached; it is shown once.
   #steered(id: string, text: string, seq: number): void {
     this.#takeText(text);
-    const run = this.entries.findLast((e): e is Run => e.kind === 'run' && (id ? e.id === id : !e.ended));
+    // It is told under the number of its own turn or of the run that it joined.
+    const run = this.entries.findLast((e): e is Run => e.kind === 'run' && e.id === id) ?? this.run;
     run?.steered(text, seq);
   }
 

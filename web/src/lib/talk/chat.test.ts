@@ -131,7 +131,7 @@ describe('a conversation', () => {
     void chat.say('left', { mode: 'steer' });
     const steered: StreamInit = { case: 'steered', value: { content: 'left', seq: 2n } };
     expect(hub.own(steered)).toBe(true);
-    hub.attached(steered);
+    hub.attached(steered, 'the id of the turn that steers');
     hub.message(2, 'user', 'left', 'r1');
     expect(chat.pending).toEqual([]);
     expect(shown(chat)).toEqual(['run:left']);
