@@ -1,0 +1,144 @@
+package hub_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/hub"
+	"parley/internal/hub/config"
+)
+
+// running starts a hub on a port of its own and stops it with the test.
+func running(t *testing.T, flags map[string]string) (hub.Ready, config.Config) {
+	t.Helper()
+	given := map[string]string{"listen": "127.0.0.1:0", "shutdown-grace": "5s"}
+	for name, value := range flags {
+		given[name] = value
+	}
+	conf, err := config.Load(config.Sources{Data: filepath.Join(t.TempDir(), "d"), Flags: given})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := hub.Open(t.Context(), conf, hub.Options{Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ready, done := make(chan hub.Ready, 1), make(chan error, 1)
+	go func() { done <- h.Run(ctx, func(r hub.Ready) error { ready <- r; return nil }) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("the hub stopped with %v", err)
+		}
+		h.Close()
+	})
+	select {
+	case r := <-ready:
+		return r, conf
+	case err := <-done:
+		done <- nil
+		t.Fatalf("the hub did not start: %v", err)
+		return hub.Ready{}, conf
+	}
+}
+
+// certificate makes a self-signed one for 127.0.0.1.
+func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	if err := os.WriteFile(certFile, cert, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pool = x509.NewCertPool()
+	pool.AppendCertsFromPEM(cert)
+	return certFile, keyFile, pool
+}
+
+func TestTLSByFiles(t *testing.T) {
+	cert, key, pool := certificate(t)
+	ready, _ := running(t, map[string]string{"tls-cert": cert, "tls-key": key})
+	if !strings.HasPrefix(ready.URL, "https://127.0.0.1:") {
+		t.Fatalf("the hub says it is at %s", ready.URL)
+	}
+	get := func(conf *tls.Config) (int, error) {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: conf, DisableKeepAlives: true}}
+		res, err := client.Get(ready.URL + "/healthz")
+		if err != nil {
+			return 0, err
+		}
+		return res.StatusCode, res.Body.Close()
+	}
+	if status, err := get(&tls.Config{RootCAs: pool}); err != nil || status != http.StatusOK {
+		t.Errorf("%d, %v", status, err)
+	}
+	if _, err := get(&tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11}); err == nil {
+		t.Error("an outdated TLS was accepted")
+	}
+	if status, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(strings.Replace(ready.URL, "https", "http", 1) + "/api/session"); err == nil {
+		if status.StatusCode < 400 {
+			t.Errorf("plain HTTP was served: %d", status.StatusCode)
+		}
+		_ = status.Body.Close()
+	}
+}
+
+func TestRunAnnouncesWhereItIs(t *testing.T) {
+	ready, conf := running(t, nil)
+	folder := hub.Folder(conf.Data)
+	note, err := folder.Running()
+	if err != nil || note.URL != ready.URL || !ready.FirstStart || strings.HasSuffix(ready.URL, ":0") {
+		t.Errorf("%+v %+v %v", note, ready, err)
+	}
+	info, err := os.Stat(folder.Path("parley.sock"))
+	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != os.ModeSocket {
+		t.Errorf("%v %v", info, err)
+	}
+}
+
+func TestTalkOverTCPWritesItsPort(t *testing.T) {
+	_, conf := running(t, map[string]string{"talk-tcp": "127.0.0.1:0"})
+	port, err := os.ReadFile(hub.Folder(conf.Data).Path("parley.talk.port"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(t.Context(), "tcp", "127.0.0.1:"+strings.TrimSpace(string(port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+}
