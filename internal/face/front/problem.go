@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"parley/internal/approval"
+	"parley/internal/brain"
 	"parley/internal/identity"
+	"parley/internal/talk"
+	"parley/protocol/agentfirst"
 )
 
 // Problem is an RFC 9457 problem document with a stable code, and the same once
@@ -89,6 +92,26 @@ var mappings = []Mapping{
 	{approval.ErrNotFound, http.StatusNotFound, "not_found", "there is no such approval"},
 	{approval.ErrForbidden, http.StatusForbidden, "forbidden", "you may see this approval but not answer it"},
 	{approval.ErrInvalid, http.StatusBadRequest, "invalid", ""},
+	{talk.ErrForbidden, http.StatusForbidden, "forbidden", ""},
+	{talk.ErrBadRequest, http.StatusBadRequest, "invalid", ""},
+	{agentfirst.ErrEmptyFile, http.StatusBadRequest, "invalid", ""},
+	{agentfirst.ErrBadMeta, http.StatusBadRequest, "invalid", ""},
+	{brain.ErrAgentName, http.StatusBadRequest, "invalid", ""},
+	{brain.ErrAgentConfig, http.StatusBadRequest, "invalid", ""},
+	{brain.ErrBadProvider, http.StatusBadRequest, "invalid", ""},
+	{talk.ErrNoAgent, http.StatusNotFound, "agent_not_found", ""},
+	{brain.ErrNoAgent, http.StatusNotFound, "agent_not_found", ""},
+	{talk.ErrNotFound, http.StatusNotFound, "not_found", "there is no such conversation"},
+	{talk.ErrNoArchive, http.StatusNotFound, "not_found", "there is no such archive"},
+	{talk.ErrNothing, http.StatusConflict, "nothing_to_compact", ""},
+	{talk.ErrExists, http.StatusConflict, "conflict", ""},
+	{talk.ErrBusy, http.StatusConflict, "busy", ""},
+	{brain.ErrAgentExists, http.StatusConflict, "conflict", ""},
+	{talk.ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large", ""},
+	{talk.ErrQueueFull, http.StatusTooManyRequests, "queue_full", ""},
+	{talk.ErrBudget, http.StatusTooManyRequests, "budget_spent", ""},
+	{talk.ErrSummary, http.StatusBadGateway, "model_failed", ""},
+	{talk.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", ""},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout", "that took too long"},
 }
 
