@@ -37,6 +37,11 @@ type cluster struct {
 	devices   map[string]map[string]deviceCount // conversation, hub
 	answering sync.WaitGroup
 	closed    bool
+	// dirty are feeds with events for other hubs; the sender takes them.
+	dirty []*feed
+	wake  chan struct{}
+	quit  chan struct{}
+	sent  sync.WaitGroup
 }
 
 type deviceCount struct {
@@ -57,6 +62,8 @@ type envelope struct {
 	Speaker string `json:"speaker"`
 	Hidden  bool   `json:"hidden,omitempty"`
 	Mark    mark   `json:"mark"`
+	// From is the first of the events that were merged into this one.
+	From int64 `json:"from"`
 	// Part counts the pieces of one event from 0.
 	Part int `json:"part,omitempty"`
 	// Stored says that the text is too long for the bus and is in the store.
@@ -86,33 +93,103 @@ func (cl *cluster) listen() error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	cl.subs = []bus.Subscription{requests, devices, all}
+	cl.sent.Go(cl.sender)
 	return nil
 }
 
 func (cl *cluster) close() {
 	cl.mu.Lock()
-	subs := cl.subs
+	subs, already := cl.subs, cl.closed
 	cl.subs, cl.closed = nil, true
 	cl.mu.Unlock()
+	if !already {
+		close(cl.quit)
+	}
+	cl.sent.Wait()
 	for _, s := range subs {
 		s.Close()
 	}
 	cl.answering.Wait()
 }
 
-// send publishes an event of a conversation this hub owns.
+// outgoing is an event on its way to other hubs. Neighbouring pieces of a text are
+// merged while they wait, so that a fast model does not flood the bus.
+type outgoing struct {
+	env   envelope
+	parts []string
+}
+
+// send queues an event for the other hubs; the caller holds the feed's lock.
 func (cl *cluster) send(f *feed, n mark, ev Event) {
 	if !cl.t.d.Clustered || f.hidden {
 		return
 	}
-	env := envelope{Hub: cl.t.hub, ID: f.id, Key: f.key, Speaker: f.speaker(ev), Hidden: f.hidden, Mark: n, Event: ev}
-	if len(ev.Text) <= pieceSize {
-		cl.put(env)
-		return
+	if last := len(f.out) - 1; last >= 0 && !f.barrier && (ev.Kind == Chunk || ev.Kind == Thinking) {
+		o := &f.out[last]
+		if o.env.Event.Kind == ev.Kind && o.env.Event.Run == ev.Run && o.env.Mark.N+1 == n.N {
+			o.env.Mark, o.parts = n, append(o.parts, ev.Text)
+			return
+		}
 	}
-	switch ev.Kind {
-	case Chunk, Thinking:
-		for rest := ev.Text; rest != ""; env.Part++ {
+	f.barrier = false
+	f.out = append(f.out, outgoing{
+		env:   envelope{Hub: cl.t.hub, ID: f.id, Key: f.key, Speaker: f.speaker(ev), Hidden: f.hidden, Mark: n, From: n.N, Event: ev},
+		parts: []string{ev.Text},
+	})
+	if len(f.out) == 1 {
+		cl.mu.Lock()
+		cl.dirty = append(cl.dirty, f)
+		cl.mu.Unlock()
+		select {
+		case cl.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// sender publishes what waits until the hub closes.
+func (cl *cluster) sender() {
+	for {
+		cl.flush()
+		select {
+		case <-cl.wake:
+		case <-cl.quit:
+			cl.flush()
+			return
+		}
+	}
+}
+
+func (cl *cluster) flush() {
+	for {
+		cl.mu.Lock()
+		feeds := cl.dirty
+		cl.dirty = nil
+		cl.mu.Unlock()
+		if len(feeds) == 0 {
+			return
+		}
+		for _, f := range feeds {
+			f.mu.Lock()
+			out := f.out
+			f.out = nil
+			f.mu.Unlock()
+			for _, o := range out {
+				o.env.Event.Text = strings.Join(o.parts, "")
+				cl.publish(o.env)
+			}
+		}
+	}
+}
+
+// publish puts an event on the bus, in pieces if it is long.
+func (cl *cluster) publish(env envelope) {
+	text := env.Event.Text
+	switch {
+	case len(text) <= pieceSize:
+		cl.put(env)
+	case env.Event.Kind == Chunk || env.Event.Kind == Thinking:
+		for rest := text; rest != ""; env.Part++ {
 			env.Event.Text, rest = cutAt(rest, pieceSize)
 			cl.put(env)
 		}

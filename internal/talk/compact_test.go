@@ -491,4 +491,3 @@ func TestMissedFiringsAreDroppedExceptOnce(t *testing.T) {
 		}
 	})
 }
-

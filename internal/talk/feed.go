@@ -26,6 +26,10 @@ type feed struct {
 	at   mark
 	// remote is set while another hub's events come in.
 	remote *remoteFeed
+	// out waits for the other hubs. Nothing is merged across a barrier: somebody
+	// was told how far the text is.
+	out     []outgoing
+	barrier bool
 }
 
 // mark numbers the events of one owner.

@@ -258,6 +258,7 @@ func (c *conversation) woken(ctx context.Context, run string) (answer controlAns
 // snapshot gives another hub what it needs to follow from here on.
 func (cl *cluster) snapshot(f *feed) (controlAnswer, error) {
 	f.mu.Lock()
+	f.barrier = true
 	s := snapshot{At: f.at, Text: f.now.text.String()}
 	s.Now.Seq, s.Now.Start, s.Now.Segment, s.Now.Open, s.Now.Waiting = f.now.Seq, f.now.Start, f.now.Segment, f.now.Open, f.now.Waiting
 	raw, err := json.Marshal(&s)

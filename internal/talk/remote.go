@@ -100,7 +100,7 @@ func (f *feed) apply(env envelope) {
 	case at.Epoch > f.at.Epoch:
 		f.now = present{Seq: f.now.Seq, Waiting: f.now.Waiting} // a new owner begins afresh
 		f.at = at
-	case at.N > f.at.N+1:
+	case env.From > f.at.N+1:
 		for s := range f.subs {
 			s.end(ErrLagged)
 			delete(f.subs, s)

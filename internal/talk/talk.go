@@ -49,7 +49,7 @@ func New(d Deps) (*Talk, error) {
 		d: d, hub: d.Leases.ID(), since: time.Now(), ctx: ctx, stop: stop, slots: make(chan struct{}, d.Limits.Runs),
 		live: map[string]*conversation{}, loading: map[string]*loading{}, feeds: map[string]*feed{}, watchers: map[*watcher]struct{}{},
 	}
-	t.cluster = &cluster{t: t, snapshots: map[string][]byte{}, devices: map[string]map[string]deviceCount{}}
+	t.cluster = &cluster{t: t, snapshots: map[string][]byte{}, devices: map[string]map[string]deviceCount{}, wake: make(chan struct{}, 1), quit: make(chan struct{})}
 	t.schedules = &scheduler{t: t, wake: make(chan struct{}, 1)}
 	return t, nil
 }
