@@ -51,6 +51,8 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	api.RegisterAudit(a, h.trail)
 	api.RegisterApprovals(a, h.inbox)
 	api.RegisterEvents(a, api.Live{Inbox: h.inbox, People: h.people, Stopping: h.stopping})
+	api.RegisterAgents(a, api.Minds{Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf})
+	api.RegisterConversations(a, h.talk)
 	api.RegisterStatus(a, h.status)
 	api.RegisterBackup(a, h.Backup)
 	return nil
