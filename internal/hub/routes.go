@@ -55,6 +55,8 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	api.RegisterConversations(a, h.talk)
 	api.RegisterStatus(a, h.status)
 	api.RegisterBackup(a, h.Backup)
+	api.RegisterAgents(a, api.Minds{Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf})
+	api.RegisterConversations(a, h.talk)
 	return nil
 }
 

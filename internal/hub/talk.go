@@ -44,7 +44,8 @@ func (h *Hub) openTalkFace(context.Context) error {
 	h.onClose(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
 		defer cancel()
-		return h.talkFace.Close(ctx)
+		// Runs finish, or are cancelled, while their clients are still there to hear it.
+		return errors.Join(h.talk.Close(ctx), h.talkFace.Close(ctx))
 	})
 	return nil
 }
