@@ -29,7 +29,7 @@ func (h *Hub) routes() error {
 	}
 	mux.Handle("GET /talk/ws", h.talkFace)
 	page, _ := web.Page()
-	mux.Handle("/", faceweb.Handler(page, faceweb.Options{}))
+	mux.Handle("/", faceweb.Handler(page, faceweb.Options{HSTS: h.conf.TLS.On() || len(h.conf.BehindProxy) > 0}))
 	proxies, err := front.ParseProxies(h.conf.BehindProxy)
 	if err != nil {
 		return err
@@ -55,8 +55,6 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	api.RegisterConversations(a, h.talk)
 	api.RegisterStatus(a, h.status)
 	api.RegisterBackup(a, h.Backup)
-	api.RegisterAgents(a, api.Minds{Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf})
-	api.RegisterConversations(a, h.talk)
 	return nil
 }
 
@@ -148,6 +146,7 @@ func (h *Hub) count(ctx context.Context, who identity.Session, counts map[string
 		return err
 	}
 	counts["approvals_pending"] = int64(waiting)
+	counts["running"] = int64(h.talk.Stats().Runs)
 	counts["connections"] = int64(h.people.Tracked())
 	return nil
 }
