@@ -25,7 +25,7 @@ type Live struct {
 
 // RegisterEvents adds the page's live stream (server-sent events).
 func RegisterEvents(a *API, l Live) {
-	rt := rawRoute{route{Method: "GET", Path: "/api/events", Scope: identity.ApprovalRead, Tag: "hub", Summary: "What happens, live: approvals added and resolved"}, "text/event-stream"}
+	rt := rawRoute{route{Method: "GET", Path: "/api/events", Tag: "hub", Summary: "What happens, live: approvals added and resolved, for callers with approval:read"}, "text/event-stream"}
 	addRaw(a, rt, l.stream)
 }
 
@@ -54,6 +54,9 @@ func (l Live) stream(w http.ResponseWriter, r *http.Request, who identity.Sessio
 // changes turns the inbox's feed into a channel that ends with ctx.
 func (l Live) changes(ctx context.Context, who identity.Session) <-chan approval.Event {
 	events := make(chan approval.Event)
+	if !who.Scopes.Has(identity.ApprovalRead) {
+		return events // nothing to tell but that the hub lives
+	}
 	go func() {
 		defer close(events)
 		for ev, err := range l.Inbox.Watch(ctx, inboxOf(who)) {

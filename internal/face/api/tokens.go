@@ -119,10 +119,11 @@ func (p People) revokeToken(ctx context.Context, who identity.Session, in *byID)
 }
 
 type rotateRequest struct {
-	ID   string `path:"id"`
-	Body struct {
+	ID string `path:"id"`
+	// A pointer: the body may be left out.
+	Body *struct {
 		Renew bool `json:"renew,omitempty" doc:"also start the token's life anew"`
-	} `required:"false"`
+	}
 }
 
 type rotatedAnswer struct {
@@ -136,7 +137,7 @@ type rotatedAnswer struct {
 }
 
 func (p People) rotateToken(ctx context.Context, who identity.Session, in *rotateRequest) (*rotatedAnswer, error) {
-	rotated, err := p.Directory.Rotate(ctx, who, in.ID, in.Body.Renew)
+	rotated, err := p.Directory.Rotate(ctx, who, in.ID, in.Body != nil && in.Body.Renew)
 	if err != nil {
 		return nil, err
 	}
