@@ -54,7 +54,7 @@ func (a *attachment) open(who Who, key Key) (err error) {
 		return err
 	}
 	a.sub = &sub{device: true, put: a.events.put, end: a.events.close}
-	for range 20 {
+	for range moveTries {
 		_, err = a.t.load(a.ctx, a.conv.ID)
 		var held *lease.HeldError
 		if err != nil && !errors.As(err, &held) {
@@ -69,7 +69,7 @@ func (a *attachment) open(who Who, key Key) (err error) {
 		if !errors.Is(err, errMoved) {
 			return err
 		}
-		if err := pause(a.ctx, 250*time.Millisecond); err != nil {
+		if err := pause(a.ctx, movePause); err != nil {
 			return err
 		}
 	}

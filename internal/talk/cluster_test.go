@@ -107,8 +107,7 @@ func TestControlReachesTheOwningHub(t *testing.T) {
 	// A client that leaves on the other hub.
 	run = b.begin(talk.TurnRequest{Content: "/say a\n/sleep 600000"})
 	until(t, run, talk.Chunk)
-	watch := collect(ctx, b.Subscribe(ctx, me, talk.Filter{}))
-	<-watch.ready
+	watch := b.watch(t, me, talk.Filter{})
 	run.Leave()
 	watch.wait(1)
 	// The same key on both hubs.
@@ -242,8 +241,7 @@ func TestOneOfTwoHubsFires(t *testing.T) {
 
 func TestSubscribersSeeOtherHubs(t *testing.T) {
 	a, b := twoHubs(t, sqlite(t))
-	watch := collect(t.Context(), b.Subscribe(t.Context(), talk.Admin("x"), talk.Filter{}))
-	<-watch.ready
+	watch := b.watch(t, talk.Admin("x"), talk.Filter{})
 	a.say("/say seen")
 	if got := watch.wait(1); got["user"] != 1 {
 		t.Error(got)

@@ -55,11 +55,18 @@ func (t *Talk) Compact(ctx context.Context, who Who, key Key, focus string) (mem
 	if t.isClosing() {
 		return memory.Archive{}, ErrUnavailable
 	}
-	for range 20 {
+	for range moveTries {
 		c, err := t.load(ctx, conv.ID)
 		var held *lease.HeldError
 		if errors.As(err, &held) {
-			return t.cluster.forwardCompact(ctx, conv.ID, focus)
+			a, err := t.cluster.forwardCompact(ctx, held.Owner, conv.ID, focus)
+			if !errors.Is(err, errMoved) {
+				return a, err
+			}
+			if err := pause(ctx, movePause); err != nil {
+				return a, err
+			}
+			continue
 		}
 		if err != nil {
 			return memory.Archive{}, err

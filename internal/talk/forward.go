@@ -136,17 +136,13 @@ func (cl *cluster) ask(ctx context.Context, owner, id, op string, args controlAr
 	return answer, answer.err()
 }
 
-func (cl *cluster) forwardCompact(ctx context.Context, id, focus string) (memory.Archive, error) {
-	owner, err := cl.t.d.Leases.Owner(ctx, memory.LeaseName(id))
-	if err != nil {
-		return memory.Archive{}, err
+func (cl *cluster) forwardCompact(ctx context.Context, owner, id, focus string) (memory.Archive, error) {
+	if !cl.t.d.Clustered {
+		return memory.Archive{}, errMoved
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
 	defer cancel()
 	answer, err := cl.ask(ctx, owner, id, ctlCompact, controlArgs{Content: focus})
-	if errors.Is(err, errMoved) {
-		err = ErrUnavailable
-	}
 	if err != nil || answer.Archive == nil {
 		return memory.Archive{}, err
 	}

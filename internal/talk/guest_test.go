@@ -144,8 +144,7 @@ func TestAnUnknownGuestIsNamedAndNothingIsAdded(t *testing.T) {
 func TestAGuestsTurnCountsOnTheGuestsBudgetAndIsDoneOnce(t *testing.T) {
 	h := newHub(t, sqlite(t))
 	h.agents.put(t, "twin", "---\nbudget: {day_tokens: 5}\n---\nYou are twin.")
-	watch := collect(t.Context(), h.Subscribe(t.Context(), me, talk.Filter{}))
-	<-watch.ready
+	watch := h.watch(t, me, talk.Filter{})
 	got := h.turn(talk.TurnRequest{Content: "/say one two three", Guest: "twin"})
 	if u := got.end(t).Usage; u.Completion != 3 || u.Prompt == 0 {
 		t.Errorf("%+v", u)

@@ -315,8 +315,7 @@ func TestAClientThatLeavesCancelsItsRunUnlessSomebodyLooksOn(t *testing.T) {
 	t.Run("alone", func(t *testing.T) {
 		run := h.begin(talk.TurnRequest{Content: script})
 		until(t, run, talk.Chunk)
-		watch := collect(t.Context(), h.Subscribe(t.Context(), me, talk.Filter{}))
-		<-watch.ready
+		watch := h.watch(t, me, talk.Filter{})
 		run.Leave()
 		watch.wait(1)
 		if got := h.stored(crab); got[1] != "assistant a" {

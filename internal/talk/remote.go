@@ -114,6 +114,9 @@ func (f *feed) apply(env envelope) {
 
 // sync asks the owner where it stands, once per feed.
 func (cl *cluster) sync(ctx context.Context, owner string, f *feed) error {
+	if !cl.t.d.Clustered {
+		return errMoved // the owner is a former life of this hub; it will be over soon
+	}
 	r := cl.follow(f)
 	if r == nil {
 		return ErrUnavailable

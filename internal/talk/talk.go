@@ -71,11 +71,7 @@ func (t *Talk) Start(ctx context.Context) error {
 
 // housekeeping looks for abandoned conversations and old delegations.
 func (t *Talk) housekeeping() {
-	every := t.d.Limits.Sweep
-	if !t.d.Clustered {
-		every = time.Minute // alone, only a failed write can leave something behind
-	}
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(t.d.Limits.Sweep)
 	defer tick.Stop()
 	cleaned := time.Time{}
 	for {

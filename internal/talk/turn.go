@@ -183,7 +183,7 @@ func (t *Talk) agent(name string) (*brain.Agent, error) {
 
 // submit brings a turn to the conversation's owner, wherever that is.
 func (t *Talk) submit(ctx context.Context, conv memory.Conversation, tn *turn) (*Run, error) {
-	for range 20 {
+	for range moveTries {
 		c, err := t.load(ctx, conv.ID)
 		var held *lease.HeldError
 		switch {
@@ -192,7 +192,7 @@ func (t *Talk) submit(ctx context.Context, conv memory.Conversation, tn *turn) (
 			if !errors.Is(err, errMoved) {
 				return run, err
 			}
-			if err := pause(ctx, 250*time.Millisecond); err != nil {
+			if err := pause(ctx, movePause); err != nil {
 				return nil, err
 			}
 			continue
@@ -213,6 +213,13 @@ func (t *Talk) submit(ctx context.Context, conv memory.Conversation, tn *turn) (
 	}
 	return nil, ErrUnavailable
 }
+
+// A hub that died keeps its conversations for its lease's time to live; whoever
+// wants one meanwhile waits that long.
+const (
+	movePause = 250 * time.Millisecond
+	moveTries = 36
+)
 
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -383,12 +382,8 @@ func TestASkillIsWhatItsNameStandsFor(t *testing.T) {
 
 func TestSubscribersSeeEverythingTheyMayAndOneDonePerRun(t *testing.T) {
 	h := newHub(t, sqlite(t), withTools(echo()))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	mine := collect(ctx, h.Subscribe(ctx, me, talk.Filter{}))
-	everybody := collect(ctx, h.Subscribe(ctx, talk.Admin("x"), talk.Filter{Agent: "crab"}))
-	<-mine.ready
-	<-everybody.ready
+	mine := h.watch(t, me, talk.Filter{})
+	everybody := h.watch(t, talk.Admin("x"), talk.Filter{Agent: "crab"})
 	h.say("/tool echo\n/say hello")
 	h.turn(talk.TurnRequest{Content: "/say hi", Guest: "twin"})
 	h.turn(talk.TurnRequest{Key: talk.Key{Agent: "crab", Sender: "bob"}, Content: "/say secret"})
@@ -408,22 +403,30 @@ func TestSubscribersSeeEverythingTheyMayAndOneDonePerRun(t *testing.T) {
 
 // collected gathers activity in the background.
 type collected struct {
-	ready chan struct{}
-	each  chan talk.Activity
-	got   []talk.Activity
+	each chan talk.Activity
+	got  []talk.Activity
 }
 
-func collect(ctx context.Context, from iter.Seq2[talk.Activity, error]) *collected {
-	c := &collected{ready: make(chan struct{}), each: make(chan talk.Activity, 10_000)}
+// watch subscribes and returns once that counts.
+func (h *hub) watch(t testing.TB, who talk.Who, f talk.Filter) *collected {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &collected{each: make(chan talk.Activity, 100_000)}
+	done, before := make(chan struct{}), h.Watchers()
 	go func() {
+		defer close(done)
 		defer close(c.each)
-		next, stop := iter.Pull2(from)
-		defer stop()
-		go func() { <-time.After(0); close(c.ready) }()
-		for a, err, ok := next(); ok && err == nil; a, err, ok = next() {
+		for a, err := range h.Subscribe(ctx, who, f) {
+			if err != nil {
+				return
+			}
 			c.each <- a
 		}
 	}()
+	t.Cleanup(func() { cancel(); <-done })
+	for h.Watchers() == before {
+		runtime.Gosched()
+	}
 	return c
 }
 
