@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/client/agentfirst"
+	wire "parley/protocol/agentfirst"
+)
+
+// turnRow: what a person waits for, beside the model.
+func turnRow() Row {
+	return Row{Name: "turn", What: "a whole durable turn with the offline model over the Unix socket", Run: runTurns}
+}
+
+func runTurns(ctx context.Context, env *Env) ([]Result, error) {
+	data := filepath.Join(env.Dir, "data")
+	hub, err := env.start(ctx, "hub", data)
+	if err != nil {
+		return nil, err
+	}
+	defer hub.stop()
+	c, err := agentfirst.Dial(ctx, "unix://"+filepath.Join(data, "parley.sock"), agentfirst.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	took := make([]time.Duration, pick(env, 500, 20))
+	for i := range took {
+		began := time.Now()
+		turn := &wire.Turn{Agent: "parley", Content: "/say hello"}
+		if _, err := c.Send(ctx, turn); err != nil {
+			return nil, err
+		}
+		took[i] = time.Since(began)
+	}
+	slices.Sort(took)
+	return []Result{
+		atMost("median", Figure{float64(took[len(took)/2]), Nanos}, float64(4*time.Millisecond)),
+		atMost("p99", Figure{float64(took[len(took)*99/100]), Nanos}, float64(20*time.Millisecond)),
+	}, nil
+}
+
+// talkersRow: many people at once.
+func talkersRow() Row {
+	return Row{Name: "talkers", What: "conversations that stream 50 chunks a second each, at the same time", Run: runTalkers}
+}
+
+// pace is the pause between two chunks.
+const pace = 20 * time.Millisecond
+
+func runTalkers(ctx context.Context, env *Env) ([]Result, error) {
+	data := filepath.Join(env.Dir, "data")
+	hub, err := env.start(ctx, "hub", data)
+	if err != nil {
+		return nil, err
+	}
+	defer hub.stop()
+	var results []Result
+	for _, n := range pick(env, []int{10, 100, 1000}, []int{10}) {
+		env.say("%s", count(n, "conversation"))
+		before, err := hub.usage(false)
+		if err != nil {
+			return results, err
+		}
+		late, wall, err := talkers(ctx, data, n, pick(env, 200, 25))
+		if err != nil {
+			return results, err
+		}
+		after, err := hub.usage(false)
+		if err != nil {
+			return results, err
+		}
+		slices.Sort(late)
+		r := atMost(count(n, "conversation")+", p99 of what is added to a chunk's pause", Figure{float64(late[len(late)*99/100]), Nanos}, float64(50*time.Millisecond))
+		r.Note = fmt.Sprintf("hub: %.0f%% of a core, %s", 100*float64(after.CPU-before.CPU)/float64(wall), Figure{float64(after.RSS), Bytes})
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// talkers has n senders listen to chunks at the pace and gives how late each was.
+func talkers(ctx context.Context, data string, n, chunks int) (late []time.Duration, wall time.Duration, err error) {
+	script := fmt.Sprintf("/chunks %d\n/pace %d\n/say %s", chunks, pace.Milliseconds(), strings.Repeat("word ", chunks))
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	began := time.Now()
+	for i := range n {
+		wg.Go(func() {
+			mine, failed := listen(ctx, data, fmt.Sprintf("sender-%d-%d", n, i), script)
+			mu.Lock()
+			defer mu.Unlock()
+			late = append(late, mine...)
+			if failed != nil {
+				err = failed
+			}
+		})
+	}
+	wg.Wait()
+	if err == nil && len(late) == 0 {
+		err = fmt.Errorf("no chunk came")
+	}
+	return late, time.Since(began), err
+}
+
+func listen(ctx context.Context, data, sender, script string) (late []time.Duration, err error) {
+	c, err := agentfirst.Dial(ctx, "unix://"+filepath.Join(data, "parley.sock"), agentfirst.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	var last time.Time
+	for ev, err := range c.Stream(ctx, &wire.Turn{Agent: "parley", Sender: &sender, Content: script}) {
+		if err != nil {
+			return late, err
+		}
+		if ev.GetChunk() == nil {
+			continue
+		}
+		now := time.Now()
+		if !last.IsZero() {
+			late = append(late, max(0, now.Sub(last)-pace))
+		}
+		last = now
+	}
+	return late, nil
+}
