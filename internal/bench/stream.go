@@ -32,8 +32,9 @@ func runStream(ctx context.Context, env *Env) ([]Result, error) {
 		streams int
 		window  time.Duration
 	}{
-		{pick(env, 100, 10), 40 * time.Millisecond},
-		{pick(env, 1_000, 50), 40 * time.Millisecond},
+		{pick(env, 10, 5), 25 * time.Millisecond},
+		{pick(env, 100, 10), 25 * time.Millisecond},
+		{pick(env, 1_000, 50), 25 * time.Millisecond},
 		{pick(env, 1_000, 50), 100 * time.Millisecond},
 	} {
 		env.say("%s, batches of %s", count(load.streams, "stream"), load.window)
@@ -43,7 +44,7 @@ func runStream(ctx context.Context, env *Env) ([]Result, error) {
 		}
 		results = append(results, r)
 	}
-	grow(results[:2], func(i int) float64 { return results[i].Ours.Value })
+	grow(results, perOp(results))
 	return results, nil
 }
 
@@ -84,9 +85,11 @@ func streamStep(ctx context.Context, env *Env, streams int, window time.Duration
 	if s.late.Load() > s.sent.Load()/100 {
 		kept = "did NOT keep up"
 	}
+	used := cpuTime() - cpu
+	r.cost = used / time.Duration(s.sent.Load())
 	r.Note = fmt.Sprintf("%s, %s events/s, p50 %s, max %s, CPU %.2f of a core, every event read back in order", kept,
 		thousands(int64(float64(s.sent.Load())/spent.Seconds())), took(s.delays[len(s.delays)/2]), took(s.delays[len(s.delays)-1]),
-		(cpuTime()-cpu).Seconds()/spent.Seconds())
+		used.Seconds()/spent.Seconds())
 	return r, nil
 }
 

