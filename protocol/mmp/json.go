@@ -179,7 +179,7 @@ func (o *object) first(limit int, keys ...string) string {
 	return ""
 }
 
-// id reads an agent's id: with a place suffix where addressed is true.
+// id reads an agent's id; valid tells whether a place may follow it.
 func (o *object) id(key string, valid func(string) bool) string {
 	raw, ok := o.members[key]
 	if !ok {
