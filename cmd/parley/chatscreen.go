@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+
+	"parley/client/agentfirst"
+	"parley/client/hubapi"
+	"parley/cmd/parley/tui"
+	wire "parley/protocol/agentfirst"
+)
+
+// chatHistory is how many messages a chat begins with.
+const chatHistory = 20
+
+// chatScreen is the chat on a terminal.
+func chatScreen(ctx context.Context, g *globals, c *agentfirst.Client, o chatOptions, local bool) error {
+	sender := firstOf(o.sender, c.Hub().GetSender(), wire.DefaultSender)
+	link := &chatLink{client: c, options: o, sender: sender}
+	if dir, err := os.Getwd(); err == nil && local {
+		link.cwd = dir
+	}
+	// Approvals are answered over REST; without it they are answered elsewhere.
+	if rest, done, err := g.connect(ctx); err == nil {
+		defer done()
+		link.rest = rest
+	}
+	return tui.Run(ctx, link, tui.Options{Agent: o.agent, Sender: sender, Thread: o.thread, Guest: o.guest})
+}
+
+// chatLink is a chat's hub over the conversations protocol.
+type chatLink struct {
+	client  *agentfirst.Client
+	rest    *hubapi.Client
+	options chatOptions
+	sender  string
+	cwd     string
+}
+
+func (l *chatLink) Attach(ctx context.Context, thread string) iter.Seq2[*wire.ConversationEvent, error] {
+	return l.client.Attach(ctx, &wire.Attach{Agent: l.options.agent, Sender: l.sender, Thread: thread, History: chatHistory})
+}
+
+// Say follows the run only to know whether it was accepted: what it says comes
+// through the attachment, as for every other device.
+func (l *chatLink) Say(ctx context.Context, thread, guest, text string) error {
+	o := l.options
+	o.sender, o.thread, o.guest = l.sender, thread, guest
+	turn := o.turn(text)
+	if l.cwd != "" {
+		turn.Cwd = &l.cwd
+	}
+	for _, err := range l.client.Stream(ctx, turn) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *chatLink) Cancel(ctx context.Context, thread string) error {
+	err := l.client.Cancel(ctx, &wire.Cancel{Agent: l.options.agent, Sender: l.sender, Thread: thread})
+	if errors.Is(err, agentfirst.ErrNotFound) {
+		return nil // it ended by itself
+	}
+	return err
+}
+
+func (l *chatLink) Reply(ctx context.Context, thread, askID, answer string) error {
+	return l.client.ReplyToAsk(ctx, &wire.ReplyToAsk{Agent: l.options.agent, Sender: l.sender, Thread: thread, AskId: askID, Content: answer})
+}
+
+func (l *chatLink) Approve(ctx context.Context, id string, yes bool) error {
+	if l.rest == nil {
+		return errors.New("approvals cannot be answered from here: use the page or 'parley approvals'")
+	}
+	return l.rest.Do(ctx, http.MethodPost, "/api/approvals/"+url.PathEscape(id), nil, map[string]any{"approved": yes}, nil)
+}
+
+func (l *chatLink) Compact(ctx context.Context, thread, focus string) error {
+	_, err := l.client.Compact(ctx, &wire.Compact{Agent: l.options.agent, Sender: l.sender, Thread: thread, Focus: focus})
+	return err
+}
+
+func (l *chatLink) Archives(ctx context.Context, thread string) ([]*wire.ArchiveInfo, error) {
+	return l.client.ListArchives(ctx, &wire.ListArchives{Agent: l.options.agent, Sender: l.sender, Thread: thread})
+}
+
+func (l *chatLink) Search(ctx context.Context, query string) ([]*wire.Hit, error) {
+	found, err := l.client.Search(ctx, &wire.Search{Query: query, Agent: l.options.agent, Sender: l.sender})
+	return found.GetHits(), err
+}
+
+func (l *chatLink) Agents(ctx context.Context) ([]string, error) {
+	list, err := l.client.ListAgents(ctx)
+	names := make([]string, len(list))
+	for i, a := range list {
+		names[i] = a.GetName()
+	}
+	return names, err
+}

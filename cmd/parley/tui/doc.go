@@ -1,0 +1,16 @@
+// Package tui is the chat on a terminal.
+//
+//	err := tui.Run(ctx, link, tui.Options{Agent: "parley", Sender: "user"})
+//
+// What has been said is printed into the terminal's own scrollback; below it are
+// what is going on now, a question if one waits, the input, and a line of status.
+//
+//	Chat (chat.go)      what happened → what to print and what to show; pure
+//	Render (markdown.go) Markdown → styled lines; pure
+//	Model (model.go)    keys and events → Chat, and calls on Link as commands
+//	Link                the hub, as far as a chat needs it
+//
+// Everything shown comes from attaching to the conversation, one's own turns
+// included, so every device shows the same. Words of models and of other people
+// are shown as text: control characters in them do nothing.
+package tui

@@ -1,0 +1,22 @@
+package tui
+
+import (
+	"context"
+	"iter"
+
+	wire "parley/protocol/agentfirst"
+)
+
+// Link is the hub, as far as a chat needs it.
+type Link interface {
+	Attach(ctx context.Context, thread string) iter.Seq2[*wire.ConversationEvent, error]
+	// Say sends a turn and returns when it is over, with what refused it.
+	Say(ctx context.Context, thread, guest, text string) error
+	Cancel(ctx context.Context, thread string) error
+	Reply(ctx context.Context, thread, askID, answer string) error
+	Approve(ctx context.Context, id string, yes bool) error
+	Compact(ctx context.Context, thread, focus string) error
+	Archives(ctx context.Context, thread string) ([]*wire.ArchiveInfo, error)
+	Search(ctx context.Context, query string) ([]*wire.Hit, error)
+	Agents(ctx context.Context) ([]string, error)
+}

@@ -1,0 +1,244 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
+
+	wire "parley/protocol/agentfirst"
+)
+
+// Options are what a chat is about.
+type Options struct {
+	Agent, Sender, Thread, Guest string
+}
+
+// Model is the screen.
+type Model struct {
+	ctx    context.Context
+	link   Link
+	send   func(tea.Msg) // into the program, from goroutines
+	follow context.CancelFunc
+
+	chat   *Chat
+	input  textarea.Model
+	guest  string // for every turn, until changed
+	agents []string
+	height int
+
+	history []string
+	at      int // in history; len = not browsing
+	draft   string
+
+	leaving  bool // one more Ctrl-C leaves
+	printing bool
+	pending  []string
+}
+
+// What happens besides keys.
+type (
+	eventMsg struct {
+		thread string
+		ev     *wire.ConversationEvent
+		err    error
+	}
+	doneMsg    struct{ err error } // something we asked for is done
+	printMsg   struct{ text string }
+	printedMsg struct{}
+	agentsMsg  struct{ names []string }
+)
+
+// New makes the screen; Start must be called before events can come.
+func New(ctx context.Context, link Link, o Options) *Model {
+	input := textarea.New()
+	input.Prompt, input.ShowLineNumbers, input.DynamicHeight, input.MinHeight, input.MaxHeight = "› ", false, true, 1, 10
+	input.MaxContentHeight = 10_000
+	input.Placeholder = "Say something; /help for more"
+	input.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("alt+enter", "shift+enter", "ctrl+j"))
+	input.SetHeight(1)
+	return &Model{
+		ctx: ctx, link: link, chat: NewChat(o.Agent, o.Sender, o.Thread), input: input, guest: o.Guest, height: 24, send: func(tea.Msg) {},
+	}
+}
+
+// Run is a chat until the person leaves.
+func Run(ctx context.Context, link Link, o Options) error {
+	m := New(ctx, link, o)
+	p := tea.NewProgram(m, tea.WithContext(ctx))
+	m.send = p.Send
+	_, err := p.Run()
+	if m.follow != nil {
+		m.follow()
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Init attaches and asks who there is.
+func (m *Model) Init() tea.Cmd {
+	return tea.Batch(m.input.Focus(), m.attach(), m.findAgents())
+}
+
+// attach follows the conversation from now on, in place of the one before.
+func (m *Model) attach() tea.Cmd {
+	if m.follow != nil {
+		m.follow()
+	}
+	ctx, cancel := context.WithCancel(m.ctx)
+	m.follow = cancel
+	thread, send, link := m.chat.Thread, m.send, m.link
+	return func() tea.Msg {
+		for ev, err := range link.Attach(ctx, thread) {
+			if ctx.Err() != nil {
+				return nil
+			}
+			send(eventMsg{thread, ev, err})
+		}
+		return nil
+	}
+}
+
+func (m *Model) findAgents() tea.Cmd {
+	return func() tea.Msg {
+		names, err := m.link.Agents(m.ctx)
+		if err != nil {
+			return doneMsg{err}
+		}
+		return agentsMsg{names}
+	}
+}
+
+// Update takes in what happened.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.chat.Width, m.height = max(20, msg.Width), msg.Height
+		m.input.SetWidth(max(20, msg.Width))
+	case tea.KeyPressMsg:
+		return m, m.key(msg)
+	case eventMsg:
+		return m, m.event(msg)
+	case agentsMsg:
+		m.agents = msg.names
+	case printMsg:
+		return m, m.print(msg.text)
+	case printedMsg:
+		m.printing = false
+		return m, m.print()
+	case doneMsg:
+		if msg.err != nil && m.ctx.Err() == nil {
+			return m, m.print(failure.Render(brief(msg.err.Error(), 400)))
+		}
+	default:
+		var cmd tea.Cmd
+		m.input, cmd = m.input.Update(msg)
+		return m, cmd
+	}
+	return m, nil
+}
+
+func (m *Model) event(msg eventMsg) tea.Cmd {
+	if msg.thread != m.chat.Thread {
+		return nil // of a thread that was left
+	}
+	if msg.err != nil {
+		return m.print(failure.Render(brief(msg.err.Error(), 400)))
+	}
+	return m.print(m.chat.Apply(msg.ev)...)
+}
+
+// print puts lines above the screen, one batch after another so that they keep
+// their order.
+func (m *Model) print(lines ...string) tea.Cmd {
+	m.pending = append(m.pending, lines...)
+	if m.printing || len(m.pending) == 0 {
+		return nil
+	}
+	text := strings.Join(m.pending, "\n")
+	m.pending, m.printing = nil, true
+	return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
+}
+
+// View is what is going on, the question, the input and the status.
+func (m *Model) View() tea.View {
+	var parts []string
+	if going := m.chat.Going(max(3, m.height-m.input.Height()-6)); going != "" {
+		parts = append(parts, going)
+	}
+	if menu := m.chat.Menu(); menu != nil {
+		parts = append(parts, menu.View(m.chat.Width))
+	}
+	if w := m.chat.Consent(); w != nil {
+		parts = append(parts, bold.Render("May it run "+brief(w.GetTool(), 60)+"?"), Render(w.GetSummary(), m.chat.Width), dim.Render("y allows, n refuses (with an empty line)"))
+	}
+	status := m.chat.Status()
+	if m.guest != "" {
+		status += dim.Render(" · guest " + m.guest)
+	}
+	if m.leaving {
+		status += dim.Render(" · Ctrl-C again leaves")
+	}
+	return tea.NewView(strings.Join(append(parts, m.input.View(), status), "\n"))
+}
+
+// run makes a command of something that takes its time.
+func (m *Model) run(what func(ctx context.Context) error) tea.Cmd {
+	ctx := m.ctx
+	return func() tea.Msg { return doneMsg{what(ctx)} }
+}
+
+func (m *Model) say(guest, text string) tea.Cmd {
+	thread := m.chat.Thread
+	return m.run(func(ctx context.Context) error { return m.link.Say(ctx, thread, guest, text) })
+}
+
+func (m *Model) cancel() tea.Cmd {
+	thread := m.chat.Thread
+	return m.run(func(ctx context.Context) error { return m.link.Cancel(ctx, thread) })
+}
+
+func (m *Model) approve(w *wire.Waiting, yes bool) tea.Cmd {
+	return m.run(func(ctx context.Context) error { return m.link.Approve(ctx, w.GetApprovalId(), yes) })
+}
+
+// show runs something that gives lines to print.
+func (m *Model) show(what func(ctx context.Context) ([]string, error)) tea.Cmd {
+	ctx := m.ctx
+	return func() tea.Msg {
+		lines, err := what(ctx)
+		if err != nil {
+			return doneMsg{err}
+		}
+		return printMsg{strings.Join(lines, "\n") + "\n"}
+	}
+}
+
+func (m *Model) archives() tea.Cmd {
+	thread := m.chat.Thread
+	return m.show(func(ctx context.Context) ([]string, error) {
+		list, err := m.link.Archives(ctx, thread)
+		lines := []string{bold.Render(fmt.Sprintf("%d archives", len(list)))}
+		for _, a := range list {
+			lines = append(lines, fmt.Sprintf("%s  %s  %s", dim.Render(Clean(a.GetArchivedAt())), brief(a.GetTitle(), 80), dim.Render(a.GetId())))
+		}
+		return lines, err
+	})
+}
+
+func (m *Model) search(query string) tea.Cmd {
+	width := m.chat.Width
+	return m.show(func(ctx context.Context) ([]string, error) {
+		hits, err := m.link.Search(ctx, query)
+		lines := []string{bold.Render(fmt.Sprintf("%d found", len(hits)))}
+		for _, h := range hits {
+			lines = append(lines, dim.Render(Clean(h.GetAt()+" "+h.GetRole()+h.GetKind()))+"  "+brief(h.GetSnippet(), width-30))
+		}
+		return lines, err
+	})
+}
