@@ -207,7 +207,7 @@ func TestARoleSaysWhereItIsAndAnswersUntilItsInputEnds(t *testing.T) {
 // The rows that need no other process run here; a script runs the others.
 func TestQuickRowsMeasureSomething(t *testing.T) {
 	var out bytes.Buffer
-	rows := []string{"durable", "eventlog", "stream", "bus", "run"}
+	rows := []string{"durable", "eventlog", "stream", "bus", "run", "append", "search"}
 	if err := Run(t.Context(), Options{Rows: rows, Quick: true, JSON: true, Dir: t.TempDir()}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
