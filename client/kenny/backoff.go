@@ -50,8 +50,7 @@ func (b *backoff) next(held time.Duration, err error) time.Duration {
 	if code == wire.CloseReplaced {
 		wait = max(wait, replacedWait)
 	}
-	var dial *DialError
-	if errors.As(err, &dial) {
+	if dial, ok := errors.AsType[*DialError](err); ok {
 		wait = max(wait, dial.RetryAfter)
 	}
 	return wait
@@ -59,8 +58,7 @@ func (b *backoff) next(held time.Duration, err error) time.Duration {
 
 // closeCode is the hub's close code in err, or 0.
 func closeCode(err error) wire.CloseCode {
-	var c *Closed
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[*Closed](err); ok {
 		return c.Code
 	}
 	return 0

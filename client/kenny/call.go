@@ -59,8 +59,7 @@ func (s *session) answer(req *wire.Request, result jsontext.Value, err error) {
 
 // wireError keeps the protocol's errors and hides the details of others.
 func (c *Client) wireError(req *wire.Request, err error) *wire.Error {
-	var e *wire.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*wire.Error](err); ok {
 		return e
 	}
 	c.cfg.Log.Error("call failed", "tool", req.Tool, "call", req.ID, "error", err)

@@ -60,16 +60,17 @@ func (c *Client) attempt(ctx context.Context) (held time.Duration, err error) {
 
 // report logs why there is a pause; two causes need a person.
 func (c *Client) report(err error, wait time.Duration) {
-	level, msg := slog.LevelWarn, "tunnel ended, trying again"
+	log := c.cfg.Log.With("error", err, "wait", wait)
 	switch {
 	case closeCode(err) == wire.CloseReplaced:
-		level, msg = slog.LevelError, "another endpoint connected under this machine's id"
+		log.Error("another endpoint connected under this machine's id")
 	case closeCode(err) == wire.CloseUnauthorized:
-		level, msg = slog.LevelError, "the hub refused this machine"
+		log.Error("the hub refused this machine")
 	case errors.Is(err, ErrServerUnverified):
-		level, msg = slog.LevelError, "the hub is not the one this machine trusts"
+		log.Error("the hub is not the one this machine trusts")
+	default:
+		log.Warn("tunnel ended, trying again")
 	}
-	c.cfg.Log.Log(context.Background(), level, msg, "error", err, "wait", wait)
 }
 
 // sleep reports false when ctx ended first.

@@ -43,10 +43,16 @@ func TestHubAddressesInEverySpelling(t *testing.T) {
 		{"http://localhost:7788", false, "ws://localhost:7788/agent/ws"},
 		{"ws://127.0.0.1:7788/agent/ws", false, "ws://127.0.0.1:7788/agent/ws"},
 		{"http://[::1]:7788", false, "ws://[::1]:7788/agent/ws"},
-		{"http://10.0.0.5", false, ""}, {"http://10.0.0.5", true, "ws://10.0.0.5/agent/ws"},
+		{"http://10.0.0.5", false, ""},
+		{"http://10.0.0.5", true, "ws://10.0.0.5/agent/ws"},
 		{"http://localhost.evil.example", false, ""},
-		{"hub.example.com", false, ""}, {"", false, ""}, {"ftp://x", false, ""}, {"https://", false, ""},
-		{"https://user:pw@hub.example.com", false, ""}, {"https://hub.example.com/?token=x", false, ""}, {"https://hub.example.com/#x", false, ""},
+		{"hub.example.com", false, ""},
+		{"", false, ""},
+		{"ftp://x", false, ""},
+		{"https://", false, ""},
+		{"https://user:pw@hub.example.com", false, ""},
+		{"https://hub.example.com/?token=x", false, ""},
+		{"https://hub.example.com/#x", false, ""},
 	} {
 		got, err := TunnelURL(c.in, c.insecure)
 		if got != c.want || (err == nil) != (c.want != "") {

@@ -131,8 +131,7 @@ func (w *wsConn) Read(ctx context.Context, limit int) (Message, error) {
 
 // closed translates the library's close error.
 func closed(err error) error {
-	var ce websocket.CloseError
-	if errors.As(err, &ce) {
+	if ce, ok := errors.AsType[websocket.CloseError](err); ok {
 		return &Closed{Code: wire.CloseCode(ce.Code), Reason: ce.Reason}
 	}
 	return err

@@ -64,7 +64,7 @@ func start(t *testing.T, c *Client) (stop func()) {
 	stop = func() {
 		once.Do(func() {
 			cancel()
-			if err := <-done; err != context.Canceled {
+			if err := <-done; !errors.Is(err, context.Canceled) {
 				t.Errorf("Run: %v", err)
 			}
 		})

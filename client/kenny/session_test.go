@@ -155,8 +155,11 @@ func TestFailuresBecomeProtocolErrors(t *testing.T) {
 			code wire.Code
 			text string
 		}{
-			{"panic", wire.CodeInternal, "unexpectedly"}, {"wire", wire.CodeNotFound, "no such file"}, {"plain", wire.CodeInternal, "log says why"},
-			{"big", wire.CodeExecFailed, fmt.Sprint(len(big))}, {"list", wire.CodeInternal, "cannot be sent"},
+			{"panic", wire.CodeInternal, "unexpectedly"},
+			{"wire", wire.CodeNotFound, "no such file"},
+			{"plain", wire.CodeInternal, "log says why"},
+			{"big", wire.CodeExecFailed, fmt.Sprint(len(big))},
+			{"list", wire.CodeInternal, "cannot be sent"},
 		} {
 			conn.say(t, request("1", w.tool))
 			r, _ := conn.hear(t).(*wire.Response)
@@ -175,8 +178,11 @@ func TestBadMessagesAreDroppedAndTheSessionLives(t *testing.T) {
 	bubble(t, with(tools{}), func(t *testing.T, c *Client, hub *fakeHub) {
 		conn := hub.open(t)
 		for _, m := range []Message{
-			{Data: []byte("junk")}, {Data: []byte(`{"type":"resume"}`)}, {Data: []byte(`{"type":"request","id":"1"}`)},
-			{Data: encode(t, request("1", "x")), Binary: true}, {Data: make([]byte, wire.MaxRequest+1)},
+			{Data: []byte("junk")},
+			{Data: []byte(`{"type":"resume"}`)},
+			{Data: []byte(`{"type":"request","id":"1"}`)},
+			{Data: encode(t, request("1", "x")), Binary: true},
+			{Data: make([]byte, wire.MaxRequest+1)},
 			{Data: []byte(`{"type":"response","id":"1","ok":true}`)},
 		} {
 			conn.toMachine <- m
@@ -235,12 +241,12 @@ func TestHubThatSaysNothingCountsAsAcceptingAfterAWhile(t *testing.T) {
 	bubble(t, with(tools{}), func(t *testing.T, c *Client, hub *fakeHub) {
 		conn := <-hub.dials
 		conn.welcome(t)
-		time.Sleep(wire.HandshakeWait - time.Nanosecond)
+		<-time.After(wire.HandshakeWait - time.Nanosecond)
 		synctest.Wait()
 		if c.Connected() {
 			t.Error("too early")
 		}
-		time.Sleep(time.Nanosecond)
+		<-time.After(time.Nanosecond)
 		synctest.Wait()
 		if !c.Connected() {
 			t.Error("too late")

@@ -295,8 +295,7 @@ func FuzzDecode(f *testing.F) {
 		PeekResponse(data)
 		frame, err := Decode(data)
 		if err != nil {
-			var fe *FrameError
-			if !errors.As(err, &fe) {
+			if _, ok := errors.AsType[*FrameError](err); !ok {
 				t.Fatalf("untyped error %v", err)
 			}
 			return

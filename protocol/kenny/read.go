@@ -3,6 +3,7 @@ package kenny
 import (
 	"bytes"
 	"fmt"
+	"maps"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -70,9 +71,7 @@ func readMeta(raw jsontext.Value) (Meta, error) {
 // members is the meta object as it travels.
 func (m Meta) members() map[string]jsontext.Value {
 	out := make(map[string]jsontext.Value, len(m.Extra)+4)
-	for k, v := range m.Extra {
-		out[k] = v
-	}
+	maps.Copy(out, m.Extra)
 	out["hostname"] = quote(m.Hostname)
 	out["os"] = quote(string(m.OS))
 	out["version"] = quote(m.Version)

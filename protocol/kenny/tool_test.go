@@ -274,8 +274,12 @@ func TestWrongSystemIsNamed(t *testing.T) {
 		os   OS
 		want string
 	}{
-		{"shell_exec", Windows, "use powershell_exec"}, {"winget_list", Linux, "shell_exec"}, {"remotehelp_start", MacOS, "does not exist on macos"},
-		{"powershell_exec", Windows, ""}, {"shell_exec", Linux, ""}, {"remotehelp_status", Linux, ""},
+		{"shell_exec", Windows, "use powershell_exec"},
+		{"winget_list", Linux, "shell_exec"},
+		{"remotehelp_start", MacOS, "does not exist on macos"},
+		{"powershell_exec", Windows, ""},
+		{"shell_exec", Linux, ""},
+		{"remotehelp_status", Linux, ""},
 	} {
 		tool, _ := Lookup(c.tool)
 		err := tool.CheckOS(c.os)

@@ -66,7 +66,7 @@ func openRegular(root *os.Root, p place) (*os.File, fs.FileInfo, error) {
 		err = tool.Errorf(tool.Validation, "%s is not a regular file", p.name())
 	}
 	if err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, nil, err
 	}
 	return f, info, nil

@@ -268,8 +268,7 @@ func (w *web) explain(ctx context.Context, err error) error {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return tool.Errorf(tool.TimedOut, "the server did not answer in time")
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	return tool.Errorf(tool.Unknown, "the fetch failed: %v", err)

@@ -115,12 +115,10 @@ func explain(err error, name string) error {
 	case strings.Contains(err.Error(), "escapes"): // os.Root has no sentinel for it
 		return outside()
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
 		err = link.Err
 	}
 	return tool.Errorf(tool.Unknown, "%s: %v", name, err)

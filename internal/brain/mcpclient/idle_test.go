@@ -36,13 +36,13 @@ func TestAnIdleClientIsStoppedAfterTenMinutes(t *testing.T) {
 		}
 		x := tools(t, p, "a")
 		for range 3 { // use keeps it alive
-			time.Sleep(9 * time.Minute)
+			<-time.After(9 * time.Minute)
 			call(t, x["pid"])
 		}
 		if s := status(p); starts != 1 || s != "connected 6 " {
 			t.Errorf("%d starts, %s", starts, s)
 		}
-		time.Sleep(10*time.Minute + time.Second)
+		<-time.After(10*time.Minute + time.Second)
 		synctest.Wait()
 		if s := status(p); s != "disconnected 6 " {
 			t.Errorf("idle: %s", s)

@@ -88,7 +88,7 @@ func (w *wires) dial(ctx context.Context, network, addr string) (net.Conn, error
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dead {
-		c.Close()
+		_ = c.Close()
 		return nil, net.ErrClosed
 	}
 	if w.open == nil {
@@ -106,7 +106,7 @@ func (w *wires) cut() {
 	w.open = nil
 	w.mu.Unlock()
 	for c := range open {
-		c.Close()
+		_ = c.Close()
 	}
 }
 

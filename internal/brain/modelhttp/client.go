@@ -82,7 +82,7 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // the reader contract is the bare value
+	if err != nil && err != io.EOF {
 		err = &readError{err}
 	}
 	return n, err

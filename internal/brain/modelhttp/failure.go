@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -155,10 +156,8 @@ var (
 )
 
 func tooLong(status int, code, text string) bool {
-	for _, c := range longCodes {
-		if code == c {
-			return true
-		}
+	if slices.Contains(longCodes, code) {
+		return true
 	}
 	if status == http.StatusRequestEntityTooLarge {
 		return true

@@ -1,6 +1,7 @@
 package modelhttp
 
 import (
+	"slices"
 	"strconv"
 
 	"parley/internal/brain/model"
@@ -87,8 +88,8 @@ func (r *repair) unique(id string) string {
 
 // Latest is the index of the latest message of the person (not injected), or -1.
 func Latest(msgs []model.Message) int {
-	for i := len(msgs) - 1; i >= 0; i-- {
-		if msgs[i].Role == model.User && !msgs[i].Injected {
+	for i, msg := range slices.Backward(msgs) {
+		if msg.Role == model.User && !msg.Injected {
 			return i
 		}
 	}

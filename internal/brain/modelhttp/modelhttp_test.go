@@ -23,18 +23,18 @@ func TestWatchdogWaitsLongerForTheFirstToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := Watch(t.Context(), 0, 0)
 		defer w.Stop()
-		time.Sleep(FirstToken - time.Second)
+		<-time.After(FirstToken - time.Second)
 		if w.Context().Err() != nil {
 			t.Fatal("ended early")
 		}
 		w.Pause()
-		time.Sleep(time.Hour) // a slow consumer is no stall
+		<-time.After(time.Hour) // a slow consumer is no stall
 		w.Wait()
-		time.Sleep(BetweenTokens - time.Second)
+		<-time.After(BetweenTokens - time.Second)
 		if w.Context().Err() != nil {
 			t.Fatal("ended early")
 		}
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		synctest.Wait()
 		if text, ok := w.stalled(); !ok || text != "no answer for 1m0s" {
 			t.Errorf("stalled = %q, %v", text, ok)

@@ -93,8 +93,7 @@ func read(root *os.Root, file string) ([]byte, error) {
 
 // reason drops paths from an error and keeps "does not exist" recognisable.
 func reason(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
 	if errors.Is(err, fs.ErrNotExist) {

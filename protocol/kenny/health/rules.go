@@ -184,7 +184,7 @@ func reliability(raw jsontext.Value, _ time.Time) (kenny.Status, string) {
 	crashes, hasCrashes := m.number("recent_crashes")
 	below := func(limit float64) bool { return hasIndex && index < limit }
 	from := func(limit float64) bool { return hasCrashes && crashes >= limit }
-	status := ok
+	var status kenny.Status
 	switch {
 	case !hasIndex && !hasCrashes:
 		return "", ""

@@ -115,7 +115,7 @@ func cleanComponents(p string) string {
 		root = `\`
 	}
 	var kept []string
-	for _, c := range strings.Split(p, `\`) {
+	for c := range strings.SplitSeq(p, `\`) {
 		c, _, _ = strings.Cut(c, ":")
 		if c = strings.TrimRight(c, ". "); c != "" {
 			kept = append(kept, c)
@@ -151,7 +151,7 @@ func cleanPOSIX(os kenny.OS, path string) string {
 // slashes drops empty and '.' components.
 func slashes(path string) string {
 	var kept []string
-	for _, c := range strings.Split(path, "/") {
+	for c := range strings.SplitSeq(path, "/") {
 		if c != "" && c != "." {
 			kept = append(kept, c)
 		}
