@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -60,7 +61,13 @@ type streaming struct {
 }
 
 func streamStep(ctx context.Context, env *Env, streams int, window time.Duration) (Result, error) {
-	j, err := openJournal(ctx, env.Dir)
+	// A database of its own: readers begin at the beginning and must not meet the
+	// events of an earlier step.
+	dir, err := os.MkdirTemp(env.Dir, "step-*")
+	if err != nil {
+		return Result{}, err
+	}
+	j, err := openJournal(ctx, dir)
 	if err != nil {
 		return Result{}, err
 	}
@@ -70,7 +77,7 @@ func streamStep(ctx context.Context, env *Env, streams int, window time.Duration
 	started, cpu := time.Now(), cpuTime()
 	var g errgroup.Group
 	for i := range streams {
-		stream := fmt.Sprintf("%s.%d", window, i)
+		stream := fmt.Sprintf("task.%d", i)
 		done := make(chan int64, 1)
 		g.Go(func() error { return s.write(ctx, stream, time.Duration(i)*window/time.Duration(streams), done) })
 		g.Go(func() error { return s.follow(ctx, stream, done) })
