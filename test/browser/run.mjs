@@ -11,10 +11,11 @@ import { fileURLToPath } from 'node:url';
 
 process.chdir(dirname(fileURLToPath(import.meta.url)));
 
-const self = basename(fileURLToPath(import.meta.url));
+// Not tests: this file, and the one that takes the pictures for the documentation.
+const others = [basename(fileURLToPath(import.meta.url)), 'shots.mjs'];
 const only = process.argv.slice(2);
 const files = readdirSync('.')
-  .filter((name) => name.endsWith('.mjs') && name !== self)
+  .filter((name) => name.endsWith('.mjs') && !others.includes(name))
   .filter((name) => only.length === 0 || only.includes(basename(name, '.mjs')))
   .sort();
 

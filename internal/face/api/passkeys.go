@@ -50,9 +50,12 @@ func (p People) beginLogin(ctx context.Context, _ identity.Session, _ *struct{})
 }
 
 type newPasskey struct {
+	// The members of a passkeyProof, written out: the schema does not see an
+	// embedded type that is not exported.
 	Body struct {
-		passkeyProof
-		Name string `json:"name" maxLength:"200"`
+		Ceremony string          `json:"ceremony"`
+		Response json.RawMessage `json:"response" doc:"what navigator.credentials gave, as JSON"`
+		Name     string          `json:"name" maxLength:"200"`
 	}
 }
 

@@ -25,7 +25,7 @@ const policy = "default-src 'none'; " +
 // permissions switches off what the page never uses. Camera, microphone and
 // screen are for rooms, and the browser still asks the person.
 const permissions = "camera=(self), microphone=(self), display-capture=(self), " +
-	"geolocation=(), payment=(), usb=(), serial=(), hid=(), bluetooth=(), midi=(), accelerometer=(), gyroscope=(), magnetometer=()"
+	"geolocation=(), payment=(), usb=(), serial=(), hid=(), midi=(), accelerometer=(), gyroscope=(), magnetometer=()"
 
 func setHeaders(h http.Header, opt Options) {
 	h.Set("Content-Security-Policy", policy)

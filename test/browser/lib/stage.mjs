@@ -45,11 +45,12 @@ export class Stage {
   #watch(page) {
     page.on('pageerror', (error) => this.faults.push(`${page.url()}: ${error.stack}`));
     page.on('console', (message) => {
-      if (/Content Security Policy|Trusted(HTML|Script)|Refused to/i.test(message.text())) this.faults.push(message.text());
+      if (/Content Security Policy|Permissions-Policy|Trusted(HTML|Script)|Refused to/i.test(message.text())) this.faults.push(message.text());
     });
+    const own = [this.hub.url, byName(this.hub.url)];
     page.on('request', (request) => {
       const url = new URL(request.url());
-      if (!['data:', 'blob:'].includes(url.protocol) && url.origin !== this.hub.url) this.strangers.add(request.url());
+      if (!['data:', 'blob:'].includes(url.protocol) && !own.includes(url.origin)) this.strangers.add(request.url());
     });
   }
 
@@ -59,6 +60,11 @@ export class Stage {
     assert.deepEqual(this.faults, [], 'the page had errors');
     assert.deepEqual([...this.strangers], [], 'the page asked somebody else');
   }
+}
+
+/** The hub's address with the name of this computer instead of its number. */
+export function byName(url) {
+  return url.replace('127.0.0.1', 'localhost');
 }
 
 /** Goes to a path inside the page, as a link would. */

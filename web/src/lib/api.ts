@@ -2,8 +2,9 @@
 // so that a page has one thing to catch and one thing to show.
 
 import type {
-  Agent, Approval, ApprovalAnswer, AuditHour, AuditPage, AuditVerdict, Browser, Device, NewToken, Pairing, Person, Resolution, Session, Status, Token,
+  Agent, Approval, ApprovalAnswer, AuditHour, AuditPage, AuditVerdict, Browser, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, Token,
 } from './types';
+import type { Ceremony, Proof } from './passkey';
 
 /** A refusal or failure, read from a problem document (RFC 9457) where the hub sent one. */
 export class Problem extends Error {
@@ -105,7 +106,7 @@ export class Client {
     }
     if (!answer.ok) {
       const problem = await problemOf(answer);
-      if (problem.status === 401 && path !== '/api/session') this.#around.signedOut();
+      if (problem.status === 401 && !path.startsWith('/api/session')) this.#around.signedOut();
       throw problem;
     }
     if (answer.status === 204) return undefined as T;
@@ -135,9 +136,11 @@ export class Client {
     return this.#keep(await this.get<Session>('/api/session'));
   }
 
-  async signIn(proof: ({ login: string } | { pairing: string } | { token: string }) & { name: string }): Promise<Session> {
+  async signIn(proof: ({ login: string } | { pairing: string } | { token: string } | { passkey: Proof }) & { name: string }): Promise<Session> {
     return this.#keep(await this.post<Session>('/api/session', proof));
   }
+
+  beginPasskeySignIn = () => this.post<Ceremony>('/api/session/passkey', {});
 
   async signOut(): Promise<void> {
     await this.delete('/api/session');
@@ -184,6 +187,12 @@ export class Client {
   removeDevice = (id: string) => this.delete(`/api/devices/${part(id)}`);
   browsers = async () => list<Browser>(await this.get('/api/browsers'), 'browsers');
   removeBrowser = (id: string) => this.delete(`/api/browsers/${part(id)}`);
+  passkeys = async () => list<Passkey>(await this.get('/api/passkeys'), 'passkeys');
+  beginPasskey = () => this.post<Ceremony>('/api/passkeys/begin', {});
+  addPasskey = (body: Proof & { name: string }) => this.post<Passkey>('/api/passkeys', body);
+  removePasskey = (id: string) => this.delete(`/api/passkeys/${part(id)}`);
+  /** A one-time way in for this person, as a path of the page. */
+  loginLink = () => this.post<{ path: string }>('/api/login-links', {});
   pair = (body: { name?: string; scopes?: string[] }) => this.post<Pairing>('/api/pairing', body);
 
   // Agents. Conversations have a protocol of their own: see talk/.

@@ -1,8 +1,9 @@
 // Who is signed in. The page has no state of its own about that beyond what
 // the hub last said.
 
-import { api, asProblem, type Problem } from './api';
+import { api, asProblem, Problem } from './api';
 import { deviceName } from './device';
+import * as passkey from './passkey';
 import type { Session } from './types';
 
 type State = 'starting' | 'out' | 'in' | 'unreachable';
@@ -46,10 +47,27 @@ class SessionStore {
     }
   }
 
-  async signIn(proof: Parameters<typeof api.signIn>[0]): Promise<boolean> {
+  signIn(proof: Parameters<typeof api.signIn>[0]): Promise<boolean> {
+    return this.#try(() => api.signIn(proof));
+  }
+
+  signInByPasskey(): Promise<boolean> {
+    return this.#try(async () => {
+      const proof = await passkey.use(await api.beginPasskeySignIn());
+      try {
+        return await api.signIn({ passkey: proof, name: deviceName() });
+      } catch (error) {
+        const problem = asProblem(error);
+        if (problem.status !== 401) throw problem;
+        throw new Problem(401, 'passkey', 'Passkey refused', 'This hub does not know this passkey, or it was removed. Sign in another way and add it again under Settings, Devices.');
+      }
+    });
+  }
+
+  async #try(run: () => Promise<Session>): Promise<boolean> {
     this.problem = null;
     try {
-      this.#enter(await api.signIn(proof));
+      this.#enter(await run());
       return true;
     } catch (error) {
       this.problem = asProblem(error);

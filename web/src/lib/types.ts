@@ -161,6 +161,15 @@ export interface Browser {
   last_used_at: string;
 }
 
+export interface Passkey {
+  id: string;
+  name: string;
+  principal: Principal;
+  scopes: string[];
+  created_at: string;
+  last_used_at?: string;
+}
+
 export interface Pairing {
   code: string;
   expires_at: string;
