@@ -390,7 +390,7 @@ func TestExportImportExportIsByteIdentical(t *testing.T) {
 
 func TestSchedulesFireOnTimeKeepQuietAndTellWhatFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHub(t, sqlite(t), func(_ *hub, d *talk.Deps) { d.Local = time.UTC })
+		h := newHub(t, sqlite(t), withLimits(talk.Limits{Sweep: time.Hour}), func(_ *hub, d *talk.Deps) { d.Local = time.UTC })
 		defer h.stop()
 		h.skills["report"] = talk.Skill{Name: "report", Body: "Write the report."}
 		// The bubble's clock begins at midnight UTC of 2000-01-01.
@@ -471,7 +471,7 @@ func TestBadSchedulesAreRefused(t *testing.T) {
 func TestMissedFiringsAreDroppedExceptOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := sqlite(t)
-		h := newHub(t, db)
+		h := newHub(t, db, withLimits(talk.Limits{Sweep: time.Hour}))
 		for _, once := range []bool{false, true} {
 			if _, err := h.CreateSchedule(t.Context(), me, talk.Schedule{Schedule: "0 1 * * *", Skill: "report", Once: once, Key: crab}); err != nil {
 				t.Fatal(err)
@@ -479,7 +479,7 @@ func TestMissedFiringsAreDroppedExceptOnce(t *testing.T) {
 		}
 		h.stop()
 		<-time.After(5 * time.Hour)
-		again := newHub(t, db, func(h *hub, _ *talk.Deps) { h.skills["report"] = talk.Skill{Name: "report", Body: "x"} })
+		again := newHub(t, db, withLimits(talk.Limits{Sweep: time.Hour}), func(h *hub, _ *talk.Deps) { h.skills["report"] = talk.Skill{Name: "report", Body: "x"} })
 		defer again.stop()
 		<-time.After(time.Minute)
 		if got := again.stored(crab); len(got) != 2 || got[0] != "user /report" {

@@ -116,7 +116,7 @@ func TestCancelReachesDelegatesAndTheirCostCounts(t *testing.T) {
 
 func TestOldDelegationsAreRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHub(t, sqlite(t))
+		h := newHub(t, sqlite(t), withLimits(talk.Limits{Sweep: time.Hour}))
 		defer h.stop()
 		run := h.begin(talk.TurnRequest{Content: delegateTo("twin", "/say x")})
 		all(t, run)

@@ -167,7 +167,7 @@ func TestTheSameKeyRunsOnce(t *testing.T) {
 
 func TestAKeyIsForgottenAfterADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHub(t, sqlite(t))
+		h := newHub(t, sqlite(t), withLimits(talk.Limits{Sweep: time.Hour}))
 		defer h.stop()
 		req := talk.TurnRequest{Content: "/say x", IdempotencyKey: "k"}
 		h.turn(req)

@@ -16,6 +16,8 @@ const (
 	scheduleLease = "talk-schedules"
 	// longestNap bounds how long the scheduler trusts what it read.
 	longestNap = 30 * time.Second
+	// emptyNap is for hubs without schedules: whoever makes one wakes the hub.
+	emptyNap = 5 * time.Minute
 	// followNap is how often a hub that does not fire looks whether it should.
 	followNap = 5 * time.Second
 )
@@ -117,7 +119,7 @@ func (s *scheduler) loop() {
 func (s *scheduler) look(ctx context.Context) (time.Duration, error) {
 	list, err := s.t.d.Memory.Schedules(ctx)
 	if err != nil || len(list) == 0 {
-		return longestNap, err
+		return emptyNap, err
 	}
 	mine, err := s.t.d.Leases.Acquire(ctx, scheduleLease)
 	var held *lease.HeldError

@@ -43,8 +43,12 @@ func addDoc(tx *store.Tx, d doc) error {
 	}
 	var id int64
 	mark := scope(d.key.Agent, d.key.Sender)
-	err := tx.QueryRow(`INSERT INTO talk_docs (kind, class, conversation, agent, sender, ref, seq, at, scope, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		d.kind, d.class, d.conversation, d.key.Agent, d.key.Sender, d.ref, d.seq, d.at, mark, d.text).Scan(&id)
+	err := tx.QueryRow(`INSERT INTO talk_docs (kind, class, conversation, agent, sender, ref, seq, at, size) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		d.kind, d.class, d.conversation, d.key.Agent, d.key.Sender, d.ref, d.seq, d.at, len(d.text)).Scan(&id)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`INSERT INTO talk_texts (id, scope, text) VALUES (?, ?, ?)`, id, mark, d.text)
 	if err != nil || tx.Dialect() == store.Postgres {
 		return err
 	}
@@ -55,10 +59,14 @@ func addDoc(tx *store.Tx, d doc) error {
 // removeDocs takes docs out of the table and out of the index.
 func removeDocs(tx *store.Tx, where string, args ...any) error {
 	if tx.Dialect() == store.SQLite {
-		_, err := tx.Exec(`INSERT INTO fts_talk (fts_talk, rowid, scope, text) SELECT 'delete', id, scope, text FROM talk_docs WHERE `+where, args...)
+		_, err := tx.Exec(`INSERT INTO fts_talk (fts_talk, rowid, scope, text) SELECT 'delete', id, scope, text FROM talk_texts
+			WHERE id IN (SELECT id FROM talk_docs WHERE `+where+`)`, args...)
 		if err != nil {
 			return err
 		}
+	}
+	if _, err := tx.Exec(`DELETE FROM talk_texts WHERE id IN (SELECT id FROM talk_docs WHERE `+where+`)`, args...); err != nil {
+		return err
 	}
 	_, err := tx.Exec(`DELETE FROM talk_docs WHERE `+where, args...)
 	return err

@@ -3,8 +3,6 @@ package memory
 import (
 	"context"
 	"database/sql"
-	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -126,9 +124,9 @@ type searcher struct {
 
 // candidate is a match before it is ranked.
 type candidate struct {
-	id, class, at int64
-	text          string
-	score         float64
+	id, class, at, size int64
+	text                string
+	score               float64
 }
 
 func (s *searcher) run() (Found, error) {
@@ -139,7 +137,9 @@ func (s *searcher) run() (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	s.rank(list)
+	if list, err = s.rank(list); err != nil {
+		return Found{}, err
+	}
 	found := Found{Truncated: truncated}
 	seen := map[string]bool{}
 	for _, c := range list {
@@ -167,7 +167,7 @@ func (s *searcher) matches(join string) (list []candidate, truncated bool, err e
 	query, args := s.sql(join)
 	err = s.tx.Each(func(row *sql.Rows) error {
 		var c candidate
-		err := row.Scan(&c.id, &c.class, &c.at, &c.text)
+		err := row.Scan(&c.id, &c.class, &c.at, &c.size)
 		list = append(list, c)
 		return err
 	}, query, append(args, maxRanked+1)...)
@@ -181,7 +181,7 @@ func (s *searcher) sql(join string) (string, []any) {
 	where, args := s.conditions()
 	if s.tx.Dialect() == store.Postgres {
 		match := strings.Join(s.terms, strings.TrimSpace(map[string]string{" AND ": "&", " OR ": "|"}[join]))
-		return `SELECT d.id, d.class, d.at, d.text FROM talk_docs d WHERE d.words @@ to_tsquery('simple', ?)` + where + ` ORDER BY d.id DESC LIMIT ?`, append([]any{match}, args...)
+		return `SELECT d.id, d.class, d.at, d.size FROM talk_docs d JOIN talk_texts x ON x.id = d.id WHERE x.words @@ to_tsquery('simple', ?)` + where + ` ORDER BY d.id DESC LIMIT ?`, append([]any{match}, args...)
 	}
 	quoted := make([]string, len(s.terms))
 	for i, t := range s.terms {
@@ -191,7 +191,7 @@ func (s *searcher) sql(join string) (string, []any) {
 	if s.q.Agent != "" && s.q.Sender != "" {
 		match = `scope : "` + scope(s.q.Agent, s.q.Sender) + `" AND ` + match
 	}
-	return `SELECT d.id, d.class, d.at, d.text FROM fts_talk f JOIN talk_docs d ON d.id = f.rowid WHERE fts_talk MATCH ?` + where + ` ORDER BY f.rowid DESC LIMIT ?`, append([]any{match}, args...)
+	return `SELECT d.id, d.class, d.at, d.size FROM fts_talk f JOIN talk_docs d ON d.id = f.rowid WHERE fts_talk MATCH ?` + where + ` ORDER BY f.rowid DESC LIMIT ?`, append([]any{match}, args...)
 }
 
 // conditions narrow by everything but words.
@@ -229,68 +229,4 @@ func (s *searcher) conditions() (string, []any) {
 		also(`EXISTS (SELECT 1 FROM talk_archives a WHERE a.id = ? AND a.conversation = d.conversation AND d.seq BETWEEN a.from_seq AND a.to_seq)`, q.Archive)
 	}
 	return b.String(), args
-}
-
-// rank orders candidates by BM25 over the candidates themselves, times the
-// weight of their class; equal scores by age, newest first. It is the same
-// arithmetic on both databases, so both give the same hits.
-func (s *searcher) rank(list []candidate) {
-	counts := make([][]int, len(list))
-	inDocs := make([]int, len(s.terms))
-	total := 0
-	for i := range list {
-		counts[i] = occurrences(list[i].text, s.terms)
-		for t, n := range counts[i] {
-			if n > 0 {
-				inDocs[t]++
-			}
-		}
-		total += len(list[i].text)
-	}
-	average := float64(total)/float64(max(len(list), 1)) + 1
-	for i := range list {
-		list[i].score = float64(list[i].class) * bm25(counts[i], inDocs, len(list), float64(len(list[i].text))/average)
-	}
-	slices.SortStableFunc(list, func(a, b candidate) int {
-		if a.score != b.score {
-			return cmpFloat(b.score, a.score)
-		}
-		return int(b.id - a.id)
-	})
-}
-
-// bm25 with the usual constants; length is relative to the average.
-func bm25(counts, inDocs []int, docs int, length float64) (score float64) {
-	const k1, b = 1.2, 0.75
-	for t, n := range counts {
-		idf := math.Log(1 + (float64(docs)-float64(inDocs[t])+0.5)/(float64(inDocs[t])+0.5))
-		score += idf * float64(n) * (k1 + 1) / (float64(n) + k1*(1-b+b*length))
-	}
-	return score
-}
-
-func cmpFloat(a, b float64) int {
-	if a < b {
-		return -1
-	}
-	return 1
-}
-
-// occurrences counts whole words; the text is normalised, so a word ends at a space.
-func occurrences(text string, terms []string) []int {
-	counts := make([]int, len(terms))
-	for i, term := range terms {
-		for rest := text; ; {
-			at := strings.Index(rest, term)
-			if at < 0 {
-				break
-			}
-			end := at + len(term)
-			if (at == 0 || rest[at-1] == ' ') && (end == len(rest) || rest[end] == ' ') {
-				counts[i]++
-			}
-			rest = rest[end:]
-		}
-	}
-	return counts
 }

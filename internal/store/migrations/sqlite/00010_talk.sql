@@ -95,7 +95,8 @@ CREATE INDEX talk_runs_of ON talk_runs (conversation, ended_at);
 CREATE INDEX talk_runs_open ON talk_runs (conversation) WHERE ended_at = 0;
 CREATE INDEX talk_runs_key ON talk_runs (conversation, turn_key) WHERE turn_key <> '';
 
--- Searchable texts, normalised; fts_talk is made from it.
+-- What can be found. Ranking looks at thousands of these rows, so the texts are
+-- kept apart.
 CREATE TABLE talk_docs (
     id           INTEGER PRIMARY KEY,
     kind         TEXT NOT NULL,
@@ -106,14 +107,20 @@ CREATE TABLE talk_docs (
     ref          TEXT NOT NULL,
     seq          BIGINT NOT NULL,
     at           BIGINT NOT NULL,
-    scope        TEXT NOT NULL,
-    text         TEXT NOT NULL
+    size         BIGINT NOT NULL
 );
 CREATE INDEX talk_docs_of ON talk_docs (conversation, kind, ref);
 CREATE INDEX talk_docs_pair ON talk_docs (agent, sender, kind, ref);
 
+-- Their texts, normalised; fts_talk is made from it.
+CREATE TABLE talk_texts (
+    id    INTEGER PRIMARY KEY,
+    scope TEXT NOT NULL,
+    text  TEXT NOT NULL
+);
+
 CREATE VIRTUAL TABLE fts_talk USING fts5 (
-    scope, text, content = 'talk_docs', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
+    scope, text, content = 'talk_texts', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
 );
 
 -- Turns that come by themselves.
