@@ -86,13 +86,13 @@ func (o chatOptions) turn(text string) *wire.Turn {
 }
 
 func (g *globals) chat(cmd *cobra.Command, o chatOptions) error {
-	c, local, err := g.dialTalk(cmd.Context())
+	c, err := g.dialTalk(cmd.Context())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }()
 	if !o.given && onTerminal(cmd.InOrStdin()) && onTerminal(cmd.OutOrStdout()) && !o.json {
-		return chatScreen(cmd.Context(), g, c, o, local)
+		return chatScreen(cmd.Context(), g, c, cmd.OutOrStdout(), o)
 	}
 	if !o.given {
 		text, err := io.ReadAll(cmd.InOrStdin())
@@ -104,44 +104,38 @@ func (g *globals) chat(cmd *cobra.Command, o chatOptions) error {
 	if strings.TrimSpace(o.message) == "" {
 		return usageError("there is nothing to say: give -m TEXT, or pipe something in")
 	}
-	turn := o.turn(o.message)
-	if dir, err := os.Getwd(); err == nil && local {
-		turn.Cwd = &dir
-	}
 	out := &plainChat{client: c, out: cmd.OutOrStdout(), remarks: cmd.ErrOrStderr(), options: o}
-	return out.say(cmd.Context(), turn)
+	return out.say(cmd.Context(), o.turn(o.message))
 }
 
 // dialTalk reaches the conversations of the hub a command is about: the one that
-// was named, else the one on the data folder. local is true on this machine.
-func (g *globals) dialTalk(ctx context.Context) (c *agentfirst.Client, local bool, err error) {
+// was named, else the one on the data folder.
+func (g *globals) dialTalk(ctx context.Context) (c *agentfirst.Client, err error) {
 	address, token := firstOf(g.hub, os.Getenv("PARLEY_HUB")), firstOf(g.token, os.Getenv("PARLEY_TOKEN"))
 	if address != "" {
 		if token == "" {
-			return nil, false, usageError("a token is needed for %s: set PARLEY_TOKEN or give --token", address)
+			return nil, usageError("a token is needed for %s: set PARLEY_TOKEN or give --token", address)
 		}
-		c, err = dialWeb(ctx, address, token)
-		return c, false, err
+		return dialWeb(ctx, address, token)
 	}
 	folder := hub.Folder(g.data)
 	if c, err = agentfirst.Dial(ctx, (&url.URL{Scheme: "unix", Path: folder.Path("parley.sock")}).String(), agentfirst.Options{Token: token, Client: "parley"}); err == nil {
-		return c, true, nil
+		return c, nil
 	}
 	if errors.Is(err, agentfirst.ErrUnauthenticated) {
-		return nil, false, err
+		return nil, err
 	}
 	// No socket: too long a path, or a system where it wants a token.
 	running, missing := folder.Running()
 	if missing != nil || !answers(ctx, running.URL) {
-		return nil, false, fmt.Errorf("no hub runs on %s: start one with 'parley up', or name one with --hub and --token", g.data)
+		return nil, fmt.Errorf("no hub runs on %s: start one with 'parley up', or name one with --hub and --token", g.data)
 	}
 	if token == "" {
 		if token, err = folder.OwnerToken(); err != nil {
-			return nil, false, noHub(g.data, err)
+			return nil, noHub(g.data, err)
 		}
 	}
-	c, err = dialWeb(ctx, running.URL, token)
-	return c, true, err
+	return dialWeb(ctx, running.URL, token)
 }
 
 func dialWeb(ctx context.Context, address, token string) (*agentfirst.Client, error) {

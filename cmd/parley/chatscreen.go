@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
-	"os"
 
 	"parley/client/agentfirst"
 	"parley/client/hubapi"
@@ -18,18 +18,15 @@ import (
 const chatHistory = 20
 
 // chatScreen is the chat on a terminal.
-func chatScreen(ctx context.Context, g *globals, c *agentfirst.Client, o chatOptions, local bool) error {
+func chatScreen(ctx context.Context, g *globals, c *agentfirst.Client, out io.Writer, o chatOptions) error {
 	sender := firstOf(o.sender, c.Hub().GetSender(), wire.DefaultSender)
 	link := &chatLink{client: c, options: o, sender: sender}
-	if dir, err := os.Getwd(); err == nil && local {
-		link.cwd = dir
-	}
 	// Approvals are answered over REST; without it they are answered elsewhere.
 	if rest, done, err := g.connect(ctx); err == nil {
 		defer done()
 		link.rest = rest
 	}
-	return tui.Run(ctx, link, tui.Options{Agent: o.agent, Sender: sender, Thread: o.thread, Guest: o.guest})
+	return tui.Run(ctx, link, out, tui.Options{Agent: o.agent, Sender: sender, Thread: o.thread, Guest: o.guest})
 }
 
 // chatLink is a chat's hub over the conversations protocol.
@@ -38,7 +35,6 @@ type chatLink struct {
 	rest    *hubapi.Client
 	options chatOptions
 	sender  string
-	cwd     string
 }
 
 func (l *chatLink) Attach(ctx context.Context, thread string) iter.Seq2[*wire.ConversationEvent, error] {
@@ -50,11 +46,7 @@ func (l *chatLink) Attach(ctx context.Context, thread string) iter.Seq2[*wire.Co
 func (l *chatLink) Say(ctx context.Context, thread, guest, text string) error {
 	o := l.options
 	o.sender, o.thread, o.guest = l.sender, thread, guest
-	turn := o.turn(text)
-	if l.cwd != "" {
-		turn.Cwd = &l.cwd
-	}
-	for _, err := range l.client.Stream(ctx, turn) {
+	for _, err := range l.client.Stream(ctx, o.turn(text)) {
 		if err != nil {
 			return err
 		}

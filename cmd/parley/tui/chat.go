@@ -49,6 +49,13 @@ func NewChat(agent, sender, thread string) *Chat {
 	return &Chat{Agent: agent, Sender: sender, Thread: thread, Width: 80, waiting: map[string]uint32{}}
 }
 
+// in is an empty chat of another thread on the same screen.
+func (c *Chat) in(thread string) *Chat {
+	next := NewChat(c.Agent, c.Sender, thread)
+	next.Width = c.Width
+	return next
+}
+
 // Running reports whether a turn is going on.
 func (c *Chat) Running() bool { return c.live != nil }
 
@@ -163,7 +170,7 @@ func (c *Chat) approval(w *wire.Waiting) []string {
 		c.consent = append(c.consent, w)
 		return c.flush()
 	}
-	return []string{dim.Render(Clean(fmt.Sprintf("%s: %s", w.GetTool(), w.GetResolved())))}
+	return c.under([]string{dim.Render(Clean(fmt.Sprintf("%s: %s", w.GetTool(), w.GetResolved())))})
 }
 
 // flush prints what the run said so far, below its speaker's name.
@@ -250,8 +257,9 @@ func (c *Chat) end(id string, e *wire.StreamEnd) []string {
 	if e.GetError() != "" {
 		out = append(out, c.under([]string{failure.Render(Clean(e.GetError()))})...)
 	}
+	begun := c.live.begun
 	c.live, c.menu, c.consent = nil, nil, nil
-	if len(out) == 0 {
+	if !begun {
 		return nil
 	}
 	return append(out, "")

@@ -46,27 +46,30 @@ func (m *Model) help(string) tea.Cmd {
 		lines = append(lines, "  "+c.name+" "+c.argument+dim.Render("  "+c.help))
 	}
 	lines = append(lines, bold.Render("Keys"),
-		"  Enter sends, Alt-Enter or Ctrl-J begins a new line, Up and Down bring back earlier lines",
+		"  Enter sends, Alt-Enter or Ctrl-J begins a new line, Up and Down bring back earlier lines, PgUp and PgDn scroll",
 		"  @NAME text asks another agent in this conversation, Tab completes",
 		"  Ctrl-C cancels what runs, twice leaves", "")
-	return m.print(lines...)
+	m.print(lines...)
+	return nil
 }
 
 func (m *Model) setGuest(name string) tea.Cmd {
 	if name != "" && !slices.Contains(m.agents, name) {
-		return m.print(failure.Render("There is no agent " + brief(name, 60) + "."))
+		m.print(failure.Render("There is no agent " + brief(name, 60) + "."))
+		return nil
 	}
 	m.guest = name
 	return nil
 }
 
 func (m *Model) setThread(name string) tea.Cmd {
-	m.chat = NewChat(m.chat.Agent, m.chat.Sender, name)
+	m.chat = m.chat.in(name)
 	where := "the main thread"
 	if name != "" {
 		where = "thread " + brief(name, 60)
 	}
-	return tea.Batch(m.print(dim.Render("— "+where+" —")), m.attach())
+	m.print(dim.Render("— " + where + " —"))
+	return m.attach()
 }
 
 func (m *Model) compact(focus string) tea.Cmd {
@@ -76,7 +79,8 @@ func (m *Model) compact(focus string) tea.Cmd {
 
 func (m *Model) find(query string) tea.Cmd {
 	if query == "" {
-		return m.print(dim.Render("/search WORDS"))
+		m.print(dim.Render("/search WORDS"))
+		return nil
 	}
 	return m.search(query)
 }

@@ -1,9 +1,9 @@
 // Package tui is the chat on a terminal.
 //
-//	err := tui.Run(ctx, link, tui.Options{Agent: "parley", Sender: "user"})
+//	err := tui.Run(ctx, link, os.Stdout, tui.Options{Agent: "parley", Sender: "user"})
 //
-// What has been said is printed into the terminal's own scrollback; below it are
-// what is going on now, a question if one waits, the input, and a line of status.
+// What has been said scrolls on top; below it are what is going on now, a question
+// if one waits, the input, and a line of status.
 //
 //	Chat (chat.go)      what happened → what to print and what to show; pure
 //	Render (markdown.go) Markdown → styled lines; pure

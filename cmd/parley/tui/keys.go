@@ -39,6 +39,12 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		}
 	case "enter":
 		return m.enter()
+	case "pgup":
+		m.scrollBy(m.height / 2)
+		return nil
+	case "pgdown":
+		m.scrollBy(-m.height / 2)
+		return nil
 	case "tab":
 		m.complete()
 		return nil
@@ -85,6 +91,7 @@ func (m *Model) enter() tea.Cmd {
 		return nil
 	}
 	m.input.Reset()
+	m.scroll = 0
 	if len(m.history) == 0 || m.history[len(m.history)-1] != text {
 		m.history = append(m.history, text)
 	}

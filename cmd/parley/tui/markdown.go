@@ -62,7 +62,7 @@ func Render(text string, width int) string {
 
 func renderLine(line string, width int) []string {
 	if m := titled.FindStringSubmatch(line); m != nil {
-		return wrap(heading.Render(m[2]), width, "")
+		return wrap(heading.Render(spans.ReplaceAllStringFunc(m[2], func(s string) string { return strings.Trim(s, "`*_") })), width, "")
 	}
 	if ruled.MatchString(line) {
 		return []string{dim.Render(strings.Repeat("─", max(1, min(width, 40))))}
@@ -97,7 +97,7 @@ func hang(mark, text string, width int) []string {
 	return parts
 }
 
-var spans = regexp.MustCompile("`[^`]+`" + `|\*\*[^*]+\*\*|__[^_]+__|\*[^*\s][^*]*\*|\b_[^_\s][^_]*_\b`)
+var spans = regexp.MustCompile("`[^`]+`" + `|\*\*[^*]+\*\*|__[^_]+__|\B\*[^*\s][^*]*\*\B|\b_[^_\s][^_]*_\b`)
 
 // inline styles code, bold and italic within a line.
 func inline(line string) string {

@@ -3,6 +3,8 @@ package tui
 import (
 	"context"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
@@ -10,6 +12,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	wire "parley/protocol/agentfirst"
+)
+
+const (
+	// maxLines is how far back one can scroll; the hub has the rest.
+	maxLines = 10_000
+	// farewell is how many lines stay on the terminal when the chat is left.
+	farewell = 200
 )
 
 // Options are what a chat is about.
@@ -34,9 +43,9 @@ type Model struct {
 	at      int // in history; len = not browsing
 	draft   string
 
-	leaving  bool // one more Ctrl-C leaves
-	printing bool
-	pending  []string
+	leaving bool     // one more Ctrl-C leaves
+	lines   []string // what has been said, as it was shown
+	scroll  int      // lines between the end and what is shown
 }
 
 // What happens besides keys.
@@ -46,10 +55,9 @@ type (
 		ev     *wire.ConversationEvent
 		err    error
 	}
-	doneMsg    struct{ err error } // something we asked for is done
-	printMsg   struct{ text string }
-	printedMsg struct{}
-	agentsMsg  struct{ names []string }
+	doneMsg   struct{ err error } // something we asked for is done
+	printMsg  struct{ lines []string }
+	agentsMsg struct{ names []string }
 )
 
 // New makes the screen; Start must be called before events can come.
@@ -60,19 +68,23 @@ func New(ctx context.Context, link Link, o Options) *Model {
 	input.Placeholder = "Say something; /help for more"
 	input.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("alt+enter", "shift+enter", "ctrl+j"))
 	input.SetHeight(1)
+	input.Focus()
 	return &Model{
 		ctx: ctx, link: link, chat: NewChat(o.Agent, o.Sender, o.Thread), input: input, guest: o.Guest, height: 24, send: func(tea.Msg) {},
 	}
 }
 
-// Run is a chat until the person leaves.
-func Run(ctx context.Context, link Link, o Options) error {
+// Run is a chat until the person leaves; its last lines stay on the terminal.
+func Run(ctx context.Context, link Link, out io.Writer, o Options) error {
 	m := New(ctx, link, o)
 	p := tea.NewProgram(m, tea.WithContext(ctx))
 	m.send = p.Send
 	_, err := p.Run()
 	if m.follow != nil {
 		m.follow()
+	}
+	for _, line := range m.lines[max(0, len(m.lines)-farewell):] {
+		fmt.Fprintln(out, line)
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -82,7 +94,7 @@ func Run(ctx context.Context, link Link, o Options) error {
 
 // Init attaches and asks who there is.
 func (m *Model) Init() tea.Cmd {
-	return tea.Batch(m.input.Focus(), m.attach(), m.findAgents())
+	return tea.Batch(textarea.Blink, m.attach(), m.findAgents())
 }
 
 // attach follows the conversation from now on, in place of the one before.
@@ -123,17 +135,14 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		return m, m.key(msg)
 	case eventMsg:
-		return m, m.event(msg)
+		m.event(msg)
 	case agentsMsg:
 		m.agents = msg.names
 	case printMsg:
-		return m, m.print(msg.text)
-	case printedMsg:
-		m.printing = false
-		return m, m.print()
+		m.print(msg.lines...)
 	case doneMsg:
 		if msg.err != nil && m.ctx.Err() == nil {
-			return m, m.print(failure.Render(brief(msg.err.Error(), 400)))
+			m.print(failure.Render(brief(msg.err.Error(), 400)))
 		}
 	default:
 		var cmd tea.Cmd
@@ -143,31 +152,55 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-func (m *Model) event(msg eventMsg) tea.Cmd {
-	if msg.thread != m.chat.Thread {
-		return nil // of a thread that was left
+func (m *Model) event(msg eventMsg) {
+	switch {
+	case msg.thread != m.chat.Thread: // of a thread that was left
+	case msg.err != nil:
+		m.print(failure.Render(brief(msg.err.Error(), 400)))
+	default:
+		m.print(m.chat.Apply(msg.ev)...)
 	}
-	if msg.err != nil {
-		return m.print(failure.Render(brief(msg.err.Error(), 400)))
-	}
-	return m.print(m.chat.Apply(msg.ev)...)
 }
 
-// print puts lines above the screen, one batch after another so that they keep
-// their order.
-func (m *Model) print(lines ...string) tea.Cmd {
-	m.pending = append(m.pending, lines...)
-	if m.printing || len(m.pending) == 0 {
-		return nil
+// print adds lines to what has been said.
+func (m *Model) print(texts ...string) {
+	for _, text := range texts {
+		added := strings.Split(text, "\n")
+		m.lines = append(m.lines, added...)
+		if m.scroll > 0 {
+			m.scroll += len(added) // somebody reads further up: stay there
+		}
 	}
-	text := strings.Join(m.pending, "\n")
-	m.pending, m.printing = nil, true
-	return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
+	if extra := len(m.lines) - maxLines; extra > 0 {
+		m.lines = m.lines[extra:]
+	}
+	m.scrollBy(0)
 }
 
-// View is what is going on, the question, the input and the status.
+func (m *Model) scrollBy(lines int) { m.scroll = min(max(0, m.scroll+lines), max(0, len(m.lines)-1)) }
+
+// View is what has been said, what is going on, the question, the input and the
+// status.
 func (m *Model) View() tea.View {
-	var parts []string
+	below := strings.Split(strings.Join(m.below(), "\n"), "\n")
+	room := max(0, m.height-len(below))
+	var above []string
+	for i := len(m.lines) - m.scroll - 1; i >= 0 && len(above) < room; i-- {
+		parts := wrap(m.lines[i], m.chat.Width, "") // the window may be narrower by now
+		for k := len(parts) - 1; k >= 0; k-- {
+			above = append(above, parts[k])
+		}
+	}
+	above = above[:min(len(above), room)]
+	slices.Reverse(above)
+	blank := make([]string, room-len(above))
+	v := tea.NewView(strings.Join(slices.Concat(blank, above, below), "\n"))
+	v.AltScreen = true
+	return v
+}
+
+// below is the lower part of the screen.
+func (m *Model) below() (parts []string) {
 	if going := m.chat.Going(max(3, m.height-m.input.Height()-6)); going != "" {
 		parts = append(parts, going)
 	}
@@ -175,16 +208,20 @@ func (m *Model) View() tea.View {
 		parts = append(parts, menu.View(m.chat.Width))
 	}
 	if w := m.chat.Consent(); w != nil {
-		parts = append(parts, bold.Render("May it run "+brief(w.GetTool(), 60)+"?"), Render(w.GetSummary(), m.chat.Width), dim.Render("y allows, n refuses (with an empty line)"))
+		parts = append(parts, bold.Render("May it run "+brief(w.GetTool(), 60)+"?"), Render(w.GetSummary(), m.chat.Width),
+			dim.Render("y allows, n refuses (with an empty line)"))
 	}
 	status := m.chat.Status()
 	if m.guest != "" {
 		status += dim.Render(" · guest " + m.guest)
 	}
+	if m.scroll > 0 {
+		status += dim.Render(" · PgDn for the newest")
+	}
 	if m.leaving {
 		status += dim.Render(" · Ctrl-C again leaves")
 	}
-	return tea.NewView(strings.Join(append(parts, m.input.View(), status), "\n"))
+	return append(parts, m.input.View(), status)
 }
 
 // run makes a command of something that takes its time.
@@ -215,7 +252,7 @@ func (m *Model) show(what func(ctx context.Context) ([]string, error)) tea.Cmd {
 		if err != nil {
 			return doneMsg{err}
 		}
-		return printMsg{strings.Join(lines, "\n") + "\n"}
+		return printMsg{append(lines, "")}
 	}
 }
 
