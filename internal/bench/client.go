@@ -156,7 +156,8 @@ func (w *crowd) add(ctx context.Context, n int, dial func(context.Context) (net.
 	answered := make(chan struct{}, n)
 	for _, c := range conns {
 		w.wg.Go(func() {
-			if err := w.live(c, answered); err != nil && !w.done.Load() {
+			err := w.live(c, answered)
+			if !w.done.Load() { // it ended though nobody hung up
 				w.mu.Lock()
 				w.err = errors.Join(w.err, err)
 				w.mu.Unlock()
@@ -173,15 +174,21 @@ func (w *crowd) add(ctx context.Context, n int, dial func(context.Context) (net.
 	return nil
 }
 
-// live uses the connection once, then answers pings.
+// live uses the connection once, then answers pings until it ends, and returns
+// why it did. answered hears once, also of a connection that ended before.
 func (w *crowd) live(c net.Conn, answered chan<- struct{}) error {
+	first := true
+	defer func() {
+		if first {
+			answered <- struct{}{}
+		}
+	}()
 	if _, err := c.Write(clientFrame(1, request)); err != nil {
-		answered <- struct{}{}
 		return err
 	}
 	head := make([]byte, 2+len(request))
 	pong := clientFrame(10, "")
-	for first := true; ; {
+	for {
 		if _, err := io.ReadFull(c, head[:2]); err != nil {
 			return err
 		}
