@@ -8,6 +8,7 @@ import { asProblem, type Problem } from '../api';
 import type { Question } from '../types';
 import { Run } from './run.svelte';
 import type { Link, Place } from './link.svelte';
+import { earlierLines, type Line } from './wire';
 
 export interface Said {
   kind: 'said';
@@ -48,6 +49,9 @@ export class Chat {
   pending = $state<Pending[]>([]);
   /** Nothing is shown before the stored messages have arrived. */
   caughtUp = $state(false);
+  /** Whether the hub has messages from before the first one shown. */
+  more = $state(false);
+  loading = $state(false);
   deleted = $state(false);
   problem = $state<Problem | null>(null);
   used = $state(0);
@@ -82,6 +86,31 @@ export class Chat {
 
   get run(): Run | undefined {
     return this.entries.findLast((e): e is Run => e.kind === 'run' && !e.ended);
+  }
+
+  /** Loads a page of what was said before; the caller keeps the reader's place. */
+  async earlier(): Promise<void> {
+    const first = this.#first();
+    if (!this.more || this.loading || !first) return;
+    this.loading = true;
+    try {
+      const { lines, more } = await earlierLines(this.#link, this.place, first);
+      this.#prepend(lines);
+      this.more = more && lines.length > 0;
+    } finally {
+      this.loading = false;
+    }
+  }
+
+  #prepend(lines: Line[]): void {
+    const first = this.#first();
+    const fresh = lines.filter((l) => l.seq > 0 && l.seq < first);
+    this.entries.unshift(...fresh.map((l): Said => ({ kind: 'said', ...l })));
+  }
+
+  #first(): number {
+    const seqs = this.entries.map((e) => e.seq).filter((seq) => seq > 0);
+    return seqs.length ? Math.min(...seqs) : 0;
   }
 
   // Sending
@@ -147,8 +176,14 @@ export class Chat {
     const { event: what } = event;
     if (what.case === 'message') this.#message(what.value, event.runId);
     else if (what.case === 'stream') this.stream(what.value, event.runId, 'attached');
-    else if (what.case === 'caughtUp') this.caughtUp = true;
+    else if (what.case === 'caughtUp') this.#ready();
     else if (what.case === 'deleted') this.deleted = true;
+  }
+
+  // After a break the pages loaded before are still there, and so is what is known about them.
+  #ready(): void {
+    if (!this.caughtUp) this.more = this.#first() > 1;
+    this.caughtUp = true;
   }
 
   #message(m: HistoryMessage, runId: string): void {

@@ -11,6 +11,8 @@ type StreamInit = MessageInitShape<typeof StreamEventSchema>['event'];
 /** A link whose hub is the test. */
 class Hub {
   asked: Ask[] = [];
+  sender = 'ada';
+  answers: Answer[] = [];
   follower!: Follower;
   followed = 0;
   take: (answer: Answer) => boolean = () => false;
@@ -18,6 +20,7 @@ class Hub {
 
   get link(): Link {
     return {
+      sender: this.sender,
       follow: (f: Follower) => {
         this.follower = f;
         this.followed++;
@@ -25,7 +28,7 @@ class Hub {
       },
       ask: async (m: Ask) => {
         this.asked.push(m);
-        return { case: 'pong', value: {} } as Answer;
+        return this.answers.shift() ?? ({ case: 'pong', value: {} } as Answer);
       },
       each: (m: Ask, take: (a: Answer) => boolean) => {
         this.asked.push(m);
@@ -183,6 +186,37 @@ describe('a conversation', () => {
     expect(hub.followed).toBe(2);
     expect(hub.follower.resume()).toBe(2);
     expect([chat.tokens, chat.cost]).toEqual([9, 2]);
+  });
+
+  it('loads what came before, page by page, each message once', async () => {
+    const { hub, chat } = open();
+    hub.message(5, 'user', 'five');
+    hub.event({ case: 'caughtUp', value: true });
+    expect(chat.more).toBe(true);
+    const other = { agent: 'a', sender: 'ada', thread: 'other', filePath: 'no' };
+    const here = { agent: 'a', sender: 'ada', thread: '', filePath: 'h' };
+    const page = (truncated: boolean, ...seqs: number[]) => [
+      { case: 'conversationList', value: { conversations: [other, here] } },
+      { case: 'conversationHistory', value: { truncated, messages: seqs.map((n) => ({ seq: BigInt(n), role: 'user', content: `m${n}`, agent: '', at: '', summary: false })) } },
+    ] as unknown as Answer[];
+    hub.answers = page(true, 3, 4, 5);
+    await Promise.all([chat.earlier(), chat.earlier()]);
+    expect(hub.asked[1]).toMatchObject({ case: 'getConversationHistory', value: { filePath: 'h', beforeSeq: 5n, archived: true } });
+    expect(shown(chat)).toEqual(['said:m3', 'said:m4', 'said:five']);
+    hub.answers = page(false, 1, 2);
+    await chat.earlier();
+    expect(shown(chat)).toEqual(['said:m1', 'said:m2', 'said:m3', 'said:m4', 'said:five']);
+    expect(chat.more).toBe(false);
+    const asked = hub.asked.length;
+    await chat.earlier();
+    expect(hub.asked.length).toBe(asked);
+  });
+
+  it('has nothing earlier when it shows the first message', () => {
+    const { hub, chat } = open();
+    hub.message(1, 'user', 'one');
+    hub.event({ case: 'caughtUp', value: true });
+    expect(chat.more).toBe(false);
   });
 
   it('marks what was archived', () => {

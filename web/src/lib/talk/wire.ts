@@ -55,6 +55,16 @@ export async function listConversations(link: Link, agent: string, sender: strin
   return list.conversations.map((c) => ({ agent: c.agent, sender: c.sender, thread: c.thread, handle: c.filePath, title: c.title, messages: Number(c.messageCount), date: c.date }));
 }
 
+/** What was said before a message, archived or not, oldest first. */
+export async function earlierLines(link: Link, place: Place, before: number, limit = 100): Promise<{ lines: Line[]; more: boolean }> {
+  const sender = place.sender || link.sender;
+  const here = (await listConversations(link, place.agent, place.sender)).find((c) => c.agent === place.agent && c.thread === place.thread && c.sender === sender);
+  if (!here) return { lines: [], more: false };
+  const value = { filePath: here.handle, beforeSeq: BigInt(before), limit, archived: true };
+  const page = expect(await link.ask({ case: 'getConversationHistory', value }), 'conversationHistory');
+  return { lines: page.messages.map(line), more: page.truncated };
+}
+
 export async function listArchives(link: Link, place: Place): Promise<Archive[]> {
   const list = expect(await link.ask({ case: 'listArchives', value: place }), 'archiveList');
   return list.archives.map(archive);
