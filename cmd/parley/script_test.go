@@ -1,16 +1,22 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"parley/client/agentfirst"
 	"parley/internal/hub"
+	wire "parley/protocol/agentfirst"
 	"parley/test/pgtest"
 )
 
@@ -46,6 +52,9 @@ func TestScripts(t *testing.T) {
 			"occupy":    occupy,
 			"postgres":  postgres,
 			"mode":      mode,
+			"exitcode":  exitCode,
+			"interrupt": interrupt,
+			"usetoken":  useToken,
 		},
 	})
 }
@@ -95,6 +104,61 @@ func postgres(ts *testscript.TestScript, _ bool, _ []string) {
 		ts.Fatalf("no test")
 	}
 	ts.Setenv("DB", pgtest.URL(t))
+}
+
+// exitCode runs a program that must end with a code: exitcode CODE PROGRAM ARGS...
+func exitCode(ts *testscript.TestScript, _ bool, args []string) {
+	got := 0
+	err := ts.Exec(args[1], args[2:]...)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		got, err = exit.ExitCode(), nil
+	}
+	ts.Check(err)
+	if fmt.Sprint(got) != args[0] {
+		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
+
+// interrupt says the words of a file to an agent, waits for the first word back,
+// and presses Ctrl-C: interrupt AGENT THREAD FILE.
+func interrupt(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	program, err := exec.LookPath("parley")
+	ts.Check(err)
+	cmd := exec.CommandContext(ctx, program, "chat", args[0], "--thread", args[1], "--data", ts.Getenv("DATA"), "-m", ts.ReadFile(args[2]))
+	c, err := agentfirst.Dial(ctx, "unix://"+hub.Folder(ts.Getenv("DATA")).Path("parley.sock"), agentfirst.Options{})
+	ts.Check(err)
+	defer func() { _ = c.Close() }()
+	ts.Check(cmd.Start())
+	for ev, err := range c.Attach(ctx, &wire.Attach{Agent: args[0], Thread: args[1]}) {
+		ts.Check(err)
+		if ev.GetStream().GetChunk() != nil {
+			break
+		}
+	}
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitCancelled {
+		ts.Fatalf("ended by %v", err)
+	}
+	eventually := time.Now().Add(time.Minute)
+	for active := true; active && time.Now().Before(eventually); {
+		list, err := c.ListConversations(ctx, args[0], "")
+		ts.Check(err)
+		for _, v := range list {
+			active = active && !(v.GetThread() == args[1] && v.GetMessageCount() == 2)
+		}
+	}
+}
+
+// useToken puts the token of a file that "token create --json" wrote into
+// PARLEY_TOKEN.
+func useToken(ts *testscript.TestScript, _ bool, args []string) {
+	var t struct {
+		Token string `json:"token"`
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &t))
+	ts.Setenv("PARLEY_TOKEN", t.Token)
 }
 
 type testKey struct{}
