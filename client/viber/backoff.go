@@ -24,8 +24,7 @@ func (b *backoff) next(held time.Duration, err error) time.Duration {
 	}
 	pause := b.base/2 + rand.N(b.base/2+1)
 	b.base = min(b.base*2, b.max)
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		pause = max(pause, e.RetryAfter)
 	}
 	return pause

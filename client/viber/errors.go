@@ -151,10 +151,9 @@ func refusal(p wire.Payload) error {
 // permanent reports whether coming back cannot help after a connection, or the
 // attempt at one, ended with err.
 func permanent(err error) bool {
-	var closed *CloseError
-	if errors.As(err, &closed) {
-		var e *Error
-		expired := errors.As(err, &e) && e.Reason == wire.ReasonSessionExpired
+	if closed, ok := errors.AsType[*CloseError](err); ok {
+		e, said := errors.AsType[*Error](err)
+		expired := said && e.Reason == wire.ReasonSessionExpired
 		return !closed.Code.Reconnect() && !expired
 	}
 	return errors.Is(err, ErrClosed) || errors.Is(err, ErrVersion) || isRefused(err)

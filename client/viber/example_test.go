@@ -13,7 +13,6 @@ func ExampleClient_Submit() {
 	ctx := context.Background()
 	c, err := client.Dial(ctx, "ws://127.0.0.1:7788/ws", client.Options{Token: "prl_…"})
 	if err != nil {
-
 		return
 	}
 	defer c.Close()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,8 +81,7 @@ func TestAnswersFindTheirRequestsInAnyOrder(t *testing.T) {
 		for range 3 {
 			waiting = append(waiting, c.recv())
 		}
-		for i := len(waiting) - 1; i >= 0; i-- {
-			m := waiting[i]
+		for _, m := range slices.Backward(waiting) {
 			status := m.Body.(*wire.TaskList).Status
 			if status == wire.TaskPaused {
 				c.send(wire.NewInsufficientScope(wire.ScopeTaskRead, nil), m.ID)

@@ -204,7 +204,7 @@ func leaving(reason string) wire.CloseCode {
 func (l *link) match(m wire.Message) *request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := -1
+	var i int
 	failure, isError := m.Body.(*wire.ConnectionError)
 	switch {
 	case m.ReplyTo != "":
@@ -295,8 +295,7 @@ func (l *link) marksAnswers() bool {
 
 // closeReason turns a close frame into a *CloseError.
 func closeReason(err error) error {
-	var c websocket.CloseError
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[websocket.CloseError](err); ok {
 		return &CloseError{Code: wire.CloseCode(c.Code), Reason: c.Reason}
 	}
 	return err

@@ -24,8 +24,7 @@ func (c *Client) Submit(ctx context.Context, submit *wire.TaskSubmit) (*Task, er
 			return nil, &UnsupportedError{wire.CapTakeover}
 		}
 		t, err := c.submit(ctx, l, &s)
-		var e *Error
-		if again && errors.Is(err, ErrAlreadyRunning) && errors.As(err, &e) {
+		if e, ok := errors.AsType[*Error](err); again && ok && e.Code == wire.CodeAlreadyRunning {
 			return c.Follow(ctx, e.TaskID, 0) // our own first attempt
 		}
 		// The key makes it safe to ask again, where one can find the task again.
