@@ -125,6 +125,9 @@ func (p *PeerIntroduction) readCapabilities(o *object) {
 		return
 	}
 	part := o.sub("capabilities")
+	if part == nil {
+		return
+	}
 	p.Actions = part.texts("supported_actions", 200, MaxExtensionName)
 	p.Formats = part.texts("skill_formats", 50, MaxScope)
 	if v := part.text("meeting_protocol_version", 32); v != "" {

@@ -2,7 +2,9 @@ package mmp
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -133,7 +135,7 @@ func atEnd(dec *jsontext.Decoder) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
 	}
-	if dec.PeekKind() != 0 {
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("more than one value")
 	}
 	return nil
@@ -206,7 +208,9 @@ func (o *object) raw(key string, limit int, kinds ...jsontext.Kind) Raw {
 		if v.Kind() != k {
 			continue
 		}
-		if err := v.Compact(); err != nil || len(v) > limit {
+		err := v.Compact()
+		o.members[key] = v // compacted in place: the old slice would end in leftovers
+		if err != nil || len(v) > limit {
 			break
 		}
 		return v

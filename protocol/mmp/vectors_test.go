@@ -17,30 +17,30 @@ import (
 var writeVectors = flag.String("mmp.vectors", "", "write what this implementation makes to a file")
 
 type vectorFile struct {
-	Ada                string       `json:"ada"`
-	Bob                string       `json:"bob"`
-	BobPKCS8           string       `json:"bob_pkcs8"`
-	BobEncrypted       string       `json:"bob_encrypted"`
-	Passphrase         string       `json:"passphrase"`
-	BobSPKI            string       `json:"bob_spki"`
-	BobPKCS1           string       `json:"bob_pkcs1_public"`
-	BobFingerprint     string       `json:"bob_fingerprint"`
-	BobPKCS1Print      string       `json:"bob_pkcs1_fingerprint"`
-	BobKeyFingerprint  string       `json:"bob_key_fingerprint"`
-	BobKeyID           string       `json:"bob_key_id"`
-	X25519             []byte       `json:"x25519"`
-	HybridSeed         []byte       `json:"hybrid_seed"`
-	Entry              string       `json:"entry"`
-	EntrySignature     string       `json:"entry_signature"`
-	IdentityPretty     string       `json:"identity_pretty"`
-	IdentityAsSent     string       `json:"identity_as_sent"`
-	IdentitySorted     string       `json:"identity_sorted"`
-	Challenge          string       `json:"challenge"`
-	Rotation           string       `json:"rotation"`
-	Envelope1          []vectorBlob `json:"envelope1"`
-	Envelope2          []vectorBlob `json:"envelope2"`
-	Identity           string       `json:"identity,omitempty"`
-	IdentitySignature  string       `json:"identity_signature,omitempty"`
+	Ada               string       `json:"ada"`
+	Bob               string       `json:"bob"`
+	BobPKCS8          string       `json:"bob_pkcs8"`
+	BobEncrypted      string       `json:"bob_encrypted"`
+	Passphrase        string       `json:"passphrase"`
+	BobSPKI           string       `json:"bob_spki"`
+	BobPKCS1          string       `json:"bob_pkcs1_public"`
+	BobFingerprint    string       `json:"bob_fingerprint"`
+	BobPKCS1Print     string       `json:"bob_pkcs1_fingerprint"`
+	BobKeyFingerprint string       `json:"bob_key_fingerprint"`
+	BobKeyID          string       `json:"bob_key_id"`
+	X25519            []byte       `json:"x25519"`
+	HybridSeed        []byte       `json:"hybrid_seed"`
+	Entry             string       `json:"entry"`
+	EntrySignature    string       `json:"entry_signature"`
+	IdentityPretty    string       `json:"identity_pretty"`
+	IdentityAsSent    string       `json:"identity_as_sent"`
+	IdentitySorted    string       `json:"identity_sorted"`
+	Challenge         string       `json:"challenge"`
+	Rotation          string       `json:"rotation"`
+	Envelope1         []vectorBlob `json:"envelope1"`
+	Envelope2         []vectorBlob `json:"envelope2"`
+	Identity          string       `json:"identity,omitempty"`
+	IdentitySignature string       `json:"identity_signature,omitempty"`
 }
 
 type vectorBlob struct {
