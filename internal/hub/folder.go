@@ -83,6 +83,20 @@ func (f Folder) WriteSecret(name string, data []byte) error {
 	return os.Rename(tmp.Name(), path)
 }
 
+// sweep removes what a backup or restore left that was killed. Whoever calls it
+// holds the folder's lock.
+func (f Folder) sweep() {
+	for _, pattern := range []string{".restore-*", ".dump-*", ".probe-*", ".new-*", "keys/.new-*"} {
+		left, err := filepath.Glob(f.Path(pattern))
+		if err != nil {
+			continue
+		}
+		for _, path := range left {
+			_ = os.RemoveAll(path)
+		}
+	}
+}
+
 // Running says where the hub that uses this folder can be reached.
 type Running struct {
 	URL   string `json:"url"`

@@ -78,7 +78,7 @@ func Open(ctx context.Context, conf config.Config, opts Options) (*Hub, error) {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
 	for _, step := range []func(context.Context) error{
-		h.openFolder, h.openStore, h.openBus, h.openMembership, h.openTrail, h.openPeople, h.openInbox, h.openBrain, h.openTalk, h.openFaces,
+		h.openFolder, h.openStore, h.openKey, h.openBus, h.openMembership, h.openTrail, h.openPeople, h.openInbox, h.openBrain, h.openTalk, h.openFaces,
 	} {
 		if err := step(ctx); err != nil {
 			h.Close()
@@ -100,8 +100,8 @@ func (h *Hub) openFolder(context.Context) error {
 		return err
 	}
 	h.onClose(func() error { unlock(); return nil })
-	h.key, err = hubKey(h.folder)
-	return err
+	h.folder.sweep()
+	return nil
 }
 
 func (h *Hub) openStore(ctx context.Context) error {

@@ -2,42 +2,90 @@ package hub
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+
+	"parley/internal/store"
 )
 
-// hubKey reads the hub's Ed25519 key, or makes it on the first start. A file
-// that is damaged is an error: silently making another would break every trust
-// others have in this hub.
+// hubKey reads the hub's Ed25519 key; nil if there is none yet. A file that is
+// damaged is an error: silently making another would break every trust others
+// have in this hub.
 func hubKey(f Folder) (ed25519.PrivateKey, error) {
 	data, err := os.ReadFile(f.Path(hubKeyFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return newHubKey(f)
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the hub's key: %w", err)
 	}
-	seed, err := base64.StdEncoding.DecodeString(string(trimSpace(data)))
-	if err != nil || len(seed) != ed25519.SeedSize {
+	key, err := parseKey(string(data))
+	if err != nil {
 		return nil, fmt.Errorf("the hub's key %s is damaged: restore it from a backup", f.Path(hubKeyFile))
+	}
+	return key, nil
+}
+
+func parseKey(text string) (ed25519.PrivateKey, error) {
+	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(seed) != ed25519.SeedSize {
+		return nil, errors.New("not a key")
 	}
 	return ed25519.NewKeyFromSeed(seed), nil
 }
 
-func newHubKey(f Folder) (ed25519.PrivateKey, error) {
-	_, key, err := ed25519.GenerateKey(rand.Reader)
+func formatKey(key ed25519.PrivateKey) string { return base64.StdEncoding.EncodeToString(key.Seed()) }
+
+// openKey reads the key or makes it on the first start. Hubs on one PostgreSQL
+// are one hub to the world and sign with one key: the first leaves it in the
+// database, the others take it from there, and one that has another is refused.
+func (h *Hub) openKey(ctx context.Context) error {
+	mine, err := hubKey(h.folder)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	text := base64.StdEncoding.EncodeToString(key.Seed())
-	if err := f.WriteSecret(hubKeyFile, []byte(text+"\n")); err != nil {
-		return nil, fmt.Errorf("writing the hub's key: %w", err)
+	key := mine
+	if key == nil {
+		if _, key, err = ed25519.GenerateKey(rand.Reader); err != nil {
+			return err
+		}
 	}
-	return key, nil
+	if h.db.Dialect() == store.Postgres {
+		if key, err = h.sharedKey(ctx, key); err != nil {
+			return err
+		}
+		if mine != nil && !mine.Equal(key) {
+			return fmt.Errorf("this data folder's key is not the one of the hubs on %s: start it with an empty --data, or restore the right keys/hub.key", h.db)
+		}
+	}
+	h.key = key
+	if mine != nil {
+		return nil
+	}
+	return h.folder.WriteSecret(hubKeyFile, []byte(formatKey(key)+"\n"))
+}
+
+// sharedKey is the cluster's key: what stands in the database, or the offer if
+// nothing does.
+func (h *Hub) sharedKey(ctx context.Context, offer ed25519.PrivateKey) (key ed25519.PrivateKey, err error) {
+	err = h.db.Write(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Exec(`INSERT INTO settings (name, value) VALUES ('hub_key', ?) ON CONFLICT (name) DO NOTHING`, formatKey(offer)); err != nil {
+			return err
+		}
+		var text string
+		if err := tx.QueryRow(`SELECT value FROM settings WHERE name = 'hub_key'`).Scan(&text); err != nil {
+			return err
+		}
+		key, err = parseKey(text)
+		return err
+	})
+	return key, err
 }
 
 func trimSpace(b []byte) []byte { return bytes.TrimSpace(b) }

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -19,15 +20,14 @@ import (
 
 	"parley/internal/hub"
 	"parley/internal/hub/config"
+	"parley/test/pgtest"
 )
 
 // running starts a hub on a port of its own and stops it with the test.
 func running(t *testing.T, flags map[string]string) (hub.Ready, config.Config) {
 	t.Helper()
 	given := map[string]string{"listen": "127.0.0.1:0", "shutdown-grace": "5s"}
-	for name, value := range flags {
-		given[name] = value
-	}
+	maps.Copy(given, flags)
 	conf, err := config.Load(config.Sources{Data: filepath.Join(t.TempDir(), "d"), Flags: given})
 	if err != nil {
 		t.Fatal(err)
@@ -141,4 +141,45 @@ func TestTalkOverTCPWritesItsPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.Close()
+}
+
+func TestHubsOnOneDatabaseShareOneKey(t *testing.T) {
+	db := pgtest.URL(t)
+	open := func(data string) (*hub.Hub, error) {
+		conf, err := config.Load(config.Sources{Data: data, Flags: map[string]string{"db": db}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hub.Open(t.Context(), conf, hub.Options{})
+	}
+	first, err := open(filepath.Join(t.TempDir(), "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	second, err := open(filepath.Join(t.TempDir(), "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if first.PublicKey() != second.PublicKey() {
+		t.Error("two hubs of one cluster have different keys")
+	}
+	// One that has lived elsewhere has a key of its own.
+	data := filepath.Join(t.TempDir(), "c")
+	conf, err := config.Load(config.Sources{Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := hub.Open(t.Context(), conf, hub.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone.Close()
+	if stranger, err := open(data); err == nil || !strings.Contains(err.Error(), "key is not the one") {
+		if stranger != nil {
+			stranger.Close()
+		}
+		t.Errorf("a hub with another key: %v", err)
+	}
 }

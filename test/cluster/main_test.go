@@ -60,27 +60,9 @@ func start(t *testing.T, hubs int) *cluster {
 	c := &cluster{nodes: natstest.Cluster(t, 3), db: pgtest.URL(t)}
 	for i := range hubs {
 		data := filepath.Join(t.TempDir(), "data")
-		if i > 0 {
-			c.shareKey(t, data)
-		}
 		c.hubs = append(c.hubs, hubtest.Start(t, hubtest.Config{Data: data, Args: []string{"--db", c.db, "--nats", c.urls(), "--name", fmt.Sprintf("hub-%d", i)}}))
 	}
 	return c
-}
-
-// shareKey gives a new hub the cluster's key, as docs/operations.md tells operators to: what one hub signs, all trust.
-func (c *cluster) shareKey(t *testing.T, data string) {
-	t.Helper()
-	key, err := os.ReadFile(c.hubs[0].Path("keys/hub.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(data, "keys"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(data, "keys/hub.key"), key, 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (c *cluster) urls() string {

@@ -62,7 +62,9 @@ func (p Proxies) Wrap(f *Front, next http.Handler) http.Handler {
 		}
 		ctx := context.WithValue(r.Context(), secureKey{}, true)
 		ctx = context.WithValue(ctx, addressKey{}, p.caller(r, peer))
-		next.ServeHTTP(w, r.WithContext(ctx))
+		inner := r.WithContext(ctx)
+		next.ServeHTTP(w, inner)
+		r.Pattern = inner.Pattern // for metrics: the mux told the copy
 	})
 }
 
