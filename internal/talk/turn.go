@@ -51,7 +51,6 @@ type turn struct {
 	// Behind the conversation's mu: who follows it, and whether it goes on
 	// without them.
 	followers int
-	host      *job
 }
 
 // acceptance is the answer to a submitted turn.

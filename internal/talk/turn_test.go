@@ -445,6 +445,16 @@ func (c *collected) wait(n int) map[string]int {
 	return out
 }
 
+// untilEnd reads until a run is done.
+func (c *collected) untilEnd(run string) {
+	for a := range c.each {
+		c.got = append(c.got, a)
+		if a.Event.Kind == talk.End && a.Event.Run == run {
+			return
+		}
+	}
+}
+
 func (c *collected) seen() []talk.Activity { return c.got }
 
 func TestRunsAndToolCallsAreAudited(t *testing.T) {
