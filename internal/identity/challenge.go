@@ -2,12 +2,10 @@ package identity
 
 import (
 	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
+	"errors"
 	"fmt"
-	"slices"
-	"strings"
+
+	"parley/protocol/viber"
 )
 
 // Reasons for which a signed challenge is refused.
@@ -16,79 +14,44 @@ const (
 	DeviceMismatch Reason = "device_mismatch"
 )
 
-// Challenge is what a device signs to prove that it holds its key: a nonce of
-// this connection, and everything it asks for, so that no part can be swapped.
-type Challenge struct {
-	Nonce    string
-	DeviceID string
-	Role     string
-	// Scopes as the client spelled them; the order does not matter.
-	Scopes []string
-	// Token as sent, or empty.
-	Token string
-}
-
-// signaturePrefix names the only algorithm there is.
-const signaturePrefix = "ed25519."
+// Challenge is what a device signs to prove that it holds its key. The text is
+// the board protocol's; every face that asks devices for a proof uses it.
+type Challenge viber.Challenge
 
 // Text is the six lines that are signed. A field with a newline is invalid.
 func (c Challenge) Text() (string, error) {
-	scopes := slices.Sorted(slices.Values(c.Scopes))
-	token := ""
-	if c.Token != "" {
-		sum := sha256.Sum256([]byte(c.Token))
-		token = hex.EncodeToString(sum[:])
+	text, err := viber.Challenge(c).Text()
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	lines := []string{"viber-auth-v1", c.Nonce, c.DeviceID, c.Role, strings.Join(scopes, ","), token}
-	for _, line := range lines {
-		if strings.Contains(line, "\n") {
-			return "", fmt.Errorf("%w: a signed field holds a newline", ErrInvalid)
-		}
-	}
-	return strings.Join(lines, "\n"), nil
+	return text, nil
 }
 
 // Sign answers the challenge, as a client does.
-func (c Challenge) Sign(key ed25519.PrivateKey) (string, error) {
-	text, err := c.Text()
-	if err != nil {
-		return "", err
-	}
-	return signaturePrefix + base64.RawURLEncoding.EncodeToString(ed25519.Sign(key, []byte(text))), nil
-}
+func (c Challenge) Sign(key ed25519.PrivateKey) (string, error) { return viber.Challenge(c).Sign(key) }
 
 // Verify checks a response against the device's key. The device id must be the
 // one the key gives. A refusal is an *AuthError.
 func (c Challenge) Verify(key ed25519.PublicKey, response string) error {
-	if len(key) != ed25519.PublicKeySize || c.DeviceID != DeviceID(key) {
+	err := viber.Challenge(c).Verify(key, response)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, viber.ErrDeviceMismatch):
 		return refused(DeviceMismatch, "")
-	}
-	encoded, ok := strings.CutPrefix(response, signaturePrefix)
-	if !ok {
+	default:
 		return refused(BadSignature, "")
 	}
-	signature, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(encoded, "="))
-	if err != nil {
-		return refused(BadSignature, "")
-	}
-	text, err := c.Text()
-	if err != nil || !ed25519.Verify(key, []byte(text), signature) {
-		return refused(BadSignature, "")
-	}
-	return nil
 }
 
 // DeviceID is the id that a key gives its device.
-func DeviceID(key ed25519.PublicKey) string {
-	sum := sha256.Sum256(key)
-	return "dev_" + hex.EncodeToString(sum[:16])
-}
+func DeviceID(key ed25519.PublicKey) string { return viber.DeviceID(key) }
 
 // ParsePublicKey reads a device's key: 32 bytes in base64url.
 func ParsePublicKey(s string) (ed25519.PublicKey, error) {
-	key, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(s, "="))
-	if err != nil || len(key) != ed25519.PublicKeySize {
-		return nil, fmt.Errorf("%w: a public key is 32 bytes in base64url", ErrInvalid)
+	key, err := viber.ParsePublicKey(s)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return key, nil
 }
