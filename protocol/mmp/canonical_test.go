@@ -18,7 +18,9 @@ func TestCanonicalForms(t *testing.T) {
 		{`{"n":1.50,"m":1E+2,"k":-0}`, `{"n":1.50,"m":1E+2,"k":-0}`, `{"k":-0,"m":1E+2,"n":1.50}`},
 		{`{"Z":1,"a":2,"é":3,"":4}`, `{"Z":1,"a":2,"é":3,"":4}`, `{"":4,"Z":1,"a":2,"é":3}`},
 		{`"  kept  "`, `"  kept  "`, `"  kept  "`},
-		{`[]`, `[]`, `[]`}, {`{}`, `{}`, `{}`}, {"null", "null", "null"},
+		{`[]`, `[]`, `[]`},
+		{`{}`, `{}`, `{}`},
+		{"null", "null", "null"},
 	} {
 		compact, err := Compact([]byte(c.in))
 		if err != nil || string(compact) != c.compact {

@@ -72,6 +72,7 @@ func VerifyEntry(k *PublicKey, agentID string, s SignedEntry) (*KeyEntry, error)
 	if len(s.Entry) > maxEntry {
 		return nil, ErrInvalidEntry
 	}
+	agentID, _ = SplitAddress(agentID) // an entry names its agent as its own place does
 	if k.Verify(entryText(s.Entry), s.Signature) != nil {
 		return nil, ErrInvalidEntry
 	}

@@ -46,8 +46,7 @@ func (e *OpenError) Error() string {
 
 // ReasonOf finds the reason in an error; empty when there is none.
 func ReasonOf(err error) Reason {
-	var e *OpenError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*OpenError](err); ok {
 		return e.Reason
 	}
 	return ""

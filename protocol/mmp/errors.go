@@ -2,7 +2,7 @@ package mmp
 
 import (
 	"errors"
-	"net/http"
+	"fmt"
 	"strings"
 )
 
@@ -41,8 +41,7 @@ func (e Error) Body(firstGeneration bool) ErrorBody {
 
 func codeStatus(status int) bool {
 	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict,
-		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case 401, 403, 409, 422, 429, 503:
 		return true
 	}
 	return false
@@ -105,7 +104,6 @@ var (
 var (
 	ErrAgentNotFound       = Error{Status: 404, Code: "agent_not_found", Text: "Agent not found"}
 	ErrInvalidType         = Error{Status: 400, Code: "invalid_type", Text: "Invalid type. Must be one of: offer_skill, request_skill, announcement"}
-	ErrMaxPostings         = Error{Status: 400, Code: "max_postings", Text: "Maximum postings reached (10). Remove old postings first."}
 	ErrPostingNotFound     = Error{Status: 404, Code: "posting_not_found", Text: "Posting not found"}
 	ErrRemoveNotFound      = Error{Status: 400, Code: "posting_not_found", Text: "Posting not found"}
 	ErrRemoveNotAuthorized = Error{Status: 400, Code: "not_authorized", Text: "Not authorized to remove this posting"}
@@ -156,7 +154,12 @@ func MissingFields(names ...string) Error {
 	return Error{Status: 400, Code: "missing_fields", Text: "Missing required fields: " + strings.Join(names, ", ")}
 }
 
-// SkillNotFound and SkillNotPublic are the makers' refusals.
+// MaxPostings refuses one posting more than an agent may have.
+func MaxPostings(limit int) Error {
+	return Error{Status: 400, Code: "max_postings", Text: fmt.Sprintf("Maximum postings reached (%d). Remove old postings first.", limit)}
+}
+
+// SkillNotFound is the makers' refusal of a skill nobody has.
 func SkillNotFound(skill string) Error {
 	return Error{Status: 400, Code: "skill_not_found", Text: "Skill not found: " + skill}
 }
@@ -168,7 +171,7 @@ func SkillNotPublic(skill string) Error {
 
 // What keys, seals and texts may fail with.
 var (
-	// ErrPassphrase: the passphrase is wrong or missing.
+	// ErrPassphrase: the passphrase is wrong.
 	ErrPassphrase = errors.New("wrong passphrase")
 	// ErrPassphraseNeeded: the key is encrypted and no passphrase was given.
 	ErrPassphraseNeeded = errors.New("the key is encrypted: a passphrase is needed")
@@ -178,7 +181,7 @@ var (
 	ErrBadHash = errors.New("not a SHA-256 in hex")
 	// ErrBadSignature: the signature does not fit.
 	ErrBadSignature = errors.New("the signature does not fit")
-	// ErrPlainEmpty and ErrPlainTooLarge refuse to seal.
+	// ErrPlainEmpty: there is nothing to seal.
 	ErrPlainEmpty = errors.New("nothing to seal")
 	// ErrPlainTooLarge: the sealed message would exceed the relay's limit.
 	ErrPlainTooLarge = errors.New("too large to seal")

@@ -59,8 +59,10 @@ func TestExtensionsLoadByDependency(t *testing.T) {
 		{Name: "a.early", Requires: []string{"core"}},
 		{Name: "a.missing", Requires: []string{"a.nowhere"}},
 		{Name: "a.behind", Requires: []string{"a.missing"}},
-		{Name: "a.x", Requires: []string{"a.y"}}, {Name: "a.y", Requires: []string{"a.x"}},
-		{Name: "a.early"}, {Name: "meeting_protocol_core"},
+		{Name: "a.x", Requires: []string{"a.y"}},
+		{Name: "a.y", Requires: []string{"a.x"}},
+		{Name: "a.early"},
+		{Name: "meeting_protocol_core"},
 	}, StandardExtensions()...)
 	l := LoadExtensions(defs)
 	var names []string

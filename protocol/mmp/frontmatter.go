@@ -9,7 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// ErrFrontMatter: the head of a document cannot be read.
+// ErrFrontMatter is a head of a document that cannot be read.
 var ErrFrontMatter = errors.New("bad front matter")
 
 const (

@@ -3,10 +3,11 @@ package mmp
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// ErrIllegalMove: the state does not allow that step.
+// ErrIllegalMove is a step that the state does not allow.
 var ErrIllegalMove = errors.New("illegal move")
 
 func illegal(format string, args ...any) error {
@@ -14,8 +15,7 @@ func illegal(format string, args ...any) error {
 }
 
 func reasonOf(err error) string {
-	var r SkillReason
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[SkillReason](err); ok {
 		return string(r)
 	}
 	return string(ExtInvalidFormat)
@@ -72,10 +72,8 @@ func (s ExchangeState) Final() bool {
 
 // CanBecome tells whether a step is legal. The empty state is the beginning.
 func (s ExchangeState) CanBecome(next ExchangeState, side ExchangeSide) bool {
-	for _, allowed := range exchangeSteps[side][s] {
-		if allowed == next {
-			return true
-		}
+	if slices.Contains(exchangeSteps[side][s], next) {
+		return true
 	}
 	ends := next == ExDeclined || next == ExExpired || next == ExFailed
 	return ends && s != "" && !s.Final() && exchangeSteps[side][s] != nil

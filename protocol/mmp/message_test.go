@@ -180,8 +180,11 @@ func TestCompatibilityAndFallbacks(t *testing.T) {
 		has    func(string) bool
 		want   string
 	}{
-		{"debate", supports("debate"), "debate"}, {"debate", supports("reflect"), "reflect"}, {"discuss", supports(), "introduce"},
-		{"negotiate", supports("offer_skill", "reflect"), "offer_skill"}, {"negotiate", supports("reflect"), "introduce"},
+		{"debate", supports("debate"), "debate"},
+		{"debate", supports("reflect"), "reflect"},
+		{"discuss", supports(), "introduce"},
+		{"negotiate", supports("offer_skill", "reflect"), "offer_skill"},
+		{"negotiate", supports("reflect"), "introduce"},
 		{"whatever", supports("reflect"), "introduce"},
 	} {
 		if got := Fallback(c.action, c.has); got != c.want {

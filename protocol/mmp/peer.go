@@ -17,7 +17,7 @@ const (
 	HeaderSignature = "Parley-Signature"
 )
 
-// ErrPeerCall: the call is not signed by the peer, or not now, or not for us.
+// ErrPeerCall is a call that is not signed by the peer, or not now, or not for us.
 var ErrPeerCall = errors.New("the call between places does not verify")
 
 // PeerCall is what the signature of a call between places covers. Whether the

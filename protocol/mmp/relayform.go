@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ErrInnerSender: a message names another sender than the relay did.
+// ErrInnerSender is a message that names another sender than the relay did.
 var ErrInnerSender = errors.New("the message inside names another sender than the relay")
 
 // RelayMeta is what the relay shows around a sealed message.

@@ -1,6 +1,9 @@
 package mmp
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // The status words of processing results.
 const (
@@ -38,9 +41,7 @@ type Result struct {
 // MarshalJSON puts the action's own members beside the four that are always there.
 func (r Result) MarshalJSON() ([]byte, error) {
 	all := make(map[string]any, len(r.Fields)+4)
-	for k, v := range r.Fields {
-		all[k] = v
-	}
+	maps.Copy(all, r.Fields)
 	all["status"], all["action"], all["from"], all["suggested_response"] = r.Status, r.Action, r.From, r.Suggested
 	return Encode(all)
 }
