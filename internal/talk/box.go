@@ -2,6 +2,7 @@ package talk
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -115,7 +116,7 @@ func (b *box[T]) putBack(items []T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.settle()
-	b.items = append(items[:len(items):len(items)], b.items...)
+	b.items = append(slices.Clip(items), b.items...)
 	for i := range items {
 		text, _, _ := b.text(&items[i])
 		b.bytes += len(*text) + 64

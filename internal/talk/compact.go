@@ -57,8 +57,7 @@ func (t *Talk) Compact(ctx context.Context, who Who, key Key, focus string) (mem
 	}
 	for range moveTries {
 		c, err := t.load(ctx, conv.ID)
-		var held *lease.HeldError
-		if errors.As(err, &held) {
+		if held, ok := errors.AsType[*lease.HeldError](err); ok {
 			a, err := t.cluster.forwardCompact(ctx, held.Owner, conv.ID, focus)
 			if !errors.Is(err, errMoved) {
 				return a, err

@@ -72,12 +72,6 @@ func (a *agents) put(t testing.TB, name, file string) {
 	a.list[name] = agent
 }
 
-func (a *agents) remove(name string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.list, name)
-}
-
 // models is the offline model, or a scripted one, with a memory of what it was
 // sent.
 type models struct {

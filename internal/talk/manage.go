@@ -23,8 +23,7 @@ func (t *Talk) Delete(ctx context.Context, who Who, id string) error {
 func (t *Talk) remove(ctx context.Context, id string) error {
 	for range 20 {
 		c, err := t.load(ctx, id)
-		var held *lease.HeldError
-		if errors.As(err, &held) {
+		if _, held := errors.AsType[*lease.HeldError](err); held {
 			return t.cluster.control(ctx, id, ctlDelete, controlArgs{})
 		}
 		if err != nil {

@@ -130,11 +130,12 @@ func messageText(m memory.Message) string {
 	if m.Role == "tool" {
 		return m.Name
 	}
-	names := ""
+	var b strings.Builder
+	b.WriteString(m.Text)
 	for _, call := range m.Calls {
-		names += " [" + call.Name + "]"
+		b.WriteString(" [" + call.Name + "]")
 	}
-	return m.Text + names
+	return b.String()
 }
 
 func moment(text string) (time.Time, error) {

@@ -122,8 +122,7 @@ func (s *scheduler) look(ctx context.Context) (time.Duration, error) {
 		return emptyNap, err
 	}
 	mine, err := s.t.d.Leases.Acquire(ctx, scheduleLease)
-	var held *lease.HeldError
-	if errors.As(err, &held) {
+	if _, held := errors.AsType[*lease.HeldError](err); held {
 		return followNap, nil
 	}
 	if err != nil {

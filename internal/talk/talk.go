@@ -104,8 +104,7 @@ func (t *Talk) sweep(ctx context.Context) error {
 	}
 	for _, id := range ids {
 		if _, err := t.load(ctx, id); err != nil {
-			var held *lease.HeldError
-			if !errors.As(err, &held) {
+			if _, held := errors.AsType[*lease.HeldError](err); !held {
 				t.d.Log.Warn("cannot take over a conversation", "conversation", id, "error", err)
 			}
 		}

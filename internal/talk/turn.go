@@ -99,8 +99,7 @@ func (t *Talk) Turn(ctx context.Context, who Who, req TurnRequest) (*Run, error)
 		req.Guest = "" // an ordinary turn in every respect
 	}
 	if err := t.admit(ctx, req); err != nil {
-		var unknown *unknownGuest
-		if errors.As(err, &unknown) {
+		if unknown, ok := errors.AsType[*unknownGuest](err); ok {
 			return unknown.run(key), nil
 		}
 		return nil, err

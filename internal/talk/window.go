@@ -114,8 +114,8 @@ func (r reading) cut(text string) string {
 // latestUser is where injected context goes: directly before the latest user
 // message. Without one it is the end.
 func latestUser(msgs []model.Message) int {
-	for i := len(msgs) - 1; i >= 0; i-- {
-		if msgs[i].Role == model.User && !msgs[i].Summary && !msgs[i].Injected {
+	for i, m := range slices.Backward(msgs) {
+		if m.Role == model.User && !m.Summary && !m.Injected {
 			return i
 		}
 	}

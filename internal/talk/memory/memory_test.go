@@ -93,8 +93,13 @@ func TestKeysAreComparedByteForByte(t *testing.T) {
 	each(t, func(t *testing.T, m *memory.Memory) {
 		ids := map[string]bool{}
 		for _, key := range []memory.Key{
-			main, {Agent: "crab", Sender: "User"}, {Agent: "crab", Sender: "user "}, {Agent: "crab", Sender: "usér"},
-			{Agent: "crab", Sender: "use\u0301r"}, {Agent: "twin", Sender: "user"}, {Agent: "crab", Sender: "user", Thread: "a"},
+			main,
+			{Agent: "crab", Sender: "User"},
+			{Agent: "crab", Sender: "user "},
+			{Agent: "crab", Sender: "usér"},
+			{Agent: "crab", Sender: "use\u0301r"},
+			{Agent: "twin", Sender: "user"},
+			{Agent: "crab", Sender: "user", Thread: "a"},
 		} {
 			ids[opened(t, m, key)] = true
 		}
