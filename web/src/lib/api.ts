@@ -172,6 +172,12 @@ export class Client {
 
   audit = (query: Query) => this.get<AuditPage>('/api/audit', query);
   auditHours = async (hours: number) => (await this.get<{ hours: AuditHour[] | null }>('/api/audit/hours', { hours })).hours ?? [];
+  /** The whole trail as it comes. */
+  auditExport = async (): Promise<ReadableStream<Uint8Array>> => {
+    const answer = await this.#once('GET', '/api/audit/export');
+    if (!answer.ok) throw await problemOf(answer);
+    return answer.body ?? new Blob([]).stream();
+  };
   auditVerify = () => this.get<AuditVerdict>('/api/audit/verify');
 
   // People, devices, tokens

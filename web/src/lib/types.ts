@@ -23,6 +23,8 @@ export interface Status {
   name: string;
   version: string;
   hub_id: string;
+  /** Ed25519, in base64: what signs the audit trail. */
+  public_key: string;
   started_at: string;
   uptime_s: number;
   healthy: boolean;
@@ -108,6 +110,8 @@ export interface AuditVerdict {
   ok: boolean;
   entries: number;
   checkpoints: number;
+  last_signed?: number;
+  bad_seq?: number;
   problem?: string;
 }
 

@@ -1,0 +1,95 @@
+// The audit trail, checked by the browser itself: what the hub hands out is
+// believed only as far as hashes and signatures go.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { real } from './lib/hub.mjs';
+import { Stage, visit } from './lib/stage.mjs';
+
+let stage;
+before(async () => {
+  stage = await Stage.open();
+});
+after(() => stage?.close());
+
+const options = { skip: real ? false : 'the stand-in has no real trail' };
+
+/** Has the hub's export changed on its way to the page. */
+async function tamper(page, change) {
+  await page.route('**/api/audit/export', async (route) => {
+    const answer = await route.fetch();
+    const lines = (await answer.text()).trimEnd().split('\n');
+    await route.fulfill({ response: answer, body: change(lines).join('\n') + '\n' });
+  });
+}
+
+async function verdict(page) {
+  await visit(page, '/audit');
+  await page.getByRole('button', { name: 'Verify' }).click();
+  const note = page.locator('.note[role=status]');
+  await note.waitFor();
+  return note.innerText();
+}
+
+test('an honest trail is unbroken, and the hub is not asked for its opinion', options, async () => {
+  for (let n = 0; n < 30; n++) await stage.hub.call('POST', '/api/people', { name: `Person ${n} Ünïcode 🦆 <b>` });
+  const page = await stage.person();
+  const asked = [];
+  page.on('request', (r) => asked.push(new URL(r.url()).pathname));
+  const text = await verdict(page);
+  assert.match(text, /Unbroken\. \d+ entries and \d+ signed checkpoints? fit together, checked by this browser\./);
+  assert.ok(Number(/(\d+) entries/.exec(text)[1]) >= 30, text);
+  assert.equal(asked.includes('/api/audit/verify'), false);
+});
+
+test('a changed entry is found and named', options, async () => {
+  const page = await stage.person();
+  await tamper(page, (lines) => lines.map((l) => l.replace('Person 7 ', 'Person 8 ')));
+  const text = await verdict(page);
+  const seq = Number(/broken at entry (\d+)/.exec(text)?.[1]);
+  const { entries } = await stage.hub.call('GET', '/api/audit?action=person.added&limit=1000');
+  assert.equal(seq, entries.find((e) => e.target.startsWith('Person 7 ')).seq, text);
+});
+
+test('a removed entry is found', options, async () => {
+  const page = await stage.person();
+  await tamper(page, (lines) => lines.filter((_, i) => i !== 4));
+  assert.match(await verdict(page), /broken at entry 5: entry 5 is missing or out of order/);
+});
+
+test('a signature by another key is found', options, async () => {
+  const { publicKey, privateKey } = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify']);
+  const hex = (data) => Buffer.from(data).toString('hex');
+  const key = hex(await crypto.subtle.exportKey('raw', publicKey));
+  const page = await stage.person();
+  await page.route('**/api/audit/export', async (route) => {
+    const answer = await route.fetch();
+    const entries = (await answer.text()).trimEnd().split('\n').filter((l) => !l.startsWith('{"checkpoint"'));
+    const { hash, seq } = JSON.parse(entries.at(-1));
+    const at = Date.now() * 1000;
+    const signature = hex(await crypto.subtle.sign('Ed25519', privateKey, Buffer.from(`parley-audit-checkpoint-v1\n${seq}\n${hash}\n${at}\n${key}`)));
+    const forged = `{"checkpoint":{"at":${at},"hash":"${hash}","public_key":"${key}","seq":${seq},"signature":"${signature}"}}`;
+    await route.fulfill({ response: answer, body: [...entries, forged].join('\n') + '\n' });
+  });
+  assert.match(await verdict(page), /signature is wrong or by an unknown key/);
+});
+
+test('a browser without Ed25519 says what it did not check', options, async () => {
+  const page = await stage.visitor();
+  await page.addInitScript(() => {
+    const importKey = SubtleCrypto.prototype.importKey;
+    SubtleCrypto.prototype.importKey = function (format, data, algorithm, ...rest) {
+      if (algorithm === 'Ed25519') return Promise.reject(new DOMException('no such algorithm', 'NotSupportedError'));
+      return importKey.call(this, format, data, algorithm, ...rest);
+    };
+  });
+  await page.goto(await stage.hub.loginLink());
+  await page.locator('#page-title').waitFor();
+  const { public_key: key } = await stage.hub.call('GET', '/api/status');
+  // A young hub has signed nothing yet; this line makes the browser meet a signature.
+  await tamper(page, (lines) => {
+    const { hash, seq } = JSON.parse(lines.findLast((l) => !l.startsWith('{"checkpoint"')));
+    return [...lines, `{"checkpoint":{"at":1,"hash":"${hash}","public_key":"${Buffer.from(key, 'base64').toString('hex')}","seq":${seq},"signature":"${'00'.repeat(64)}"}}`];
+  });
+  assert.match(await verdict(page), /Unbroken\. \d+ entries fit together.*Signatures not checked by this browser/s);
+});
