@@ -15,7 +15,7 @@ import (
 func main() {
 	if err := chat(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // main itself ends the program
 	}
 }
 

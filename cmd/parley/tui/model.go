@@ -187,8 +187,8 @@ func (m *Model) View() tea.View {
 	var above []string
 	for i := len(m.lines) - m.scroll - 1; i >= 0 && len(above) < room; i-- {
 		parts := wrap(m.lines[i], m.chat.Width, "") // the window may be narrower by now
-		for k := len(parts) - 1; k >= 0; k-- {
-			above = append(above, parts[k])
+		for _, part := range slices.Backward(parts) {
+			above = append(above, part)
 		}
 	}
 	above = above[:min(len(above), room)]

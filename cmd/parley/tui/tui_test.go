@@ -205,25 +205,32 @@ func (h *hub) Say(_ context.Context, thread, guest, text string) error {
 	h.note("say %s/%s: %s", thread, guest, text)
 	return nil
 }
+
 func (h *hub) Cancel(context.Context, string) error { h.note("cancel"); return nil }
+
 func (h *hub) Reply(_ context.Context, _, id, answer string) error {
 	h.note("reply %s %s", id, answer)
 	return nil
 }
+
 func (h *hub) Approve(_ context.Context, id string, yes bool) error {
 	h.note("approve %s %v", id, yes)
 	return nil
 }
+
 func (h *hub) Compact(_ context.Context, _, focus string) error {
 	h.note("compact %s", focus)
 	return errors.New("nothing to compact")
 }
+
 func (h *hub) Archives(context.Context, string) ([]*wire.ArchiveInfo, error) {
 	return []*wire.ArchiveInfo{{Title: "Prices."}}, nil
 }
+
 func (h *hub) Search(context.Context, string) ([]*wire.Hit, error) {
 	return []*wire.Hit{{Snippet: "found it"}}, nil
 }
+
 func (h *hub) Agents(context.Context) ([]string, error) { return []string{"crab", "twin"}, nil }
 
 // screen drives a model as a person would.

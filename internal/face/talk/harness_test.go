@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -316,7 +315,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); {
 		if time.Now().After(deadline) {
-			t.Fatal(fmt.Sprintf("never: %s", what))
+			t.Fatalf("never: %s", what)
 		}
 		<-time.After(5 * time.Millisecond)
 	}

@@ -155,7 +155,7 @@ func TestARevokedTokenEndsItsConnections(t *testing.T) {
 	}
 	check(t, h.people.Revoke(t.Context(), identity.Local(h.owner), token.ID))
 	wantClose(t, ws, wire.CloseUnauthenticated)
-	wantGone(t, tcp)
+	_ = wantGone(t, tcp)
 	eventually(t, "the run of the revoked client ends", func() bool { return h.engine.Stats().Runs == 0 })
 }
 
@@ -180,7 +180,7 @@ func TestAStrangersFramesAreSmall(t *testing.T) {
 	h := newHub(t, facetalk.Limits{}, facetalk.TCPOptions{})
 	c := h.dialTCP()
 	must(c.Write(binary.BigEndian.AppendUint32(nil, 1<<20)))(t)
-	wantGone(t, c)
+	_ = wantGone(t, c)
 	ws := h.mustWS(nil)
 	go func() { _ = ws.write(make([]byte, 1<<20)) }()
 	wantClose(t, ws, websocket.StatusMessageTooBig)
@@ -191,7 +191,7 @@ func TestGarbageClosesThatConnectionOnly(t *testing.T) {
 	other := h.dialUnix()
 	c, ws, text := h.dialUnix(), h.mustWS(bearer(h.token)), h.mustWS(bearer(h.token))
 	check(t, c.write([]byte{0xff, 0xff, 0xff}))
-	wantGone(t, c)
+	_ = wantGone(t, c)
 	check(t, ws.write([]byte{0xff, 0xff, 0xff}))
 	wantClose(t, ws, websocket.StatusInvalidFramePayloadData)
 	check(t, text.Write(t.Context(), websocket.MessageText, []byte("hello")))
@@ -199,7 +199,7 @@ func TestGarbageClosesThatConnectionOnly(t *testing.T) {
 	// Somebody's browser on the wrong port.
 	web := h.dialTCP()
 	must(web.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")))(t)
-	wantGone(t, web)
+	_ = wantGone(t, web)
 	if m := ask(t, other, ping()); m.GetPong() == nil {
 		t.Errorf("another connection suffered: %v", m)
 	}
@@ -209,7 +209,7 @@ func TestHalfAFrameIsWaitedForOnlySoLong(t *testing.T) {
 	h := newHub(t, facetalk.Limits{Frame: 100 * time.Millisecond}, facetalk.TCPOptions{})
 	c := h.dialUnix()
 	must(c.Write([]byte{0, 0, 0, 9, 1}))(t)
-	wantGone(t, c)
+	_ = wantGone(t, c)
 	// A client that leaves in the middle of one just leaves.
 	leaver := h.dialUnix()
 	must(leaver.Write([]byte{0, 0}))(t)
@@ -246,7 +246,7 @@ func TestASlowReaderIsCutAndSlowsNobody(t *testing.T) {
 				t.Errorf("text %q", text)
 			}
 			eventually(t, "all runs end though nobody reads", func() bool { return h.engine.Stats().Runs == 0 })
-			wantGone(t, lazy)
+			_ = wantGone(t, lazy)
 		})
 	}
 }
@@ -384,7 +384,7 @@ func TestOnlySoManyConnections(t *testing.T) {
 	a, b := h.dialUnix(), h.dialUnix()
 	ask(t, a, ping())
 	ask(t, b, ping())
-	wantGone(t, h.dialUnix())
+	_ = wantGone(t, h.dialUnix())
 	one, two := h.mustWS(bearer(h.token)), h.mustWS(bearer(h.token))
 	if _, res, err := h.dialWS(bearer(h.token)); err == nil || res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("got %v, %v", res, err)
@@ -446,7 +446,10 @@ func TestAStoppingHubLetsRunsFinish(t *testing.T) {
 		if text, _ := collect(t, conn); !strings.HasSuffix(early[conn]+text, "finished") {
 			t.Errorf("text %q", text)
 		}
-		wantGone(t, conn)
+		_ = wantGone(t, conn)
 	}
 	check(t, <-closed)
+	if _, err := os.Stat(filepath.Join(h.dir, "parley.talk.port")); !os.IsNotExist(err) {
+		t.Errorf("the port is still announced: %v", err)
+	}
 }

@@ -29,7 +29,6 @@ type outbox struct {
 	items  []item
 	bytes  int  // waiting and being written
 	ending bool // nothing more is taken
-	err    error
 	wake   chan struct{}
 }
 

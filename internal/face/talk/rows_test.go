@@ -123,7 +123,7 @@ func hubRows() []row {
 		{"17 create_agent, exists", &wire.ClientMessage{Message: &wire.ClientMessage_CreateAgent{CreateAgent: &wire.CreateAgent{Name: "new", Config: `{}`}}}},
 		{"17 create_agent, bad name", &wire.ClientMessage{Message: &wire.ClientMessage_CreateAgent{CreateAgent: &wire.CreateAgent{Name: "../x", Config: `{}`}}}},
 		{"18 update_agent", &wire.ClientMessage{Message: &wire.ClientMessage_UpdateAgent{UpdateAgent: &wire.UpdateAgent{Name: "new", Config: `{"compact_threshold":"off"}`}}}},
-		{"18 update_agent, unknown key", &wire.ClientMessage{Message: &wire.ClientMessage_UpdateAgent{UpdateAgent: &wire.UpdateAgent{Name: "new", Config: `{"modle":"x"}`}}}},
+		{"18 update_agent, unknown key", &wire.ClientMessage{Message: &wire.ClientMessage_UpdateAgent{UpdateAgent: &wire.UpdateAgent{Name: "new", Config: `{"modell":"x"}`}}}},
 		{"18 update_agent, unknown", &wire.ClientMessage{Message: &wire.ClientMessage_UpdateAgent{UpdateAgent: &wire.UpdateAgent{Name: "x", Config: `{}`}}}},
 		{"19 delete_agent", &wire.ClientMessage{Message: &wire.ClientMessage_DeleteAgent{DeleteAgent: &wire.DeleteAgent{Name: "new"}}}},
 		{"19 delete_agent, unknown", &wire.ClientMessage{Message: &wire.ClientMessage_DeleteAgent{DeleteAgent: &wire.DeleteAgent{Name: "new"}}}},

@@ -44,12 +44,24 @@ func (f *Face) ListenTCP(ctx context.Context, address string, o TCPOptions) erro
 		if err := os.WriteFile(o.PortFile, []byte(strconv.Itoa(at.Port)+"\n"), 0o600); err != nil {
 			return errors.Join(err, l.Close())
 		}
+		l = &announced{l, o.PortFile}
 	}
 	session, err := f.tcpSession(ctx, o)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	return f.accept(l, func(net.Conn) (*identity.Session, error) { return session, nil })
+}
+
+// announced is a listener whose port is in a file while it listens.
+type announced struct {
+	net.Listener
+	file string
+}
+
+func (a *announced) Close() error {
+	_ = os.Remove(a.file) // whoever reads it later would find somebody else there
+	return a.Listener.Close()
 }
 
 // checkLoopback refuses a host that is, or may be, reached from elsewhere, before

@@ -98,8 +98,13 @@ func TestJoiningLosesNothing(t *testing.T) {
 	}
 	o := newOutbox(1 << 20)
 	events := []talk.Event{
-		{Kind: talk.Start, Agent: "a"}, {Kind: talk.Chunk, Text: "one "}, {Kind: talk.Chunk, Text: "two"},
-		{Kind: talk.Thinking, Text: "hm"}, {Kind: talk.Chunk, Text: "three"}, {Kind: talk.ToolsComplete}, {Kind: talk.Chunk, Text: "four"},
+		{Kind: talk.Start, Agent: "a"},
+		{Kind: talk.Chunk, Text: "one "},
+		{Kind: talk.Chunk, Text: "two"},
+		{Kind: talk.Thinking, Text: "hm"},
+		{Kind: talk.Chunk, Text: "three"},
+		{Kind: talk.ToolsComplete},
+		{Kind: talk.Chunk, Text: "four"},
 	}
 	for _, ev := range events {
 		if err := o.put(item{encode(ev), "run", mergeable(ev)}); err != nil {
