@@ -1,0 +1,121 @@
+package kibitz
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Raw is a JSON value as it was sent.
+type Raw = jsontext.Value
+
+// lenientText lets half a surrogate pair pass, which browsers do send: it
+// stays as it is in opaque values and becomes U+FFFD where we read a text.
+// Bytes that are no UTF-8 are refused before.
+var lenientText = json.JoinOptions(jsontext.AllowInvalidUTF8(true))
+
+var (
+	errNoObject = errors.New("not a JSON object")
+	errUTF8     = errors.New("not UTF-8")
+)
+
+// object is the members of one JSON object; the values alias its text.
+type object map[string]Raw
+
+// readObject takes one JSON object apart. A name used twice, at any depth, is
+// refused: two readers could see two different messages.
+func readObject(data []byte) (object, error) {
+	if !utf8.Valid(data) {
+		return nil, errUTF8
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(data), lenientText)
+	if dec.PeekKind() != '{' {
+		return nil, errNoObject
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	o := make(object, 8)
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		end := dec.InputOffset()
+		o[key] = data[end-int64(len(value)) : end]
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("text after the JSON value")
+	}
+	return o, nil
+}
+
+// has tells whether a member is there and not null.
+func (o object) has(key string) bool {
+	v, ok := o[key]
+	return ok && v.Kind() != 'n'
+}
+
+func (o object) text(key string) (string, bool) { return unquote(o[key]) }
+
+func (o object) number(key string) (float64, bool) { return number(o[key]) }
+
+// unquote reads a JSON string.
+func unquote(v Raw) (string, bool) {
+	if v.Kind() != '"' {
+		return "", false
+	}
+	// An error is only about surrogates, which are replaced.
+	b, _ := jsontext.AppendUnquote(nil, v)
+	return string(b), true
+}
+
+// number reads a finite JSON number.
+func number(v Raw) (float64, bool) {
+	if v.Kind() != '0' {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	return f, err == nil && !math.IsInf(f, 0)
+}
+
+// compact is the value without white space, every token as it was.
+func compact(v Raw) (Raw, error) {
+	c := v.Clone()
+	err := c.Compact(jsontext.AllowInvalidUTF8(true))
+	return c, err
+}
+
+// marshal writes JSON; raw members keep every token.
+func marshal(v any) ([]byte, error) {
+	return json.Marshal(v, jsontext.PreserveRawStrings(true), json.Deterministic(true), lenientText)
+}
+
+// decodeBase64 is strict: no padding, no stray bits, no line breaks, which
+// the library would skip.
+func decodeBase64(s string) ([]byte, error) {
+	if strings.ContainsAny(s, "\r\n") {
+		return nil, errors.New("line break in base64url")
+	}
+	return base64.RawURLEncoding.Strict().DecodeString(s)
+}
+
+func encodeBase64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+func fmtInt(n int64) Raw { return strconv.AppendInt(nil, n, 10) }
