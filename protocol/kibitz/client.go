@@ -64,7 +64,7 @@ type SetGrant struct {
 }
 
 // Clears tells whether the override is removed.
-func (g *SetGrant) Clears() bool { return g.Grant.Kind() == 'n' }
+func (f *SetGrant) Clears() bool { return f.Grant.Kind() == 'n' }
 
 // Mod is a host command, signed or by the rank of the connection.
 type Mod struct {

@@ -22,11 +22,6 @@ type Raw = jsontext.Value
 // Bytes that are no UTF-8 are refused before.
 var lenientText = json.JoinOptions(jsontext.AllowInvalidUTF8(true))
 
-var (
-	errNoObject = errors.New("not a JSON object")
-	errUTF8     = errors.New("not UTF-8")
-)
-
 // object is the members of one JSON object; the values alias its text.
 type object map[string]Raw
 

@@ -15,10 +15,6 @@ import (
 
 const coordinate = 32 // bytes of a P-256 number
 
-// ErrBadKey: not a P-256 key in JWK form, or a private one where a public one
-// belongs.
-var ErrBadKey = errors.New("not a usable P-256 JWK")
-
 // PublicKey is a P-256 key that verifies tokens.
 type PublicKey struct{ key *ecdsa.PublicKey }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -17,10 +16,6 @@ const (
 	sealOverhead = nonceSize + 16
 	sealInfo     = "parley-room-seal.v1"
 )
-
-// ErrUnopened: the box is not for this room, label or recipient, or was
-// changed. Whoever gets it drops the message.
-var ErrUnopened = errors.New("the box does not open")
 
 func sealLabel(e string) bool {
 	return slices.Contains([]string{"chat", "view", "act", sealedData}, e)

@@ -9,8 +9,11 @@ package main
 
 import (
 	"crypto"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -59,6 +62,7 @@ func main() {
 		"invite":      m{"token": sign(creator, m{"name": "Zoë", "room": room, "exp": now + 1}), "expect": m{"name": "Zoë"}},
 		"hostCommand": m{"token": sign(host, m{"k": "kbz-host-cmd.v1", "room": room, "fp": fp, "op": "ban", "target": "p9", "iat": now - 120}), "expect": m{"op": "ban", "target": "p9"}},
 		"credit":      credits(),
+		"seal":        []m{box("chat", "", "", `{"text":"hello"}`), box("app", "act", "p2", `{"data":{"__kib_agent":"act","action":7}}`)},
 	}
 	data, err := json.MarshalIndent(out, "", " ")
 	check(err)
@@ -165,6 +169,21 @@ func credits() m {
 		{"kty": "EC"}, with(k1, "one", m{"use": "sig", "alg": "RS256"}), with(k2, "two", nil),
 		with(k2, "enc", m{"use": "enc"}), with(k2, "ps", m{"alg": "PS256"}), with(weak, "weak", nil),
 	}}}
+}
+
+// box seals by the book: extract and expand with HMAC, then AES-GCM.
+func box(k, e, to, plain string) m {
+	secret, nonce := sha256.Sum256([]byte("parley test vector, not a secret: room link")), []byte("twelve bytes")
+	extract := hmac.New(sha256.New, []byte(room))
+	extract.Write(secret[:])
+	expand := hmac.New(sha256.New, extract.Sum(nil))
+	expand.Write([]byte("parley-room-seal.v1\x01"))
+	block, err := aes.NewCipher(expand.Sum(nil))
+	check(err)
+	gcm, err := cipher.NewGCM(block)
+	check(err)
+	sealed := gcm.Seal(nil, nonce, []byte(plain), []byte(k+"|"+e+"|"+to))
+	return m{"secret": b64(secret[:]), "k": k, "e": e, "to": to, "plain": plain, "box": b64(append(nonce, sealed...))}
 }
 
 func key(name string) *ecdsa.PrivateKey {

@@ -39,6 +39,7 @@ type vectors struct {
 		JWKS         json.RawMessage
 		Cases        map[string]verdict
 	}
+	Seal   []struct{ Secret, K, E, To, Plain, Box string }
 	Grants struct {
 		Sanitise []struct {
 			In     json.RawMessage
@@ -82,6 +83,7 @@ func runVectors(t *testing.T, v *vectors) {
 	t.Run("tokens", func(t *testing.T) { v.tokens(t) })
 	t.Run("assertions", func(t *testing.T) { v.assertions(t) })
 	t.Run("credits", func(t *testing.T) { v.credits(t) })
+	t.Run("seals", func(t *testing.T) { v.seals(t) })
 	t.Run("grants", func(t *testing.T) { v.grants(t) })
 }
 
@@ -219,6 +221,23 @@ func (v *vectors) grants(t *testing.T) {
 		got := c.In.Effective(v.now())
 		if !cmp.Equal(c.Expect.Perceive, got.Perceive) || !cmp.Equal(c.Expect.Act, got.Act) {
 			t.Errorf("effective: %+v, want %+v", got, c.Expect)
+		}
+	}
+}
+
+func (v *vectors) seals(t *testing.T) {
+	for _, c := range v.Seal {
+		secret, err := ParseSecret(c.Secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := NewSealKey(secret, v.Room)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := key.Unbox(c.Box, ContentKind(c.K), c.E, c.To)
+		if err != nil || string(plain) != c.Plain {
+			t.Errorf("%s: %s, %v", c.Box, plain, err)
 		}
 	}
 }
