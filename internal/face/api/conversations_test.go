@@ -88,7 +88,7 @@ func TestAgentsAgreeWithTheirFiles(t *testing.T) {
 	if got := must(r.owner.Agent(ctx, "scout"))(t); got.Text("model") != "offline" || got.Text("description") != "You wander." {
 		t.Errorf("got %v", got)
 	}
-	_, err := r.owner.PutAgentFile(ctx, "scout", "---\nmodel: x\n---\n")
+	_, err := r.owner.PutAgentFile(ctx, "scout", "---\nmodell: x\n---\n")
 	refused(t, "a mistake in the file", "invalid", err)
 	if !strings.Contains(err.Error(), "line 2") || !strings.Contains(err.Error(), "model") {
 		t.Errorf("the error does not help: %v", err)
