@@ -261,7 +261,7 @@ func TestConcurrentSendsAndClosesAreSafe(t *testing.T) {
 		}
 		wg.Wait()
 		_ = conn.Close(1000, "")
-		receive(t, s.ended, "end")
+		_ = receive(t, s.ended, "end")
 	}
 }
 

@@ -39,7 +39,7 @@ func Main(m *testing.M) {
 		if dir, err := folder(); err == nil {
 			_ = os.RemoveAll(dir)
 		}
-		os.Exit(code) //nolint:forbidigo // this is the test program's main
+		os.Exit(code)
 	}))
 }
 
