@@ -104,6 +104,25 @@ test('what lies further back is loaded on the way up, and the reader keeps the p
   assert.equal((await transcript(page)).length, 2 * turns + 2);
 });
 
+test('the newest words stay in view, also when they arrive while the page scrolls', async () => {
+  const page = await stage.person();
+  await startTurn(page, Array.from({ length: 60 }, (_, i) => `/say - line ${i}`).join('\n'));
+  await settled(page);
+  const away = () => page.getByRole('log').evaluate((e) => e.scrollHeight - e.scrollTop - e.clientHeight);
+  const grow = (up) => page.getByRole('log').evaluate((e, up) => {
+    e.scrollTop -= up;
+    e.querySelector('.lines').append(Object.assign(document.createElement('pre'), { textContent: 'more\n'.repeat(20) }));
+    e.dispatchEvent(new Event('scroll'));
+    return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  }, up);
+  await grow(0);
+  assert.ok(await away() < 5, `${await away()} px away from the end`);
+  await grow(300);
+  assert.ok(await away() > 300, 'the reader was pulled to the end');
+  await page.getByRole('button', { name: 'Newest' }).click();
+  assert.ok(await away() < 5);
+});
+
 test('the pill tells how far away the hub is', async () => {
   const page = await stage.person();
   await page.locator('.pill[title*="Round trip"]').first().waitFor();

@@ -14,8 +14,9 @@ const program = process.env.PARLEY_BIN || (existsSync(built) ? built : 'mock');
 /** Whether the hub under test is the real one. */
 export const real = program !== 'mock';
 
-export async function startHub() {
-  return real ? startReal() : startMockHub();
+/** Starts it; env is added to the hub's own. */
+export async function startHub(env = {}) {
+  return real ? startReal(env) : startMockHub();
 }
 
 async function startMockHub() {
@@ -26,10 +27,10 @@ async function startMockHub() {
   return { url: hub.url, token: hub.token, loginLink: async () => hub.loginLink(), prepare: (context) => talk.serve(context), stop: hub.stop };
 }
 
-async function startReal() {
+async function startReal(more) {
   const data = mkdtempSync(join(tmpdir(), 'parley-browser-'));
   const url = `http://127.0.0.1:${await freePort()}`;
-  const env = { ...process.env, PARLEY_MODEL: 'offline' };
+  const env = { ...process.env, PARLEY_MODEL: 'offline', ...more };
   const child = spawn(program, ['up', '--data', data, '--listen', url.slice('http://'.length)], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   const printed = new Promise((done, fail) => {
@@ -51,7 +52,7 @@ async function startReal() {
   };
   let used = false;
   return {
-    url, token, call,
+    url, token, call, data,
     loginLink: async () => {
       if (!used) {
         used = true;

@@ -16,9 +16,9 @@ export class Stage {
   faults = [];
   strangers = new Set();
 
-  static async open() {
+  static async open(env) {
     const stage = new Stage();
-    stage.hub = await startHub();
+    stage.hub = await startHub(env);
     stage.browser = await launch();
     return stage;
   }
