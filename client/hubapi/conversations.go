@@ -237,3 +237,8 @@ func (c *Client) SearchConversations(ctx context.Context, q SearchQuery) ([]Hit,
 	err := c.Do(ctx, http.MethodGet, "/api/conversations/search", query, nil, &out)
 	return out.Hits, err
 }
+
+// RedoArchive has an archive summarised again from its raw messages.
+func (c *Client) RedoArchive(ctx context.Context, id, focus string) (out Archive, err error) {
+	return out, c.Do(ctx, http.MethodPost, "/api/archives/"+url.PathEscape(id)+"/redo", nil, map[string]string{"focus": focus}, &out)
+}

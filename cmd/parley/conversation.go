@@ -135,15 +135,29 @@ func (p *printer) message(m hubapi.Message, agent string) {
 }
 
 func newConversationArchives(g *globals, which *address) *cobra.Command {
+	var redo bool
+	var focus string
 	cmd := &cobra.Command{
 		Use: "archives AGENT [ID]", Short: "List a conversation's archives, or show one", Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error { return g.showArchive(ctx, cmd, c, args[1]) })
+			if redo && len(args) == 1 {
+				return usageError("say which archive to summarise again: parley conversation archives %s ID --redo", args[0])
 			}
-			return g.about(which, g.listArchives)(cmd, args)
+			if len(args) == 1 {
+				return g.about(which, g.listArchives)(cmd, args)
+			}
+			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+				if redo {
+					if _, err := c.RedoArchive(ctx, args[1], focus); err != nil {
+						return err
+					}
+				}
+				return g.showArchive(ctx, cmd, c, args[1])
+			})
 		},
 	}
+	cmd.Flags().BoolVar(&redo, "redo", false, "summarise the archive again from its raw messages first")
+	cmd.Flags().StringVar(&focus, "focus", "", "what the new summary should keep in particular")
 	return jsonFlag(cmd, g)
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"testing"
 	"time"
 
@@ -52,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"occupy":    occupy,
 			"postgres":  postgres,
 			"mode":      mode,
+			"setfrom":   setFrom,
 			"exitcode":  exitCode,
 			"interrupt": interrupt,
 			"usetoken":  useToken,
@@ -170,4 +172,14 @@ func mode(ts *testscript.TestScript, neg bool, args []string) {
 	if got := fmt.Sprintf("%04o", info.Mode().Perm()); (got == args[0]) == neg {
 		ts.Fatalf("%s has mode %s", args[1], got)
 	}
+}
+
+// setFrom puts what a pattern's group matches in the last standard output into
+// a variable: setfrom NAME 'PATTERN'.
+func setFrom(ts *testscript.TestScript, _ bool, args []string) {
+	found := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) < 2 {
+		ts.Fatalf("no match for %s", args[1])
+	}
+	ts.Setenv(args[0], found[1])
 }

@@ -131,7 +131,7 @@ func (h *Hub) openBus(ctx context.Context) error {
 }
 
 func (h *Hub) openMembership(ctx context.Context) error {
-	leases, err := lease.Join(ctx, h.db, h.name(), lease.Options{Logger: h.logger})
+	leases, err := lease.Join(ctx, h.db, h.name(), lease.Options{Logger: h.logger, Alone: h.db.Dialect() == store.SQLite})
 	if err != nil {
 		return err
 	}

@@ -169,3 +169,19 @@ func TestHubLearnsThatItsLeaseWasTaken(t *testing.T) {
 		<-mine.Lost()
 	})
 }
+
+func TestAHubThatIsAloneNeedNotWaitForItsFormerLife(t *testing.T) {
+	db := storetest.SQLite(t)
+	former := join(t, db, "a", long)
+	old, err := former.Acquire(t.Context(), "conversation.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	former.Abandon()
+	now := join(t, db, "a", lease.Options{Alone: true})
+	defer closed(t, now)
+	mine, err := now.Acquire(t.Context(), "conversation.1")
+	if err != nil || mine.Epoch() <= old.Epoch() {
+		t.Errorf("%v, epochs %d and %d", err, old.Epoch(), mine.Epoch())
+	}
+}

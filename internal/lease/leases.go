@@ -21,7 +21,10 @@ type Options struct {
 	// for a stalled disk, short enough that people see a pause and not an outage.
 	TTL time.Duration
 	// Renew is how often the hub says that it lives (default TTL/3).
-	Renew  time.Duration
+	Renew time.Duration
+	// Alone says that no other hub can be alive on this database (a SQLite file
+	// whose folder this hub has locked): what a former life owned is free at once.
+	Alone  bool
 	Logger *slog.Logger
 }
 
@@ -67,6 +70,11 @@ func (l *Leases) join(ctx context.Context) error {
 		now, err := clock(tx)
 		if err != nil {
 			return err
+		}
+		if l.opts.Alone {
+			if _, err := tx.Exec(`DELETE FROM hubs`); err != nil {
+				return err
+			}
 		}
 		// Rows of hubs that are long gone and own nothing are only history.
 		_, err = tx.Exec(`DELETE FROM hubs WHERE expires_at < ? AND NOT EXISTS (SELECT 1 FROM leases WHERE owner = hubs.id)`, now-int64(time.Hour/time.Microsecond))

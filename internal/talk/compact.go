@@ -140,7 +140,7 @@ func (c *conversation) archive(ctx context.Context, w *window, comp *compaction,
 	if err != nil {
 		return memory.Archive{}, err
 	}
-	text, m, usage, err := c.summarise(ctx, agent, w, comp.focus)
+	text, m, usage, err := c.t.summarise(ctx, agent, w, comp.focus)
 	if err != nil {
 		return memory.Archive{}, err
 	}
@@ -162,12 +162,12 @@ func (c *conversation) archive(ctx context.Context, w *window, comp *compaction,
 }
 
 // summarise asks the model for a summary of a window, as the primary reads it.
-func (c *conversation) summarise(ctx context.Context, agent *brain.Agent, w *window, focus string) (string, brain.Model, model.Usage, error) {
+func (t *Talk) summarise(ctx context.Context, agent *brain.Agent, w *window, focus string) (string, brain.Model, model.Usage, error) {
 	ref := agent.CompactModel
 	if ref == "" {
 		ref = agent.Model
 	}
-	m, err := c.t.d.Models.Resolve(ref)
+	m, err := t.d.Models.Resolve(ref)
 	if err != nil {
 		return "", m, noUsage, fmt.Errorf("%w: %w", ErrSummary, err)
 	}
@@ -177,9 +177,9 @@ func (c *conversation) summarise(ctx context.Context, agent *brain.Agent, w *win
 	}
 	// Marked as summaries: they are part of the request, not of what was said.
 	msgs := []model.Message{{Role: model.User, Summary: true, Text: agentfirst.EscapeFrom("The agent's instructions were:\n\n" + agent.Prompt)}}
-	msgs = append(msgs, w.read(reading{name: c.key.Agent, toolMax: agent.CompactToolMaxLen})...)
+	msgs = append(msgs, w.read(reading{name: agent.Name, toolMax: agent.CompactToolMaxLen})...)
 	msgs = append(msgs, model.Message{Role: model.User, Summary: true, Text: agentfirst.EscapeFrom(closing)})
-	text, usage, err := c.t.once(ctx, agent, m, model.Request{Purpose: model.ForCompact, System: compactSystem, Messages: msgs, Focus: focus})
+	text, usage, err := t.once(ctx, agent, m, model.Request{Purpose: model.ForCompact, System: compactSystem, Messages: msgs, Focus: focus})
 	if err == nil && text == "" {
 		err = errors.New("the model gave an empty summary")
 	}

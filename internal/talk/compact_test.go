@@ -491,3 +491,26 @@ func TestMissedFiringsAreDroppedExceptOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestAWrongSummaryIsRedoneFromTheRawMessages(t *testing.T) {
+	h := newHub(t, storetest.SQLite(t))
+	h.say("/say one")
+	a, err := h.Compact(t.Context(), me, crab, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Redo(t.Context(), talk.Own("bob"), a.ID, ""); !errors.Is(err, talk.ErrForbidden) {
+		t.Errorf("somebody else's archive: %v", err)
+	}
+	if _, err := h.Redo(t.Context(), me, "none", ""); !errors.Is(err, talk.ErrNoArchive) {
+		t.Errorf("no archive: %v", err)
+	}
+	b, err := h.Redo(t.Context(), me, a.ID, "boats")
+	if err != nil || b.ID != a.ID || !strings.Contains(b.Summary, "Focus: boats.") || b.ToSeq != a.ToSeq {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	h.say("/say two")
+	if sent := strings.Join(plain(h.models.last(t)), "\n"); !strings.Contains(sent, "Focus: boats.") {
+		t.Errorf("the model is still sent the old summary:\n%s", sent)
+	}
+}

@@ -36,6 +36,7 @@ func RegisterConversations(a *API, t talk.API) {
 	addRaw(a, rawRoute{at("GET", "/api/conversations/{id}/export", "All of it as JSON lines", 0), "application/jsonl"}, c.export)
 	addRaw(a, rawRoute{at("POST", "/api/conversations/import", "Store a conversation from JSON lines; query: agent, sender, thread, append, dry_run", 0), "application/json"}, c.importFile)
 	add(a, at("GET", "/api/archives/{id}", "An archive and its raw messages", 0), c.archive)
+	add(a, at("POST", "/api/archives/{id}/redo", "Summarise it again from its raw messages", 0), c.redo)
 }
 
 type conversationRoutes struct {
@@ -252,6 +253,16 @@ func (c conversationRoutes) compact(ctx context.Context, s identity.Session, in 
 		return nil, err
 	}
 	archive, err := c.talk.Compact(ctx, who, key, in.Body.Focus)
+	return &compactAnswer{viewArchive(archive)}, err
+}
+
+// redo replaces a summary that was found wrong; the id is the archive's.
+func (c conversationRoutes) redo(ctx context.Context, s identity.Session, in *compactRequest) (*compactAnswer, error) {
+	who, err := talker(s)
+	if err != nil {
+		return nil, err
+	}
+	archive, err := c.talk.Redo(ctx, who, in.ID, in.Body.Focus)
 	return &compactAnswer{viewArchive(archive)}, err
 }
 
