@@ -432,6 +432,32 @@ func TestOpeningTwiceIsRefused(t *testing.T) {
 	}
 }
 
+func TestARefusalDoesNotRepeatTheRequest(t *testing.T) {
+	r := newRig(t)
+	got := r.do(ask{method: "POST", path: "/api/tokens", token: r.owner, body: `{"colour":"a-private-word"}`})
+	if got.status != http.StatusBadRequest || bytes.Contains(got.body, []byte("a-private-word")) || !bytes.Contains(got.body, []byte("colour")) {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+func TestPasskeyRoutesReadWhatABrowserSends(t *testing.T) {
+	r := newRig(t)
+	begun := r.do(ask{method: "POST", path: "/api/passkeys/begin", token: r.owner})
+	var c struct{ Ceremony string }
+	if err := json.Unmarshal(begun.body, &c); err != nil || begun.status != http.StatusOK || c.Ceremony == "" {
+		t.Fatalf("%d %s", begun.status, begun.body)
+	}
+	// The proof is nonsense; what matters is that it was understood and judged.
+	body := fmt.Sprintf(`{"ceremony":%q,"name":"key","response":{"id":"x"}}`, c.Ceremony)
+	if got := r.do(ask{method: "POST", path: "/api/passkeys", token: r.owner, body: body}); got.status != http.StatusUnauthorized || got.code(t) != "unauthorized" {
+		t.Errorf("adding: %d %s", got.status, got.body)
+	}
+	body = `{"passkey":{"ceremony":"x","response":{"id":"x"}}}`
+	if got := r.do(ask{method: "POST", path: "/api/session", body: body}); got.status != http.StatusUnauthorized || got.code(t) != "unauthorized" {
+		t.Errorf("logging in: %d %s", got.status, got.body)
+	}
+}
+
 // TestRevocationClosesLiveConnections: whoever holds a stream open loses it with
 // the credential it was opened with.
 func TestRevocationClosesLiveConnections(t *testing.T) {

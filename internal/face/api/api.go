@@ -77,10 +77,25 @@ func newError(status int, msg string, errs ...error) huma.StatusError {
 	if status == http.StatusUnprocessableEntity {
 		status = http.StatusBadRequest
 	}
-	if err := errors.Join(errs...); err != nil && status < http.StatusInternalServerError {
-		msg += ": " + oneLine(err)
+	if status < http.StatusInternalServerError {
+		for _, err := range errs {
+			msg += ": " + complaint(err)
+		}
 	}
 	return front.NewProblem(status, code, msg, errors.Join(errs...))
+}
+
+// complaint says what is wrong and where. The library would repeat the value
+// too, which may be a whole request, or a secret.
+func complaint(err error) string {
+	d, ok := errors.AsType[*huma.ErrorDetail](err)
+	if !ok {
+		return oneLine(err)
+	}
+	if d.Location == "" {
+		return d.Message
+	}
+	return d.Message + " (" + d.Location + ")"
 }
 
 // route is one entry of the REST face.
