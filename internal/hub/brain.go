@@ -25,6 +25,7 @@ type minds struct {
 	mcp    *mcpclient.Pool
 	shelf  *resource.Shelf
 	tools  []*tool.Tool
+	groups map[string][]string
 }
 
 // factories make providers by kind; servers that speak OpenAI's protocol share one.
@@ -42,7 +43,7 @@ func openaiProvider(c brain.ProviderConfig) (model.Provider, error) {
 }
 
 func (h *Hub) openBrain(ctx context.Context) (err error) {
-	m := &minds{ledger: brain.NewStoreLedger(h.db)}
+	m := &minds{ledger: brain.NewStoreLedger(h.db), groups: toolGroups()}
 	if m.agents, err = brain.OpenLibrary(h.folder.Path("agents"), h.logger); err != nil {
 		return err
 	}
@@ -90,11 +91,22 @@ func mcpServers(list []config.MCPServer) []mcpclient.Server {
 	return servers
 }
 
-// toolGroups are the names an agent's file may use for several tools.
-var toolGroups = map[string][]string{
-	"files": {"file_read", "file_list", "file_search", "file_write", "file_edit"},
-	"shell": {"shell"},
-	"web":   {"web_fetch"},
+// toolGroups are the names an agent's file may use for several built-in tools.
+func toolGroups() map[string][]string {
+	return map[string][]string{
+		"files": {"file_read", "file_list", "file_search", "file_write", "file_edit"},
+		"shell": {"shell"},
+		"web":   {"web_fetch"},
+	}
+}
+
+// offer lets agents use a part's tools, one by one or by the group's name. Parts
+// do so while they open; nothing runs yet.
+func (m *minds) offer(group string, tools ...*tool.Tool) {
+	m.tools = append(m.tools, tools...)
+	for _, t := range tools {
+		m.groups[group] = append(m.groups[group], t.Name)
+	}
 }
 
 // toolsFor gives a run the built-in tools its agent lists and those of its MCP
@@ -102,7 +114,7 @@ var toolGroups = map[string][]string{
 func (m *minds) toolsFor(ctx context.Context, scope talk.ToolScope) ([]*tool.Tool, error) {
 	var names []string
 	for _, name := range scope.Names {
-		if group, ok := toolGroups[name]; ok {
+		if group, ok := m.groups[name]; ok {
 			names = append(names, group...)
 			continue
 		}

@@ -55,6 +55,7 @@ type Hub struct {
 	people *identity.Directory
 	inbox  *approval.Inbox
 	minds  *minds
+	parts  []part
 	talk   *talk.Talk
 	// talkFace serves conversations on the socket, TCP and /talk/ws.
 	talkFace *facetalk.Face
@@ -78,7 +79,7 @@ func Open(ctx context.Context, conf config.Config, opts Options) (*Hub, error) {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
 	for _, step := range []func(context.Context) error{
-		h.openFolder, h.openStore, h.openKey, h.openBus, h.openMembership, h.openTrail, h.openPeople, h.openInbox, h.openBrain, h.openTalk, h.openFaces,
+		h.openFolder, h.openStore, h.openKey, h.openBus, h.openMembership, h.openTrail, h.openPeople, h.openInbox, h.openBrain, h.openParts, h.openFaces,
 	} {
 		if err := step(ctx); err != nil {
 			h.Close()
@@ -212,7 +213,7 @@ func (h *Hub) openFaces(ctx context.Context) error {
 	}
 	h.metrics = newMetrics(h.opts.Version)
 	h.front = front.New(front.Deps{People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Errors: storeErrors})
-	if err := h.openTalkFace(ctx); err != nil {
+	if err := h.eachPart(func(p part) error { return call(ctx, p.faces) }); err != nil {
 		return err
 	}
 	return h.routes()

@@ -24,10 +24,19 @@ func (h *Hub) routes() error {
 	mux.HandleFunc("GET /readyz", h.readyz)
 	h.adminRoute(mux, "GET /metrics", identity.StatusRead, h.metrics.handler())
 	h.pprofRoutes(mux)
-	if err := h.apiRoutes(api.New(mux, h.front, h.opts.Version)); err != nil {
+	rest := api.New(mux, h.front, h.opts.Version)
+	if err := h.apiRoutes(rest); err != nil {
 		return err
 	}
-	mux.Handle("GET /talk/ws", h.talkFace)
+	err := h.eachPart(func(p part) error {
+		if p.routes == nil {
+			return nil
+		}
+		return p.routes(mux, rest)
+	})
+	if err != nil {
+		return err
+	}
 	page, _ := web.Page()
 	mux.Handle("/", faceweb.Handler(page, faceweb.Options{HSTS: h.conf.TLS.On() || len(h.conf.BehindProxy) > 0}))
 	proxies, err := front.ParseProxies(h.conf.BehindProxy)
@@ -52,7 +61,6 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	api.RegisterApprovals(a, h.inbox)
 	api.RegisterEvents(a, api.Live{Inbox: h.inbox, People: h.people, Stopping: h.stopping})
 	api.RegisterAgents(a, api.Minds{Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf})
-	api.RegisterConversations(a, h.talk)
 	api.RegisterStatus(a, h.status)
 	api.RegisterBackup(a, h.Backup)
 	return nil
@@ -146,7 +154,6 @@ func (h *Hub) count(ctx context.Context, who identity.Session, counts map[string
 		return err
 	}
 	counts["approvals_pending"] = int64(waiting)
-	counts["running"] = int64(h.talk.Stats().Runs)
 	counts["connections"] = int64(h.people.Tracked())
-	return nil
+	return h.countParts(ctx, who, counts)
 }

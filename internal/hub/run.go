@@ -31,7 +31,7 @@ func (h *Hub) Run(ctx context.Context, ready func(Ready) error) error {
 		return err
 	}
 	h.conf.Listen = actual(h.conf.Listen, l.Addr())
-	if err := h.listenTalk(ctx); err != nil {
+	if err := h.eachPart(func(p part) error { return call(ctx, p.listen) }); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	if err := h.folder.Announce(Running{URL: h.url(), PID: os.Getpid(), HubID: h.leases.ID()}); err != nil {
@@ -76,7 +76,7 @@ func (h *Hub) drain(server *http.Server) {
 	h.logger.Info("the hub is stopping", "grace", h.conf.ShutdownGrace)
 	ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
 	defer cancel()
-	if err := errors.Join(h.talkFace.Close(ctx), h.gate.wait(ctx), server.Shutdown(ctx)); err != nil {
+	if err := errors.Join(h.drainParts(ctx), h.gate.wait(ctx), server.Shutdown(ctx)); err != nil {
 		_ = server.Close()
 	}
 }

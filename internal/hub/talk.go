@@ -3,13 +3,33 @@ package hub
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
+	"parley/internal/face/api"
 	facetalk "parley/internal/face/talk"
+	"parley/internal/identity"
 	"parley/internal/talk"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
 )
+
+// talkPart is conversations.
+func (h *Hub) talkPart() part {
+	return part{
+		name: "talk", open: h.openTalk, faces: h.openTalkFace, listen: h.listenTalk,
+		routes: func(mux *http.ServeMux, rest *api.API) error {
+			api.RegisterConversations(rest, h.talk)
+			mux.Handle("GET /talk/ws", h.talkFace)
+			return nil
+		},
+		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+			counts["running"] += int64(h.talk.Stats().Runs)
+			return nil
+		},
+		drain: func(ctx context.Context) error { return h.talkFace.Close(ctx) },
+	}
+}
 
 func (h *Hub) openTalk(ctx context.Context) error {
 	t, err := talk.New(talk.Deps{
