@@ -9,16 +9,15 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/text/encoding/htmlindex"
 
 	"parley/internal/brain/tool"
+	"parley/internal/publicnet"
 )
 
 // Limits of a fetch.
@@ -30,7 +29,6 @@ const (
 )
 
 var (
-	errNotPublic = errors.New("not a public address")
 	errRedirects = fmt.Errorf("more than %d redirects", webRedirects)
 	errScheme    = errors.New("redirected to something that is neither http nor https")
 )
@@ -94,22 +92,16 @@ func webTool(c Config) *tool.Tool {
 
 // web is the client; its connections are never kept, so nothing outlives a call.
 type web struct {
-	allow  []netip.Prefix
-	lookup func(context.Context, string) ([]netip.Addr, error)
+	guard  publicnet.Guard
 	client *http.Client
 }
 
 func newWeb(c Config) *web {
-	w := &web{allow: c.AllowPrivateNets, lookup: c.Lookup}
-	if w.lookup == nil {
-		w.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		}
-	}
+	w := &web{guard: publicnet.Guard{Allow: c.AllowPrivateNets, Lookup: c.Lookup}}
 	w.client = &http.Client{
 		// no proxy: it would connect in our place and see what we must not
 		Transport: &http.Transport{
-			DialContext:            w.dial,
+			DialContext:            w.guard.Dial,
 			TLSHandshakeTimeout:    webConnect,
 			ResponseHeaderTimeout:  webHeader,
 			MaxResponseHeaderBytes: 64 << 10,
@@ -132,64 +124,7 @@ func (w *web) redirect(next *http.Request, via []*http.Request) error {
 	case next.URL.Scheme != "http" && next.URL.Scheme != "https":
 		return errScheme
 	}
-	return w.checkHost(next.URL.Hostname())
-}
-
-// checkHost refuses by spelling what the check at connecting would refuse
-// anyway, with a clearer reason and without asking any resolver.
-func (w *web) checkHost(host string) error {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return w.checkAddr(a)
-	}
-	if oddNumber(host) || (insideName(host) && len(w.allow) == 0) {
-		return errNotPublic
-	}
-	return nil
-}
-
-func (w *web) checkAddr(a netip.Addr) error {
-	if public(a) || within(a.Unmap(), w.allow) {
-		return nil
-	}
-	return errNotPublic
-}
-
-// dial resolves, then connects to the very address it has checked; Control
-// checks once more at the last moment.
-func (w *web) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.checkHost(host); err != nil {
-		return nil, err
-	}
-	addrs := []netip.Addr{}
-	if a, err := netip.ParseAddr(host); err == nil {
-		addrs = append(addrs, a)
-	} else if addrs, err = w.lookup(ctx, host); err != nil {
-		return nil, fmt.Errorf("no address found for %s", host)
-	}
-	d := net.Dialer{Timeout: webConnect, Control: w.control}
-	err = fmt.Errorf("no address found for %s", host)
-	for _, a := range addrs {
-		var conn net.Conn
-		if conn, err = d.DialContext(ctx, network, net.JoinHostPort(a.Unmap().String(), port)); err == nil {
-			return conn, nil
-		}
-		if errors.Is(err, errNotPublic) {
-			return nil, err // one bad answer spoils the name
-		}
-	}
-	return nil, err
-}
-
-func (w *web) control(_, address string, _ syscall.RawConn) error {
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return errNotPublic
-	}
-	return w.checkAddr(ap.Addr())
+	return w.guard.CheckHost(next.URL.Hostname())
 }
 
 func (w *web) fetch(ctx context.Context, a webArgs) (webOutput, error) {
@@ -227,7 +162,7 @@ func (w *web) request(ctx context.Context, a webArgs) (*http.Request, error) {
 	case !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}, a.method()):
 		return nil, tool.Errorf(tool.Validation, "method %q is not known here", a.Method)
 	}
-	if err := w.checkHost(u.Hostname()); err != nil {
+	if err := w.guard.CheckHost(u.Hostname()); err != nil {
 		return nil, refused()
 	}
 	req, err := http.NewRequestWithContext(ctx, a.method(), u.String(), strings.NewReader(a.Body))
@@ -263,7 +198,7 @@ func (w *web) explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, errNotPublic):
+	case errors.Is(err, publicnet.ErrNotPublic):
 		return refused()
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return tool.Errorf(tool.TimedOut, "the server did not answer in time")

@@ -1,4 +1,4 @@
-package builtin
+package publicnet
 
 import (
 	"net/netip"
@@ -25,8 +25,8 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-// public reports an address of the public internet.
-func public(a netip.Addr) bool {
+// Public reports an address of the public internet.
+func Public(a netip.Addr) bool {
 	a = a.Unmap()
 	if !a.IsValid() || a.Zone() != "" || !a.IsGlobalUnicast() || a.IsPrivate() {
 		return false
