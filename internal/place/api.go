@@ -1,0 +1,214 @@
+package place
+
+import (
+	"context"
+	"time"
+
+	"parley/protocol/mmp"
+)
+
+// API is all that faces and hosted agents need. *Place is one. Every method is
+// safe for concurrent use; refusals are mmp.Error (or *mmp.Rejection).
+type API interface {
+	// Authenticate tells whose session token it is; 401 when it is nobody's. Every
+	// use is a sign of life.
+	Authenticate(ctx context.Context, token string) (Caller, error)
+	// Logout takes one session token back.
+	Logout(ctx context.Context, who Caller) error
+	// Challenge makes a nonce for a proof.
+	Challenge(ctx context.Context, who Caller, agent string) (mmp.ChallengeAnswer, error)
+	// Prove checks a proof outside a registration (an introduction) and pins the key
+	// like a registration would; the token is empty when the id is not covered.
+	Prove(ctx context.Context, who Caller, req ProveRequest) (Proven, error)
+
+	// Register, Heartbeat and Unregister are the registry.
+	Register(ctx context.Context, who Caller, req *mmp.Registration) (mmp.RegisterAnswer, error)
+	Heartbeat(ctx context.Context, who Caller, agent string) (mmp.HeartbeatAnswer, error)
+	Unregister(ctx context.Context, who Caller, agent string) (mmp.UnregisterAnswer, error)
+	Agents(ctx context.Context, who Caller, q mmp.AgentsQuery) (mmp.AgentsAnswer, error)
+	// Agent finds one, also of a peered place (id@place).
+	Agent(ctx context.Context, who Caller, id string) (mmp.Agent, error)
+	Profile(ctx context.Context, who Caller, id string) (mmp.ProfileAnswer, error)
+
+	// Post and its neighbours are the board.
+	Post(ctx context.Context, who Caller, req *mmp.PostRequestBody) (mmp.PostAnswer, error)
+	RemovePosting(ctx context.Context, who Caller, id, agent string) (mmp.RemoveAnswer, error)
+	Browse(ctx context.Context, who Caller, q mmp.BrowseQuery) (mmp.BrowseAnswer, error)
+	Posting(ctx context.Context, who Caller, id string) (mmp.Posting, error)
+	MyPostings(ctx context.Context, who Caller, agent string) (mmp.BrowseAnswer, error)
+	PublishNeeds(ctx context.Context, who Caller, req *mmp.NeedsRequest) (mmp.NeedsAnswer, error)
+	RemoveNeeds(ctx context.Context, who Caller, agent string) (mmp.NeedsAnswer, error)
+
+	// Deposit and its neighbours are the shelf of skills; they need a token.
+	Deposit(ctx context.Context, who Caller, req *mmp.DepositRequest) (mmp.DepositAnswer, error)
+	UpdateDeposit(ctx context.Context, who Caller, req *mmp.DepositRequest) (mmp.UpdateAnswer, error)
+	Withdraw(ctx context.Context, who Caller, skillID, reason string) (mmp.WithdrawAnswer, error)
+	Preview(ctx context.Context, who Caller, skillID string, q mmp.PreviewQuery) (mmp.Deposit, error)
+	SkillContent(ctx context.Context, who Caller, skillID, owner string) (mmp.ContentAnswer, error)
+	Attest(ctx context.Context, who Caller, req *mmp.AttestRequest) (mmp.AttestAnswer, error)
+
+	// RegisterKey and Key are the key directory; a key of a peered place is found
+	// under id@place.
+	RegisterKey(ctx context.Context, who Caller, req *mmp.KeyRequest) (mmp.KeyRegistered, error)
+	Key(ctx context.Context, who Caller, agent string) (mmp.KeyAnswer, error)
+
+	// Send is durable when it returns. Receive consumes, or leases with ManualAck,
+	// and waits as long as the query says; Peek only looks.
+	Send(ctx context.Context, who Caller, req *mmp.SendRequest) (mmp.SendAnswer, error)
+	Receive(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.ReceiveAnswer, error)
+	Peek(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.PeekAnswer, error)
+	Ack(ctx context.Context, who Caller, req *mmp.AckRequest) (mmp.AckAnswer, error)
+	QueueStatus(ctx context.Context, who Caller, agent string) (mmp.StatusAnswer, error)
+	RelayStats(ctx context.Context, who Caller) (mmp.RelayStats, error)
+	Sent(ctx context.Context, who Caller, q mmp.SentQuery) (mmp.SentAnswer, error)
+
+	// Audit is metadata of what happened; AuditStats its sums.
+	Audit(ctx context.Context, who Caller, q mmp.AuditQuery) (mmp.AuditAnswer, error)
+	AuditStats(ctx context.Context, who Caller, hours int) (mmp.AuditStats, error)
+
+	// Info, Stats, Welcome and Health say what this place is; anybody may ask.
+	Info(ctx context.Context, who Caller) (mmp.Info, error)
+	Stats(ctx context.Context, who Caller) (mmp.Stats, error)
+	Welcome(ctx context.Context) mmp.Welcome
+	Health(ctx context.Context) (mmp.Health, error)
+
+	Operator
+	Federation
+}
+
+// Operator is what the operator of the place may do and see: metadata, never
+// content, and never as an agent.
+type Operator interface {
+	// Queues lists queues with something in them or lost, the fullest first.
+	Queues(ctx context.Context, limit int) ([]Queue, error)
+	// Graph is who sent how much to whom.
+	Graph(ctx context.Context, limit int) ([]Edge, error)
+	// Pins lists all keys; Trusted those a person trusts.
+	Pins(ctx context.Context, limit int) ([]Pin, error)
+	Trusted(ctx context.Context) ([]Trust, error)
+	// Trust marks the key an address has now as looked at by a person; keyID must be
+	// that key, so that nobody trusts what was swapped meanwhile.
+	Trust(ctx context.Context, by, address, keyID string) (Trust, error)
+	Untrust(ctx context.Context, by, keyID string) error
+	// TrustedKey tells whether a person trusts the key.
+	TrustedKey(ctx context.Context, keyID string) (bool, error)
+	// Forget releases a pin: the id's key, proof and tokens are gone, and whoever
+	// comes next may have it.
+	Forget(ctx context.Context, by, agent string) error
+	// RevokeTokens ends every session of an agent and its open polls.
+	RevokeTokens(ctx context.Context, by, agent string) (int, error)
+	// RenewSalt makes all anonymised ids new ones.
+	RenewSalt(ctx context.Context, by string) error
+	// PlaceID and PlaceKey name this place to others.
+	PlaceID() string
+	PlaceKey() string
+	// Policy is how agents prove themselves here.
+	Policy() Auth
+}
+
+// Federation is the place's life with other places.
+type Federation interface {
+	// AddPeer starts peering; the other operator must do the same.
+	AddPeer(ctx context.Context, by string, p Peer) (Peer, error)
+	RemovePeer(ctx context.Context, by, name string) error
+	Peers(ctx context.Context) ([]Peer, error)
+	// PeerCall verifies a call of a peered place and names it; 401 otherwise.
+	PeerCall(ctx context.Context, call InboundCall) (Peer, error)
+	// PeerAgents, PeerKey and PeerRelay answer such calls.
+	PeerAgents(ctx context.Context, from Peer) (mmp.AgentsAnswer, error)
+	PeerKey(ctx context.Context, from Peer, agent string) (mmp.KeyAnswer, error)
+	PeerRelay(ctx context.Context, from Peer, m Forwarded) (mmp.SendAnswer, error)
+}
+
+// ProveRequest is a proof that came with an introduction.
+type ProveRequest struct {
+	Agent     string
+	PublicKey string
+	Static    mmp.Static
+	Proof     *mmp.Proof
+}
+
+// Proven is the verdict on it.
+type Proven struct {
+	Verified bool
+	Token    string
+	Expires  time.Time
+	KeyID    string
+}
+
+// Queue is one recipient's, without content.
+type Queue struct {
+	Agent    string
+	Pending  int
+	Leased   int
+	Bytes    int64
+	Dropped  int64
+	Oldest   time.Time
+	Newest   time.Time
+	Limit    int
+	Proven   bool
+	Outgoing bool // it waits for a peered place
+}
+
+// Edge is what one agent sent another.
+type Edge struct {
+	From, To string
+	Messages int64
+	Bytes    int64
+	Last     time.Time
+}
+
+// Pin is an agent's key as the operator sees it.
+type Pin struct {
+	Agent       string
+	KeyID       string
+	Fingerprint string
+	Previous    string
+	Proof       string // "", "static" or "challenge"
+	Registered  time.Time
+	Changed     time.Time
+	Proven      time.Time
+	Envelopes   []int
+	Trusted     bool
+	Sessions    int
+}
+
+// Trust is a person's word that a key is who it says.
+type Trust struct {
+	KeyID   string
+	Address string
+	By      string
+	At      time.Time
+}
+
+// Peer is a place this one exchanges messages with.
+type Peer struct {
+	Name    string
+	URL     string
+	Key     string // ed25519:…
+	PlaceID string // learnt at the first call
+	Added   time.Time
+	Seen    time.Time
+	Problem string
+	Agents  int
+	Waiting int
+}
+
+// InboundCall is a call of another place, as it came.
+type InboundCall struct {
+	Method, Target         string
+	Body                   []byte
+	Peer, Time, Nonce, Sig string
+}
+
+// Forwarded is a message on its way between places.
+type Forwarded struct {
+	RelayID   string   `json:"relay_id"`
+	From      string   `json:"from"`
+	To        string   `json:"to"`
+	Type      string   `json:"message_type"`
+	Blob      string   `json:"encrypted_blob"`
+	BlobHash  string   `json:"blob_hash"`
+	CreatedAt mmp.Time `json:"created_at"`
+	ExpiresAt mmp.Time `json:"expires_at"`
+}

@@ -1,0 +1,37 @@
+package place
+
+import (
+	"parley/protocol/mmp"
+)
+
+// Caller is who makes a request, as the face found out. The zero value is a
+// stranger.
+type Caller struct {
+	// Agent is the id a session token was made for; empty without one.
+	Agent string
+	// KeyID is the key that token is bound to.
+	KeyID string
+	// Operator holds a person's token with the scope place.
+	Operator bool
+	// Address counts against the limit of new ids; empty is exempt.
+	Address string
+
+	token string // the hash of the session token
+}
+
+// Anonymous is somebody without a token.
+func Anonymous(address string) Caller { return Caller{Address: address} }
+
+// OperatorOf is a person who runs the place.
+func OperatorOf(address string) Caller { return Caller{Operator: true, Address: address} }
+
+// proves tells whether the caller's token covers the id.
+func (c Caller) proves(id string) bool { return c.Agent != "" && c.Agent == id }
+
+// mustHaveToken refuses strangers where the protocol wants a token.
+func (c Caller) mustHaveToken() error {
+	if c.Agent == "" {
+		return mmp.ErrAuthRequired
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package place
+
+import (
+	"context"
+	"crypto/ed25519"
+	"log/slog"
+	"time"
+
+	"parley/internal/audit"
+	"parley/internal/bus"
+	"parley/internal/lease"
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// Auth is how agents prove themselves here.
+type Auth string
+
+// The policies. Whatever the policy, a proven id is never served without proof.
+const (
+	Open   Auth = "open"
+	TOFU   Auth = "tofu"
+	Strict Auth = "strict"
+)
+
+// Trail is the hub's hash-chained audit; *audit.Log is one.
+type Trail interface {
+	Note(entries ...audit.Entry)
+	AppendTx(tx *store.Tx, entries ...audit.Entry) error
+}
+
+// PeerClient calls other places; a face brings it, since the domain speaks no HTTP.
+type PeerClient interface {
+	// Call makes a signed call and returns the answer's status and body.
+	Call(ctx context.Context, req OutboundCall) (status int, body []byte, err error)
+}
+
+// OutboundCall is a signed call to another place.
+type OutboundCall struct {
+	URL                    string // of the place, without path
+	Method, Target         string
+	Body                   []byte
+	Peer, Time, Nonce, Sig string
+}
+
+// Deps is what a place is made from. DB, Bus and Key are required.
+type Deps struct {
+	DB     *store.DB
+	Bus    bus.Bus
+	Leases *lease.Leases
+	// Key signs for the place; its public half names it.
+	Key   ed25519.PrivateKey
+	Trail Trail
+	Peers PeerClient
+	Log   *slog.Logger
+	// Clustered says that other hubs share the store and the bus.
+	Clustered bool
+	// Now is the clock; nil is the real one.
+	Now func() time.Time
+}
+
+// Config is how a place behaves; zero fields have the usual values.
+type Config struct {
+	Name        string
+	Description string
+	Version     string
+	Auth        Auth
+	// RefuseStatic takes only challenges as proof.
+	RefuseStatic bool
+	// Anonymize hides ids in the audit from everybody but the operator.
+	Anonymize bool
+	// Federation lets places be peered.
+	Federation bool
+
+	RegistryTTL  time.Duration
+	ProvenTTL    time.Duration // of a registration with a token
+	TokenTTL     time.Duration
+	TokenMax     time.Duration
+	PostingTTL   time.Duration
+	RelayTTL     time.Duration
+	ChallengeTTL time.Duration
+	PostingLimit int
+	DepositLimit int
+	QueueLimit   int
+	MaxAgents    int64
+	MaxBytes     int64 // waiting in the relay, all queues together
+	MaxUnknown   int64 // queues of ids nobody has registered
+	MaxPolls     int   // waiting requests of one agent
+	NewIDs       int   // new ids an address may register a minute
+}
+
+func (d *Deps) defaults() {
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	if d.Trail == nil {
+		d.Trail = noTrail{}
+	}
+}
+
+func (c *Config) defaults() {
+	usual(&c.Name, "Parley Meeting Place")
+	usual(&c.Description, "A meeting place for agents")
+	usual(&c.Auth, TOFU)
+	usual(&c.RegistryTTL, mmp.RegistryTTL)
+	usual(&c.ProvenTTL, max(time.Hour, c.RegistryTTL))
+	usual(&c.TokenTTL, mmp.TokenTTL)
+	usual(&c.TokenMax, 24*time.Hour)
+	usual(&c.PostingTTL, mmp.DefaultPostingTTL)
+	usual(&c.RelayTTL, mmp.RelayTTL)
+	usual(&c.ChallengeTTL, mmp.ChallengeTTL)
+	usual(&c.PostingLimit, mmp.PostingLimit)
+	usual(&c.DepositLimit, mmp.DepositLimit)
+	usual(&c.QueueLimit, mmp.QueueLimit)
+	usual(&c.MaxAgents, 1_000_000)
+	usual(&c.MaxBytes, 8<<30)
+	usual(&c.MaxUnknown, 10_000)
+	usual(&c.MaxPolls, 4)
+	usual(&c.NewIDs, 60)
+}
+
+func usual[T comparable](to *T, value T) {
+	var zero T
+	if *to == zero {
+		*to = value
+	}
+}
+
+type noTrail struct{}
+
+func (noTrail) Note(...audit.Entry)                         {}
+func (noTrail) AppendTx(*store.Tx, ...audit.Entry) error    { return nil }

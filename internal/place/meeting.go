@@ -1,0 +1,48 @@
+package place
+
+import (
+	"context"
+
+	"parley/protocol/mmp"
+)
+
+// Sender is who a direct message comes from, as far as this place knows.
+type Sender struct {
+	// ID is what the message says; with a token it is the token's.
+	ID string
+	// Proven says that the id is covered by a session token of this place.
+	Proven bool
+	// Direct is false for what came through the relay.
+	Direct bool
+	// Version is the envelope it came in, 0 for a direct message.
+	Version int
+	// KeyID is the key a proven sender holds, empty otherwise.
+	KeyID string
+	// Operator says that the hub's own operator asks.
+	Operator bool
+}
+
+// Meeting is what speaks for hosted agents at the direct endpoints. The agent is
+// named by the caller, empty for the front agent; what does not exist is
+// mmp.ErrAgentNotFound.
+type Meeting interface {
+	// Introduction is an agent's own, and the message that carries it.
+	Introduction(ctx context.Context, agent string) (mmp.Introduction, mmp.Message, error)
+	// Handle processes a message and says what it came to. It is idempotent by
+	// sender and message id.
+	Handle(ctx context.Context, agent string, from Sender, m mmp.Message) (mmp.Result, error)
+	// Skills lists public skills and the exchange policy.
+	Skills(ctx context.Context, agent string) (mmp.SkillsAnswer, error)
+	// Skill describes one by id or name; Preview gives its first lines.
+	Skill(ctx context.Context, agent, skill string) (mmp.SkillDetails, error)
+	PreviewSkill(ctx context.Context, agent, skill string, lines int) (mmp.Deposit, error)
+	// Package makes the skill ready to travel to a peer.
+	Package(ctx context.Context, agent string, from Sender, ref mmp.SkillRef) (mmp.PackagedAnswer, error)
+	// Make makes a message in the agent's name without sending it: offer_skill,
+	// accept, decline, request_skill or reflect. The body is the request's.
+	Make(ctx context.Context, agent, action string, body []byte) (mmp.MadeAnswer, error)
+	// StartSession, EndSession and History keep what happened with a peer.
+	StartSession(ctx context.Context, agent, peer string) (mmp.SessionAnswer, error)
+	EndSession(ctx context.Context, agent, summary string) (mmp.SessionAnswer, error)
+	History(ctx context.Context, agent string, q mmp.HistoryQuery) (mmp.HistoryAnswer, error)
+}
