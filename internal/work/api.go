@@ -1,0 +1,153 @@
+package work
+
+import (
+	"context"
+	"io"
+	"iter"
+	"time"
+
+	"parley/internal/identity"
+	"parley/protocol/viber"
+)
+
+// API is all a face needs. *Work is one; tests of faces may bring their own.
+type API interface {
+	// Submit hands over a goal. What it accepted is durable when it returns.
+	Submit(ctx context.Context, who identity.Session, req SubmitRequest) (*Submission, error)
+	// Stop ends a running task and returns once its end is on disk. On a task that
+	// was stopped before it returns that end, with Again set; on one that ended
+	// otherwise, ErrFinished.
+	Stop(ctx context.Context, who identity.Session, task, reason string) (Stopped, error)
+	// Message says something to a running task. It is durable when Message returns.
+	Message(ctx context.Context, who identity.Session, req MessageRequest) (*viber.TaskMessageAck, error)
+
+	// List gives the caller's tasks, newest first; an admin's, everybody's.
+	List(ctx context.Context, who identity.Session, q viber.TaskList) (*viber.TaskListResponse, error)
+	// Snapshot is a task as it is now.
+	Snapshot(ctx context.Context, who identity.Session, task string) (*viber.TaskSnapshot, error)
+	// Follow gives a snapshot, every event after the given one, then live: none
+	// twice, none missing. Finished tasks can be followed too.
+	Follow(ctx context.Context, who identity.Session, task string, after int64) (*Stream, error)
+	// Events gives what is logged after an event, and ends.
+	Events(ctx context.Context, who identity.Session, task string, after int64) iter.Seq2[viber.TaskEvent, error]
+	// Watch gives what waits for the caller, Ready, then what happens to the
+	// caller's tasks, until ctx ends.
+	Watch(ctx context.Context, who identity.Session) iter.Seq2[Notice, error]
+	// Running names the caller's tasks that have not ended, oldest first.
+	Running(ctx context.Context, who identity.Session) ([]string, error)
+
+	// Approvals lists what waits for the caller, oldest first, of tasks and of
+	// everything else (TaskID is empty then). TimeoutMS is what is left.
+	Approvals(ctx context.Context, who identity.Session) ([]viber.ApprovalRequired, error)
+	// Answer decides a question, unless something did before.
+	Answer(ctx context.Context, who identity.Session, r *viber.ApprovalResponse) (Answered, error)
+
+	// Artifact opens a file of a task's artifacts; the caller closes it.
+	Artifact(ctx context.Context, who identity.Session, task, name string) (*ArtifactFile, error)
+
+	Stats() Stats
+}
+
+// SubmitRequest is a goal and how it came.
+type SubmitRequest struct {
+	// Key is the idempotency key, never empty: viber.TaskSubmit.Key.
+	Key    string
+	Submit *viber.TaskSubmit
+	// Origin marks the notices of the task this submit makes, so that a connection
+	// can tell its own.
+	Origin string
+}
+
+// Submission is an accepted submit; exactly one of Stream (perhaps with Running)
+// and Replay is set.
+type Submission struct {
+	TaskID string
+	// Stream are the events: of a new task from the first on, of a running one
+	// after the present.
+	Stream *Stream
+	// Running says that the key was in progress already; nothing was started.
+	Running bool
+	// Replay is how an earlier task of the key began and ended; nothing was started.
+	Replay []viber.TaskEvent
+}
+
+// Stopped is the answer to a stop.
+type Stopped struct {
+	Event *viber.TaskStopped
+	// Again says that the task was stopped before.
+	Again bool
+}
+
+// MessageRequest is something said to a running task.
+type MessageRequest struct {
+	Task    string
+	Message viber.ChatMessage
+	Mode    viber.InjectionMode
+	// RequestID makes a repeat harmless: within five minutes the same id of the
+	// same person gets the first answer again. Empty is never a repeat.
+	RequestID string
+}
+
+// Stream is a task as somebody follows it.
+type Stream struct {
+	TaskID string
+	// Snapshot is the task when the stream was made; nil for a task just submitted.
+	Snapshot *viber.TaskSnapshot
+
+	events func(ctx context.Context) iter.Seq2[viber.TaskEvent, error]
+}
+
+// Events yields the events with their seq and turn until the task's end, which is
+// the last, or until ctx ends. It may be called once.
+func (s *Stream) Events(ctx context.Context) iter.Seq2[viber.TaskEvent, error] { return s.events(ctx) }
+
+// NewStream makes a stream from events, for tests of faces.
+func NewStream(task string, snapshot *viber.TaskSnapshot, events func(ctx context.Context) iter.Seq2[viber.TaskEvent, error]) *Stream {
+	return &Stream{TaskID: task, Snapshot: snapshot, events: events}
+}
+
+// Notice is something a person's devices are told about the person's tasks.
+type Notice struct {
+	// Ready comes once, after everything that waited at the start.
+	Ready bool
+	// Task is what it is about; empty for a question that belongs to no task.
+	Task string
+	// Origin is what the submit gave that made the task.
+	Origin string
+	// Seq is the number of the event in its task; of a status, of the event that
+	// caused it.
+	Seq int64
+	// Event is a task's start or end, or an approval that was asked or resolved.
+	Event viber.TaskEvent
+	// Status is what the agent is doing for this person now, when that changed.
+	Status *viber.StatusAgent
+}
+
+// Answered is the answer to an answer.
+type Answered struct {
+	// First says that this answer decided. What was decided comes as an event of
+	// the task, or as a notice.
+	First bool
+	// Missing is how many more people must agree; then nothing is decided yet.
+	Missing int
+	// Resolved is what is recorded; its Seq is 0 if the task has not heard of it
+	// yet. Nil while people are missing.
+	Resolved *viber.ApprovalResolved
+	// Required is the question, with what is left of its time, while it waits.
+	Required *viber.ApprovalRequired
+}
+
+// ArtifactFile is a file of a task.
+type ArtifactFile struct {
+	io.ReadSeekCloser
+	Name     string
+	Size     int64
+	Modified time.Time
+}
+
+// Stats are figures of this hub.
+type Stats struct {
+	// Running counts tasks that this hub runs, Paused those of them that wait for
+	// a person.
+	Running, Paused int
+}

@@ -1,0 +1,63 @@
+// Package work runs tasks: an agent is handed a goal, works on it turn by turn
+// with model and tools, asks a person where it must, and everything it does is an
+// event in the task's log.
+//
+//	w, err := work.New(work.Deps{DB: db, Log: log, Leases: leases, Bus: bus, Agents: library, Models: catalogue, Inbox: inbox, …})
+//	err = w.Start(ctx)                    // takes over what a former life left
+//	defer w.Close(ctx)
+//
+//	sub, err := w.Submit(ctx, session, work.SubmitRequest{Key: key, Submit: submit})
+//	for ev, err := range sub.Stream.Events(ctx) { … }   // task:started (1) … exactly one end
+//
+// A running task is one goroutine that owns its state: history, queue, approvals
+// and log. The lease it holds makes it the only one in the cluster.
+//
+//	Submit ─▶ store (key, task, event 1) ─▶ task ─▶ model call ─▶ tools ─▶ … ─▶ end
+//	Stop, Message ─▶ mailbox ───────────────▲ │ append, then tell
+//	                                          ▼
+//	Follow ◀──── event log (replay, then live), on any hub
+//
+// What it guarantees:
+//
+//   - Of any number of submits with one key, on any hubs, one starts a run. The
+//     reservation, the task and its first event are one transaction.
+//   - Events are numbered 1, 2, 3 … and on disk before anybody sees them. Exactly
+//     one end is the last.
+//   - A message to a running task is processed or refused or given back; there is
+//     no fourth outcome. The task decides "completed" in the same step in which it
+//     would accept one.
+//   - A tool runs with exactly the arguments that were shown, once; no hub repeats
+//     a call of which it does not know whether it ran.
+//   - Stop, messages, listings and answers never wait for a model or a tool.
+//   - A hub that lost a task cannot write to it; another takes it over and does
+//     what its on_restart says.
+//
+// # How a face uses it
+//
+// Sessions decide whose tasks one sees: another person's task is ErrNotFound, as
+// if it did not exist; admins see all. Scopes are the face's business.
+//
+// A connection keeps one [API.Watch] and a [Stream] per task it follows. Watch
+// first gives what waits for the person (ApprovalRequired, with the seq it has in
+// its task), then a Ready notice, then life-cycle events, approvals and agent
+// states of all the person's tasks. Events of tasks the connection follows come
+// on their stream as well, so skip notices with an Event whose Task it follows or
+// whose Origin is the connection's own. A Status notice names the event that
+// caused it (Task, Seq): if the connection follows that task, show the status
+// after that event.
+//
+// Submit answers in four ways: a new task (Stream from its first event); the key
+// is in progress (Running; send NewAlreadyRunning, then the Stream, which begins
+// after the present event); the key has ended (Replay: started, then the end); an
+// error. Stop and Answer tell whether the caller was first: if so, what happened
+// comes on streams and watches like everything else; if not, the caller alone is
+// shown the record.
+//
+// Merging text for a slow reader is the face's: neighbouring text deltas may be
+// joined with viber.MergeText. A stream that falls too far behind ends with
+// ErrLagged.
+//
+// Errors: a [*viber.Violation] is a protocol_error with its reason, a
+// [*LimitError] is rate_limited, a [*RefusedError] holds the task:error to send;
+// the sentinels in errors.go name their code.
+package work
