@@ -25,6 +25,7 @@ import (
 	"parley/internal/hub/config"
 	"parley/internal/identity"
 	"parley/internal/lease"
+	"parley/internal/notify"
 	"parley/internal/store"
 	"parley/internal/talk"
 	"parley/internal/wsconn"
@@ -56,7 +57,9 @@ type Hub struct {
 	inbox  *approval.Inbox
 	minds  *minds
 	parts  []part
-	talk   *talk.Talk
+	// notices is nil in a hub opened for a single command.
+	notices *notify.Notices
+	talk    *talk.Talk
 	// talkFace serves conversations on the socket, TCP and /talk/ws.
 	talkFace *facetalk.Face
 	metrics  *metrics

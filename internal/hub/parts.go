@@ -35,6 +35,7 @@ type part struct {
 // theParts lists what this hub is made of. A part may use those before it.
 func (h *Hub) theParts() []part {
 	return []part{
+		h.notifyPart(),
 		h.talkPart(),
 	}
 }

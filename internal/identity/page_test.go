@@ -85,12 +85,18 @@ func TestAPageEndsWithItsToken(t *testing.T) {
 			t.Fatalf("%+v, %v", who, err)
 		}
 		reasons, _ := track(w.Directory, who)
+		if stands, err := w.PageStands(t.Context(), who.PageID); err != nil || !stands {
+			t.Errorf("before: stands %v, %v", stands, err)
+		}
 		if err := w.Revoke(t.Context(), w.owner, issued.ID); err != nil {
 			t.Fatal(err)
 		}
 		closed(t, reasons)
 		_, err = w.AuthenticatePage(t.Context(), login.Cookie)
 		wantReason(t, err, identity.Revoked)
+		if stands, err := w.PageStands(t.Context(), who.PageID); err != nil || stands {
+			t.Errorf("after: stands %v, %v", stands, err)
+		}
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 
 // check refuses settings that cannot work, or would be unsafe.
 func (c Config) check() error {
-	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs} {
+	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNotify} {
 		if err := rule(c); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
@@ -89,6 +89,22 @@ func checkURLs(c Config) error {
 	}
 	if c.NATS != "" && (c.DB == "" || strings.HasPrefix(c.DB, "sqlite:")) {
 		return fmt.Errorf("nats: several hubs need one PostgreSQL: give --db postgres://… too")
+	}
+	return nil
+}
+
+func checkNotify(c Config) error {
+	for _, t := range c.Notify {
+		if (t.Webhook == "") == (t.Ntfy == "") {
+			return fmt.Errorf("notify: each entry has either webhook or ntfy")
+		}
+		u, err := url.Parse(t.Webhook + t.Ntfy)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return fmt.Errorf("notify: a webhook or ntfy topic is http(s)://HOST/…")
+		}
+		if t.Ntfy != "" && strings.Trim(u.Path, "/") == "" {
+			return fmt.Errorf("notify: the ntfy address must end with a topic")
+		}
 	}
 	return nil
 }

@@ -25,6 +25,8 @@ type Config struct {
 	ShutdownGrace time.Duration `koanf:"shutdown_grace"`
 	// MCP lists tool servers agents may use.
 	MCP []MCPServer `koanf:"mcp"`
+	// Notify lists who is told when something needs a person.
+	Notify []NotifyTarget `koanf:"notify"`
 }
 
 // Talk is about the conversations protocol.
@@ -64,6 +66,17 @@ type MCPServer struct {
 	URL     string            `koanf:"url"`
 	Token   string            `koanf:"token"`
 	Trusted bool              `koanf:"trusted"`
+}
+
+// NotifyTarget is one webhook or ntfy topic in parley.yaml.
+type NotifyTarget struct {
+	// Person whose notices it gets; empty gets everybody's.
+	Person  string `koanf:"person"`
+	Webhook string `koanf:"webhook"`
+	Ntfy    string `koanf:"ntfy"`
+	// Secret signs webhooks; Token is sent to ntfy.
+	Secret string `koanf:"secret"`
+	Token  string `koanf:"token"`
 }
 
 // FileName is the settings file in the data folder.

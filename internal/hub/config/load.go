@@ -172,6 +172,9 @@ func file(src Sources) (map[string]any, error) {
 	return values, checkValues(values, path)
 }
 
+// lists are settings the table has no form for.
+var lists = []string{"mcp", "notify"}
+
 // checkKeys refuses what the table does not know: a misspelt setting must not
 // be silently without effect.
 func checkKeys(values map[string]any, prefix string) error {
@@ -183,7 +186,7 @@ func checkKeys(values map[string]any, prefix string) error {
 			}
 			continue
 		}
-		if key != "mcp" && !slices.ContainsFunc(settings, func(s setting) bool { return s.key == key }) {
+		if !slices.Contains(lists, key) && !slices.ContainsFunc(settings, func(s setting) bool { return s.key == key }) {
 			return fmt.Errorf("unknown setting %q", key)
 		}
 	}
