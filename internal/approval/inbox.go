@@ -92,30 +92,60 @@ func (in *Inbox) Close() error {
 
 // Ask puts a question into a person's inbox and returns once it is on disk.
 func (in *Inbox) Ask(ctx context.Context, req Request) (*Pending, error) {
+	a, err := in.Prepare(req)
+	if err != nil {
+		return nil, err
+	}
+	return a.Done(in.db.Write(ctx, a.Write))
+}
+
+// Asking is a question that becomes one in a transaction of the caller's, together
+// with what else belongs to it:
+//
+//	a, err := inbox.Prepare(req)
+//	err = db.Write(ctx, func(tx *store.Tx) error { …; return a.Write(tx) })
+//	pending, err := a.Done(err)
+type Asking struct {
+	in   *Inbox
+	item Item
+	p    *Pending
+}
+
+// Prepare checks a question. Done must follow, whatever becomes of it.
+func (in *Inbox) Prepare(req Request) (*Asking, error) {
 	item, err := req.item()
 	if err != nil {
 		return nil, err
 	}
-	p := in.register(item.ID)
-	err = in.db.Write(ctx, func(tx *store.Tx) (err error) {
-		if item.changed, err = tick(tx); err != nil {
-			return err
-		}
-		if err := item.insert(tx); err != nil {
-			return err
-		}
-		return in.record(tx, item.RequestedBy, "approval.asked", item, nil, 0)
-	})
+	return &Asking{in: in, item: item, p: in.register(item.ID)}, nil
+}
+
+// Item is the question as it will be asked.
+func (a *Asking) Item() Item { return a.item }
+
+// Write puts the question into the inbox, inside a transaction.
+func (a *Asking) Write(tx *store.Tx) (err error) {
+	if a.item.changed, err = tick(tx); err != nil {
+		return err
+	}
+	if err := a.item.insert(tx); err != nil {
+		return err
+	}
+	return a.in.record(tx, a.item.RequestedBy, "approval.asked", a.item, nil, 0)
+}
+
+// Done says how the transaction ended and gives what to wait for.
+func (a *Asking) Done(err error) (*Pending, error) {
 	if err != nil {
-		in.unregister(item.ID, p)
+		a.in.unregister(a.item.ID, a.p)
 		if store.IsConflict(err) {
 			return nil, fmt.Errorf("%w: the id is taken", ErrInvalid)
 		}
 		return nil, err
 	}
-	p.item = item
-	in.announce(item)
-	return p, nil
+	a.p.item = a.item
+	a.in.announce(a.item)
+	return a.p, nil
 }
 
 // Resume finds a question again, after a restart or on another hub. One that is

@@ -51,4 +51,15 @@ func (l *Lease) Release(ctx context.Context) error {
 	})
 }
 
+// Retire gives up a thing that will never be owned again, and forgets it. Its name
+// must not be used for anything else.
+func (l *Lease) Retire(ctx context.Context) error {
+	l.leases.forget(l)
+	l.drop()
+	return l.leases.db.Write(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec(`DELETE FROM leases WHERE name = ? AND owner = ? AND epoch = ?`, l.name, l.leases.id, l.epoch)
+		return err
+	})
+}
+
 func (l *Lease) drop() { l.once.Do(func() { close(l.lost) }) }
