@@ -113,6 +113,7 @@ all)
 	need_node
 	node_modules web
 	node_modules test/browser
+	node_modules test/mcpconformance
 	need_golangci_lint
 	need_postgresql
 	need_chromium

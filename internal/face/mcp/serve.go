@@ -1,0 +1,155 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"parley/internal/face/front"
+	"parley/internal/identity"
+)
+
+// caller is what the HTTP side knows of a request.
+type caller struct {
+	who  identity.Session
+	link *Session
+}
+
+// callerKey is where the library carries a caller to the tool.
+const callerKey = "parley"
+
+type callerContext struct{}
+
+// ServeHTTP lets a request in: who, whether, and to which handler.
+func (p *path) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	who, err := p.admit(r)
+	if err != nil {
+		p.refuse(w, r, err)
+		return
+	}
+	done, err := p.face.enter(who)
+	if err != nil {
+		p.refuse(w, r, err)
+		return
+	}
+	defer done()
+	// A token that is revoked takes its requests with it.
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	live := p.face.d.People.Track(who, func(identity.Reason) { cancel() })
+	defer live.Release()
+	c := caller{who: who}
+	if id := r.Header.Get(LinkHeader); id != "" {
+		release, ended, err := p.link(r, id, &c)
+		if err != nil || ended {
+			p.linkAnswer(w, r, err)
+			return
+		}
+		defer release()
+	}
+	p.pass(w, r.WithContext(context.WithValue(ctx, callerContext{}, c)), who)
+}
+
+// pass gives the request to the handler of its revision.
+func (p *path) pass(w http.ResponseWriter, r *http.Request, who identity.Session) {
+	kind, err := p.face.kindOf(w, r)
+	switch {
+	case err != nil:
+		p.refuse(w, r, err)
+	case kind == standsAlone:
+		p.alone.ServeHTTP(w, r)
+	case kind == beginsSession && p.face.full(who):
+		p.refuse(w, r, errTooManySessions)
+	default:
+		p.sessions.ServeHTTP(w, r)
+	}
+}
+
+// link joins the request to its bridge's session. A DELETE ends it.
+func (p *path) link(r *http.Request, id string, c *caller) (release func(), ended bool, err error) {
+	if len(id) < 16 || len(id) > 128 {
+		return nil, false, front.NewProblem(http.StatusBadRequest, "invalid", LinkHeader+" is 16 to 128 characters", nil)
+	}
+	key := linkKey{ownerOf(c.who), p.name, id}
+	if r.Method == http.MethodDelete && r.Header.Get(sessionHeader) == "" {
+		p.face.endLink(key)
+		return nil, true, nil
+	}
+	c.link, release, err = p.face.useLink(key, c.who)
+	return release, false, err
+}
+
+func (p *path) linkAnswer(w http.ResponseWriter, r *http.Request, err error) {
+	if err != nil {
+		p.refuse(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// admit tells who calls, by bearer token and nothing else.
+func (p *path) admit(r *http.Request) (identity.Session, error) {
+	if _, ok := front.Bearer(r); !ok {
+		return identity.Session{}, &identity.AuthError{Reason: identity.Unknown}
+	}
+	who, err := p.face.d.Front.Session(r)
+	if err != nil {
+		return who, err
+	}
+	if !slices.ContainsFunc(p.scopes, who.Scopes.Has) && !p.mayUseAny(who) {
+		return who, front.Need(who, p.scopes[0])
+	}
+	return who, nil
+}
+
+// mayUseAny looks at tools that decide themselves.
+func (p *path) mayUseAny(who identity.Session) bool {
+	for _, t := range p.tools {
+		if t.May != nil && t.May(&Call{Who: who}) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// errBusy refuses one more request of a token at a time.
+var errBusy = errors.New("too many requests of this token at a time")
+
+// enter counts a request while it lasts.
+func (f *Face) enter(who identity.Session) (done func(), err error) {
+	owner := ownerOf(who)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.running[owner] >= f.limits.Requests {
+		return nil, errBusy
+	}
+	f.running[owner]++
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.running[owner]--; f.running[owner] == 0 {
+			delete(f.running, owner)
+		}
+	}, nil
+}
+
+// withToken tells the library who the caller is, so that it holds sessions to
+// their owner and hands the caller to the tools.
+func withToken(next http.Handler) http.Handler {
+	known := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		c, ok := ctx.Value(callerContext{}).(caller)
+		if !ok {
+			return nil, auth.ErrInvalidToken
+		}
+		return &auth.TokenInfo{UserID: ownerOf(c.who), Scopes: c.who.Scopes.Sorted(), Extra: map[string]any{callerKey: c}}, nil
+	}
+	// Expiry was judged already, by somebody who knows of sliding ends.
+	return auth.RequireBearerToken(known, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+}
+
+// retryAfter is what a client is asked to wait when it is too busy.
+const retryAfter = time.Second
