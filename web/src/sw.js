@@ -45,3 +45,48 @@ self.addEventListener('fetch', (event) => {
   else if (request.mode === 'navigate' && !url.pathname.startsWith('/api/')) event.respondWith(fresh(request, '/'));
   else if (SHELL.includes(url.pathname)) event.respondWith(fresh(request, request));
 });
+
+// What needs a person while no page is open. The message was encrypted for this
+// browser by the hub; it carries no credential.
+self.addEventListener('push', (event) => {
+  const note = event.data?.json() ?? { title: 'Something waits for you', path: '/inbox' };
+  event.waitUntil(
+    self.registration.showNotification(note.title, {
+      body: note.text ?? '', tag: note.id, icon: '/icon.svg', requireInteraction: true,
+      data: { path: note.path, approval: note.approval },
+      actions: note.approval ? [{ action: 'approve', title: 'Approve' }, { action: 'reject', title: 'Reject' }] : [],
+    }),
+  );
+});
+
+self.addEventListener('notificationclick', (event) => {
+  const { path, approval } = event.notification.data ?? {};
+  event.notification.close();
+  const decides = approval && (event.action === 'approve' || event.action === 'reject');
+  event.waitUntil(decides ? decide(approval, event.action === 'approve', path) : open(path));
+});
+
+// The answer goes with this browser's own login, like one given on the page.
+async function decide(id, approved, path) {
+  const session = await fetch('/api/session', { credentials: 'same-origin', cache: 'no-store' });
+  if (session.ok) {
+    const { csrf } = await session.json();
+    const answer = await fetch(`/api/approvals/${encodeURIComponent(id)}`, {
+      method: 'POST', credentials: 'same-origin', headers: { 'Content-Type': 'application/json', 'X-Parley-CSRF': csrf }, body: JSON.stringify({ approved }),
+    });
+    if (answer.ok) return;
+  }
+  return open(path);
+}
+
+async function open(path) {
+  const target = new URL(path ?? '/inbox', self.location.origin);
+  if (target.origin !== self.location.origin) return;
+  for (const client of await self.clients.matchAll({ type: 'window' })) {
+    if ('navigate' in client) {
+      await client.focus();
+      return client.navigate(target.href);
+    }
+  }
+  return self.clients.openWindow(target.href);
+}

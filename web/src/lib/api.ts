@@ -168,6 +168,10 @@ export class Client {
   approvals = async () => (await this.get<{ approvals: Approval[] | null }>('/api/approvals')).approvals ?? [];
   answer = (id: string, answer: ApprovalAnswer) => this.post<Resolution>(`/api/approvals/${part(id)}`, answer);
 
+  pushKey = () => this.get<{ public_key: string }>('/api/push');
+  pushSubscribe = (body: { endpoint: string; p256dh: string; auth: string }) => this.post<void>('/api/push/subscriptions', body);
+  pushUnsubscribe = (endpoint: string) => this.delete(address('/api/push/subscriptions', { endpoint }));
+
   // Audit
 
   audit = (query: Query) => this.get<AuditPage>('/api/audit', query);
