@@ -21,6 +21,7 @@ import (
 	"parley/internal/bus"
 	"parley/internal/face/api"
 	"parley/internal/face/front"
+	facemcp "parley/internal/face/mcp"
 	facetalk "parley/internal/face/talk"
 	"parley/internal/hub/config"
 	"parley/internal/identity"
@@ -62,10 +63,12 @@ type Hub struct {
 	talk    *talk.Talk
 	// talkFace serves conversations on the socket, TCP and /talk/ws.
 	talkFace *facetalk.Face
-	metrics  *metrics
-	front    *front.Front
-	gate     *gate
-	handler  http.Handler
+	// mcpFace offers what the hub can do to language models.
+	mcpFace *facemcp.Face
+	metrics *metrics
+	front   *front.Front
+	gate    *gate
+	handler http.Handler
 
 	started    time.Time
 	firstStart bool

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -254,24 +256,18 @@ func (f *Face) Sessions() int {
 	return len(f.sessions) + len(f.links)
 }
 
-// Close ends every session and waits until all of them are gone.
+// Close lets calls of sessions finish, and ends the sessions. When ctx ends first
+// the calls are cancelled.
 func (f *Face) Close(ctx context.Context) error {
 	f.mu.Lock()
 	f.closing = true
-	sessions := make(map[*sdk.ServerSession]*Session, len(f.sessions))
-	for ss, s := range f.sessions {
-		sessions[ss] = s
-	}
-	links := make([]linkKey, 0, len(f.links))
-	for key := range f.links {
-		links = append(links, key)
-	}
+	sessions := maps.Clone(f.sessions)
+	links := slices.Collect(maps.Keys(f.links))
 	f.mu.Unlock()
 	for _, key := range links {
 		f.endLink(key)
 	}
-	for ss, s := range sessions {
-		s.cancel()
+	for ss := range sessions {
 		f.work.Go(func() { _ = ss.Close() })
 	}
 	done := make(chan struct{})
@@ -283,6 +279,17 @@ func (f *Face) Close(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return errors.Join(errors.New("mcp: sessions are still open"), ctx.Err())
+	}
+	for _, s := range sessions {
+		s.cancel()
+	}
+	select {
+	case <-done:
+		return nil
+	case <-time.After(lastWait):
+		return errors.New("mcp: sessions are still open")
 	}
 }
+
+// lastWait is for calls that were cancelled to notice.
+const lastWait = 2 * time.Second

@@ -1,0 +1,57 @@
+package hub
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"net/http"
+
+	"parley/internal/face/api"
+	facemcp "parley/internal/face/mcp"
+	"parley/internal/identity"
+)
+
+// mcpPart is every other part as tools for language models; it comes last.
+func (h *Hub) mcpPart() part {
+	return part{
+		name: "mcp", faces: h.openMCP,
+		routes: func(mux *http.ServeMux, _ *api.API) error {
+			h.mcpFace.Mount(mux)
+			return nil
+		},
+		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+			counts["mcp_sessions"] = int64(h.mcpFace.Sessions())
+			return nil
+		},
+		drain: func(ctx context.Context) error { return h.mcpFace.Close(ctx) },
+	}
+}
+
+func (h *Hub) openMCP(context.Context) error {
+	// All hubs of a cluster share the key this comes from, so that an answer may
+	// reach another hub than the question.
+	key, err := hkdf.Key(sha256.New, h.key.Seed(), nil, "parley mcp question v1", sha256.Size)
+	if err != nil {
+		return err
+	}
+	h.mcpFace, err = facemcp.New(facemcp.Deps{
+		Toolsets: h.toolsets(), Front: h.front, People: h.people, Trail: h.trail, Log: h.logger, Version: h.opts.Version,
+		URL: func() string { return h.conf.PublicURL }, Key: key,
+	})
+	if err != nil {
+		return err
+	}
+	h.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+		defer cancel()
+		return h.mcpFace.Close(ctx)
+	})
+	return nil
+}
+
+// toolsets is what each part offers.
+func (h *Hub) toolsets() []facemcp.Toolset {
+	return []facemcp.Toolset{
+		facemcp.Agents(h.talk, h.minds.agents),
+	}
+}
