@@ -136,7 +136,14 @@ test('what was said is archived, found again and read whole', async () => {
   await page.locator('[role=log]').getByText(/messages archived/).waitFor();
   await page.getByRole('searchbox', { name: 'Search what was said' }).fill('zebra');
   await page.getByRole('complementary').getByRole('button').filter({ hasText: /zebra/ }).first().click();
-  await page.getByRole('dialog').getByText('the zebra sleeps at noon', { exact: true }).first().waitFor();
+  const archive = page.getByRole('dialog');
+  await archive.getByText('the zebra sleeps at noon', { exact: true }).first().waitFor();
+  await archive.getByRole('button', { name: 'Redo the summary…' }).click();
+  await archive.getByLabel('What should it keep in particular?').fill('only the noon');
+  await archive.getByRole('button', { name: 'Summarise again' }).click();
+  await archive.getByRole('button', { name: 'Redo the summary…' }).waitFor();
+  await archive.getByText('the zebra sleeps at noon', { exact: true }).first().waitFor();
+  await archive.locator('.summary').getByText('only the noon').first().waitFor();
 });
 
 test('a conversation is exported and imported into another thread', async () => {

@@ -209,6 +209,8 @@ export class Client {
 
   agents = async () => list<Agent>(await this.get('/api/agents'), 'agents');
   agent = (name: string) => this.get<Agent>(`/api/agents/${part(name)}`);
+  /** Summarises an archive again from its raw messages. */
+  redoArchive = (id: string, focus: string) => this.post<{ title: string; summary: string }>(`/api/archives/${part(id)}/redo`, { focus });
   createAgent = (body: Record<string, unknown>) => this.post<Agent>('/api/agents', body);
   updateAgent = (name: string, body: Record<string, unknown>) => this.put<Agent>(`/api/agents/${part(name)}`, body);
   removeAgent = (name: string) => this.delete(`/api/agents/${part(name)}`);
