@@ -2,26 +2,23 @@ package eventlog
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"parley/internal/store"
 )
 
 // Append writes the events to the stream, in one transaction, and returns the
-// number of the first. guard may be nil for streams without an owner.
+// number of the first. guard may be nil for streams without an owner. Appends
+// that wait at the same time share a transaction, whatever their streams.
 func (l *Log) Append(ctx context.Context, guard Guard, stream string, events ...Event) (first int64, err error) {
-	var added Appended
-	err = l.db.Write(ctx, func(tx *store.Tx) error {
-		added, err = l.AppendTx(tx, guard, stream, events...)
-		return err
-	})
-	if err != nil {
+	if guard == nil && len(events) == 0 {
+		return 0, ctx.Err()
+	}
+	e := &entry{ctx: ctx, guard: guard, stream: stream, events: events}
+	if err := l.group.add(e); err != nil {
 		return 0, err
 	}
-	l.Publish(added)
-	return added.First(), nil
+	return e.first, nil
 }
 
 // Appended is what AppendTx wrote: hand it to Publish once the transaction is
@@ -53,52 +50,36 @@ func (l *Log) AppendTx(tx *store.Tx, guard Guard, stream string, events ...Event
 	if len(events) == 0 {
 		return Appended{stream: stream}, nil
 	}
-	id, last, err := advance(tx, stream, int64(len(events)))
-	if err != nil {
+	heads := []head{{name: stream, more: int64(len(events))}}
+	if err := advance(tx, heads); err != nil {
 		return Appended{}, err
 	}
 	now := time.Now()
 	numbered := make([]Event, len(events))
+	args := make([]any, 0, eventWidth*len(events))
 	for i, ev := range events {
-		ev.Seq, ev.At = last-int64(len(events)-1-i), now
-		if ev.Data == nil {
-			ev.Data = []byte{}
-		}
+		ev.Seq, ev.At = heads[0].first()+int64(i), now
 		numbered[i] = ev
-		_, err := tx.Exec(`INSERT INTO events (stream, seq, at, kind, data) VALUES (?, ?, ?, ?, ?)`, id, ev.Seq, store.Micros(ev.At), ev.Kind, ev.Data)
-		if err != nil {
-			return Appended{}, err
-		}
+		args = appendRow(args, heads[0].id, ev.Seq, store.Micros(now), ev)
 	}
-	return Appended{stream: stream, events: numbered}, nil
-}
-
-// advance reserves n numbers of the stream and creates it with its first event.
-func advance(tx *store.Tx, stream string, n int64) (id, last int64, err error) {
-	const bump = `UPDATE streams SET last_seq = last_seq + ? WHERE name = ? RETURNING id, last_seq`
-	err = tx.QueryRow(bump, n, stream).Scan(&id, &last)
-	if !errors.Is(err, sql.ErrNoRows) {
-		return id, last, err
-	}
-	if _, err := tx.Exec(`INSERT INTO streams (name, last_seq, oldest_seq) VALUES (?, 0, 1) ON CONFLICT (name) DO NOTHING`, stream); err != nil {
-		return 0, 0, err
-	}
-	err = tx.QueryRow(bump, n, stream).Scan(&id, &last)
-	return id, last, err
+	return Appended{stream: stream, events: numbered}, insertRows(tx, args)
 }
 
 // Publish tells readers, here and on other hubs, what was committed. Losing it
 // costs them time only.
 func (l *Log) Publish(added Appended) {
-	if len(added.events) == 0 {
-		return
+	if len(added.events) > 0 {
+		l.send(added.stream, added.First(), encode(added.events))
 	}
-	data := encode(added.events)
-	if len(data) > l.bus.MaxPayload() {
+}
+
+// send publishes a run.
+func (l *Log) send(stream string, first int64, run []byte) {
+	if len(run) > l.bus.MaxPayload() {
 		// Too large to carry: the number alone wakes readers, who ask the store.
-		data = encode([]Event{{Seq: added.First()}})[:numberSize(added.First())]
+		run = beginRun(nil, first)
 	}
-	if err := l.bus.Publish(subject(added.stream), data); err != nil {
-		l.logger.Debug("eventlog: no news sent", "stream", added.stream, "error", err)
+	if err := l.bus.Publish(subject(stream), run); err != nil {
+		l.logger.Debug("eventlog: no news sent", "stream", stream, "error", err)
 	}
 }

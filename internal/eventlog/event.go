@@ -38,23 +38,53 @@ var ErrBadCursor = errors.New("the stream has not come that far")
 
 var errTorn = errors.New("eventlog: torn batch on the bus")
 
-// encode packs consecutive events for the bus: number of the first, then each
-// event's time, kind and data.
-func encode(events []Event) []byte {
-	size := 10
-	for _, ev := range events {
-		size += 20 + len(ev.Kind) + len(ev.Data)
-	}
-	b := binary.AppendUvarint(make([]byte, 0, size), uint64(events[0].Seq))
-	for _, ev := range events {
-		b = binary.AppendVarint(b, ev.At.UnixMicro())
+// A run is consecutive events as the bus and the journal carry them: number of
+// the first, then each event's time, kind and data.
+const runHead = binary.MaxVarintLen64
+
+func beginRun(b []byte, first int64) []byte { return binary.AppendUvarint(b, uint64(first)) }
+
+// appendRun adds events that were appended at the same time.
+func appendRun(b []byte, at time.Time, events []Event) []byte {
+	micros := at.UnixMicro()
+	for i := range events {
+		ev := &events[i]
+		b = binary.AppendVarint(b, micros)
 		b = append(binary.AppendUvarint(b, uint64(len(ev.Kind))), ev.Kind...)
 		b = append(binary.AppendUvarint(b, uint64(len(ev.Data))), ev.Data...)
 	}
 	return b
 }
 
-// decode reads what encode wrote. The events share b's memory.
+func sizeOf(events []Event) (size int) {
+	for i := range events {
+		size += 3*binary.MaxVarintLen32 + len(events[i].Kind) + len(events[i].Data)
+	}
+	return size
+}
+
+// encode packs events that were appended together.
+func encode(events []Event) []byte {
+	b := beginRun(make([]byte, 0, runHead+sizeOf(events)), events[0].Seq)
+	return appendRun(b, events[0].At, events)
+}
+
+// afterHead is a run without the number of its first event.
+func afterHead(run []byte) []byte {
+	_, n := binary.Uvarint(run)
+	return run[max(n, 0):]
+}
+
+// boundsOf tells the numbers of the first and the last event of a run.
+func boundsOf(run []byte) (first, last int64, err error) {
+	events, err := decode(run)
+	if err != nil || len(events) == 0 {
+		return 0, 0, errTorn
+	}
+	return events[0].Seq, events[len(events)-1].Seq, nil
+}
+
+// decode reads a run. The events share b's memory.
 func decode(b []byte) ([]Event, error) {
 	seq, n := binary.Uvarint(b)
 	if n <= 0 {

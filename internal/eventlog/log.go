@@ -3,7 +3,6 @@ package eventlog
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"log/slog"
 	"time"
@@ -12,24 +11,24 @@ import (
 	"parley/internal/store"
 )
 
-// A reader reads this many events at once from the store: few enough to start
-// yielding at once, many enough that a long replay costs few queries.
-const page = 256
-
 // A reader that hears nothing asks the store this often, in case news from
 // another hub was lost.
 const recheck = 5 * time.Second
 
 // Log is the event log of a hub.
 type Log struct {
-	db     *store.DB
-	bus    bus.Bus
-	logger *slog.Logger
+	db      *store.DB
+	bus     bus.Bus
+	logger  *slog.Logger
+	group   group
+	journal journal
 }
 
 // New makes a log on a store and a bus.
 func New(db *store.DB, b bus.Bus, logger *slog.Logger) *Log {
-	return &Log{db: db, bus: b, logger: logger}
+	l := &Log{db: db, bus: b, logger: logger, journal: newJournal()}
+	l.group.log = l
+	return l
 }
 
 // Bounds says which events of a stream exist. An unknown stream is empty:
@@ -57,34 +56,6 @@ func (l *Log) Bounds(ctx context.Context, stream string) (b Bounds, err error) {
 	return b, err
 }
 
-// Read gives up to limit events after the given number.
-func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (events []Event, err error) {
-	err = l.db.Read(ctx, func(tx *store.Tx) error {
-		events = nil
-		b, err := LastSeq(tx, stream)
-		if err != nil {
-			return err
-		}
-		if after+1 < b.Oldest {
-			return &TrimmedError{Stream: stream, Oldest: b.Oldest}
-		}
-		if after > b.Last {
-			return ErrBadCursor
-		}
-		return tx.Each(func(row *sql.Rows) error {
-			var ev Event
-			var at int64
-			if err := row.Scan(&ev.Seq, &at, &ev.Kind, &ev.Data); err != nil {
-				return err
-			}
-			ev.At = store.Time(at)
-			events = append(events, ev)
-			return nil
-		}, `SELECT seq, at, kind, data FROM events WHERE stream = (SELECT id FROM streams WHERE name = ?) AND seq > ? ORDER BY seq LIMIT ?`, stream, after, limit)
-	})
-	return events, err
-}
-
 // Trim forgets the events before keep. Readers that still want them get a
 // *TrimmedError.
 func (l *Log) Trim(ctx context.Context, guard Guard, stream string, keep int64) error {
@@ -98,27 +69,43 @@ func (l *Log) Trim(ctx context.Context, guard Guard, stream string, keep int64) 
 		if err != nil || n == 0 {
 			return err
 		}
-		_, err = tx.Exec(`DELETE FROM events WHERE stream = (SELECT id FROM streams WHERE name = ?) AND seq < ?`, stream, keep)
+		if _, err := tx.Exec(`DELETE FROM events WHERE stream = (SELECT id FROM streams WHERE name = ?) AND seq < ?`, stream, keep); err != nil {
+			return err
+		}
+		_, err = tx.Exec(`DELETE FROM event_runs WHERE stream = (SELECT id FROM streams WHERE name = ?) AND last_seq < ?`, stream, keep)
 		return err
 	})
 }
 
 // Delete forgets a stream altogether; its numbers start anew.
 func (l *Log) Delete(ctx context.Context, guard Guard, stream string) error {
-	return l.db.Write(ctx, func(tx *store.Tx) error {
+	var id int64
+	e := &entry{ctx: ctx, then: func() { l.journal.drop(id) }, alone: func(tx *store.Tx) (err error) {
 		if guard != nil {
 			if err := guard.Check(tx); err != nil {
 				return err
 			}
 		}
-		if _, err := tx.Exec(`DELETE FROM events WHERE stream = (SELECT id FROM streams WHERE name = ?)`, stream); err != nil {
-			return err
-		}
-		_, err := tx.Exec(`DELETE FROM streams WHERE name = ?`, stream)
+		id, err = l.deleteStream(tx, stream)
 		return err
-	})
+	}}
+	return l.group.add(e)
+}
+
+func (l *Log) deleteStream(tx *store.Tx, stream string) (id int64, err error) {
+	err = tx.QueryRow(`DELETE FROM streams WHERE name = ? RETURNING id`, stream).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, query := range []string{`DELETE FROM events WHERE stream = ?`, `DELETE FROM event_runs WHERE stream = ?`} {
+		if _, err := tx.Exec(query, id); err != nil {
+			return 0, err
+		}
+	}
+	return id, l.journal.scrub(tx, id)
 }
 
 func subject(stream string) string { return "events." + bus.Token(stream) }
-
-func numberSize(seq int64) int { return len(binary.AppendUvarint(nil, uint64(seq))) }

@@ -78,6 +78,7 @@ func (w *world) phase(n, hubs, rounds int) {
 	seed := w.rng.Uint64()
 	noisy := &rowdyBus{Bus: local, rng: rand.New(rand.NewPCG(seed, 1))}
 	log := eventlog.New(db, noisy, quiet())
+	log.UseJournal(w.rng.IntN(3), w.rng.IntN(20))
 	ctx, cancel := context.WithCancel(w.t.Context())
 
 	var readers, writers sync.WaitGroup

@@ -1,0 +1,120 @@
+package eventlog
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"parley/internal/store"
+)
+
+// smallRun is what a stream may have in a transaction to pass through the
+// journal; a larger run fills most of a page by itself and goes to its place.
+const smallRun = 2048
+
+// insert writes what the streams got: to the journal, or to the table.
+func (b *batch) insert(tx *store.Tx) error {
+	var block []byte
+	var args []any
+	for i := range b.heads {
+		h := &b.heads[i]
+		if b.journal && len(h.run) <= smallRun {
+			block = appendBlock(block, h.id, h.run)
+			continue
+		}
+		seq := h.first()
+		for _, e := range h.entries {
+			for _, ev := range e.events {
+				args = appendRow(args, h.id, seq, store.Micros(b.at), ev)
+				seq++
+			}
+		}
+	}
+	if block != nil {
+		if err := tx.QueryRow(`INSERT INTO event_journal (data) VALUES (?) RETURNING id`, block).Scan(&b.row); err != nil {
+			return err
+		}
+	}
+	return insertRows(tx, args)
+}
+
+func appendRow(args []any, id, seq, at int64, ev Event) []any {
+	if ev.Data == nil {
+		ev.Data = []byte{}
+	}
+	return append(args, id, seq, at, ev.Kind, ev.Data)
+}
+
+// advance reserves the numbers of each stream and creates those that are new.
+func advance(tx *store.Tx, heads []head) error {
+	args := make([]any, 0, 2*len(heads))
+	for i := range heads {
+		args = append(args, heads[i].name, heads[i].more)
+	}
+	next := 0
+	return inRows(args, 2, bumpStreams, func(query string, args []any) error {
+		return tx.Each(func(row *sql.Rows) error {
+			h := &heads[next]
+			next++
+			var name string
+			if err := row.Scan(&h.id, &name, &h.last); err != nil {
+				return err
+			}
+			if name != h.name {
+				return fmt.Errorf("eventlog: numbers of %q came where %q was due", name, h.name)
+			}
+			return nil
+		}, query, args...)
+	})
+}
+
+func insertRows(tx *store.Tx, args []any) error {
+	return inRows(args, eventWidth, newEvents[tx.Dialect()], func(query string, args []any) error {
+		_, err := tx.Exec(query, args...)
+		return err
+	})
+}
+
+// texts are one statement for 1, 2, 4 … 128 rows: few texts to prepare and
+// keep, and few calls for many rows.
+type texts [8]string
+
+func rowTexts(before, row, after string) (t texts) {
+	for k := range t {
+		t[k] = before + row + strings.Repeat(", "+row, 1<<k-1) + after
+	}
+	return t
+}
+
+// inRows runs a statement for many rows of so many values each.
+func inRows(args []any, width int, t texts, run func(query string, args []any) error) error {
+	for k := len(t) - 1; k >= 0; k-- {
+		for n := width << k; len(args) >= n; args = args[n:] {
+			if err := run(t[k], args[:n]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	intoEvents = ` INTO events (stream, seq, at, kind, data) VALUES `
+	eventRow   = `(?, ?, ?, ?, ?)`
+	eventWidth = 5
+	runWidth   = 3
+)
+
+// SQLite need not keep a copy of each page it changes to undo a statement of
+// many rows: with OR FAIL a statement is never undone by itself, and the
+// transaction is, if one fails.
+var (
+	newEvents = map[store.Dialect]texts{
+		store.SQLite:   rowTexts(`INSERT OR FAIL`+intoEvents, eventRow, ``),
+		store.Postgres: rowTexts(`INSERT`+intoEvents, eventRow, ``),
+	}
+	bumpStreams = rowTexts(`INSERT INTO streams (name, last_seq, oldest_seq) VALUES `, `(?, ?, 1)`,
+		` ON CONFLICT (name) DO UPDATE SET last_seq = streams.last_seq + excluded.last_seq RETURNING id, name, last_seq`)
+	askStreams = rowTexts(`SELECT id, oldest_seq FROM streams WHERE id IN (`, `?`, `)`)
+	putRuns    = rowTexts(`INSERT INTO event_runs (stream, last_seq, data) VALUES `, `(?, ?, ?)`, ` ON CONFLICT DO NOTHING`)
+)
