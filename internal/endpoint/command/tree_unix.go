@@ -1,0 +1,62 @@
+//go:build unix
+
+package command
+
+import (
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/internal/brain/proc"
+)
+
+// tree is a program with everything it started: its process group, its
+// descendants by parent, and, where the system shows environments, whoever
+// carries its mark.
+type tree struct{ mark string }
+
+// MarkName is the environment variable that tells which call a process belongs
+// to. It names no secret; it is how runaways are found, and how the switch
+// knows that the caller is a script.
+const MarkName = "ENDPOINT_CALL"
+
+// killRounds bounds the hunt: a process stuck in the kernel must not hold us.
+const (
+	killRounds = 200
+	killPause  = 5 * time.Millisecond
+)
+
+func newTree() *tree { return &tree{mark: MarkName + "=" + uuid.NewString()} }
+
+func (t *tree) env() []string { return []string{t.mark} }
+
+func (t *tree) prepare(cmd *exec.Cmd) {
+	before := cmd.SysProcAttr
+	proc.Own(cmd)
+	if before != nil {
+		before.Setpgid = true
+		cmd.SysProcAttr = before
+	}
+}
+
+func (t *tree) started(*exec.Cmd) error { return nil }
+
+func (t *tree) close() {}
+
+// kill ends the tree. A dying parent hands its children to init, so the list
+// is made before anything is killed, and made again until it stays empty.
+func (t *tree) kill(cmd *exec.Cmd) {
+	for range killRounds {
+		victims := t.members(cmd.Process.Pid)
+		proc.Kill(cmd)
+		if len(victims) == 0 {
+			return
+		}
+		for _, pid := range victims {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
+		}
+		time.Sleep(killPause) // dying takes the kernel a moment
+	}
+}

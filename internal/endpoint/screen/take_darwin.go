@@ -1,0 +1,31 @@
+package screen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+
+	"parley/internal/endpoint/command"
+)
+
+// take runs the system's own program for it.
+func take(ctx context.Context) (image.Image, error) {
+	dir, err := os.MkdirTemp("", "endpoint-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "screen.png")
+	if _, err := command.Output(ctx, "/usr/sbin/screencapture", "-x", "-m", "-t", "png", file); err != nil {
+		return nil, errors.Join(errors.New("allow Screen Recording for the endpoint under Privacy & Security"), err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, ErrNoDisplay
+	}
+	return png.Decode(bytes.NewReader(data))
+}

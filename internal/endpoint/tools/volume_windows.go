@@ -1,0 +1,11 @@
+package tools
+
+import (
+	"path/filepath"
+	"strings"
+
+	"parley/internal/endpoint/truepath"
+)
+
+// volumeOf names the file system something is on.
+func volumeOf(f *truepath.File) string { return strings.ToLower(filepath.VolumeName(f.Final[0])) }
