@@ -131,5 +131,5 @@ func usual[T comparable](to *T, value T) {
 
 type noTrail struct{}
 
-func (noTrail) Note(...audit.Entry)                         {}
-func (noTrail) AppendTx(*store.Tx, ...audit.Entry) error    { return nil }
+func (noTrail) Note(...audit.Entry)                      {}
+func (noTrail) AppendTx(*store.Tx, ...audit.Entry) error { return nil }

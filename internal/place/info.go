@@ -1,0 +1,113 @@
+package place
+
+import (
+	"context"
+	"database/sql"
+
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// Info says what this place is; anybody may ask.
+func (p *Place) Info(ctx context.Context, _ Caller) (mmp.Info, error) {
+	f, err := p.counted(ctx)
+	if err != nil {
+		return mmp.Info{}, err
+	}
+	key := p.PlaceKey()
+	return mmp.Info{
+		Name: p.c.Name, Description: p.c.Description, Version: p.c.Version, ProtocolVersion: mmp.ProtocolVersion, PlaceID: p.id, PlaceKey: &key,
+		Auth: string(p.c.Auth), Features: mmp.Features(p.c.Federation), AgentsCount: f.agents, RegisteredAgents: f.agents, MaxAgents: p.c.MaxAgents,
+		PostingsCount: f.postings, PendingMessages: f.relay.TotalMessages,
+		Limits: map[string]int64{
+			"registry_ttl_seconds": int64(p.c.RegistryTTL.Seconds()), "session_ttl_seconds": int64(p.c.TokenTTL.Seconds()),
+			"posting_ttl_hours": int64(p.c.PostingTTL.Hours()), "max_postings_per_agent": int64(p.c.PostingLimit),
+			"relay_ttl_seconds": int64(p.c.RelayTTL.Seconds()), "max_message_size_bytes": mmp.MaxBlob, "max_queue_size": int64(p.c.QueueLimit),
+			"max_wait_seconds": int64(mmp.MaxWait.Seconds()), "max_polls_per_agent": int64(p.c.MaxPolls),
+		},
+		DepositLimits: map[string]int64{
+			"max_deposits_per_agent": int64(p.c.DepositLimit), "max_skill_size_bytes": mmp.MaxSkill, "max_deposits_per_hour": int64(p.deposits.limit),
+		},
+		SessionRatePerMinute: 600, PrivacyNote: mmp.PrivacyNote, StartedAt: mmp.At(p.started), Timestamp: mmp.At(p.now()),
+	}, nil
+}
+
+// Health is the short form, at the root.
+func (p *Place) Health(ctx context.Context) (mmp.Health, error) {
+	f, err := p.counted(ctx)
+	return mmp.Health{Status: "ok", Place: p.c.Name, Agents: f.agents, Postings: f.postings, Timestamp: mmp.At(p.now())}, err
+}
+
+// Welcome tells a newcomer how to go on.
+func (p *Place) Welcome(context.Context) mmp.Welcome {
+	return mmp.Welcome{
+		PlaceName: p.c.Name,
+		Guide: "Register at POST /place/v1/register; prove your key with POST /place/v1/challenge for a session token. " +
+			"Find others with GET /place/v1/agents and /place/v1/board/browse, fetch a key from /place/v1/keys/{agent_id}, " +
+			"seal your message and send it to /place/v1/relay/send. Messages for you wait at /place/v1/relay/receive.",
+		AvailableTools: []string{
+			"register", "heartbeat", "unregister", "agents", "agent_profile", "board/post", "board/browse", "board/needs", "deposit", "preview",
+			"skill_content", "keys", "relay/send", "relay/receive", "relay/ack", "relay/sent", "audit",
+		},
+	}
+}
+
+// Stats sums everything; strict wants a token.
+func (p *Place) Stats(ctx context.Context, who Caller) (mmp.Stats, error) {
+	var out mmp.Stats
+	if err := p.admit(who); err != nil {
+		return out, err
+	}
+	f, err := p.counted(ctx)
+	if err != nil {
+		return out, err
+	}
+	audit, err := p.AuditStats(ctx, Caller{Operator: true}, 1)
+	if err != nil {
+		return out, err
+	}
+	out.Place = map[string]any{"name": p.c.Name, "place_id": p.id, "auth": string(p.c.Auth), "started_at": mmp.At(p.started)}
+	out.MessageRelay, out.Audit, out.Timestamp = f.relay, audit.Summary, mmp.At(p.now())
+	out.Registry.TotalAgents, out.BulletinBoard.TotalPostings = f.agents, f.postings
+	return out, p.read(ctx, func(tx *store.Tx) error {
+		if err := p.registryStats(tx, &out.Registry); err != nil {
+			return err
+		}
+		return p.boardStats(tx, &out.BulletinBoard)
+	})
+}
+
+// sampled bounds what the details of /stats look at.
+const sampled = 10_000
+
+func (p *Place) registryStats(tx *store.Tx, s *mmp.RegistryStats) error {
+	s.ByScope = map[string]int64{}
+	return p.eachAgent(tx, func(a *agentRow) bool {
+		s.ByScope[a.scope]++
+		if s.OldestRegistration.IsZero() {
+			s.OldestRegistration = mmp.At(a.registered)
+		}
+		s.NewestRegistration = mmp.At(a.registered)
+		return true
+	})
+}
+
+func (p *Place) boardStats(tx *store.Tx, s *mmp.BoardStats) error {
+	s.ByType, s.ByFormat, s.PopularTags = map[string]int64{}, map[string]int64{}, map[string]int64{}
+	agents := map[string]bool{}
+	err := tx.Each(func(r *sql.Rows) error {
+		posting, err := scanPosting(r)
+		if err != nil {
+			return err
+		}
+		s.ByType[posting.Type]++
+		s.ByFormat[posting.SkillFormat]++
+		agents[posting.AgentID] = true
+		for _, tag := range posting.Tags {
+			s.PopularTags[tag]++
+		}
+		return nil
+	}, postingQuery+` WHERE p.expires_at > ? ORDER BY p.created_at DESC LIMIT ?`, store.Micros(p.now()), sampled)
+	s.UniqueAgents = int64(len(agents))
+	return err
+}

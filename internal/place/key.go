@@ -1,0 +1,290 @@
+package place
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"parley/internal/audit"
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// The kinds of proof a pin may rest on.
+const (
+	proofStatic    = "static"
+	proofChallenge = "challenge"
+)
+
+// keyRow is an agent's key as it is kept.
+type keyRow struct {
+	agent, pem, keyID, fingerprint, previous string
+	entry                                    mmp.SignedEntry
+	proof                                    string
+	registered, changed, proven              time.Time
+}
+
+func (k *keyRow) isProven() bool { return k != nil && !k.proven.IsZero() }
+
+const keyColumns = `agent, pem, key_id, fingerprint, previous, entry, entry_sig, proof, registered_at, changed_at, proven_at`
+
+func scanKey(row interface{ Scan(...any) error }) (*keyRow, error) {
+	var k keyRow
+	var pem []byte
+	var registered, changed, proven int64
+	err := row.Scan(&k.agent, &pem, &k.keyID, &k.fingerprint, &k.previous, &k.entry.Entry, &k.entry.Signature, &k.proof, &registered, &changed, &proven)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	k.pem, k.registered, k.changed, k.proven = string(pem), store.Time(registered), store.Time(changed), store.Time(proven)
+	return &k, err
+}
+
+// keyOf reads an agent's key; nil when there is none. Locked, it stays as it is
+// until the transaction ends.
+func keyOf(tx *store.Tx, agent string, locked bool) (*keyRow, error) {
+	query := `SELECT ` + keyColumns + ` FROM place_keys WHERE agent = ?`
+	if locked {
+		query += tx.ForUpdate()
+	}
+	return scanKey(tx.QueryRow(query, agent))
+}
+
+// proven tells whether an id has ever proven its key.
+func proven(tx *store.Tx, agent string) (bool, error) {
+	var at int64
+	err := tx.QueryRow(`SELECT proven_at FROM place_keys WHERE agent = ?`, agent).Scan(&at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return at != 0, err
+}
+
+// guard decides, in the transaction that serves, whether the caller may act as the
+// id; told is whether the id is proven.
+func (p *Place) guard(tx *store.Tx, who Caller, id string) (told bool, err error) {
+	if who.proves(id) {
+		return true, nil
+	}
+	if who.Agent != "" || who.Operator {
+		return false, mmp.ErrNotYourAgent
+	}
+	is, err := proven(tx, id)
+	if err == nil && (is || p.c.Auth == Strict) {
+		err = mmp.ErrAuthRequired
+	}
+	return false, err
+}
+
+// admit is for reads that touch nobody in particular: strict wants a token.
+func (p *Place) admit(who Caller) error {
+	if p.c.Auth == Strict && who.Agent == "" && !who.Operator {
+		return mmp.ErrAuthRequired
+	}
+	return nil
+}
+
+// putKey stores a key; proof is empty for one nobody has proven.
+func (p *Place) putKey(tx *store.Tx, old *keyRow, agent string, key *mmp.PublicKey, entry mmp.SignedEntry, proof string) error {
+	now := p.now()
+	row := keyRow{
+		agent: agent, pem: key.PEM(), keyID: key.KeyID(), fingerprint: key.Fingerprint(), entry: entry, proof: proof,
+		registered: now,
+	}
+	changed := old != nil && old.keyID != row.keyID
+	if old != nil {
+		row.previous, row.changed = old.previous, old.changed
+		if !changed {
+			row.registered = old.registered
+			row.keepProof(old)
+		}
+	}
+	if changed {
+		row.previous, row.changed = old.fingerprint, now
+	}
+	if row.proof != "" && row.proven.IsZero() {
+		row.proven = now
+	}
+	_, err := tx.Exec(`INSERT INTO place_keys (`+keyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (agent) DO UPDATE SET pem = excluded.pem, key_id = excluded.key_id, fingerprint = excluded.fingerprint,
+			previous = excluded.previous, entry = excluded.entry, entry_sig = excluded.entry_sig, proof = excluded.proof,
+			registered_at = excluded.registered_at, changed_at = excluded.changed_at, proven_at = excluded.proven_at`,
+		row.agent, []byte(row.pem), row.keyID, row.fingerprint, row.previous, row.entry.Entry, row.entry.Signature, row.proof,
+		store.Micros(row.registered), store.Micros(row.changed), store.Micros(row.proven))
+	if err != nil {
+		return err
+	}
+	return p.noteKey(tx, row, changed)
+}
+
+// keepProof never weakens what the same key has shown before.
+func (k *keyRow) keepProof(old *keyRow) {
+	k.proven = old.proven
+	if old.proof == proofChallenge || k.proof == "" {
+		k.proof = old.proof
+	}
+	if k.entry == (mmp.SignedEntry{}) {
+		k.entry = old.entry
+	}
+}
+
+func (p *Place) noteKey(tx *store.Tx, k keyRow, changed bool) error {
+	proof := k.proof
+	if proof == "" {
+		proof = "none"
+	}
+	err := p.note(tx, mmp.AuditEntry{
+		EventType: mmp.AuditKeyRegistration, Action: "register", AgentID: k.agent, KeyFingerprint: k.fingerprint, KeyID: k.keyID,
+		Changed: &changed, Proof: proof,
+	})
+	if err != nil {
+		return err
+	}
+	entry := audit.Entry{Actor: "agent:" + k.agent, Action: "place.key_registered", Target: k.agent, Detail: map[string]any{"key_id": k.keyID, "proof": proof}}
+	if !changed {
+		p.d.Trail.Note(entry)
+		return nil
+	}
+	entry.Action = "place.key_changed"
+	entry.Detail["previous_fingerprint"] = k.previous
+	return p.d.Trail.AppendTx(tx, entry)
+}
+
+// RegisterKey puts a key into the directory. A proven id's key changes only by
+// its old key's word.
+func (p *Place) RegisterKey(ctx context.Context, who Caller, req *mmp.KeyRequest) (mmp.KeyRegistered, error) {
+	proof := ""
+	if req.Proof != nil {
+		if err := p.checkChallenge(ctx, req.AgentID, req.Key, *req.Proof); err != nil {
+			return mmp.KeyRegistered{}, p.refusedAuth(ctx, req.AgentID, err)
+		}
+		proof = proofChallenge
+	}
+	changed := false
+	err := p.write(ctx, func(tx *store.Tx) error {
+		old, err := keyOf(tx, req.AgentID, true)
+		if err != nil {
+			return err
+		}
+		changed = old.isProven() && old.keyID != req.Key.KeyID()
+		if err := p.mayRegisterKey(who, req, old, proof); err != nil {
+			return err
+		}
+		if changed {
+			if _, err := revoke(tx, req.AgentID); err != nil {
+				return err
+			}
+		}
+		return p.putKey(tx, old, req.AgentID, req.Key, req.Entry, p.proofFor(old, req, proof))
+	})
+	if err != nil {
+		return mmp.KeyRegistered{}, p.refusedAuth(ctx, req.AgentID, err)
+	}
+	if changed {
+		p.tell(subjectRevoked, req.AgentID)
+	}
+	return mmp.KeyRegistered{Status: mmp.StatusRegistered, AgentID: req.AgentID, Fingerprint: req.Key.Fingerprint(), KeyID: req.Key.KeyID()}, nil
+}
+
+// proofFor: a successor that the old key named inherits its standing.
+func (p *Place) proofFor(old *keyRow, req *mmp.KeyRequest, proof string) string {
+	if proof == "" && old.isProven() && old.keyID != req.Key.KeyID() {
+		return old.proof
+	}
+	return proof
+}
+
+func (p *Place) mayRegisterKey(who Caller, req *mmp.KeyRequest, old *keyRow, proof string) error {
+	owner := who.proves(req.AgentID)
+	if !owner && (who.Agent != "" || who.Operator) {
+		return mmp.ErrNotYourAgent
+	}
+	switch {
+	case !old.isProven():
+		if p.c.Auth == Strict && proof == "" && !owner {
+			return mmp.ErrAuthRequired
+		}
+		return nil
+	case old.keyID == req.Key.KeyID():
+		if owner || proof != "" {
+			return nil
+		}
+		return mmp.ErrAuthRequired
+	}
+	return rotates(who, req, old)
+}
+
+// rotates wants two words of the old key: its session, and its successor's name.
+func rotates(who Caller, req *mmp.KeyRequest, old *keyRow) error {
+	if !who.proves(req.AgentID) {
+		if req.RotationSignature == "" && req.Proof == nil {
+			return mmp.ErrAuthRequired
+		}
+		return mmp.ErrKeyPinned
+	}
+	previous, err := mmp.ParsePublicKey(old.pem)
+	if err != nil {
+		return err
+	}
+	if who.KeyID != old.keyID || mmp.VerifyRotation(previous, req.AgentID, req.Key, req.RotationSignature) != nil {
+		return mmp.ErrKeyPinned
+	}
+	return nil
+}
+
+// Key looks an agent's key up, here or at a peered place.
+func (p *Place) Key(ctx context.Context, who Caller, agent string) (mmp.KeyAnswer, error) {
+	if err := p.admit(who); err != nil {
+		return mmp.KeyAnswer{}, err
+	}
+	id, peer := mmp.SplitAddress(agent)
+	if peer != "" {
+		return p.remoteKey(ctx, id, peer)
+	}
+	var k *keyRow
+	err := p.read(ctx, func(tx *store.Tx) (err error) {
+		k, err = keyOf(tx, agent, false)
+		return err
+	})
+	if err == nil && k == nil {
+		err = mmp.ErrKeyNotFound
+	}
+	if err != nil {
+		return mmp.KeyAnswer{}, err
+	}
+	return k.answer(), nil
+}
+
+func (k *keyRow) answer() mmp.KeyAnswer {
+	a := mmp.KeyAnswer{
+		AgentID: k.agent, PublicKey: k.pem, Fingerprint: k.fingerprint, KeyID: k.keyID, RegisteredAt: mmp.At(k.registered),
+		Proven: k.isProven(), ChangedAt: mmp.At(k.changed), PreviousFingerprint: optional(k.previous), Envelopes: k.envelopes(),
+		Entry: optional(k.entry.Entry), EntrySignature: optional(k.entry.Signature),
+	}
+	return a
+}
+
+// envelopes the key's entry lists; without one it is the first.
+func (k *keyRow) envelopes() []int {
+	if k.entry.Entry == "" {
+		return []int{1}
+	}
+	key, err := mmp.ParsePublicKey(k.pem)
+	if err != nil {
+		return []int{1}
+	}
+	entry, err := mmp.VerifyEntry(key, k.agent, k.entry)
+	if err != nil || len(entry.Envelopes) == 0 {
+		return []int{1}
+	}
+	return entry.Envelopes
+}
+
+// optional is nil for an empty text.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

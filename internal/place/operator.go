@@ -1,0 +1,191 @@
+package place
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"parley/internal/audit"
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// Graph is who sent how much to whom, the busiest first, as of the last roll-up.
+func (p *Place) Graph(ctx context.Context, limit int) ([]Edge, error) {
+	if err := p.rollUp(ctx); err != nil {
+		return nil, err
+	}
+	var out []Edge
+	err := p.read(ctx, func(tx *store.Tx) error {
+		return tx.Each(func(r *sql.Rows) error {
+			var e Edge
+			var last int64
+			err := r.Scan(&e.From, &e.To, &e.Messages, &e.Bytes, &last)
+			e.Last = store.Time(last)
+			out = append(out, e)
+			return err
+		}, `SELECT sender, recipient, count, bytes, last_at FROM place_edges ORDER BY last_at DESC LIMIT ?`, limit)
+	})
+	return out, err
+}
+
+// Pins lists the key directory, newest first.
+func (p *Place) Pins(ctx context.Context, limit int) ([]Pin, error) {
+	var out []Pin
+	err := p.read(ctx, func(tx *store.Tx) error {
+		return tx.Each(func(r *sql.Rows) error {
+			k, err := scanKey(extra{r, 2, func(more []any) { out = append(out, Pin{Sessions: count(more[0]), Trusted: count(more[1]) > 0}) }})
+			if err != nil {
+				return err
+			}
+			pin := &out[len(out)-1]
+			pin.Agent, pin.KeyID, pin.Fingerprint, pin.Previous, pin.Proof = k.agent, k.keyID, k.fingerprint, k.previous, k.proof
+			pin.Registered, pin.Changed, pin.Proven, pin.Envelopes = k.registered, k.changed, k.proven, k.envelopes()
+			return nil
+		}, `SELECT `+keyColumns+`, (SELECT count(*) FROM place_tokens t WHERE t.agent = k.agent AND t.expires_at > ?),
+			(SELECT count(*) FROM place_trust u WHERE u.key_id = k.key_id) FROM place_keys k ORDER BY registered_at DESC, agent LIMIT ?`,
+			store.Micros(p.now()), limit)
+	})
+	return out, err
+}
+
+// extra scans columns that follow those a scanner knows.
+type extra struct {
+	rows *sql.Rows
+	n    int
+	then func([]any)
+}
+
+// Scan reads the known columns and hands the rest over.
+func (e extra) Scan(into ...any) error {
+	more := make([]any, e.n)
+	for i := range more {
+		more[i] = new(int64)
+	}
+	err := e.rows.Scan(append(into, more...)...)
+	e.then(more)
+	return err
+}
+
+func count(v any) int {
+	n, _ := v.(*int64)
+	return int(*n)
+}
+
+// Trusted lists the keys a person trusts.
+func (p *Place) Trusted(ctx context.Context) ([]Trust, error) {
+	var out []Trust
+	err := p.read(ctx, func(tx *store.Tx) error {
+		return tx.Each(func(r *sql.Rows) error {
+			var t Trust
+			var at int64
+			err := r.Scan(&t.KeyID, &t.Address, &t.By, &at)
+			t.At = store.Time(at)
+			out = append(out, t)
+			return err
+		}, `SELECT key_id, address, trusted_by, at FROM place_trust ORDER BY at DESC`)
+	})
+	return out, err
+}
+
+// TrustedKey tells whether a person trusts the key.
+func (p *Place) TrustedKey(ctx context.Context, keyID string) (is bool, err error) {
+	err = p.read(ctx, func(tx *store.Tx) error {
+		var n int
+		err := tx.QueryRow(`SELECT count(*) FROM place_trust WHERE key_id = ?`, keyID).Scan(&n)
+		is = n > 0
+		return err
+	})
+	return is, err
+}
+
+// Trust marks the key an address has now as looked at by a person.
+func (p *Place) Trust(ctx context.Context, by, address, keyID string) (Trust, error) {
+	if !mmp.ValidAddress(address) {
+		return Trust{}, mmp.ErrInvalidID
+	}
+	key, err := p.Key(ctx, Caller{Operator: true}, address)
+	if err != nil {
+		return Trust{}, err
+	}
+	if keyID != "" && !mmp.SameHash(keyID, key.KeyID) {
+		return Trust{}, mmp.ErrKeyPinned
+	}
+	t := Trust{KeyID: key.KeyID, Address: address, By: by, At: p.now()}
+	err = p.write(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec(`INSERT INTO place_trust (key_id, address, trusted_by, at) VALUES (?, ?, ?, ?)
+			ON CONFLICT (key_id) DO UPDATE SET address = excluded.address, trusted_by = excluded.trusted_by, at = excluded.at`,
+			t.KeyID, t.Address, t.By, store.Micros(t.At))
+		if err != nil {
+			return err
+		}
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.trusted", Target: address, Detail: map[string]any{"key_id": t.KeyID}})
+	})
+	return t, err
+}
+
+// Untrust takes that back.
+func (p *Place) Untrust(ctx context.Context, by, keyID string) error {
+	h, err := mmp.ParseHash(keyID)
+	if err != nil {
+		return mmp.ErrKeyNotFound
+	}
+	return p.write(ctx, func(tx *store.Tx) error {
+		n, err := tx.Exec(`DELETE FROM place_trust WHERE key_id = ?`, h.Prefixed())
+		if err == nil && n == 0 {
+			err = mmp.ErrKeyNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.untrusted", Target: h.Prefixed()})
+	})
+}
+
+// Forget releases a pin.
+func (p *Place) Forget(ctx context.Context, by, agent string) error {
+	err := p.write(ctx, func(tx *store.Tx) error {
+		k, err := keyOf(tx, agent, true)
+		if err != nil {
+			return err
+		}
+		if k == nil {
+			return mmp.ErrKeyNotFound
+		}
+		if _, err := tx.Exec(`DELETE FROM place_keys WHERE agent = ?`, agent); err != nil {
+			return err
+		}
+		if err := p.leave(tx, agent, true); err != nil {
+			return err
+		}
+		if err := p.note(tx, mmp.AuditEntry{EventType: mmp.AuditKeyRegistration, Action: "forget", AgentID: agent, KeyFingerprint: k.fingerprint, KeyID: k.keyID}); err != nil {
+			return err
+		}
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.pin_released", Target: agent, Detail: map[string]any{"key_id": k.keyID}})
+	})
+	if err == nil {
+		p.tell(subjectRevoked, agent)
+		p.figures.stale()
+	}
+	return err
+}
+
+// RevokeTokens ends every session of an agent and its open polls.
+func (p *Place) RevokeTokens(ctx context.Context, by, agent string) (n int, err error) {
+	err = p.write(ctx, func(tx *store.Tx) error {
+		if n, err = revoke(tx, agent); err != nil {
+			return err
+		}
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.tokens_revoked", Target: agent, Detail: map[string]any{"count": n}})
+	})
+	if err == nil {
+		p.tell(subjectRevoked, agent)
+	}
+	return n, err
+}
+
+// Polls is how many requests wait on this hub.
+func (p *Place) Polls() int { return p.waiters.number() }
+
+// noRows tells an empty answer from trouble.
+func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }

@@ -1,0 +1,289 @@
+package place
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"parley/internal/audit"
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// Calls between places, under this path.
+const peerPath = "/place/v1/peer"
+
+// Refusals of peering.
+var (
+	errPeerCall  = mmp.Error{Status: 401, Code: "peer_call_refused", Text: "The call between places does not verify"}
+	errPeerOff   = mmp.Error{Status: 403, Code: "federation_off", Text: "This place is not federated"}
+	errPeerBad   = mmp.Error{Status: 400, Code: "invalid_peer", Text: "A peer needs a name of a-z, 0-9 and -, an https address and its ed25519 key"}
+	errPeerGone  = mmp.Error{Status: 404, Code: "peer_not_found", Text: "No such peer"}
+	errPeerTaken = mmp.Error{Status: 409, Code: "peer_exists", Text: "A peer of that name or key exists"}
+	errExpired   = mmp.Error{Status: 400, Code: "expired", Text: "The message has expired"}
+)
+
+// placeIDOf is the id a place's key gives it.
+func placeIDOf(key ed25519.PublicKey) string {
+	sum := sha256.Sum256(key)
+	return "place_" + hex.EncodeToString(sum[:8])
+}
+
+// AddPeer starts peering. Nothing travels before the other operator did the same.
+func (p *Place) AddPeer(ctx context.Context, by string, peer Peer) (Peer, error) {
+	if !p.c.Federation {
+		return peer, errPeerOff
+	}
+	key, err := mmp.ParsePeerKey(peer.Key)
+	if err != nil || !mmp.ValidPlaceName(peer.Name) || key.Equal(p.public) {
+		return peer, errPeerBad
+	}
+	if peer.URL, err = peerURL(peer.URL); err != nil {
+		return peer, errPeerBad
+	}
+	peer.Key, peer.PlaceID, peer.Added = mmp.FormatPeerKey(key), placeIDOf(key), p.now()
+	err = p.write(ctx, func(tx *store.Tx) error {
+		var n int
+		if err := tx.QueryRow(`SELECT count(*) FROM place_peers WHERE name = ? OR place_id = ?`, peer.Name, peer.PlaceID).Scan(&n); err != nil {
+			return err
+		}
+		if n > 0 {
+			return errPeerTaken
+		}
+		if _, err := tx.Exec(`INSERT INTO place_peers (name, url, key, place_id, added_at, seen_at, problem) VALUES (?, ?, ?, ?, ?, 0, '')`,
+			peer.Name, peer.URL, peer.Key, peer.PlaceID, store.Micros(peer.Added)); err != nil {
+			return err
+		}
+		if err := p.note(tx, mmp.AuditEntry{EventType: mmp.AuditPeer, Action: "add", Peer: peer.Name}); err != nil {
+			return err
+		}
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.peer_added", Target: peer.Name, Detail: map[string]any{"url": peer.URL, "place_id": peer.PlaceID}})
+	})
+	if err == nil {
+		p.nudgeOutbox()
+	}
+	return peer, err
+}
+
+// peerURL wants https, or http on this machine.
+func peerURL(s string) (string, error) {
+	u, err := url.Parse(strings.TrimRight(s, "/"))
+	if err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
+		return "", fmt.Errorf("not the address of a place")
+	}
+	loopback := u.Hostname() == "localhost"
+	if ip := net.ParseIP(u.Hostname()); ip != nil {
+		loopback = ip.IsLoopback()
+	}
+	if u.Scheme != "https" && (u.Scheme != "http" || !loopback) {
+		return "", fmt.Errorf("not https")
+	}
+	return u.String(), nil
+}
+
+// RemovePeer ends peering at once: its agents are gone, and what waited for them is
+// refused.
+func (p *Place) RemovePeer(ctx context.Context, by, name string) error {
+	return p.write(ctx, func(tx *store.Tx) error {
+		n, err := tx.Exec(`DELETE FROM place_peers WHERE name = ?`, name)
+		if err == nil && n == 0 {
+			err = errPeerGone
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`DELETE FROM place_remote WHERE peer = ?`, name); err != nil {
+			return err
+		}
+		waiting, err := messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE peer = ? AND state = 0`, name)
+		if err != nil {
+			return err
+		}
+		for _, m := range waiting {
+			if err := p.refuseMessage(tx, m, "peer_removed"); err != nil {
+				return err
+			}
+		}
+		if err := p.note(tx, mmp.AuditEntry{EventType: mmp.AuditPeer, Action: "remove", Peer: name}); err != nil {
+			return err
+		}
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.peer_removed", Target: name})
+	})
+}
+
+func (p *Place) refuseMessage(tx *store.Tx, m *message, reason string) error {
+	if err := m.finish(tx, stateRefused, reason, p.now()); err != nil {
+		return err
+	}
+	p.figures.bytes.Add(-m.size)
+	return p.noteRelay(tx, actRefused, m, reason)
+}
+
+const peerColumns = `name, url, key, place_id, added_at, seen_at, problem`
+
+func scanPeer(r interface{ Scan(...any) error }) (peer Peer, err error) {
+	var added, seen int64
+	err = r.Scan(&peer.Name, &peer.URL, &peer.Key, &peer.PlaceID, &added, &seen, &peer.Problem)
+	peer.Added, peer.Seen = store.Time(added), store.Time(seen)
+	return peer, err
+}
+
+// Peers lists the places this one is peered with.
+func (p *Place) Peers(ctx context.Context) ([]Peer, error) {
+	var out []Peer
+	err := p.read(ctx, func(tx *store.Tx) error {
+		err := tx.Each(func(r *sql.Rows) error {
+			peer, err := scanPeer(r)
+			out = append(out, peer)
+			return err
+		}, `SELECT `+peerColumns+` FROM place_peers ORDER BY name`)
+		for i := range out {
+			if err == nil {
+				err = tx.QueryRow(`SELECT (SELECT count(*) FROM place_remote WHERE peer = ? AND seen_at > ?), (SELECT count(*) FROM place_messages WHERE peer = ? AND state = 0)`,
+					out[i].Name, store.Micros(p.now().Add(-remoteLife)), out[i].Name).Scan(&out[i].Agents, &out[i].Waiting)
+			}
+		}
+		return err
+	})
+	return out, err
+}
+
+// PeerCall verifies a call of a peered place: known, signed by its key, for us,
+// now, and for the first time.
+func (p *Place) PeerCall(ctx context.Context, call InboundCall) (Peer, error) {
+	if !p.c.Federation {
+		return Peer{}, errPeerOff
+	}
+	if clean("peer", call.Peer, "nonce", call.Nonce) != nil || len(call.Nonce) < 16 || len(call.Nonce) > mmp.MaxID {
+		return Peer{}, errPeerCall
+	}
+	var peer Peer
+	err := p.read(ctx, func(tx *store.Tx) (err error) {
+		peer, err = scanPeer(tx.QueryRow(`SELECT `+peerColumns+` FROM place_peers WHERE place_id = ?`, call.Peer))
+		if noRows(err) {
+			err = errPeerCall
+		}
+		return err
+	})
+	if err != nil {
+		return Peer{}, err
+	}
+	key, err := mmp.ParsePeerKey(peer.Key)
+	if err != nil {
+		return Peer{}, err
+	}
+	signed := mmp.PeerCall{Method: call.Method, Target: call.Target, Body: call.Body, Time: call.Time, Nonce: call.Nonce, From: peer.PlaceID, To: p.id}
+	if signed.Verify(key, call.Sig, p.now()) != nil {
+		p.d.Trail.Note(audit.Entry{Actor: "place:" + peer.Name, Action: "place.peer_refused", Target: call.Target, Outcome: "bad_signature"})
+		return Peer{}, errPeerCall
+	}
+	if ok, wait := p.peerUse.take(peer.Name, len(call.Body), p.now()); !ok {
+		return Peer{}, mmp.ErrRateLimited.WithRetry(retryIn(wait))
+	}
+	return peer, p.once(ctx, peer, call.Nonce)
+}
+
+// once refuses a nonce that was used before.
+func (p *Place) once(ctx context.Context, peer Peer, nonce string) error {
+	return p.write(ctx, func(tx *store.Tx) error {
+		n, err := tx.Exec(`INSERT INTO place_nonces (nonce, agent, expires_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
+			peer.PlaceID+" "+nonce, peer.PlaceID, store.Micros(p.now().Add(3*mmp.PeerSkew)))
+		if err == nil && n == 0 {
+			err = errPeerCall
+		}
+		return err
+	})
+}
+
+// PeerAgents lists what a peer may show of us: proven agents that did not opt out.
+func (p *Place) PeerAgents(ctx context.Context, _ Peer) (mmp.AgentsAnswer, error) {
+	out := mmp.AgentsAnswer{Agents: []mmp.Agent{}}
+	err := p.read(ctx, func(tx *store.Tx) error {
+		return p.eachAgent(tx, func(a *agentRow) bool {
+			if a.proven && federates(a.metadata) {
+				shown := p.show(Caller{}, a)
+				shown.Trust = nil
+				out.Agents = append(out.Agents, shown)
+			}
+			return true
+		})
+	})
+	out.Count = len(out.Agents)
+	return out, err
+}
+
+func federates(metadata string) bool {
+	if metadata == "" {
+		return true
+	}
+	var m struct {
+		Federate *bool `json:"federate"`
+	}
+	if mmp.Decode([]byte(metadata), &m) != nil {
+		return true
+	}
+	return m.Federate == nil || *m.Federate
+}
+
+// PeerKey answers a peer's question for one of our keys.
+func (p *Place) PeerKey(ctx context.Context, _ Peer, agent string) (mmp.KeyAnswer, error) {
+	if !mmp.ValidID(agent) {
+		return mmp.KeyAnswer{}, mmp.ErrKeyNotFound
+	}
+	k, err := p.Key(ctx, Caller{Operator: true}, agent)
+	if err == nil && !k.Proven {
+		err = mmp.ErrKeyNotFound
+	}
+	return k, err
+}
+
+// PeerRelay takes a message a peer forwards for one of its own agents.
+func (p *Place) PeerRelay(ctx context.Context, from Peer, f Forwarded) (mmp.SendAnswer, error) {
+	if !mmp.ValidID(f.From) || !mmp.ValidID(f.To) { // one hop, one '@'
+		return mmp.SendAnswer{}, mmp.ErrInvalidID
+	}
+	now := p.now()
+	switch {
+	case f.RelayID == "" || len(f.RelayID) > mmp.MaxIdempotency || clean("id", f.RelayID, "type", f.Type) != nil || len(f.Type) > 4*mmp.MaxMessageType:
+		return mmp.SendAnswer{}, mmp.InvalidField("relay_id")
+	case f.Blob == "":
+		return mmp.SendAnswer{}, mmp.ErrBlobEmpty
+	case len(f.Blob) > mmp.MaxBlob:
+		return mmp.SendAnswer{}, mmp.ErrBlobTooLarge
+	case !mmp.HashFits(f.BlobHash, f.Blob):
+		return mmp.SendAnswer{}, mmp.ErrBlobHash
+	case !f.ExpiresAt.After(now):
+		return mmp.SendAnswer{}, errExpired
+	case p.figures.bytesAbout()+int64(len(f.Blob)) > p.c.MaxBytes:
+		return mmp.SendAnswer{}, mmp.ErrPlaceFull
+	}
+	sender := f.From + "@" + from.Name
+	m := message{
+		id: mmp.NewRelayID(), sender: sender, recipient: f.To, kind: f.Type, hash: f.BlobHash, size: int64(len(f.Blob)), blob: []byte(f.Blob),
+		idem: f.RelayID, created: now, expires: earlier(f.ExpiresAt.Time, now.Add(p.c.RelayTTL)),
+	}
+	var s *sending
+	err := p.write(ctx, func(tx *store.Tx) error {
+		fresh := m
+		s = &sending{m: &fresh}
+		return p.send(tx, Caller{Agent: sender}, s)
+	})
+	if err != nil {
+		return mmp.SendAnswer{}, err
+	}
+	return p.sent(s)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,167 @@
+package place
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/internal/bus"
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// Place is a meeting place.
+type Place struct {
+	d       Deps
+	c       Config
+	id      string
+	public  ed25519.PublicKey
+	started time.Time
+
+	presence presence
+	sessions sessions
+	waiters  waiters
+	newIDs   window // per address
+	deposits window // per agent, an hour's attempts
+	peerUse  meters // per peer
+	figures  figures
+	remember meta
+
+	subs []bus.Subscription
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+	// serving is set once the background work runs; leading while this hub keeps
+	// house for all.
+	serving, leading atomic.Bool
+	// outbox holds a word that something waits for a peer.
+	outbox chan struct{}
+}
+
+var _ API = (*Place)(nil)
+
+// New opens the place on a migrated store. Requests work at once; Start runs what
+// happens by itself.
+func New(ctx context.Context, d Deps, c Config) (*Place, error) {
+	d.defaults()
+	c.defaults()
+	switch c.Auth {
+	case Open, TOFU, Strict:
+	default:
+		return nil, fmt.Errorf("place: unknown policy %q", c.Auth)
+	}
+	public, ok := d.Key.Public().(ed25519.PublicKey)
+	if !ok {
+		return nil, errors.New("place: the hub's key is missing")
+	}
+	p := &Place{
+		d: d, c: c, id: placeIDOf(public), public: public,
+		outbox: make(chan struct{}, 1), newIDs: window{limit: c.NewIDs, every: time.Minute}, deposits: window{limit: 60, every: time.Hour},
+	}
+	p.started = p.now()
+	p.sessions.known = map[string]session{}
+	p.waiters.of = map[string]map[*waiter]struct{}{}
+	if err := p.loadMeta(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.refreshBytes(ctx); err != nil {
+		return nil, err
+	}
+	return p, p.listen()
+}
+
+// Start runs the write-behind, the sweeper and federation until Close.
+func (p *Place) Start(context.Context) error {
+	if !p.serving.CompareAndSwap(false, true) {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.stop = cancel
+	p.wg.Go(func() { p.every(ctx, time.Second, p.flush) })
+	p.wg.Go(func() { p.housekeep(ctx) })
+	if p.c.Federation {
+		p.wg.Go(func() { p.federate(ctx) })
+	}
+	return nil
+}
+
+// Close ends the background work and writes what is still to be written. Waiting
+// requests end empty.
+func (p *Place) Close(ctx context.Context) error {
+	if p.stop != nil {
+		p.stop()
+	}
+	for _, s := range p.subs {
+		s.Close()
+	}
+	p.subs = nil
+	p.waiters.close()
+	p.wg.Wait()
+	return p.flush(ctx)
+}
+
+// every calls work at intervals; a failure is logged and tried again.
+func (p *Place) every(ctx context.Context, interval time.Duration, work func(context.Context) error) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := work(ctx); err != nil && ctx.Err() == nil {
+				p.d.Log.Warn("place: background work failed", "error", err)
+			}
+		}
+	}
+}
+
+func (p *Place) now() time.Time { return p.d.Now().UTC() }
+
+// PlaceID names this place in proofs and between places.
+func (p *Place) PlaceID() string { return p.id }
+
+// PlaceKey is the public key that goes with it.
+func (p *Place) PlaceKey() string { return mmp.FormatPeerKey(p.public) }
+
+// Policy is how agents prove themselves here.
+func (p *Place) Policy() Auth { return p.c.Auth }
+
+// write runs a transaction and gives storage trouble the protocol's name.
+func (p *Place) write(ctx context.Context, fn func(*store.Tx) error) error {
+	return p.storage(p.d.DB.Write(ctx, fn))
+}
+
+func (p *Place) read(ctx context.Context, fn func(*store.Tx) error) error {
+	return p.storage(p.d.DB.Read(ctx, fn))
+}
+
+// storage turns whatever is not a refusal of ours into 503, and logs it once.
+func (p *Place) storage(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if _, refused := errors.AsType[mmp.Error](err); refused {
+		return err
+	}
+	if _, rejected := errors.AsType[*mmp.Rejection](err); rejected {
+		return err
+	}
+	p.d.Log.Error("place: storage failed", "error", err)
+	return fmt.Errorf("%w: %w", mmp.ErrStorage, err)
+}
+
+// clean refuses texts that no database keeps alike.
+func clean(fields ...string) error {
+	for i := 0; i+1 < len(fields); i += 2 {
+		for j := range len(fields[i+1]) {
+			if fields[i+1][j] == 0 {
+				return mmp.InvalidField(fields[i])
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/internal/audit"
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// claim is what a registration or introduction shows about its key.
+type claim struct {
+	key *mmp.PublicKey
+	// fits: a signature was sent and it verifies. covers: it also covers the id.
+	signed, fits, covers bool
+	proof                string
+}
+
+// Challenge makes a nonce for a proof.
+func (p *Place) Challenge(ctx context.Context, _ Caller, agent string) (mmp.ChallengeAnswer, error) {
+	nonce, expires := mmp.NewNonce(), p.now().Add(p.c.ChallengeTTL)
+	err := p.write(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec(`INSERT INTO place_nonces (nonce, agent, expires_at) VALUES (?, ?, ?)`, nonce, agent, store.Micros(expires))
+		return err
+	})
+	return mmp.ChallengeAnswer{Nonce: nonce, PlaceID: p.id, ExpiresAt: mmp.At(expires)}, err
+}
+
+// useNonce uses a nonce up; a second use finds nothing.
+func (p *Place) useNonce(ctx context.Context, nonce, agent string) error {
+	return p.write(ctx, func(tx *store.Tx) error {
+		n, err := tx.Exec(`DELETE FROM place_nonces WHERE nonce = ? AND agent = ? AND expires_at > ?`, nonce, agent, store.Micros(p.now()))
+		if err == nil && n == 0 {
+			err = mmp.ErrNonce
+		}
+		return err
+	})
+}
+
+// checkChallenge uses the nonce up, whatever comes of it, and checks the signature.
+func (p *Place) checkChallenge(ctx context.Context, agent string, key *mmp.PublicKey, proof mmp.Proof) error {
+	if clean("proof.nonce", proof.Nonce) != nil {
+		return mmp.ErrNonce
+	}
+	if err := p.useNonce(ctx, proof.Nonce, agent); err != nil {
+		return err
+	}
+	if key == nil {
+		return mmp.ErrInvalidKey
+	}
+	if (mmp.Challenge{PlaceID: p.id, AgentID: agent, Nonce: proof.Nonce}).Verify(key, proof) != nil {
+		return mmp.ErrSignature
+	}
+	return nil
+}
+
+// judge looks at a proof before any transaction. A challenge that fails is refused
+// at once; a static signature that does not fit is only noted, since some policies
+// let its bearer in unproven.
+func (p *Place) judge(ctx context.Context, agent, pem string, static mmp.Static, proof *mmp.Proof) (claim, error) {
+	var c claim
+	var err error
+	if pem != "" {
+		if c.key, err = mmp.ParsePublicKey(pem); err != nil {
+			return c, mmp.ErrInvalidKey
+		}
+	}
+	if proof != nil {
+		if c.key == nil {
+			if c.key, err = p.pinnedKey(ctx, agent); err != nil {
+				return c, err
+			}
+		}
+		if err := p.checkChallenge(ctx, agent, c.key, *proof); err != nil {
+			return c, err
+		}
+		c.signed, c.fits, c.covers, c.proof = true, true, true, proofChallenge
+		return c, nil
+	}
+	c.signed = c.key != nil && static.Signature != "" && static.Identity != nil
+	if c.signed && mmp.VerifyIdentity(c.key, static) == nil {
+		c.fits, c.proof = true, proofStatic
+		c.covers = mmp.InstanceOf(static.Identity) == agent
+	}
+	return c, nil
+}
+
+func (p *Place) pinnedKey(ctx context.Context, agent string) (*mmp.PublicKey, error) {
+	var k *keyRow
+	err := p.read(ctx, func(tx *store.Tx) (err error) {
+		k, err = keyOf(tx, agent, false)
+		return err
+	})
+	if err != nil || k == nil {
+		return nil, err
+	}
+	return mmp.ParsePublicKey(k.pem)
+}
+
+// verdict says what a claim is worth for an id; lives is whether somebody is
+// registered under it now. tokened callers stand by their session.
+type verdict struct {
+	verified bool // identity_verified
+	owner    bool // may have a token: the id is covered
+}
+
+func (p *Place) decide(who Caller, c claim, old *keyRow, lives bool, agent string) (verdict, error) {
+	if c.fits && c.proof == proofStatic && c.covers && (p.c.RefuseStatic || old.isProven() && old.proof == proofChallenge && old.keyID == c.key.KeyID()) {
+		return verdict{}, mmp.ErrChallengeRequired
+	}
+	if old.isProven() {
+		return p.decideProven(who, c, old, agent)
+	}
+	switch {
+	case c.covers && lives && old != nil && old.keyID != c.key.KeyID():
+		return verdict{}, mmp.ErrKeyPinned
+	case c.covers:
+		return verdict{verified: true, owner: true}, nil
+	case c.fits:
+		return verdict{verified: true}, nil
+	case p.c.Auth != Strict:
+		return verdict{}, nil
+	case c.signed:
+		return verdict{}, mmp.ErrSignature
+	}
+	return verdict{}, mmp.ErrAuthRequired
+}
+
+func (p *Place) decideProven(who Caller, c claim, old *keyRow, agent string) (verdict, error) {
+	switch {
+	case c.covers && old.keyID != c.key.KeyID():
+		return verdict{}, mmp.ErrKeyPinned
+	case c.covers:
+		return verdict{verified: true, owner: true}, nil
+	case !c.signed && who.proves(agent):
+		return verdict{verified: true}, nil
+	case c.signed:
+		return verdict{}, mmp.ErrSignature
+	}
+	return verdict{}, mmp.ErrAuthRequired
+}
+
+// Prove checks a proof that came with an introduction.
+func (p *Place) Prove(ctx context.Context, who Caller, req ProveRequest) (Proven, error) {
+	c, err := p.judge(ctx, req.Agent, req.PublicKey, req.Static, req.Proof)
+	if err != nil {
+		return Proven{}, p.refusedAuth(ctx, req.Agent, err)
+	}
+	if !c.fits {
+		return Proven{}, nil
+	}
+	out := Proven{KeyID: c.key.KeyID()}
+	err = p.write(ctx, func(tx *store.Tx) error {
+		old, err := keyOf(tx, req.Agent, true)
+		if err != nil {
+			return err
+		}
+		row, err := p.agentRow(tx, req.Agent)
+		if err != nil {
+			return err
+		}
+		v, err := p.decide(who, c, old, row != nil && p.alive(row), req.Agent)
+		if err != nil {
+			return err
+		}
+		out.Verified = v.verified
+		if !v.owner {
+			return nil
+		}
+		return p.reward(tx, old, req.Agent, c, &out)
+	})
+	if err != nil {
+		return Proven{}, p.refusedAuth(ctx, req.Agent, err)
+	}
+	return out, nil
+}
+
+// reward pins the key and makes a token.
+func (p *Place) reward(tx *store.Tx, old *keyRow, agent string, c claim, out *Proven) (err error) {
+	if !old.isProven() || old.proof != c.proof && c.proof == proofChallenge {
+		if err := p.putKey(tx, old, agent, c.key, mmp.SignedEntry{}, c.proof); err != nil {
+			return err
+		}
+	}
+	out.Token, out.Expires, err = p.issue(tx, agent, c.key.KeyID())
+	return err
+}
+
+// refusedAuth puts a refused proof into both trails; the answer is the same error.
+func (p *Place) refusedAuth(ctx context.Context, agent string, err error) error {
+	refusal, ok := errors.AsType[mmp.Error](err)
+	if !ok || refusal.Status != 401 && refusal.Status != 403 && refusal.Status != 409 {
+		return err
+	}
+	p.d.Trail.Note(audit.Entry{Actor: "agent:" + agent, Action: "place.refused", Target: agent, Outcome: refusal.Code})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	noted := p.write(ctx, func(tx *store.Tx) error {
+		return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditAuth, Action: "refused", AgentID: agent, Reason: refusal.Code})
+	})
+	if noted != nil {
+		p.d.Log.Warn("place: a refusal could not be audited", "error", noted)
+	}
+	return err
+}

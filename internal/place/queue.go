@@ -1,0 +1,147 @@
+package place
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// QueueStatus tells how full a queue is. The operator may look at any.
+func (p *Place) QueueStatus(ctx context.Context, who Caller, agent string) (mmp.StatusAnswer, error) {
+	out := mmp.StatusAnswer{AgentID: agent, Limit: p.c.QueueLimit}
+	err := p.read(ctx, func(tx *store.Tx) error {
+		if !who.Operator {
+			if _, err := p.guard(tx, who, agent); err != nil {
+				return err
+			}
+		}
+		now := store.Micros(p.now())
+		var oldest, newest sql.NullInt64
+		err := tx.QueryRow(`SELECT count(CASE WHEN leased_until <= ? THEN 1 END), count(CASE WHEN leased_until > ? THEN 1 END), min(num), max(num)
+			FROM place_messages WHERE recipient = ? AND state = 0 AND expires_at > ?`, now, now, agent, now).
+			Scan(&out.PendingCount, &out.LeasedCount, &oldest, &newest)
+		if err != nil {
+			return err
+		}
+		if oldest.Valid {
+			if out.OldestAt, err = createdAt(tx, oldest.Int64); err == nil {
+				out.NewestAt, err = createdAt(tx, newest.Int64)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		out.DroppedCount, err = droppedCount(tx, agent)
+		return err
+	})
+	if err == nil && who.Agent == "" && !who.Operator {
+		p.touch(agent)
+	}
+	return out, err
+}
+
+func createdAt(tx *store.Tx, num int64) (mmp.Time, error) {
+	var us int64
+	err := tx.QueryRow(`SELECT created_at FROM place_messages WHERE num = ?`, num).Scan(&us)
+	return mmp.At(store.Time(us)), err
+}
+
+func droppedCount(tx *store.Tx, agent string) (n int64, err error) {
+	err = tx.QueryRow(`SELECT count FROM place_dropped WHERE agent = ?`, agent).Scan(&n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return n, err
+}
+
+var fates = map[int]mmp.Fate{
+	stateReceived: mmp.FateReceived, stateForwarded: mmp.FateForwarded, stateExpired: mmp.FateExpired,
+	stateDropped: mmp.FateDropped, stateRefused: mmp.FateRefused,
+}
+
+// fate is what became of a message, by now.
+func (m *message) fate(now time.Time) mmp.Fate {
+	switch {
+	case m.state != stateQueued:
+		return fates[m.state]
+	case !m.expires.After(now):
+		return mmp.FateExpired
+	case m.leasedUntil.After(now):
+		return mmp.FateLeased
+	}
+	return mmp.FateQueued
+}
+
+// Sent tells an agent what became of its messages, newest first.
+func (p *Place) Sent(ctx context.Context, who Caller, q mmp.SentQuery) (mmp.SentAnswer, error) {
+	out := mmp.SentAnswer{Messages: []mmp.SentMessage{}}
+	if !who.proves(q.AgentID) {
+		return out, mmp.ErrAuthRequired
+	}
+	if err := clean("relay_id", q.RelayID); err != nil {
+		return out, mmp.InvalidParam("relay_id")
+	}
+	query, args := `SELECT `+messageColumns+` FROM place_messages WHERE sender = ? AND tracked = 1 ORDER BY num DESC LIMIT ?`, []any{q.AgentID, q.Limit}
+	if q.RelayID != "" {
+		query, args = `SELECT `+messageColumns+` FROM place_messages WHERE id = ? AND sender = ? AND tracked = 1 LIMIT ?`, []any{q.RelayID, q.AgentID, q.Limit}
+	}
+	err := p.read(ctx, func(tx *store.Tx) error {
+		found, err := messages(tx, false, query, args...)
+		now := p.now()
+		for _, m := range found {
+			out.Messages = append(out.Messages, mmp.SentMessage{
+				RelayID: m.id, To: m.recipient, MessageType: m.kind, SizeBytes: int(m.size), BlobHash: m.hash, Status: m.fate(now), Reason: m.reason,
+				CreatedAt: mmp.At(m.created), ExpiresAt: mmp.At(m.expires), ChangedAt: mmp.At(m.changed),
+			})
+		}
+		return err
+	})
+	out.Count = len(out.Messages)
+	return out, err
+}
+
+// RelayStats sums all queues.
+func (p *Place) RelayStats(ctx context.Context, who Caller) (mmp.RelayStats, error) {
+	if err := p.admit(who); err != nil {
+		return mmp.RelayStats{}, err
+	}
+	f, err := p.counted(ctx)
+	return f.relay, err
+}
+
+// Queues lists the fullest queues for the operator.
+func (p *Place) Queues(ctx context.Context, limit int) ([]Queue, error) {
+	var out []Queue
+	err := p.read(ctx, func(tx *store.Tx) error {
+		now := store.Micros(p.now())
+		err := tx.Each(func(r *sql.Rows) error {
+			var q Queue
+			var oldest, newest, proven int64
+			var peer string
+			err := r.Scan(&q.Agent, &q.Pending, &q.Leased, &q.Bytes, &oldest, &newest, &peer, &q.Dropped, &proven)
+			q.Oldest, q.Newest, q.Limit, q.Proven, q.Outgoing = store.Time(oldest), store.Time(newest), p.c.QueueLimit, proven != 0, peer != ""
+			out = append(out, q)
+			return err
+		}, `SELECT q.recipient, q.pending, q.leased, q.bytes, q.oldest, q.newest, q.peer, COALESCE(d.count, 0), COALESCE(k.proven_at, 0) FROM (
+				SELECT recipient, count(CASE WHEN leased_until <= ? THEN 1 END) AS pending, count(CASE WHEN leased_until > ? THEN 1 END) AS leased,
+					sum(size) AS bytes, min(created_at) AS oldest, max(created_at) AS newest, max(peer) AS peer
+				FROM place_messages WHERE state = 0 AND expires_at > ? GROUP BY recipient ORDER BY 2 DESC, 1 LIMIT ?) q
+			LEFT JOIN place_dropped d ON d.agent = q.recipient LEFT JOIN place_keys k ON k.agent = q.recipient
+			ORDER BY q.pending DESC, q.recipient`, now, now, now, limit)
+		if err != nil || len(out) >= limit {
+			return err
+		}
+		return tx.Each(func(r *sql.Rows) error {
+			q := Queue{Limit: p.c.QueueLimit}
+			err := r.Scan(&q.Agent, &q.Dropped)
+			out = append(out, q)
+			return err
+		}, `SELECT agent, count FROM place_dropped WHERE agent NOT IN (SELECT recipient FROM place_messages WHERE state = 0 AND expires_at > ?)
+			ORDER BY at DESC LIMIT ?`, now, limit-len(out))
+	})
+	return out, err
+}

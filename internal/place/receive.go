@@ -1,0 +1,280 @@
+package place
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// recheck is how often a waiting request looks by itself when other hubs might
+// have stored something and the bus lost their word.
+const recheck = 5 * time.Second
+
+// Receive hands out the queue, in order. Without messages it waits as long as the
+// query says. A caller whose context ends consumes nothing.
+func (p *Place) Receive(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.ReceiveAnswer, error) {
+	if who.Agent == "" {
+		p.touch(q.AgentID)
+	}
+	if q.Wait <= 0 {
+		out, _, err := p.take(ctx, who, q)
+		return out, err
+	}
+	one, ok := p.waiters.join(q.AgentID, p.c.MaxPolls)
+	if !ok {
+		return mmp.ReceiveAnswer{}, mmp.ErrTooManyPolls.WithRetry(1)
+	}
+	defer p.waiters.leave(q.AgentID, one)
+	return p.wait(ctx, who, q, one)
+}
+
+// wait looks, sleeps until something changed, and looks again. The waiter was
+// there before the first look, so no wake-up is missed.
+func (p *Place) wait(ctx context.Context, who Caller, q mmp.ReceiveQuery, one *waiter) (mmp.ReceiveAnswer, error) {
+	end := time.NewTimer(q.Wait)
+	defer end.Stop()
+	for {
+		out, lapse, err := p.take(ctx, who, q)
+		if err != nil || out.Count > 0 {
+			return out, err
+		}
+		again := p.again(lapse)
+		select {
+		case <-one.wake:
+		case <-again.C:
+		case <-one.gone:
+			again.Stop()
+			return out, nil
+		case <-end.C:
+			again.Stop()
+			return out, nil
+		case <-ctx.Done():
+			again.Stop()
+			return mmp.ReceiveAnswer{}, ctx.Err()
+		}
+		again.Stop()
+		if who.token != "" {
+			if _, err := p.session(ctx, who.token); err != nil {
+				return mmp.ReceiveAnswer{}, err
+			}
+		}
+	}
+}
+
+// again is when to look without being woken: when a lease lapses, and now and
+// then if other hubs are around. Alone and without leases it is never.
+func (p *Place) again(lapse time.Time) *time.Timer {
+	in := time.Hour
+	if p.d.Clustered {
+		in = recheck
+	}
+	if !lapse.IsZero() {
+		in = min(in, max(lapse.Sub(p.now()), 0)+time.Millisecond)
+	}
+	return time.NewTimer(in)
+}
+
+const queueRows = `SELECT ` + messageColumns + `, blob FROM place_messages
+	WHERE recipient = ? AND state = 0 AND expires_at > ? AND leased_until <= ? ORDER BY num LIMIT ?`
+
+// take hands out what is there now; lapse is when the next lease ends.
+func (p *Place) take(ctx context.Context, who Caller, q mmp.ReceiveQuery) (out mmp.ReceiveAnswer, lapse time.Time, err error) {
+	out.Messages = []mmp.RelayMessage{}
+	// Looking costs no write: most polls find nothing.
+	some, lapse, err := p.anything(ctx, who, q.AgentID)
+	if err != nil || !some || q.Limit == 0 {
+		out.More = err == nil && some
+		return out, lapse, err
+	}
+	if err := ctx.Err(); err != nil {
+		return out, lapse, err
+	}
+	var took []*message
+	err = p.write(ctx, func(tx *store.Tx) error {
+		if _, err := p.guard(tx, who, q.AgentID); err != nil {
+			return err
+		}
+		now := p.now()
+		took, err = messages(tx, true, queueRows+skipLocked(tx), q.AgentID, store.Micros(now), store.Micros(now), q.Limit+1)
+		if err != nil {
+			return err
+		}
+		if out.More = len(took) > q.Limit; out.More {
+			took = took[:q.Limit]
+		}
+		return p.hand(tx, q, took, now)
+	})
+	if err != nil {
+		return mmp.ReceiveAnswer{}, lapse, err
+	}
+	return p.handed(q, took, out), lapse, nil
+}
+
+// skipLocked lets two receivers of one queue get different messages.
+func skipLocked(tx *store.Tx) string {
+	if tx.Dialect() == store.Postgres {
+		return ` FOR UPDATE SKIP LOCKED`
+	}
+	return ""
+}
+
+// hand removes or leases.
+func (p *Place) hand(tx *store.Tx, q mmp.ReceiveQuery, took []*message, now time.Time) error {
+	for _, m := range took {
+		if q.ManualAck {
+			m.attempt++
+			m.leasedUntil = now.Add(q.Lease)
+			if _, err := tx.Exec(`UPDATE place_messages SET leased_until = ?, attempt = ?, changed_at = ? WHERE num = ?`,
+				store.Micros(m.leasedUntil), m.attempt, store.Micros(now), m.num); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := m.finish(tx, stateReceived, "", now); err != nil {
+			return err
+		}
+		if err := p.noteRelay(tx, actDequeue, m, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Place) handed(q mmp.ReceiveQuery, took []*message, out mmp.ReceiveAnswer) mmp.ReceiveAnswer {
+	for _, m := range took {
+		w := m.wire()
+		if q.ManualAck {
+			w.Attempt, w.LeasedUntil = m.attempt, mmp.At(m.leasedUntil)
+		} else {
+			p.figures.bytes.Add(-m.size)
+		}
+		out.Messages = append(out.Messages, w)
+	}
+	out.Count = len(out.Messages)
+	if out.Count > 0 {
+		p.figures.stale()
+	}
+	return out
+}
+
+// anything tells whether something can be handed out, and else when the first
+// lease ends.
+func (p *Place) anything(ctx context.Context, who Caller, agent string) (some bool, lapse time.Time, err error) {
+	err = p.read(ctx, func(tx *store.Tx) error {
+		if _, err := p.guard(tx, who, agent); err != nil {
+			return err
+		}
+		now := store.Micros(p.now())
+		var free, leased sql.NullInt64
+		err := tx.QueryRow(`SELECT min(CASE WHEN leased_until <= ? THEN num END), min(CASE WHEN leased_until > ? THEN leased_until END)
+			FROM place_messages WHERE recipient = ? AND state = 0 AND expires_at > ?`, now, now, agent, now).Scan(&free, &leased)
+		some = free.Valid
+		if leased.Valid {
+			lapse = store.Time(leased.Int64)
+		}
+		return err
+	})
+	return some, lapse, err
+}
+
+// Peek looks at the queue without taking anything.
+func (p *Place) Peek(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.PeekAnswer, error) {
+	out := mmp.PeekAnswer{Messages: []mmp.RelayMessage{}}
+	err := p.read(ctx, func(tx *store.Tx) error {
+		if _, err := p.guard(tx, who, q.AgentID); err != nil {
+			return err
+		}
+		now := store.Micros(p.now())
+		found, err := messages(tx, true, queueRows, q.AgentID, now, now, q.Limit)
+		if err != nil {
+			return err
+		}
+		for _, m := range found {
+			out.Messages = append(out.Messages, m.wire())
+		}
+		return tx.QueryRow(`SELECT count(*) FROM place_messages WHERE recipient = ? AND state = 0 AND expires_at > ? AND leased_until <= ?`,
+			q.AgentID, now, now).Scan(&out.TotalPending)
+	})
+	out.Count = len(out.Messages)
+	out.More = out.TotalPending > out.Count
+	return out, err
+}
+
+// Ack settles leased messages: done, or back to their place in the queue.
+func (p *Place) Ack(ctx context.Context, who Caller, req *mmp.AckRequest) (mmp.AckAnswer, error) {
+	var out mmp.AckAnswer
+	var bytes int64
+	err := p.write(ctx, func(tx *store.Tx) error {
+		out, bytes = mmp.AckAnswer{Acked: []string{}, Released: []string{}, Unknown: []string{}}, 0
+		if _, err := p.guard(tx, who, req.AgentID); err != nil {
+			return err
+		}
+		now := p.now()
+		for _, id := range req.IDs {
+			m, err := leasedMessage(tx, req.AgentID, id)
+			switch {
+			case err != nil:
+				return err
+			case m == nil:
+				out.Unknown = append(out.Unknown, id)
+				continue
+			}
+			if err := m.finish(tx, stateReceived, "", now); err != nil {
+				return err
+			}
+			if err := p.noteRelay(tx, actDequeue, m, ""); err != nil {
+				return err
+			}
+			out.Acked = append(out.Acked, id)
+			bytes += m.size
+		}
+		return release(tx, req, &out)
+	})
+	if err != nil {
+		return mmp.AckAnswer{}, err
+	}
+	p.figures.bytes.Add(-bytes)
+	p.figures.stale()
+	if len(out.Released) > 0 {
+		p.tell(subjectWake, req.AgentID)
+	}
+	return out, nil
+}
+
+func release(tx *store.Tx, req *mmp.AckRequest, out *mmp.AckAnswer) error {
+	for _, id := range req.Release {
+		m, err := leasedMessage(tx, req.AgentID, id)
+		switch {
+		case err != nil:
+			return err
+		case m == nil:
+			out.Unknown = append(out.Unknown, id)
+			continue
+		}
+		if _, err := tx.Exec(`UPDATE place_messages SET leased_until = 0 WHERE num = ?`, m.num); err != nil {
+			return err
+		}
+		out.Released = append(out.Released, id)
+	}
+	return nil
+}
+
+// leasedMessage finds a message of the agent's queue that was handed out; nil when
+// there is none.
+func leasedMessage(tx *store.Tx, agent, id string) (*message, error) {
+	if clean("id", id) != nil {
+		return nil, nil
+	}
+	found, err := messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE id = ?`+tx.ForUpdate(), id)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	m := found[0]
+	if m.recipient != agent || m.state != stateQueued || m.attempt == 0 {
+		return nil, nil
+	}
+	return m, nil
+}

@@ -1,0 +1,368 @@
+package place
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// agentRow is a registration as it is kept.
+type agentRow struct {
+	id, name, description, scope     string
+	capabilities, endpoint, metadata string
+	verified                         bool
+	ttl                              time.Duration
+	registered, lastSeen             time.Time
+	// of the agent's key
+	keyID   string
+	proven  bool
+	trusted bool
+}
+
+const agentQuery = `SELECT a.id, a.name, a.description, a.scope, a.capabilities, a.endpoint, a.metadata, a.verified, a.ttl, a.registered_at, a.last_seen,
+	COALESCE(k.key_id, ''), COALESCE(k.proven_at, 0), CASE WHEN t.key_id IS NULL THEN 0 ELSE 1 END
+	FROM place_agents a LEFT JOIN place_keys k ON k.agent = a.id LEFT JOIN place_trust t ON t.key_id = k.key_id`
+
+func scanAgent(row interface{ Scan(...any) error }) (*agentRow, error) {
+	var a agentRow
+	var verified, ttl, registered, seen, proven, trusted int64
+	err := row.Scan(&a.id, &a.name, &a.description, &a.scope, &a.capabilities, &a.endpoint, &a.metadata, &verified, &ttl, &registered, &seen,
+		&a.keyID, &proven, &trusted)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	a.verified, a.ttl, a.registered, a.lastSeen = verified != 0, time.Duration(ttl)*time.Microsecond, store.Time(registered), store.Time(seen)
+	a.proven, a.trusted = proven != 0, trusted != 0
+	return &a, err
+}
+
+// agentRow reads a registration, with what is not written yet; nil when there is none.
+func (p *Place) agentRow(tx *store.Tx, id string) (*agentRow, error) {
+	a, err := scanAgent(tx.QueryRow(agentQuery+` WHERE a.id = ?`, id))
+	if a != nil {
+		p.freshen(a)
+	}
+	return a, err
+}
+
+func (p *Place) freshen(a *agentRow) {
+	if at, ok := p.seen(a.id); ok && at.After(a.lastSeen) {
+		a.lastSeen = at
+	}
+}
+
+func (a *agentRow) expires() time.Time { return a.lastSeen.Add(a.ttl) }
+
+func (p *Place) alive(a *agentRow) bool { return a.expires().After(p.now()) }
+
+// Register lets an agent in. What it proves decides whether it gets a token.
+func (p *Place) Register(ctx context.Context, who Caller, req *mmp.Registration) (mmp.RegisterAnswer, error) {
+	if err := clean("name", req.Name, "description", req.Description, "scope", req.Scope, "endpoint", req.Endpoint); err != nil {
+		return mmp.RegisterAnswer{}, err
+	}
+	if !who.proves(req.ID) && (who.Agent != "" || who.Operator) {
+		return mmp.RegisterAnswer{}, mmp.ErrNotYourAgent
+	}
+	c, err := p.judge(ctx, req.ID, req.PublicKey, req.Static, req.Proof)
+	if err != nil {
+		return mmp.RegisterAnswer{}, p.refusedAuth(ctx, req.ID, err)
+	}
+	var out mmp.RegisterAnswer
+	err = p.write(ctx, func(tx *store.Tx) (err error) {
+		out, err = p.register(tx, who, req, c)
+		return err
+	})
+	if err != nil {
+		return mmp.RegisterAnswer{}, p.refusedAuth(ctx, req.ID, err)
+	}
+	p.dropSeen(req.ID)
+	p.figures.stale()
+	return out, nil
+}
+
+// dropSeen: the registration just written is newer than any sign of life before it.
+func (p *Place) dropSeen(id string) {
+	p.presence.mu.Lock()
+	defer p.presence.mu.Unlock()
+	delete(p.presence.agents, id)
+}
+
+func (p *Place) register(tx *store.Tx, who Caller, req *mmp.Registration, c claim) (mmp.RegisterAnswer, error) {
+	now := p.now()
+	out := mmp.RegisterAnswer{AgentID: req.ID, Status: mmp.StatusRegistered, PlaceID: p.id, RegisteredAt: mmp.At(now)}
+	old, err := keyOf(tx, req.ID, true)
+	if err != nil {
+		return out, err
+	}
+	row, err := p.agentRow(tx, req.ID)
+	if err != nil {
+		return out, err
+	}
+	lives := row != nil && p.alive(row)
+	v, err := p.decide(who, c, old, lives, req.ID)
+	if err != nil {
+		return out, err
+	}
+	out.IdentityVerified = v.verified
+	if c.fits && !c.covers && p.c.Auth == Strict {
+		// Somebody's valid signature, but not for this id: answered, and not let in.
+		out.ExpiresAt = mmp.At(now)
+		return out, nil
+	}
+	if err := p.room(who, row); err != nil {
+		return out, err
+	}
+	if lives {
+		out.RegisteredAt, out.Updated = mmp.At(row.registered), true
+	}
+	ttl := p.c.RegistryTTL
+	if v.owner || who.proves(req.ID) {
+		ttl = p.c.ProvenTTL
+	}
+	if err := p.keepKey(tx, old, req, c, v, &out); err != nil {
+		return out, err
+	}
+	out.ExpiresAt = mmp.At(now.Add(ttl))
+	return out, p.putAgent(tx, req, v, ttl, out)
+}
+
+// room refuses what would make the place overflow.
+func (p *Place) room(who Caller, row *agentRow) error {
+	if row != nil {
+		return nil
+	}
+	if p.figures.agentsAbout() >= p.c.MaxAgents {
+		return mmp.ErrPlaceFull
+	}
+	if ok, wait := p.newIDs.take(who.Address, p.now()); !ok {
+		return mmp.ErrRateLimited.WithRetry(retryIn(wait))
+	}
+	return nil
+}
+
+// keepKey stores the key that came along and rewards a proof with a token.
+func (p *Place) keepKey(tx *store.Tx, old *keyRow, req *mmp.Registration, c claim, v verdict, out *mmp.RegisterAnswer) error {
+	if c.key == nil || old.isProven() && !v.owner {
+		return nil
+	}
+	if !v.owner {
+		return p.putKey(tx, old, req.ID, c.key, mmp.SignedEntry{}, "")
+	}
+	var won Proven
+	if err := p.reward(tx, old, req.ID, c, &won); err != nil {
+		return err
+	}
+	out.SessionToken, out.SessionExpiresAt = won.Token, mmp.At(won.Expires)
+	out.Fingerprint, out.KeyID = c.key.Fingerprint(), c.key.KeyID()
+	return nil
+}
+
+func (p *Place) putAgent(tx *store.Tx, req *mmp.Registration, v verdict, ttl time.Duration, out mmp.RegisterAnswer) error {
+	now := store.Micros(p.now())
+	us := ttl.Microseconds()
+	_, err := tx.Exec(`INSERT INTO place_agents (id, name, description, scope, capabilities, endpoint, metadata, verified, ttl, registered_at, last_seen, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET name = excluded.name, description = excluded.description, scope = excluded.scope,
+			capabilities = excluded.capabilities, endpoint = excluded.endpoint, metadata = excluded.metadata, verified = excluded.verified,
+			ttl = excluded.ttl, registered_at = excluded.registered_at, last_seen = excluded.last_seen, expires_at = excluded.expires_at`,
+		req.ID, req.Name, req.Description, req.Scope, string(req.Capabilities), req.Endpoint, string(req.Metadata), store.Bool(v.verified),
+		us, store.Micros(out.RegisteredAt.Time), now, now+us)
+	if err != nil {
+		return err
+	}
+	action := "register"
+	if out.Updated {
+		action = "update"
+	}
+	return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditRegistration, Action: action, AgentID: req.ID})
+}
+
+// Heartbeat keeps a registration alive; within one further life it revives it.
+func (p *Place) Heartbeat(ctx context.Context, who Caller, agent string) (mmp.HeartbeatAnswer, error) {
+	var row *agentRow
+	err := p.read(ctx, func(tx *store.Tx) error {
+		if _, err := p.guard(tx, who, agent); err != nil {
+			return err
+		}
+		var err error
+		row, err = p.agentRow(tx, agent)
+		if err == nil && (row == nil || !row.expires().Add(row.ttl).After(p.now())) {
+			err = mmp.ErrAgentNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return mmp.HeartbeatAnswer{}, err
+	}
+	p.touch(agent)
+	now := p.now()
+	return mmp.HeartbeatAnswer{AgentID: agent, Status: mmp.StatusActive, LastSeen: mmp.At(now), ExpiresAt: mmp.At(now.Add(row.ttl))}, nil
+}
+
+// Unregister removes an agent with its tokens, needs and deposits; pin, queue and
+// postings live to their own end.
+func (p *Place) Unregister(ctx context.Context, who Caller, agent string) (mmp.UnregisterAnswer, error) {
+	out := mmp.UnregisterAnswer{AgentID: agent, Status: mmp.StatusUnregistered}
+	err := p.write(ctx, func(tx *store.Tx) error {
+		if _, err := p.guard(tx, who, agent); err != nil {
+			return err
+		}
+		row, err := p.agentRow(tx, agent)
+		if err != nil {
+			return err
+		}
+		if row == nil || !p.alive(row) {
+			if !who.proves(agent) {
+				return mmp.ErrAgentNotFound
+			}
+			out.Status = mmp.StatusNotFound
+		} else {
+			out.WasRegisteredFor = int64(p.now().Sub(row.registered) / time.Second)
+		}
+		return p.leave(tx, agent, row != nil)
+	})
+	if err != nil {
+		return mmp.UnregisterAnswer{}, err
+	}
+	p.dropSeen(agent)
+	p.tell(subjectRevoked, agent)
+	p.figures.stale()
+	return out, nil
+}
+
+func (p *Place) leave(tx *store.Tx, agent string, was bool) error {
+	for _, query := range []string{
+		`DELETE FROM place_agents WHERE id = ?`, `DELETE FROM place_tokens WHERE agent = ?`, `DELETE FROM place_needs WHERE agent = ?`,
+		`DELETE FROM place_deposits WHERE owner = ?`, `DELETE FROM place_attests WHERE owner = ?`,
+	} {
+		if _, err := tx.Exec(query, agent); err != nil {
+			return err
+		}
+	}
+	if !was {
+		return nil
+	}
+	return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditRegistration, Action: "unregister", AgentID: agent})
+}
+
+// Agent finds one living agent.
+func (p *Place) Agent(ctx context.Context, who Caller, id string) (mmp.Agent, error) {
+	if err := p.admit(who); err != nil {
+		return mmp.Agent{}, err
+	}
+	if local, peer := mmp.SplitAddress(id); peer != "" {
+		return p.remoteAgent(ctx, local, peer)
+	}
+	var row *agentRow
+	err := p.read(ctx, func(tx *store.Tx) (err error) {
+		row, err = p.agentRow(tx, id)
+		return err
+	})
+	if err == nil && (row == nil || !p.alive(row)) {
+		err = mmp.ErrAgentNotFound
+	}
+	if err != nil {
+		return mmp.Agent{}, err
+	}
+	return p.show(who, row), nil
+}
+
+func (p *Place) show(who Caller, a *agentRow) mmp.Agent {
+	trust := "L2"
+	switch {
+	case a.trusted && a.proven:
+		trust = "L0"
+	case a.proven:
+		trust = "L1"
+	}
+	return mmp.Agent{
+		ID: a.id, Name: a.name, Description: a.description, Scope: a.scope, Capabilities: raw(a.capabilities), Endpoint: optional(a.endpoint),
+		RegisteredAt: mmp.At(a.registered), LastSeen: mmp.At(a.lastSeen), ExpiresAt: mmp.At(a.expires()), Metadata: raw(a.metadata),
+		Proven: a.proven, Trust: &trust, KeyID: optional(a.keyID), IsSelf: who.proves(a.id),
+	}
+}
+
+// raw is JSON out of the store; nothing is null.
+func raw(s string) mmp.Raw {
+	if s == "" {
+		return nil
+	}
+	return mmp.Raw(s)
+}
+
+// Agents lists living agents in order of registration.
+func (p *Place) Agents(ctx context.Context, who Caller, q mmp.AgentsQuery) (mmp.AgentsAnswer, error) {
+	if err := p.admit(who); err != nil {
+		return mmp.AgentsAnswer{}, err
+	}
+	out := mmp.AgentsAnswer{Agents: []mmp.Agent{}}
+	err := p.read(ctx, func(tx *store.Tx) error {
+		err := p.eachAgent(tx, func(a *agentRow) bool {
+			if shown := p.show(who, a); matchesAgent(q, shown) && (q.IncludeSelf || !shown.IsSelf) {
+				out.Agents = append(out.Agents, shown)
+			}
+			return q.Limit == 0 || len(out.Agents) < q.Limit
+		})
+		if err != nil || !q.IncludeRemote || q.Limit != 0 && len(out.Agents) >= q.Limit {
+			return err
+		}
+		return p.eachRemote(tx, func(a mmp.Agent) bool {
+			if matchesAgent(q, a) {
+				out.Agents = append(out.Agents, a)
+			}
+			return q.Limit == 0 || len(out.Agents) < q.Limit
+		})
+	})
+	out.Count = len(out.Agents)
+	return out, err
+}
+
+// maxListed bounds a listing without a limit, which is what old clients ask for.
+const maxListed = 10_000
+
+// eachAgent calls fn for living agents until it says stop.
+func (p *Place) eachAgent(tx *store.Tx, fn func(*agentRow) bool) error {
+	// What is not flushed yet may live although its row says otherwise.
+	since := store.Micros(p.now().Add(-5 * time.Second))
+	listed := 0
+	errStop := errors.New("enough")
+	err := tx.Each(func(r *sql.Rows) error {
+		a, err := scanAgent(r)
+		if err != nil {
+			return err
+		}
+		p.freshen(a)
+		if !p.alive(a) {
+			return nil
+		}
+		if listed++; !fn(a) || listed >= maxListed {
+			return errStop
+		}
+		return nil
+	}, agentQuery+` WHERE a.expires_at > ? ORDER BY a.registered_at, a.id`, since)
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+func matchesAgent(q mmp.AgentsQuery, a mmp.Agent) bool {
+	if q.Scope != "" && a.Scope != q.Scope {
+		return false
+	}
+	if q.Capability != "" && !slices.Contains(mmp.CapabilityNames(a.Capabilities), q.Capability) {
+		return false
+	}
+	return q.Search == "" || contains(a.Name, q.Search) || contains(a.Description, q.Search) || contains(a.ID, q.Search)
+}
+
+// contains is a substring, whatever the case.
+func contains(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}

@@ -1,0 +1,146 @@
+package place
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+
+	"parley/internal/bus"
+)
+
+// Subjects on the bus end in a hash: ids may hold what subjects may not.
+const (
+	subjectWake    = "place.wake."
+	subjectRevoked = "place.revoked."
+)
+
+// waiters are the long polls of this hub, by the agent they wait for.
+type waiters struct {
+	mu     sync.Mutex
+	of     map[string]map[*waiter]struct{}
+	count  int
+	closed bool
+}
+
+// waiter is one long poll; its channel holds at most one wake-up.
+type waiter struct {
+	wake chan struct{}
+	// gone is closed when the place closes.
+	gone chan struct{}
+}
+
+// join adds a poll unless the agent has too many already.
+func (w *waiters) join(agent string, limit int) (*waiter, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.of[agent]) >= limit {
+		return nil, false
+	}
+	one := &waiter{wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	if w.closed {
+		close(one.gone)
+		return one, true
+	}
+	if w.of[agent] == nil {
+		w.of[agent] = map[*waiter]struct{}{}
+	}
+	w.of[agent][one] = struct{}{}
+	w.count++
+	return one, true
+}
+
+func (w *waiters) leave(agent string, one *waiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.of[agent][one]; !ok {
+		return
+	}
+	delete(w.of[agent], one)
+	w.count--
+	if len(w.of[agent]) == 0 {
+		delete(w.of, agent)
+	}
+}
+
+func (w *waiters) notify(agent string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for one := range w.of[agent] {
+		one.nudge()
+	}
+}
+
+func (w *waiters) notifyAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, polls := range w.of {
+		for one := range polls {
+			one.nudge()
+		}
+	}
+}
+
+func (w *waiters) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for _, polls := range w.of {
+		for one := range polls {
+			close(one.gone)
+		}
+	}
+	clear(w.of)
+	w.count = 0
+}
+
+func (w *waiters) number() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.count
+}
+
+func (o *waiter) nudge() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+func subjectOf(prefix, agent string) string {
+	sum := sha256.Sum256([]byte(agent))
+	return prefix + hex.EncodeToString(sum[:8])
+}
+
+// tell wakes or warns the agent's polls, here and on the other hubs.
+func (p *Place) tell(prefix, agent string) {
+	p.heard(prefix, agent)
+	if !p.d.Clustered {
+		return
+	}
+	if err := p.d.Bus.Publish(subjectOf(prefix, agent), []byte(agent)); err != nil {
+		// Polls on other hubs look again by themselves.
+		p.d.Log.Warn("place: the bus did not take a wake-up", "error", err)
+	}
+}
+
+func (p *Place) heard(prefix, agent string) {
+	if prefix == subjectRevoked {
+		p.forgetSessions(agent)
+	}
+	p.waiters.notify(agent)
+}
+
+// listen hears what other hubs tell.
+func (p *Place) listen() error {
+	if !p.d.Clustered {
+		return nil
+	}
+	for _, prefix := range []string{subjectWake, subjectRevoked} {
+		sub, err := p.d.Bus.Subscribe(prefix+"*", func(m bus.Msg) { p.heard(prefix, string(m.Data)) })
+		if err != nil {
+			return err
+		}
+		p.subs = append(p.subs, sub)
+	}
+	return nil
+}
