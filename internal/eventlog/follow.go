@@ -66,17 +66,23 @@ func (f *follower) run(ctx context.Context, sub bus.Subscription, yield func(Eve
 	}
 	tick := time.NewTicker(recheck)
 	defer tick.Stop()
+	quiet := true
 	for !f.stopped {
 		var err error
 		select {
 		case events := <-f.news:
+			quiet = false
 			err = f.take(ctx, events, yield)
 		case <-f.stale:
 			err = f.replay(ctx, yield)
 		case <-sub.Lagged():
 			err = f.replay(ctx, yield)
 		case <-tick.C:
-			err = f.replay(ctx, yield)
+			// A reader that hears news need not ask whether there is any.
+			if quiet {
+				err = f.replay(ctx, yield)
+			}
+			quiet = true
 		case <-ctx.Done():
 			return ctx.Err()
 		}

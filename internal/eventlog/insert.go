@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"database/sql"
+	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -16,6 +17,9 @@ const smallRun = 2048
 func (b *batch) insert(tx *store.Tx) error {
 	var block []byte
 	var args []any
+	if b.journal {
+		block = make([]byte, 0, b.size())
+	}
 	for i := range b.heads {
 		h := &b.heads[i]
 		if b.journal && len(h.run) <= smallRun {
@@ -30,12 +34,20 @@ func (b *batch) insert(tx *store.Tx) error {
 			}
 		}
 	}
-	if block != nil {
+	if len(block) > 0 {
 		if err := tx.QueryRow(`INSERT INTO event_journal (data) VALUES (?) RETURNING id`, block).Scan(&b.row); err != nil {
 			return err
 		}
 	}
 	return insertRows(tx, args)
+}
+
+// size is enough for all runs in one block.
+func (b *batch) size() (size int) {
+	for i := range b.heads {
+		size += len(b.heads[i].run) + 2*binary.MaxVarintLen64
+	}
+	return size
 }
 
 func appendRow(args []any, id, seq, at int64, ev Event) []any {

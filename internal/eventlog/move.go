@@ -120,10 +120,14 @@ func settle(tx *store.Tx, streams []*pending) error {
 // likes to read at once.
 func joined(runs []run) []run {
 	var all []run
+	size := 0
+	for _, r := range runs {
+		size += len(r.data)
+	}
 	for _, r := range runs {
 		n := len(all) - 1
 		if n < 0 || all[n].last+1 != r.first || len(all[n].data) > joinedRun {
-			r.data = append(make([]byte, 0, joinedRun+smallRun), r.data...)
+			r.data = append(make([]byte, 0, min(size, joinedRun+smallRun)), r.data...)
 			all = append(all, r)
 			continue
 		}

@@ -18,6 +18,7 @@ import (
 type liteEngine struct {
 	writePool, readPool *sql.DB
 	writer              *writer
+	tidy                *checkpointer
 	readers             chan *session
 	size                int
 	closed              chan struct{}
@@ -84,7 +85,7 @@ func liteDSN(path string, pragmas ...string) string {
 
 func (e *liteEngine) open(ctx context.Context, path string, opts Options) (int64, error) {
 	var err error
-	e.writePool, err = sql.Open("sqlite", liteDSN(path, "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-65536)", "wal_autocheckpoint(4000)"))
+	e.writePool, err = sql.Open("sqlite", liteDSN(path, "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-65536)", "wal_autocheckpoint(16000)"))
 	if err != nil {
 		return 0, err
 	}
@@ -97,7 +98,13 @@ func (e *liteEngine) open(ctx context.Context, path string, opts Options) (int64
 	if err != nil {
 		return version, err
 	}
-	e.writer = startWriter(main)
+	tidyPool, err := sql.Open("sqlite", liteDSN(path, "synchronous(FULL)", "cache_size(-1024)"))
+	if err != nil {
+		return version, errors.Join(err, main.close())
+	}
+	tidyPool.SetMaxOpenConns(1)
+	e.tidy = startCheckpointer(tidyPool)
+	e.writer = startWriter(main, e.tidy)
 	return version, e.openReaders(path)
 }
 
@@ -172,8 +179,8 @@ func (e *liteEngine) close() error {
 		close(e.closed)
 	}
 	var errs []error
-	if e.writer != nil {
-		errs = append(errs, e.writer.stop())
+	if e.tidy != nil {
+		errs = append(errs, e.tidy.stop(), e.writer.stop())
 	}
 	if e.readers != nil {
 		for range e.size {

@@ -16,6 +16,7 @@ const maxBatch = 512
 // flush of the disk.
 type writer struct {
 	on   *session
+	tidy *checkpointer
 	jobs chan *job
 	quit chan struct{}
 	done chan struct{}
@@ -37,8 +38,8 @@ const (
 	abandoned
 )
 
-func startWriter(on *session) *writer {
-	w := &writer{on: on, jobs: make(chan *job, maxBatch), quit: make(chan struct{}), done: make(chan struct{})}
+func startWriter(on *session, tidy *checkpointer) *writer {
+	w := &writer{on: on, tidy: tidy, jobs: make(chan *job, maxBatch), quit: make(chan struct{}), done: make(chan struct{})}
 	go w.loop()
 	return w
 }
@@ -110,13 +111,13 @@ func (w *writer) commit(batch []*job) {
 		return
 	}
 	err := w.on.run("BEGIN IMMEDIATE")
-	if err == nil {
+	if err == nil && len(batch) == 1 {
+		err = w.runOnly(batch[0])
+	} else if err == nil {
 		for _, j := range batch {
 			w.runOne(j)
 		}
-		if err = w.on.run("COMMIT"); err != nil {
-			_ = w.on.run("ROLLBACK")
-		}
+		err = w.end(true)
 	}
 	for _, j := range batch {
 		if err != nil && j.err == nil {
@@ -124,6 +125,30 @@ func (w *writer) commit(batch []*job) {
 		}
 		close(j.result)
 	}
+	w.tidy.committed()
+	if w.tidy.last.Swap(false) {
+		_ = w.on.run("PRAGMA wal_checkpoint(PASSIVE)")
+	}
+}
+
+// end commits the transaction, or undoes it.
+func (w *writer) end(good bool) error {
+	if !good {
+		return w.on.run("ROLLBACK")
+	}
+	err := w.on.run("COMMIT")
+	if err != nil {
+		_ = w.on.run("ROLLBACK")
+	}
+	return err
+}
+
+// runOnly runs the only job of a transaction, which needs no savepoint.
+func (w *writer) runOnly(j *job) error {
+	if j.state.CompareAndSwap(waiting, taken) {
+		j.err = j.call(&Tx{ctx: context.WithoutCancel(j.ctx), dialect: SQLite, on: w.on})
+	}
+	return w.end(j.err == nil && j.panics == nil)
 }
 
 func (w *writer) runOne(j *job) {
