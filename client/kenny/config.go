@@ -38,8 +38,10 @@ type Config struct {
 	Key        ed25519.PrivateKey
 	ServerKeys []ed25519.PublicKey
 	Meta       wire.Meta
-	Handler    Handler
-	Log        *slog.Logger
+	// MetaNow, where given, is asked at each connection in place of Meta.
+	MetaNow func() wire.Meta
+	Handler Handler
+	Log     *slog.Logger
 	// HTTPClient carries TLS settings and proxies; nil is a plain client.
 	HTTPClient *http.Client
 	// Dial replaces the WebSocket transport; nil is [WebSocketDialer].

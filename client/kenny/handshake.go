@@ -12,7 +12,11 @@ import (
 func (c *Client) handshake(ctx context.Context, conn Conn) error {
 	nonce := make([]byte, wire.NonceSize)
 	rand.Read(nonce)
-	register := &wire.Register{AgentID: c.cfg.AgentID, Protocol: wire.Version, ClientNonce: nonce, Meta: c.cfg.Meta}
+	meta := c.cfg.Meta
+	if c.cfg.MetaNow != nil {
+		meta = c.cfg.MetaNow()
+	}
+	register := &wire.Register{AgentID: c.cfg.AgentID, Protocol: wire.Version, ClientNonce: nonce, Meta: meta}
 	if err := writeFrame(ctx, conn, register); err != nil {
 		return err
 	}
