@@ -41,6 +41,14 @@ func (s *Scrollback) Bytes() []byte {
 	return s.buf
 }
 
+// Since returns what came after a raw byte position, and where it begins: later
+// than asked when some of it is gone. More than limit bytes may be there. They
+// are valid until the next call.
+func (s *Scrollback) Since(offset int64) (raw []byte, from int64) {
+	from = min(max(offset, s.Start()), s.end)
+	return s.buf[from-s.Start():], from
+}
+
 // Start is the raw byte position of the first byte kept, End that after the last.
 func (s *Scrollback) Start() int64 { return s.end - int64(len(s.buf)) }
 

@@ -1,0 +1,89 @@
+package terminal
+
+import (
+	"context"
+	"time"
+
+	"parley/protocol/viber"
+)
+
+// API is what faces, tools and the command line need of terminals.
+type API interface {
+	// Create starts a process. The creator is not attached.
+	Create(ctx context.Context, who Who, spec Spec) (viber.Terminal, error)
+	// List shows the caller's terminals on every hub, oldest first; an admin sees all.
+	List(ctx context.Context, who Who) ([]viber.Terminal, error)
+	// Attach opens a view, which the caller closes.
+	Attach(ctx context.Context, who Who, id string, opts AttachOptions) (View, error)
+	// Input types: the bytes, nothing added. It needs no view.
+	Input(ctx context.Context, who Who, id string, data []byte) error
+	// Resize says how large the window of somebody without a view is, and returns
+	// the size the terminal has then.
+	Resize(ctx context.Context, who Who, id string, size viber.Size) (viber.Size, error)
+	// End ends the process, if it runs, and waits for its exit.
+	End(ctx context.Context, who Who, id string) (viber.TerminalExit, error)
+	// Read gives output after a byte position, waiting for some up to a while.
+	Read(ctx context.Context, who Who, id string, after int64, wait time.Duration) (Output, error)
+}
+
+// Who acts, as far as terminals care.
+type Who struct {
+	// Principal is the id of the person whose terminals these are.
+	Principal string `json:"principal"`
+	// Admin reaches everybody's.
+	Admin bool `json:"admin,omitempty"`
+	// Actor is who it is in the audit trail, OnBehalf for whom ("agent:parley" for "person:alice").
+	Actor    string `json:"actor,omitempty"`
+	OnBehalf string `json:"on_behalf,omitempty"`
+	// Session tells the sessions of one actor apart: the first input of each is audited.
+	Session string `json:"session,omitempty"`
+	Token   string `json:"token,omitempty"`
+	Device  string `json:"device,omitempty"`
+	Address string `json:"address,omitempty"`
+}
+
+func (w Who) owns(principal string) bool {
+	return w.Admin || w.Principal != "" && w.Principal == principal
+}
+
+// Spec says what to run.
+type Spec struct {
+	Name string
+	// Command goes through the system's shell; empty is the user's own shell.
+	Command string
+	// Cwd is relative to the workspace; empty is the workspace.
+	Cwd string
+	// Size defaults to 24 rows of 80 columns.
+	Size viber.Size
+	// Task is the task whose agent opens the terminal, if one does.
+	Task string
+}
+
+// AttachOptions say what a view is for.
+type AttachOptions struct {
+	// Writer lets the view have a say in the size.
+	Writer bool
+	// ExitOnly is for whoever waits for the end and does not look.
+	ExitOnly bool
+}
+
+// View is one viewer. One goroutine calls Next; the rest may be called from anywhere.
+type View interface {
+	// Next is a *viber.TerminalAttached first, then *viber.TerminalOutput and
+	// *viber.TerminalResized, and *viber.TerminalExit last; then io.EOF.
+	Next(ctx context.Context) (viber.Payload, error)
+	// Resize says how large this viewer's window is and returns the terminal's.
+	Resize(ctx context.Context, size viber.Size) (viber.Size, error)
+	// Close ends the view. The terminal lives on.
+	Close()
+}
+
+// Output is what an agent reads of a terminal.
+type Output struct {
+	Data string `json:"data"`
+	// Offset is the byte position after Data, to be given to the next Read.
+	Offset    int64                `json:"offset"`
+	Status    viber.TerminalStatus `json:"status"`
+	ExitCode  *int                 `json:"exit_code,omitempty"`
+	Truncated bool                 `json:"truncated,omitempty"`
+}

@@ -1,0 +1,35 @@
+package terminal
+
+import (
+	"time"
+
+	"parley/internal/audit"
+)
+
+// note puts what somebody did into the trail: never what was typed or printed.
+func (ts *Terminals) note(who Who, action string, t *terminal, outcome string, took time.Duration, more map[string]any) {
+	if ts.d.Audit == nil {
+		return
+	}
+	detail := map[string]any{"principal": who.Principal}
+	for name, value := range map[string]string{"task": t.task, "by_token": who.Token, "by_device": who.Device, "by_address": who.Address, "by_session": who.Session} {
+		if value != "" {
+			detail[name] = value
+		}
+	}
+	for name, value := range more {
+		detail[name] = value
+	}
+	ts.d.Audit.Note(audit.Entry{
+		Actor: who.Actor, OnBehalf: who.OnBehalf, Action: action, Target: t.info.ID, Outcome: outcome, Duration: took, Detail: detail,
+	})
+}
+
+// exited notes the end of a process.
+func (ts *Terminals) exited(t *terminal) {
+	more := map[string]any{"exit_code": t.exit.ExitCode}
+	if t.exit.Signal != "" {
+		more["signal"] = t.exit.Signal
+	}
+	ts.note(Who{Principal: t.owner, Actor: "hub", OnBehalf: t.creator.Actor}, "terminal.exited", t, "ok", time.Since(t.began), more)
+}

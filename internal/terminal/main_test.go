@@ -1,0 +1,152 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/audit"
+	"parley/protocol/viber"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds every wait; only something broken reaches it.
+const patience = 30 * time.Second
+
+var alice = Who{Principal: "p-alice", Actor: "person:alice", Session: "s1", Token: "t1", Device: "d1", Address: "127.0.0.1"}
+
+// trail collects audit entries.
+type trail struct {
+	mu      sync.Mutex
+	entries []audit.Entry
+}
+
+func (t *trail) Note(entries ...audit.Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.entries = append(t.entries, entries...)
+}
+
+func (t *trail) actions() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []string
+	for _, e := range t.entries {
+		all = append(all, e.Action)
+	}
+	return all
+}
+
+func newSet(t *testing.T, d Deps) *Terminals {
+	t.Helper()
+	if d.Workspace == "" {
+		d.Workspace = t.TempDir()
+	}
+	ts, err := New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ts.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ts
+}
+
+func open(t *testing.T, ts *Terminals, who Who, spec Spec) viber.Terminal {
+	t.Helper()
+	info, err := ts.Create(t.Context(), who, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+// watcher collects what a view shows.
+type watcher struct {
+	t      *testing.T
+	view   View
+	first  *viber.TerminalAttached
+	text   strings.Builder
+	events []viber.Payload
+	exit   *viber.TerminalExit
+}
+
+func watch(t *testing.T, ts *Terminals, who Who, id string, opts AttachOptions) *watcher {
+	t.Helper()
+	v, err := ts.Attach(t.Context(), who, id, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(v.Close)
+	return &watcher{t: t, view: v}
+}
+
+// next takes one event; false at the end.
+func (w *watcher) next() bool {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	event, err := w.view.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		return false
+	}
+	if err != nil {
+		w.t.Fatalf("after %q: %v", w.text.String(), err)
+	}
+	w.events = append(w.events, event)
+	switch p := event.(type) {
+	case *viber.TerminalAttached:
+		w.first = p
+	case *viber.TerminalOutput:
+		w.text.WriteString(p.Data)
+	case *viber.TerminalExit:
+		w.exit = p
+	}
+	return true
+}
+
+// until takes events until the text holds some words.
+func (w *watcher) until(words string) {
+	w.t.Helper()
+	for !strings.Contains(w.text.String(), words) {
+		if !w.next() {
+			w.t.Fatalf("%q never came, only %q", words, w.text.String())
+		}
+	}
+}
+
+// end takes everything.
+func (w *watcher) end() string {
+	w.t.Helper()
+	for w.next() {
+	}
+	return w.text.String()
+}
+
+func (w *watcher) resized(want viber.Size) {
+	w.t.Helper()
+	for {
+		if !w.next() {
+			w.t.Fatal("the terminal ended")
+		}
+		if r, ok := w.events[len(w.events)-1].(*viber.TerminalResized); ok && (viber.Size{Rows: r.Rows, Cols: r.Cols}) == want {
+			return
+		}
+	}
+}
+
+func typed(t *testing.T, ts *Terminals, who Who, id, text string) {
+	t.Helper()
+	if err := ts.Input(t.Context(), who, id, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,78 @@
+//go:build unix
+
+package terminal
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"github.com/charmbracelet/x/xpty"
+	"golang.org/x/sys/unix"
+
+	"parley/protocol/viber"
+)
+
+// shell runs a command line, or the user's shell without one.
+func shell(command string) *exec.Cmd {
+	if command != "" {
+		return exec.Command("/bin/sh", "-c", command)
+	}
+	path := os.Getenv("SHELL")
+	if info, err := os.Stat(path); err != nil || info.IsDir() || !filepath.IsAbs(path) {
+		path = "/bin/sh"
+	}
+	return exec.Command(path)
+}
+
+// own makes the command the leader of a session whose terminal is the PTY, so
+// that job control works and a hang-up reaches what it started.
+func own(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+}
+
+// handle is our side of the terminal. It does not block, unlike the library's,
+// so that closing it ends whoever reads or writes. Our own handle of the process's
+// side goes: reading ends when the process and its children have closed theirs.
+func handle(pty xpty.Pty) (io.ReadWriteCloser, error) {
+	u, ok := pty.(*xpty.UnixPty)
+	if !ok {
+		return pty, nil
+	}
+	_ = u.Slave().Close()
+	var fd int
+	var failed error
+	err := u.Control(func(master uintptr) {
+		if fd, failed = unix.FcntlInt(master, unix.F_DUPFD_CLOEXEC, 0); failed == nil {
+			failed = unix.SetNonblock(fd, true)
+		}
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), u.Name()), nil
+}
+
+// wait returns how the process ended.
+func (p *process) wait() viber.TerminalExit {
+	_ = p.cmd.Wait() // the state says it all
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() {
+		return viber.TerminalExit{ExitCode: 128 + int(status.Signal()), Signal: unix.SignalName(status.Signal())}
+	}
+	return viber.TerminalExit{ExitCode: p.cmd.ProcessState.ExitCode()}
+}
+
+// hangUp asks the whole group to end, as closing a window does.
+func (p *process) hangUp() { _ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGHUP) }
+
+// kill ends everything the terminal's session holds.
+func (p *process) kill() {
+	for _, pid := range sessionOf(p.cmd.Process.Pid) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+}

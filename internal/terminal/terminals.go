@@ -1,0 +1,270 @@
+package terminal
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"parley/internal/audit"
+	"parley/internal/bus"
+	"parley/protocol/viber"
+)
+
+// Trail keeps who did what.
+type Trail interface {
+	Note(entries ...audit.Entry)
+}
+
+// Deps is what terminals are made from.
+type Deps struct {
+	// Workspace is where processes start.
+	Workspace string
+	// Secrets are the values that are never shown; asked for each new terminal.
+	Secrets func() []string
+	// MaxRunning is how many of one principal may run (16).
+	MaxRunning int
+	// Recordings is where what terminals print is kept; nil keeps nothing.
+	Recordings *Recordings
+	// Bus joins the hubs of a cluster and Hub is this one's id; a hub that is alone
+	// needs neither.
+	Bus bus.Bus
+	Hub string
+	// Audit may be nil.
+	Audit Trail
+	Log   *slog.Logger
+}
+
+// Terminals are the terminals of this hub, and the way to those of others.
+type Terminals struct {
+	d     Deps
+	grace time.Duration
+	relay *relay
+
+	mu       sync.Mutex
+	all      map[string]*terminal
+	starting map[string]int // of each principal
+	closed   bool
+	stopping chan struct{}
+	running  sync.WaitGroup
+}
+
+var _ API = (*Terminals)(nil)
+
+// New makes an empty set. Close ends it.
+func New(d Deps) (*Terminals, error) {
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.Secrets == nil {
+		d.Secrets = func() []string { return nil }
+	}
+	if d.MaxRunning <= 0 {
+		d.MaxRunning = viber.DefaultLimits().MaxTerminals
+	}
+	ts := &Terminals{d: d, grace: grace, all: map[string]*terminal{}, starting: map[string]int{}, stopping: make(chan struct{})}
+	if d.Bus != nil {
+		r, err := newRelay(ts)
+		if err != nil {
+			return nil, err
+		}
+		ts.relay = r
+	}
+	return ts, nil
+}
+
+// Close hangs up on every process and waits until all have ended.
+func (ts *Terminals) Close() error {
+	ts.mu.Lock()
+	if !ts.closed {
+		ts.closed = true
+		close(ts.stopping)
+	}
+	ts.mu.Unlock()
+	if ts.relay != nil {
+		ts.relay.close()
+	}
+	ts.running.Wait()
+	return nil
+}
+
+func (ts *Terminals) isStopping() bool {
+	select {
+	case <-ts.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// Create starts a process on a new terminal.
+func (ts *Terminals) Create(_ context.Context, who Who, spec Spec) (viber.Terminal, error) {
+	if spec.Size == (viber.Size{}) {
+		spec.Size = viber.DefaultSize()
+	}
+	if !spec.Size.Valid() {
+		return viber.Terminal{}, ErrBadSize
+	}
+	if err := ts.reserve(who.Principal); err != nil {
+		return viber.Terminal{}, err
+	}
+	t, err := ts.spawn(who, spec)
+	ts.mu.Lock()
+	ts.starting[who.Principal]--
+	if ts.starting[who.Principal] == 0 {
+		delete(ts.starting, who.Principal)
+	}
+	if err == nil {
+		ts.all[t.info.ID] = t
+	}
+	ts.mu.Unlock()
+	if err != nil {
+		ts.running.Done()
+		ts.note(who, "terminal.created", &terminal{task: spec.Task}, "spawn_failed", 0, nil)
+		return viber.Terminal{}, err
+	}
+	if ts.relay != nil {
+		ts.relay.serve(t)
+	}
+	ts.note(who, "terminal.created", t, "ok", 0, nil)
+	info := t.describe()
+	go func() {
+		defer ts.running.Done()
+		t.run()
+	}()
+	return info, nil
+}
+
+// reserve counts a terminal that is about to be, before anything is started.
+func (ts *Terminals) reserve(principal string) error {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.closed {
+		return ErrStopping
+	}
+	running := ts.starting[principal]
+	for _, t := range ts.all {
+		if t.owner == principal && !t.over.Load() {
+			running++
+		}
+	}
+	if running >= ts.d.MaxRunning {
+		return fmt.Errorf("%w: at most %d run at a time", ErrLimit, ts.d.MaxRunning)
+	}
+	ts.starting[principal]++
+	ts.running.Add(1)
+	return nil
+}
+
+func (ts *Terminals) spawn(who Who, spec Spec) (*terminal, error) {
+	dir := ts.folder(spec.Cwd)
+	p, err := start(spec.Command, dir, spec.Size)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	command := spec.Command
+	if command == "" {
+		command = p.cmd.Path
+	}
+	mask := newMasker(ts.d.Secrets())
+	t := &terminal{
+		set: ts, owner: who.Principal, creator: who, task: spec.Task, log: ts.d.Log, mail: make(chan func()), gone: make(chan struct{}),
+		process: p, screen: viber.NewScrollback(viber.MaxScrollback), mask: mask,
+		sizes: sizes{current: spec.Size}, views: map[*view]struct{}{}, typed: map[string]bool{}, began: now,
+		info: viber.Terminal{
+			ID: uuid.Must(uuid.NewV7()).String(), Name: nameOf(spec, command), CreatedAt: viber.At(now), TaskID: spec.Task, CWD: dir,
+			Command: newMasker(ts.d.Secrets()).whole(command),
+		},
+	}
+	t.record = ts.d.Recordings.begin(t.info, who.Principal, spec.Size, now)
+	return t, nil
+}
+
+// folder is where a process starts.
+func (ts *Terminals) folder(cwd string) string {
+	if !filepath.IsAbs(cwd) {
+		cwd = filepath.Join(ts.d.Workspace, cwd)
+	}
+	return filepath.Clean(cwd)
+}
+
+// maxName keeps listings readable.
+const maxName = 100
+
+func nameOf(spec Spec, command string) string {
+	name := strings.Join(strings.Fields(strings.ToValidUTF8(spec.Name, "")), " ")
+	if name == "" {
+		name = filepath.Base(strings.Fields(command + " sh")[0])
+	}
+	for utf8.RuneCountInString(name) > maxName {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	return name
+}
+
+// find is a terminal of this hub that the caller may know of; nil if there is none.
+func (ts *Terminals) find(who Who, id string) *terminal {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if t := ts.all[id]; t != nil && who.owns(t.owner) {
+		return t
+	}
+	return nil
+}
+
+func (ts *Terminals) remove(t *terminal) {
+	ts.mu.Lock()
+	delete(ts.all, t.info.ID)
+	ts.mu.Unlock()
+	if ts.relay != nil {
+		ts.relay.forget(t)
+	}
+}
+
+// List shows the caller's terminals on every hub, oldest first.
+func (ts *Terminals) List(ctx context.Context, who Who) ([]viber.Terminal, error) {
+	list := ts.local(ctx, who)
+	if ts.relay != nil {
+		list = append(list, ts.relay.list(ctx, who)...)
+	}
+	slices.SortFunc(list, func(a, b viber.Terminal) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt.Time), cmp.Compare(a.ID, b.ID))
+	})
+	return list, ctx.Err()
+}
+
+func (ts *Terminals) local(ctx context.Context, who Who) []viber.Terminal {
+	list := []viber.Terminal{}
+	for _, t := range ts.mine(func(t *terminal) bool { return who.owns(t.owner) }) {
+		// One that leaves meanwhile is not there any more.
+		_ = t.do(ctx, func() { list = append(list, t.describe()) })
+	}
+	return list
+}
+
+func (ts *Terminals) mine(wanted func(*terminal) bool) []*terminal {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	var found []*terminal
+	for _, t := range ts.all {
+		if wanted(t) {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// Running counts the terminals whose process runs on this hub.
+func (ts *Terminals) Running() int {
+	return len(ts.mine(func(t *terminal) bool { return !t.over.Load() }))
+}
