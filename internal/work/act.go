@@ -1,0 +1,313 @@
+package work
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/approval"
+	"parley/internal/brain/builtin"
+	"parley/internal/brain/model"
+	"parley/internal/brain/tool"
+	"parley/protocol/viber"
+)
+
+// batch is the tool calls of one model answer.
+type batch struct {
+	calls []*openCall
+	// ready are those that may run, in the order they became so.
+	ready   []*openCall
+	running *openCall
+	// superseded: a steer came, nothing more of the batch begins.
+	superseded bool
+}
+
+// openCall is one tool call on its way to its result.
+type openCall struct {
+	model.Call
+	tool     *tool.Tool
+	args     json.RawMessage
+	class    tool.Class
+	approval string // the id of the question that was asked
+	began    time.Time
+	result   *model.Message // once there is one
+}
+
+func (b *batch) open() bool {
+	return slices.ContainsFunc(b.calls, func(c *openCall) bool { return c.result == nil })
+}
+
+// act deals with the calls of an answer: they are shown and on disk before any
+// is asked about or runs.
+func (t *task) act(msg model.Message) {
+	b := &batch{}
+	t.batch = b
+	t.remember(msg)
+	t.out.row = true
+	for _, call := range msg.Calls {
+		c := &openCall{Call: call}
+		b.calls = append(b.calls, c)
+		t.showCall(c)
+	}
+	t.phase(viber.Executing, "")
+	for _, c := range b.calls {
+		t.judge(c)
+	}
+	t.askProgress()
+	t.then(t.runNext)
+}
+
+// showCall tells followers what the model wants to call.
+func (t *task) showCall(c *openCall) {
+	if !t.opts.StreamDeltas {
+		return
+	}
+	for _, piece := range viber.SplitArguments(valid(c.Arguments)) {
+		t.emit(&viber.TaskDelta{DeltaType: viber.DeltaToolCall, ToolCall: &viber.ToolCallDelta{ID: c.ID, Name: valid(c.Name), Arguments: piece}})
+	}
+}
+
+// judge decides what becomes of a call: a refusal, a question, or its turn.
+func (t *task) judge(c *openCall) {
+	if err := t.check(c); err != nil {
+		t.settleCall(c, tool.Result{}, err)
+		return
+	}
+	if c.Name == toolAskUser {
+		t.askUser(c)
+		return
+	}
+	reason, err := t.mustAsk(c)
+	switch {
+	case err != nil:
+		t.settleCall(c, tool.Result{}, err)
+	case reason != "" && !t.remembered[rememberKey(c)]:
+		t.askApproval(c, reason)
+	default:
+		t.batch.ready = append(t.batch.ready, c)
+	}
+}
+
+// check finds the tool and reads the arguments.
+func (t *task) check(c *openCall) (err error) {
+	if _, bad := viber.ParseArguments(c.Arguments); bad != nil {
+		return tool.Errorf(tool.Validation, "%w; write the arguments again as one JSON object", bad)
+	}
+	defer func() {
+		// A tool that breaks down over its arguments has refused them.
+		if broken := recover(); broken != nil {
+			err = tool.Errorf(tool.Validation, "%s cannot take these arguments", c.Name)
+		}
+	}()
+	if c.tool, c.args, err = t.tools.Check(c.Call); err != nil {
+		return err
+	}
+	c.class = c.tool.ClassFor(c.args)
+	for _, s := range t.inUse {
+		if c.Name != toolSkill && !s.Allows(c.Name) {
+			return tool.Errorf(tool.Denied, "the skill %s does not allow %s", s.Name, c.Name)
+		}
+	}
+	return nil
+}
+
+// mustAsk says why a call needs a person; an error is a refusal in every mode.
+func (t *task) mustAsk(c *openCall) (reason string, err error) {
+	v := t.w.d.Policy.Decide(c.tool, c.args)
+	if v.Action == tool.Refuse {
+		return "", &tool.Error{Type: tool.Denied, Message: fmt.Sprintf("%s may not be used like this: %s", c.Name, v.Reason), Err: tool.ErrRefused}
+	}
+	switch {
+	case t.spec.Mode == viber.AlwaysExecute:
+		return "", nil
+	case t.spec.Mode == viber.AlwaysAsk:
+		return "this task asks before every call", nil
+	case matchesAny(t.agent.RequireApproval, c.Name):
+		return "the agent asks before every call of " + c.Name, nil
+	case v.Action == tool.Ask:
+		return v.Reason, nil
+	}
+	return "", nil
+}
+
+// matchesAny reports whether a name is listed; a trailing * is a prefix.
+func matchesAny(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(s string) bool {
+		prefix, open := strings.CutSuffix(s, "*")
+		return s == name || open && strings.HasPrefix(name, prefix)
+	})
+}
+
+// runNext begins the next ready call, if none runs.
+func (t *task) runNext() {
+	b := t.batch
+	if b == nil || b.running != nil || t.over {
+		return
+	}
+	if !b.open() {
+		t.batchOver()
+		return
+	}
+	if len(b.ready) == 0 {
+		return
+	}
+	c := b.ready[0]
+	b.ready, b.running = b.ready[1:], c
+	t.refreshStatus()
+	c.began = time.Now()
+	call := tool.Call{
+		ID: c.ID, Name: c.Name, Arguments: c.args, Agent: t.agent.Name, Principal: t.spec.Sender, Run: t.id, Workspace: t.w.workspace(t.agent),
+	}
+	ctx := t.ctx
+	t.background(func() {
+		res, err := tool.Invoke(ctx, c.tool, call, 0)
+		t.post(func() { t.toolDone(c, res, err) })
+	})
+}
+
+// toolDone takes the result of the running call in.
+func (t *task) toolDone(c *openCall, res tool.Result, err error) {
+	if t.over || t.batch == nil || t.batch.running != c {
+		return
+	}
+	t.batch.running = nil
+	t.settleCall(c, res, err)
+	t.then(t.runNext)
+}
+
+// settleCall gives a call its one result.
+func (t *task) settleCall(c *openCall, res tool.Result, err error) {
+	if c.result != nil {
+		return
+	}
+	text := resultText(res, err)
+	c.result = &model.Message{Role: model.Tool, Text: t.modelText(text, res, err), CallID: c.ID, Name: c.Name, IsError: err != nil || res.IsError}
+	t.keep(*c.result)
+	if t.opts.StreamDeltas {
+		shown, cut := shownResult(text)
+		t.emit(&viber.TaskDelta{DeltaType: viber.DeltaToolResult, ToolResult: &viber.ToolResultDelta{ToolCallID: c.ID, Result: shown}, Truncated: cut})
+	}
+	t.auditCall(c, err, res.IsError)
+}
+
+// batchOver goes on once every call has its result: in call order, whatever the
+// order they ran in.
+func (t *task) batchOver() {
+	for _, c := range t.batch.calls {
+		t.history = append(t.history, *c.result)
+	}
+	t.batch = nil
+	t.refreshStatus()
+	if t.state.Expiries >= maxExpiries || t.expiredForGood() {
+		t.fail(viber.ErrorInfo{
+			Type: viber.CodeApprovalTimeout, Message: "nobody answered in time", Recoverable: true,
+			Suggestion: "submit again when somebody can answer, or allow more time with options.approval_timeout_ms",
+		}, "")
+		return
+	}
+	if len(t.steers) > 0 {
+		t.inject(t.takeSteers()...)
+		return
+	}
+	t.phase(viber.Verifying, "")
+	t.think()
+}
+
+// supersede lets nothing more of the batch begin: a person has something to say.
+func (t *task) supersede() {
+	b := t.batch
+	if b == nil {
+		return
+	}
+	b.superseded = true
+	for _, c := range b.calls {
+		if c.result != nil || c == b.running {
+			continue
+		}
+		why := tool.Errorf(tool.Superseded, "not run: the person said something else meanwhile")
+		if q := t.asks[c.approval]; q != nil {
+			if t.withdraw(q, "a new message came").State != approval.StateApproved {
+				why = tool.Errorf(tool.Rejected, "not approved: the person said something else meanwhile")
+			}
+		}
+		t.settleCall(c, tool.Result{}, why)
+	}
+	b.ready = nil
+	t.refreshStatus()
+	t.then(t.runNext)
+}
+
+// resultText is a result as JSON: {"ok":true,"output":{…}} or {"ok":false,"error":{…}}.
+func resultText(res tool.Result, err error) string {
+	switch {
+	case err != nil:
+		return builtin.Failure(asToolError(err))
+	case res.IsError:
+		text, _ := tool.Clip(res.Text, tool.MaxOutput/2)
+		return builtin.Failure(tool.Errorf(tool.Unknown, "%s", text))
+	}
+	var form struct {
+		OK *bool `json:"ok"`
+	}
+	if raw := []byte(strings.TrimSpace(res.Text)); len(raw) > 0 && raw[0] == '{' && json.Valid(raw) && len(raw) <= tool.MaxOutput {
+		if json.Unmarshal(raw, &form) == nil && form.OK != nil {
+			return string(raw)
+		}
+		return `{"ok":true,"output":` + string(raw) + `}`
+	}
+	text, _ := tool.Clip(res.Text, tool.MaxOutput/2)
+	return `{"ok":true,"output":` + textObject(text) + `}`
+}
+
+func textObject(text string) string {
+	raw, _ := json.Marshal(map[string]string{"text": text}) // a string: cannot fail
+	return string(raw)
+}
+
+func asToolError(err error) error {
+	if _, ok := errors.AsType[*tool.Error](err); ok {
+		return err
+	}
+	return &tool.Error{Type: tool.Unknown, Message: valid(err.Error()), Err: err}
+}
+
+// modelText is a result as the model gets it: words of strangers are marked.
+func (t *task) modelText(text string, res tool.Result, err error) string {
+	if err != nil || !res.Untrusted {
+		return text
+	}
+	source := res.Source
+	if source == "" {
+		source = "tool"
+	}
+	mark, _ := json.Marshal(valid(source)) // a string: cannot fail
+	return strings.TrimSuffix(text, "}") + `,"untrusted":` + string(mark) + "}"
+}
+
+// shownResult is what of a result goes into a delta.
+func shownResult(text string) (shown []byte, truncated bool) {
+	if len(text) <= viber.MaxToolResult && json.Valid([]byte(text)) {
+		return []byte(text), false
+	}
+	// Escaping can double a text; a third of the room is always enough.
+	cut, _ := tool.Clip(text, viber.MaxToolResult/3)
+	ok := !strings.HasPrefix(text, `{"ok":false`)
+	return fmt.Appendf(nil, `{"ok":%t,"output":%s}`, ok, textObject(cut)), true
+}
+
+// valid makes a text that every wire can carry.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// cancelCalls gives every open call of a task that ends its result.
+func (t *task) cancelCalls(kind tool.ErrorType, why string) {
+	if t.batch == nil {
+		return
+	}
+	for _, c := range t.batch.calls {
+		t.settleCall(c, tool.Result{}, tool.Errorf(kind, "%s", why))
+	}
+	t.batch = nil
+}

@@ -1,0 +1,144 @@
+package work
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"parley/internal/approval"
+	"parley/internal/identity"
+	"parley/internal/store"
+	"parley/protocol/viber"
+)
+
+// Approvals lists what waits for the caller. See [API].
+func (w *Work) Approvals(ctx context.Context, who identity.Session) ([]viber.ApprovalRequired, error) {
+	items, err := w.d.Inbox.List(ctx, approval.Filter{Principal: who.Principal.ID, States: []approval.State{approval.StatePending}, Limit: 1000})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(items, func(a, b approval.Item) int {
+		if c := a.Created.Compare(b.Created); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	list := make([]viber.ApprovalRequired, 0, len(items))
+	err = w.d.DB.Read(ctx, func(tx *store.Tx) error {
+		list = list[:0]
+		for _, item := range items {
+			a, err := required(tx, item)
+			if err != nil {
+				return err
+			}
+			list = append(list, a)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// required is a question as boards see it. One that belongs to no task has no task
+// id, no seq, and its own id as the call's.
+func required(tx *store.Tx, item approval.Item) (viber.ApprovalRequired, error) {
+	list, err := pendingApprovals(tx, `id = ?`, item.ID)
+	if err != nil {
+		return viber.ApprovalRequired{}, err
+	}
+	if len(list) == 1 {
+		return list[0], nil
+	}
+	return plainQuestion(item), nil
+}
+
+func plainQuestion(item approval.Item) viber.ApprovalRequired {
+	name := item.Tool
+	if name == "" {
+		name = item.Kind
+	}
+	args := jsontext.Value(item.Arguments)
+	if args.Kind() != '{' {
+		args = jsontext.Value("{}")
+	}
+	reason := item.Reason
+	if reason == "" {
+		reason = item.Title
+	}
+	return viber.ApprovalRequired{
+		TaskRef: viber.TaskRef{TaskID: item.Task}, ApprovalID: item.ID, ToolCall: viber.ToolCall{ID: item.ID, Name: name, Arguments: args},
+		Reason: reason, TimeoutMS: max(item.Left(time.Now()).Milliseconds(), 1), CreatedAt: viber.At(item.Created), RequestedBy: item.RequestedBy,
+	}
+}
+
+// question shows a change of the inbox that is no event of one of the person's own
+// tasks.
+func (o *watcher) question(ctx context.Context, ev approval.Event) []Notice {
+	n := Notice{Task: ev.Item.Task}
+	if ev.Kind == approval.Resolved {
+		n.Event = resolvedItem(ev.Item, 0)
+		return []Notice{n}
+	}
+	a := plainQuestion(ev.Item)
+	err := o.w.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
+		a, err = required(tx, ev.Item)
+		return err
+	})
+	if err != nil {
+		o.w.d.Logger.Warn("cannot read a question's place in its task", "approval", ev.Item.ID, "error", err)
+	}
+	n.Seq, n.Event = a.Seq, &a
+	return []Notice{n}
+}
+
+func resolvedItem(item approval.Item, seq int64) *viber.ApprovalResolved {
+	return &viber.ApprovalResolved{
+		TaskRef: viber.TaskRef{TaskID: item.Task, Seq: seq}, ApprovalID: item.ID, Outcome: viber.Outcome(item.Outcome.State),
+		By: item.Outcome.By, Reason: item.Outcome.Reason, ResolvedAt: viber.At(item.Outcome.At),
+	}
+}
+
+// Answer decides a question, unless something did before. See [API].
+func (w *Work) Answer(ctx context.Context, who identity.Session, r *viber.ApprovalResponse) (Answered, error) {
+	if !plainID(r.ApprovalID) {
+		return Answered{}, ErrNoApproval
+	}
+	res, err := w.d.Inbox.Answer(ctx, who, r.ApprovalID, approval.Answer{
+		Approved: r.Yes(), Reason: r.Reason, Remember: string(r.Remember), Answers: r.Answers,
+	})
+	switch {
+	case errors.Is(err, approval.ErrNotFound):
+		return Answered{}, ErrNoApproval
+	case errors.Is(err, approval.ErrForbidden):
+		return Answered{}, errors.Join(ErrForbidden, err)
+	case errors.Is(err, approval.ErrInvalid):
+		return Answered{}, &viber.Violation{Reason: viber.ReasonBadPayload, Field: "/answers", Message: err.Error()}
+	case err != nil:
+		return Answered{}, err
+	}
+	out := Answered{First: res.Decided, Missing: res.Missing}
+	err = w.d.DB.Read(ctx, func(tx *store.Tx) error {
+		if res.Item.Outcome.State == approval.StatePending {
+			a, err := required(tx, res.Item)
+			out.Required = &a
+			return err
+		}
+		var seq int64
+		err := tx.QueryRow(`SELECT resolved_seq FROM work_approvals WHERE id = ?`, res.Item.ID).Scan(&seq)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = nil
+		}
+		out.Resolved = resolvedItem(res.Item, seq)
+		return err
+	})
+	return out, err
+}
+
+// plainID is an id both databases can look up.
+func plainID(id string) bool {
+	return id != "" && len(id) <= 200 && !strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c == '\uFFFD' })
+}

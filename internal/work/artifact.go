@@ -1,0 +1,113 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"parley/internal/identity"
+	"parley/protocol/viber"
+)
+
+// artifactsDir is where in the workspace tasks leave what they hand over, each in
+// a folder of its id.
+const artifactsDir = "artifacts"
+
+// checkArtifacts refuses paths that lead out of the workspace.
+func checkArtifacts(workspace string, list []viber.Artifact) error {
+	for i, a := range list {
+		if a.Ref == "" || a.IsURL() {
+			continue
+		}
+		if !inside(workspace, a.Ref) {
+			return &viber.Violation{
+				Reason: viber.ReasonBadArtifact, Field: fmt.Sprintf("/artifacts/%d", i), Message: "an artifact's ref is an http or https address, or a path of the workspace",
+			}
+		}
+	}
+	return nil
+}
+
+// inside reports whether a path lies in a folder once all links are followed. What
+// does not exist is judged by the nearest folder that does.
+func inside(folder, name string) bool {
+	base, err := filepath.EvalSymlinks(folder)
+	if err != nil || folder == "" {
+		return false
+	}
+	full := filepath.FromSlash(name)
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(base, full)
+	}
+	full = filepath.Clean(full)
+	rest := ""
+	for {
+		real, err := filepath.EvalSymlinks(full)
+		if err == nil {
+			rel, err := filepath.Rel(base, filepath.Join(real, rest))
+			return err == nil && filepath.IsLocal(rel)
+		}
+		if _, err := os.Lstat(full); err == nil || filepath.Dir(full) == full {
+			return false // a link that leads nowhere
+		}
+		rest, full = filepath.Join(filepath.Base(full), rest), filepath.Dir(full)
+	}
+}
+
+// artifacts lists what the task left in its folder.
+func (t *task) artifacts() []viber.Artifact {
+	root, err := os.OpenRoot(t.w.workspace(t.agent))
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	var list []viber.Artifact
+	dir := path.Join(artifactsDir, t.id)
+	_ = fs.WalkDir(root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || len(list) >= viber.MaxArtifacts {
+			return fs.SkipAll
+		}
+		if d.Type().IsRegular() {
+			rel := strings.TrimPrefix(name, dir+"/")
+			list = append(list, viber.Artifact{ID: valid(rel), Title: valid(path.Base(rel)), Type: viber.ArtifactFile, Ref: valid(name)})
+		}
+		return nil
+	})
+	return list
+}
+
+// Artifact opens a file of a task's artifacts. See [API].
+func (w *Work) Artifact(ctx context.Context, who identity.Session, id, name string) (*ArtifactFile, error) {
+	r, err := w.find(ctx, who, cleanID(id))
+	if err != nil {
+		return nil, err
+	}
+	workspace := w.d.Workspace
+	if agent, err := w.d.Agents.Get(r.agent); err == nil {
+		workspace = w.workspace(agent)
+	}
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return nil, ErrNoArtifact
+	}
+	defer root.Close()
+	rel := path.Join(artifactsDir, r.id, name)
+	if !fs.ValidPath(name) || name == "." {
+		return nil, ErrNoArtifact
+	}
+	// Without following a pipe or a device: opening one could wait for ever.
+	info, err := root.Stat(rel)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, ErrNoArtifact
+	}
+	f, err := root.Open(rel)
+	if err != nil {
+		return nil, errors.Join(ErrNoArtifact, err)
+	}
+	return &ArtifactFile{ReadSeekCloser: f, Name: path.Base(name), Size: info.Size(), Modified: info.ModTime()}, nil
+}

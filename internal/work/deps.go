@@ -1,0 +1,177 @@
+package work
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"parley/internal/approval"
+	"parley/internal/audit"
+	"parley/internal/brain"
+	"parley/internal/brain/builtin"
+	"parley/internal/brain/skillfile"
+	"parley/internal/brain/tool"
+	"parley/internal/bus"
+	"parley/internal/eventlog"
+	"parley/internal/lease"
+	"parley/internal/store"
+	"parley/protocol/viber"
+)
+
+// Agents finds agents; *brain.Library does.
+type Agents interface {
+	Get(name string) (*brain.Agent, error)
+}
+
+// Models finds models; *brain.Catalogue does.
+type Models interface {
+	Resolve(ref string) (brain.Model, error)
+}
+
+// Audit takes entries for the trail; *audit.Log does.
+type Audit interface {
+	Note(entries ...audit.Entry)
+}
+
+// ToolScope is what a provider of tools is told about the task they are for.
+type ToolScope struct {
+	Agent *brain.Agent
+	// Names are the names and groups of tools the agent's file lists.
+	Names []string
+	Task  string
+}
+
+// Terminals opens terminals for agents. The hub adapts package terminal to it.
+type Terminals interface {
+	Open(ctx context.Context, owner TerminalOwner, spec TerminalSpec) (id string, err error)
+	Input(ctx context.Context, owner TerminalOwner, id string, data []byte) error
+	// Read gives output after a byte position, waiting for some up to a while. A
+	// negative position gives none and says where the output ends.
+	Read(ctx context.Context, owner TerminalOwner, id string, after int64, wait time.Duration) (TerminalOutput, error)
+	Close(ctx context.Context, owner TerminalOwner, id string) error
+	// CloseTask ends the terminals of a task that nobody looks at.
+	CloseTask(ctx context.Context, task string)
+}
+
+// TerminalOwner is for whom an agent uses terminals.
+type TerminalOwner struct {
+	Principal string // the person's id
+	Actor     string // "agent:parley"
+	OnBehalf  string // "person:alice"
+	Task      string
+	Workspace string
+}
+
+// TerminalSpec is what to run; zero values are the usual ones.
+type TerminalSpec struct {
+	Name, Command, Cwd string
+	Size               viber.Size
+}
+
+// TerminalOutput is what a terminal printed.
+type TerminalOutput struct {
+	Data     string `json:"data"`
+	Offset   int64  `json:"offset"`
+	Status   string `json:"status"`
+	ExitCode *int   `json:"exit_code,omitempty"`
+}
+
+// ApprovalRule says who must agree to calls of certain tools.
+type ApprovalRule struct {
+	// Tools are names; a trailing * is a prefix. Class is "read-only", "mutating" or
+	// "sensitive". Both empty match every call.
+	Tools []string
+	Class string
+	// Quorum is how many people must agree; People, Scope and NotAsker as in
+	// approval.Policy.
+	Quorum int
+	approval.Policy
+}
+
+// Deps is what tasks are made from. DB, Log, Leases, Bus, Agents, Models and Inbox
+// are required.
+type Deps struct {
+	DB     *store.DB
+	Log    *eventlog.Log
+	Leases *lease.Leases
+	Bus    bus.Bus
+	Agents Agents
+	Models Models
+	Inbox  *approval.Inbox
+	// Ledger counts what agents spend; nil keeps no days.
+	Ledger brain.Ledger
+	Audit  Audit
+	// Skills are those that can be used; nil is none.
+	Skills func() []skillfile.Skill
+	// Tools gives the tools of a task beside work's own: those that Names selects,
+	// and those of the agent's MCP servers. A failing provider leaves them out.
+	Tools func(ctx context.Context, scope ToolScope) ([]*tool.Tool, error)
+	// Recall searches an agent's memory of a sender; nil has none.
+	Recall func(ctx context.Context, agent, sender, query string, limit int) (any, error)
+	// Terminals may be nil: then agents have none.
+	Terminals Terminals
+	// Policy decides which calls ask and which never run; nil is the usual one.
+	Policy *builtin.Policy
+	// MaxMode is the ceiling of submitted modes; empty is always_execute.
+	MaxMode viber.Mode
+	// Rules say who must agree to what; the first that matches counts.
+	Rules []ApprovalRule
+	// Attended reports whether somebody who may answer is connected. It is asked
+	// only with FailUnattended: then a spent budget ends a task that nobody watches
+	// instead of asking.
+	Attended       func(principal string) bool
+	FailUnattended bool
+	// Calls is how patient model calls are; zero is brain.TaskPolicy.
+	Calls brain.CallPolicy
+
+	// Workspace is the folder of agents whose file names none.
+	Workspace string
+	// Clustered says that other hubs share the store and the bus.
+	Clustered bool
+	Logger    *slog.Logger
+	Limits    Limits
+}
+
+// Limits bound a hub; the zero value has the usual ones.
+type Limits struct {
+	RunningPerPrincipal int           // tasks of a person that run, in the cluster (32)
+	RunningPerHub       int           // tasks that this hub runs (2000)
+	QueuedMessages      int           // messages that wait in one task (20)
+	SubmitsPerMinute    int           // submits of a person that make a task (120)
+	SubmitBurst         int           // so many of them at once (60)
+	Drain               time.Duration // how long Close lets tasks go on (10 s)
+	Sweep               time.Duration // how often a hub looks for what a dead one left (2 s)
+	Keep                time.Duration // how long logs and keys of ended tasks stay (24 h)
+	LogBytes            int           // a running task's log before its oldest events go (16 MiB)
+}
+
+func (d *Deps) defaults() {
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	if d.Skills == nil {
+		d.Skills = func() []skillfile.Skill { return nil }
+	}
+	if d.Policy == nil {
+		d.Policy, _ = builtin.NewPolicy(builtin.PolicyOptions{}) // without options nothing can be wrong
+	}
+	if d.Calls.Attempts == 0 {
+		d.Calls = brain.TaskPolicy()
+	}
+	l := &d.Limits
+	set(&l.RunningPerPrincipal, 32)
+	set(&l.RunningPerHub, 2000)
+	set(&l.QueuedMessages, 20)
+	set(&l.SubmitsPerMinute, 120)
+	set(&l.SubmitBurst, 60)
+	set(&l.Drain, 10*time.Second)
+	set(&l.Sweep, 2*time.Second)
+	set(&l.Keep, 24*time.Hour)
+	set(&l.LogBytes, 16<<20)
+}
+
+func set[T int | time.Duration](to *T, usual T) {
+	if *to <= 0 {
+		*to = usual
+	}
+}

@@ -1,0 +1,178 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/internal/brain/tool"
+	"parley/internal/identity"
+	"parley/internal/store"
+	"parley/protocol/viber"
+)
+
+// complete is the good end.
+func (t *task) complete() {
+	text := t.turnText.String()
+	t.end(viber.TaskDone, &viber.TaskCompleted{
+		Result: viber.TaskResult{
+			Text: text, Summary: viber.Summary(text), ArtifactRefs: t.artifacts(), PlanUpdates: t.planUpdates(),
+		},
+		Usage: wireUsage(t.usage), CompletedAt: viber.At(time.Now()), Turns: t.turn,
+	}, true)
+}
+
+// fail is the bad end.
+func (t *task) fail(info viber.ErrorInfo, reason viber.Reason) {
+	if t.over || t.ending {
+		return
+	}
+	t.halt("the task failed", tool.Cancelled, "the task ended before this call did")
+	ev := viber.NewTaskFailure(t.id, info, t.turnText.String(), wireUsage(t.usage))
+	ev.UnprocessedMessages = t.unprocessed()
+	if reason != "" {
+		ev.Details = &viber.Details{Reason: reason}
+	}
+	t.end(viber.TaskFailed, ev, !info.Recoverable)
+}
+
+// internal is a failure of ours. The cause goes into the log, not to clients.
+func (t *task) internal(what string, err error) {
+	t.w.d.Logger.Error("a task failed", "task", t.id, "what", what, "error", err)
+	t.fail(viber.ErrorInfo{Type: viber.CodeInternalError, Message: what, Recoverable: true, Suggestion: "submit again"}, "")
+}
+
+// timedOut ends a task that took too long.
+func (t *task) timedOut() {
+	t.fail(viber.ErrorInfo{
+		Type: viber.CodeTimeout, Message: "the task took longer than " + t.opts.Timeout().String(), Recoverable: true,
+		Suggestion: "allow more with options.timeout_ms",
+	}, "")
+}
+
+// stop ends the task because somebody said so.
+func (t *task) stop(by, reason string, answer func(Stopped, error)) {
+	if t.over || t.ending {
+		answer(Stopped{}, ErrFinished)
+		return
+	}
+	t.halt("the task was stopped", tool.Cancelled, "the task was stopped")
+	usage := wireUsage(t.usage)
+	ev := &viber.TaskStopped{
+		PartialResult: &viber.PartialResult{Text: t.turnText.String()}, Usage: &usage, Turns: t.turn, Reason: reason, By: by,
+		UnprocessedMessages: t.unprocessed(),
+	}
+	t.stopped = append(t.stopped, answer)
+	t.end(viber.TaskHalted, ev, true)
+}
+
+// halt ends whatever is going on.
+func (t *task) halt(why string, kind tool.ErrorType, result string) {
+	t.cancel(errOver)
+	t.cutCall(errOver)
+	t.withdrawAll(why)
+	t.cancelCalls(kind, result)
+}
+
+// end writes the last event and what belongs to it. holds says that the key stays
+// bound to this task.
+func (t *task) end(status viber.TaskStatus, ev viber.TaskEvent, holds bool) {
+	t.status, t.pending = status, 0
+	t.ended = time.Now()
+	t.emit(ev)
+	t.ending = true
+	t.out.row = true
+	left := sortQueued(t.steers, t.followups, t.collects)
+	t.out.ops = append(t.out.ops, func(tx *store.Tx) error { return t.writeEnd(tx, ev, holds, left) })
+	t.then(func() {
+		t.over = true
+		t.cancel(errOver)
+		t.w.announce(t, ev)
+		if stopped, ok := ev.(*viber.TaskStopped); ok {
+			t.answerStops(Stopped{Event: stopped}, nil)
+		}
+		t.auditEnd(ev)
+		t.retire()
+		t.closeTerminals()
+	})
+}
+
+func (t *task) writeEnd(tx *store.Tx, ev viber.TaskEvent, holds bool, left []*queued) error {
+	if err := t.record.end(tx, ev); err != nil {
+		return err
+	}
+	free := store.Bool(!holds)
+	_, err := tx.Exec(`UPDATE work_keys SET free = ?, expires_at = ? WHERE hash = ? AND task = ?`, free, store.Micros(t.ended.Add(t.w.d.Limits.Keep)), t.keyHash, t.id)
+	if err != nil {
+		return err
+	}
+	for _, q := range left {
+		if _, err := tx.Exec(`UPDATE work_messages SET done = 1 WHERE id = ?`, q.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *task) closeTerminals() {
+	if t.w.d.Terminals == nil {
+		return
+	}
+	t.background(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+		defer cancel()
+		t.w.d.Terminals.CloseTask(ctx, t.id)
+	})
+}
+
+// Stop ends a running task. See [API].
+func (w *Work) Stop(ctx context.Context, who identity.Session, id, reason string) (Stopped, error) {
+	r, err := w.find(ctx, who, cleanID(id))
+	if err != nil {
+		return Stopped{}, err
+	}
+	if !r.status.Ended() {
+		answer, err := w.control(ctx, r.id, request{Op: opStop, By: who.Principal.String(), Reason: valid(reason)})
+		if err == nil {
+			return Stopped{Event: answer.Stopped}, nil
+		}
+		if err != ErrFinished {
+			return Stopped{}, err
+		}
+		if r, err = w.find(ctx, who, r.id); err != nil {
+			return Stopped{}, err
+		}
+	}
+	if r.status != viber.TaskHalted {
+		return Stopped{}, ErrFinished
+	}
+	bounds, err := w.d.Log.Bounds(ctx, streamName(r.id))
+	if err != nil {
+		return Stopped{}, err
+	}
+	end, err := r.endEventAt(bounds.Last)
+	if err != nil {
+		return Stopped{}, err
+	}
+	ev, _ := end.(*viber.TaskStopped)
+	return Stopped{Event: ev, Again: true}, nil
+}
+
+// cleanID is an id that can be looked up: one that is no UUID names nothing.
+func cleanID(id string) string {
+	if len(id) != 36 || uuid.Validate(id) != nil {
+		return ""
+	}
+	return strings.ToLower(id)
+}
+
+// sortQueued puts messages in the order they came.
+func sortQueued(lists ...[]*queued) []*queued {
+	all := slices.Concat(lists...)
+	slices.SortStableFunc(all, func(a, b *queued) int { return cmp.Compare(a.n, b.n) })
+	return all
+}

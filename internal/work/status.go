@@ -1,0 +1,91 @@
+package work
+
+import (
+	"slices"
+	"strings"
+
+	"parley/protocol/viber"
+)
+
+// refreshStatus says whether the task runs or waits for a person. Whoever looks
+// on hears it after the events before it.
+func (t *task) refreshStatus() {
+	status := viber.TaskRunning
+	if len(t.asks) > 0 {
+		status = viber.TaskPaused
+	}
+	t.out.row = t.out.row || t.pending != len(t.asks)
+	t.pending = len(t.asks)
+	if status == t.status {
+		return
+	}
+	t.status = status
+	t.paused.Store(status == viber.TaskPaused)
+	t.out.row = true
+	t.then(func() {
+		if t.status == status {
+			t.tellStatus(t.seq)
+		}
+	})
+}
+
+// openQuestions are those that wait, in the order they were asked.
+func (t *task) openQuestions() []*question {
+	list := make([]*question, 0, len(t.asks))
+	for _, q := range t.asks {
+		list = append(list, q)
+	}
+	// Ids are made in order.
+	slices.SortFunc(list, func(a, b *question) int { return strings.Compare(a.id, b.id) })
+	return list
+}
+
+// phase says what the task is busy with, when that changed.
+func (t *task) phase(p viber.Phase, message string) {
+	if t.state.Phase == p && message == "" {
+		return
+	}
+	t.state.Phase = p
+	t.progress(message)
+}
+
+// progress tells how far the task is.
+func (t *task) progress(message string) { t.progressWith(message, nil) }
+
+func (t *task) progressWith(message string, b *viber.Budget) {
+	t.beat.Reset(progressEvery)
+	tokens := t.usage.Total()
+	ev := &viber.TaskProgress{
+		Status: t.state.Phase, CurrentStep: currentStep(t.state.Plan), TokensUsed: &tokens, CostEstimateUSD: costOf(t.usage), Message: message, Budget: b,
+	}
+	if ev.Budget == nil && t.opts.BudgetUSD > 0 && t.usage.CostKnown {
+		ev.Budget = &viber.Budget{UsedUSD: usd(t.usage.CostMicros), LimitUSD: usd(t.taskLimit())}
+	}
+	t.emit(ev)
+}
+
+// askProgress names the tools that wait for a person.
+func (t *task) askProgress() {
+	var names []string
+	for _, q := range t.openQuestions() {
+		names = append(names, q.event.ToolCall.Name)
+	}
+	if len(names) > 0 {
+		t.progress("waiting for approval: " + valid(strings.Join(names, ", ")))
+	}
+}
+
+// currentStep is the step of a structured plan that is worked on.
+func currentStep(p *viber.Plan) string {
+	if p == nil || p.Steps == nil {
+		return ""
+	}
+	for _, want := range []viber.StepStatus{viber.StepInProgress, viber.StepPending} {
+		for _, s := range p.Steps.Steps {
+			if s.Status == want {
+				return s.ID
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,237 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"parley/internal/brain"
+	"parley/internal/brain/model"
+	"parley/internal/brain/skillfile"
+	"parley/internal/brain/tool"
+	"parley/internal/lease"
+	"parley/protocol/viber"
+)
+
+// Times of a running task.
+const (
+	// progressEvery is how long a task may be silent.
+	progressEvery = 10 * time.Second
+	// flushEvery bounds how often text is written: often enough that nobody sees
+	// it, seldom enough that a fast model does not cost a flush per token.
+	flushEvery = 8 * time.Millisecond
+	// checkpointEvery is how much unseen text a crash may cost a task that streams
+	// no deltas.
+	checkpointEvery = time.Second
+	// collectQuiet is how long collected messages wait for more of them.
+	collectQuiet = 500 * time.Millisecond
+)
+
+// errGone says that the task is not run here any more.
+var errGone = errors.New("the task is not run here")
+
+// errOver is the cause of a task's context when it has ended.
+var errOver = errors.New("the task is over")
+
+// task is a running task. All of it but the fields marked otherwise belongs to the
+// goroutine in run.
+type task struct {
+	w *Work
+	record
+	opts  viber.TaskOptions
+	lease *lease.Lease
+
+	// From anywhere: the mailbox, the end, what a model call wakes.
+	mail   chan func()
+	gone   chan struct{}
+	wake   chan struct{}
+	paused atomic.Bool
+
+	// ctx is what model calls and tools live in.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// ending: the last event is made; over: nothing more is done here.
+	ending, over bool
+
+	// What it thinks with, once prepared.
+	agent  *brain.Agent
+	model  brain.Model
+	tools  *tool.Set
+	system string
+	skills []skillfile.Skill // the agent's
+	inUse  []skillfile.Skill // those that narrow its tools
+	meter  *brain.Meter
+	ready  bool
+
+	history  []model.Message
+	historyN int64 // rows written
+	usedIDs  map[string]bool
+	call     *modelCall
+	batch    *batch
+	turnText strings.Builder
+
+	steers, followups, collects []*queued
+	arrived                     int
+	asks                        map[string]*question
+	remembered                  map[string]bool
+
+	// What the next commit writes, and what was written.
+	out          write
+	text         strings.Builder // text deltas that wait
+	seq          int64
+	flushed      time.Time
+	checkpointed time.Time
+	logBytes     int
+
+	deadline, beat, collect, flush *time.Timer
+	stopped                        []func(Stopped, error) // who waits for the end
+}
+
+func newTask(w *Work, r record) *task {
+	t := &task{
+		w: w, record: r, opts: r.spec.Submit.Opts(), mail: make(chan func(), 16), gone: make(chan struct{}), wake: make(chan struct{}, 1),
+		usedIDs: map[string]bool{}, asks: map[string]*question{}, remembered: map[string]bool{}, logBytes: r.state.LogBytes,
+	}
+	t.ctx, t.cancel = context.WithCancelCause(context.Background())
+	return t
+}
+
+// do runs fn on the task's goroutine.
+func (t *task) do(ctx context.Context, fn func()) error {
+	select {
+	case t.mail <- fn:
+		return nil
+	case <-t.gone:
+		return errGone
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// post is do for the task's own helpers: they have nobody to answer to.
+func (t *task) post(fn func()) {
+	select {
+	case t.mail <- fn:
+	case <-t.gone:
+	}
+}
+
+// background runs fn on a goroutine that Close waits for.
+func (t *task) background(fn func()) { t.w.workers.Go(fn) }
+
+// run is the task's life. A task that is taken over comes with what it left.
+func (t *task) run(left *leftover) {
+	defer t.leave()
+	stopListening := t.w.listen(t)
+	defer stopListening()
+	t.timers()
+	defer t.stopTimers()
+	t.begin(left)
+	for {
+		t.settle()
+		if t.over {
+			return
+		}
+		select {
+		case fn := <-t.mail:
+			fn()
+		case <-t.wake:
+			t.hear()
+		case <-t.deadline.C:
+			t.timedOut()
+		case <-t.beat.C:
+			t.progress("")
+		case <-t.collect.C:
+			t.turnOver()
+		case <-t.flush.C:
+			t.flushed = time.Time{}
+		case <-t.lease.Lost():
+			t.lose()
+		}
+	}
+}
+
+func (t *task) timers() {
+	t.deadline = time.NewTimer(time.Until(t.started.Add(t.opts.Timeout())))
+	t.beat = time.NewTimer(progressEvery)
+	t.collect, t.flush = time.NewTimer(time.Hour), time.NewTimer(time.Hour)
+	t.collect.Stop()
+	t.flush.Stop()
+}
+
+func (t *task) stopTimers() {
+	for _, timer := range []*time.Timer{t.deadline, t.beat, t.collect, t.flush} {
+		timer.Stop()
+	}
+}
+
+// begin tells that the task runs and prepares it.
+func (t *task) begin(left *leftover) {
+	if left == nil {
+		t.w.announce(t, t.startedEvent())
+		t.tellStatus(1)
+		t.phase(viber.Planning, "")
+		t.prepare(nil)
+		return
+	}
+	t.restore(left)
+}
+
+// leave is the last thing a task does here.
+func (t *task) leave() {
+	t.cancel(errOver)
+	t.w.forget(t)
+}
+
+// retire ends the ownership of a task that has ended or never was.
+func (t *task) retire() {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	if err := t.lease.Retire(ctx); err != nil {
+		t.w.d.Logger.Warn("cannot give up the lease of a task", "task", t.id, "error", err)
+	}
+}
+
+// suspend leaves the task for its next owner: nothing more is written.
+func (t *task) suspend() {
+	if t.over {
+		return
+	}
+	t.commit() // what was said so far
+	if t.over {
+		return
+	}
+	t.over = true
+	t.cancel(errOver)
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	if err := t.lease.Release(ctx); err != nil {
+		t.w.d.Logger.Warn("cannot release a task", "task", t.id, "error", err)
+	}
+	t.answerStops(Stopped{}, ErrUnavailable)
+}
+
+// lose stops: another hub owns the task now.
+func (t *task) lose() {
+	t.over = true
+	t.cancel(errOver)
+	t.answerStops(Stopped{}, ErrUnavailable)
+}
+
+// broken stops because nothing can be written. The next sweep finds the task.
+func (t *task) broken(err error) {
+	t.w.d.Logger.Error("a task cannot be written", "task", t.id, "error", err)
+	t.lose()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = t.lease.Release(ctx) // if this fails too, the lease dies with the hub
+}
+
+func (t *task) answerStops(s Stopped, err error) {
+	for _, answer := range t.stopped {
+		answer(s, err)
+	}
+	t.stopped = nil
+}

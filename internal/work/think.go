@@ -1,0 +1,270 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"parley/internal/brain"
+	"parley/internal/brain/model"
+	"parley/protocol/viber"
+)
+
+// errSteered is the cause of a model call that a steer cut short.
+var errSteered = errors.New("steered")
+
+// modelCall is one model call in progress. The buffer between is the only part
+// that the call's own goroutine touches.
+type modelCall struct {
+	cancel context.CancelCauseFunc
+	answer brain.Answer
+	split  viber.TextSplitter
+	text   []byte // what was said in this call
+
+	mu     sync.Mutex
+	events []model.Event
+	err    error
+	ended  bool
+}
+
+func (c *modelCall) put(ev model.Event, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.err, c.ended = err, true
+		return
+	}
+	c.events = append(c.events, ev)
+	c.ended = ev.Kind == model.Done
+}
+
+func (c *modelCall) take() (events []model.Event, ended bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	events, c.events = c.events, nil
+	return events, c.ended, c.err
+}
+
+// think makes the next model call, if time, tokens, steps and money allow it.
+func (t *task) think() {
+	if t.over || !t.ready {
+		return
+	}
+	maxOutput, ok := t.mayThink()
+	if !ok || !t.mayPay() {
+		return
+	}
+	t.state.Steps++
+	ctx, cancel := context.WithCancelCause(t.ctx)
+	c := &modelCall{cancel: cancel}
+	t.call = c
+	req := model.Request{
+		Purpose: model.ForTask, Model: t.model.Name, System: t.system, Messages: slices.Clip(t.history), Tools: t.tools.Specs(),
+		MaxOutput: maxOutput, Temperature: t.agent.Temperature, Thinking: t.agent.Thinking,
+	}
+	provider, policy := t.model.Provider, t.w.d.Calls
+	t.background(func() {
+		defer cancel(nil)
+		for ev, err := range brain.Call(ctx, provider, req, policy) {
+			c.put(ev, err)
+			t.poke()
+		}
+	})
+}
+
+func (t *task) poke() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// mayThink checks steps and tokens and says how many tokens the call may use.
+func (t *task) mayThink() (maxOutput int, ok bool) {
+	steps := int64(viber.MaxSteps)
+	if t.opts.MaxSteps > 0 {
+		steps = t.opts.MaxSteps
+	}
+	if int64(t.state.Steps) >= steps {
+		t.fail(viber.ErrorInfo{
+			Type: viber.CodeMaxSteps, Message: fmt.Sprintf("the turn took %d model calls without coming to an end", t.state.Steps), Recoverable: true,
+			Suggestion: "allow more with options.max_steps, or ask for a smaller step",
+		}, "")
+		return 0, false
+	}
+	maxOutput = t.agent.MaxOutputTokens
+	if t.opts.MaxTokens == 0 {
+		return maxOutput, true
+	}
+	left := t.opts.MaxTokens - t.usage.Completion
+	if left <= 0 {
+		t.outOfTokens()
+		return 0, false
+	}
+	if maxOutput == 0 || int64(maxOutput) > left {
+		maxOutput = int(min(left, 1<<31-1))
+	}
+	return maxOutput, true
+}
+
+func (t *task) outOfTokens() {
+	t.fail(viber.ErrorInfo{
+		Type: viber.CodeMaxTokens, Message: fmt.Sprintf("the token limit is reached after %d completion tokens", t.usage.Completion), Recoverable: true,
+		Suggestion: "allow more with options.max_tokens",
+	}, "")
+}
+
+// hear takes in what the model said since the last time.
+func (t *task) hear() {
+	c := t.call
+	if c == nil || t.over {
+		return
+	}
+	events, ended, err := c.take()
+	for i := range events {
+		ev := &events[i]
+		c.answer.Add(ev)
+		if ev.Kind == model.Text {
+			t.spoken(c, c.split.Push([]byte(ev.Text)))
+		}
+	}
+	if t.turnText.Len() > viber.MaxTurnText {
+		t.fail(viber.ErrorInfo{
+			Type: viber.CodeMaxTokens, Message: fmt.Sprintf("the text of a turn has at most %d bytes", viber.MaxTurnText), Recoverable: true,
+			Suggestion: "let the agent write long texts into files",
+		}, "")
+		return
+	}
+	if !ended {
+		return
+	}
+	t.spoken(c, c.split.Flush())
+	t.call = nil
+	if err != nil {
+		t.modelFailed(err)
+		return
+	}
+	t.answered(c)
+}
+
+func (t *task) spoken(c *modelCall, chunks []viber.Chunk) {
+	for _, chunk := range chunks {
+		c.text = append(c.text, chunk.Data...)
+		t.say(chunk.Data)
+	}
+}
+
+// message is what the assistant said in a call.
+func (c *modelCall) message() model.Message {
+	return model.Message{
+		Role: model.Assistant, Text: string(c.text), Reasoning: c.answer.Reasoning(), ReasoningSignature: c.answer.Signature,
+	}
+}
+
+// answered goes on after a model call: with its tool calls, or with the next turn.
+func (t *task) answered(c *modelCall) {
+	if err := t.account(c.answer.Usage); err != nil {
+		t.internal("what the model call cost could not be written down", err)
+		return
+	}
+	msg := c.message()
+	msg.Calls = t.unique(c.answer.Calls(t.state.Steps))
+	switch {
+	case c.answer.Finish == model.FinishLength, t.opts.MaxTokens > 0 && t.usage.Completion > t.opts.MaxTokens:
+		t.outOfTokens()
+	case c.answer.Finish == model.FinishFilter:
+		t.fail(viber.ErrorInfo{
+			Type: viber.CodeProviderError, Message: "the provider's content filter ended the answer", Suggestion: "put the goal in other words",
+		}, "")
+	case len(msg.Calls) > 0:
+		t.act(msg)
+	default:
+		t.remember(msg)
+		t.out.row = true
+		t.turnOver()
+	}
+}
+
+// unique gives every call of the task an id of its own.
+func (t *task) unique(calls []model.Call) []model.Call {
+	for i := range calls {
+		id := valid(calls[i].ID)
+		for n := 2; t.usedIDs[id]; n++ {
+			id = fmt.Sprintf("%s_%d", valid(calls[i].ID), n)
+		}
+		t.usedIDs[id] = true
+		calls[i].ID = id
+	}
+	return calls
+}
+
+// interrupt cuts the model call short for a steer and keeps what it said. It
+// reports false when there was none, or it had just ended by itself.
+func (t *task) interrupt() bool {
+	c := t.call
+	if c == nil {
+		return false
+	}
+	if t.hear(); t.call != c {
+		return false
+	}
+	t.cutCall(errSteered)
+	if len(c.text) > 0 {
+		msg := c.message()
+		msg.Interrupted = true
+		t.remember(msg)
+	}
+	return true
+}
+
+// cutCall ends the model call where it is; its text so far counts.
+func (t *task) cutCall(cause error) {
+	c := t.call
+	if c == nil {
+		return
+	}
+	t.call = nil
+	c.cancel(cause)
+	events, _, _ := c.take()
+	for i := range events {
+		if events[i].Kind == model.Text {
+			t.spoken(c, c.split.Push([]byte(events[i].Text)))
+		}
+	}
+	t.spoken(c, c.split.Flush())
+}
+
+// modelFailed ends the task because the model did not answer.
+func (t *task) modelFailed(err error) {
+	e, ok := errors.AsType[*model.Error](err)
+	switch {
+	case !ok:
+		t.internal("the model call failed", err)
+	case e.Cause == model.CauseContext:
+		t.fail(viber.ErrorInfo{
+			Type: viber.CodeContextOverflow, Message: valid(e.Error()),
+			Suggestion: "send a shorter history, or split the goal into several tasks",
+		}, "")
+	default:
+		t.fail(viber.ErrorInfo{
+			Type: viber.CodeProviderError, Message: valid(e.Error()), Recoverable: e.Retryable() || e.Cause == model.CauseTimeout, Suggestion: suggestion(e),
+		}, "")
+	}
+}
+
+func suggestion(e *model.Error) string {
+	switch {
+	case e.Cause == model.CauseConnect, e.Cause == model.CauseTimeout:
+		return "check that the provider can be reached, then submit again"
+	case e.Status == 401 || e.Status == 403:
+		return "check the provider's key"
+	case e.Status == 429:
+		return "the provider is busy or a quota is used up; wait and submit again"
+	case e.Status >= 500:
+		return "the provider has a problem of its own; submit again later"
+	default:
+		return "the provider refused the request; try another model or put the goal differently"
+	}
+}

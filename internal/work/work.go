@@ -1,0 +1,187 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"parley/internal/brain"
+)
+
+// writeTimeout bounds a write that must not be given up because its caller left.
+const writeTimeout = 30 * time.Second
+
+// Work is a hub's tasks.
+type Work struct {
+	d     Deps
+	hub   string // this hub's membership
+	paces *paces
+	locks *folderLocks
+	ctx   context.Context
+	stop  context.CancelFunc
+
+	mu      sync.Mutex
+	live    map[string]*task
+	closing bool
+	// workers are all goroutines: tasks, model calls, tools.
+	workers sync.WaitGroup
+}
+
+var _ API = (*Work)(nil)
+
+// New makes a hub's tasks. Start takes over what others left; Close ends it.
+func New(d Deps) (*Work, error) {
+	if d.DB == nil || d.Log == nil || d.Leases == nil || d.Bus == nil || d.Agents == nil || d.Models == nil || d.Inbox == nil {
+		return nil, errors.New("work: a required dependency is missing")
+	}
+	d.defaults()
+	ctx, stop := context.WithCancel(context.Background())
+	return &Work{
+		d: d, hub: d.Leases.ID(), paces: newPaces(d.Limits.SubmitsPerMinute, d.Limits.SubmitBurst), locks: newFolderLocks(),
+		ctx: ctx, stop: stop, live: map[string]*task{},
+	}, nil
+}
+
+// Start takes over the tasks that no living hub runs, and keeps looking for such.
+func (w *Work) Start(ctx context.Context) error {
+	if err := w.sweep(ctx); err != nil {
+		return err
+	}
+	w.workers.Go(w.housekeeping)
+	return nil
+}
+
+func (w *Work) housekeeping() {
+	tick := time.NewTicker(w.d.Limits.Sweep)
+	defer tick.Stop()
+	purged := time.Time{}
+	for {
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if w.isClosing() {
+			continue
+		}
+		if err := w.sweep(w.ctx); err != nil && w.ctx.Err() == nil {
+			w.d.Logger.Warn("cannot look for abandoned tasks", "error", err)
+		}
+		if now := time.Now(); now.Sub(purged) > time.Minute {
+			purged = now
+			w.paces.forget(now)
+			if err := w.purge(w.ctx, now); err != nil && w.ctx.Err() == nil {
+				w.d.Logger.Warn("cannot forget old tasks", "error", err)
+			}
+		}
+	}
+}
+
+func (w *Work) isClosing() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closing
+}
+
+// reserve registers a task before anybody can find it in the store, so that the
+// sweep leaves it alone.
+func (w *Work) reserve(p *proposal) (*task, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closing {
+		return nil, ErrShuttingDown
+	}
+	if len(w.live) >= w.d.Limits.RunningPerHub {
+		return nil, tooManyTasks(fmt.Sprintf("this hub runs %d tasks, which is its limit", len(w.live)))
+	}
+	t := newTask(w, p.record)
+	w.live[t.id] = t
+	w.workers.Add(1) // run or forget ends it
+	return t, nil
+}
+
+// forget unregisters a task that will not run here.
+func (w *Work) forget(t *task) {
+	w.mu.Lock()
+	if w.live[t.id] == t {
+		delete(w.live, t.id)
+	}
+	w.mu.Unlock()
+	close(t.gone)
+	w.workers.Done()
+}
+
+func (w *Work) running(id string) *task {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.live[id]
+}
+
+func (w *Work) all() []*task {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := make([]*task, 0, len(w.live))
+	for _, t := range w.live {
+		list = append(list, t)
+	}
+	return list
+}
+
+// Refuse lets no new task in; those that run go on.
+func (w *Work) Refuse() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closing = true
+}
+
+// Drain refuses new tasks and gives running ones some time to end by themselves.
+// What runs on is left, with its log, for the next owner.
+func (w *Work) Drain(ctx context.Context) {
+	w.Refuse()
+	timer := time.NewTimer(w.d.Limits.Drain)
+	defer timer.Stop()
+	for _, t := range w.all() {
+		select {
+		case <-t.gone:
+			continue
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		break
+	}
+	for _, t := range w.all() {
+		_ = t.do(context.Background(), t.suspend)
+	}
+	for _, t := range w.all() {
+		<-t.gone
+	}
+}
+
+// Close drains and waits for everything that was started.
+func (w *Work) Close(ctx context.Context) error {
+	w.Drain(ctx)
+	w.stop()
+	w.workers.Wait()
+	return nil
+}
+
+// Stats are figures of this hub.
+func (w *Work) Stats() Stats {
+	var s Stats
+	for _, t := range w.all() {
+		s.Running++
+		if t.paused.Load() {
+			s.Paused++
+		}
+	}
+	return s
+}
+
+func (w *Work) workspace(agent *brain.Agent) string {
+	if agent.Workspace != "" {
+		return agent.Workspace
+	}
+	return w.d.Workspace
+}
