@@ -22,11 +22,13 @@ import (
 	"parley/internal/face/api"
 	"parley/internal/face/front"
 	facemcp "parley/internal/face/mcp"
+	faceroom "parley/internal/face/room"
 	facetalk "parley/internal/face/talk"
 	"parley/internal/hub/config"
 	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/notify"
+	"parley/internal/room"
 	"parley/internal/store"
 	"parley/internal/talk"
 	"parley/internal/wsconn"
@@ -63,6 +65,8 @@ type Hub struct {
 	talk    *talk.Talk
 	// talkFace serves conversations on the socket, TCP and /talk/ws.
 	talkFace *facetalk.Face
+	rooms    *room.Rooms
+	roomFace *faceroom.Face
 	// mcpFace offers what the hub can do to language models.
 	mcpFace *facemcp.Face
 	metrics *metrics

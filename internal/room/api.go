@@ -12,6 +12,9 @@ import (
 // Rooms are named by their normalised id (kibitz.NormalizeRoom); ids are never
 // normalised twice. Refusals are *kibitz.Refusal.
 type API interface {
+	// Resolve finds the room a text names: an id as it is stored, or any other
+	// spelling of it. The refusal is room.bad-id or room.unknown.
+	Resolve(ctx context.Context, text string) (string, error)
 	// Enter connects to a room, as a WebSocket does: hello goes to the link before
 	// Enter returns, or soon after when another hub has the room. The caller feeds
 	// what the client sends to the visit and calls Gone once at the end.
@@ -85,8 +88,8 @@ type Hosted struct {
 	Egress  bool   `json:"egress,omitempty"`
 }
 
-// Link is where the frames of one connection go. No method blocks, and they are
-// called from one goroutine at a time.
+// Link is where the frames of one connection go. No method blocks, and they may
+// be called from anywhere.
 type Link interface {
 	// Send queues a frame. A link that cannot take it ends the connection.
 	Send(o *Out)

@@ -14,6 +14,7 @@ type Out struct {
 	// for a slow reader.
 	Newest string
 
+	seq  uint64 // of a live message
 	once sync.Once
 	wire any
 }

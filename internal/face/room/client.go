@@ -1,0 +1,118 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"parley/internal/face/front"
+	"parley/internal/identity"
+	"parley/internal/room"
+	"parley/internal/wsconn"
+	"parley/protocol/kibitz"
+)
+
+// client is one WebSocket. It is the room's link and the socket's handler.
+type client struct {
+	face  *Face
+	ws    *wsconn.Conn
+	entry room.Entry
+
+	releaseOpen     func()
+	releaseStranger func()
+	live            *identity.Live
+
+	visit room.Visit // set before the first message is handled
+}
+
+var (
+	_ room.Link      = (*client)(nil)
+	_ wsconn.Handler = (*client)(nil)
+)
+
+// take counts the connection, before it is one.
+func (c *client) take(r *http.Request) error {
+	var err error
+	if c.releaseOpen, err = c.face.open.Take(r.RemoteAddr); err != nil {
+		return front.NewProblem(http.StatusServiceUnavailable, "too_many_connections", "the hub is full; try again", nil)
+	}
+	if c.releaseStranger, err = c.face.strangers.Take(c.entry.Address + ":0"); err != nil {
+		c.releaseOpen()
+		return front.NewProblem(http.StatusTooManyRequests, "too_many_connections", "too many connections of this address wait at the door", nil)
+	}
+	return nil
+}
+
+func (c *client) release() {
+	c.releaseStranger()
+	c.releaseOpen()
+	if c.live != nil {
+		c.live.Release()
+	}
+}
+
+// begin enters the room; hello is on its way when it returns.
+func (c *client) begin() {
+	c.entry.Link = c
+	visit, err := c.face.d.Rooms.Enter(context.Background(), c.entry)
+	if err != nil {
+		c.refused(err)
+		return
+	}
+	c.visit = visit
+	if s := c.entry.Session; s != nil && (s.TokenID != "" || s.PageID != "") {
+		c.live = c.face.d.People.Track(*s, func(identity.Reason) {
+			visit.Revoked()
+			_ = c.ws.Close(kibitz.CloseRevoked, "credential revoked")
+		})
+	}
+}
+
+// refused ends a connection that found no room behind the door.
+func (c *client) refused(err error) {
+	code, reason := kibitz.CloseGoingAway, "the room cannot be reached"
+	if kibitz.CodeOf(err) == kibitz.RoomUnknown {
+		code, reason = kibitz.CloseRoomClosed, "the room was closed"
+	}
+	if !errors.Is(err, room.ErrUnavailable) {
+		c.face.log.Info("a connection found no room", "room", c.entry.Room, "error", err)
+	}
+	_ = c.ws.Close(wsconn.Code(code), reason)
+}
+
+// Message takes one frame; binary ones are refused before they come here.
+func (c *client) Message(_ *wsconn.Conn, _ wsconn.Kind, data []byte) {
+	if c.visit != nil {
+		c.visit.Receive(data)
+	}
+}
+
+// Closed is the end of the connection.
+func (c *client) Closed(*wsconn.Conn, wsconn.Ended) {
+	if c.visit != nil {
+		c.visit.Gone()
+	}
+	c.release()
+}
+
+// Send implements room.Link. A reader that is too slow is cut by the queue.
+func (c *client) Send(o *room.Out) {
+	frame, ok := o.Wire(prepare).(*wsconn.Frame)
+	switch {
+	case !ok:
+	case o.Newest != "":
+		_ = c.ws.Send(wsconn.Message{Frame: frame, Policy: wsconn.Newest, Key: o.Newest})
+	default:
+		_ = c.ws.SendFrame(frame)
+	}
+}
+
+func prepare(data []byte) any { return wsconn.Prepare(wsconn.Text, data) }
+
+// Close implements room.Link.
+func (c *client) Close(code int, reason string) {
+	_ = c.ws.Close(wsconn.Code(code), reason) //nolint:gosec // close codes fit
+}
+
+// Admitted implements room.Link: it is a stranger no more.
+func (c *client) Admitted() { c.releaseStranger() }

@@ -1,0 +1,135 @@
+package room
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"parley/internal/face/front"
+	"parley/internal/identity"
+	"parley/internal/room"
+	"parley/internal/wsconn"
+	"parley/protocol/kibitz"
+)
+
+// Deps is what the face is made from.
+type Deps struct {
+	Rooms  room.API
+	People *identity.Directory
+	Front  *front.Front
+	// PublicURL is where people reach the hub, if that is known: proofs are bound
+	// to its origin when a request names its host.
+	PublicURL string
+	Log       *slog.Logger
+	Limits    Limits
+}
+
+// Limits bound what clients may do; the zero value has the usual ones.
+type Limits struct {
+	Connections int // in all (20 000)
+	Strangers   int // of one address that are nobody yet (64)
+	Ping        time.Duration
+	Silence     time.Duration
+}
+
+// Face serves the rooms protocol.
+type Face struct {
+	d         Deps
+	log       *slog.Logger
+	group     *wsconn.Group
+	open      *wsconn.AddressLimit
+	strangers *wsconn.AddressLimit
+}
+
+// New makes a face; Close ends it.
+func New(d Deps) *Face {
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	l := &d.Limits
+	set(&l.Connections, 20_000)
+	set(&l.Strangers, 64)
+	set(&l.Ping, 10*time.Second)
+	set(&l.Silence, 25*time.Second)
+	return &Face{
+		d: d, log: d.Log, open: wsconn.NewAddressLimit(0, l.Connections), strangers: wsconn.NewAddressLimit(l.Strangers, 0),
+		group: wsconn.NewGroup(wsconn.Options{
+			Read: wsconn.ReadLimit{Message: kibitz.MaxFrame}, RefuseBinary: true,
+			Queue:    wsconn.QueueLimit{Frames: 256, Bytes: 2 << 20},
+			Overflow: wsconn.Close{Code: kibitz.CloseSlow, Reason: "too slow"},
+			Ping:     wsconn.Heartbeat{Every: l.Ping},
+			Silence:  wsconn.Silence{After: l.Silence, Close: wsconn.Close{Code: kibitz.CloseSlow, Reason: "silent"}},
+			Log:      d.Log,
+		}),
+	}
+}
+
+func set[T int | time.Duration](to *T, usual T) {
+	if *to <= 0 {
+		*to = usual
+	}
+}
+
+// Close takes no new connections and ends those there are.
+func (f *Face) Close(ctx context.Context) error {
+	return f.group.Drain(ctx, kibitz.CloseGoingAway, "the hub is leaving")
+}
+
+// Shut ends what Close left.
+func (f *Face) Shut() { f.group.Close() }
+
+// ServeHTTP is the relay and signalling socket of a room.
+func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id, err := f.d.Rooms.Resolve(r.Context(), r.PathValue("room"))
+	if err != nil {
+		f.d.Front.Fail(w, r, front.RoomProblem(err))
+		return
+	}
+	session, err := f.session(r)
+	if err != nil {
+		f.d.Front.Fail(w, r, err)
+		return
+	}
+	c := &client{face: f, entry: room.Entry{Room: id, Origin: f.origin(r), Address: front.Address(r), Session: session}}
+	if err := c.take(r); err != nil {
+		f.d.Front.Fail(w, r, err)
+		return
+	}
+	_, err = f.group.Upgrade(w, r, func(ws *wsconn.Conn) wsconn.Handler {
+		c.ws = ws
+		c.begin()
+		return c
+	})
+	if err != nil {
+		c.release()
+		f.log.Debug("no WebSocket", "error", err) // Upgrade has answered
+	}
+}
+
+// session is who a request says it is; nil when it says nothing.
+func (f *Face) session(r *http.Request) (*identity.Session, error) {
+	_, bearer := front.Bearer(r)
+	_, err := r.Cookie(front.CookieName)
+	if !bearer && err != nil {
+		return nil, nil
+	}
+	s, err := f.d.Front.Session(r)
+	if err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// origin is what the client dialled. The front door has checked Host.
+func (f *Face) origin(r *http.Request) string {
+	scheme := "http"
+	if front.Secure(r) {
+		scheme = "https"
+	}
+	if o, err := kibitz.Origin(scheme + "://" + r.Host); err == nil {
+		return o
+	}
+	o, _ := kibitz.Origin(f.d.PublicURL)
+	return o
+}

@@ -1,0 +1,89 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"parley/internal/face/api"
+	faceroom "parley/internal/face/room"
+	"parley/internal/identity"
+	"parley/internal/room"
+)
+
+// roomPart is rooms.
+func (h *Hub) roomPart() part {
+	return part{
+		name: "room", open: h.openRooms, faces: h.openRoomFace,
+		routes: func(mux *http.ServeMux, rest *api.API) error {
+			api.RegisterRooms(rest, h.rooms)
+			mux.Handle("GET /rooms/{room}/ws", h.roomFace)
+			return nil
+		},
+		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+			s := h.rooms.Stats()
+			counts["rooms_live"], counts["room_members"] = int64(s.Rooms), int64(s.Members)
+			return nil
+		},
+		drain: func(ctx context.Context) error { return errors.Join(h.rooms.Shutdown(ctx), h.roomFace.Close(ctx)) },
+	}
+}
+
+func (h *Hub) openRooms(ctx context.Context) error {
+	rooms, err := room.New(room.Deps{
+		DB: h.db, Leases: h.leases, Bus: h.bus, Trail: h.trail, Fetch: fetchKeys, Log: h.logger, Clustered: h.conf.NATS != "",
+	})
+	if err != nil {
+		return err
+	}
+	if err := rooms.Start(ctx); err != nil {
+		return err
+	}
+	h.rooms = rooms
+	h.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
+		defer cancel()
+		return rooms.Shutdown(ctx)
+	})
+	return nil
+}
+
+func (h *Hub) openRoomFace(context.Context) error {
+	h.roomFace = faceroom.New(faceroom.Deps{Rooms: h.rooms, People: h.people, Front: h.front, PublicURL: h.conf.PublicURL, Log: h.logger})
+	h.onClose(func() error {
+		h.roomFace.Shut()
+		return nil
+	})
+	return nil
+}
+
+// keyClient asks key servers. It follows no redirect: an address of a policy is
+// asked, and none that somebody else names.
+var keyClient = &http.Client{
+	Timeout:       5 * time.Second,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// fetchKeys reads a key set.
+func fetchKeys(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := keyClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the key server answered %s", res.Status)
+	}
+	data, err := io.ReadAll(io.LimitReader(res.Body, room.MaxKeySet+1))
+	if err == nil && len(data) > room.MaxKeySet {
+		err = errors.New("the key set is too large")
+	}
+	return data, err
+}

@@ -1,0 +1,123 @@
+package room
+
+import (
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"time"
+
+	"parley/protocol/kibitz"
+)
+
+var errChain = errors.New("no certificate chain to a root of this room")
+
+// chain lets in an agent with a certificate.
+func (g *gate) chain(adm *admission) error {
+	leaf, err := verifyChain(g.said.AgentChain, g.policy.Agents.CA, g.now)
+	if err != nil {
+		return deny(kibitz.GateChain, err.Error())
+	}
+	key, err := leafKey(leaf)
+	if err != nil {
+		return deny(kibitz.GateChain, "the certificate has no P-256 key")
+	}
+	jwk, err := key.MarshalJSON()
+	if err != nil {
+		return deny(kibitz.GateChain, "the certificate has no P-256 key")
+	}
+	if len(g.said.AgentKey) > 0 {
+		shown, err := kibitz.ParsePublicKey(g.said.AgentKey)
+		if err != nil || !shown.Equal(key) {
+			return deny(kibitz.GateUnlisted, "the certificate is for another key")
+		}
+	}
+	if _, err := g.proof([]kibitz.AllowedKey{{Key: jwk}}); err != nil {
+		return err
+	}
+	g.setKey(adm, key)
+	adm.Anchor = anchor{Kind: anchorCA, Chain: g.said.AgentChain}
+	adm.Label, adm.Allowed = spiffeName(leaf, g.policy.Agents.CA.SPIFFE), agentGrant(g.policy.Agents.CA.Grant)
+	return nil
+}
+
+func leafKey(leaf *x509.Certificate) (*kibitz.PublicKey, error) {
+	key, ok := leaf.PublicKey.(*ecdsa.PublicKey)
+	if !ok {
+		return nil, kibitz.ErrBadKey
+	}
+	return kibitz.NewPublicKey(key)
+}
+
+// verifyChain checks certificates, leaf first, up to a root of the policy, and
+// the name in the leaf. The texts of its errors repeat nothing of them.
+func verifyChain(chain []string, ca kibitz.CAPolicy, now time.Time) (*x509.Certificate, error) {
+	certs, err := parseChain(chain)
+	if err != nil {
+		return nil, err
+	}
+	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	for _, text := range ca.Roots {
+		addRoots(roots, text)
+	}
+	for _, c := range certs[1:] {
+		between.AddCert(c)
+	}
+	leaf := certs[0]
+	_, err = leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	if err != nil {
+		return nil, errChain
+	}
+	if spiffeName(leaf, ca.SPIFFE) == "" {
+		return nil, errors.New("the certificate has no name this room admits")
+	}
+	return leaf, nil
+}
+
+func parseChain(chain []string) ([]*x509.Certificate, error) {
+	if len(chain) == 0 || len(chain) > kibitz.MaxChain {
+		return nil, errChain
+	}
+	certs := make([]*x509.Certificate, len(chain))
+	for i, text := range chain {
+		der, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			der, err = base64.RawURLEncoding.DecodeString(text)
+		}
+		if err != nil {
+			return nil, errors.New("a certificate is not base64")
+		}
+		if certs[i], err = x509.ParseCertificate(der); err != nil {
+			return nil, errors.New("a certificate cannot be read")
+		}
+	}
+	return certs, nil
+}
+
+// addRoots takes every certificate of a PEM text.
+func addRoots(pool *x509.CertPool, text string) {
+	rest := []byte(text)
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return
+		}
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+			pool.AddCert(cert)
+		}
+	}
+}
+
+// spiffeName is the first URI of a certificate that fits the pattern.
+func spiffeName(leaf *x509.Certificate, pattern string) string {
+	if pattern == "" {
+		return ""
+	}
+	for _, u := range leaf.URIs {
+		if kibitz.Match(pattern, u.String()) {
+			return u.String()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,431 @@
+package room
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/internal/bus"
+	"parley/protocol/kibitz"
+)
+
+// How hubs keep an eye on each other's connections.
+const (
+	beatEvery   = 2 * time.Second
+	hubSilence  = 8 * time.Second
+	requestTime = 5 * time.Second
+)
+
+func roomSubject(id string) string { return "room." + bus.Token(id) }
+func hubSubject(hub string) string { return "roomhub." + bus.Token(hub) }
+
+// head is what stands before a frame on the bus, on a line of its own.
+type head struct {
+	Op   string   `json:"op,omitempty"`
+	Hub  string   `json:"hub,omitempty"`
+	CID  string   `json:"cid,omitempty"`
+	CIDs []string `json:"cids,omitempty"`
+	// About is an arrival, Call something asked of the room.
+	About *arrival `json:"about,omitempty"`
+	Call  *call    `json:"call,omitempty"`
+	// To the hub of a socket: what kind of frame, who it is now, or the end.
+	Newest string      `json:"newest,omitempty"`
+	Seq    uint64      `json:"seq,omitempty"`
+	Who    string      `json:"who,omitempty"`
+	Kind   kibitz.Kind `json:"kind,omitempty"`
+	Code   int         `json:"code,omitempty"`
+	Reason string      `json:"reason,omitempty"`
+}
+
+func (h head) message(data []byte) []byte {
+	line, err := json.Marshal(h)
+	if err != nil {
+		return nil
+	}
+	return append(append(line, '\n'), data...)
+}
+
+func readMessage(msg []byte) (h head, data []byte, err error) {
+	line, data, _ := bytes.Cut(msg, []byte{'\n'})
+	return h, data, json.Unmarshal(line, &h)
+}
+
+// verdict is the answer to a request.
+type verdict struct {
+	OK      json.RawMessage `json:"ok,omitempty"`
+	Code    kibitz.Code     `json:"code,omitempty"`
+	Reason  string          `json:"reason,omitempty"`
+	Stale   bool            `json:"stale,omitempty"`
+	Away    bool            `json:"away,omitempty"`
+	Unknown []string        `json:"unknown,omitempty"`
+}
+
+// cluster is how the hubs' rooms work as one. Alone it does nothing.
+type cluster struct {
+	e *Rooms
+
+	mu     sync.Mutex
+	mine   bus.Subscription
+	owned  map[*room]bus.Subscription
+	remote map[string]*remoteRoom
+	quit   chan struct{}
+	work   sync.WaitGroup
+	closed bool
+}
+
+func newCluster(e *Rooms) *cluster {
+	return &cluster{e: e, owned: map[*room]bus.Subscription{}, remote: map[string]*remoteRoom{}, quit: make(chan struct{})}
+}
+
+func (cl *cluster) listen() error {
+	if !cl.e.d.Clustered {
+		return nil
+	}
+	sub, err := cl.e.d.Bus.Subscribe(hubSubject(cl.e.hub), cl.heard)
+	if err != nil {
+		return err
+	}
+	cl.mine = sub
+	cl.work.Go(func() { cl.watch(sub, cl.cutRemote) })
+	cl.work.Go(cl.beats)
+	return nil
+}
+
+// watch calls missed whenever messages were lost.
+func (cl *cluster) watch(sub bus.Subscription, missed func()) {
+	for {
+		select {
+		case <-sub.Lagged():
+			missed()
+		case <-cl.quit:
+			return
+		}
+	}
+}
+
+// cutRemote ends the connections that may have missed something; they resume.
+func (cl *cluster) cutRemote() {
+	for _, rr := range cl.remotes() {
+		for _, v := range rr.all() {
+			v.link.Close(kibitz.CloseGoingAway, "messages were lost between hubs")
+		}
+	}
+}
+
+func (cl *cluster) remotes() []*remoteRoom {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	out := make([]*remoteRoom, 0, len(cl.remote))
+	for _, rr := range cl.remote {
+		out = append(out, rr)
+	}
+	return out
+}
+
+func (cl *cluster) close() {
+	cl.mu.Lock()
+	already := cl.closed
+	cl.closed = true
+	cl.mu.Unlock()
+	if already {
+		return
+	}
+	close(cl.quit)
+	if cl.mine != nil {
+		cl.mine.Close()
+	}
+	cl.work.Wait()
+}
+
+// own listens for what other hubs have for a room.
+func (cl *cluster) own(r *room) error {
+	if !cl.e.d.Clustered {
+		return nil
+	}
+	sub, err := cl.e.d.Bus.Subscribe(roomSubject(r.id), func(m bus.Msg) { cl.request(r, m) })
+	if err != nil {
+		return err
+	}
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.owned[r] = sub
+	cl.work.Go(func() { cl.watchOwned(r, sub) })
+	return nil
+}
+
+// watchOwned cuts other hubs' connections when their frames were lost.
+func (cl *cluster) watchOwned(r *room, sub bus.Subscription) {
+	for {
+		select {
+		case <-sub.Lagged():
+			r.tryPost(r.cutHubs)
+		case <-r.gone:
+			return
+		case <-cl.quit:
+			return
+		}
+	}
+}
+
+func (cl *cluster) disown(r *room) {
+	cl.mu.Lock()
+	sub := cl.owned[r]
+	delete(cl.owned, r)
+	cl.mu.Unlock()
+	if sub != nil {
+		sub.Close()
+	}
+}
+
+// request is another hub speaking to a room of ours.
+func (cl *cluster) request(r *room, m bus.Msg) {
+	h, data, err := readMessage(m.Data)
+	if err != nil || h.Hub == cl.e.hub {
+		return
+	}
+	switch h.Op {
+	case "frame":
+		f, err := kibitz.DecodeClient(data)
+		if err != nil {
+			return
+		}
+		var msg *message
+		if s, ok := f.(*kibitz.Send); ok {
+			msg = prepare(s, false)
+		}
+		r.post(func() { r.frame(h.CID, f, msg) })
+	case "gone", "revoked":
+		r.post(func() { r.endConn(h.CID, h.Op == "revoked") })
+	case "arrive":
+		if h.About != nil {
+			ok := r.post(func() {
+				r.arriveOrAttach(&conn{arrival: *h.About, hub: h.Hub, link: r.linkTo(h.Hub, h.About.CID)})
+				cl.respond(m, struct{}{}, nil)
+			})
+			if !ok {
+				cl.respond(m, nil, errEnded)
+			}
+		}
+	case "beat":
+		if !r.post(func() { cl.respondWith(m, verdict{OK: json.RawMessage(`{}`), Unknown: r.beat(h.Hub, h.CIDs)}) }) {
+			cl.respond(m, nil, errEnded)
+		}
+	case "call":
+		ok := r.post(func() {
+			answer, err := r.do(h.Call)
+			r.flush()
+			cl.respond(m, answer, err)
+		})
+		if !ok {
+			cl.respond(m, nil, errEnded)
+		}
+	}
+}
+
+func (cl *cluster) respond(m bus.Msg, answer any, err error) {
+	v := verdict{}
+	if err == nil {
+		v.OK = json.RawMessage(jsonOf(answer))
+	} else if errors.Is(err, ErrStale) {
+		v.Stale = true
+	} else if errors.Is(err, errEnded) {
+		v.Away = true
+	} else {
+		no := refusalOf(err)
+		v.Code, v.Reason = no.Code, no.Reason
+	}
+	cl.respondWith(m, v)
+}
+
+func (cl *cluster) respondWith(m bus.Msg, v verdict) {
+	if m.Respond == nil {
+		return
+	}
+	if err := m.Respond(jsonOf(v)); err != nil {
+		cl.e.d.Log.Warn("another hub gets no answer", "error", err)
+	}
+}
+
+// demand asks the owner of a room something.
+func (cl *cluster) demand(ctx context.Context, id string, h head) (verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	h.Hub = cl.e.hub
+	raw, err := cl.e.d.Bus.Request(ctx, roomSubject(id), h.message(nil))
+	if err != nil {
+		return verdict{}, errEnded // nobody there, for now
+	}
+	var v verdict
+	switch err := json.Unmarshal(raw, &v); {
+	case err != nil:
+		return v, err
+	case v.Stale:
+		return v, ErrStale
+	case v.Away:
+		return v, errEnded
+	case v.Code != "":
+		return v, deny(v.Code, v.Reason)
+	}
+	return v, nil
+}
+
+// ask has a call answered by the owner.
+func (cl *cluster) ask(ctx context.Context, id, _ string, c *call) (any, error) {
+	if !cl.e.d.Clustered {
+		return nil, ErrUnavailable
+	}
+	v, err := cl.demand(ctx, id, head{Op: "call", Call: c})
+	return v.OK, err
+}
+
+// arrive takes a connection of this hub to the room's owner.
+func (cl *cluster) arrive(ctx context.Context, v *visit, _ string) error {
+	if !cl.e.d.Clustered {
+		return ErrUnavailable
+	}
+	about := v.arrival()
+	rr := cl.remoteRoom(v.room)
+	rr.add(v)
+	v.settle(rr)
+	if _, err := cl.demand(ctx, v.room, head{Op: "arrive", About: &about}); err != nil {
+		rr.remove(v)
+		v.mu.Lock()
+		if v.to == target(rr) {
+			v.to = nil
+		}
+		v.mu.Unlock()
+		return err
+	}
+	return nil
+}
+
+func (cl *cluster) remoteRoom(id string) *remoteRoom {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	rr := cl.remote[id]
+	if rr == nil {
+		rr = &remoteRoom{cl: cl, id: id, visits: map[string]*visit{}}
+		cl.remote[id] = rr
+	}
+	return rr
+}
+
+// heard is an owner speaking to connections of this hub.
+func (cl *cluster) heard(m bus.Msg) {
+	h, data, err := readMessage(m.Data)
+	if err != nil {
+		return
+	}
+	out := &Out{Data: data, Newest: h.Newest, seq: h.Seq}
+	for _, cid := range h.CIDs {
+		cl.e.mu.Lock()
+		v := cl.e.visits[cid]
+		cl.e.mu.Unlock()
+		switch {
+		case v == nil:
+		case h.Op == "seated":
+			v.seated(h.Who, h.Kind)
+		case h.Op == "close":
+			v.Close(h.Code, h.Reason)
+		default:
+			v.Send(out)
+		}
+	}
+}
+
+// beats tells owners which connections this hub has in their rooms.
+func (cl *cluster) beats() {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-cl.quit:
+			return
+		case <-tick.C:
+		}
+		for _, rr := range cl.remotes() {
+			cl.beat(rr)
+		}
+	}
+}
+
+func (cl *cluster) beat(rr *remoteRoom) {
+	all := rr.all()
+	if len(all) == 0 {
+		cl.mu.Lock()
+		if rr.empty() {
+			delete(cl.remote, rr.id)
+		}
+		cl.mu.Unlock()
+		return
+	}
+	cids := make([]string, len(all))
+	for i, v := range all {
+		cids[i] = v.about.CID
+	}
+	answer, err := cl.demand(cl.e.ctx, rr.id, head{Op: "beat", CIDs: cids})
+	for _, v := range all {
+		if err != nil || slices.Contains(answer.Unknown, v.about.CID) {
+			rr.remove(v)
+			cl.e.reattach(v, rr)
+		}
+	}
+}
+
+// remoteRoom is a room another hub has, with the connections of this one.
+type remoteRoom struct {
+	cl *cluster
+	id string
+
+	mu     sync.Mutex
+	visits map[string]*visit
+}
+
+func (rr *remoteRoom) add(v *visit) {
+	rr.mu.Lock()
+	defer rr.mu.Unlock()
+	rr.visits[v.about.CID] = v
+}
+
+func (rr *remoteRoom) remove(v *visit) {
+	rr.mu.Lock()
+	defer rr.mu.Unlock()
+	delete(rr.visits, v.about.CID)
+}
+
+func (rr *remoteRoom) empty() bool {
+	rr.mu.Lock()
+	defer rr.mu.Unlock()
+	return len(rr.visits) == 0
+}
+
+func (rr *remoteRoom) all() []*visit {
+	rr.mu.Lock()
+	defer rr.mu.Unlock()
+	out := make([]*visit, 0, len(rr.visits))
+	for _, v := range rr.visits {
+		out = append(out, v)
+	}
+	return out
+}
+
+func (rr *remoteRoom) frame(v *visit, in *inbound) bool {
+	h := head{Op: "frame", Hub: rr.cl.e.hub, CID: v.about.CID}
+	if err := rr.cl.e.d.Bus.Publish(roomSubject(rr.id), h.message(in.data)); err != nil {
+		v.link.Close(kibitz.CloseGoingAway, "the room cannot be reached")
+	}
+	return true
+}
+
+func (rr *remoteRoom) end(v *visit, revoked bool) {
+	rr.remove(v)
+	h := head{Op: "gone", Hub: rr.cl.e.hub, CID: v.about.CID}
+	if revoked {
+		h.Op = "revoked"
+	}
+	_ = rr.cl.e.d.Bus.Publish(roomSubject(rr.id), h.message(nil)) // the next beat says the same
+}

@@ -1,0 +1,170 @@
+package room
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"time"
+
+	"parley/protocol/kibitz"
+)
+
+// arrival is what a hub tells a room about a new connection.
+type arrival struct {
+	CID     string `json:"cid"`
+	Nonce   string `json:"nonce"`
+	Origin  string `json:"origin"`
+	Address string `json:"address,omitempty"`
+	// Principal is somebody this hub knows; Person says that it is a person, and
+	// Operator that it has the scope.
+	Principal   string  `json:"principal,omitempty"`
+	PrincipalID string  `json:"principal_id,omitempty"`
+	Person      bool    `json:"person,omitempty"`
+	Operator    bool    `json:"operator,omitempty"`
+	Hosted      *Hosted `json:"hosted,omitempty"`
+	// Participant and Seen are set when a connection changes the hub that answers
+	// for it: who it is, and the last number it has seen.
+	Participant string `json:"participant,omitempty"`
+	Seen        uint64 `json:"seen,omitempty"`
+}
+
+// conn is a connection as its room sees it.
+type conn struct {
+	arrival
+	link roomLink
+	hub  string // of the socket; empty: this one
+	p    *participant
+
+	deadline time.Time // to be somebody
+	refusals int
+	// busy: its proofs are being looked at. waiting: in the lobby. cleared: a host
+	// has let it in, or there was no need to. withdrawn: it was in and left the
+	// roster.
+	busy, waiting, cleared, withdrawn bool
+	passed                            *admission
+	waitID                            string
+
+	// older is the nonce before the last challenge, good until olderUntil.
+	older      string
+	olderUntil time.Time
+	challenge  time.Time // when to ask for a new proof
+	proveBy    time.Time // when it must have come
+}
+
+func (c *conn) send(f kibitz.Frame) { c.link.Send(encode(f)) }
+
+func (c *conn) ack(n int64) {
+	if n > 0 {
+		c.send(&kibitz.Ack{N: n})
+	}
+}
+
+// nak answers a refused frame; without n the sender is told all the same.
+func (c *conn) nak(n int64, err error) {
+	r := refusalOf(err)
+	c.send(&kibitz.Nak{N: n, Code: r.Code, Reason: r.Reason})
+}
+
+// answer is ack or nak.
+func (c *conn) answer(n int64, err error) {
+	if err != nil {
+		c.nak(n, err)
+		return
+	}
+	c.ack(n)
+}
+
+// fingerprints are what proofs on this connection may be bound to, newest first.
+func (c *conn) fingerprints(room string, now time.Time) []string {
+	out := []string{kibitz.ChannelFingerprint(c.Origin, room, c.Nonce)}
+	if c.older != "" && now.Before(c.olderUntil) {
+		out = append(out, kibitz.ChannelFingerprint(c.Origin, room, c.older))
+	}
+	return out
+}
+
+// secret is 256 random bits.
+func secret() string {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// shortID names connections and participants: it tells nothing and is never
+// given out twice.
+func shortID(prefix string) string {
+	b := make([]byte, 9)
+	_, _ = rand.Read(b)
+	return prefix + base64.RawURLEncoding.EncodeToString(b)
+}
+
+// arrive takes a new connection and greets it.
+func (r *room) arrive(c *conn) {
+	r.conns[c.CID] = c
+	c.deadline = time.Now().Add(r.e.d.Limits.Announce)
+	r.need(c.deadline)
+	p := r.policy
+	c.send(&kibitz.Hello{
+		V: 1, Room: r.id, CID: c.CID, Nonce: c.Nonce, Title: r.title, Notice: p.Notice, Humans: p.Humans.Mode, Agents: p.Agents.Mode,
+		Credits: p.Credits.Require, Sealed: p.Sealed, Locked: r.locked, Lobby: r.lobby, Limits: kibitz.WireLimits(),
+	})
+}
+
+// depart is a connection that is no more.
+func (r *room) depart(cid string) {
+	c := r.conns[cid]
+	if c == nil {
+		return
+	}
+	r.drop(c)
+	p := c.p
+	if p == nil {
+		return
+	}
+	p.conn, p.broke = nil, time.Now()
+	p.media = kibitz.Lanes{}
+	r.need(p.broke.Add(r.e.d.Limits.Away))
+	r.changed()
+}
+
+// drop forgets a connection.
+func (r *room) drop(c *conn) {
+	delete(r.conns, c.CID)
+	if c.waiting {
+		c.waiting = false
+		r.changed()
+	}
+	r.dueIdle(time.Now())
+}
+
+// dueConn ends a connection that took too long and asks for fresh proofs.
+func (r *room) dueConn(c *conn, now time.Time) {
+	switch {
+	case c.p == nil && !c.busy:
+		if !now.Before(c.deadline) {
+			c.link.Close(kibitz.CloseSlow, "not announced in time")
+			r.drop(c)
+			return
+		}
+		r.need(c.deadline)
+	case c.p != nil && !c.proveBy.IsZero():
+		if !now.Before(c.proveBy) {
+			r.kick(c.p, deny(kibitz.GateStale, "stale assertion"), "hub", false)
+			return
+		}
+		r.need(c.proveBy)
+	case c.p != nil && !c.challenge.IsZero():
+		if !now.Before(c.challenge) {
+			r.askProof(c, now)
+		} else {
+			r.need(c.challenge)
+		}
+	}
+}
+
+// askProof sends a challenge.
+func (r *room) askProof(c *conn, now time.Time) {
+	c.older, c.olderUntil = c.Nonce, now.Add(r.e.d.Limits.Prove)
+	c.Nonce, c.proveBy = secret(), now.Add(r.e.d.Limits.Prove)
+	c.send(&kibitz.Challenge{Nonce: c.Nonce})
+	r.need(c.proveBy)
+}

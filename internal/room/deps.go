@@ -1,0 +1,73 @@
+package room
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"parley/internal/audit"
+	"parley/internal/bus"
+	"parley/internal/lease"
+	"parley/internal/store"
+)
+
+// Trail is the hub's audit trail; *audit.Log is one.
+type Trail interface {
+	Append(ctx context.Context, entries ...audit.Entry) error
+	AppendTx(tx *store.Tx, entries ...audit.Entry) error
+	Query(ctx context.Context, f audit.Filter) ([]audit.Record, error)
+}
+
+// Deps is what rooms are made from. DB, Leases, Bus and Trail are required.
+type Deps struct {
+	DB     *store.DB
+	Leases *lease.Leases
+	Bus    bus.Bus
+	Trail  Trail
+	// Fetch reads a key set from an address that CheckKeyURL allows: without
+	// redirects, at most MaxKeySet bytes. Nil: no key server can be reached.
+	Fetch func(ctx context.Context, url string) ([]byte, error)
+	Log   *slog.Logger
+	// Clustered says that other hubs share the store and the bus.
+	Clustered bool
+	Limits    Limits
+}
+
+// Limits bound a hub; the zero value has the usual ones.
+type Limits struct {
+	Announce  time.Duration // to announce oneself (30 s)
+	Lobby     time.Duration // in the lobby (10 min)
+	Away      time.Duration // in the roster after the connection broke (12 s)
+	Resume    time.Duration // resumable after the connection broke (120 s)
+	Challenge time.Duration // between two proofs of a key (240 s)
+	Prove     time.Duration // to answer a challenge (60 s)
+	Verify    time.Duration // for all proofs of one announce (5 s)
+	Idle      time.Duration // an empty room stays in memory (24 h)
+	Roster    time.Duration // between two rosters (200 ms)
+	Room      float64       // content messages a second of a room (200)
+	// NoRates switches the rate limits off, for measuring what lies behind them.
+	NoRates bool
+}
+
+func (d *Deps) defaults() {
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	l := &d.Limits
+	set(&l.Announce, 30*time.Second)
+	set(&l.Lobby, 10*time.Minute)
+	set(&l.Away, 12*time.Second)
+	set(&l.Resume, 120*time.Second)
+	set(&l.Challenge, 240*time.Second)
+	set(&l.Prove, 60*time.Second)
+	set(&l.Verify, 5*time.Second)
+	set(&l.Idle, 24*time.Hour)
+	set(&l.Roster, 200*time.Millisecond)
+	set(&l.Room, 200)
+}
+
+func set[T time.Duration | float64](to *T, usual T) {
+	if *to <= 0 {
+		*to = usual
+	}
+}

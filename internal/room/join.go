@@ -1,0 +1,182 @@
+package room
+
+import (
+	"time"
+
+	"parley/internal/store"
+	"parley/protocol/kibitz"
+)
+
+// join makes a participant of a connection: it is on disk before anybody is told.
+func (r *room) join(c *conn, adm *admission) {
+	p := r.newParticipant(c, adm)
+	token := secret()
+	p.resume = hashOf(token)
+	marks := p.marks()
+	now := time.Now()
+	err := r.write(func(tx *store.Tx) error {
+		if adm.credit != nil {
+			if err := claimCredit(tx, adm.credit.Sub, r.id, p.ID, adm.credit.Exp, now); err != nil {
+				return err
+			}
+		}
+		if err := r.know(tx, marks); err != nil {
+			return err
+		}
+		return r.save(tx, p)
+	}, r.entry("admitted", letIn(p), p, admittedBy(p)), r.entry("joined", p.ID, p, string(p.Kind)))
+	if err != nil {
+		r.refuse(c, err, adm)
+		return
+	}
+	for _, m := range marks {
+		r.known[m] = true
+	}
+	r.order, r.byID[p.ID], r.byResume[p.resume] = append(r.order, p), p, p
+	r.rank()
+	r.seat(c, p)
+	r.changed()
+	r.capsDirty, r.capsOut = true, nil
+	r.welcome(c, p, token)
+	r.retainedFor(c, p, 0, time.Now())
+	c.send(&kibitz.Live{Seq: r.seq})
+}
+
+// admittedBy is how the trail tells why somebody was let in.
+func admittedBy(p *participant) string {
+	if p.Anchor.Kind == anchorNone {
+		return "open"
+	}
+	return p.Anchor.Kind
+}
+
+// letIn is who let somebody in: the hub's own word, the policy, or an open door.
+func letIn(p *participant) string {
+	switch p.Anchor.Kind {
+	case anchorHub, anchorHosted:
+		return p.Principal
+	case anchorNone:
+		return "hub"
+	}
+	return "policy"
+}
+
+// newParticipant makes the presence an admission stands for.
+func (r *room) newParticipant(c *conn, adm *admission) *participant {
+	a := adm.announce
+	p := &participant{presence: presence{ID: c.waitID, Kind: adm.kind, credentials: adm.credentials, Joined: time.Now(), Operator: adm.operator}}
+	if p.ID == "" {
+		p.ID = shortID("p")
+	}
+	c.waitID = ""
+	name := adm.name
+	if a.Name != nil && *a.Name != "" {
+		name = *a.Name
+	}
+	p.Name = kibitz.CleanName(name)
+	p.Backend, p.Egress = adm.backend, adm.egress
+	r.describe(p, a)
+	if kibitz.ValidFingerprint(kibitz.NormalFingerprint(a.FP)) {
+		p.FP = kibitz.NormalFingerprint(a.FP)
+	}
+	if len(a.Want) > 0 {
+		want := kibitz.Sanitise(a.Want)
+		p.Want = &want
+	}
+	p.setBase()
+	if adm.credit != nil {
+		p.CreditSub, p.CreditExp = adm.credit.Sub, adm.credit.Exp
+	}
+	return p
+}
+
+// setBase is the grant of the admission: what is allowed, or the part of it that
+// was asked for.
+func (p *participant) setBase() {
+	p.Base = p.Allowed
+	if p.Want != nil {
+		p.Base = kibitz.Intersect(*p.Want, p.Allowed)
+	}
+	p.settle()
+}
+
+// describe takes over what an announce says, where it says it.
+func (r *room) describe(p *participant, a *kibitz.Announce) {
+	if a.Cam != nil {
+		p.Cam = *a.Cam
+	}
+	if a.Avatar != nil {
+		p.Avatar = *a.Avatar
+	}
+	if len(a.Meta) > 0 || p.Meta == nil {
+		p.Meta, _ = kibitz.PublicMeta(a.Meta, p.Kind)
+	}
+	if p.Kind == kibitz.Agent && p.Anchor.Kind != anchorHosted {
+		p.disclose(a.Meta)
+	}
+}
+
+// disclose works out where an agent's perception goes: the anchor's word first,
+// else its own. A backend means that it leaves the room.
+func (p *participant) disclose(meta kibitz.Raw) {
+	said := kibitz.Sanitise(meta) // meta has the same two members
+	if len(meta) > 0 {
+		p.Backend, p.Egress = said.Backend, said.Egress
+	}
+	if p.Allowed.Backend != "" {
+		p.Backend = p.Allowed.Backend
+	}
+	p.Egress = p.Egress || p.Allowed.Egress || p.Backend != ""
+}
+
+// seat ties a connection to a participant.
+func (r *room) seat(c *conn, p *participant) {
+	c.p, c.waiting, c.busy = p, false, false
+	p.conn, p.broke, p.left = c, time.Time{}, false
+	c.link.seated(p.ID, p.Kind)
+	c.challenge, c.proveBy = time.Time{}, time.Time{}
+	if p.KeyID != "" && p.Kind == kibitz.Agent {
+		c.challenge = time.Now().Add(r.e.d.Limits.Challenge)
+		r.need(c.challenge)
+	}
+	if p.expires > 0 {
+		r.need(timeOf(p.expires))
+	}
+	if !p.CreditExp.IsZero() {
+		r.need(p.CreditExp.Add(kibitz.CreditReapLeeway))
+	}
+}
+
+// welcome is the start of both join and resume.
+func (r *room) welcome(c *conn, p *participant, token string) {
+	now := time.Now()
+	c.send(&kibitz.Lobby{Status: kibitz.LobbyAdmitted})
+	c.send(&kibitz.Self{
+		ID: p.ID, Kind: p.Kind, Name: p.Name, Host: p.tier != "", Tier: p.tier, KeyID: p.KeyID,
+		Grant: p.effective(now), Resume: token, Seq: r.seq,
+	})
+	// Newer ones replace older ones that wait; these two keep their place.
+	c.link.Send(&Out{Data: r.rosterFor(p, now).Data})
+	c.link.Send(&Out{Data: r.capsFor(p, now).Data})
+}
+
+// retainedFor sends what is kept for somebody: schemas, then views, by number.
+func (r *room) retainedFor(c *conn, p *participant, since uint64, now time.Time) {
+	at := seconds(now)
+	for _, it := range r.kept.forJoiner(p.ID) {
+		if it.seq > since && r.perceives(p, it, at) {
+			c.link.Send(it.retained())
+		}
+	}
+}
+
+// perceives tells whether a message may reach somebody now.
+func (r *room) perceives(p *participant, it *item, now float64) bool {
+	switch {
+	case it.from == p.ID:
+		return false
+	case it.to == "":
+		return p.may(bitReadChat, now)
+	}
+	return it.to == p.ID && p.may(bitDirected, now)
+}

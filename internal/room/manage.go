@@ -1,0 +1,270 @@
+package room
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"parley/internal/audit"
+	"parley/internal/store"
+	"parley/protocol/kibitz"
+)
+
+// maxTitle is the longest title, in bytes.
+const maxTitle = 400
+
+// Open implements API.
+func (e *Rooms) Open(ctx context.Context, who Who, req OpenRequest) (Info, error) {
+	id, err := kibitz.NormalizeRoom(req.Room)
+	if err != nil {
+		return Info{}, err
+	}
+	if len(req.Title) > maxTitle {
+		return Info{}, deny(kibitz.LimitSize, "the title is too long")
+	}
+	policy := kibitz.DefaultPolicy()
+	if len(req.Policy) > 0 {
+		if policy, err = kibitz.ReadPolicy(req.Policy); err != nil {
+			return Info{}, err
+		}
+	}
+	if req.Title == "" {
+		req.Title = id
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Info{}, err
+	}
+	private, err := kibitz.NewPrivateKey(key)
+	if err != nil {
+		return Info{}, err
+	}
+	if err := e.create(ctx, who, id, req.Title, policy, private); err != nil {
+		return Info{}, err
+	}
+	return Info{Room: id, Title: req.Title, Key: jsonOf(private.Public()), Version: 1}, nil
+}
+
+func (e *Rooms) create(ctx context.Context, who Who, id, title string, policy *kibitz.Policy, key *kibitz.PrivateKey) error {
+	jwk, err := key.ExportPrivate()
+	if err != nil {
+		return err
+	}
+	doc, err := json.Marshal(policy)
+	if err != nil {
+		return err
+	}
+	opened := note{kind: "opened", actor: who.Principal, detail: "version 1"}.entry(id)
+	return e.d.DB.Write(ctx, func(tx *store.Tx) error {
+		n, err := tx.Exec(`INSERT INTO rooms (id, title, owner, room_key, version, policy, lobby, created_at) VALUES (?, ?, ?, ?, 1, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+			id, title, who.ID, string(jwk), string(doc), number(policy.Lobby.On), store.Micros(time.Now()))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return deny(kibitz.RoomExists, "there is a room of that name")
+		}
+		if err := insertPolicy(tx, id, 1, string(doc), who.Principal); err != nil {
+			return err
+		}
+		return e.d.Trail.AppendTx(tx, opened)
+	})
+}
+
+// Resolve implements API. A stored id may end in a dash, which normalising it
+// once more would take away: so the text itself is looked for first.
+func (e *Rooms) Resolve(ctx context.Context, text string) (string, error) {
+	id, err := kibitz.NormalizeRoom(text)
+	if err != nil {
+		return "", err
+	}
+	if text != id {
+		if err := e.exists(ctx, text); err == nil {
+			return text, nil
+		}
+	}
+	return id, e.exists(ctx, id)
+}
+
+// List implements API. Figures of a room that no hub has loaded are from the
+// store.
+func (e *Rooms) List(ctx context.Context, who Who) ([]Info, error) {
+	out := []Info{}
+	err := e.d.DB.Read(ctx, func(tx *store.Tx) error {
+		out = out[:0]
+		return tx.Each(func(row *sql.Rows) error {
+			rec, err := scanRoom(row.Scan)
+			if err == nil {
+				out = append(out, infoOf(rec))
+			}
+			return err
+		}, selectRoom+` ORDER BY id`)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		if live, ok := e.liveInfo(ctx, who, out[i].Room); ok {
+			out[i] = live
+		}
+	}
+	return out, nil
+}
+
+func infoOf(rec *record) Info {
+	return Info{Room: rec.id, Title: rec.title, Key: jsonOf(rec.key.Public()), Version: rec.version, Locked: rec.locked}
+}
+
+// liveInfo asks the hub that has the room, if any has.
+func (e *Rooms) liveInfo(ctx context.Context, who Who, id string) (Info, bool) {
+	e.mu.Lock()
+	here := e.live[id] != nil
+	e.mu.Unlock()
+	if !here {
+		if !e.d.Clustered {
+			return Info{}, false
+		}
+		owner, err := e.d.Leases.Owner(ctx, leaseName(id))
+		if err != nil || owner == "" || owner == e.hub {
+			return Info{}, false
+		}
+	}
+	answer, err := e.askOnce(ctx, id, &call{Op: "info", By: who})
+	if err != nil {
+		return Info{}, false
+	}
+	if raw, ok := answer.(json.RawMessage); ok {
+		var i Info
+		return i, json.Unmarshal(raw, &i) == nil
+	}
+	i, ok := answer.(Info)
+	return i, ok
+}
+
+// Get implements API.
+func (e *Rooms) Get(ctx context.Context, who Who, id string) (Info, error) {
+	if i, ok := e.liveInfo(ctx, who, id); ok {
+		return i, nil
+	}
+	var info Info
+	err := e.d.DB.Read(ctx, func(tx *store.Tx) error {
+		rec, err := readRoom(tx, id)
+		if err == nil {
+			info = infoOf(rec)
+		}
+		return err
+	})
+	return info, err
+}
+
+// Close implements API.
+func (e *Rooms) Close(ctx context.Context, who Who, id string) error {
+	_, err := e.ask(ctx, id, &call{Op: "close", By: who})
+	return err
+}
+
+// Policy implements API.
+func (e *Rooms) Policy(ctx context.Context, who Who, id string) (PolicyState, error) {
+	return ask[PolicyState](ctx, e, id, &call{Op: "policy", By: who})
+}
+
+// SetPolicy implements API.
+func (e *Rooms) SetPolicy(ctx context.Context, who Who, id string, doc []byte, ifVersion int64) (PolicyState, error) {
+	if !json.Valid(doc) {
+		return PolicyState{}, deny(kibitz.PolicyBad, "a policy is a JSON object")
+	}
+	return ask[PolicyState](ctx, e, id, &call{Op: "set-policy", By: who, Doc: doc, Seen: ifVersion})
+}
+
+// SetManifest implements API.
+func (e *Rooms) SetManifest(ctx context.Context, who Who, id, token string, key kibitz.Raw, ifVersion int64) (PolicyState, error) {
+	return ask[PolicyState](ctx, e, id, &call{Op: "manifest", By: who, Token: token, Key: key, Seen: ifVersion})
+}
+
+// Allow implements API.
+func (e *Rooms) Allow(ctx context.Context, who Who, id string, key kibitz.AllowedKey) (PolicyState, error) {
+	return ask[PolicyState](ctx, e, id, &call{Op: "allow", By: who, Allowed: key})
+}
+
+// Revoke implements API.
+func (e *Rooms) Revoke(ctx context.Context, who Who, id, thumbprint string) (PolicyState, error) {
+	return ask[PolicyState](ctx, e, id, &call{Op: "revoke", By: who, ID: thumbprint})
+}
+
+// Roster implements API.
+func (e *Rooms) Roster(ctx context.Context, who Who, id string) (RosterState, error) {
+	return ask[RosterState](ctx, e, id, &call{Op: "roster", By: who})
+}
+
+// SetGrant implements API.
+func (e *Rooms) SetGrant(ctx context.Context, who Who, id, participant string, grant *kibitz.Grant) (GrantState, error) {
+	return ask[GrantState](ctx, e, id, &call{Op: "grant", By: who, ID: participant, Grant: grant})
+}
+
+// Command implements API.
+func (e *Rooms) Command(ctx context.Context, who Who, id string, cmd HostCommand) error {
+	_, err := e.ask(ctx, id, &call{Op: "command", By: who, Command: cmd})
+	return err
+}
+
+// Invite implements API.
+func (e *Rooms) Invite(ctx context.Context, who Who, id string, req InviteRequest) (Invite, error) {
+	return ask[Invite](ctx, e, id, &call{Op: "invite", By: who, Invite: req})
+}
+
+// Bans implements API.
+func (e *Rooms) Bans(ctx context.Context, who Who, id string) ([]Ban, error) {
+	return ask[[]Ban](ctx, e, id, &call{Op: "bans", By: who})
+}
+
+// Bounds of one page of the trail.
+const (
+	auditPage = 200
+	auditMost = 1000
+)
+
+// Audit implements API. It reads the trail as it is on disk.
+func (e *Rooms) Audit(ctx context.Context, _ Who, id string, q AuditQuery) (AuditPage, error) {
+	if q.Limit <= 0 {
+		q.Limit = auditPage
+	}
+	q.Limit = min(q.Limit, auditMost)
+	page := AuditPage{Entries: []AuditEntry{}, Next: q.After}
+	for {
+		records, err := e.d.Trail.Query(ctx, audit.Filter{Target: id, Action: actionPrefix + q.Kind, After: page.Next, Oldest: true, Limit: auditMost})
+		if err != nil {
+			return page, err
+		}
+		for _, rec := range records {
+			page.Next = rec.Seq
+			entry := auditEntry(rec)
+			if q.Kind != "" && entry.Kind != q.Kind || q.ID != "" && entry.ID != q.ID {
+				continue
+			}
+			if page.Entries = append(page.Entries, entry); len(page.Entries) == q.Limit {
+				return page, nil
+			}
+		}
+		if len(records) < auditMost {
+			break
+		}
+	}
+	if len(page.Entries) == 0 && page.Next == q.After {
+		return page, e.known(ctx, id)
+	}
+	return page, nil
+}
+
+// known tells an empty trail from a room that never was.
+func (e *Rooms) known(ctx context.Context, id string) error {
+	err := e.exists(ctx, id)
+	if errors.Is(err, errUnknownRoom) {
+		return errUnknownRoom
+	}
+	return err
+}

@@ -1,0 +1,434 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"parley/internal/identity"
+	"parley/internal/lease"
+	"parley/protocol/kibitz"
+)
+
+// roomLink is a link as a room uses it; seated tells who the connection is now.
+type roomLink interface {
+	Send(o *Out)
+	Close(code int, reason string)
+	seated(id string, kind kibitz.Kind)
+}
+
+// target is where a visit's frames go: a room here, or the hub that has it.
+type target interface {
+	// frame hands a frame over; false when nobody takes it any more.
+	frame(v *visit, in *inbound) bool
+	// end says that the connection is gone; revoked that its credential is.
+	end(v *visit, revoked bool)
+}
+
+// inbound is one frame with what was found out about it off the room.
+type inbound struct {
+	data  []byte
+	frame kibitz.ClientFrame
+	m     *message
+}
+
+// visit is a connection to a room, on the hub that has the socket.
+type visit struct {
+	e     *Rooms
+	room  string
+	link  Link
+	about arrival
+	rates *rates
+	flood streak
+	bad   streak
+
+	mu     sync.Mutex
+	to     target
+	moved  chan struct{} // closed when to changes, or the visit ends
+	who    string
+	seen   uint64
+	gone   bool
+	ending bool
+}
+
+var (
+	_ Visit    = (*visit)(nil)
+	_ roomLink = (*visit)(nil)
+)
+
+// Enter implements API.
+func (e *Rooms) Enter(ctx context.Context, entry Entry) (Visit, error) {
+	v := &visit{e: e, room: entry.Room, link: entry.Link, rates: newRates(), moved: make(chan struct{})}
+	v.about = arrival{CID: shortID("c"), Nonce: secret(), Origin: entry.Origin, Address: entry.Address, Hosted: entry.Hosted}
+	if s := entry.Session; s != nil {
+		v.about.Principal, v.about.PrincipalID = s.Principal.String(), s.Principal.ID
+		v.about.Person = s.Principal.Kind == identity.KindPerson
+		v.about.Operator = s.Scopes.Has(identity.Rooms)
+	}
+	e.mu.Lock()
+	if e.closing {
+		e.mu.Unlock()
+		return nil, ErrUnavailable
+	}
+	e.visits[v.about.CID] = v
+	e.mu.Unlock()
+	for try := 0; ; try++ {
+		err := v.attach(ctx)
+		if err == nil {
+			return v, nil
+		}
+		if !errors.Is(err, errEnded) || try == askTries {
+			e.forgetVisit(v)
+			if errors.Is(err, errEnded) {
+				err = ErrUnavailable
+			}
+			return nil, err
+		}
+		if err := pause(ctx, 250*time.Millisecond); err != nil {
+			e.forgetVisit(v)
+			return nil, ErrUnavailable
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *Rooms) forgetVisit(v *visit) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.visits, v.about.CID)
+}
+
+// attach finds whoever has the room and goes there.
+func (v *visit) attach(ctx context.Context) error {
+	r, err := v.e.find(ctx, v.room)
+	if held, ok := errors.AsType[*lease.HeldError](err); ok {
+		return v.e.cluster.arrive(ctx, v, held.Owner)
+	}
+	if err != nil {
+		return err
+	}
+	about := v.arrival()
+	t := localRoom{r}
+	return r.on(ctx, func() {
+		c := &conn{arrival: about, link: v}
+		v.settle(t)
+		r.arriveOrAttach(c)
+	})
+}
+
+// arrival is what the next owner is told.
+func (v *visit) arrival() arrival {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	a := v.about
+	a.Participant, a.Seen = v.who, v.seen
+	return a
+}
+
+// settle makes t the target; nil means that there is none for now.
+func (v *visit) settle(t target) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.to = t
+	close(v.moved)
+	v.moved = make(chan struct{})
+}
+
+// target waits until there is somebody to talk to; nil when the visit has ended.
+func (v *visit) target() target {
+	for {
+		v.mu.Lock()
+		t, moved, gone := v.to, v.moved, v.gone
+		v.mu.Unlock()
+		if gone {
+			return nil
+		}
+		if t != nil {
+			return t
+		}
+		select {
+		case <-moved:
+		case <-v.e.ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (v *visit) participant() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.who
+}
+
+// Send implements roomLink: it passes a frame on and remembers how far the
+// client has come.
+func (v *visit) Send(o *Out) {
+	if o.seq > 0 {
+		v.mu.Lock()
+		v.seen = max(v.seen, o.seq)
+		v.mu.Unlock()
+	}
+	v.link.Send(o)
+}
+
+// Close implements roomLink.
+func (v *visit) Close(code int, reason string) { v.link.Close(code, reason) }
+
+func (v *visit) seated(id string, kind kibitz.Kind) {
+	v.mu.Lock()
+	v.who = id
+	v.mu.Unlock()
+	if kind == kibitz.Agent {
+		v.rates.agent()
+	}
+	v.link.Admitted()
+}
+
+func (v *visit) send(f kibitz.Frame) { v.link.Send(encode(f)) }
+
+// Receive implements Visit: form and rate are judged here, the rest by the room.
+func (v *visit) Receive(data []byte) {
+	f, err := kibitz.DecodeClient(data)
+	if err != nil {
+		v.badFrame(err)
+		return
+	}
+	if ping, ok := f.(*kibitz.Ping); ok {
+		v.send(&kibitz.Pong{N: ping.N})
+		return
+	}
+	in := &inbound{frame: f}
+	if s, ok := f.(*kibitz.Send); ok {
+		in.m = prepare(s, false)
+	}
+	if !v.mayNow(in, len(data)) {
+		return
+	}
+	for {
+		t := v.target()
+		if t == nil {
+			return
+		}
+		if _, remote := t.(*remoteRoom); remote && in.data == nil {
+			in.data = append([]byte(nil), data...)
+		}
+		if t.frame(v, in) {
+			return
+		}
+		v.lost(t)
+	}
+}
+
+// lost says that a target took nothing any more.
+func (v *visit) lost(t target) {
+	v.mu.Lock()
+	same := v.to == t
+	v.mu.Unlock()
+	if same {
+		v.e.reattach(v, t)
+	}
+}
+
+// mayNow applies the rates.
+func (v *visit) mayNow(in *inbound, size int) bool {
+	if v.e.d.Limits.NoRates {
+		return true
+	}
+	ink := in.m != nil && in.m.content != nil && in.m.content.Kind == kibitz.ContentInk
+	wait := v.rates.wait(in.frame, ink, size)
+	if wait <= 0 {
+		return true
+	}
+	v.send(&kibitz.Nak{N: in.frame.Number(), Code: kibitz.LimitRate, Reason: "too fast", RetryMs: wait.Milliseconds() + 1})
+	if v.flood.hit(floodNaks, floodWindow) {
+		v.link.Close(kibitz.CloseFlooding, "flooding")
+	}
+	return false
+}
+
+// badFrame answers what is no frame; too many of them end the connection.
+func (v *visit) badFrame(err error) {
+	f, ok := errors.AsType[*kibitz.FrameError](err)
+	if !ok {
+		return
+	}
+	switch {
+	case f.Code == kibitz.LimitSize:
+		v.link.Close(kibitz.CloseTooBig, "frame too large")
+		return
+	case f.Code == kibitz.ProtoUnknown && f.N == 0:
+		return
+	}
+	v.send(&kibitz.Nak{N: f.N, Code: f.Code, Reason: f.Reason})
+	if f.Code == kibitz.ProtoBadFrame && v.bad.hit(badFrames, badWindow) {
+		v.link.Close(kibitz.CloseBadFrames, "too many bad frames")
+	}
+}
+
+// Revoked implements Visit.
+func (v *visit) Revoked() {
+	v.mu.Lock()
+	t := v.to
+	v.mu.Unlock()
+	if t != nil {
+		t.end(v, true)
+	}
+}
+
+// Gone implements Visit.
+func (v *visit) Gone() {
+	v.e.forgetVisit(v)
+	v.mu.Lock()
+	t := v.to
+	v.gone, v.to = true, nil
+	close(v.moved)
+	v.moved = make(chan struct{})
+	v.mu.Unlock()
+	if t != nil {
+		t.end(v, false)
+	}
+}
+
+// reattachTime is how long a connection may be without an owner.
+const reattachTime = 30 * time.Second
+
+// reattach looks for the room's next owner.
+func (e *Rooms) reattach(v *visit, from target) {
+	v.mu.Lock()
+	if v.gone || v.ending || v.to != from {
+		v.mu.Unlock()
+		return
+	}
+	v.to, v.ending = nil, true
+	v.mu.Unlock()
+	e.mu.Lock()
+	if e.closing {
+		e.mu.Unlock()
+		return
+	}
+	e.work.Go(func() { e.attachAgain(v) })
+	e.mu.Unlock()
+}
+
+func (e *Rooms) attachAgain(v *visit) {
+	ctx, cancel := context.WithTimeout(e.ctx, reattachTime)
+	defer cancel()
+	defer func() {
+		v.mu.Lock()
+		v.ending = false
+		v.mu.Unlock()
+	}()
+	for {
+		err := v.attach(ctx)
+		switch {
+		case err == nil:
+			return
+		case kibitz.CodeOf(err) == kibitz.RoomUnknown:
+			v.send(&kibitz.Kick{Code: kibitz.RoomClosed, Reason: "the room was closed"})
+			v.link.Close(kibitz.CloseRoomClosed, "the room was closed")
+			v.giveUp()
+			return
+		}
+		if pause(ctx, 200*time.Millisecond) != nil {
+			v.link.Close(kibitz.CloseGoingAway, "the room cannot be reached")
+			v.giveUp()
+			return
+		}
+	}
+}
+
+// giveUp frees whoever waits for a target: there will be none.
+func (v *visit) giveUp() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.gone = true
+	close(v.moved)
+	v.moved = make(chan struct{})
+}
+
+// orphaned is a connection of this hub whose room has another owner now.
+func (e *Rooms) orphaned(c *conn) {
+	e.mu.Lock()
+	v := e.visits[c.CID]
+	e.mu.Unlock()
+	if v == nil || c.hub != "" {
+		return
+	}
+	v.mu.Lock()
+	t := v.to
+	v.mu.Unlock()
+	e.reattach(v, t)
+}
+
+// localRoom is a room of this hub.
+type localRoom struct{ r *room }
+
+func (l localRoom) frame(v *visit, in *inbound) bool {
+	cid := v.about.CID
+	return l.r.post(func() { l.r.frame(cid, in.frame, in.m) })
+}
+
+func (l localRoom) end(v *visit, revoked bool) {
+	cid := v.about.CID
+	l.r.post(func() { l.r.endConn(cid, revoked) })
+}
+
+// endConn is the end of a connection: of the socket, or of the right behind it.
+func (r *room) endConn(cid string, revoked bool) {
+	c := r.conns[cid]
+	if c == nil {
+		return
+	}
+	if !revoked || c.p == nil {
+		r.depart(cid)
+		return
+	}
+	p := c.p
+	p.conn, p.broke, c.p = nil, time.Now(), nil
+	r.drop(c)
+	r.leave(p, false)
+}
+
+// arriveOrAttach greets a new connection, or goes on with one whose room had
+// another owner.
+func (r *room) arriveOrAttach(c *conn) {
+	if c.Participant == "" {
+		r.arrive(c)
+		return
+	}
+	p := r.byID[c.Participant]
+	if p == nil {
+		p = r.departed[c.Participant]
+	}
+	if p == nil || p.conn != nil {
+		c.link.Close(kibitz.CloseGoingAway, "the room has moved")
+		return
+	}
+	r.conns[c.CID] = c
+	if p.left {
+		delete(r.departed, p.ID)
+		r.order, r.byID[p.ID] = append(r.order, p), p
+	}
+	now := time.Now()
+	r.seat(c, p)
+	r.rosterOut, r.capsOut = nil, nil
+	r.rank()
+	r.sendRoster(p, now)
+	r.sendCaps(p, now)
+	r.replay(c, p, c.Seen)
+	if p.KeyID != "" && p.Kind == kibitz.Agent {
+		r.askProof(c, now)
+	}
+	r.changed()
+}
