@@ -10,16 +10,16 @@ import (
 )
 
 // Budget limits what an agent may spend; zero means no limit. Money is in
-// millionths of a US dollar. A day is a UTC day.
+// millionths of a US dollar. Days and months are those of UTC.
 type Budget struct {
-	RunMicros int64
-	RunTokens int64
-	DayMicros int64
-	DayTokens int64
-	// MonthMicros and Hard are for tasks, whose daily and monthly limits warn and
-	// ask unless they are hard.
+	RunMicros   int64
+	RunTokens   int64
+	DayMicros   int64
+	DayTokens   int64
 	MonthMicros int64
-	Hard        bool
+	// Hard is for tasks, whose daily and monthly limits warn and ask unless they
+	// are hard. In conversations every limit holds.
+	Hard bool
 }
 
 // Spend is an amount spent.
@@ -35,6 +35,9 @@ type Ledger interface {
 
 // Day is the day of a time, as a Ledger names it.
 func Day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// MonthStart is the first day of the month of a time, as a Ledger names it.
+func MonthStart(t time.Time) string { return t.UTC().Format("2006-01") + "-01" }
 
 // Meter watches the budget of one run. Delegated runs have a child of it, and what
 // they use counts here too. It may be used from several goroutines.
@@ -69,10 +72,10 @@ func (m *Meter) Spent() Spend {
 // left of one.
 func (m *Meter) Check(ctx context.Context) error {
 	spent := m.Spent()
-	if err := m.limits(spent, m.budget.RunTokens, m.budget.RunMicros, "run"); err != nil {
+	if err := within(m.agent, spent, m.budget.RunTokens, m.budget.RunMicros, "run"); err != nil {
 		return err
 	}
-	if err := m.checkDay(ctx); err != nil {
+	if err := CheckSpans(ctx, m.ledger, m.agent, m.budget, time.Now()); err != nil {
 		return err
 	}
 	if m.parent != nil {
@@ -81,24 +84,38 @@ func (m *Meter) Check(ctx context.Context) error {
 	return nil
 }
 
-func (m *Meter) checkDay(ctx context.Context) error {
-	if m.ledger == nil || m.budget.DayMicros == 0 && m.budget.DayTokens == 0 {
+// CheckSpans returns an error that is [ErrBudget] when nothing is left of what an
+// agent may spend in the day or the month that a time is in. A nil ledger knows
+// of no spending.
+func CheckSpans(ctx context.Context, ledger Ledger, agent string, b Budget, now time.Time) error {
+	if ledger == nil {
 		return nil
 	}
-	today := Day(time.Now())
-	spent, err := m.ledger.Spent(ctx, m.agent, today, today)
-	if err != nil {
-		return fmt.Errorf("reading what %s spent: %w", m.agent, err)
+	today := Day(now)
+	for _, span := range []struct {
+		name, first    string
+		tokens, micros int64
+	}{{"day", today, b.DayTokens, b.DayMicros}, {"month", MonthStart(now), 0, b.MonthMicros}} {
+		if span.tokens == 0 && span.micros == 0 {
+			continue
+		}
+		spent, err := ledger.Spent(ctx, agent, span.first, today)
+		if err != nil {
+			return fmt.Errorf("reading what %s spent: %w", agent, err)
+		}
+		if err := within(agent, spent, span.tokens, span.micros, span.name); err != nil {
+			return err
+		}
 	}
-	return m.limits(spent, m.budget.DayTokens, m.budget.DayMicros, "day")
+	return nil
 }
 
-func (m *Meter) limits(spent Spend, tokens, micros int64, span string) error {
+func within(agent string, spent Spend, tokens, micros int64, span string) error {
 	if tokens > 0 && spent.Tokens >= tokens {
-		return fmt.Errorf("%w: %s used %d of %d tokens per %s", ErrBudget, m.agent, spent.Tokens, tokens, span)
+		return fmt.Errorf("%w: %s used %d of %d tokens per %s", ErrBudget, agent, spent.Tokens, tokens, span)
 	}
 	if micros > 0 && spent.Micros >= micros {
-		return fmt.Errorf("%w: %s used $%.4f of $%.4f per %s", ErrBudget, m.agent, usd(spent.Micros), usd(micros), span)
+		return fmt.Errorf("%w: %s used $%.4f of $%.4f per %s", ErrBudget, agent, usd(spent.Micros), usd(micros), span)
 	}
 	return nil
 }

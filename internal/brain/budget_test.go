@@ -17,7 +17,7 @@ import (
 func TestABudgetStopsBetweenRoundsAndRefusesTheNextRun(t *testing.T) {
 	for name, b := range map[string]brain.Budget{
 		"run tokens": {RunTokens: 200}, "day tokens": {DayTokens: 200},
-		"run money": {RunMicros: 200_000}, "day money": {DayMicros: 200_000},
+		"run money": {RunMicros: 200_000}, "day money": {DayMicros: 200_000}, "month money": {MonthMicros: 200_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ledger := brain.NewMemoryLedger()
@@ -33,7 +33,7 @@ func TestABudgetStopsBetweenRoundsAndRefusesTheNextRun(t *testing.T) {
 				t.Error(out.Err)
 			}
 			next := brain.NewMeter("parley", b, ledger).Check(t.Context())
-			if day := strings.HasPrefix(name, "day"); errors.Is(next, brain.ErrBudget) != day {
+			if lasts := !strings.HasPrefix(name, "run"); errors.Is(next, brain.ErrBudget) != lasts {
 				t.Errorf("the next run: %v", next)
 			}
 			if err := brain.NewMeter("other", b, ledger).Check(t.Context()); err != nil {
@@ -57,6 +57,24 @@ func TestADayEndsAtMidnightUTC(t *testing.T) {
 		<-time.After(2 * time.Minute)
 		if err := brain.NewMeter("a", b, ledger).Check(t.Context()); err != nil {
 			t.Error("a new day", err)
+		}
+	})
+}
+
+func TestAMonthEndsWithItsLastDayUTC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := brain.NewMemoryLedger()
+		b := brain.Budget{MonthMicros: 10}
+		if err := brain.NewMeter("a", b, ledger).Add(t.Context(), model.Usage{Prompt: 1, CostMicros: 10}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(30 * 24 * time.Hour) // the bubble begins on 1 January 2000
+		if err := brain.NewMeter("a", b, ledger).Check(t.Context()); !errors.Is(err, brain.ErrBudget) || !strings.Contains(err.Error(), "month") {
+			t.Error("the month is not over", err)
+		}
+		<-time.After(24 * time.Hour)
+		if err := brain.NewMeter("a", b, ledger).Check(t.Context()); err != nil {
+			t.Error("a new month", err)
 		}
 	})
 }

@@ -26,10 +26,23 @@ func (l *Library) EnsureDefaults(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		name := strings.TrimSuffix(f.Name(), ".md")
-		if _, err := l.Put(ctx, name, text); err != nil {
-			return fmt.Errorf("writing the first agent %s: %w", name, err)
+		if err := l.putFirst(ctx, strings.TrimSuffix(f.Name(), ".md"), text); err != nil {
+			return fmt.Errorf("writing the first agent: %w", err)
 		}
 	}
 	return nil
+}
+
+// putFirst writes an agent; in a shared library only if no hub ever did.
+func (l *Library) putFirst(ctx context.Context, name string, text []byte) error {
+	if l.shared == nil {
+		_, err := l.Put(ctx, name, text)
+		return err
+	}
+	l.write.Lock()
+	defer l.write.Unlock()
+	if _, err := l.shared.table.take(ctx, name, text, true); err != nil {
+		return err
+	}
+	return l.changed(ctx)
 }

@@ -15,15 +15,20 @@ import (
 	"sync"
 )
 
-// Library is the agents of a hub: one Markdown file each. Reading never waits for
-// a disk; a changed file counts for the next run. A file with a mistake keeps its
+// Library is the agents of a hub: one Markdown file each, in the hub's folder or,
+// where hubs share a store, in there. Reading never waits for a disk; a changed
+// file counts for the next run. A file with a mistake keeps its
 // last good version and shows the mistake.
 type Library struct {
-	dir string
-	log *slog.Logger
+	dir   string
+	place place
+	// shared is nil when the agents live in this hub's folder alone.
+	shared *sharing
+	log    *slog.Logger
 
-	// write serialises changes of the folder; mu guards what is read.
+	// write serialises changes of the place; mu guards what is read.
 	write     sync.Mutex
+	kept      map[string]*Entry // as the place has them
 	mu        sync.RWMutex
 	entries   map[string]*Entry
 	listeners map[int]func()
@@ -46,8 +51,12 @@ func OpenLibrary(dir string, log *slog.Logger) (*Library, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	l := &Library{dir: dir, log: log, entries: map[string]*Entry{}, listeners: map[int]func(){}}
+	l := newLibrary(dir, folder(dir), log)
 	return l, l.Reload()
+}
+
+func newLibrary(dir string, where place, log *slog.Logger) *Library {
+	return &Library{dir: dir, place: where, log: log, entries: map[string]*Entry{}, listeners: map[int]func(){}}
 }
 
 // Get finds an agent that can run: its last good version. The error is
@@ -101,21 +110,26 @@ func (l *Library) Subscribe(fn func()) (cancel func()) {
 	}
 }
 
-// Reload reads the folder again.
+// Reload reads the folder, and the store if the agents live there, again.
 func (l *Library) Reload() error {
 	l.write.Lock()
 	defer l.write.Unlock()
-	return l.reload()
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	if l.shared != nil {
+		if err := l.shared.takeOver(ctx); err != nil {
+			return fmt.Errorf("taking over agents: %w", err)
+		}
+	}
+	return l.reload(ctx)
 }
 
-func (l *Library) reload() error {
-	files, err := readFolder(l.dir)
+func (l *Library) reload(ctx context.Context) error {
+	files, err := l.place.all(ctx)
 	if err != nil {
 		return fmt.Errorf("reading agents: %w", err)
 	}
-	l.mu.RLock()
-	old := l.entries
-	l.mu.RUnlock()
+	old := l.kept
 	next := make(map[string]*Entry, len(files))
 	changed := len(files) != len(old)
 	for name, f := range files {
@@ -126,6 +140,11 @@ func (l *Library) reload() error {
 		}
 		next[name] = l.read(name, f, was)
 		changed = true
+	}
+	l.kept = next
+	if l.shared != nil {
+		changed = l.shared.news || changed
+		next = l.shared.withRefused(next)
 	}
 	if changed {
 		l.publish(next)
@@ -238,22 +257,29 @@ func (l *Library) change(ctx context.Context, name string, edit func(old []byte)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	old, err := readLimited(l.path(name))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	var agent *Agent
+	err := l.place.edit(ctx, name, func(old []byte) ([]byte, error) {
+		file, err := edit(old)
+		if err == nil {
+			agent, err = ParseAgent(name, file)
+		}
+		if err != nil {
+			return nil, asConfigError(err)
+		}
+		return file, nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	file, err := edit(old)
-	if err != nil {
-		return nil, asConfigError(err)
+	return agent, l.changed(ctx)
+}
+
+// changed reads what was written, and tells other hubs.
+func (l *Library) changed(ctx context.Context) error {
+	if l.shared != nil {
+		l.shared.tell()
 	}
-	agent, err := ParseAgent(name, file)
-	if err != nil {
-		return nil, asConfigError(err)
-	}
-	if err := writeAtomic(l.path(name), file, 0o600); err != nil {
-		return nil, err
-	}
-	return agent, l.reload()
+	return l.reload(ctx)
 }
 
 // asConfigError marks mistakes of whoever sent the configuration.
@@ -274,14 +300,14 @@ func (l *Library) Delete(ctx context.Context, name string) error {
 	if !ValidAgentName(name) {
 		return fmt.Errorf("%w: %q", ErrNoAgent, name)
 	}
-	err := os.Remove(l.path(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %q", ErrNoAgent, name)
-	}
+	err := l.place.edit(ctx, name, func(old []byte) ([]byte, error) {
+		if old == nil {
+			return nil, fmt.Errorf("%w: %q", ErrNoAgent, name)
+		}
+		return nil, nil
+	})
 	if err != nil {
 		return err
 	}
-	return l.reload()
+	return l.changed(ctx)
 }
-
-func (l *Library) path(name string) string { return filepath.Join(l.dir, name+".md") }

@@ -15,9 +15,19 @@ const (
 	pollEvery = time.Second
 )
 
-// Watch follows the folder until ctx ends, so that a changed file counts within
-// two seconds. Where the system gives no notifications it looks every second.
+// Watch follows the folder until ctx ends, and the other hubs if the agents are
+// shared, so that a change counts within two seconds. Where the system gives no
+// notifications it looks every second.
 func (l *Library) Watch(ctx context.Context) {
+	news := make(chan struct{}, 1)
+	if l.shared != nil {
+		sub, err := l.shared.hear(news)
+		if err != nil {
+			l.log.Warn("watching shared agents", "error", err)
+		} else {
+			defer sub.Close()
+		}
+	}
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
 		defer w.Close()
@@ -25,17 +35,23 @@ func (l *Library) Watch(ctx context.Context) {
 	}
 	if err != nil {
 		l.log.Warn("no file notifications; looking every second", "folder", l.dir, "error", err)
-		l.poll(ctx)
+		l.poll(ctx, news)
 		return
 	}
 	l.refresh() // what changed before the watch began
-	l.follow(ctx, w)
+	l.follow(ctx, w, news)
 }
 
-func (l *Library) follow(ctx context.Context, w *fsnotify.Watcher) {
+func (l *Library) follow(ctx context.Context, w *fsnotify.Watcher, news <-chan struct{}) {
 	quiet := time.NewTimer(settle)
 	quiet.Stop()
 	defer quiet.Stop()
+	var ask <-chan time.Time
+	if l.shared != nil {
+		tick := time.NewTicker(askStore)
+		defer tick.Stop()
+		ask = tick.C
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -54,11 +70,15 @@ func (l *Library) follow(ctx context.Context, w *fsnotify.Watcher) {
 			quiet.Reset(settle)
 		case <-quiet.C:
 			l.refresh()
+		case <-news:
+			l.refresh()
+		case <-ask:
+			l.refresh()
 		}
 	}
 }
 
-func (l *Library) poll(ctx context.Context) {
+func (l *Library) poll(ctx context.Context, news <-chan struct{}) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
@@ -66,6 +86,8 @@ func (l *Library) poll(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			l.refresh()
+		case <-news:
 			l.refresh()
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"parley/internal/brain/resource"
 	"parley/internal/brain/tool"
 	"parley/internal/hub/config"
+	"parley/internal/store"
 	"parley/internal/talk"
 )
 
@@ -24,8 +25,19 @@ type minds struct {
 	ledger *brain.StoreLedger
 	mcp    *mcpclient.Pool
 	shelf  *resource.Shelf
+	policy *builtin.Policy
 	tools  []*tool.Tool
 	groups map[string][]string
+}
+
+// policyOptions leaves the usual list of harmless commands alone unless another
+// is given.
+func policyOptions(p config.Policy) builtin.PolicyOptions {
+	o := builtin.PolicyOptions{Deny: p.Deny}
+	if len(p.Allow) > 0 {
+		o.Allow = p.Allow
+	}
+	return o
 }
 
 // factories make providers by kind; servers that speak OpenAI's protocol share one.
@@ -44,7 +56,7 @@ func openaiProvider(c brain.ProviderConfig) (model.Provider, error) {
 
 func (h *Hub) openBrain(ctx context.Context) (err error) {
 	m := &minds{ledger: brain.NewStoreLedger(h.db), groups: toolGroups()}
-	if m.agents, err = brain.OpenLibrary(h.folder.Path("agents"), h.logger); err != nil {
+	if m.agents, err = h.openAgents(); err != nil {
 		return err
 	}
 	if err := m.agents.EnsureDefaults(ctx); err != nil {
@@ -54,11 +66,10 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	policy, err := builtin.NewPolicy(builtin.PolicyOptions{})
-	if err != nil {
+	if m.policy, err = builtin.NewPolicy(policyOptions(h.conf.Policy)); err != nil {
 		return err
 	}
-	m.tools = builtin.Tools(builtin.Config{Policy: policy})
+	m.tools = builtin.Tools(builtin.Config{Policy: m.policy})
 	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger})
 	h.onClose(func() error { m.mcp.Close(); return nil })
 	h.minds = m
@@ -73,6 +84,16 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 		h.onClose(func() error { stop(); <-done; return nil })
 	}
 	return os.MkdirAll(h.folder.Path("workspace"), 0o700)
+}
+
+// openAgents opens the agents: in the store where several hubs may share it, else
+// in the data folder.
+func (h *Hub) openAgents() (*brain.Library, error) {
+	dir := h.folder.Path("agents")
+	if h.db.Dialect() == store.Postgres {
+		return brain.OpenSharedLibrary(dir, h.db, h.bus, h.logger)
+	}
+	return brain.OpenLibrary(dir, h.logger)
 }
 
 // getenv lets the model setting stand for the variable it is read from.
@@ -109,11 +130,16 @@ func (m *minds) offer(group string, tools ...*tool.Tool) {
 	}
 }
 
+// toolsForTurn gives a turn its tools.
+func (m *minds) toolsForTurn(ctx context.Context, s talk.ToolScope) ([]*tool.Tool, error) {
+	return m.toolsFor(ctx, s.Agent, s.Names, s.Guest)
+}
+
 // toolsFor gives a run the built-in tools its agent lists and those of its MCP
 // servers; a guest has no servers.
-func (m *minds) toolsFor(ctx context.Context, scope talk.ToolScope) ([]*tool.Tool, error) {
+func (m *minds) toolsFor(ctx context.Context, agent *brain.Agent, listed []string, guest bool) ([]*tool.Tool, error) {
 	var names []string
-	for _, name := range scope.Names {
+	for _, name := range listed {
 		if group, ok := m.groups[name]; ok {
 			names = append(names, group...)
 			continue
@@ -126,10 +152,10 @@ func (m *minds) toolsFor(ctx context.Context, scope talk.ToolScope) ([]*tool.Too
 			tools = append(tools, t)
 		}
 	}
-	if scope.Guest || len(scope.Agent.MCPs) == 0 {
+	if guest || len(agent.MCPs) == 0 {
 		return tools, nil
 	}
-	more, err := m.mcp.Tools(ctx, scope.Agent.Name, scope.Agent.MCPs)
+	more, err := m.mcp.Tools(ctx, agent.Name, agent.MCPs)
 	return append(tools, more...), err
 }
 
