@@ -126,6 +126,10 @@ export class Client {
     return this.#request<T>('PUT', path, body);
   }
 
+  patch<T>(path: string, body?: unknown): Promise<T> {
+    return this.#request<T>('PATCH', path, body);
+  }
+
   delete<T = void>(path: string): Promise<T> {
     return this.#request<T>('DELETE', path);
   }
