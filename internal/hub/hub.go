@@ -31,6 +31,7 @@ import (
 	"parley/internal/room"
 	"parley/internal/store"
 	"parley/internal/talk"
+	"parley/internal/work"
 	"parley/internal/wsconn"
 )
 
@@ -69,6 +70,9 @@ type Hub struct {
 	roomFace *faceroom.Face
 	// mcpFace offers what the hub can do to language models.
 	mcpFace *facemcp.Face
+	work    *work.Work
+	// present reports whether a person who may answer is connected; set by boards.
+	present func(principal string) bool
 	metrics *metrics
 	front   *front.Front
 	gate    *gate

@@ -37,6 +37,7 @@ func (h *Hub) theParts() []part {
 	return []part{
 		h.notifyPart(),
 		h.talkPart(),
+		h.workPart(),
 		h.roomPart(),
 		h.mcpPart(),
 	}

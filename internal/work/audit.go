@@ -33,6 +33,14 @@ func (w *Work) noteMessage(t *task, q *queued) {
 	})
 }
 
+func (w *Work) noteRefused(t *task, q *queued) {
+	if w.d.Audit != nil {
+		w.d.Audit.Note(audit.Entry{
+			Actor: q.By, Action: "task.message", Target: t.id, Outcome: "revoked", Detail: map[string]any{"message": q.ID, "token": q.Token},
+		})
+	}
+}
+
 // auditEnd records how a task ended.
 func (t *task) auditEnd(ev viber.TaskEvent) {
 	outcome, detail := "ok", map[string]any{

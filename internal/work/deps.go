@@ -44,9 +44,9 @@ type ToolScope struct {
 // Terminals opens terminals for agents. The hub adapts package terminal to it.
 type Terminals interface {
 	Open(ctx context.Context, owner TerminalOwner, spec TerminalSpec) (id string, err error)
-	Input(ctx context.Context, owner TerminalOwner, id string, data []byte) error
-	// Read gives output after a byte position, waiting for some up to a while. A
-	// negative position gives none and says where the output ends.
+	// Send types and gives what is printed then.
+	Send(ctx context.Context, owner TerminalOwner, id string, data []byte, wait time.Duration) (TerminalOutput, error)
+	// Read gives output after a byte position, waiting for some up to a while.
 	Read(ctx context.Context, owner TerminalOwner, id string, after int64, wait time.Duration) (TerminalOutput, error)
 	Close(ctx context.Context, owner TerminalOwner, id string) error
 	// CloseTask ends the terminals of a task that nobody looks at.
@@ -121,6 +121,8 @@ type Deps struct {
 	// instead of asking.
 	Attended       func(principal string) bool
 	FailUnattended bool
+	// Revoked reports whether a token was taken back; nil knows of none.
+	Revoked func(token string) bool
 	// Calls is how patient model calls are; zero is brain.TaskPolicy.
 	Calls brain.CallPolicy
 

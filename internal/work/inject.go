@@ -206,11 +206,19 @@ func (t *task) turnOver() {
 	t.collect.Stop()
 	switch {
 	case len(t.steers) > 0:
-		t.inject(t.takeSteers()...)
+		if !t.startTurns(t.takeSteers()...) {
+			t.turnOver()
+			return
+		}
+		t.think()
 	case len(t.followups) > 0:
 		next := t.followups[0]
 		t.followups = t.followups[1:]
-		t.inject(next)
+		if !t.startTurns(next) {
+			t.turnOver() // it may not be heard any more
+			return
+		}
+		t.think()
 	case len(t.collects) > 0:
 		t.collectTurn()
 	default:
@@ -225,10 +233,15 @@ func (t *task) collectTurn() {
 		t.collect.Reset(wait)
 		return
 	}
-	list := t.collects
+	list := t.heard(t.collects)
 	t.collects = nil
-	if len(list) == 1 {
-		t.inject(list...)
+	switch len(list) {
+	case 0:
+		t.turnOver()
+		return
+	case 1:
+		t.startTurn(list[0], nil)
+		t.think()
 		return
 	}
 	joined := *list[0]
@@ -244,10 +257,33 @@ func (t *task) collectTurn() {
 // inject gives messages to the model: each is a turn of its own, all of them are
 // in the next call.
 func (t *task) inject(list ...*queued) {
+	t.startTurns(list...)
+	t.think()
+}
+
+// startTurns begins a turn per message and reports whether there was one.
+func (t *task) startTurns(list ...*queued) bool {
+	list = t.heard(list)
 	for _, q := range list {
 		t.startTurn(q, nil)
 	}
-	t.think()
+	return len(list) > 0
+}
+
+// heard leaves out messages whose token was revoked while they waited.
+func (t *task) heard(list []*queued) (good []*queued) {
+	for _, q := range list {
+		if q.Token == "" || t.w.d.Revoked == nil || !t.w.d.Revoked(q.Token) {
+			good = append(good, q)
+			continue
+		}
+		t.op(func(tx *store.Tx) error {
+			_, err := tx.Exec(`UPDATE work_messages SET done = 1 WHERE id = ?`, q.ID)
+			return err
+		})
+		t.w.noteRefused(t, q)
+	}
+	return good
 }
 
 func (t *task) startTurn(q *queued, ids []string) {

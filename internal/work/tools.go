@@ -226,14 +226,7 @@ func (t *task) terminalTools(agent *brain.Agent) []*tool.Tool {
 				if err != nil {
 					return tool.Result{}, err
 				}
-				before, err := terminals.Read(ctx, owner, a.ID, -1, 0)
-				if err != nil {
-					return tool.Result{}, err
-				}
-				if err := terminals.Input(ctx, owner, a.ID, []byte(a.Data)); err != nil {
-					return tool.Result{}, err
-				}
-				return printed(terminals.Read(ctx, owner, a.ID, before.Offset, a.wait()))
+				return printed(terminals.Send(ctx, owner, a.ID, []byte(a.Data), a.wait()))
 			},
 		},
 		{

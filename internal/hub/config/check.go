@@ -64,6 +64,10 @@ func checkWords(c Config) error {
 		allowed    []string
 	}{
 		{"auth.challenge", c.Auth.Challenge, []string{"auto", "always", "never"}},
+		{"place.auth", c.Place.Auth, []string{"", "open", "tofu", "strict"}},
+		{"place.static_proof", c.Place.StaticProof, []string{"accept", "refuse"}},
+		{"policy.max_mode", c.Policy.MaxMode, []string{"always_ask", "agent_decides", "always_execute"}},
+		{"budget.unattended", c.Budget.Unattended, []string{"ask", "fail"}},
 		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error"}},
 		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
 	} {

@@ -20,6 +20,10 @@ type Config struct {
 	Hosts         []string      `koanf:"hosts"`
 	Origins       []string      `koanf:"origins"`
 	Auth          Auth          `koanf:"auth"`
+	Place         Place         `koanf:"place"`
+	Policy        Policy        `koanf:"policy"`
+	Budget        Budget        `koanf:"budget"`
+	Board         Board         `koanf:"board"`
 	Model         string        `koanf:"model"`
 	Log           Log           `koanf:"log"`
 	ShutdownGrace time.Duration `koanf:"shutdown_grace"`
@@ -49,6 +53,71 @@ func (t TLS) On() bool { return t.Cert != "" || t.ACMEDomain != "" }
 // Auth is about proving who one is.
 type Auth struct {
 	Challenge string `koanf:"challenge"`
+}
+
+// Place is about the meeting place.
+type Place struct {
+	Auth         string        `koanf:"auth"`
+	StaticProof  string        `koanf:"static_proof"`
+	Name         string        `koanf:"name"`
+	Description  string        `koanf:"description"`
+	Anonymize    bool          `koanf:"anonymize"`
+	Federation   bool          `koanf:"federation"`
+	RegistryTTL  time.Duration `koanf:"registry_ttl"`
+	TokenTTL     time.Duration `koanf:"token_ttl"`
+	PostingTTL   time.Duration `koanf:"posting_ttl"`
+	RelayTTL     time.Duration `koanf:"relay_ttl"`
+	PostingLimit int           `koanf:"posting_limit"`
+	DepositLimit int           `koanf:"deposit_limit"`
+	QueueLimit   int           `koanf:"queue_limit"`
+}
+
+// PlaceAuth is the policy: the one that was asked for, or by who can reach the hub.
+func (c Config) PlaceAuth() string {
+	switch {
+	case c.Place.Auth != "":
+		return c.Place.Auth
+	case Loopback(c.Listen) && len(c.BehindProxy) == 0:
+		return "tofu"
+	}
+	return "strict"
+}
+
+// Policy is what agents may do in tasks.
+type Policy struct {
+	MaxMode string   `koanf:"max_mode"`
+	Deny    []string `koanf:"deny"`
+	Allow   []string `koanf:"allow"`
+	// Approvals say who must agree to what; the first rule that matches counts.
+	Approvals []ApprovalRule `koanf:"approvals"`
+}
+
+// ApprovalRule is one rule in parley.yaml.
+type ApprovalRule struct {
+	Tools  []string `koanf:"tools"`
+	Class  string   `koanf:"class"`
+	Quorum int      `koanf:"quorum"`
+	// People are ids of others who may answer too; Scope is one they need besides.
+	People   []string `koanf:"people"`
+	Scope    string   `koanf:"scope"`
+	NotAsker bool     `koanf:"not_asker"`
+}
+
+// Budget is about money.
+type Budget struct {
+	Unattended string `koanf:"unattended"`
+}
+
+// Board is about the board protocol.
+type Board struct {
+	Limits BoardLimits `koanf:"limits"`
+}
+
+// BoardLimits bound boards and their tasks.
+type BoardLimits struct {
+	MaxRunningTasks   int `koanf:"max_running_tasks"`
+	MaxQueuedMessages int `koanf:"max_queued_messages"`
+	SubmitsPerMinute  int `koanf:"submits_per_minute"`
 }
 
 // Log is about the hub's own log.

@@ -173,7 +173,7 @@ func file(src Sources) (map[string]any, error) {
 }
 
 // lists are settings the table has no form for.
-var lists = []string{"mcp", "notify"}
+var lists = []string{"mcp", "notify", "policy.approvals"}
 
 // checkKeys refuses what the table does not know: a misspelt setting must not
 // be silently without effect.

@@ -1,0 +1,122 @@
+package hub
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"parley/internal/approval"
+	"parley/internal/brain/tool"
+	"parley/internal/eventlog"
+	"parley/internal/face/api"
+	"parley/internal/hub/config"
+	"parley/internal/identity"
+	"parley/internal/talk/memory"
+	"parley/internal/work"
+	"parley/protocol/viber"
+)
+
+// workPart is tasks. Whoever serves them drains after them: a board that closes
+// once h.work.Drain has returned shows how its tasks ended.
+func (h *Hub) workPart() part {
+	return part{
+		name: "work", open: h.openWork,
+		routes: func(_ *http.ServeMux, rest *api.API) error {
+			api.RegisterTasks(rest, h.work)
+			return nil
+		},
+		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+			s := h.work.Stats()
+			counts["tasks_running"], counts["tasks_paused"] = int64(s.Running), int64(s.Paused)
+			return nil
+		},
+		drain: func(ctx context.Context) error {
+			h.work.Drain(ctx)
+			return nil
+		},
+	}
+}
+
+func (h *Hub) openWork(ctx context.Context) error {
+	mem := memory.New(h.db)
+	w, err := work.New(work.Deps{
+		DB: h.db, Log: eventlog.New(h.db, h.bus, h.logger), Leases: h.leases, Bus: h.bus, Agents: h.minds.agents, Models: h.minds.models,
+		Inbox: h.inbox, Ledger: h.minds.ledger, Audit: h.trail, Skills: h.minds.shelf.Usable, Policy: h.minds.policy,
+		Tools: func(ctx context.Context, s work.ToolScope) ([]*tool.Tool, error) {
+			return h.minds.toolsFor(ctx, s.Agent, s.Names, false)
+		},
+		Recall: func(ctx context.Context, agent, sender, query string, limit int) (any, error) {
+			return recall(ctx, mem, agent, sender, query, limit)
+		},
+		MaxMode: viber.Mode(h.conf.Policy.MaxMode), Rules: approvalRules(h.conf.Policy.Approvals),
+		Attended: h.attended, FailUnattended: h.conf.Budget.Unattended == "fail", Revoked: h.tokenRevoked,
+		Workspace: h.folder.Path("workspace"), Clustered: h.conf.NATS != "", Logger: h.logger,
+		Limits: work.Limits{
+			RunningPerPrincipal: h.conf.Board.Limits.MaxRunningTasks, QueuedMessages: h.conf.Board.Limits.MaxQueuedMessages,
+			SubmitsPerMinute: h.conf.Board.Limits.SubmitsPerMinute, SubmitBurst: h.conf.Board.Limits.SubmitsPerMinute / 2,
+			Drain: min(h.conf.ShutdownGrace, 10*time.Second),
+		},
+	})
+	if err != nil {
+		return err
+	}
+	h.work = w
+	h.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
+		defer cancel()
+		return w.Close(ctx)
+	})
+	if h.opts.Quiet {
+		return nil
+	}
+	return w.Start(ctx)
+}
+
+// attended reports whether somebody who may answer is connected. Boards say so;
+// without any, the inbox is open all the same.
+func (h *Hub) attended(principal string) bool { return h.present == nil || h.present(principal) }
+
+// tokenRevoked reports whether a token was taken back. One that cannot be looked
+// up counts as good: what came with it was good when it came.
+func (h *Hub) tokenRevoked(id string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+	defer cancel()
+	token, err := h.people.Token(ctx, identity.Hub(), id)
+	return err == nil && !token.Revoked.IsZero()
+}
+
+func approvalRules(rules []config.ApprovalRule) []work.ApprovalRule {
+	out := make([]work.ApprovalRule, len(rules))
+	for i, r := range rules {
+		out[i] = work.ApprovalRule{
+			Tools: r.Tools, Class: r.Class, Quorum: r.Quorum, Policy: approval.Policy{People: r.People, Scope: r.Scope, NotAsker: r.NotAsker},
+		}
+	}
+	return out
+}
+
+// recalled is what a task remembers of its person.
+type recalled struct {
+	Title     string    `json:"title,omitempty"`
+	At        time.Time `json:"at"`
+	Speaker   string    `json:"speaker"`
+	Text      string    `json:"text"`
+	ArchiveID string    `json:"archive_id,omitempty"`
+}
+
+// recall searches what an agent and a sender said to each other.
+func recall(ctx context.Context, mem *memory.Memory, agent, sender, query string, limit int) (any, error) {
+	found, err := mem.Search(ctx, memory.Query{Text: query, Agent: agent, Sender: sender, Limit: limit, Near: -1})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]recalled, len(found.Hits))
+	for i, hit := range found.Hits {
+		speaker := hit.Speaker
+		if speaker == "" {
+			speaker = hit.Role
+		}
+		list[i] = recalled{Title: hit.Title, At: hit.At, Speaker: speaker, Text: hit.Snippet, ArchiveID: hit.ArchiveID}
+	}
+	return map[string]any{"found": list}, nil
+}
