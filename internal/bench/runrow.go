@@ -23,6 +23,9 @@ type scripted struct{ calls bool }
 
 func (scripted) Name() string { return "scripted" }
 
+// InProcess makes it run where the built-in offline model runs.
+func (scripted) InProcess() {}
+
 // Stream plays the answer.
 func (p scripted) Stream(_ context.Context, req model.Request) iter.Seq2[model.Event, error] {
 	events := saysHello

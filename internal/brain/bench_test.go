@@ -17,6 +17,8 @@ type replay struct{ answers [][]model.Event }
 
 func (replay) Name() string { return "replay" }
 
+func (replay) InProcess() {}
+
 func (p replay) Stream(_ context.Context, req model.Request) iter.Seq2[model.Event, error] {
 	return func(yield func(model.Event, error) bool) {
 		at := 0

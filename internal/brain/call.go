@@ -39,6 +39,7 @@ type calling struct {
 	yield    func(*model.Event) bool
 	sent     bool // a token went out
 	stream   *stream
+	direct   direct
 }
 
 // run makes the call. nil means that everything was said, or nobody listens.
@@ -85,6 +86,9 @@ func cancelled(ctx context.Context) bool {
 // attempt tries once. A provider that was not heard to its end is told to stop;
 // one that does not listen is left behind with its stream.
 func (c *calling) attempt() error {
+	if p, ok := c.provider.(model.InProcess); ok {
+		return c.attemptDirect(p)
+	}
 	if c.stream == nil {
 		c.stream = newStream()
 	}
@@ -109,13 +113,7 @@ func (c *calling) listen() (heard bool, err error) {
 	for {
 		events, ended, err := c.stream.take()
 		for i := range events {
-			ev := &events[i]
-			last := ev.Kind == model.Done
-			if last && ev.Usage.Rounds == 0 {
-				ev.Usage.Rounds = 1
-			}
-			c.sent = c.sent || !last
-			if more := c.yield(ev); last || !more {
+			if last, more := c.handOn(&events[i]); last || !more {
 				return last, nil
 			}
 		}
@@ -123,7 +121,7 @@ func (c *calling) listen() (heard bool, err error) {
 			return true, err
 		}
 		if ended {
-			return true, &model.Error{Provider: c.provider.Name(), Cause: model.CauseConnect, Text: "the answer ended early"}
+			return true, c.endedEarly()
 		}
 		if len(events) > 0 {
 			silence = c.policy.BetweenTokens
@@ -139,6 +137,20 @@ func (c *calling) listen() (heard bool, err error) {
 			}
 		}
 	}
+}
+
+// handOn gives one event to whoever listens.
+func (c *calling) handOn(ev *model.Event) (last, more bool) {
+	last = ev.Kind == model.Done
+	if last && ev.Usage.Rounds == 0 {
+		ev.Usage.Rounds = 1
+	}
+	c.sent = c.sent || !last
+	return last, c.yield(ev)
+}
+
+func (c *calling) endedEarly() error {
+	return &model.Error{Provider: c.provider.Name(), Cause: model.CauseConnect, Text: "the answer ended early"}
 }
 
 // silent is not retried: whoever waits has waited long enough.

@@ -52,24 +52,54 @@ func TestRetriesHappenOnlyWhereTheyCanHelp(t *testing.T) {
 		{"after a token", []act{half, says("never")}, 1, false},
 		{"a provider that panics", []act{func(context.Context, model.Request, func(model.Event, error) bool) { panic("x") }, says("never")}, 1, false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := &fake{acts: c.acts}
-				a, err := listen(t.Context(), p, brain.TurnPolicy())
-				if p.calls() != c.calls || (err == nil) != c.ok || c.ok && a.Text() != "ok" {
-					t.Errorf("%d calls, %q, %v", p.calls(), a.Text(), err)
-				}
-				var e *model.Error
-				if err != nil && !errors.As(err, &e) {
-					t.Errorf("%T", err)
-				}
-				for i := range p.calls() {
-					if p.request(i).Attempt != i+1 {
-						t.Errorf("attempt %d is called %d", i+1, p.request(i).Attempt)
+		for kind, wrap := range kinds {
+			t.Run(kind+c.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := &fake{acts: c.acts}
+					a, err := listen(t.Context(), wrap(p), brain.TurnPolicy())
+					if p.calls() != c.calls || (err == nil) != c.ok || c.ok && a.Text() != "ok" {
+						t.Errorf("%d calls, %q, %v", p.calls(), a.Text(), err)
 					}
-				}
+					var e *model.Error
+					if err != nil && !errors.As(err, &e) {
+						t.Errorf("%T", err)
+					}
+					for i := range p.calls() {
+						if p.request(i).Attempt != i+1 {
+							t.Errorf("attempt %d is called %d", i+1, p.request(i).Attempt)
+						}
+					}
+				})
 			})
-		})
+		}
+	}
+}
+
+// kinds are the two ways a provider is run.
+var kinds = map[string]func(*fake) model.Provider{
+	"":             func(f *fake) model.Provider { return f },
+	"in process, ": func(f *fake) model.Provider { return inProcess{f} },
+}
+
+type inProcess struct{ *fake }
+
+func (inProcess) InProcess() {}
+
+func TestAnInProcessProviderIsCancelledAndLeft(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	p := inProcess{&fake{acts: []act{func(ctx context.Context, _ model.Request, yield func(model.Event, error) bool) {
+		yield(model.Event{Kind: model.Text, Text: "a"}, nil)
+		cancel(brain.ErrKilled)
+		if yield(model.Event{Kind: model.Text, Text: "b"}, nil) {
+			t.Error("it is asked to go on")
+		}
+	}}}}
+	a, err := listen(ctx, p, brain.TurnPolicy())
+	if !errors.Is(err, brain.ErrKilled) || a.Text() != "a" {
+		t.Errorf("%q %v", a.Text(), err)
+	}
+	for range brain.Call(t.Context(), inProcess{&fake{acts: []act{says("a", "b")}}}, model.Request{}, brain.TurnPolicy()) {
+		break // whoever leaves hears nothing more, and nothing breaks
 	}
 }
 

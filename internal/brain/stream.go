@@ -2,7 +2,6 @@ package brain
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -85,7 +84,7 @@ func (s *stream) end(p model.Provider) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if broken != nil {
-		s.err = &model.Error{Provider: p.Name(), Cause: model.CauseBadData, Text: fmt.Sprintf("the provider broke down: %v", broken)}
+		s.err = brokeDown(p, broken)
 	}
 	s.ended = true
 	s.signal() // inside the lock: once the reader sees ended, the stream is its own again

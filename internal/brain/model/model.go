@@ -168,6 +168,15 @@ type Provider interface {
 	Stream(ctx context.Context, req Request) iter.Seq2[Event, error]
 }
 
+// InProcess is a Provider that makes its answers up in this process, without
+// waiting for anybody, and returns at once when ctx ends or nobody wants more. It
+// is run on its caller's goroutine; others run on one of their own, where they are
+// watched for silence and can be left behind.
+type InProcess interface {
+	Provider
+	InProcess()
+}
+
 // Ref names a model as people write it: "provider:name".
 type Ref struct{ Provider, Model string }
 

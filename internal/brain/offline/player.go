@@ -27,6 +27,9 @@ func New() Provider { return Provider{} }
 // Name is "offline".
 func (Provider) Name() string { return Name }
 
+// InProcess marks it as a [model.InProcess].
+func (Provider) InProcess() {}
+
 // Stream plays what the request asks for.
 func (Provider) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Event, error] {
 	return func(yield func(model.Event, error) bool) {
