@@ -239,14 +239,12 @@ type Presence string
 // The presences. Only the first is online.
 const (
 	Online Presence = "online"
-	// Off said goodbye.
+	// Off said goodbye, or never came.
 	Off Presence = "off"
 	// Reconnecting was cut a moment ago.
 	Reconnecting Presence = "reconnecting"
 	// Overdue should have been back by now.
 	Overdue Presence = "overdue"
-	// Never has not connected yet.
-	Never Presence = "never"
 )
 
 // Machine is a machine in a list.
@@ -261,8 +259,8 @@ type Machine struct {
 	// Overall is the worst counted section; Flagged are those unwell.
 	Overall   kenny.Status `json:"overall"`
 	Flagged   []string     `json:"flagged_sections"`
-	Crit      []string     `json:"crit_sections,omitempty"`
-	Warn      []string     `json:"warn_sections,omitempty"`
+	Crit      []string     `json:"crit_sections"`
+	Warn      []string     `json:"warn_sections"`
 	Summary   string       `json:"summary,omitempty"`
 	Collected time.Time    `json:"collected_at,omitzero"`
 	Received  time.Time    `json:"received_at,omitzero"`
@@ -271,7 +269,9 @@ type Machine struct {
 	Tags     []string `json:"tags"`
 	Enrolled bool     `json:"enrolled"`
 	Mobile   bool     `json:"mobile"`
-	// Control is the state of the local switch as far as refusals show it.
+	// Control is the local switch as the last answer to a changing call showed it:
+	// on, off, or empty while nobody knows.
+	Control     string                 `json:"control,omitempty"`
 	Maintenance *Window                `json:"maintenance,omitempty"`
 	Mutes       map[string]health.Mute `json:"mutes,omitempty"`
 	Thresholds  Thresholds             `json:"thresholds,omitzero"`
@@ -473,8 +473,8 @@ type EnrolRequest struct {
 	Machine, Token, PublicKey, Address string
 }
 
-// Link is an installer link: one line per family of systems.
-type Link struct {
+// InstallLines is an installer link: one line per family of systems.
+type InstallLines struct {
 	Sh      string    `json:"sh"`
 	PS1     string    `json:"ps1"`
 	Expires time.Time `json:"expires_at"`
@@ -575,6 +575,7 @@ type RolloutMachine struct {
 	Wave  int         `json:"wave"`
 	State UpdateState `json:"state"`
 	Error string      `json:"error,omitempty"`
+	row   string
 }
 
 // RolloutRequest starts a roll-out.
@@ -640,7 +641,7 @@ type API interface {
 	Edit(ctx context.Context, who Caller, id string, e Edit) (Machine, error)
 	Remove(ctx context.Context, who Caller, id string) error
 	Mint(ctx context.Context, who Caller, req MintRequest) (Minted, error)
-	InstallLink(ctx context.Context, who Caller, id string) (Link, error)
+	InstallLink(ctx context.Context, who Caller, id string) (InstallLines, error)
 	// Installer writes a zip with program, script and a fresh token.
 	Installer(ctx context.Context, who Caller, id, platform string, w io.Writer) error
 

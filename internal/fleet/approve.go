@@ -1,0 +1,255 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/internal/approval"
+	"parley/internal/identity"
+	"parley/protocol/kenny"
+)
+
+// yesKey is what a hosted agent's yes to a sensitive tool holds for.
+type yesKey struct{ run, machine, tool string }
+
+// yesLife is how long it holds at most.
+const yesLife = time.Hour
+
+func (p *prepared) yesKey() yesKey {
+	run := p.who.Task
+	if run == "" {
+		run = p.who.Conversation
+	}
+	return yesKey{run: run, machine: p.machine, tool: p.tool.Name}
+}
+
+// mustAsk decides by surface and class whether a person is asked first.
+func (f *Fleet) mustAsk(p *prepared) bool {
+	switch p.who.Surface {
+	case SurfaceAgent:
+		return p.tool.Class == kenny.Mutating || p.tool.Class == kenny.Sensitive && !f.saidYes(p.yesKey())
+	case SurfaceMCP:
+		return p.tool.Class == kenny.Mutating && !f.d.NoMCPApproval && !p.who.Session.Scopes.Has(identity.FleetUnattended)
+	}
+	return false
+}
+
+func (f *Fleet) saidYes(k yesKey) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	until, ok := f.yes[k]
+	return ok && k.run != "" && time.Now().Before(until)
+}
+
+func (f *Fleet) remember(p *prepared) {
+	if p.who.Surface != SurfaceAgent || p.tool.Class != kenny.Sensitive || p.yesKey().run == "" {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	for k, until := range f.yes {
+		if now.After(until) {
+			delete(f.yes, k)
+		}
+	}
+	f.yes[p.yesKey()] = now.Add(yesLife)
+}
+
+// question is the call as a person sees it.
+func (p *prepared) question() Question {
+	return Question{
+		CallID: p.id, Class: p.tool.Class, Machines: []string{p.machine}, Tool: p.tool.Name, Args: p.wire, Digest: p.digest,
+		Title: fmt.Sprintf("%s wants to use %s on %s", p.who.actor(), p.tool.Name, p.machine),
+	}
+}
+
+// ask has a person decide. It returns a result when the call went on without its
+// request (and, then, what Call answers is an error: approval_pending), nil when
+// the caller goes on itself.
+func (f *Fleet) ask(fl *flight, req CallRequest) (*CallResult, error) {
+	p := fl.p
+	if req.Approver != nil {
+		d, err := req.Approver.Approve(fl.ctx, p.question())
+		if !errors.Is(err, ErrAskInbox) {
+			return nil, f.decided(p, "", d, err)
+		}
+	}
+	if f.d.Inbox == nil {
+		return nil, errorf(Denied, "%s needs a person's approval and this hub has no inbox", p.tool.Name)
+	}
+	fl.set(StateAsking)
+	pending, err := f.askInbox(fl.ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if req.OnAsk != nil {
+		q := p.question()
+		q.ApprovalID = pending.ID()
+		req.OnAsk(q)
+	}
+	return f.awaitInbox(fl, pending, req.ApprovalWait)
+}
+
+// decided takes an approver's answer over.
+func (f *Fleet) decided(p *prepared, id string, d Decision, err error) error {
+	switch {
+	case err != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)):
+		return errorf(Cancelled, "the caller gave up before anybody answered; nothing ran")
+	case err != nil:
+		return errorf(Denied, "nobody could be asked: %w", err)
+	case !d.Approved:
+		reason := "a person said no"
+		if d.Reason != "" {
+			reason += ": " + clip(d.Reason)
+		}
+		return errorf(Denied, "%s", reason)
+	}
+	p.approval = &Approval{ID: id, By: d.By, How: d.How}
+	f.remember(p)
+	return nil
+}
+
+// askInbox puts the question where people find it; the call itself is on disk, so
+// that a yes is worth something after a restart.
+func (f *Fleet) askInbox(ctx context.Context, p *prepared) (*approval.Pending, error) {
+	if err := f.storeAsking(ctx, p); err != nil {
+		return nil, err
+	}
+	q := p.question()
+	pending, err := f.d.Inbox.Ask(ctx, approval.Request{
+		ID: "fleet-" + p.id, Principal: f.person(p.who), Kind: approval.KindTool, Title: q.Title, Tool: q.Tool, Arguments: json.RawMessage(p.wire),
+		Target: p.machine, Reason: reasonFor(p.tool.Class), RequestedBy: p.who.actor(), OnBehalfOf: p.who.OnBehalf,
+		AskingToken: p.who.Session.TokenID, Task: p.who.Task, Conversation: p.who.Conversation, Timeout: f.d.Limits.ApprovalWait,
+		Policy: approval.Policy{NotAsker: true},
+	})
+	if err != nil {
+		f.closeDeferred(p, nil, errorf(Denied, "nobody could be asked"))
+		return nil, errorf(Denied, "nobody could be asked: %w", err)
+	}
+	return pending, nil
+}
+
+func reasonFor(c kenny.Class) string {
+	if c == kenny.Sensitive {
+		return "may show private things of that machine"
+	}
+	return "changes that machine"
+}
+
+// awaitInbox waits for the decision, for as long as the caller does. Then the call
+// goes on by itself.
+func (f *Fleet) awaitInbox(fl *flight, pending *approval.Pending, patience time.Duration) (*CallResult, error) {
+	var late <-chan time.Time
+	if patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-pending.Done():
+		return nil, f.answeredInbox(fl.ctx, fl.p, pending)
+	case <-fl.ctx.Done():
+		f.withdraw(pending.ID())
+		err := errorf(Cancelled, "the caller gave up before anybody answered; nothing ran")
+		f.closeDeferred(fl.p, nil, err)
+		return nil, err
+	case <-late:
+	}
+	f.resume(fl.p, pending)
+	return nil, &Error{Code: ApprovalPending, Message: "this waits for a person's approval; ask again with call_status", CallID: fl.p.id}
+}
+
+// resume goes on with a call without its request; it takes the request's place on
+// the list of calls under way.
+func (f *Fleet) resume(p *prepared, pending *approval.Pending) {
+	own := *p
+	fl := &flight{f: f, p: &own, state: StateAsking, done: make(chan struct{})}
+	fl.ctx, fl.cancel = context.WithCancel(f.ctx)
+	f.mu.Lock()
+	f.flights[p.id] = fl
+	f.work.Add(1)
+	f.mu.Unlock()
+	f.work.Go(func() { f.goOn(fl, pending) })
+}
+
+// goOn is the rest of a call whose request has been answered already.
+func (f *Fleet) goOn(fl *flight, pending *approval.Pending) {
+	var res *CallResult
+	select {
+	case <-pending.Done():
+	case <-fl.ctx.Done():
+		if f.ctx.Err() != nil { // the hub stops; whoever comes next goes on
+			f.land(fl)
+			return
+		}
+		f.withdraw(pending.ID())
+	}
+	err := f.answeredInbox(fl.ctx, fl.p, pending)
+	if err == nil {
+		fl.set(StateSent)
+		res, err = f.perform(fl.ctx, fl.p)
+	}
+	f.settleDeferred(fl.p, res, err)
+	_, _ = fl.finish(res, err) // nobody waits: the record has it
+	f.notifyFinished(fl.p, err)
+}
+
+// answeredInbox turns the inbox's outcome into ours.
+func (f *Fleet) answeredInbox(ctx context.Context, p *prepared, pending *approval.Pending) error {
+	out, err := pending.Wait(ctx)
+	if err == nil && out.State == approval.StateExpired {
+		err = errorf(ApprovalTimeout, "nobody approved it in time; nothing ran")
+		f.closeDeferred(p, nil, err)
+		return err
+	}
+	if err == nil && out.State == approval.StateCancelled {
+		err = errorf(Cancelled, "the question was withdrawn; nothing ran")
+		f.closeDeferred(p, nil, err)
+		return err
+	}
+	if err = f.decided(p, pending.ID(), Decision{Approved: out.Approved(), By: out.By, How: "inbox", Reason: out.Reason}, err); err != nil {
+		f.closeDeferred(p, nil, err)
+		return err
+	}
+	return f.sentDeferred(ctx, p)
+}
+
+// withdraw takes a question back that nobody needs answered any more.
+func (f *Fleet) withdraw(id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), writeTime)
+	defer cancel()
+	if _, err := f.d.Inbox.Cancel(ctx, id, "the call was cancelled"); err != nil {
+		f.d.Log.Warn("a question stays in the inbox", "id", id, "error", err)
+	}
+}
+
+// askMany asks once for a call on several machines and waits for the answer.
+func (f *Fleet) askMany(ctx context.Context, who Caller, q Question) (Decision, error) {
+	if f.d.Inbox == nil {
+		return Decision{}, errorf(Denied, "%s needs a person's approval and this hub has no inbox", q.Tool)
+	}
+	shown := map[string]any{"machines": q.Machines, "arguments": json.RawMessage(q.Args)}
+	pending, err := f.d.Inbox.Ask(ctx, approval.Request{
+		ID: "fleet-" + q.CallID, Principal: f.person(who), Kind: approval.KindTool, Title: q.Title, Tool: q.Tool, Arguments: json.RawMessage(text(shown)),
+		Reason: reasonFor(q.Class), RequestedBy: who.actor(), OnBehalfOf: who.OnBehalf, AskingToken: who.Session.TokenID,
+		Task: who.Task, Conversation: who.Conversation, Timeout: f.d.Limits.ApprovalWait, Policy: approval.Policy{NotAsker: true},
+	})
+	if err != nil {
+		return Decision{}, errorf(Denied, "nobody could be asked: %w", err)
+	}
+	out, err := pending.Wait(ctx)
+	switch {
+	case err != nil:
+		f.withdraw(pending.ID())
+		return Decision{}, errorf(Cancelled, "the caller gave up before anybody answered; nothing ran")
+	case out.State == approval.StateExpired:
+		return Decision{}, errorf(ApprovalTimeout, "nobody approved it in time; nothing ran")
+	case !out.Approved():
+		return Decision{}, f.decided(&prepared{}, pending.ID(), Decision{Reason: out.Reason}, nil)
+	}
+	return Decision{Approved: true, By: out.By, How: "inbox"}, nil
+}

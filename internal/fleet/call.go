@@ -1,0 +1,331 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"parley/internal/audit"
+	"parley/protocol/kenny"
+)
+
+// prepared is a call after every check: frozen, and what will run if it runs.
+type prepared struct {
+	id       string
+	m        *machine
+	machine  string
+	tool     kenny.Tool
+	wire     jsontext.Value
+	digest   string
+	timeout  time.Duration
+	queueFor time.Duration
+	who      Caller
+	approval *Approval
+	deferred bool // it has a row of its own in fleet_queue
+	created  time.Time
+	sent     time.Time
+}
+
+// Call is the only way to a machine; see [API].
+func (f *Fleet) Call(ctx context.Context, who Caller, req CallRequest) (CallResult, error) {
+	p, refusal := f.prepare(who, req)
+	if refusal != nil {
+		f.refusedCall(who, req, refusal)
+		return CallResult{}, refusal
+	}
+	fl, err := f.takeOff(ctx, p)
+	if err != nil {
+		return CallResult{}, err
+	}
+	result, err := f.run(fl, req)
+	if err != nil {
+		return CallResult{}, named(err, p.id)
+	}
+	return result, nil
+}
+
+// named gives every failure of a call its id.
+func named(err error, id string) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		e = errorf(Internal, "the hub could not do it: %w", err)
+	}
+	if e.CallID == "" {
+		c := *e
+		c.CallID = id
+		e = &c
+	}
+	return e
+}
+
+// prepare checks a call: scope → machine known → class and system → arguments →
+// mirror.
+func (f *Fleet) prepare(who Caller, req CallRequest) (*prepared, *Error) {
+	tool, ok := kenny.Lookup(req.Tool)
+	if !ok {
+		return nil, errorf(UnknownTool, "there is no tool %q", clip(req.Tool))
+	}
+	if err := who.may(scopeOf(tool)); err != nil {
+		return nil, err
+	}
+	if req.Machine == "" {
+		return nil, errorf(NoAgent, "name the machine: agent_id is missing or blank")
+	}
+	m, refusal := f.reachable(who, req.Machine)
+	if refusal != nil {
+		return nil, refusal
+	}
+	p := &prepared{id: req.ID, m: m, machine: m.id, tool: tool, who: who, queueFor: req.QueueFor, created: time.Now()}
+	if p.id == "" {
+		p.id = uuid.NewString()
+	}
+	if err := p.check(req); err != nil {
+		return nil, err
+	}
+	return p, f.mirrored(p)
+}
+
+// mirrored refuses what a rule forbids, and records it.
+func (f *Fleet) mirrored(p *prepared) *Error {
+	refusal := f.mirror(p.m.meta().OS, p.tool.Name, p.wire)
+	if refusal == nil {
+		return nil
+	}
+	refusal.CallID = p.id
+	return refusal
+}
+
+// check holds the call to the tool's system, arguments and times.
+func (p *prepared) check(req CallRequest) *Error {
+	if os := p.m.meta().OS; os != "" {
+		if err := p.tool.CheckOS(os); err != nil {
+			return fromWire(err)
+		}
+	}
+	if _, err := uuid.Parse(p.id); err != nil {
+		return errorf(BadArgs, "a call's id must be a UUID")
+	}
+	if req.Timeout != 0 && (req.Timeout < kenny.MinTimeout || req.Timeout > kenny.MaxTimeout) {
+		return errorf(BadArgs, "timeout_s must be from 1 to 3600")
+	}
+	switch {
+	case req.QueueFor < 0 || req.QueueFor > kenny.MaxQueue:
+		return errorf(BadArgs, "queue_for_s must be from 0 to %d", int(kenny.MaxQueue.Seconds()))
+	case req.QueueFor > 0 && p.tool.Live:
+		return errorf(BadArgs, "%s cannot wait for a machine that is away", p.tool.Name)
+	}
+	raw, err := withTimeout(p.tool, req)
+	if err != nil {
+		return errorf(BadArgs, "%s: the arguments are not a JSON object", p.tool.Name)
+	}
+	args, err := p.tool.CheckArgs(raw)
+	if err != nil {
+		return fromWire(err)
+	}
+	p.wire = args.Wire()
+	p.timeout = p.tool.Timeout
+	if req.Timeout > 0 {
+		p.timeout = req.Timeout
+	}
+	if p.tool.TimeoutOnWire() {
+		p.timeout = time.Duration(args.Int("timeout_s")) * time.Second
+	}
+	p.digest, err = audit.Digest(p.wire)
+	if err != nil {
+		return errorf(BadArgs, "%w", err)
+	}
+	return nil
+}
+
+// withTimeout puts the call's time-out into the arguments of tools that have it
+// on the wire.
+func withTimeout(t kenny.Tool, req CallRequest) (jsontext.Value, error) {
+	raw := req.Args
+	if len(raw) == 0 {
+		raw = jsontext.Value("{}")
+	}
+	if !t.TimeoutOnWire() || req.Timeout == 0 {
+		return raw, nil
+	}
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, err
+	}
+	if members == nil {
+		members = map[string]jsontext.Value{}
+	}
+	seconds := int((req.Timeout + time.Second - 1) / time.Second)
+	members["timeout_s"] = jsontext.Value(text(seconds))
+	return json.Marshal(members)
+}
+
+// refusedCall leaves a trace of a call that was refused before anything was asked:
+// blocked ones are always on record.
+func (f *Fleet) refusedCall(who Caller, req CallRequest, why *Error) {
+	f.stats.call(knownTool(req.Tool), why.Code, 0)
+	if why.Code != Blocked && why.Code != Forbidden {
+		return
+	}
+	f.d.Audit.Note(audit.Entry{
+		Actor: who.actor(), OnBehalf: who.OnBehalf, Action: "fleet.call", Target: storable(clip(req.Machine)), Outcome: string(why.Code),
+		Detail: map[string]any{"tool": knownTool(req.Tool), "surface": string(who.Surface), "token": who.Session.TokenID, "address": who.Session.Address, "message": why.Message, "call": why.CallID},
+	})
+	if why.Code == Blocked {
+		f.events.put(Event{
+			Machine: req.Machine, Source: "hub", Kind: "audit", Level: kenny.LevelWarn, Target: "blocked", Message: why.Message,
+			Fields: fields(map[string]any{"tool": req.Tool, "by": who.actor()}),
+		})
+	}
+}
+
+// knownTool keeps foreign words out of metrics and the trail.
+func knownTool(name string) string {
+	if _, ok := kenny.Lookup(name); ok {
+		return name
+	}
+	return "unknown"
+}
+
+// run takes a call from approval to outcome.
+func (f *Fleet) run(fl *flight, req CallRequest) (CallResult, error) {
+	p := fl.p
+	if f.mustAsk(p) {
+		done, err := f.ask(fl, req)
+		if err != nil || done != nil {
+			return fl.finish(done, err)
+		}
+	}
+	fl.set(StateSent)
+	res, err := f.perform(fl.ctx, p)
+	if p.deferred {
+		f.settleDeferred(p, res, err)
+	}
+	return fl.finish(res, err)
+}
+
+// perform is everything after approval.
+func (f *Fleet) perform(ctx context.Context, p *prepared) (*CallResult, error) {
+	if p.approval != nil {
+		// What a person approved must still be allowed: approval overrides nothing.
+		if err := f.stillAllowed(ctx, p); err != nil {
+			f.refusedCall(p.who, CallRequest{Machine: p.machine, Tool: p.tool.Name}, err)
+			return nil, err
+		}
+	}
+	if p.queueFor > 0 && f.away(p.m) {
+		return f.enqueue(ctx, p)
+	}
+	if err := f.log.intent(ctx, p); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	p.sent = began
+	result, sent, err := f.transmit(ctx, p)
+	if !sent && CodeOf(err) == Offline && p.queueFor > 0 {
+		return f.enqueue(ctx, p)
+	}
+	f.log.outcome(p, result, err, time.Since(began))
+	if err != nil {
+		return nil, err
+	}
+	if p.tool.Name == toolCollect {
+		f.collected(p, result)
+	}
+	return &CallResult{CallID: p.id, Machine: p.machine, Tool: p.tool.Name, State: StateDone, Result: result, Duration: time.Since(began)}, nil
+}
+
+// away reports whether no hub has the machine.
+func (f *Fleet) away(m *machine) bool {
+	presence, _ := m.presence(f.hub, f.d.Limits, time.Now())
+	return presence != Online
+}
+
+// stillAllowed looks again at what may have changed while somebody thought.
+func (f *Fleet) stillAllowed(ctx context.Context, p *prepared) *Error {
+	if id := p.who.Session.TokenID; id != "" && f.d.Standing != nil {
+		scopes, err := f.d.Standing(ctx, id)
+		if err != nil {
+			return errorf(Forbidden, "the token this call came with is not valid any more")
+		}
+		p.who.Session.Scopes = scopes
+	}
+	if err := p.who.may(scopeOf(p.tool)); err != nil {
+		return err
+	}
+	m, err := f.reachable(p.who, p.machine)
+	if err != nil {
+		return err
+	}
+	p.m = m
+	return f.mirrored(p)
+}
+
+// transmit brings a call to its machine, wherever it is connected. sent tells
+// whether the machine may have got it.
+func (f *Fleet) transmit(ctx context.Context, p *prepared) (result jsontext.Value, sent bool, err error) {
+	for attempt := range moveRetries {
+		if attempt > 0 {
+			select {
+			case <-time.After(moveWait):
+			case <-ctx.Done():
+				return nil, false, errorf(Cancelled, "the caller gave up")
+			}
+		}
+		if s := p.m.current(); s != nil {
+			result, sent, err = s.call(ctx, p.id, p.tool.Name, p.wire, p.timeout)
+		} else {
+			result, sent, err = f.cluster.call(ctx, p)
+		}
+		if sent || !errors.Is(err, errMoved) {
+			break
+		}
+	}
+	if errors.Is(err, errMoved) {
+		err = errorf(Offline, "the machine is not connected")
+	}
+	f.learn(p, err)
+	return result, sent, err
+}
+
+const (
+	// moveRetries and moveWait bridge the moment in which a machine changes hubs.
+	moveRetries = 4
+	moveWait    = 50 * time.Millisecond
+)
+
+// learn keeps what an answer shows of the switch at the machine, and puts the
+// machine's refusals into the trail.
+func (f *Fleet) learn(p *prepared, err error) {
+	e, _ := errors.AsType[*Error](err)
+	var control string
+	switch {
+	case e == nil && p.tool.Class == kenny.Mutating:
+		control = "on"
+	case e != nil && e.FromMachine && e.Code == Disabled:
+		control = "off"
+	}
+	if control != "" && p.m.record().control != control {
+		p.m.change(func(r *record) { r.control = control })
+		f.changed(p.m)
+	}
+	if e == nil || !e.FromMachine || e.Code != Disabled && e.Code != Blocked {
+		return
+	}
+	f.events.put(Event{
+		Machine: p.machine, Source: "hub", Kind: "audit", Level: kenny.LevelWarn, Target: string(e.Code), Message: cut(e.Message, kenny.MaxLogMessage),
+		Fields: fields(map[string]any{"tool": p.tool.Name, "call": p.id, "by": p.who.actor()}),
+	})
+}
+
+// Collect measures a machine now.
+func (f *Fleet) Collect(ctx context.Context, who Caller, id string, sections []string) (CallResult, error) {
+	args := map[string]any{}
+	if len(sections) > 0 {
+		args["sections"] = sections
+	}
+	return f.Call(ctx, who, CallRequest{Machine: id, Tool: toolCollect, Args: jsontext.Value(text(args))})
+}

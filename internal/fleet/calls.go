@@ -1,0 +1,225 @@
+package fleet
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"parley/internal/identity"
+	"parley/internal/store"
+	"parley/protocol/kenny"
+)
+
+const callColumns = `id, at, machine, tool, class, actor, on_behalf, surface, token_id, address, hub, digest, args, approval,
+	state, code, message, exit_code, duration, queued, result_size, result_digest`
+
+func scanCall(row *sql.Rows) (LogEntry, error) {
+	var e LogEntry
+	var at int64
+	var args, app, exit string
+	err := row.Scan(&e.CallID, &at, &e.Machine, &e.Tool, &e.Class, &e.Actor, &e.OnBehalf, &e.Surface, &e.TokenID, &e.Address, &e.Hub, &e.Digest, &args, &app,
+		&e.State, &e.Code, &e.Message, &exit, &e.DurationMS, &e.QueueMS, &e.ResultSize, &e.ResultDigest)
+	if err != nil {
+		return e, err
+	}
+	e.At, e.Args = store.Time(at), jsontext.Value(args)
+	if app != "" {
+		if err := json.Unmarshal([]byte(app), &e.Approval); err != nil {
+			return e, err
+		}
+	}
+	if n, err := strconv.Atoi(exit); err == nil {
+		e.ExitCode = &n
+	}
+	return e, nil
+}
+
+// Calls lists the call log, newest first.
+func (f *Fleet) Calls(ctx context.Context, who Caller, filter CallFilter) (CallPage, error) {
+	if err := who.may(identity.FleetRead); err != nil {
+		return CallPage{}, err
+	}
+	where, args, refusal := f.callFilter(who, filter)
+	if refusal != nil {
+		return CallPage{}, refusal
+	}
+	f.log.flush(ctx)
+	limit := pageSize(filter.Limit, mostPage)
+	page := CallPage{Calls: []LogEntry{}}
+	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
+		page.Calls = page.Calls[:0]
+		return tx.Each(func(row *sql.Rows) error {
+			e, err := scanCall(row)
+			page.Calls = append(page.Calls, e)
+			return err
+		}, `SELECT `+callColumns+` FROM fleet_calls WHERE `+where+` ORDER BY at DESC, id DESC LIMIT ?`, append(args, limit+1)...)
+	})
+	if len(page.Calls) > limit {
+		page.Calls = page.Calls[:limit]
+		last := page.Calls[limit-1]
+		page.Next = fmt.Sprintf("%d.%s", store.Micros(last.At), last.CallID)
+	}
+	return page, err
+}
+
+func (f *Fleet) callFilter(who Caller, q CallFilter) (where string, args []any, refusal *Error) {
+	parts := []string{"1 = 1"}
+	add := func(sql string, v ...any) { parts, args = append(parts, sql), append(args, v...) }
+	switch {
+	case q.Machine != "":
+		if _, err := f.known(who, q.Machine); err != nil {
+			return "", nil, err
+		}
+		add("machine = ?", q.Machine)
+	case who.limited():
+		ids := f.within(who)
+		if len(ids) == 0 {
+			return "1 = 0", nil, nil
+		}
+		add("machine IN (?"+strings.Repeat(", ?", len(ids)-1)+")", anys(ids)...)
+	}
+	if q.Tool != "" {
+		add("tool = ?", q.Tool)
+	}
+	if q.Actor != "" {
+		add("actor = ?", q.Actor)
+	}
+	if len(q.States) > 0 {
+		add("state IN (?"+strings.Repeat(", ?", len(q.States)-1)+")", anys(q.States)...)
+	}
+	if !q.Since.IsZero() {
+		add("at >= ?", store.Micros(q.Since))
+	}
+	if !q.Until.IsZero() {
+		add("at < ?", store.Micros(q.Until))
+	}
+	if q.Cursor != "" {
+		at, id, ok := strings.Cut(q.Cursor, ".")
+		n, err := strconv.ParseInt(at, 10, 64)
+		if err != nil || !ok {
+			return "", nil, errorf(BadArgs, "not a cursor of this list")
+		}
+		add("(at < ? OR at = ? AND id < ?)", n, n, id)
+	}
+	return strings.Join(parts, " AND "), args, nil
+}
+
+// anys makes arguments of a list.
+func anys[T ~string](list []T) []any {
+	out := make([]any, len(list))
+	for i, v := range list {
+		out[i] = string(v)
+	}
+	return out
+}
+
+// ExportCalls writes the call log as JSON lines, newest first.
+func (f *Fleet) ExportCalls(ctx context.Context, who Caller, filter CallFilter, w io.Writer) error {
+	enc := json.NewEncoder(w)
+	filter.Limit = mostPage
+	for {
+		page, err := f.Calls(ctx, who, filter)
+		if err != nil {
+			return err
+		}
+		for _, e := range page.Calls {
+			if err := enc.Encode(e); err != nil {
+				return err
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		filter.Cursor = page.Next
+	}
+}
+
+// CallStatus looks at a call later. Its result is shown to whoever could have made
+// the call.
+func (f *Fleet) CallStatus(ctx context.Context, who Caller, id string) (CallStatus, error) {
+	if err := who.may(identity.FleetRead); err != nil {
+		return CallStatus{}, err
+	}
+	st, err := f.callStatus(ctx, id)
+	if err != nil {
+		return CallStatus{}, err
+	}
+	if _, refusal := f.known(who, st.Machine); refusal != nil {
+		return CallStatus{}, refusal
+	}
+	if tool, ok := kenny.Lookup(st.Tool); ok && who.may(scopeOf(tool)) != nil {
+		st.Result = nil
+	}
+	return st, nil
+}
+
+func (f *Fleet) callStatus(ctx context.Context, id string) (CallStatus, error) {
+	row, err := f.deferredRow(ctx, id)
+	if err == nil {
+		return row.status(), nil
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return CallStatus{}, err
+	}
+	if fl := f.flying(id); fl != nil {
+		return CallStatus{CallID: id, Machine: fl.p.machine, Tool: fl.p.tool.Name, State: fl.now(), Created: fl.p.created}, nil
+	}
+	f.log.flush(ctx)
+	var e *LogEntry
+	err = f.d.DB.Read(ctx, func(tx *store.Tx) error {
+		return tx.Each(func(row *sql.Rows) error {
+			got, err := scanCall(row)
+			e = &got
+			return err
+		}, `SELECT `+callColumns+` FROM fleet_calls WHERE id = ?`, id)
+	})
+	if err != nil {
+		return CallStatus{}, err
+	}
+	if e == nil {
+		return CallStatus{}, errorf(NotFound, "there is no call %q", clip(id))
+	}
+	st := CallStatus{CallID: id, Machine: e.Machine, Tool: e.Tool, State: e.State, Created: e.At}
+	if e.Code != "" {
+		st.Error = &CallError{Code: e.Code, Message: e.Message}
+	}
+	return st, nil
+}
+
+// CancelCall ends a call: one that waits never runs; of one that was sent only the
+// wait ends, because the wire cannot take it back.
+func (f *Fleet) CancelCall(ctx context.Context, who Caller, id string) (CallStatus, error) {
+	st, err := f.CallStatus(ctx, who, id)
+	if err != nil {
+		return st, err
+	}
+	if tool, ok := kenny.Lookup(st.Tool); ok {
+		if err := who.may(scopeOf(tool)); err != nil {
+			return CallStatus{}, err
+		}
+	}
+	if st.State.Final() {
+		return st, nil
+	}
+	if st.State == StateQueued {
+		if err := f.cancelQueued(ctx, id); err != nil {
+			return st, err
+		}
+	} else if fl := f.flying(id); fl != nil {
+		fl.cancel()
+		select {
+		case <-fl.done:
+		case <-ctx.Done():
+		}
+	} else {
+		f.cluster.publish(news{Cancel: id})
+	}
+	return f.CallStatus(ctx, who, id)
+}

@@ -1,0 +1,251 @@
+package fleet
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"parley/internal/approval"
+	"parley/internal/identity"
+	"parley/internal/store"
+	"parley/protocol/kenny"
+)
+
+// deferred is a row of fleet_queue: a call that outlives its request, because it
+// waits for a person or for its machine.
+type deferred struct {
+	place      int64
+	id         string
+	machine    string
+	tool       string
+	args       jsontext.Value
+	timeout    time.Duration
+	queueFor   time.Duration
+	caller     storedCaller
+	approvalID string
+	approval   *Approval
+	state      State
+	code       Code
+	message    string
+	result     jsontext.Value
+	hub        string
+	created    time.Time
+	expires    time.Time
+}
+
+// storedCaller is a caller as a row keeps it.
+type storedCaller struct {
+	Kind         identity.Kind `json:"kind"`
+	ID           string        `json:"id"`
+	Name         string        `json:"name"`
+	TokenID      string        `json:"token_id,omitempty"`
+	Address      string        `json:"address,omitempty"`
+	Scopes       []string      `json:"scopes"`
+	Surface      Surface       `json:"surface"`
+	OnBehalf     string        `json:"on_behalf,omitempty"`
+	Task         string        `json:"task,omitempty"`
+	Conversation string        `json:"conversation,omitempty"`
+}
+
+func storeCaller(c Caller) storedCaller {
+	p := c.Session.Principal
+	return storedCaller{
+		Kind: p.Kind, ID: p.ID, Name: p.Name, TokenID: c.Session.TokenID, Address: c.Session.Address, Scopes: c.Session.Scopes.Sorted(),
+		Surface: c.Surface, OnBehalf: c.OnBehalf, Task: c.Task, Conversation: c.Conversation,
+	}
+}
+
+func (s storedCaller) caller() Caller {
+	return Caller{
+		Session: identity.Session{
+			Principal: identity.Principal{Kind: s.Kind, ID: s.ID, Name: s.Name}, TokenID: s.TokenID, Address: s.Address, Scopes: identity.Expand(s.Scopes...),
+		},
+		Surface: s.Surface, OnBehalf: s.OnBehalf, Task: s.Task, Conversation: s.Conversation,
+	}
+}
+
+const deferredColumns = `place, id, machine, tool, args, timeout, queue_for, caller, approval_id, approval, state, code, message, result, hub, created_at, expires_at`
+
+func scanDeferred(row interface{ Scan(...any) error }) (deferred, error) {
+	var d deferred
+	var args, caller, app string
+	var result []byte
+	var timeout, queueFor, created, expires int64
+	err := row.Scan(&d.place, &d.id, &d.machine, &d.tool, &args, &timeout, &queueFor, &caller, &d.approvalID, &app, &d.state, &d.code, &d.message, &result, &d.hub, &created, &expires)
+	if err != nil {
+		return d, err
+	}
+	d.args, d.result = jsontext.Value(args), jsontext.Value(result)
+	d.timeout, d.queueFor = time.Duration(timeout)*time.Microsecond, time.Duration(queueFor)*time.Microsecond
+	d.created, d.expires = store.Time(created), store.Time(expires)
+	if app != "" {
+		if err := json.Unmarshal([]byte(app), &d.approval); err != nil {
+			return d, err
+		}
+	}
+	return d, json.Unmarshal([]byte(caller), &d.caller)
+}
+
+func (d deferred) status() CallStatus {
+	st := CallStatus{CallID: d.id, Machine: d.machine, Tool: d.tool, State: d.state, Created: d.created, Expires: d.expires}
+	if d.state == StateDone {
+		st.Result = d.result
+	}
+	if d.code != "" {
+		st.Error = &CallError{Code: d.code, Message: d.message}
+	}
+	return st
+}
+
+// prepared is the call of a row, as it was frozen.
+func (f *Fleet) fromRow(d deferred) *prepared {
+	tool, _ := kenny.Lookup(d.tool)
+	p := &prepared{
+		id: d.id, m: f.find(d.machine), machine: d.machine, tool: tool, wire: d.args, timeout: d.timeout, queueFor: d.queueFor,
+		who: d.caller.caller(), approval: d.approval, deferred: true, created: d.created,
+	}
+	if p.m == nil {
+		p.m = &machine{id: d.machine}
+	}
+	p.digest = digestOf(d.args)
+	return p
+}
+
+func (f *Fleet) deferredRow(ctx context.Context, id string) (d deferred, err error) {
+	err = f.d.DB.Read(ctx, func(tx *store.Tx) error {
+		d, err = scanDeferred(tx.QueryRow(`SELECT `+deferredColumns+` FROM fleet_queue WHERE id = ?`, id))
+		return err
+	})
+	return d, err
+}
+
+// storeAsking writes a call down that waits for a person.
+func (f *Fleet) storeAsking(ctx context.Context, p *prepared) error {
+	err := f.d.DB.Write(ctx, func(tx *store.Tx) error {
+		return insertDeferred(tx, p, StateAsking, f.hub, p.created.Add(f.d.Limits.ApprovalWait), "fleet-"+p.id)
+	})
+	if store.IsConflict(err) {
+		return errorf(Conflict, "there is a call of that id already")
+	}
+	p.deferred = err == nil
+	return err
+}
+
+func insertDeferred(tx *store.Tx, p *prepared, state State, hub string, expires time.Time, approvalID string) error {
+	app := ""
+	if p.approval != nil {
+		app = text(p.approval)
+	}
+	_, err := tx.Exec(`INSERT INTO fleet_queue (id, machine, tool, class, args, timeout, queue_for, caller, approval_id, approval, state, code, message, result, hub, created_at, expires_at, finished_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, ?, ?, ?, 0)`,
+		p.id, p.machine, p.tool.Name, string(p.tool.Class), string(p.wire), p.timeout.Microseconds(), p.queueFor.Microseconds(), text(storeCaller(p.who)), approvalID, app,
+		string(state), []byte{}, hub, store.Micros(p.created), store.Micros(expires))
+	return err
+}
+
+// sentDeferred marks an approved call as on its way, before anything is sent.
+func (f *Fleet) sentDeferred(ctx context.Context, p *prepared) error {
+	var n int64
+	err := f.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+		n, err = tx.Exec(`UPDATE fleet_queue SET state = ?, approval = ?, hub = ? WHERE id = ? AND state = ?`, string(StateSent), text(p.approval), f.hub, p.id, string(StateAsking))
+		return err
+	})
+	if err == nil && n == 0 {
+		return errorf(Cancelled, "the call was cancelled; nothing ran")
+	}
+	return err
+}
+
+// settleDeferred closes a deferred call with its outcome; one that was queued
+// meanwhile stays open.
+func (f *Fleet) settleDeferred(p *prepared, res *CallResult, err error) {
+	switch {
+	case err != nil:
+		f.closeDeferred(p, nil, err)
+	case res != nil && res.State.Final():
+		f.closeDeferred(p, res.Result, nil)
+	}
+}
+
+// closeDeferred writes the outcome of a deferred call. The arguments go: nothing
+// needs them any more, and they may hold secrets.
+func (f *Fleet) closeDeferred(p *prepared, result jsontext.Value, failure error) {
+	state, code, message := StateDone, Code(""), ""
+	if failure != nil {
+		code = CodeOf(failure)
+		state, message = stateOf(code), cut(failureText(failure), 4096)
+	}
+	if result == nil {
+		result = jsontext.Value{}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), writeTime)
+	defer cancel()
+	err := f.d.DB.Write(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec(`UPDATE fleet_queue SET state = ?, code = ?, message = ?, result = ?, args = '{}', finished_at = ? WHERE id = ? AND state IN ('asking', 'queued', 'sent')`,
+			string(state), string(code), message, []byte(result), store.Micros(time.Now()), p.id)
+		return err
+	})
+	if err != nil {
+		f.d.Log.Error("the outcome of a deferred call is not on record", "call", p.id, "error", err)
+	}
+	f.tell(Change{Kind: "call", Machine: p.machine, CallID: p.id, State: state})
+}
+
+// notifyFinished leaves a note for whoever asked, once a call ended without them.
+func (f *Fleet) notifyFinished(p *prepared, failure error) {
+	if f.d.Inbox == nil {
+		return
+	}
+	title := p.tool.Name + " on " + p.machine + " is done"
+	if failure != nil {
+		title = p.tool.Name + " on " + p.machine + ": " + clip(failureText(failure))
+	}
+	f.leaveNote("fleet-done-"+p.id, f.person(p.who), p.machine, title, "call "+p.id)
+}
+
+// noteLife is how long notes stay in the inbox.
+const noteLife = 7 * 24 * time.Hour
+
+// leaveNote shows something in the inbox that nobody has to answer; the same id is
+// shown once.
+func (f *Fleet) leaveNote(id, person, machine, title, reason string) {
+	if f.d.Inbox == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), writeTime)
+	defer cancel()
+	_, err := f.d.Inbox.Ask(ctx, approval.Request{
+		ID: id, Principal: person, Kind: approval.KindNote, Title: storable(title), Target: machine, Reason: reason, RequestedBy: "hub", Timeout: noteLife,
+	})
+	if err != nil && !errors.Is(err, approval.ErrInvalid) && !errors.Is(err, approval.ErrClosed) {
+		f.d.Log.Warn("a note is not in the inbox", "id", id, "error", err)
+	}
+}
+
+// cancelQueued takes a call out of the queue.
+func (f *Fleet) cancelQueued(ctx context.Context, id string) error {
+	var d deferred
+	var n int64
+	err := f.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+		d, err = scanDeferred(tx.QueryRow(`SELECT `+deferredColumns+` FROM fleet_queue WHERE id = ?`, id))
+		if err != nil {
+			return err
+		}
+		n, err = tx.Exec(`UPDATE fleet_queue SET state = 'cancelled', code = 'cancelled', message = 'the caller cancelled it', args = '{}', finished_at = ? WHERE id = ? AND state = 'queued'`,
+			store.Micros(time.Now()), id)
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return errorf(NotFound, "there is no call %q", clip(id))
+	}
+	if err == nil && n > 0 {
+		p := f.fromRow(d)
+		f.log.outcome(p, nil, errorf(Cancelled, "the caller cancelled it"), 0)
+		f.tell(Change{Kind: "call", Machine: d.machine, CallID: id, State: StateCancelled})
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+package fleet
+
+import (
+	"context"
+	"crypto/ed25519"
+	"log/slog"
+	"time"
+
+	"parley/internal/approval"
+	"parley/internal/audit"
+	"parley/internal/bus"
+	"parley/internal/identity"
+	"parley/internal/lease"
+	"parley/internal/store"
+	"parley/protocol/kenny"
+)
+
+// Inbox is where a person is asked; *approval.Inbox is one.
+type Inbox interface {
+	Ask(ctx context.Context, r approval.Request) (*approval.Pending, error)
+	Resume(ctx context.Context, id string) (*approval.Pending, error)
+	Cancel(ctx context.Context, id, reason string) (approval.Outcome, error)
+}
+
+// Audit is the trail; *audit.Log is one.
+type Audit interface {
+	Append(ctx context.Context, entries ...audit.Entry) error
+	AppendTx(tx *store.Tx, entries ...audit.Entry) error
+	Note(entries ...audit.Entry)
+}
+
+// Notice is something about a machine that people should hear of.
+type Notice struct {
+	// Kind is crit, overdue or recovered.
+	Kind    string    `json:"kind"`
+	Machine string    `json:"agent_id"`
+	Title   string    `json:"title"`
+	Detail  string    `json:"detail,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// Notifier carries notices out of the hub: webhooks, ntfy. It must not block.
+type Notifier interface {
+	Notify(n Notice)
+}
+
+// Program is an endpoint program on this hub's disk.
+type Program struct {
+	Platform, Version, Path string
+}
+
+// Deps is what a fleet is made from. DB, Bus, Leases, Audit and Key are needed.
+type Deps struct {
+	DB     *store.DB
+	Bus    bus.Bus
+	Leases *lease.Leases
+	Audit  Audit
+	// Inbox asks people; without one, what needs approval is refused.
+	Inbox Inbox
+	// Key signs challenges; one per cluster.
+	Key ed25519.PrivateKey
+	Log *slog.Logger
+	// URL is the hub's base address as machines reach it.
+	URL func() string
+	// Alone says that no other hub shares the database: then leases and bus are
+	// not needed to know who holds a machine.
+	Alone bool
+	// Owner is the id of the person whose inbox gets notices; PersonOf that of a
+	// named person's.
+	Owner    func(ctx context.Context) string
+	PersonOf func(name string) string
+	// Standing gives what a token may do now; an error means nothing any more.
+	Standing func(ctx context.Context, tokenID string) (identity.Scopes, error)
+	Notifier Notifier
+	// Own is the program this hub runs itself, for installers.
+	Own Program
+	// ReleaseKeys, if any, are the only ones whose binaries are taken.
+	ReleaseKeys []ed25519.PublicKey
+
+	// InsecureLegacyTokens admits endpoints without keys by bearer token.
+	InsecureLegacyTokens bool
+	// NoMirror leaves judging to the machines.
+	NoMirror bool
+	// NoMCPApproval lets MCP clients change machines unasked.
+	NoMCPApproval bool
+
+	Limits Limits
+}
+
+// Limits bound a hub; the zero value has the usual ones.
+type Limits struct {
+	InFlight      int           // calls under way on one machine (32)
+	Queued        int           // calls that wait for one machine (100)
+	Settle        time.Duration // from policy to the first queued call (5 s)
+	ApprovalWait  time.Duration // how long a question stays open (15 min)
+	Ping, Silence time.Duration // heartbeat and silence (30 s, 90 s)
+	Overdue       time.Duration // when an overdue machine raises a notice (15 min)
+	Cooldown      time.Duration // between two notices about a machine (1 h)
+	KeyGrace      time.Duration // of a re-keyed machine's old key (7 d)
+	BadFrames     int           // within a minute, then the session ends (20)
+	UpdateSilence time.Duration // a staged update unheard of for that long is silent (10 min)
+	FullHistory   int           // machines up to which every snapshot is kept 30 d (200)
+	Sweep         time.Duration // how often due things are looked for (1 s)
+	Prune         time.Duration // how often old rows go (1 h)
+	Drain         time.Duration // how long a stopping hub waits for calls (10 s)
+}
+
+func (d *Deps) defaults() {
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.URL == nil {
+		d.URL = func() string { return "" }
+	}
+	if d.Owner == nil {
+		d.Owner = func(context.Context) string { return "owner" }
+	}
+	if d.PersonOf == nil {
+		d.PersonOf = func(name string) string { return name }
+	}
+	if d.Notifier == nil {
+		d.Notifier = noNotifier{}
+	}
+	l := &d.Limits
+	set(&l.InFlight, kenny.MaxInFlight)
+	set(&l.Queued, 100)
+	set(&l.Settle, 5*time.Second)
+	set(&l.ApprovalWait, 15*time.Minute)
+	set(&l.Ping, kenny.PingEvery)
+	set(&l.Silence, kenny.SilenceLimit)
+	set(&l.Overdue, 15*time.Minute)
+	set(&l.Cooldown, time.Hour)
+	set(&l.KeyGrace, 7*24*time.Hour)
+	set(&l.BadFrames, 20)
+	set(&l.UpdateSilence, 10*time.Minute)
+	set(&l.FullHistory, 200)
+	set(&l.Sweep, time.Second)
+	set(&l.Prune, time.Hour)
+	set(&l.Drain, 10*time.Second)
+}
+
+func set[T int | time.Duration](to *T, usual T) {
+	if *to <= 0 {
+		*to = usual
+	}
+}
+
+type noNotifier struct{}
+
+func (noNotifier) Notify(Notice) {}

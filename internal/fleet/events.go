@@ -1,0 +1,281 @@
+package fleet
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"parley/internal/identity"
+	"parley/internal/store"
+	"parley/protocol/kenny"
+)
+
+const (
+	// eventQueue is what may wait for the disk; more is dropped and counted, and
+	// nobody is ever held up by it.
+	eventQueue = 8192
+	// eventBatch bounds one transaction.
+	eventBatch = 512
+)
+
+// eventSink takes events from anywhere and writes them behind everybody's back.
+type eventSink struct {
+	f     *Fleet
+	queue chan eventItem
+}
+
+// eventItem is an event, or a mark somebody waits for.
+type eventItem struct {
+	event Event
+	mark  chan struct{}
+}
+
+func newEventSink(f *Fleet) *eventSink {
+	return &eventSink{f: f, queue: make(chan eventItem, eventQueue)}
+}
+
+// hub records something the hub saw.
+func (s *eventSink) hub(machine string, level kenny.Level, target, message string, detail map[string]any) {
+	s.put(Event{Machine: machine, Source: "hub", Kind: "log", Level: level, Target: target, Message: message, Fields: fields(detail)})
+}
+
+// fields writes details as an open object; nil stays absent.
+func fields(detail map[string]any) jsontext.Value {
+	if detail == nil {
+		return nil
+	}
+	return jsontext.Value(text(detail))
+}
+
+// put queues an event; false when it had to be dropped.
+func (s *eventSink) put(e Event) bool {
+	e.At = time.Now()
+	select {
+	case s.queue <- eventItem{event: e}:
+		return true
+	default:
+		s.f.stats.drop("events")
+		return false
+	}
+}
+
+// flush waits until everything put before is on disk.
+func (s *eventSink) flush(ctx context.Context) {
+	mark := make(chan struct{})
+	select {
+	case s.queue <- eventItem{mark: mark}:
+	case <-ctx.Done():
+		return
+	case <-s.f.ctx.Done():
+		return
+	}
+	select {
+	case <-mark:
+	case <-ctx.Done():
+	case <-s.f.ctx.Done():
+	}
+}
+
+// run writes until the fleet closes, and then what is left.
+func (s *eventSink) run() {
+	for {
+		select {
+		case first := <-s.queue:
+			s.write(s.gather(first))
+		case <-s.f.ctx.Done():
+			for len(s.queue) > 0 {
+				s.write(s.gather(<-s.queue))
+			}
+			return
+		}
+	}
+}
+
+func (s *eventSink) gather(first eventItem) []eventItem {
+	batch := []eventItem{first}
+	for len(batch) < eventBatch {
+		select {
+		case next := <-s.queue:
+			batch = append(batch, next)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (s *eventSink) write(batch []eventItem) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.f.ctx), writeTime)
+	defer cancel()
+	err := s.f.d.DB.Write(ctx, func(tx *store.Tx) error {
+		for _, item := range batch {
+			e := item.event
+			if item.mark != nil {
+				continue
+			}
+			_, err := tx.Exec(`INSERT INTO fleet_events (at, sent_at, machine, source, kind, level, target, message, fields) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				store.Micros(e.At), store.Micros(e.Sent), e.Machine, e.Source, e.Kind, gravity(e.Level), storable(e.Target), storable(e.Message), string(e.Fields))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.f.d.Log.Error("events about machines are lost", "count", len(batch), "error", err)
+		s.f.stats.drop("events_failed")
+	}
+	for _, item := range batch {
+		if item.mark != nil {
+			close(item.mark)
+		} else if item.event.Machine != "" {
+			s.f.tell(Change{Kind: "event", Machine: item.event.Machine})
+		}
+	}
+}
+
+// levels in order; a smaller number is graver.
+var levels = []kenny.Level{kenny.LevelError, kenny.LevelWarn, kenny.LevelInfo, kenny.LevelDebug, kenny.LevelTrace}
+
+func gravity(l kenny.Level) int { return slices.Index(levels, l) }
+
+// Page sizes of listings.
+const (
+	usualPage = 200
+	mostPage  = 500
+)
+
+func pageSize(asked, most int) int {
+	if asked <= 0 {
+		return usualPage
+	}
+	return min(asked, most)
+}
+
+// Events lists what happened, newest first; filters compose.
+func (f *Fleet) Events(ctx context.Context, who Caller, q EventQuery) (EventPage, error) {
+	if err := who.may(identity.FleetRead); err != nil {
+		return EventPage{}, err
+	}
+	where, args, refusal := f.eventFilter(who, q)
+	if refusal != nil {
+		return EventPage{}, refusal
+	}
+	f.events.flush(ctx)
+	limit := pageSize(q.Limit, mostPage)
+	page := EventPage{Events: []Event{}}
+	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
+		page.Events = page.Events[:0]
+		return tx.Each(func(row *sql.Rows) error {
+			e, err := scanEvent(row)
+			page.Events = append(page.Events, e)
+			return err
+		}, `SELECT seq, at, sent_at, machine, source, kind, level, target, message, fields FROM fleet_events WHERE `+where+` ORDER BY seq DESC LIMIT ?`, append(args, limit+1)...)
+	})
+	if len(page.Events) > limit {
+		page.Events = page.Events[:limit]
+		page.Next = strconv.FormatInt(page.Events[limit-1].Seq, 10)
+	}
+	return page, err
+}
+
+func (f *Fleet) eventFilter(who Caller, q EventQuery) (where string, args []any, refusal *Error) {
+	parts := []string{"1 = 1"}
+	add := func(sql string, v ...any) { parts, args = append(parts, sql), append(args, v...) }
+	switch {
+	case q.Machine != "":
+		if _, err := f.known(who, q.Machine); err != nil {
+			return "", nil, err
+		}
+		add("machine = ?", q.Machine)
+	case who.limited():
+		ids := f.within(who)
+		if len(ids) == 0 {
+			return "1 = 0", nil, nil
+		}
+		in := make([]any, len(ids))
+		for i, id := range ids {
+			in[i] = id
+		}
+		add("machine IN (?"+strings.Repeat(", ?", len(ids)-1)+")", in...)
+	}
+	if q.Source != "" {
+		add("source = ?", q.Source)
+	}
+	if q.Kind != "" {
+		add("kind = ?", q.Kind)
+	}
+	if q.Level != "" {
+		g := gravity(q.Level)
+		if g < 0 {
+			return "", nil, errorf(BadArgs, "level must be error, warn, info, debug or trace")
+		}
+		add("level <= ?", g)
+	}
+	if !q.Since.IsZero() {
+		add("at >= ?", store.Micros(q.Since))
+	}
+	if !q.Until.IsZero() {
+		add("at < ?", store.Micros(q.Until))
+	}
+	if q.Cursor != "" {
+		n, err := strconv.ParseInt(q.Cursor, 10, 64)
+		if err != nil {
+			return "", nil, errorf(BadArgs, "not a cursor of this list")
+		}
+		add("seq < ?", n)
+	}
+	return strings.Join(parts, " AND "), args, nil
+}
+
+func scanEvent(row *sql.Rows) (Event, error) {
+	var e Event
+	var at, sent int64
+	var level int
+	var detail string
+	err := row.Scan(&e.Seq, &at, &sent, &e.Machine, &e.Source, &e.Kind, &level, &e.Target, &e.Message, &detail)
+	e.At, e.Sent = store.Time(at), store.Time(sent)
+	if level >= 0 && level < len(levels) {
+		e.Level = levels[level]
+	}
+	if detail != "" {
+		e.Fields = jsontext.Value(detail)
+	}
+	return e, err
+}
+
+// known is reachable for the past of machines: a removed one still has it, for
+// callers without limits.
+func (f *Fleet) known(who Caller, id string) (*machine, *Error) {
+	m, err := f.reachable(who, id)
+	if err == nil || who.limited() || !f.existed(id) {
+		return m, err
+	}
+	return nil, nil
+}
+
+// existed reports whether a removed machine of that id is still in the store.
+func (f *Fleet) existed(id string) bool {
+	var n int
+	err := f.d.DB.Read(f.ctx, func(tx *store.Tx) error {
+		return tx.QueryRow(`SELECT count(*) FROM fleet_machines WHERE id = ?`, id).Scan(&n)
+	})
+	return err == nil && n > 0
+}
+
+// within lists the machines a limited caller reaches.
+func (f *Fleet) within(who Caller) []string {
+	var ids []string
+	for _, m := range f.all() {
+		if who.reaches(m.id, m.tags()) {
+			ids = append(ids, m.id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}

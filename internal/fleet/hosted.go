@@ -1,0 +1,180 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"parley/internal/brain/tool"
+	"parley/internal/identity"
+	"parley/protocol/kenny"
+)
+
+// maxForModel is how much of a machine's answer a model is given.
+const maxForModel = 100_000
+
+// HostedTools are the tools of machines for agents that run on this hub. Reading
+// runs; what shows private things is asked once a run; what changes a machine is
+// asked every time. Answers are data, not instructions.
+func HostedTools(api API) []*tool.Tool {
+	h := hosted{api}
+	tools := []*tool.Tool{
+		h.look("list_agents", "List the machines of this hub: id, system, presence, health and tags. Use the ids with the other machine tools.",
+			`{"type":"object","additionalProperties":false,"properties":{"limit":{"type":"integer","minimum":1,"maximum":1000},"cursor":{"type":"string"}}}`, h.list),
+		h.look("fleet_overview", "Sum up how all machines are, worst first.",
+			`{"type":"object","additionalProperties":false,"properties":{"limit":{"type":"integer","minimum":1,"maximum":1000},"cursor":{"type":"string"}}}`, h.overview),
+		h.look("agent_health", "Show how one machine is, section by section, with reasons.", oneMachine, h.health),
+		h.look("agent_snapshot", "Show the newest telemetry of one machine, or one section of it.",
+			`{"type":"object","additionalProperties":false,"required":["id"],"properties":{"id":{"type":"string"},"section":{"type":"string"}}}`, h.snapshot),
+		h.look("call_status", "Look at a call that was queued or waits for approval.",
+			`{"type":"object","additionalProperties":false,"required":["call_id"],"properties":{"call_id":{"type":"string"}}}`, h.status),
+	}
+	for _, t := range kenny.Tools() {
+		if t.Name == toolUpdate {
+			continue // updates are an operator's business
+		}
+		tools = append(tools, h.machineTool(t))
+	}
+	return tools
+}
+
+const oneMachine = `{"type":"object","additionalProperties":false,"required":["id"],"properties":{"id":{"type":"string","description":"machine id from list_agents"}}}`
+
+type hosted struct{ api API }
+
+// as is the caller of an agent's call. An agent may look, ask for private things
+// and ask for changes; a person decides about the latter two.
+func (h hosted) as(call tool.Call) Caller {
+	return Caller{
+		Session: identity.Session{
+			Principal: identity.Principal{Kind: identity.KindAgent, ID: call.Agent, Name: call.Agent},
+			Scopes:    identity.Expand(identity.FleetRead, identity.FleetSensitive, identity.FleetCall),
+		},
+		Surface: SurfaceAgent, OnBehalf: call.Principal, Conversation: call.Run,
+	}
+}
+
+// look makes a tool that reads what the hub knows.
+func (h hosted) look(name, description, schema string, run func(ctx context.Context, who Caller, args lookArgs) (any, error)) *tool.Tool {
+	return &tool.Tool{
+		Name: name, Description: description, Schema: json.RawMessage(schema), Class: tool.ReadOnly,
+		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			var args lookArgs
+			if err := json.Unmarshal(call.Arguments, &args); err != nil {
+				return tool.Result{}, tool.Errorf(tool.Validation, "%s: %s", BadArgs, err)
+			}
+			v, err := run(ctx, h.as(call), args)
+			if err != nil {
+				return tool.Result{}, toolError(err)
+			}
+			return forModel("machines", text(v)), nil
+		},
+	}
+}
+
+type lookArgs struct {
+	ID      string `json:"id"`
+	Section string `json:"section"`
+	CallID  string `json:"call_id"`
+	Limit   int    `json:"limit"`
+	Cursor  string `json:"cursor"`
+}
+
+func (h hosted) list(ctx context.Context, who Caller, a lookArgs) (any, error) {
+	p, err := h.api.Machines(ctx, who, ListQuery{Limit: a.Limit, Cursor: a.Cursor})
+	return map[string]any{"agents": p.Machines, "next_cursor": p.Next}, err
+}
+
+func (h hosted) overview(ctx context.Context, who Caller, a lookArgs) (any, error) {
+	return h.api.Overview(ctx, who, ListQuery{Limit: a.Limit, Cursor: a.Cursor})
+}
+
+func (h hosted) health(ctx context.Context, who Caller, a lookArgs) (any, error) {
+	return h.api.Health(ctx, who, a.ID)
+}
+
+func (h hosted) snapshot(ctx context.Context, who Caller, a lookArgs) (any, error) {
+	return h.api.Snapshot(ctx, who, a.ID, a.Section)
+}
+
+func (h hosted) status(ctx context.Context, who Caller, a lookArgs) (any, error) {
+	return h.api.CallStatus(ctx, who, a.CallID)
+}
+
+// machineTool makes a tool that does something on a machine. It asks by itself,
+// in the inbox, so the run's own asking stays out of it.
+func (h hosted) machineTool(t kenny.Tool) *tool.Tool {
+	made := &tool.Tool{Name: t.Name, Description: t.Description, Schema: hostedSchema(t), Class: tool.ReadOnly, Timeout: -1}
+	if t.Class != kenny.ReadOnly {
+		made.Class, made.Asks = tool.Mutating, true
+	}
+	made.Run = func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		in, err := t.CheckInput(jsontext.Value(call.Arguments))
+		if err != nil {
+			return tool.Result{}, toolError(fromWire(err))
+		}
+		return h.do(ctx, call, t, in)
+	}
+	return made
+}
+
+func (h hosted) do(ctx context.Context, call tool.Call, t kenny.Tool, in kenny.Input) (tool.Result, error) {
+	who := h.as(call)
+	if t.Name == toolScreen {
+		shot, err := h.api.TakeScreenshot(ctx, who, in.AgentID)
+		if err != nil {
+			return tool.Result{}, toolError(err)
+		}
+		return tool.Result{Text: fmt.Sprintf("Picture %d of %s was taken (%d×%d); people see it on the machine's page.", shot.N, in.AgentID, shot.Width, shot.Height)}, nil
+	}
+	done, err := h.api.Call(ctx, who, CallRequest{Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor})
+	if err != nil {
+		return tool.Result{}, toolError(err)
+	}
+	if done.State == StateQueued {
+		return tool.Result{Text: text(map[string]any{"state": done.State, "call_id": done.CallID, "expires_at": done.Expires})}, nil
+	}
+	return forModel("machine "+in.AgentID, string(done.Result)), nil
+}
+
+// forModel frames a machine's words as data and keeps them short.
+func forModel(source, words string) tool.Result {
+	kept, _ := tool.Clip(words, maxForModel)
+	return tool.Result{Text: kept, Untrusted: true, Source: source}
+}
+
+// hostedSchema is the tool's schema with the machine required: a run always names it.
+func hostedSchema(t kenny.Tool) json.RawMessage {
+	var s struct {
+		Type       string          `json:"type"`
+		Extra      bool            `json:"additionalProperties"`
+		Required   []string        `json:"required"`
+		Properties json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(t.InputSchema(), &s); err != nil {
+		panic("fleet: the catalogue's own schema does not read: " + err.Error())
+	}
+	s.Required = append([]string{"agent_id"}, s.Required...)
+	return json.RawMessage(text(s))
+}
+
+// toolError gives a failure the type runs report and the text models read.
+func toolError(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err
+	}
+	kinds := map[Code]tool.ErrorType{
+		Denied: tool.Rejected, ApprovalTimeout: tool.ApprovalTimeout, Cancelled: tool.Cancelled, Forbidden: tool.Permission, Blocked: tool.Denied,
+		Disabled: tool.Denied, NotFound: tool.NotFound, BadArgs: tool.Validation, UnknownTool: tool.Validation, NoAgent: tool.Validation,
+		Timeout: tool.TimedOut, Busy: tool.RateLimit,
+	}
+	kind, known := kinds[e.Code]
+	if !known {
+		kind = tool.Unknown
+	}
+	return tool.Errorf(kind, "%s", e.Error())
+}

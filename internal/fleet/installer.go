@@ -1,0 +1,192 @@
+package fleet
+
+import (
+	"archive/zip"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"parley/internal/identity"
+	"parley/internal/store"
+)
+
+// quoteSh writes a word for a POSIX shell, quotePS one for PowerShell. Everything
+// that goes into a script is one of them.
+func quoteSh(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+func quotePS(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// script installs an endpoint: it fetches the program for the machine it runs on,
+// checks the hash, and lets the program install itself.
+func script(shell Shell, m Minted, from string, programs programList) string {
+	if shell == ShellPowerShell {
+		return scriptPS1(m, from, programs)
+	}
+	return scriptSh(m, from, programs)
+}
+
+func scriptSh(m Minted, from string, programs programList) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `#!/bin/sh
+# Installs the Parley endpoint on this machine. The token in here works once.
+set -eu
+ID=%s
+URL=%s
+SERVER_KEY=%s
+PARLEY_ENROLL_TOKEN=%s
+export PARLEY_ENROLL_TOKEN
+case "$(uname -s)-$(uname -m)" in
+`, quoteSh(m.Machine), quoteSh(m.URL), quoteSh(m.ServerPublicKey), quoteSh(m.Token))
+	for _, p := range programs {
+		fmt.Fprintf(&b, "%s) PROGRAM=%s SHA256=%s ;;\n", unamePattern(p.platform), quoteSh(from+p.platform), quoteSh(p.sha256))
+	}
+	b.WriteString(`*) echo "there is no endpoint for $(uname -s) $(uname -m) on this hub" >&2; exit 1 ;;
+esac
+DIR=$(mktemp -d)
+trap 'rm -rf "$DIR"' EXIT
+if command -v curl >/dev/null 2>&1; then curl -fsSL -o "$DIR/parley" "$PROGRAM"; else wget -qO "$DIR/parley" "$PROGRAM"; fi
+if command -v sha256sum >/dev/null 2>&1; then GOT=$(sha256sum "$DIR/parley"); else GOT=$(shasum -a 256 "$DIR/parley"); fi
+if [ "${GOT%% *}" != "$SHA256" ]; then echo "the program is not the one the hub sent; nothing was installed" >&2; exit 1; fi
+chmod 755 "$DIR/parley"
+"$DIR/parley" endpoint install --url "$URL" --id "$ID" --server-key "$SERVER_KEY"
+`)
+	return b.String()
+}
+
+// unamePattern matches what uname says on a platform of ours.
+func unamePattern(platform string) string {
+	os, arch, _ := strings.Cut(platform, "-")
+	system := map[string]string{"linux": "Linux", "darwin": "Darwin"}[os]
+	names := map[string][]string{"amd64": {"x86_64", "amd64"}, "arm64": {"aarch64", "arm64"}, "386": {"i386", "i686"}, "arm": {"armv6l", "armv7l"}}[arch]
+	if names == nil {
+		names = []string{arch}
+	}
+	var patterns []string
+	for _, n := range names {
+		patterns = append(patterns, system+"-"+n)
+	}
+	return strings.Join(patterns, "|")
+}
+
+func scriptPS1(m Minted, from string, programs programList) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Installs the Parley endpoint on this machine. The token in here works once.
+$ErrorActionPreference = 'Stop'
+$id = %s
+$url = %s
+$serverKey = %s
+$env:PARLEY_ENROLL_TOKEN = %s
+$programs = @{
+`, quotePS(m.Machine), quotePS(m.URL), quotePS(m.ServerPublicKey), quotePS(m.Token))
+	for _, p := range programs {
+		_, arch, _ := strings.Cut(p.platform, "-")
+		fmt.Fprintf(&b, "  %s = @(%s, %s)\n", quotePS(strings.ToUpper(arch)), quotePS(from+p.platform), quotePS(p.sha256))
+	}
+	b.WriteString(`}
+$entry = $programs[$env:PROCESSOR_ARCHITECTURE]
+if (-not $entry) { throw "there is no endpoint for $env:PROCESSOR_ARCHITECTURE on this hub" }
+$file = Join-Path ([IO.Path]::GetTempPath()) ('parley-' + [guid]::NewGuid() + '.exe')
+try {
+  Invoke-WebRequest -UseBasicParsing -Uri $entry[0] -OutFile $file
+  if ((Get-FileHash -Algorithm SHA256 $file).Hash.ToLower() -ne $entry[1]) { throw 'the program is not the one the hub sent; nothing was installed' }
+  & $file endpoint install --url $url --id $id --server-key $serverKey
+  if ($LASTEXITCODE -ne 0) { throw "the installation failed ($LASTEXITCODE)" }
+} finally {
+  Remove-Item -Force -ErrorAction SilentlyContinue $file
+  Remove-Item Env:PARLEY_ENROLL_TOKEN
+}
+`)
+	return b.String()
+}
+
+// Installer writes a zip with the program of a platform, a script with a fresh
+// token, and a word about both.
+func (f *Fleet) Installer(ctx context.Context, who Caller, id, platform string, w io.Writer) error {
+	if _, refusal := f.seen(who, identity.FleetAdmin, id); refusal != nil {
+		return refusal
+	}
+	p, refusal := f.choose(ctx, platform)
+	if refusal != nil {
+		return refusal
+	}
+	var minted Minted
+	err := f.d.DB.Write(ctx, func(tx *store.Tx) error {
+		held, err := heldKeys(tx, id)
+		if err != nil {
+			return err
+		}
+		minted, err = f.mint(tx, who, MintRequest{Machine: id, Rekey: len(held) > 0})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return f.writeZip(ctx, p, minted, w)
+}
+
+// choose finds the program for a platform; empty is the only one there is, or the
+// hub's own.
+func (f *Fleet) choose(ctx context.Context, platform string) (program, *Error) {
+	programs, err := f.programs(ctx)
+	if err != nil {
+		return program{}, errorf(Internal, "%w", err)
+	}
+	if platform == "" {
+		platform = f.d.Own.Platform
+		if len(programs) == 1 {
+			platform = programs[0].platform
+		}
+	}
+	for _, p := range programs {
+		if p.platform == platform {
+			return p, nil
+		}
+	}
+	return program{}, errorf(Unavailable, "this hub has no endpoint program for %q", clip(platform))
+}
+
+func (f *Fleet) writeZip(ctx context.Context, p program, m Minted, w io.Writer) error {
+	name, install, body := "parley", "install.sh", zipSh(m)
+	if strings.HasPrefix(p.platform, "windows-") {
+		name, install, body = "parley.exe", "install.ps1", zipPS1(m)
+	}
+	z := zip.NewWriter(w)
+	content, err := f.content(ctx, p)
+	if err != nil {
+		return err
+	}
+	header := &zip.FileHeader{Name: name, Method: zip.Deflate}
+	header.SetMode(0o755)
+	file, err := z.CreateHeader(header)
+	if err != nil {
+		return err
+	}
+	if err := content.WriteTo(ctx, file); err != nil {
+		return err
+	}
+	readme := fmt.Sprintf("The Parley endpoint %s for %s, ready for the machine %s.\n\nRun %s with administrator's rights beside the program.\nThe token in the script works once, until %s.\nSHA-256 of the program: %s\n",
+		p.version, p.platform, m.Machine, install, m.Expires.Format("2006-01-02 15:04 MST"), p.sha256)
+	for _, text := range []struct{ name, body string }{{install, body}, {"README.txt", readme}} {
+		header := &zip.FileHeader{Name: text.name, Method: zip.Deflate}
+		header.SetMode(0o700)
+		file, err := z.CreateHeader(header)
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(file, text.body); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+func zipSh(m Minted) string {
+	return fmt.Sprintf("#!/bin/sh\nset -eu\ncd \"$(dirname \"$0\")\"\nPARLEY_ENROLL_TOKEN=%s ./parley endpoint install --url %s --id %s --server-key %s\n",
+		quoteSh(m.Token), quoteSh(m.URL), quoteSh(m.Machine), quoteSh(m.ServerPublicKey))
+}
+
+func zipPS1(m Minted) string {
+	return fmt.Sprintf("$ErrorActionPreference = 'Stop'\n$env:PARLEY_ENROLL_TOKEN = %s\n& (Join-Path $PSScriptRoot 'parley.exe') endpoint install --url %s --id %s --server-key %s\nRemove-Item Env:PARLEY_ENROLL_TOKEN\n",
+		quotePS(m.Token), quotePS(m.URL), quotePS(m.Machine), quotePS(m.ServerPublicKey))
+}

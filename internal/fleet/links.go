@@ -1,0 +1,223 @@
+package fleet
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/internal/audit"
+	"parley/internal/identity"
+	"parley/internal/store"
+)
+
+// Kinds and lives of addresses made here.
+const (
+	linkInstall  = "install"
+	linkDownload = "download"
+	installLife  = 24 * time.Hour
+	// programLife is how long the program is there after the script was fetched.
+	programLife = 30 * time.Minute
+	// downloadLife is how long an update's address works.
+	downloadLife = 10 * time.Minute
+)
+
+// ErrNoLink is every address that does not work: unknown, expired, used, of
+// another kind. They do not differ.
+var ErrNoLink = errors.New("there is nothing here")
+
+// Shell is the family of systems an install script is for.
+type Shell string
+
+// The families.
+const (
+	ShellPOSIX      Shell = "sh"
+	ShellPowerShell Shell = "ps1"
+)
+
+// InstallLink makes a one-time address for a machine's installer. It holds no
+// credential: the token is made when it is opened.
+func (f *Fleet) InstallLink(ctx context.Context, who Caller, id string) (InstallLines, error) {
+	if _, refusal := f.seen(who, identity.FleetAdmin, id); refusal != nil {
+		return InstallLines{}, refusal
+	}
+	secret, hash, err := newSecret()
+	if err != nil {
+		return InstallLines{}, err
+	}
+	now := time.Now()
+	expires := now.Add(installLife)
+	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
+		if err := insertLink(tx, hash, linkInstall, id, text(storeCaller(who)), now, expires); err != nil {
+			return err
+		}
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: "fleet.link.created", Target: id, Detail: map[string]any{"expires_at": expires.UTC().Format(time.RFC3339)}})
+	})
+	if err != nil {
+		return InstallLines{}, err
+	}
+	at := f.d.URL() + "/install/" + secret
+	return InstallLines{
+		Sh:      fmt.Sprintf("curl -fsSL '%s' | sudo sh", at),
+		PS1:     fmt.Sprintf("irm '%s.ps1' | iex", at),
+		Expires: expires.UTC(),
+	}, nil
+}
+
+func insertLink(tx *store.Tx, hash, kind, machine, detail string, now, expires time.Time) error {
+	_, err := tx.Exec(`INSERT INTO fleet_links (hash, kind, machine, detail, created_at, expires_at, used_at) VALUES (?, ?, ?, ?, ?, ?, 0)`,
+		hash, kind, machine, detail, store.Micros(now), store.Micros(expires))
+	return err
+}
+
+// link is a row of fleet_links.
+type link struct {
+	machine, detail string
+	used            time.Time
+}
+
+// findLink finds an address of a kind that still works: one not opened yet, or,
+// with usedWithin, one opened no longer ago than that. lock is the row's lock in a
+// transaction that writes.
+func findLink(tx *store.Tx, lock, secret, kind string, usedWithin time.Duration) (link, error) {
+	var l link
+	var expires, used int64
+	err := tx.QueryRow(`SELECT machine, detail, expires_at, used_at FROM fleet_links WHERE hash = ? AND kind = ?`+lock, hashOf(secret), kind).
+		Scan(&l.machine, &l.detail, &expires, &used)
+	if errors.Is(err, sql.ErrNoRows) {
+		return l, ErrNoLink
+	}
+	if err != nil {
+		return l, err
+	}
+	now := time.Now()
+	l.used = store.Time(used)
+	switch {
+	case usedWithin > 0 && (used == 0 || now.Sub(l.used) > usedWithin):
+		return l, ErrNoLink
+	case usedWithin == 0 && (used != 0 || !now.Before(store.Time(expires))):
+		return l, ErrNoLink
+	}
+	return l, nil
+}
+
+// OpenInstall gives the script behind an install link, once. The token in it is
+// minted here and now.
+func (f *Fleet) OpenInstall(ctx context.Context, secret string, shell Shell, address string) (string, error) {
+	programs, err := f.programs(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(programs.of(shell)) == 0 {
+		return "", errorf(Unavailable, "this hub has no endpoint program for these systems")
+	}
+	var minted Minted
+	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
+		l, err := findLink(tx, tx.ForUpdate(), secret, linkInstall, 0)
+		if err != nil {
+			return err
+		}
+		if minted, err = f.mintFor(tx, l); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE fleet_links SET used_at = ? WHERE hash = ?`, store.Micros(time.Now()), hashOf(secret)); err != nil {
+			return err
+		}
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: "address:" + address, Action: "fleet.link.opened", Target: l.machine})
+	})
+	if err != nil {
+		return "", err
+	}
+	if _, err := f.refresh(ctx, minted.Machine); err != nil {
+		return "", err
+	}
+	return script(shell, minted, f.d.URL()+"/install/"+secret+"/bin/", programs.of(shell)), nil
+}
+
+// mintFor makes the token of an install link, in the name of whoever made the link.
+func (f *Fleet) mintFor(tx *store.Tx, l link) (Minted, error) {
+	by, err := callerOf(l.detail)
+	if err != nil {
+		return Minted{}, err
+	}
+	held, err := heldKeys(tx, l.machine)
+	if err != nil {
+		return Minted{}, err
+	}
+	return f.mint(tx, by, MintRequest{Machine: l.machine, Rekey: len(held) > 0})
+}
+
+// InstallProgram gives the program of a link whose script was fetched a moment ago.
+func (f *Fleet) InstallProgram(ctx context.Context, secret, platform string) (Content, error) {
+	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
+		_, err := findLink(tx, "", secret, linkInstall, programLife)
+		return err
+	})
+	if err != nil {
+		return Content{}, err
+	}
+	programs, err := f.programs(ctx)
+	if err != nil {
+		return Content{}, err
+	}
+	for _, p := range programs {
+		if p.platform == platform {
+			return f.content(ctx, p)
+		}
+	}
+	return Content{}, ErrNoLink
+}
+
+// downloadLink makes a short-lived address for an update.
+func (f *Fleet) downloadLink(ctx context.Context, machine string, b Binary) (string, error) {
+	secret, hash, err := newSecret()
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
+		return insertLink(tx, hash, linkDownload, machine, text(b), now, now.Add(downloadLife))
+	})
+	return f.d.URL() + "/d/endpoint/" + secret, err
+}
+
+// Download gives the binary behind an update's address.
+func (f *Fleet) Download(ctx context.Context, secret string) (Content, error) {
+	p, err := f.downloadable(ctx, secret)
+	if err != nil {
+		return Content{}, err
+	}
+	return f.content(ctx, p)
+}
+
+// DownloadSignature gives its detached signature.
+func (f *Fleet) DownloadSignature(ctx context.Context, secret string) (string, error) {
+	p, err := f.downloadable(ctx, secret)
+	return p.signature, err
+}
+
+func (f *Fleet) downloadable(ctx context.Context, secret string) (program, error) {
+	var l link
+	err := f.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
+		l, err = findLink(tx, "", secret, linkDownload, 0)
+		return err
+	})
+	if err != nil {
+		return program{}, err
+	}
+	b, err := binaryOf(l.detail)
+	if err != nil {
+		return program{}, err
+	}
+	programs, err := f.binaries(ctx)
+	if err != nil {
+		return program{}, err
+	}
+	for _, p := range programs {
+		if p.platform == b.Platform && p.version == b.Version {
+			return p, nil
+		}
+	}
+	return program{}, ErrNoLink
+}

@@ -1,0 +1,73 @@
+package fleet
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// masked stands in for a secret.
+const masked = "***"
+
+// secretShapes find secrets in texts; the last group of each is the secret, or the
+// whole match where there is none. This is for the eyes of whoever reads the call
+// log: what looks like a secret is gone, whether or not it was one.
+var secretShapes = []*regexp.Regexp{
+	regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`),
+	regexp.MustCompile(`(?i)\b(?:bearer|basic)\s+([A-Za-z0-9+/=._~-]{8,})`),
+	regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`),
+	regexp.MustCompile(`(?i)(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|auth)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s"',;&|)]+)`),
+	regexp.MustCompile(`(?i)\s--?(?:p(?:ass(?:word|wd|phrase)?|wd?)|secret|token|api-?key|access-?key|credentials?)(?:\s+|=|:)("[^"]*"|'[^']*'|[^\s"',;&|)]+)`),
+	regexp.MustCompile(`(?i)convertto-securestring\s+(?:-string\s+)?("[^"]*"|'[^']*'|\S+)`),
+	regexp.MustCompile(`(?i)net\s+user\s+\S+\s+("[^"]*"|'[^']*'|[^\s/]\S*)`),
+	regexp.MustCompile(`\b(?:pr[lck]_[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|sk-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`),
+	regexp.MustCompile(`/d/endpoint/([A-Za-z0-9_-]{20,})`),
+}
+
+// maskText blots out what looks like a secret.
+func maskText(s string) string {
+	for _, re := range secretShapes {
+		s = replaceLast(re, s)
+	}
+	return s
+}
+
+// replaceLast masks the last group of every match, or all of it.
+func replaceLast(re *regexp.Regexp, s string) string {
+	var out strings.Builder
+	end := 0
+	for _, m := range re.FindAllStringSubmatchIndex(s, -1) {
+		from, to := m[0], m[1]
+		if n := len(m); n > 2 && m[n-2] >= 0 {
+			from, to = m[n-2], m[n-1]
+		}
+		out.WriteString(s[end:from])
+		out.WriteString(masked)
+		end = to
+	}
+	out.WriteString(s[end:])
+	return out.String()
+}
+
+// maskArgs is the arguments as the call log keeps them: the same object, with
+// every string looked through.
+func maskArgs(args jsontext.Value) string {
+	dec := jsontext.NewDecoder(bytes.NewReader(args))
+	var buf bytes.Buffer
+	enc := jsontext.NewEncoder(&buf)
+	for {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			break
+		}
+		if tok.Kind() == '"' {
+			tok = jsontext.String(maskText(tok.String()))
+		}
+		if enc.WriteToken(tok) != nil {
+			return "{}" // only two keys that are masked alike; ours never are
+		}
+	}
+	return string(bytes.TrimSpace(buf.Bytes()))
+}

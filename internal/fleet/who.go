@@ -1,0 +1,120 @@
+package fleet
+
+import (
+	"slices"
+	"strings"
+
+	"parley/internal/identity"
+	"parley/protocol/kenny"
+)
+
+// scopeOf is what a call of a tool needs.
+func scopeOf(t kenny.Tool) string {
+	switch {
+	case t.Name == toolUpdate:
+		return identity.FleetAdmin
+	case t.Class == kenny.ReadOnly:
+		return identity.FleetRead
+	case t.Class == kenny.Sensitive:
+		return identity.FleetSensitive
+	}
+	return identity.FleetCall
+}
+
+// may refuses a caller without the scope.
+func (c Caller) may(scope string) *Error {
+	if c.Session.Scopes.Has(scope) {
+		return nil
+	}
+	return errorf(Forbidden, "this needs the scope %s", scope)
+}
+
+// limits are the machine: and tag: scopes of a caller; none means every machine.
+func (c Caller) limits() (ids, tags []string) {
+	for _, s := range c.Session.Scopes.Sorted() {
+		if id, ok := strings.CutPrefix(s, "machine:"); ok {
+			ids = append(ids, id)
+		}
+		if tag, ok := strings.CutPrefix(s, "tag:"); ok {
+			tags = append(tags, tag)
+		}
+	}
+	return ids, tags
+}
+
+// limited reports whether the caller is limited to some machines.
+func (c Caller) limited() bool {
+	ids, tags := c.limits()
+	return len(ids)+len(tags) > 0
+}
+
+// reaches reports whether a machine is within the caller's limits.
+func (c Caller) reaches(id string, tags []string) bool {
+	ids, allowed := c.limits()
+	if len(ids)+len(allowed) == 0 {
+		return true
+	}
+	return slices.Contains(ids, id) || slices.ContainsFunc(tags, func(t string) bool { return slices.Contains(allowed, t) })
+}
+
+// actor is how the trail names the caller.
+func (c Caller) actor() string { return c.Session.Principal.String() }
+
+// person is whose inbox a question goes to.
+func (f *Fleet) person(c Caller) string {
+	if c.OnBehalf != "" {
+		return f.d.PersonOf(c.OnBehalf)
+	}
+	if c.Session.Principal.Kind == identity.KindPerson {
+		return c.Session.Principal.ID
+	}
+	return f.d.Owner(f.ctx)
+}
+
+// reachable finds a machine the caller may know of. One outside the caller's
+// limits and one that does not exist look the same to a limited caller.
+func (f *Fleet) reachable(who Caller, id string) (*machine, *Error) {
+	m := f.find(id)
+	if m == nil || !who.reaches(id, m.tags()) {
+		if who.limited() {
+			return nil, errorf(Forbidden, "this token does not reach the machine %q", clip(id))
+		}
+		return nil, errorf(NotFound, "there is no machine %q", clip(id))
+	}
+	return m, nil
+}
+
+// seen is reachable with a scope before it.
+func (f *Fleet) seen(who Caller, scope, id string) (*machine, *Error) {
+	if err := who.may(scope); err != nil {
+		return nil, err
+	}
+	return f.reachable(who, id)
+}
+
+// clip keeps foreign text in a message short and printable.
+func clip(s string) string {
+	const most = 80
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// storable makes text both databases can hold.
+func storable(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if strings.IndexByte(s, 0) >= 0 {
+		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
+	}
+	return s
+}
+
+// cut keeps at most n bytes of valid text.
+func cut(s string, n int) string {
+	s = storable(s)
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
