@@ -22,12 +22,14 @@ import (
 	"parley/internal/face/api"
 	"parley/internal/face/front"
 	facemcp "parley/internal/face/mcp"
+	faceplace "parley/internal/face/place"
 	faceroom "parley/internal/face/room"
 	facetalk "parley/internal/face/talk"
 	"parley/internal/hub/config"
 	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/notify"
+	"parley/internal/place"
 	"parley/internal/room"
 	"parley/internal/store"
 	"parley/internal/talk"
@@ -73,10 +75,13 @@ type Hub struct {
 	work    *work.Work
 	// present reports whether a person who may answer is connected; set by boards.
 	present func(principal string) bool
-	metrics *metrics
-	front   *front.Front
-	gate    *gate
-	handler http.Handler
+	// place is the meeting place, placeFace its HTTP.
+	place     *place.Place
+	placeFace *faceplace.Face
+	metrics   *metrics
+	front     *front.Front
+	gate      *gate
+	handler   http.Handler
 
 	started    time.Time
 	firstStart bool

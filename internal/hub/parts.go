@@ -39,6 +39,7 @@ func (h *Hub) theParts() []part {
 		h.talkPart(),
 		h.workPart(),
 		h.roomPart(),
+		h.placePart(),
 		h.mcpPart(),
 	}
 }

@@ -21,6 +21,10 @@ type API interface {
 	// like a registration would; the token is empty when the id is not covered.
 	Prove(ctx context.Context, who Caller, req ProveRequest) (Proven, error)
 
+	// Speak tells who a direct message comes from, and refuses one in the name of an
+	// agent that has proven its key elsewhere than in this request.
+	Speak(ctx context.Context, who Caller, from string) (Sender, error)
+
 	// Register, Heartbeat and Unregister are the registry.
 	Register(ctx context.Context, who Caller, req *mmp.Registration) (mmp.RegisterAnswer, error)
 	Heartbeat(ctx context.Context, who Caller, agent string) (mmp.HeartbeatAnswer, error)

@@ -129,7 +129,7 @@ func (p *Place) attempt(who Caller, req *mmp.DepositRequest) error {
 	if err := who.mustHaveToken(); err != nil {
 		return err
 	}
-	if ok, wait := p.deposits.take(who.Agent, p.now()); !ok {
+	if ok, wait := p.deposits.Take(who.Agent, p.now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(retryIn(wait))
 	}
 	return clean("name", req.Name, "description", req.Description, "summary", req.Summary, "format", req.Format)

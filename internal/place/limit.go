@@ -8,29 +8,29 @@ import (
 // maxCounted bounds how many names a counter keeps.
 const maxCounted = 100_000
 
-// window counts events per name in windows of fixed length.
-type window struct {
-	limit int
-	every time.Duration
+// Window counts events per name in windows of fixed length.
+type Window struct {
+	Limit int
+	Every time.Duration
 
 	mu    sync.Mutex
 	start time.Time
 	count map[string]int
 }
 
-// take counts one event; when there were too many it says how long to wait. An
+// Take counts one event; when there were too many it says how long to wait. An
 // empty name is exempt.
-func (w *window) take(name string, now time.Time) (ok bool, wait time.Duration) {
+func (w *Window) Take(name string, now time.Time) (ok bool, wait time.Duration) {
 	if name == "" {
 		return true, 0
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.count == nil || now.Sub(w.start) >= w.every || now.Before(w.start) || len(w.count) > maxCounted {
+	if w.count == nil || now.Sub(w.start) >= w.Every || now.Before(w.start) || len(w.count) > maxCounted {
 		w.start, w.count = now, map[string]int{}
 	}
-	if w.count[name] >= w.limit {
-		return false, w.start.Add(w.every).Sub(now)
+	if w.count[name] >= w.Limit {
+		return false, w.start.Add(w.Every).Sub(now)
 	}
 	w.count[name]++
 	return true, 0

@@ -25,8 +25,8 @@ type Place struct {
 	presence presence
 	sessions sessions
 	waiters  waiters
-	newIDs   window // per address
-	deposits window // per agent, an hour's attempts
+	newIDs   Window // per address
+	deposits Window // per agent, an hour's attempts
 	peerUse  meters // per peer
 	figures  figures
 	remember meta
@@ -59,7 +59,7 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 	}
 	p := &Place{
 		d: d, c: c, id: placeIDOf(public), public: public,
-		outbox: make(chan struct{}, 1), newIDs: window{limit: c.NewIDs, every: time.Minute}, deposits: window{limit: 60, every: time.Hour},
+		outbox: make(chan struct{}, 1), newIDs: Window{Limit: c.NewIDs, Every: time.Minute}, deposits: Window{Limit: 60, Every: time.Hour},
 	}
 	p.started = p.now()
 	p.sessions.known = map[string]session{}
@@ -102,6 +102,9 @@ func (p *Place) Close(ctx context.Context) error {
 	p.wg.Wait()
 	return p.flush(ctx)
 }
+
+// Drain ends waiting requests, so that a hub can stop.
+func (p *Place) Drain() { p.waiters.close() }
 
 // every calls work at intervals; a failure is logged and tried again.
 func (p *Place) every(ctx context.Context, interval time.Duration, work func(context.Context) error) {

@@ -205,3 +205,22 @@ func (p *Place) refusedAuth(ctx context.Context, agent string, err error) error 
 	}
 	return err
 }
+
+// Speak tells who a direct message comes from.
+func (p *Place) Speak(ctx context.Context, who Caller, from string) (Sender, error) {
+	s := Sender{ID: from, Direct: true, Operator: who.Operator, Proven: who.Agent != "", KeyID: who.KeyID}
+	if who.Agent != "" {
+		if from != "" && from != who.Agent {
+			return s, mmp.ErrNotYourAgent
+		}
+		s.ID = who.Agent
+		return s, nil
+	}
+	if from == "" {
+		return s, mmp.ErrAuthRequired
+	}
+	return s, p.read(ctx, func(tx *store.Tx) error {
+		_, err := p.guard(tx, Caller{}, from)
+		return err
+	})
+}

@@ -140,7 +140,7 @@ func (p *Place) room(who Caller, row *agentRow) error {
 	if p.figures.agentsAbout() >= p.c.MaxAgents {
 		return mmp.ErrPlaceFull
 	}
-	if ok, wait := p.newIDs.take(who.Address, p.now()); !ok {
+	if ok, wait := p.newIDs.Take(who.Address, p.now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(retryIn(wait))
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"parley/internal/identity"
 	"parley/internal/talk"
 	"parley/protocol/agentfirst"
+	"parley/protocol/mmp"
 )
 
 // Problem is an RFC 9457 problem document with a stable code, and the same once
@@ -122,6 +123,9 @@ func (f *Front) Problem(err error) *Problem {
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return NewProblem(http.StatusRequestEntityTooLarge, "too_large", "the request is too large", err)
+	}
+	if e, ok := errors.AsType[mmp.Error](err); ok { // the place's refusals say all themselves
+		return NewProblem(e.Status, e.Code, e.Text, err)
 	}
 	for _, m := range slices.Concat(mappings, f.more) {
 		if !errors.Is(err, m.Is) {

@@ -1,0 +1,325 @@
+package mmpagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/protocol/mmp"
+)
+
+// Options say who an agent is. Only Name is worth giving always.
+type Options struct {
+	// ID is the agent's id at the place; empty takes the one its key gives, or lets
+	// the place make one.
+	ID           string
+	Name         string
+	Description  string
+	Scope        string
+	Capabilities any // a list of actions, or an object
+	Endpoint     string
+	Metadata     any
+	// Version is the agent's own.
+	Version string
+	Keys    Keys
+	// Peers holds pins; nil remembers until the program ends.
+	Peers *Peers
+	// HTTP is how the place is reached; nil is an ordinary client.
+	HTTP *http.Client
+	// Token is a session token from before; Register gets a new one.
+	Token string
+	// AllowDowngrade seals envelope 1 for somebody who once read envelope 2.
+	AllowDowngrade bool
+	// Insecure allows plain HTTP to other machines.
+	Insecure bool
+	// PollEvery is how often a place without long polls is asked (5 s).
+	PollEvery time.Duration
+	Now       func() time.Time
+}
+
+// Agent is one agent at one place. Its methods may be called at the same time.
+type Agent struct {
+	opts Options
+	base string
+	http *http.Client
+
+	mu    sync.Mutex
+	id    string
+	token string
+	info  *mmp.Info
+}
+
+// Open prepares an agent; nothing is sent yet.
+func Open(place string, opts Options) (*Agent, error) {
+	base, err := baseURL(place, opts.Insecure)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Peers == nil {
+		opts.Peers = &Peers{}
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.PollEvery <= 0 {
+		opts.PollEvery = 5 * time.Second
+	}
+	a := &Agent{opts: opts, base: base, http: opts.HTTP, id: opts.ID, token: opts.Token}
+	if a.http == nil {
+		a.http = &http.Client{}
+	}
+	if a.id == "" {
+		a.id = opts.Keys.ID()
+	}
+	if a.id != "" && !mmp.ValidID(a.id) {
+		return nil, mmp.ErrInvalidID
+	}
+	return a, nil
+}
+
+// baseURL refuses plain HTTP to other machines.
+func baseURL(place string, insecure bool) (string, error) {
+	u, err := url.Parse(strings.TrimRight(place, "/"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("%q is not the address of a place", place)
+	}
+	if u.Scheme == "http" && !insecure {
+		ip := net.ParseIP(u.Hostname())
+		if u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return "", ErrInsecure
+		}
+	}
+	return u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/place/v1"), nil
+}
+
+// ID is the agent's id; empty before the first Register if the place makes it.
+func (a *Agent) ID() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.id
+}
+
+// Token is the present session token; empty without one.
+func (a *Agent) Token() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.token
+}
+
+// Info asks what the place is, once.
+func (a *Agent) Info(ctx context.Context) (mmp.Info, error) {
+	a.mu.Lock()
+	known := a.info
+	a.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	var info mmp.Info
+	if err := a.call(ctx, request{method: "GET", path: "/info", bare: true}, &info); err != nil {
+		return info, err
+	}
+	a.mu.Lock()
+	a.info = &info
+	a.mu.Unlock()
+	return info, nil
+}
+
+// offers tells whether the place lists a feature; one that says nothing has none.
+func (a *Agent) offers(ctx context.Context, feature string) bool {
+	info, err := a.Info(ctx)
+	return err == nil && slices.Contains(info.Features, feature)
+}
+
+// placeName is what pins belong to: the place's id, or else its address.
+func (a *Agent) placeName(ctx context.Context) string {
+	if info, err := a.Info(ctx); err == nil && info.PlaceID != "" {
+		return info.PlaceID
+	}
+	return a.base
+}
+
+// registration is the register request.
+type registration struct {
+	ID                string     `json:"id,omitzero"`
+	Name              string     `json:"name,omitzero"`
+	Description       string     `json:"description,omitzero"`
+	Scope             string     `json:"scope,omitzero"`
+	Capabilities      any        `json:"capabilities,omitzero"`
+	Endpoint          string     `json:"endpoint,omitzero"`
+	Metadata          any        `json:"metadata,omitzero"`
+	PublicKey         string     `json:"public_key,omitzero"`
+	Identity          mmp.Raw    `json:"identity,omitzero"`
+	IdentitySignature string     `json:"identity_signature,omitzero"`
+	Proof             *mmp.Proof `json:"proof,omitzero"`
+}
+
+// Register enters the place, with the best proof it takes, and publishes the key.
+func (a *Agent) Register(ctx context.Context) (mmp.RegisterAnswer, error) {
+	var out mmp.RegisterAnswer
+	req := registration{
+		ID: a.ID(), Name: a.opts.Name, Description: a.opts.Description, Scope: a.opts.Scope, Capabilities: a.opts.Capabilities,
+		Endpoint: a.opts.Endpoint, Metadata: a.opts.Metadata,
+	}
+	if req.Capabilities == nil {
+		req.Capabilities = mmp.CoreActions()
+	}
+	if err := a.prove(ctx, &req); err != nil {
+		return out, err
+	}
+	if err := a.call(ctx, request{method: "POST", path: "/register", body: req, bare: true}, &out); err != nil {
+		return out, err
+	}
+	a.mu.Lock()
+	a.id, a.token = out.AgentID, out.SessionToken
+	a.mu.Unlock()
+	if a.opts.Keys.Ring.RSA == nil {
+		return out, nil
+	}
+	return out, a.PublishKey(ctx)
+}
+
+// prove adds a challenge's answer where the place asks for one, else a signed identity.
+func (a *Agent) prove(ctx context.Context, req *registration) error {
+	key := a.opts.Keys.Ring.RSA
+	if key == nil {
+		return nil
+	}
+	req.PublicKey = key.Public().PEM()
+	if a.offers(ctx, mmp.FeatureChallenge) {
+		proof, err := a.challenge(ctx, req.ID)
+		req.Proof = proof
+		return err
+	}
+	static, err := mmp.SignIdentity(key, mmp.Identity{
+		Description: a.opts.Description, InstanceID: req.ID, Name: a.opts.Name, Scope: orElse(a.opts.Scope, "general"), Version: a.opts.Version,
+	})
+	req.Identity, req.IdentitySignature = static.Identity, static.Signature
+	return err
+}
+
+func (a *Agent) challenge(ctx context.Context, id string) (*mmp.Proof, error) {
+	var c mmp.ChallengeAnswer
+	if err := a.call(ctx, request{method: "POST", path: "/challenge", body: map[string]string{"agent_id": id}, bare: true}, &c); err != nil {
+		return nil, err
+	}
+	proof, err := (mmp.Challenge{PlaceID: c.PlaceID, AgentID: id, Nonce: c.Nonce}).Sign(a.opts.Keys.Ring.RSA)
+	return &proof, err
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// PublishKey puts the agent's key into the directory, with the entry that lets
+// others seal better.
+func (a *Agent) PublishKey(ctx context.Context) error {
+	ring := a.opts.Keys.Ring
+	if ring.RSA == nil {
+		return ErrUnsigned
+	}
+	body := map[string]any{"agent_id": a.ID(), "public_key": ring.RSA.Public().PEM()}
+	if a.offers(ctx, mmp.FeatureEnvelope2) {
+		entry, err := mmp.SignEntry(ring.RSA, a.ID(), ring.HPKE, a.opts.Now())
+		if err != nil {
+			return err
+		}
+		body["entry"], body["entry_signature"] = entry.Entry, entry.Signature
+	}
+	var out mmp.KeyRegistered
+	return a.call(ctx, request{method: "POST", path: "/keys/register", body: body, once: true}, &out)
+}
+
+// Rotate replaces the agent's key; the old one names its successor. All sessions
+// end, and the agent registers anew.
+func (a *Agent) Rotate(ctx context.Context, next Keys) error {
+	old := a.opts.Keys.Ring.RSA
+	if old == nil || next.Ring.RSA == nil {
+		return ErrUnsigned
+	}
+	sig, err := mmp.SignRotation(old, a.ID(), next.Ring.RSA.Public())
+	if err != nil {
+		return err
+	}
+	entry, err := mmp.SignEntry(next.Ring.RSA, a.ID(), next.Ring.HPKE, a.opts.Now())
+	if err != nil {
+		return err
+	}
+	body := map[string]any{
+		"agent_id": a.ID(), "public_key": next.Ring.RSA.Public().PEM(), "rotation_signature": sig,
+		"entry": entry.Entry, "entry_signature": entry.Signature,
+	}
+	if err := a.call(ctx, request{method: "POST", path: "/keys/register", body: body}, nil); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.opts.Keys, a.token = next, ""
+	a.mu.Unlock()
+	_, err = a.Register(ctx)
+	return err
+}
+
+// Heartbeat keeps the registration alive.
+func (a *Agent) Heartbeat(ctx context.Context) (out mmp.HeartbeatAnswer, err error) {
+	err = a.call(ctx, request{method: "POST", path: "/heartbeat", body: map[string]string{"agent_id": a.ID()}}, &out)
+	return out, err
+}
+
+// Unregister leaves; the session ends with it.
+func (a *Agent) Unregister(ctx context.Context) (out mmp.UnregisterAnswer, err error) {
+	err = a.call(ctx, request{method: "POST", path: "/unregister", body: map[string]string{"agent_id": a.ID()}, once: true}, &out)
+	if err == nil {
+		a.mu.Lock()
+		a.token = ""
+		a.mu.Unlock()
+	}
+	return out, err
+}
+
+// Agents lists who is there.
+func (a *Agent) Agents(ctx context.Context, q mmp.AgentsQuery) (out mmp.AgentsAnswer, err error) {
+	v := url.Values{}
+	for name, value := range map[string]string{"scope": q.Scope, "capability": q.Capability, "search": q.Search} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if q.Limit > 0 {
+		v.Set("limit", fmt.Sprint(q.Limit))
+	}
+	err = a.call(ctx, request{method: "GET", path: "/agents", query: v}, &out)
+	return out, err
+}
+
+// Agent finds one.
+func (a *Agent) Agent(ctx context.Context, id string) (out mmp.Agent, err error) {
+	err = a.call(ctx, request{method: "GET", path: "/agents/" + url.PathEscape(id)}, &out)
+	return out, err
+}
+
+// Audit reads the place's metadata about what happened.
+func (a *Agent) Audit(ctx context.Context, limit int) (out mmp.AuditAnswer, err error) {
+	err = a.call(ctx, request{method: "GET", path: "/audit", query: url.Values{"limit": {fmt.Sprint(limit)}}}, &out)
+	return out, err
+}
+
+// Close gives idle connections back. The registration stays; see Unregister.
+func (a *Agent) Close() error {
+	a.http.CloseIdleConnections()
+	return a.opts.Peers.Save()
+}
+
+// errNoSession is a place's word that a token ended.
+func errNoSession(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Status == http.StatusUnauthorized
+}

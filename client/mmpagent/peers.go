@@ -1,0 +1,184 @@
+package mmpagent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"parley/protocol/mmp"
+)
+
+// Peers remembers whom an agent has met: the key each address had first, whether
+// it reads envelope 2, whether a person trusts it, and which signed messages were
+// seen. The zero value remembers until the program ends.
+type Peers struct {
+	mu    sync.Mutex
+	path  string
+	peers map[string]Peer
+	seen  map[mmp.ReplayKey]seen
+}
+
+// Peer is one address at one place.
+type Peer struct {
+	KeyID     string    `json:"key_id"`
+	PublicKey string    `json:"public_key"`
+	Envelope2 bool      `json:"envelope_2,omitempty"`
+	Trusted   bool      `json:"trusted,omitempty"`
+	FirstSeen time.Time `json:"first_seen"`
+	// Changed is set while the place shows another key than the pinned one.
+	Changed string `json:"changed,omitempty"`
+}
+
+type seen struct {
+	Relay string    `json:"relay"`
+	At    time.Time `json:"at"`
+}
+
+type peersFile struct {
+	Peers map[string]Peer `json:"peers"`
+	Seen  map[string]seen `json:"seen,omitempty"`
+}
+
+// OpenPeers reads the file, or begins a new one.
+func OpenPeers(path string) (*Peers, error) {
+	p := &Peers{path: path}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var f peersFile
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	p.peers, p.seen = f.Peers, map[mmp.ReplayKey]seen{}
+	for key, s := range f.Seen {
+		if len(key) > 71 { // a key id, a space, an id
+			p.seen[mmp.ReplayKey{FromKey: key[:71], ID: key[72:]}] = s
+		}
+	}
+	return p, nil
+}
+
+func peerKey(place, address string) string { return place + " " + address }
+
+// Get finds what is known of an address.
+func (p *Peers) Get(place, address string) (Peer, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	peer, ok := p.peers[peerKey(place, address)]
+	return peer, ok
+}
+
+// All lists every peer by "place address".
+func (p *Peers) All() map[string]Peer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make(map[string]Peer, len(p.peers))
+	for k, v := range p.peers {
+		out[k] = v
+	}
+	return out
+}
+
+// Trust marks the key an address is pinned to as looked at by a person.
+func (p *Peers) Trust(place, address, keyID string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	peer, ok := p.peers[peerKey(place, address)]
+	if !ok || !mmp.SameHash(peer.KeyID, keyID) {
+		return fmt.Errorf("%s: %w", address, ErrKeyChanged)
+	}
+	peer.Trusted = true
+	p.peers[peerKey(place, address)] = peer
+	return p.save()
+}
+
+// Accept pins another key, after a person has asked its owner.
+func (p *Peers) Accept(place, address, keyID string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.peers, peerKey(place, address))
+	p.put(place, address, Peer{KeyID: keyID, FirstSeen: time.Now().UTC()})
+	return p.save()
+}
+
+func (p *Peers) put(place, address string, peer Peer) {
+	if p.peers == nil {
+		p.peers = map[string]Peer{}
+	}
+	p.peers[peerKey(place, address)] = peer
+}
+
+// meet pins a key that is new, and refuses one that is not the pinned.
+func (p *Peers) meet(place, address string, key *mmp.PublicKey, v2 bool, now time.Time) (Peer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	peer, known := p.peers[peerKey(place, address)]
+	if known && peer.KeyID != key.KeyID() {
+		if peer.Changed != key.KeyID() {
+			peer.Changed = key.KeyID()
+			p.put(place, address, peer)
+			if err := p.save(); err != nil {
+				return peer, err
+			}
+		}
+		return peer, &KeyChange{Address: address, Pinned: peer.KeyID, Now: key.KeyID()}
+	}
+	if known && peer.PublicKey != "" && peer.Changed == "" && (peer.Envelope2 || !v2) {
+		return peer, nil
+	}
+	if !known {
+		peer.FirstSeen = now.UTC()
+	}
+	peer.KeyID, peer.PublicKey, peer.Changed = key.KeyID(), key.PEM(), ""
+	peer.Envelope2 = peer.Envelope2 || v2
+	p.put(place, address, peer)
+	return peer, p.save()
+}
+
+// replayed notes a signed message and tells whether another relayed one was it.
+func (p *Peers) replayed(key mmp.ReplayKey, relay string, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seen == nil {
+		p.seen = map[mmp.ReplayKey]seen{}
+	}
+	if s, ok := p.seen[key]; ok && now.Sub(s.At) < mmp.ReplayWindow {
+		return s.Relay != relay
+	}
+	p.seen[key] = seen{Relay: relay, At: now.UTC()}
+	for k, s := range p.seen {
+		if now.Sub(s.At) >= mmp.ReplayWindow {
+			delete(p.seen, k)
+		}
+	}
+	return false
+}
+
+// Save writes what was seen; pins are written at once.
+func (p *Peers) Save() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.save()
+}
+
+func (p *Peers) save() error {
+	if p.path == "" {
+		return nil
+	}
+	f := peersFile{Peers: p.peers, Seen: map[string]seen{}}
+	for k, s := range p.seen {
+		f.Seen[k.FromKey+" "+k.ID] = s
+	}
+	text, err := json.MarshalIndent(f, "", " ")
+	if err != nil {
+		return err
+	}
+	return writeFile(p.path, append(text, '\n'), 0o600)
+}

@@ -1,0 +1,164 @@
+package mmpagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"parley/protocol/mmp"
+)
+
+// Message is one that arrived, opened.
+type Message struct {
+	mmp.RelayMessage
+	// Content is what was in it; empty when Problem is set.
+	Content mmp.Content
+	Plain   []byte
+	// Version is the envelope; 0 when it could not even be told.
+	Version int
+	// Signed says that the sender's key signed it, which only envelope 2 does.
+	Signed bool
+	// KeyID is the sender's key, if it is signed.
+	KeyID string
+	// Level is how far the sender is known: L0 trusted by a person and signed, L1
+	// proven at the place, L2 anybody.
+	Level string
+	// Problem is why it could not be read; see mmp.ReasonOf.
+	Problem error
+}
+
+// Read makes a message of the message layer, or a note, of what arrived. known
+// tells which message types are actions.
+func (m Message) Read(known func(action string) bool) (mmp.FromRelay, error) {
+	if m.Problem != nil {
+		return mmp.FromRelay{}, m.Problem
+	}
+	return mmp.ReadRelayed(m.Content, mmp.RelayMeta{ID: m.ID, From: m.From, To: m.To, Type: m.MessageType, CreatedAt: m.CreatedAt.Time}, known)
+}
+
+// ReceiveOptions say how to receive; the zero value takes ten at once.
+type ReceiveOptions struct {
+	Limit int
+	// Wait keeps the request open until something arrives (≤ 60 s).
+	Wait time.Duration
+	// Manual leases the messages until Ack, or for Lease (60 s).
+	Manual bool
+	Lease  time.Duration
+}
+
+func (o ReceiveOptions) values(id string) url.Values {
+	v := url.Values{"agent_id": {id}}
+	if o.Limit > 0 {
+		v.Set("limit", fmt.Sprint(o.Limit))
+	}
+	if o.Wait > 0 {
+		v.Set("wait", fmt.Sprint(int(o.Wait/time.Second)))
+	}
+	if o.Manual {
+		v.Set("ack", "manual")
+		if o.Lease > 0 {
+			v.Set("lease", fmt.Sprint(int(o.Lease/time.Second)))
+		}
+	}
+	return v
+}
+
+// Receive takes messages out of the queue and opens them.
+func (a *Agent) Receive(ctx context.Context, o ReceiveOptions) ([]Message, error) {
+	var out mmp.ReceiveAnswer
+	if err := a.call(ctx, request{method: "GET", path: "/relay/receive", query: o.values(a.ID())}, &out); err != nil {
+		return nil, err
+	}
+	messages := make([]Message, 0, len(out.Messages))
+	for _, m := range out.Messages {
+		messages = append(messages, a.Open(ctx, m))
+	}
+	if len(messages) == 0 {
+		return messages, nil
+	}
+	return messages, a.opts.Peers.Save()
+}
+
+// Peek looks at the queue; nothing is opened.
+func (a *Agent) Peek(ctx context.Context, limit int) (out mmp.PeekAnswer, err error) {
+	err = a.call(ctx, request{method: "GET", path: "/relay/peek", query: ReceiveOptions{Limit: limit}.values(a.ID())}, &out)
+	return out, err
+}
+
+// Status tells how full the queue is.
+func (a *Agent) Status(ctx context.Context) (out mmp.StatusAnswer, err error) {
+	err = a.call(ctx, request{method: "GET", path: "/relay/status", query: url.Values{"agent_id": {a.ID()}}}, &out)
+	return out, err
+}
+
+// Ack settles leased messages; Release gives them back.
+func (a *Agent) Ack(ctx context.Context, ids ...string) (mmp.AckAnswer, error) {
+	return a.settle(ctx, ids, nil)
+}
+
+// Release gives leased messages back to the queue.
+func (a *Agent) Release(ctx context.Context, ids ...string) (mmp.AckAnswer, error) {
+	return a.settle(ctx, nil, ids)
+}
+
+func (a *Agent) settle(ctx context.Context, acked, released []string) (out mmp.AckAnswer, err error) {
+	body := map[string]any{"agent_id": a.ID(), "ids": acked, "release": released}
+	err = a.call(ctx, request{method: "POST", path: "/relay/ack", body: body}, &out)
+	return out, err
+}
+
+// Open opens one relayed message; what goes wrong is its Problem.
+func (a *Agent) Open(ctx context.Context, m mmp.RelayMessage) Message {
+	out := Message{RelayMessage: m, Level: "L2"}
+	if !mmp.HashFits(m.BlobHash, m.Blob) {
+		out.Problem = fmt.Errorf("the blob does not fit its hash")
+		return out
+	}
+	env, err := mmp.ParseEnvelope(m.Blob)
+	if err != nil {
+		out.Problem = err
+		return out
+	}
+	out.Version = env.Version
+	if a.opts.Keys.Ring.RSA == nil {
+		out.Problem = ErrUnsigned
+		return out
+	}
+	if env.Version == 1 {
+		out.Plain, out.Problem = env.Open1(a.opts.Keys.Ring.RSA)
+	} else {
+		a.open2(ctx, env, &out)
+	}
+	if out.Problem != nil {
+		out.Plain = nil
+		return out
+	}
+	out.Content = mmp.ReadContent(out.Plain)
+	if m.SenderProven {
+		out.Level = "L1"
+	}
+	if peer, ok := a.opts.Peers.Get(a.placeName(ctx), m.From); ok && out.Signed && peer.Trusted && peer.KeyID == out.KeyID && peer.Changed == "" {
+		out.Level = "L0"
+	}
+	return out
+}
+
+func (a *Agent) open2(ctx context.Context, env *mmp.Envelope, out *Message) {
+	key, _, err := a.Key(ctx, out.From)
+	if errors.Is(err, ErrKeyChanged) {
+		out.Problem = err
+		return
+	}
+	now := a.opts.Now()
+	opened, err := env.Open2(a.opts.Keys.Ring, mmp.Incoming{
+		Me: a.ID(), From: out.From, Type: out.MessageType, SenderKey: key, Now: now,
+		Seen: func(k mmp.ReplayKey) bool { return a.opts.Peers.replayed(k, out.ID, now) },
+	})
+	if err != nil {
+		out.Problem = err
+		return
+	}
+	out.Plain, out.Signed, out.KeyID = opened.Plain, true, key.KeyID()
+}

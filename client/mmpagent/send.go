@@ -1,0 +1,116 @@
+package mmpagent
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"parley/protocol/mmp"
+)
+
+// Sent is what became of a send.
+type Sent struct {
+	mmp.SendAnswer
+	// Version is the envelope it was sealed in; KeyID whose key it was sealed for.
+	Version int
+	KeyID   string
+}
+
+// Key fetches the key of an address, checks its entry and holds it to the pin. The
+// entry is nil when there is none.
+func (a *Agent) Key(ctx context.Context, address string) (*mmp.PublicKey, *mmp.KeyEntry, error) {
+	var k mmp.KeyAnswer
+	if err := a.call(ctx, request{method: "GET", path: "/keys/" + url.PathEscape(address)}, &k); err != nil {
+		return nil, nil, err
+	}
+	key, err := mmp.ParsePublicKey(k.PublicKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	var entry *mmp.KeyEntry
+	if k.Entry != nil && k.EntrySignature != nil {
+		// An entry that does not verify is no entry: the place may have made it up.
+		if e, err := mmp.VerifyEntry(key, address, mmp.SignedEntry{Entry: *k.Entry, Signature: *k.EntrySignature}); err == nil {
+			entry = e
+		}
+	}
+	_, err = a.opts.Peers.meet(a.placeName(ctx), address, key, entry.Reads(2), a.opts.Now())
+	return key, entry, err
+}
+
+// Send seals content for an address and hands it to the relay. A string travels as
+// it is, anything else as JSON.
+func (a *Agent) Send(ctx context.Context, to, kind string, content any) (Sent, error) {
+	plain, err := mmp.Plain(content)
+	if err != nil {
+		return Sent{}, err
+	}
+	key, entry, err := a.Key(ctx, to)
+	if err != nil {
+		return Sent{}, err
+	}
+	peer, _ := a.opts.Peers.Get(a.placeName(ctx), to)
+	version, err := mmp.ChooseEnvelope(entry, peer.Envelope2, a.opts.AllowDowngrade)
+	if err != nil {
+		return Sent{}, err
+	}
+	if a.opts.Keys.Ring.RSA == nil {
+		version = 1 // nobody to sign
+	}
+	var blob string
+	if version == 2 {
+		blob, err = mmp.Seal2(a.opts.Keys.Ring.RSA, key, entry, mmp.Header{From: a.ID(), To: to, ID: mmp.NewMessageID(), Time: a.opts.Now(), Type: kind}, plain)
+	} else {
+		blob, err = mmp.Seal1(key, plain)
+	}
+	if err != nil {
+		return Sent{}, err
+	}
+	answer, err := a.SendBlob(ctx, to, kind, blob, mmp.NewNonce())
+	return Sent{SendAnswer: answer, Version: version, KeyID: key.KeyID()}, err
+}
+
+// SendBlob hands over what is sealed already. Repeating it with the same
+// idempotency key has no second effect.
+func (a *Agent) SendBlob(ctx context.Context, to, kind, blob, idempotencyKey string) (out mmp.SendAnswer, err error) {
+	err = a.call(ctx, request{
+		method: "POST", path: "/relay/send", header: http.Header{"Idempotency-Key": {idempotencyKey}},
+		body: map[string]string{
+			"from": a.ID(), "to": to, "encrypted_blob": blob, "blob_hash": mmp.HashOf(blob).Prefixed(), "message_type": kind,
+		},
+	}, &out)
+	return out, err
+}
+
+// SendMessage sends a message of the message layer, sealed; inReplyTo may be empty.
+func (a *Agent) SendMessage(ctx context.Context, to, action string, payload any, inReplyTo string) (mmp.Message, Sent, error) {
+	m, err := mmp.NewMessage(action, a.ID(), to, payload, a.opts.Now())
+	if err != nil {
+		return m, Sent{}, err
+	}
+	if inReplyTo != "" {
+		m.InReplyTo = &inReplyTo
+	}
+	sent, err := a.Send(ctx, to, action, m)
+	return m, sent, err
+}
+
+// Fates tells what became of the newest messages this agent sent.
+func (a *Agent) Fates(ctx context.Context, limit int) (out mmp.SentAnswer, err error) {
+	err = a.call(ctx, request{method: "GET", path: "/relay/sent", query: url.Values{"agent_id": {a.ID()}, "limit": {fmt.Sprint(limit)}}}, &out)
+	return out, err
+}
+
+// Fate tells what became of one.
+func (a *Agent) Fate(ctx context.Context, relayID string) (mmp.SentMessage, error) {
+	var out mmp.SentAnswer
+	err := a.call(ctx, request{method: "GET", path: "/relay/sent", query: url.Values{"agent_id": {a.ID()}, "relay_id": {relayID}}}, &out)
+	if err == nil && len(out.Messages) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return mmp.SentMessage{}, err
+	}
+	return out.Messages[0], nil
+}

@@ -1,0 +1,207 @@
+package place
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"parley/internal/face/front"
+	"parley/internal/identity"
+	"parley/internal/place"
+	"parley/protocol/mmp"
+)
+
+// Deps is what the face needs. Meeting may be nil: then there are no direct
+// endpoints. Front may be nil: then there is no operator and addresses are the
+// sockets' own.
+type Deps struct {
+	Place   place.API
+	Meeting place.Meeting
+	Front   *front.Front
+	Log     *slog.Logger
+	// Proxied says that callers come through a proxy, so that loopback means nothing.
+	Proxied bool
+	// Loopback says that only this machine can reach the listener.
+	Loopback bool
+	Limits   Limits
+}
+
+// Limits are per minute; zero has the usual ones.
+type Limits struct {
+	Address int // requests of one address (1,200)
+	Token   int // requests of one session token (600)
+	Peer    int // direct messages of one sender (120)
+}
+
+// Face serves the protocol.
+type Face struct {
+	d                        Deps
+	byAddress, byToken, peer place.Window
+	meeting                  atomic.Pointer[place.Meeting]
+}
+
+// New makes the face.
+func New(d Deps) *Face {
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	usual := func(n, otherwise int) place.Window {
+		if n <= 0 {
+			n = otherwise
+		}
+		return place.Window{Limit: n, Every: time.Minute}
+	}
+	f := &Face{d: d}
+	f.byAddress.Limit, f.byToken.Limit, f.peer.Limit = usual(d.Limits.Address, 1200).Limit, usual(d.Limits.Token, 600).Limit, usual(d.Limits.Peer, 120).Limit
+	f.byAddress.Every, f.byToken.Every, f.peer.Every = time.Minute, time.Minute, time.Minute
+	if d.Meeting != nil {
+		f.SetMeeting(d.Meeting)
+	}
+	return f
+}
+
+// SetMeeting says who speaks at the direct endpoints from now on.
+func (f *Face) SetMeeting(m place.Meeting) { f.meeting.Store(&m) }
+
+// Paths are where the face belongs in a mux.
+func (f *Face) Paths() []string { return []string{"/place/v1/", "/meeting/v1/", "/health"} }
+
+// request is one call on its way.
+type request struct {
+	*Face
+	http  *http.Request
+	route *route
+	who   place.Caller
+	// arg is the path's variable, unescaped.
+	arg   string
+	body  []byte
+	query url.Values
+}
+
+// answer is what a handler returns: a status of success and a body.
+type answer struct {
+	status int
+	body   any
+}
+
+func ok(body any, err error) (answer, error) { return answer{http.StatusOK, body}, err }
+
+func created(body any, err error) (answer, error) { return answer{http.StatusCreated, body}, err }
+
+// ServeHTTP answers one call.
+func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rt, arg, allowed := match(r.Method, r.URL.EscapedPath())
+	first := rt == nil || rt.first
+	defer f.recovered(w, r, first)
+	if rt == nil {
+		f.fail(w, r, unmatched(w, allowed), first)
+		return
+	}
+	req := &request{Face: f, http: r, route: rt, arg: arg, query: r.URL.Query()}
+	out, err := req.serve(w)
+	if err != nil {
+		f.fail(w, r, err, first)
+		return
+	}
+	f.write(w, out.status, out.body)
+}
+
+func unmatched(w http.ResponseWriter, allowed []string) error {
+	if len(allowed) == 0 {
+		return mmp.ErrNotFound
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	return mmp.ErrMethod
+}
+
+func (r *request) serve(w http.ResponseWriter) (answer, error) {
+	if err := r.identify(); err != nil {
+		return answer{}, err
+	}
+	if r.route.limit > 0 {
+		body, err := readBody(w, r.http, r.route.limit)
+		if err != nil {
+			return answer{}, err
+		}
+		r.body = body
+	}
+	return r.route.handle(r)
+}
+
+// identify counts the call and finds out who makes it.
+func (r *request) identify() error {
+	address := front.Address(r.http)
+	if r.exempt(address) {
+		address = ""
+	}
+	if ok, wait := r.byAddress.Take(address, time.Now()); !ok {
+		return mmp.ErrRateLimited.WithRetry(seconds(wait))
+	}
+	r.who = place.Anonymous(address)
+	if r.http.Header.Get("Authorization") == "" || r.route.peer {
+		return nil
+	}
+	token, ok := front.Bearer(r.http)
+	switch {
+	case !ok:
+		return mmp.ErrToken
+	case identity.TokenForm(token):
+		return r.operator(address)
+	}
+	sum := sha256.Sum256([]byte(token))
+	if ok, wait := r.byToken.Take(hex.EncodeToString(sum[:16]), time.Now()); !ok {
+		return mmp.ErrRateLimited.WithRetry(seconds(wait))
+	}
+	who, err := r.d.Place.Authenticate(r.http.Context(), token)
+	who.Address = address
+	r.who = who
+	return err
+}
+
+// operator is a person's token with the scope place.
+func (r *request) operator(address string) error {
+	if r.d.Front == nil {
+		return mmp.ErrToken
+	}
+	_, err := r.d.Front.Require(r.http, identity.Place)
+	problem, _ := errors.AsType[*front.Problem](err)
+	switch {
+	case err == nil:
+		r.who = place.OperatorOf(address)
+		return nil
+	case problem != nil && problem.Status == http.StatusForbidden:
+		return mmp.ErrOperatorOnly
+	}
+	return mmp.ErrToken
+}
+
+// exempt: callers on this machine are not strangers, unless a proxy stands between.
+func (r *request) exempt(address string) bool {
+	if r.d.Proxied {
+		return false
+	}
+	ip, err := netip.ParseAddr(address)
+	return err != nil || ip.Unmap().IsLoopback()
+}
+
+func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }
+
+func (f *Face) recovered(w http.ResponseWriter, r *http.Request, first bool) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(cause)
+	}
+	f.d.Log.ErrorContext(r.Context(), "panic in the place", "path", r.URL.Path, "panic", cause, "stack", string(debug.Stack()))
+	f.fail(w, r, mmp.ErrInternal, first)
+}

@@ -1,0 +1,116 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"parley/client/mmpagent"
+	"parley/internal/face/api"
+	faceplace "parley/internal/face/place"
+	"parley/internal/hub/config"
+	"parley/internal/identity"
+	"parley/internal/place"
+	"parley/protocol/mmp"
+)
+
+// frontAgent speaks at the direct endpoints when a caller names nobody.
+const frontAgent = "parley"
+
+// placePart is the meeting place.
+func (h *Hub) placePart() part {
+	return part{
+		name: "place", open: h.openPlace, faces: h.openPlaceFace,
+		routes: func(mux *http.ServeMux, rest *api.API) error {
+			api.RegisterPlace(rest, h.place, h.placeWarnings)
+			for _, path := range h.placeFace.Paths() {
+				mux.Handle(path, h.placeFace)
+			}
+			return nil
+		},
+		count: func(ctx context.Context, _ identity.Session, counts map[string]int64) error {
+			f, err := h.place.Health(ctx)
+			counts["place_agents"], counts["place_postings"] = f.Agents, f.Postings
+			return err
+		},
+		drain: func(context.Context) error {
+			h.place.Drain()
+			return nil
+		},
+	}
+}
+
+func (h *Hub) openPlace(ctx context.Context) error {
+	c := h.conf.Place
+	caller := faceplace.NewCaller()
+	p, err := place.New(ctx, place.Deps{
+		DB: h.db, Bus: h.bus, Leases: h.leases, Key: h.key, Trail: h.trail, Peers: caller, Log: h.logger, Clustered: h.conf.NATS != "",
+	}, place.Config{
+		Name: c.Name, Description: c.Description, Version: h.opts.Version, Auth: place.Auth(h.conf.PlaceAuth()), RefuseStatic: c.StaticProof == "refuse",
+		Anonymize: c.Anonymize, Federation: c.Federation, RegistryTTL: c.RegistryTTL, TokenTTL: c.TokenTTL, PostingTTL: c.PostingTTL,
+		RelayTTL: c.RelayTTL, PostingLimit: c.PostingLimit, DepositLimit: c.DepositLimit, QueueLimit: c.QueueLimit,
+	})
+	if err != nil {
+		return err
+	}
+	h.place = p
+	h.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		caller.Close()
+		return p.Close(ctx)
+	})
+	if h.opts.Quiet {
+		return nil
+	}
+	for _, warning := range h.placeWarnings() {
+		h.logger.Warn(warning)
+	}
+	return p.Start(ctx)
+}
+
+// placeWarnings says when strangers may write here.
+func (h *Hub) placeWarnings() []string {
+	auth := h.conf.PlaceAuth()
+	if auth == "strict" || config.Loopback(h.conf.Listen) && len(h.conf.BehindProxy) == 0 {
+		return nil
+	}
+	return []string{"place.auth is " + auth + ": agents that never proved a key may register, post and send without a token, from anywhere"}
+}
+
+func (h *Hub) openPlaceFace(context.Context) error {
+	deps := faceplace.Deps{
+		Place: h.place, Front: h.front, Log: h.logger, Proxied: len(h.conf.BehindProxy) > 0, Loopback: config.Loopback(h.conf.Listen),
+	}
+	h.placeFace = faceplace.New(deps)
+	if h.opts.Quiet {
+		return nil
+	}
+	ring := sync.OnceValues(func() (mmp.Keyring, error) {
+		keys, err := h.placeKeys(frontAgent)
+		return keys.Ring, err
+	})
+	h.placeFace.SetMeeting(&place.Core{Ring: ring, Name: frontAgent, Description: "An agent of this hub", Version: h.opts.Version, Now: time.Now})
+	return nil
+}
+
+// placeKeys are the keys of a hosted agent, made when it first needs them.
+func (h *Hub) placeKeys(agent string) (mmpagent.Keys, error) {
+	dir := h.folder.Path(filepath.Join("keys", "place"))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return mmpagent.Keys{}, err
+	}
+	keys, err := mmpagent.OpenKeys(filepath.Join(dir, agent+".pem"), nil)
+	if errors.Is(err, os.ErrNotExist) {
+		keys, err = mmpagent.CreateKeys(filepath.Join(dir, agent+".pem"))
+	}
+	return keys, err
+}
+
+// placeTransport answers calls to this hub's own place without a connection, for
+// agents that are hosted here.
+func (h *Hub) placeTransport() http.RoundTripper { return h.placeFace.Transport() }

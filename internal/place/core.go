@@ -1,0 +1,147 @@
+package place
+
+import (
+	"context"
+	"time"
+
+	"parley/protocol/mmp"
+)
+
+// Core speaks for one agent that knows the core actions and nothing else. It is
+// what the direct endpoints fall back to when nobody hosts agents here.
+type Core struct {
+	// Ring is asked for when it is first needed: making keys takes a while.
+	Ring        func() (mmp.Keyring, error)
+	Name        string
+	Description string
+	Version     string
+	Now         func() time.Time
+}
+
+var _ Meeting = (*Core)(nil)
+
+// mine gives the keys if the agent that is asked for is this one.
+func (c *Core) mine(agent string) (mmp.Keyring, string, error) {
+	ring, err := c.Ring()
+	if err != nil {
+		return ring, "", err
+	}
+	id := ring.RSA.Public().InstanceID()
+	if agent != "" && agent != c.Name && agent != id {
+		err = mmp.ErrAgentNotFound
+	}
+	return ring, id, err
+}
+
+func (c *Core) known(agent string) error {
+	_, _, err := c.mine(agent)
+	return err
+}
+
+// Introduction is signed afresh each time, so that its entry is.
+func (c *Core) Introduction(_ context.Context, agent string) (mmp.Introduction, mmp.Message, error) {
+	var none mmp.Introduction
+	ring, id, err := c.mine(agent)
+	if err != nil {
+		return none, mmp.Message{}, err
+	}
+	static, err := mmp.SignIdentity(ring.RSA, mmp.Identity{Description: c.Description, InstanceID: id, Name: c.Name, Scope: "general", Version: c.Version})
+	if err != nil {
+		return none, mmp.Message{}, err
+	}
+	entry, err := mmp.SignEntry(ring.RSA, id, ring.HPKE, c.Now())
+	if err != nil {
+		return none, mmp.Message{}, err
+	}
+	in := mmp.Introduction{
+		Identity: static.Identity,
+		Capabilities: mmp.Capabilities{
+			MeetingProtocolVersion: mmp.ProtocolVersion, SupportedActions: mmp.CoreActions(), SkillFormats: []string{mmp.FormatMarkdown},
+			Extensions: []string{mmp.ExtensionCore},
+		},
+		Skills: []mmp.SkillInfo{},
+		Constraints: mmp.Constraints{
+			MaxSkillSizeBytes: mmp.MaxSkill, RateLimitPerMinute: 120, AllowedFormats: []string{mmp.FormatMarkdown}, RequireApproval: true,
+		},
+		ExchangePolicy: mmp.Raw(`{"allowed_formats":["markdown"],"require_approval":true}`), Extensions: []string{mmp.ExtensionCore},
+		ExchangeableSkillsets: []string{}, PublicKey: ring.RSA.Public().PEM(), KeyFingerprint: ring.RSA.Public().KeyFingerprint(),
+		IdentitySignature: static.Signature, Entry: &entry.Entry, EntrySignature: &entry.Signature,
+	}
+	m, err := mmp.NewMessage(mmp.ActionIntroduce, id, "", in, c.Now())
+	return in, m, err
+}
+
+// Handle answers the core actions; everything else is unsupported.
+func (c *Core) Handle(ctx context.Context, agent string, _ Sender, m mmp.Message) (mmp.Result, error) {
+	in, reply, err := c.Introduction(ctx, agent)
+	if err != nil {
+		return mmp.Result{}, err
+	}
+	switch m.Action {
+	case mmp.ActionIntroduce:
+		peer, err := mmp.ReadIntroduction(m.Payload)
+		if err != nil {
+			return m.InvalidResult(reply.From, mmp.CodeInvalidPayload, err.Error(), c.Now())
+		}
+		if !mmp.SameMajor(m.ProtocolVersion) {
+			return m.InvalidResult(reply.From, mmp.CodeVersionMismatch, "Protocol version "+m.ProtocolVersion+" is not supported", c.Now())
+		}
+		reply.To, reply.InReplyTo = &m.From, &m.ID
+		return m.IntroduceResult(peer, in.Extensions, reply), nil
+	case mmp.ActionGoodbye:
+		var p mmp.GoodbyePayload
+		if mmp.Decode(m.Payload, &p) != nil {
+			return m.InvalidResult(reply.From, mmp.CodeInvalidPayload, "Invalid payload", c.Now())
+		}
+		return m.GoodbyeResult(p), nil
+	case mmp.ActionError:
+		var p mmp.ErrorPayload
+		_ = mmp.Decode(m.Payload, &p) // whatever it says, an error is not answered
+		return m.ErrorResult(p), nil
+	}
+	return m.UnsupportedResult(reply.From, mmp.CoreActions(), c.Now())
+}
+
+// Skills lists none.
+func (c *Core) Skills(_ context.Context, agent string) (mmp.SkillsAnswer, error) {
+	return mmp.SkillsAnswer{Skills: []mmp.SkillInfo{}, ExchangePolicy: mmp.Raw(`{"allowed_formats":["markdown"],"require_approval":true}`)}, c.known(agent)
+}
+
+// Skill finds none.
+func (c *Core) Skill(context.Context, string, string) (mmp.SkillDetails, error) {
+	return mmp.SkillDetails{}, mmp.ErrSkillNotFound
+}
+
+// PreviewSkill finds none.
+func (c *Core) PreviewSkill(context.Context, string, string, int) (mmp.Deposit, error) {
+	return mmp.Deposit{}, mmp.ErrSkillNotFound
+}
+
+// Package finds none.
+func (c *Core) Package(context.Context, string, Sender, mmp.SkillRef) (mmp.PackagedAnswer, error) {
+	return mmp.PackagedAnswer{}, mmp.ErrSkillNotFound
+}
+
+// Make makes nothing: a core agent has no skills to speak of.
+func (c *Core) Make(_ context.Context, _, _ string, body []byte) (mmp.MadeAnswer, error) {
+	ref, err := mmp.DecodeSkillRef(body, false)
+	if err != nil {
+		return mmp.MadeAnswer{}, err
+	}
+	return mmp.MadeAnswer{}, mmp.SkillNotFound(ref.SkillID)
+}
+
+// StartSession names one; nothing is kept.
+func (c *Core) StartSession(_ context.Context, agent, _ string) (mmp.SessionAnswer, error) {
+	return mmp.SessionAnswer{SessionID: mmp.NewSessionID()}, c.known(agent)
+}
+
+// EndSession ends nothing.
+func (c *Core) EndSession(_ context.Context, agent, _ string) (mmp.SessionAnswer, error) {
+	return mmp.SessionAnswer{SessionID: mmp.NewSessionID()}, c.known(agent)
+}
+
+// History is empty.
+func (c *Core) History(_ context.Context, agent string, _ mmp.HistoryQuery) (mmp.HistoryAnswer, error) {
+	return mmp.HistoryAnswer{Interactions: []any{}, Summary: map[string]any{"total": 0}}, c.known(agent)
+}
