@@ -1,0 +1,335 @@
+package room_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/internal/room"
+	"parley/protocol/kibitz"
+)
+
+func TestBeforeTheUpgrade(t *testing.T) {
+	h := newHub(t)
+	id := h.open("My Room", openTo())
+	if id != "my-room" {
+		t.Fatal(id)
+	}
+	for _, tc := range []struct {
+		name, path string
+		header     http.Header
+		status     int
+	}{
+		{"an empty id", "/rooms/---/ws", nil, http.StatusBadRequest},
+		{"an unknown room", "/rooms/other/ws", nil, http.StatusNotFound},
+		{"a wrong bearer", "/rooms/my-room/ws", http.Header{"Authorization": {"Bearer prl_" + strings.Repeat("x", 43)}}, http.StatusUnauthorized},
+		{"a foreign origin", "/rooms/my-room/ws", http.Header{"Origin": {"https://evil.example"}}, http.StatusForbidden},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ws, res, err := h.dialRaw(tc.path, tc.header)
+			if err == nil {
+				_ = ws.CloseNow()
+				t.Fatal("connected")
+			}
+			if res == nil || res.StatusCode != tc.status {
+				t.Errorf("%v %v", res, err)
+			}
+		})
+	}
+	a := h.dial("My%20Room", "").voice(obj{"name": "Ann"})
+	b := h.guest("my-room", "Bob")
+	b.say("two spellings, one room")
+	want[*kibitz.From](a)
+	if status, out := h.call("POST", "/api/rooms", obj{"room": "MY room!"}); status != http.StatusConflict || out["error"].(obj)["code"] != "room.exists" {
+		t.Errorf("%d %v", status, out)
+	}
+	if status, out := h.call("POST", "/api/rooms", obj{"room": "!!!"}); status != http.StatusBadRequest || out["error"].(obj)["code"] != "room.bad-id" {
+		t.Errorf("%d %v", status, out)
+	}
+}
+
+func TestAnIDThatEndsInADashIsFoundAsItIs(t *testing.T) {
+	h := newHub(t)
+	text := strings.Repeat("a", 39) + " tail"
+	id := h.open(text, openTo())
+	if id != strings.Repeat("a", 39)+"-" {
+		t.Fatal(id)
+	}
+	h.guest(id, "Ann")
+	if status, out := h.call("GET", "/api/rooms/"+id, nil); status != http.StatusOK || out["room"] != id || out["members"] != 1.0 {
+		t.Errorf("%d %v", status, out)
+	}
+}
+
+func TestUnknownAndBadFrames(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	c := h.guest(id, "Ann")
+	c.send(obj{"t": "whatever"})
+	c.refused(kibitz.ProtoUnknown, obj{"t": "whatever"})
+	if f := func() (out string) { c.settled(); return c.everything() }(); strings.Count(f, "proto.") != 1 {
+		t.Errorf("an unknown frame without n was answered: %s", f)
+	}
+	for i := range 10 {
+		c.send([]string{"{", "[]", `{"t":1}`, "nonsense", `{"t":"send","t":"leave"}`}[i%5])
+		if nak := want[*kibitz.Nak](c); nak.Code != kibitz.ProtoBadFrame {
+			t.Errorf("%+v", nak)
+		}
+	}
+	c.closed(kibitz.CloseBadFrames)
+}
+
+func TestOversizeAndBinaryFramesClose(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	big := h.guest(id, "Big")
+	big.send(chat(strings.Repeat("x", kibitz.MaxFrame)))
+	big.closed(kibitz.CloseTooBig)
+	bin := h.guest(id, "Bin")
+	check(t, bin.ws.Write(t.Context(), 2, []byte("{}")))
+	bin.closed(kibitz.CloseBinary)
+}
+
+func TestContentIsCutTrimmedAndNeverEmptyAndDataIsOpaque(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	a, b := h.guest(id, "Ann"), h.guest(id, "Bob")
+	for _, tc := range []struct {
+		name string
+		c    string
+		want string
+		code kibitz.Code
+	}{
+		{"trimmed", `{"k":"chat","text":"  hi  "}`, `{"k":"chat","text":"hi"}`, ""},
+		{"cut by characters", `{"k":"chat","text":"` + strings.Repeat("é", 600) + `"}`, `{"k":"chat","text":"` + strings.Repeat("é", 500) + `"}`, ""},
+		{"empty", `{"k":"chat","text":"   "}`, "", kibitz.ContentEmpty},
+		{"a name in content is dropped", `{"k":"chat","text":"x","name":"Host","from":"p1"}`, `{"k":"chat","text":"x"}`, ""},
+		{"big numbers", `{"k":"app","data":{"a":12345678901234567890123,"b":1e400,"c":0.10}}`, `{"k":"app","data":{"a":12345678901234567890123,"b":1e400,"c":0.10}}`, ""},
+		{"an envelope needs a string", `{"k":"app","data":{"__kib_agent":1}}`, `{"k":"app","data":{"__kib_agent":1}}`, ""},
+		{"pay", `{"k":"pay","url":"https://pay.example/x","label":"l"}`, `{"k":"pay","url":"https://pay.example/x","label":"l"}`, ""},
+		{"pay without https", `{"k":"pay","url":"http://pay.example"}`, "", kibitz.ContentBad},
+		{"ink", `{"k":"ink","e":{"ptr":{"x":1,"y":2}}}`, `{"k":"ink","e":{"ptr":{"x":1,"y":2}}}`, ""},
+		{"unknown kind", `{"k":"dance"}`, "", kibitz.ContentUnknown},
+		{"no kind", `{}`, "", kibitz.ContentUnknown},
+		{"control", `{"k":"idtoken","token":"x"}`, "", kibitz.ContentControl},
+		{"caps are the hub's", `{"k":"caps","grants":{}}`, "", kibitz.GrantDenied},
+		{"data too large", `{"k":"app","data":"` + strings.Repeat("x", kibitz.MaxApp) + `"}`, "", kibitz.LimitSize},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := obj{"t": "send", "c": rawJSON(tc.c)}
+			if tc.code != "" {
+				a.refused(tc.code, o)
+				return
+			}
+			ack := a.ok(o)
+			from := want[*kibitz.From](b)
+			if string(from.C) != tc.want || from.Seq != ack.Seq || from.From != a.self.ID {
+				t.Errorf("%+v %s", from, from.C)
+			}
+		})
+	}
+	h.audit(id, kind("blocked", "caps"))
+}
+
+// rawJSON is written into a frame as it is.
+type rawJSON string
+
+// MarshalJSON implements json.Marshaler.
+func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
+
+func TestJoinOrderAndEqualRosters(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	host := h.host(id)
+	host.ok(schema("board", "1"))
+	host.ok(view(obj{"move": 1}))
+	c := h.dial(id, "")
+	c.send(obj{"t": "voice", "on": true, "name": "\x00  Ann  \n", "voiceId": "p-mine", "meta": obj{"role": "agent2", "~kbz": 1, "x": 2}})
+	want[*kibitz.Live](c)
+	var order []string
+	c.mu.Lock()
+	for _, f := range c.frames[:c.pos] {
+		order = append(order, string(f.Type()))
+	}
+	c.mu.Unlock()
+	if d := cmp.Diff([]string{"hello", "lobby", "self", "roster", "caps", "from", "from", "live"}, order); d != "" {
+		t.Error(d)
+	}
+	c.settled()
+	host.settled()
+	ours, theirs := lastRoster(c), lastRoster(host)
+	if d := cmp.Diff(ours.Members, theirs.Members); d != "" || len(ours.Members) != 2 {
+		t.Errorf("rosters differ: %s", d)
+	}
+	m := ours.Members[1]
+	if m.Name != "Ann" || m.ID == "p-mine" || m.Kind != kibitz.Human || string(m.Meta) != `{"role":"agent2","x":2}` || m.Proven {
+		t.Errorf("%+v %s", m, m.Meta)
+	}
+	if g := h.guest(id, "   "); lastRoster(g).Members[2].Name != "Guest" {
+		t.Error("no name is Guest")
+	}
+	if *ours.Host != host.self.ID || host.self.Tier != kibitz.TierOperator {
+		t.Errorf("%s %+v", *ours.Host, host.self)
+	}
+}
+
+func lastRoster(c *client) *kibitz.Roster {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range slices.Backward(c.frames) {
+		if r, ok := f.Frame.(*kibitz.Roster); ok {
+			return r
+		}
+	}
+	return &kibitz.Roster{}
+}
+
+func lastCaps(c *client) *kibitz.Caps {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range slices.Backward(c.frames) {
+		if r, ok := f.Frame.(*kibitz.Caps); ok {
+			return r
+		}
+	}
+	return &kibitz.Caps{}
+}
+
+func TestOneTotalOrderForConcurrentSenders(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	senders := []*client{h.guest(id, "A"), h.guest(id, "B"), h.guest(id, "C")}
+	watcher := h.guest(id, "W")
+	const each = 50
+	var wg sync.WaitGroup
+	for _, s := range senders {
+		wg.Go(func() {
+			for range each {
+				s.say("x")
+			}
+		})
+	}
+	wg.Wait()
+	numbers := func(c *client) (out []uint64) {
+		c.settled()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, f := range c.frames {
+			if from, ok := f.Frame.(*kibitz.From); ok {
+				if from.From == c.self.ID {
+					t.Error("an echo")
+				}
+				out = append(out, from.Seq)
+			}
+		}
+		return out
+	}
+	all := numbers(watcher)
+	if len(all) != each*len(senders) || !slices.IsSorted(all) || len(slices.Compact(slices.Clone(all))) != len(all) {
+		t.Errorf("%d numbers: %v", len(all), all)
+	}
+	for _, s := range senders {
+		if got := numbers(s); len(got) != 2*each || !slices.IsSorted(got) {
+			t.Errorf("%d: %v", len(got), got)
+		}
+	}
+}
+
+func TestTheSameIDIsDeliveredOnce(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	a, b := h.guest(id, "A"), h.guest(id, "B")
+	o := chat("once")
+	o["id"] = "mine-1"
+	first := a.ok(o)
+	again := a.ok(o)
+	if again.Seq != first.Seq || !again.Dup || first.Dup {
+		t.Errorf("%+v %+v", first, again)
+	}
+	if n := len(b.heard()); n != 1 {
+		t.Errorf("delivered %d times", n)
+	}
+}
+
+func TestADirectedMessageReachesOne(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	a, b, c := h.guest(id, "A"), h.guest(id, "B"), h.guest(id, "C")
+	a.ok(directed(chat("for you"), b.self.ID))
+	if from := want[*kibitz.From](b); from.To != b.self.ID {
+		t.Errorf("%+v", from)
+	}
+	c.settled()
+	if strings.Contains(c.everything(), "for you") {
+		t.Error("somebody else got it")
+	}
+	a.refused(kibitz.ToUnknown, directed(chat("x"), "nobody"))
+	a.refused(kibitz.ToSelf, directed(chat("x"), a.self.ID))
+}
+
+func TestLeaveIsAtOnceAndWithdrawingKeepsTheConnection(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	a, b := h.guest(id, "A"), h.guest(id, "B")
+	b.ok(obj{"t": "voice", "on": false})
+	want(a, func(r *kibitz.Roster) bool { return len(r.Members) == 1 })
+	b.refused(kibitz.RoomNotAdmitted, chat("x"))
+	old := b.self.ID
+	b.voice(obj{"name": "B again"})
+	if b.self.ID == old {
+		t.Error("the same id twice")
+	}
+	resume := b.self.Resume
+	b.send(obj{"t": "leave"})
+	b.closed(1000)
+	want(a, func(r *kibitz.Roster) bool { return len(r.Members) == 1 })
+	c := h.dial(id, "")
+	c.send(obj{"t": "resume", "resume": resume, "since": 0})
+	if l := want[*kibitz.Lobby](c); l.Code != kibitz.ResumeUnknown {
+		t.Errorf("%+v", l)
+	}
+	h.audit(id, func(e room.AuditEntry) bool { return e.Kind == "left" && e.ID == b.self.ID })
+}
+
+func TestResumeContinuesWithoutGapOrDuplicate(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	a, b := h.guest(id, "A"), h.guest(id, "B")
+	seen := a.say("before")
+	want[*kibitz.From](b)
+	b.cut()
+	want(a, func(r *kibitz.Roster) bool { return len(r.Members) == 2 && r.Members[1].Away })
+	a.say("meanwhile 1")
+	a.ok(directed(chat("only for B"), b.self.ID))
+	c := h.dial(id, "")
+	c.send(obj{"t": "resume", "resume": b.self.Resume, "since": seen})
+	if l := want[*kibitz.Lobby](c); l.Status != kibitz.LobbyAdmitted {
+		t.Fatalf("%+v", l)
+	}
+	self := want[*kibitz.Self](c)
+	if self.ID != b.self.ID || self.Resume == b.self.Resume {
+		t.Errorf("%+v", self)
+	}
+	c.self = self
+	want[*kibitz.Live](c)
+	a.say("after")
+	if got := c.heard(); len(got) != 3 || !strings.Contains(got[0], "meanwhile 1") || !strings.Contains(got[1], "only for B") || !strings.Contains(got[2], "after") {
+		t.Errorf("%v", got)
+	}
+	if strings.Contains(c.everything(), `"t":"gap"`) {
+		t.Error("a gap")
+	}
+	used := h.dial(id, "")
+	used.send(obj{"t": "resume", "resume": b.self.Resume, "since": seen})
+	if l := want[*kibitz.Lobby](used); l.Code != kibitz.ResumeUnknown || l.Status != kibitz.LobbyUnverified {
+		t.Errorf("%+v", l)
+	}
+	d := h.dial(id, "")
+	d.send(obj{"t": "resume", "resume": self.Resume, "since": 0})
+	want[*kibitz.Live](d)
+	c.closed(kibitz.CloseReplaced)
+}
