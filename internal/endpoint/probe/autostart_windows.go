@@ -12,13 +12,16 @@ import (
 // Autostart lists Run keys, start-up folders and tasks that run at log-on or
 // boot.
 func Autostart(ctx context.Context) ([]Startup, error) {
-	out := append(runKeys(), startupFolders()...)
+	out := AutostartFiles()
 	tasks, err := logonTasks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return append(out, tasks...), nil
 }
+
+// AutostartFiles is the part of Autostart that needs no other program.
+func AutostartFiles() []Startup { return append(runKeys(), startupFolders()...) }
 
 const currentVersion = `Software\Microsoft\Windows\CurrentVersion\`
 
@@ -80,10 +83,8 @@ func startupFolders() []Startup {
 	return out
 }
 
-const tasksScript = `ConvertTo-Json -Depth 3 -Compress @{items=@(Get-ScheduledTask | Where-Object { $_.State -ne 'Disabled' -and ($_.Triggers | Where-Object { $_.CimClass.CimClassName -in 'MSFT_TaskLogonTrigger','MSFT_TaskBootTrigger' }) } | ForEach-Object { @{name=[string]$_.TaskName; command=[string](($_.Actions | ForEach-Object { ($_.Execute + ' ' + $_.Arguments).Trim() }) -join '; '); location=('Task Scheduler' + $_.TaskPath)} })}`
-
 func logonTasks(ctx context.Context) ([]Startup, error) {
-	out, err := PowerShell(ctx, tasksScript)
+	out, err := PowerShell(ctx, asJSON(TasksItems))
 	if err != nil {
 		return nil, err
 	}

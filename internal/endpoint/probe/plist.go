@@ -121,3 +121,32 @@ func nextElement(dec *xml.Decoder) (start xml.StartElement, more bool, err error
 		}
 	}
 }
+
+// Plist reads a property list whose top is a dict.
+func Plist(data []byte) (map[string]any, error) {
+	v, err := parsePlist(data)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("property list: no dict at the top")
+	}
+	return d, nil
+}
+
+// WholeDisks reads the names of disks out of `diskutil list -plist`.
+func WholeDisks(data []byte) []string {
+	p, err := Plist(data)
+	if err != nil {
+		return nil
+	}
+	names, _ := p["WholeDisks"].([]any)
+	var out []string
+	for _, n := range names {
+		if s, ok := n.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -116,3 +116,16 @@ func places(r rune) int {
 	}
 	return 1
 }
+
+// WingetUpgrades lists packages with a newer version.
+func WingetUpgrades(ctx context.Context) ([]Package, error) {
+	program, err := Winget()
+	if err != nil {
+		return nil, err
+	}
+	out, err := command.Output(ctx, program, "upgrade", "--accept-source-agreements", "--disable-interactivity")
+	if err != nil {
+		return nil, err
+	}
+	return parseWinget(command.Text(out)), nil
+}
