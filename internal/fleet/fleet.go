@@ -107,17 +107,18 @@ func (f *Fleet) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the work: calls in flight may finish for a while. The face closes
-// the connections before.
-func (f *Fleet) Close(ctx context.Context) error {
+// Quiesce takes no new calls and lets those under way finish for a while. The face
+// closes the connections after it.
+func (f *Fleet) Quiesce(ctx context.Context) {
 	f.mu.Lock()
-	already := f.closing
 	f.closing = true
 	f.mu.Unlock()
-	if already {
-		return nil
-	}
 	f.drainCalls(ctx)
+}
+
+// Close ends the work. Connections end before: they are the face's.
+func (f *Fleet) Close(ctx context.Context) error {
+	f.Quiesce(ctx)
 	f.stop()
 	f.cluster.close()
 	f.endWatchers()

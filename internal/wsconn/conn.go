@@ -147,5 +147,8 @@ func (c *Conn) SetDeadline(d time.Duration, fn func(*Conn)) {
 	}
 }
 
+// Idle is how long the peer has sent nothing at all, not even a part of a message.
+func (c *Conn) Idle() time.Duration { return time.Duration(c.group.now() - c.heard.Load()) }
+
 // RemoteAddr is the peer of the socket.
 func (c *Conn) RemoteAddr() net.Addr { return c.stream.raw.RemoteAddr() }

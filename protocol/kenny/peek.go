@@ -8,7 +8,7 @@ import (
 
 // PeekSize is how much of an oversized message is worth keeping for
 // [PeekResponse].
-const PeekSize = 4 << 10
+const PeekSize = 1 << 10
 
 // PeekResponse looks at the head of a message that is too large to read. If
 // it shows a response and its id, the call that waits for it can fail at once

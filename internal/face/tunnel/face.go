@@ -1,0 +1,118 @@
+package tunnel
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"parley/internal/face/front"
+	"parley/internal/fleet"
+	"parley/internal/wsconn"
+	"parley/protocol/kenny"
+)
+
+// Fleet is what the tunnel needs of the machines; *fleet.Fleet is one.
+type Fleet interface {
+	Greet(reg *kenny.Register, address string) (*fleet.Greeting, error)
+	Admit(ctx context.Context, g *fleet.Greeting, auth *kenny.Auth, link fleet.Link) (*fleet.Session, error)
+	Refused(claimed, address, reason string)
+	Enrol(ctx context.Context, req fleet.EnrolRequest) error
+	OpenInstall(ctx context.Context, secret string, shell fleet.Shell, address string) (string, error)
+	InstallProgram(ctx context.Context, secret, platform string) (fleet.Content, error)
+	Download(ctx context.Context, secret string) (fleet.Content, error)
+	DownloadSignature(ctx context.Context, secret string) (string, error)
+	Quiesce(ctx context.Context)
+	Stats() *fleet.Stats
+}
+
+// Deps is what the face is made from.
+type Deps struct {
+	Fleet  Fleet
+	Front  *front.Front
+	Log    *slog.Logger
+	Limits Limits
+}
+
+// Limits bound strangers; the zero value has the usual ones.
+type Limits struct {
+	// PerAddress and Total are sockets that have not proved anything yet.
+	PerAddress int // 100
+	Total      int // 2,000
+	// Failures is how many failed handshakes an address may have in a minute.
+	Failures int // 300
+	// Handshake is how long each step may take.
+	Handshake time.Duration // 10 s
+	// Enrolments is how many refused enrolment tokens an address may have in a
+	// minute.
+	Enrolments int // 60
+}
+
+func (l Limits) withDefaults() Limits {
+	for _, n := range []struct {
+		to    *int
+		usual int
+	}{{&l.PerAddress, 100}, {&l.Total, 2000}, {&l.Failures, 300}, {&l.Enrolments, 60}} {
+		if *n.to <= 0 {
+			*n.to = n.usual
+		}
+	}
+	if l.Handshake <= 0 {
+		l.Handshake = kenny.HandshakeWait
+	}
+	return l
+}
+
+// Face serves machines.
+type Face struct {
+	d         Deps
+	limits    Limits
+	group     *wsconn.Group
+	strangers *wsconn.AddressLimit
+	failed    *failures
+	enrols    *failures
+}
+
+// New makes the face; Close ends it.
+func New(d Deps) *Face {
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	l := d.Limits.withDefaults()
+	return &Face{
+		d: d, limits: l, strangers: wsconn.NewAddressLimit(l.PerAddress, l.Total), failed: newFailures(l.Failures), enrols: newFailures(l.Enrolments),
+		group: wsconn.NewGroup(wsconn.Options{
+			Read: wsconn.ReadLimit{Message: kenny.MaxUnauthenticated, Close: wsconn.Close{Code: wsconn.Code(kenny.CloseUnauthorized), Reason: "too much before authentication"}},
+			// A machine on a thin line may take its time for a screenshot.
+			MessageTimeout: 10 * time.Minute, WriteTimeout: kenny.WriteWait,
+			Queue: wsconn.QueueLimit{Frames: kenny.QueueFrames + 8, Bytes: kenny.QueueFrames * kenny.MaxRequest},
+			Log:   d.Log,
+		}),
+	}
+}
+
+// Routes puts the face on its paths.
+func (f *Face) Routes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /agent/ws", f.serveTunnel)
+	mux.HandleFunc("POST /api/agents/{id}/enroll", f.serveEnrol)
+	mux.HandleFunc("GET /install/{nonce}", f.serveInstall)
+	mux.HandleFunc("GET /install/{nonce}/bin/{platform}", f.serveInstallProgram)
+	mux.HandleFunc("GET /d/endpoint/{nonce}", f.serveDownload)
+}
+
+// Connected counts open tunnels, strangers included.
+func (f *Face) Connected() int { return f.group.Len() }
+
+// spreadPer keeps machines from coming back all at once: their goodbyes are that
+// far apart, five seconds in all at most.
+const (
+	spreadPer  = 5 * time.Millisecond
+	spreadMost = 5 * time.Second
+)
+
+// Close lets calls finish for a while, then sends the machines elsewhere.
+func (f *Face) Close(ctx context.Context) error {
+	f.d.Fleet.Quiesce(ctx)
+	spread := min(spreadMost, time.Duration(f.group.Len())*spreadPer)
+	return f.group.DrainOver(ctx, spread, wsconn.Code(kenny.CloseRestart), "the hub is stopping")
+}

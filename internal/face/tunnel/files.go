@@ -1,0 +1,81 @@
+package tunnel
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"parley/internal/face/front"
+	"parley/internal/fleet"
+)
+
+// serveInstall hands out an install script, once.
+func (f *Face) serveInstall(w http.ResponseWriter, r *http.Request) {
+	nonce, shell := r.PathValue("nonce"), fleet.ShellPOSIX
+	if name, ok := strings.CutSuffix(nonce, ".ps1"); ok {
+		nonce, shell = name, fleet.ShellPowerShell
+	}
+	text, err := f.d.Fleet.OpenInstall(r.Context(), nonce, shell, front.Address(r))
+	if err != nil {
+		f.missing(w, r, err)
+		return
+	}
+	plain(w, int64(len(text)))
+	_, _ = w.Write([]byte(text)) // a caller that is gone needs a new link
+}
+
+// serveInstallProgram hands out the program of a script that was just fetched.
+func (f *Face) serveInstallProgram(w http.ResponseWriter, r *http.Request) {
+	c, err := f.d.Fleet.InstallProgram(r.Context(), r.PathValue("nonce"), r.PathValue("platform"))
+	f.send(w, r, c, err)
+}
+
+// serveDownload hands out an update, or with .sig its signature.
+func (f *Face) serveDownload(w http.ResponseWriter, r *http.Request) {
+	nonce := r.PathValue("nonce")
+	if name, ok := strings.CutSuffix(nonce, ".sig"); ok {
+		signature, err := f.d.Fleet.DownloadSignature(r.Context(), name)
+		if err != nil {
+			f.missing(w, r, err)
+			return
+		}
+		plain(w, int64(len(signature)))
+		_, _ = w.Write([]byte(signature))
+		return
+	}
+	c, err := f.d.Fleet.Download(r.Context(), nonce)
+	f.send(w, r, c, err)
+}
+
+func plain(w http.ResponseWriter, size int64) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+}
+
+// send streams a program.
+func (f *Face) send(w http.ResponseWriter, r *http.Request, c fleet.Content, err error) {
+	if err != nil {
+		f.missing(w, r, err)
+		return
+	}
+	plain(w, c.Size)
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", "attachment")
+	if err := c.WriteTo(r.Context(), w); err != nil {
+		f.d.Log.Warn("a program was not sent whole", "platform", c.Platform, "error", err)
+		// The answer has begun: cutting it is the only honest way to say so.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// missing answers for addresses that do not work; why, nobody learns.
+func (f *Face) missing(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, fleet.ErrNoLink) {
+		f.d.Front.Fail(w, r, front.NewProblem(http.StatusNotFound, "not_found", fleet.ErrNoLink.Error(), nil))
+		return
+	}
+	f.d.Front.Fail(w, r, err)
+}
