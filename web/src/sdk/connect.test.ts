@@ -1,0 +1,123 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { RoomConnection, type Memory } from './connect';
+
+/** The hub's end, in the hands of the test. */
+class Socket extends EventTarget {
+  readyState = 1;
+  sent: any[] = [];
+  send(text: string) {
+    this.sent.push(JSON.parse(text));
+  }
+  close() {
+    this.readyState = 3;
+  }
+  cut(code = 1006) {
+    this.readyState = 3;
+    this.dispatchEvent(Object.assign(new Event('close'), { code }));
+  }
+  hear(...frames: object[]) {
+    for (const f of frames) this.dispatchEvent(new MessageEvent('message', { data: JSON.stringify(f) }));
+  }
+  /** The last frame of a kind, as soon as there is one. */
+  last(t: string): Promise<any> {
+    return vi.waitFor(() => {
+      const frame = this.sent.findLast((f) => f.t === t);
+      if (!frame) throw new Error(`no ${t} was sent`);
+      return frame;
+    });
+  }
+}
+
+const becomes = (room: RoomConnection, state: string) => vi.waitFor(() => expect(room.state).toBe(state));
+afterEach(() => vi.useRealTimers());
+const hello = { t: 'hello', v: 1, room: 'r', nonce: 'bm9uY2U', sealed: false };
+const self = { t: 'self', id: 'me', kind: 'human', name: 'Ann', grant: { perceive: [], act: [] }, resume: 'secret', seq: 10 };
+const enter = [{ t: 'lobby', status: 'admitted' }, self, { t: 'roster', members: [] }, { t: 'caps', rev: 1, grants: { me: { perceive: [], act: ['send-chat'] } } }, { t: 'live', seq: 10 }];
+
+function start(options: object = {}) {
+  const sockets: Socket[] = [];
+  const room = new RoomConnection('https://hub.test/r/R', {
+    name: 'Ann',
+    open: () => {
+      const s = new Socket();
+      sockets.push(s);
+      return s as unknown as WebSocket;
+    },
+    ...options,
+  });
+  return { room, sockets };
+}
+
+describe('a connection', () => {
+  it('announces itself and is in', async () => {
+    const { room, sockets } = start();
+    sockets[0]!.hear(hello);
+    expect(await sockets[0]!.last('voice')).toMatchObject({ on: true, name: 'Ann' });
+    sockets[0]!.hear(...enter);
+    await becomes(room, 'in');
+    await vi.waitFor(() => expect(room.grant()?.act).toEqual(['send-chat']));
+  });
+
+  it('resumes where it was and sends again what was not acknowledged, under the same id', async () => {
+    const { room, sockets } = start();
+    const s = sockets[0]!;
+    s.hear(hello, ...enter, { t: 'from', seq: 12, ts: 1, from: 'p2', c: { k: 'chat', text: 'hi' } });
+    await new Promise((done) => room.on('content', done));
+    const sent = room.chat('mine');
+    const first = await s.last('send');
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    s.cut();
+    for (let turn = 0; room.state !== 'broken' && turn < 1000; turn++) await Promise.resolve();
+    expect(room.state).toBe('broken');
+    vi.advanceTimersByTime(20_000);
+    vi.useRealTimers();
+    const t = sockets[1]!;
+    t.hear({ ...hello, nonce: 'dHdv' });
+    expect(await t.last('resume')).toMatchObject({ resume: 'secret', since: 12 });
+    t.hear({ t: 'lobby', status: 'admitted' }, { ...self, resume: 'next' }, { t: 'live', seq: 13 });
+    expect((await t.last('send')).id).toBe(first.id);
+    t.hear({ t: 'ack', n: first.n, seq: 14 });
+    expect((await sent).seq).toBe(14);
+  });
+
+  it('comes in anew when it was away too long', async () => {
+    let kept: Memory | undefined = { resume: 'old', since: 3 };
+    const { sockets } = start({ memory: { load: () => kept, save: (m: Memory | undefined) => (kept = m) } });
+    sockets[0]!.hear(hello);
+    expect(await sockets[0]!.last('resume')).toMatchObject({ resume: 'old' });
+    sockets[0]!.hear({ t: 'lobby', status: 'unverified', code: 'resume.unknown', reason: 'x' });
+    expect(await sockets[0]!.last('voice')).toBeTruthy();
+    sockets[0]!.hear(...enter);
+    await vi.waitFor(() => expect(kept).toEqual({ resume: 'secret', since: 10 }));
+  });
+
+  it('tells what the hub refused', async () => {
+    const { room, sockets } = start();
+    sockets[0]!.hear(hello, ...enter);
+    await becomes(room, 'in');
+    const sent = room.chat('no');
+    const refused = expect(sent).rejects.toMatchObject({ code: 'act.denied' });
+    sockets[0]!.hear({ t: 'nak', n: (await sockets[0]!.last('send')).n, code: 'act.denied', reason: 'grant lacks send-chat' });
+    await refused;
+  });
+
+  it('does not come back when it was kicked', async () => {
+    const { room, sockets } = start();
+    sockets[0]!.hear(hello, ...enter, { t: 'kick', code: 'kicked', reason: 'out' });
+    await becomes(room, 'refused');
+    sockets[0]!.cut(4410);
+    expect([room.refusal?.code, sockets.length]).toEqual(['kicked', 1]);
+  });
+
+  it('keeps a sealed room sealed', async () => {
+    const { room, sockets } = start({ roomKey: 'A'.repeat(43) });
+    sockets[0]!.hear({ ...hello, sealed: true }, ...enter);
+    await becomes(room, 'in');
+    void room.chat('a secret').catch(() => {});
+    expect(JSON.stringify(await sockets[0]!.last('send'))).not.toContain('a secret');
+    const without = start();
+    without.sockets[0]!.hear({ ...hello, sealed: true }, ...enter);
+    await becomes(without.room, 'in');
+    await expect(without.room.chat('x')).rejects.toMatchObject({ code: 'seal.required' });
+  });
+});
