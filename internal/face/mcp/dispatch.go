@@ -169,6 +169,9 @@ func (p *path) answer(ctx context.Context, e entry, r Result, err error) *sdk.Ca
 			p.face.log.ErrorContext(ctx, "a tool failed", "tool", e.Name, "error", err)
 		}
 		out.IsError, out.Content = true, []sdk.Content{&sdk.TextContent{Text: text}}
+		if r.Value != nil {
+			out.StructuredContent = r.Value
+		}
 		return out
 	}
 	text, err := json.Marshal(r.Value)

@@ -1,0 +1,104 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/internal/fleet"
+)
+
+// clientApprover asks the person at the client.
+type clientApprover struct {
+	ctx  context.Context // the request's: it knows the stream to ask on
+	call *Call
+}
+
+// approver asks in the client where that can be done, else in the inbox.
+func (t fleetTools) approver(ctx context.Context, c *Call) fleet.Approver {
+	if t.options.InboxOnly || !c.CanConfirm() {
+		return nil
+	}
+	return clientApprover{ctx, c}
+}
+
+// Approve implements fleet.Approver.
+func (a clientApprover) Approve(ctx context.Context, q fleet.Question) (fleet.Decision, error) {
+	asking, cancel := context.WithCancel(a.ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	yes, err := a.call.Confirm(asking, shown(q), binding(q))
+	if err != nil {
+		return fleet.Decision{}, err
+	}
+	return fleet.Decision{Approved: yes, By: a.call.Who.Principal.String(), How: "elicitation"}, nil
+}
+
+// binding is what a yes is for, and nothing else.
+func binding(q fleet.Question) []byte {
+	text, _ := json.Marshal([]any{q.Tool, q.Machines, q.Digest}) // strings: cannot fail
+	return text
+}
+
+// maxShown keeps a question readable; what is longer is said to be.
+const maxShown = 4000
+
+// shown is the question: which machine, which tool, exactly what.
+func shown(q fleet.Question) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Allow %s on %s?\n", q.Tool, strings.Join(q.Machines, ", "))
+	var args map[string]json.RawMessage
+	if json.Unmarshal(q.Args, &args) != nil || len(args) == 0 {
+		return b.String()
+	}
+	text := string(q.Args)
+	var script string
+	if json.Unmarshal(args["script"], &script) == nil && script != "" {
+		text = script
+	}
+	if runes := []rune(text); len(runes) > maxShown {
+		text = fmt.Sprintf("%s\n… and %d more characters", string(runes[:maxShown]), len(runes)-maxShown)
+	}
+	b.WriteString("\n" + text + "\n")
+	return b.String()
+}
+
+// heartbeat tells a client again and again that its call waits, so that it does
+// not give up.
+type heartbeat struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	call   *Call
+	every  time.Duration
+	work   sync.WaitGroup
+}
+
+func newHeartbeat(ctx context.Context, c *Call, every time.Duration) *heartbeat {
+	ctx, cancel := context.WithCancel(ctx)
+	return &heartbeat{ctx: ctx, cancel: cancel, call: c, every: every}
+}
+
+func (h *heartbeat) start(message string) {
+	h.call.Progress(h.ctx, message)
+	h.work.Go(func() {
+		ticker := time.NewTicker(h.every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				h.call.Progress(h.ctx, message)
+			case <-h.ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// stop waits until nothing more is said: the answer comes last.
+func (h *heartbeat) stop() {
+	h.cancel()
+	h.work.Wait()
+}
