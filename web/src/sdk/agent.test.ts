@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import text from '../../../client/roomagent/testdata/cases.json?raw';
 import { cooldown, createAgent, createAgentFromBridge, type Controller, type Grant, type Participant } from './agent';
 
-const { cases } = JSON.parse(readFileSync(new URL('../../../client/roomagent/testdata/cases.json', import.meta.url), 'utf8'));
+const { cases } = JSON.parse(text);
 
 class Fake implements Controller {
   sent: { data: unknown; to?: string }[] = [];

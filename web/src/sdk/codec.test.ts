@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import text from '../../../protocol/kibitz/testdata/vectors.json?raw';
 import { channelFingerprint, dialledOrigin, fromBase64url, keyPair, newKey, roomId, signToken, thumbprint, toBase64url, utf8 } from './codec';
 import { Seal } from './seal';
 
-const vectors = JSON.parse(readFileSync(new URL('../../../protocol/kibitz/testdata/vectors.json', import.meta.url), 'utf8'));
+const vectors = JSON.parse(text);
 
 describe('what both SDKs and the hub must agree on', () => {
   it('channel fingerprints', async () => {
