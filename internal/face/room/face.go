@@ -79,6 +79,9 @@ func (f *Face) Close(ctx context.Context) error {
 // Shut ends what Close left.
 func (f *Face) Shut() { f.group.Close() }
 
+// Slow counts the connections that were cut because they did not read.
+func (f *Face) Slow() int64 { return f.group.Metrics().Overflows.Load() }
+
 // ServeHTTP is the relay and signalling socket of a room.
 func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, err := f.d.Rooms.Resolve(r.Context(), r.PathValue("room"))

@@ -574,3 +574,5 @@ func check(t testing.TB, err error) {
 		t.Error(err)
 	}
 }
+
+func jsonUnmarshal(text string, v any) error { return json.Unmarshal([]byte(text), v) }
