@@ -20,6 +20,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/bus"
 	"parley/internal/face/api"
+	"parley/internal/face/board"
 	"parley/internal/face/front"
 	facemcp "parley/internal/face/mcp"
 	faceplace "parley/internal/face/place"
@@ -33,6 +34,7 @@ import (
 	"parley/internal/room"
 	"parley/internal/store"
 	"parley/internal/talk"
+	"parley/internal/terminal"
 	"parley/internal/work"
 	"parley/internal/wsconn"
 )
@@ -71,8 +73,11 @@ type Hub struct {
 	rooms    *room.Rooms
 	roomFace *faceroom.Face
 	// mcpFace offers what the hub can do to language models.
-	mcpFace *facemcp.Face
-	work    *work.Work
+	mcpFace    *facemcp.Face
+	work       *work.Work
+	terminals  *terminal.Terminals
+	recordings *terminal.Recordings
+	board      *board.Face
 	// present reports whether a person who may answer is connected; set by boards.
 	present func(principal string) bool
 	// place is the meeting place, placeFace its HTTP.

@@ -37,7 +37,9 @@ func (h *Hub) theParts() []part {
 	return []part{
 		h.notifyPart(),
 		h.talkPart(),
+		h.terminalPart(),
 		h.workPart(),
+		h.boardPart(),
 		h.roomPart(),
 		h.placePart(),
 		h.mcpPart(),

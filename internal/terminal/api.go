@@ -22,7 +22,8 @@ type API interface {
 	Resize(ctx context.Context, who Who, id string, size viber.Size) (viber.Size, error)
 	// End ends the process, if it runs, and waits for its exit.
 	End(ctx context.Context, who Who, id string) (viber.TerminalExit, error)
-	// Read gives output after a byte position, waiting for some up to a while.
+	// Read gives output after a byte position, waiting for some up to a while. A
+	// negative position gives none and says where the output ends.
 	Read(ctx context.Context, who Who, id string, after int64, wait time.Duration) (Output, error)
 }
 

@@ -133,7 +133,7 @@ const (
 // Send types and gives what is printed then. Without a wait it gives what is
 // there at once.
 func (ts *Terminals) Send(ctx context.Context, who Who, id string, data []byte, wait time.Duration) (Output, error) {
-	before, err := ts.Read(ctx, who, id, 1<<62, 0)
+	before, err := ts.Read(ctx, who, id, -1, 0)
 	if err != nil {
 		return Output{}, err
 	}
@@ -201,6 +201,9 @@ func (v *view) await(ctx context.Context, d time.Duration) (happened bool, err e
 
 // since is what an agent gets: text of whole characters after a position.
 func (t *terminal) since(after int64) Output {
+	if after < 0 {
+		after = t.screen.End()
+	}
 	raw, from := t.screen.Since(after)
 	raw = raw[:min(len(raw), maxRead)]
 	split := viber.NewTextSplitter(from)

@@ -27,6 +27,9 @@ func checkListen(c Config) error {
 	if !Loopback(c.Listen) && !c.TLS.On() && len(c.BehindProxy) == 0 {
 		return fmt.Errorf("listen: %s is not a loopback address and there is no TLS; give --tls-cert and --tls-key or --acme-domain, or name your TLS proxies with --behind-proxy", c.Listen)
 	}
+	if c.Auth.Mode == "none" && (!Loopback(c.Listen) || len(c.BehindProxy) > 0) {
+		return fmt.Errorf("auth.mode: none works on a loopback listener without a proxy only")
+	}
 	for _, proxy := range c.BehindProxy {
 		if _, err := netip.ParsePrefix(proxy); err == nil {
 			continue
@@ -64,6 +67,8 @@ func checkWords(c Config) error {
 		allowed    []string
 	}{
 		{"auth.challenge", c.Auth.Challenge, []string{"auto", "always", "never"}},
+		{"auth.mode", c.Auth.Mode, []string{"token", "none"}},
+		{"terminal.record", c.Terminal.Record, []string{"none", "agents", "all"}},
 		{"place.auth", c.Place.Auth, []string{"", "open", "tofu", "strict"}},
 		{"place.static_proof", c.Place.StaticProof, []string{"accept", "refuse"}},
 		{"policy.max_mode", c.Policy.MaxMode, []string{"always_ask", "agent_decides", "always_execute"}},

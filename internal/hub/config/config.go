@@ -24,6 +24,7 @@ type Config struct {
 	Policy        Policy        `koanf:"policy"`
 	Budget        Budget        `koanf:"budget"`
 	Board         Board         `koanf:"board"`
+	Terminal      Terminal      `koanf:"terminal"`
 	Model         string        `koanf:"model"`
 	Log           Log           `koanf:"log"`
 	ShutdownGrace time.Duration `koanf:"shutdown_grace"`
@@ -53,6 +54,8 @@ func (t TLS) On() bool { return t.Cert != "" || t.ACMEDomain != "" }
 // Auth is about proving who one is.
 type Auth struct {
 	Challenge string `koanf:"challenge"`
+	// Mode none makes everybody on this machine the owner, on /ws.
+	Mode string `koanf:"mode"`
 }
 
 // Place is about the meeting place.
@@ -115,9 +118,24 @@ type Board struct {
 
 // BoardLimits bound boards and their tasks.
 type BoardLimits struct {
-	MaxRunningTasks   int `koanf:"max_running_tasks"`
-	MaxQueuedMessages int `koanf:"max_queued_messages"`
-	SubmitsPerMinute  int `koanf:"submits_per_minute"`
+	MaxRunningTasks         int `koanf:"max_running_tasks"`
+	MaxQueuedMessages       int `koanf:"max_queued_messages"`
+	SubmitsPerMinute        int `koanf:"submits_per_minute"`
+	MaxFrame                int `koanf:"max_frame"`
+	MaxFrameUnauthenticated int `koanf:"max_frame_unauthenticated"`
+	MaxConnections          int `koanf:"max_connections"`
+	MaxUnauthenticated      int `koanf:"max_unauthenticated"`
+	MessagesPerSecond       int `koanf:"messages_per_second"`
+	MaxTerminals            int `koanf:"max_terminals"`
+	InputPerSecond          int `koanf:"input_per_second"`
+	AuthPerMinute           int `koanf:"auth_per_minute"`
+	PairingPerMinute        int `koanf:"pairing_per_minute"`
+}
+
+// Terminal is about terminals.
+type Terminal struct {
+	Record string   `koanf:"record"`
+	Mask   []string `koanf:"mask"`
 }
 
 // Log is about the hub's own log.

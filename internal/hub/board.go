@@ -1,0 +1,64 @@
+package hub
+
+import (
+	"context"
+	"net/http"
+
+	"parley/internal/face/api"
+	"parley/internal/face/board"
+	"parley/internal/identity"
+	"parley/protocol/viber"
+)
+
+// boardPart is the board protocol: tasks, approvals and terminals on /ws.
+func (h *Hub) boardPart() part {
+	return part{
+		name: "board", faces: h.openBoard,
+		routes: func(mux *http.ServeMux, _ *api.API) error {
+			mux.Handle("GET /ws", h.board)
+			return nil
+		},
+		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+			counts["boards"] = int64(h.board.Connections())
+			return nil
+		},
+		drain: func(ctx context.Context) error {
+			// Boards stay until they have seen how their tasks ended.
+			h.work.Drain(ctx)
+			return h.board.Close(ctx)
+		},
+	}
+}
+
+func (h *Hub) openBoard(ctx context.Context) error {
+	l := h.conf.Board.Limits
+	d := board.Deps{
+		Work: h.work, Terminals: h.terminals, People: h.people, Front: h.front, Trail: h.trail, Version: h.opts.Version,
+		Challenge: board.ChallengeMode(h.conf.Auth.Challenge), Log: h.logger,
+		Limits: board.Limits{
+			Limits: viber.Limits{
+				MaxFrameUnauthenticated: l.MaxFrameUnauthenticated, MaxFrame: l.MaxFrame, MaxConnections: l.MaxConnections,
+				MessagesPerSecond: l.MessagesPerSecond, SubmitsPerMinute: l.SubmitsPerMinute, MaxRunningTasks: l.MaxRunningTasks,
+				MaxQueuedMessages: l.MaxQueuedMessages, MaxTerminals: l.MaxTerminals,
+			},
+			Unauthenticated: l.MaxUnauthenticated, AuthPerMinute: l.AuthPerMinute, PairPerMinute: l.PairingPerMinute, InputPerSecond: l.InputPerSecond,
+		},
+	}
+	if h.conf.Auth.Mode == "none" {
+		owner, err := h.people.Owner(ctx)
+		if err != nil {
+			return err
+		}
+		anybody := identity.Local(owner)
+		d.Anonymous = &anybody
+		h.logger.Warn("auth.mode none: every program on this machine is the owner on /ws")
+	}
+	h.board = board.New(d)
+	h.present = h.board.Attended
+	h.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
+		defer cancel()
+		return h.board.Close(ctx)
+	})
+	return nil
+}

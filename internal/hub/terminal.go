@@ -1,0 +1,128 @@
+package hub
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/brain/proc"
+	"parley/internal/face/api"
+	"parley/internal/identity"
+	"parley/internal/terminal"
+	"parley/internal/work"
+)
+
+// terminalPart is terminals, for people and for agents.
+func (h *Hub) terminalPart() part {
+	return part{
+		name: "terminal", open: h.openTerminals,
+		routes: func(_ *http.ServeMux, rest *api.API) error {
+			api.RegisterTerminals(rest, h.terminals, h.recordings)
+			return nil
+		},
+		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+			counts["terminals"] = int64(h.terminals.Running())
+			return nil
+		},
+	}
+}
+
+func (h *Hub) openTerminals(context.Context) (err error) {
+	h.recordings, err = terminal.OpenRecordings(terminal.RecordingOptions{Dir: h.folder.Path("recordings"), Which: h.conf.Terminal.Record, Log: h.logger})
+	if err != nil {
+		return err
+	}
+	d := terminal.Deps{
+		Workspace: h.folder.Path("workspace"), Secrets: h.secretValues, MaxRunning: h.conf.Board.Limits.MaxTerminals,
+		Recordings: h.recordings, Audit: h.trail, Log: h.logger,
+	}
+	if h.conf.NATS != "" {
+		d.Bus, d.Hub = h.bus, h.leases.ID()
+	}
+	if h.terminals, err = terminal.New(d); err != nil {
+		return err
+	}
+	h.onClose(h.terminals.Close)
+	return nil
+}
+
+// apiKeys finds the keys in the file of model providers.
+var apiKeys = regexp.MustCompile(`(?m)^\s*(?:-\s*)?api_key:\s*["']?([^\s"']+)`)
+
+// secretValues is what terminals must not show: the values of what a process does
+// not inherit, the owner's token, the keys of models and tool servers, and what the
+// settings name.
+func (h *Hub) secretValues() []string {
+	env := os.Environ()
+	clean := proc.CleanEnv(env)
+	values := slices.Clone(h.conf.Terminal.Mask)
+	for _, kv := range env {
+		if _, value, _ := strings.Cut(kv, "="); !slices.Contains(clean, kv) {
+			values = append(values, value)
+		}
+	}
+	if token, err := h.folder.OwnerToken(); err == nil {
+		values = append(values, token)
+	}
+	for _, server := range h.conf.MCP {
+		values = append(values, server.Token)
+		for name, value := range server.Env {
+			if len(proc.CleanEnv([]string{name + "="})) == 0 {
+				values = append(values, value)
+			}
+		}
+	}
+	if text, err := os.ReadFile(h.folder.Path("providers.yaml")); err == nil {
+		for _, found := range apiKeys.FindAllSubmatch(text, -1) {
+			values = append(values, string(found[1]))
+		}
+	}
+	return values
+}
+
+// agentTerminals are terminals as tasks use them.
+type agentTerminals struct{ all *terminal.Terminals }
+
+var _ work.Terminals = agentTerminals{}
+
+func agentWho(o work.TerminalOwner) terminal.Who {
+	return terminal.Who{Principal: o.Principal, Actor: o.Actor, OnBehalf: o.OnBehalf, Session: o.Task}
+}
+
+// Open starts a process for a task.
+func (a agentTerminals) Open(ctx context.Context, o work.TerminalOwner, spec work.TerminalSpec) (string, error) {
+	cwd := spec.Cwd
+	if !filepath.IsAbs(cwd) {
+		cwd = filepath.Join(o.Workspace, cwd)
+	}
+	info, err := a.all.Create(ctx, agentWho(o), terminal.Spec{Name: spec.Name, Command: spec.Command, Cwd: cwd, Size: spec.Size, Task: o.Task})
+	return info.ID, err
+}
+
+// Send types and gives what is printed then.
+func (a agentTerminals) Send(ctx context.Context, o work.TerminalOwner, id string, data []byte, wait time.Duration) (work.TerminalOutput, error) {
+	return agentOutput(a.all.Send(ctx, agentWho(o), id, data, wait))
+}
+
+// Read gives output after a position.
+func (a agentTerminals) Read(ctx context.Context, o work.TerminalOwner, id string, after int64, wait time.Duration) (work.TerminalOutput, error) {
+	return agentOutput(a.all.Read(ctx, agentWho(o), id, after, wait))
+}
+
+func agentOutput(out terminal.Output, err error) (work.TerminalOutput, error) {
+	return work.TerminalOutput{Data: out.Data, Offset: out.Offset, Status: string(out.Status), ExitCode: out.ExitCode}, err
+}
+
+// Close ends a terminal.
+func (a agentTerminals) Close(ctx context.Context, o work.TerminalOwner, id string) error {
+	_, err := a.all.End(ctx, agentWho(o), id)
+	return err
+}
+
+// CloseTask ends what a task leaves behind.
+func (a agentTerminals) CloseTask(ctx context.Context, task string) { a.all.EndTask(ctx, task) }
