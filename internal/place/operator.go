@@ -10,13 +10,15 @@ import (
 	"parley/protocol/mmp"
 )
 
-// Graph is who sent how much to whom, the busiest first, as of the last roll-up.
+// Graph is who sent how much to whom, the latest first: kept sums and what came
+// after them.
 func (p *Place) Graph(ctx context.Context, limit int) ([]Edge, error) {
-	if err := p.rollUp(ctx); err != nil {
-		return nil, err
-	}
 	var out []Edge
 	err := p.read(ctx, func(tx *store.Tx) error {
+		from, err := rolledTo(tx)
+		if err != nil {
+			return err
+		}
 		return tx.Each(func(r *sql.Rows) error {
 			var e Edge
 			var last int64
@@ -24,7 +26,11 @@ func (p *Place) Graph(ctx context.Context, limit int) ([]Edge, error) {
 			e.Last = store.Time(last)
 			out = append(out, e)
 			return err
-		}, `SELECT sender, recipient, count, bytes, last_at FROM place_edges ORDER BY last_at DESC LIMIT ?`, limit)
+		}, `SELECT sender, recipient, sum(n), sum(b), max(l) FROM (
+				SELECT sender, recipient, count AS n, bytes AS b, last_at AS l FROM place_edges
+				UNION ALL SELECT agent, other, count(*), sum(size), max(at) FROM place_audit
+					WHERE seq > ? AND event = 'relay' AND action = 'enqueue' GROUP BY agent, other) e
+			GROUP BY sender, recipient ORDER BY 5 DESC, 1, 2 LIMIT ?`, from, limit)
 	})
 	return out, err
 }
