@@ -30,17 +30,8 @@ func RegisterEvents(a *API, l Live) {
 }
 
 func (l Live) stream(w http.ResponseWriter, r *http.Request, who identity.Session) error {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	live := l.People.Track(who, func(identity.Reason) { cancel() })
-	defer live.Release()
-	go func() {
-		select {
-		case <-l.Stopping:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, done := l.follow(r, who)
+	defer done()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	out := &sse{w: w, flush: http.NewResponseController(w)}
@@ -49,6 +40,21 @@ func (l Live) stream(w http.ResponseWriter, r *http.Request, who identity.Sessio
 	}
 	out.keepAlive(ctx, l.changes(ctx, who))
 	return nil
+}
+
+// follow gives a stream a context that ends with the request, the caller's
+// credential or the hub.
+func (l Live) follow(r *http.Request, who identity.Session) (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancel(r.Context())
+	live := l.People.Track(who, func(identity.Reason) { cancel() })
+	go func() {
+		select {
+		case <-l.Stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { live.Release(); cancel() }
 }
 
 // changes turns the inbox's feed into a channel that ends with ctx.

@@ -21,6 +21,8 @@ import (
 // Problem is an RFC 9457 problem document with a stable code, and the same once
 // more in the shape simple clients expect.
 type Problem struct {
+	// OK is false, for clients that look at nothing else.
+	OK        bool    `json:"ok"`
 	Type      string  `json:"type"`
 	Title     string  `json:"title"`
 	Status    int     `json:"status"`
