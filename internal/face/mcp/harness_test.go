@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -76,7 +77,9 @@ func newRig(t testing.TB, limits facemcp.Limits, sets ...facemcp.Toolset) *rig {
 	return r
 }
 
-func (r *rig) serve(limits facemcp.Limits, sets []facemcp.Toolset) {
+func (r *rig) serve(limits facemcp.Limits, sets []facemcp.Toolset) { r.serveAt("127.0.0.1:0", limits, sets) }
+
+func (r *rig) serveAt(address string, limits facemcp.Limits, sets []facemcp.Toolset) {
 	guard := must(wsconn.NewOriginPolicy(wsconn.OriginConfig{Listen: []string{"127.0.0.1:1"}}))(r.t)
 	quiet := slog.New(slog.DiscardHandler)
 	entrance := front.New(front.Deps{People: r.people, Guard: guard, Logger: quiet})
@@ -85,7 +88,8 @@ func (r *rig) serve(limits facemcp.Limits, sets []facemcp.Toolset) {
 	}))(r.t)
 	mux := http.NewServeMux()
 	r.face.Mount(mux)
-	r.server = httptest.NewServer(entrance.Wrap(mux))
+	r.server = &httptest.Server{Listener: must(net.Listen("tcp", address))(r.t), Config: &http.Server{Handler: entrance.Wrap(mux)}}
+	r.server.Start()
 	r.t.Cleanup(r.stop)
 }
 

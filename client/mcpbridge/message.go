@@ -1,0 +1,84 @@
+package mcpbridge
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+)
+
+// firstAlone is the first revision whose requests carry everything themselves.
+const firstAlone = "2026-07-28"
+
+// message is as much of a JSON-RPC message as a carrier must know.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Meta struct {
+			Version string `json:"io.modelcontextprotocol/protocolVersion"`
+		} `json:"_meta"`
+		Name      string          `json:"name"`
+		URI       string          `json:"uri"`
+		RequestID json.RawMessage `json:"requestId"`
+	} `json:"params"`
+	Result struct {
+		Version string `json:"protocolVersion"`
+	} `json:"result"`
+	Error json.RawMessage `json:"error"`
+
+	raw []byte
+}
+
+// read looks into a message; raw is one line.
+func read(raw []byte) (message, error) {
+	m := message{raw: raw}
+	var shape struct {
+		Version string `json:"jsonrpc"`
+	}
+	if err := json.Unmarshal(raw, &shape); err != nil || shape.Version != "2.0" {
+		return m, fmt.Errorf("not a JSON-RPC message: %w", err)
+	}
+	// Params of another shape than expected are the hub's to judge.
+	_ = json.Unmarshal(raw, &m)
+	return m, nil
+}
+
+func (m message) isRequest() bool { return m.Method != "" && len(m.ID) > 0 && string(m.ID) != "null" }
+
+// answers reports whether m is the response to a request.
+func (m message) answers(to message) bool {
+	return m.Method == "" && len(to.ID) > 0 && string(m.ID) == string(to.ID)
+}
+
+// alone reports whether the message needs no session.
+func (m message) alone() bool { return m.Params.Meta.Version >= firstAlone }
+
+// target is what a header must name beside the method.
+func (m message) target() string {
+	switch m.Method {
+	case "tools/call", "prompts/get":
+		return m.Params.Name
+	case "resources/read":
+		return m.Params.URI
+	default:
+		return ""
+	}
+}
+
+// failure is the response to a request that got none.
+func failure(to message, text string) []byte {
+	out, _ := json.Marshal(map[string]any{ // text and a checked id: cannot fail
+		"jsonrpc": "2.0", "id": to.ID, "error": map[string]any{"code": -32000, "message": text},
+	})
+	return out
+}
+
+// headerText is a text as a header may carry it.
+func headerText(s string) string {
+	for _, r := range s {
+		if r < ' ' || r > '~' {
+			return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
+		}
+	}
+	return s
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley/client/mcpbridge"
+	"parley/internal/hub"
+)
+
+// mcpParts are what a model can be given: one part of the hub, or all.
+var mcpParts = []string{"all", "agents", "fleet", "place", "room", "tasks"}
+
+func newMCP(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use: "mcp " + strings.Join(mcpParts, "|"), Short: "Offer the hub's tools to a language model, over standard input and output",
+		Long: `Speaks the Model Context Protocol on standard input and output, for desktop
+programs that start tool servers themselves. It carries every message to the hub
+with your token, so it can do what the token may do and nothing else; make a
+narrow one with 'parley token create'.`,
+		Example: "  parley mcp fleet\n  PARLEY_HUB=https://hub.example.org PARLEY_TOKEN=prl_… parley mcp all",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(mcpParts, args[0]) {
+				return usageError("say which tools: %s", strings.Join(mcpParts, ", "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return g.mcp(cmd, args[0]) },
+	}
+}
+
+func (g *globals) mcp(cmd *cobra.Command, part string) error {
+	address, token, err := g.runningHub(cmd.Context())
+	if err != nil {
+		return err
+	}
+	base, err := url.Parse(address)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return usageError("--hub: want an address such as https://hub.example.org")
+	}
+	path := "mcp"
+	if part != "all" {
+		path += "/" + part
+	}
+	bridge := &mcpbridge.Bridge{
+		Endpoint: base.JoinPath(path).String(), Token: token,
+		Client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}
+	defer bridge.Client.CloseIdleConnections()
+	return bridge.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+}
+
+// runningHub is the hub a command is about, which must be running: the one that
+// was named, else the one on the data folder.
+func (g *globals) runningHub(ctx context.Context) (address, token string, err error) {
+	address, token = firstOf(g.hub, os.Getenv("PARLEY_HUB")), firstOf(g.token, os.Getenv("PARLEY_TOKEN"))
+	if address != "" {
+		if token == "" {
+			return "", "", usageError("a token is needed for %s: set PARLEY_TOKEN or give --token", address)
+		}
+		return address, token, nil
+	}
+	folder := hub.Folder(g.data)
+	running, err := folder.Running()
+	if err != nil || !answers(ctx, running.URL) {
+		return "", "", fmt.Errorf("no hub runs on %s: start one with 'parley up', or name one with --hub and --token", g.data)
+	}
+	if token == "" {
+		if token, err = folder.OwnerToken(); err != nil {
+			return "", "", noHub(g.data, err)
+		}
+	}
+	return running.URL, token, nil
+}
