@@ -90,7 +90,6 @@ func (t *task) ask(q *question, r approval.Request, callID string) {
 	}
 	t.asks[q.id] = q
 	t.emit(q.event)
-	t.refreshStatus()
 	t.op(func(tx *store.Tx) error {
 		if err := asking.Write(tx); err != nil {
 			return err
@@ -109,6 +108,7 @@ func (t *task) ask(q *question, r approval.Request, callID string) {
 		t.w.announce(t, q.event)
 		t.await(q)
 	})
+	t.refreshStatus() // devices hear of it after the question
 }
 
 // notAsked handles a question that cannot be put: too large, mostly.

@@ -200,7 +200,7 @@ func (t *task) keep(m model.Message) {
 	n := t.historyN
 	t.historyN++
 	t.op(func(tx *store.Tx) error {
-		data, err := json.Marshal(m)
+		data, err := json.Marshal(m, anyText)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/eventlog"
 	"parley/protocol/viber"
@@ -15,6 +16,10 @@ import (
 // text itself. Every other event is its payload as JSON, under its wire type.
 const textKind = "text"
 
+// anyText lets texts of models be written that are no UTF-8; a replacement takes
+// the place of what is none.
+var anyText = jsontext.AllowInvalidUTF8(true)
+
 var errTorn = errors.New("work: a logged event cannot be read")
 
 // encodeEvent makes the logged form. Task and seq are the stream's and the log's.
@@ -23,7 +28,7 @@ func encodeEvent(ev viber.TaskEvent) (eventlog.Event, error) {
 		data := binary.AppendUvarint(make([]byte, 0, len(d.Text)+3), uint64(d.Turn))
 		return eventlog.Event{Kind: textKind, Data: append(data, d.Text...)}, nil
 	}
-	data, err := json.Marshal(ev)
+	data, err := json.Marshal(ev, anyText)
 	return eventlog.Event{Kind: string(ev.Type()), Data: data}, err
 }
 

@@ -508,5 +508,34 @@ func no(id, reason string) viber.ApprovalResponse {
 
 func sqlite(t testing.TB) *store.DB {
 	t.Helper()
-	return storetest.Open(t, filepath.Join(t.TempDir(), "parley.db"))
+	return storetest.SQLite(t)
+}
+
+// echo is a tool that gives back its text, and remembers its calls.
+type echo struct {
+	mu    sync.Mutex
+	calls []string
+}
+
+func (e *echo) tool(name string, class tool.Class, before func(ctx context.Context) error) *tool.Tool {
+	return &tool.Tool{
+		Name: name, Class: class, Timeout: -1,
+		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			if before != nil {
+				if err := before(ctx); err != nil {
+					return tool.Result{}, err
+				}
+			}
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.calls = append(e.calls, name+string(call.Arguments))
+			return tool.Result{Text: string(call.Arguments)}, nil
+		},
+	}
+}
+
+func (e *echo) made() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.calls)
 }

@@ -1,0 +1,303 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/internal/brain/model"
+	"parley/internal/work"
+	"parley/protocol/viber"
+)
+
+// userMessages are what the model was given meanwhile, in order.
+func userMessages(r *run) (out []string) {
+	for _, m := range ofType[*viber.TaskUserMessage](r) {
+		out = append(out, fmt.Sprintf("%d %s %s", m.Turn, m.Mode, m.Message.Content))
+	}
+	return out
+}
+
+func TestFollowupsAreTurnsOfTheirOwnInOrder(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	r := h.submit(goal("/say first", "/sleep 300", "/say turn"))
+	r.untilText("first")
+	for i := range 3 {
+		ack := r.message(viber.Followup, fmt.Sprintf("/say answer %d", i))
+		if ack.Disposition != viber.Queued || ack.Position != i+1 {
+			t.Errorf("%+v", ack)
+		}
+	}
+	snap, err := h.Snapshot(ctx, alice, r.id)
+	if err != nil || len(snap.QueuedMessages) != 3 || snap.Status != viber.TaskRunning {
+		t.Errorf("%+v %v", snap, err)
+	}
+	done := r.completed()
+	if done.Result.Text != "answer 2" || done.Turns != 4 || r.text() != "answer 2" {
+		t.Errorf("%+v", done)
+	}
+	want := "[2 followup /say answer 0 3 followup /say answer 1 4 followup /say answer 2]"
+	if got := fmt.Sprint(userMessages(r)); got != want {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestCollectedMessagesBecomeOneTurnAfterTheFollowups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, sqlite(t))
+		r := h.submit(goal("/say first", "/sleep 2000"))
+		r.untilText("first")
+		r.message(viber.Collect, "/say a")
+		r.message(viber.Collect, "/say b")
+		r.message(viber.Followup, "/say followed")
+		r.until(func(ev viber.TaskEvent) bool {
+			m, ok := ev.(*viber.TaskUserMessage)
+			return ok && m.Mode == viber.Followup
+		})
+		m := untilType[*viber.TaskUserMessage](r)
+		if m.Mode != viber.Collect || m.Message.Content != "/say a\n\n/say b" || len(m.MessageIDs) != 2 || m.Turn != 3 {
+			t.Errorf("%+v", m)
+		}
+		if done := r.completed(); done.Result.Text != "a\nb" || done.Turns != 3 {
+			t.Errorf("%+v", done)
+		}
+	})
+}
+
+func TestCollectingWaitsHalfASecondForMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, sqlite(t))
+		r := h.submit(goal("/say first", "/sleep 100"))
+		r.untilText("first")
+		r.message(viber.Collect, "/say a")
+		<-time.After(400 * time.Millisecond) // the turn has ended by now
+		r.message(viber.Collect, "/say b")
+		asked := time.Now()
+		m := untilType[*viber.TaskUserMessage](r)
+		if waited := time.Since(asked); waited < 500*time.Millisecond || waited > 600*time.Millisecond || len(m.MessageIDs) != 2 {
+			t.Errorf("after %v: %+v", waited, m)
+		}
+		r.completed()
+	})
+}
+
+func TestASteerCutsTheModelShortAndKeepsItsText(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	r := h.submit(goal("/say going one way", "/sleep 600000", "/say never"))
+	r.untilText("going one way")
+	ack := r.message(viber.Steer, "/say the other")
+	if ack.Disposition != viber.Steering || ack.Position != 1 {
+		t.Errorf("%+v", ack)
+	}
+	m := untilType[*viber.TaskUserMessage](r)
+	if m.Turn != 2 || m.MessageID != ack.MessageID || m.By != "person:alice" {
+		t.Errorf("%+v", m)
+	}
+	r.message(viber.Steer, "/sleep 0") // the interrupted script goes on: cut it again
+	h.stopAfter(r)
+	sent := h.models.sent()
+	second := sent[1].Messages
+	if len(second) != 3 || second[1].Role != model.Assistant || !second[1].Interrupted || second[1].Text != "going one way" || second[2].Text != "/say the other" {
+		t.Errorf("%+v", second)
+	}
+}
+
+// stopAfter stops a run and reads it to its end.
+func (h *hub) stopAfter(r *run) {
+	h.t.Helper()
+	if _, err := h.Stop(ctx, alice, r.id, ""); err != nil && !errors.Is(err, work.ErrFinished) {
+		h.t.Fatal(err)
+	}
+	r.end()
+}
+
+func TestASteerDuringAToolLetsItFinishAndSkipsTheRest(t *testing.T) {
+	var e echo
+	begun, finish := make(chan struct{}), make(chan struct{})
+	slow := e.tool("slow", 2, func(ctx context.Context) error {
+		close(begun)
+		select {
+		case <-finish:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	h := newHub(t, sqlite(t), withTools(slow, e.tool("echo", 2, nil)))
+	r := h.submit(goal(`/tool slow {"n":1}`, `/and echo {"n":2}`, "/say script over"))
+	<-begun
+	r.message(viber.Steer, "/say steered")
+	close(finish)
+	m := untilType[*viber.TaskUserMessage](r)
+	results := r.results()
+	if !strings.Contains(results["call_1_1"], `"ok":true`) || !strings.Contains(results["call_1_2"], `"superseded"`) {
+		t.Errorf("%v", results)
+	}
+	if m.Turn != 2 || fmt.Sprint(e.made()) != `[slow{"n":1}]` {
+		t.Errorf("%+v, ran %v", m, e.made())
+	}
+	if done := r.completed(); done.Result.Text != "script over\nsteered" {
+		t.Errorf("%q", done.Result.Text)
+	}
+}
+
+func TestASteerWhileAnApprovalWaitsWithdrawsIt(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	r := h.submit(with(goal(`/tool shell {"command":"touch x"}`, "/say after"), func(o *viber.TaskOptions) { o.Mode = viber.AgentDecides }))
+	asked := untilType[*viber.ApprovalRequired](r)
+	r.message(viber.Steer, "/say never mind")
+	resolved := untilType[*viber.ApprovalResolved](r)
+	if resolved.Outcome != viber.Cancelled || resolved.ApprovalID != asked.ApprovalID {
+		t.Errorf("%+v", resolved)
+	}
+	done := r.completed()
+	if done.Result.Text != "after\nnever mind" || !strings.Contains(r.results()["call_1_1"], `"rejected"`) {
+		t.Errorf("%q %v", done.Result.Text, r.results())
+	}
+	late := h.answer(alice, yes(asked.ApprovalID))
+	if late.First || late.Resolved.Outcome != viber.Cancelled {
+		t.Errorf("%+v", late)
+	}
+	if waitFileNow(h, "x") {
+		t.Error("it ran all the same")
+	}
+}
+
+func TestAFinishedTaskTakesNoMessage(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	r := h.submit(goal("/say x"))
+	r.completed()
+	say := func(task string, who string, m viber.ChatMessage) error {
+		_, err := h.Message(ctx, person(who), work.MessageRequest{Task: task, Message: m})
+		return err
+	}
+	hello := viber.ChatMessage{Role: viber.RoleUser, Content: "hello"}
+	if err := say(r.id, "alice", hello); !errors.Is(err, work.ErrFinished) {
+		t.Errorf("finished: %v", err)
+	}
+	if err := say(r.id, "bob", hello); !errors.Is(err, work.ErrNotFound) {
+		t.Errorf("foreign: %v", err)
+	}
+	for _, id := range []string{"", "x", "\x00", "01890000-0000-7000-8000-000000000000"} {
+		if err := say(id, "alice", hello); !errors.Is(err, work.ErrNotFound) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	err := say(r.id, "alice", viber.ChatMessage{Role: viber.RoleAssistant, Content: "hello"})
+	if v, ok := errors.AsType[*viber.Violation](err); !ok || v.Reason != viber.ReasonBadRole {
+		t.Errorf("role: %v", err)
+	}
+}
+
+func TestTheTwentyFirstMessageIsRefused(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	r := h.submit(goal("/say on", "/sleep 600000"))
+	r.untilText("on")
+	for range 20 {
+		r.message(viber.Followup, "/say x")
+	}
+	_, err := h.Message(ctx, alice, work.MessageRequest{Task: r.id, Message: viber.ChatMessage{Role: viber.RoleUser, Content: "one more"}})
+	if l, ok := errors.AsType[*work.LimitError](err); !ok || l.Reason != viber.ReasonQueueFull || l.RetryAfter != time.Second {
+		t.Errorf("%v", err)
+	}
+	stopped := r.stopTask()
+	if len(stopped.UnprocessedMessages) != 20 {
+		t.Errorf("%d come back", len(stopped.UnprocessedMessages))
+	}
+}
+
+func TestTheSameRequestTwiceIsOneMessage(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	r := h.submit(goal("/say on", "/sleep 600000"))
+	r.untilText("on")
+	req := work.MessageRequest{Task: r.id, Mode: viber.Followup, RequestID: "envelope-1", Message: viber.ChatMessage{Role: viber.RoleUser, Content: "/say x"}}
+	first, err := h.Message(ctx, alice, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := h.Message(ctx, alice, req)
+	if err != nil || *again != *first {
+		t.Errorf("%+v, %+v, %v", first, again, err)
+	}
+	other, err := h.Message(ctx, alice, work.MessageRequest{Task: r.id, RequestID: "envelope-2", Message: req.Message})
+	if err != nil || other.MessageID == first.MessageID || other.Position != 2 {
+		t.Errorf("%+v %v", other, err)
+	}
+	if n := len(r.stopTask().UnprocessedMessages); n != 2 {
+		t.Errorf("%d messages", n)
+	}
+	again, err = h.Message(ctx, alice, req)
+	if err != nil || *again != *first {
+		t.Errorf("after the end: %+v %v", again, err)
+	}
+}
+
+func TestStopGivesBackWhatNoModelSaw(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	r := h.submit(goal("/say on", "/sleep 600000"))
+	r.untilText("on")
+	r.message(viber.Collect, "c1")
+	r.message(viber.Followup, "f1")
+	r.message(viber.Collect, "c2")
+	stopped := r.stopTask()
+	got := []string{}
+	for _, m := range stopped.UnprocessedMessages {
+		got = append(got, string(m.Mode)+" "+m.Message.Content)
+	}
+	if fmt.Sprint(got) != "[collect c1 followup f1 collect c2]" {
+		t.Errorf("%v", got)
+	}
+	if snap, err := h.Snapshot(ctx, alice, r.id); err != nil || len(snap.QueuedMessages) != 0 || snap.Status != viber.TaskHalted {
+		t.Errorf("%+v %v", snap, err)
+	}
+}
+
+func TestEveryMessageIsProcessedOrRefused(t *testing.T) {
+	h := newHub(t, sqlite(t), withLimits(work.Limits{SubmitBurst: 1000}))
+	for i := range 20 {
+		r := h.submit(goal("/say begin"))
+		accepted := make(chan string, 1)
+		go func() {
+			ack, err := h.Message(ctx, alice, work.MessageRequest{Task: r.id, Mode: viber.Followup, Message: viber.ChatMessage{Role: viber.RoleUser, Content: "/say more"}})
+			switch {
+			case err == nil:
+				accepted <- ack.MessageID
+			case errors.Is(err, work.ErrFinished):
+				accepted <- ""
+			default:
+				t.Error(err)
+				accepted <- ""
+			}
+		}()
+		done := r.completed()
+		id := <-accepted
+		processed := false
+		for _, m := range ofType[*viber.TaskUserMessage](r) {
+			processed = processed || m.MessageID == id
+		}
+		if processed != (id != "") || (id != "") != (done.Result.Text == "more") {
+			t.Errorf("run %d: accepted %q, processed %v, result %q", i, id, processed, done.Result.Text)
+		}
+	}
+}
+
+func TestMessagesOfARevokedTokenAreNotHeard(t *testing.T) {
+	h := newHub(t, sqlite(t), withDeps(func(d *work.Deps) { d.Revoked = func(token string) bool { return token == "tok_thief" } }))
+	r := h.submit(goal("/say on", "/sleep 300"))
+	r.untilText("on")
+	thief := alice
+	thief.TokenID = "tok_thief"
+	for _, mode := range []viber.InjectionMode{viber.Followup, viber.Collect} {
+		if _, err := h.Message(ctx, thief, work.MessageRequest{Task: r.id, Mode: mode, Message: viber.ChatMessage{Role: viber.RoleUser, Content: "/say stolen"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.message(viber.Followup, "/say mine")
+	if done := r.completed(); done.Result.Text != "mine" || done.Turns != 2 {
+		t.Errorf("%+v", done)
+	}
+}

@@ -1,0 +1,341 @@
+package work_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/bus"
+	"parley/internal/lease"
+	"parley/internal/store"
+	"parley/internal/store/storetest"
+	"parley/internal/work"
+	"parley/protocol/viber"
+)
+
+// again is another life of the hub on the same store.
+func again(t *testing.T, h *hub, opts ...option) *hub {
+	t.Helper()
+	h.stop()
+	return newHub(t, h.db, append([]option{func(next *hub, d *work.Deps) {
+		next.workspace, d.Workspace = h.workspace, h.workspace
+	}}, opts...)...)
+}
+
+func (h *hub) followAll(id string) *run {
+	h.t.Helper()
+	stream, err := h.Follow(ctx, alice, id, 0)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return h.follow(stream)
+}
+
+// numbered checks that no event is missing or doubled.
+func (r *run) numbered() {
+	r.h.t.Helper()
+	for i, ev := range r.events {
+		if ev.Ref().Seq != int64(i+1) {
+			r.h.t.Fatalf("event %d has seq %d: %s", i+1, ev.Ref().Seq, r.describe())
+		}
+	}
+}
+
+func continuing(s *viber.TaskSubmit) *viber.TaskSubmit {
+	return with(s, func(o *viber.TaskOptions) { o.OnRestart = viber.OnRestartContinue })
+}
+
+func TestARestartEndsTasksAndFreesTheirKeys(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := newHub(t, db)
+		s := mode(goal("/say so far", `/tool shell {"command":"touch x"}`, "/say never"), viber.AgentDecides)
+		r := h.submitKey(alice, "k", s)
+		asked := untilType[*viber.ApprovalRequired](r)
+		r.message(viber.Followup, "later")
+		r.stop()
+		next := again(t, h)
+		back := next.followAll(r.id)
+		e := back.failed(viber.CodeInternalError)
+		if e.Details.Reason != viber.ReasonDaemonRestarted || !e.Error.Recoverable || e.PartialResult.Text != "so far" || len(e.UnprocessedMessages) != 1 {
+			t.Errorf("%+v %+v", e, e.Details)
+		}
+		back.numbered()
+		if got := ofType[*viber.ApprovalResolved](back); len(got) != 1 || got[0].Outcome != viber.Cancelled || got[0].ApprovalID != asked.ApprovalID {
+			t.Errorf("%s", back.describe())
+		}
+		if !strings.Contains(back.results()["call_1_1"], `"interrupted"`) {
+			t.Errorf("%v", back.results())
+		}
+		if late := next.answer(alice, yes(asked.ApprovalID)); late.First || late.Resolved.Outcome != viber.Cancelled || waitFileNow(next, "x") {
+			t.Errorf("%+v", late)
+		}
+		second := next.submitKey(alice, "k", s)
+		if got := untilType[*viber.TaskStarted](second).Attempt; got != 2 {
+			t.Errorf("attempt %d", got)
+		}
+		second.stopTask()
+	})
+}
+
+func TestATaskThatContinuesGoesOnWithItsSentenceAndItsNumbers(t *testing.T) {
+	for _, deltas := range []bool{true, false} {
+		h := newHub(t, sqlite(t))
+		s := continuing(goal("/tool file_list {}", "/say one", "/sleep 1500", "/say two"))
+		s.Options.StreamDeltas = deltas
+		r := h.submit(s)
+		for ok := false; !ok; {
+			snap, err := h.Snapshot(ctx, alice, r.id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ok = snap.Text != "" || !deltas && len(h.models.sent()) == 2
+		}
+		r.stop()
+		next := again(t, h)
+		back := next.followAll(r.id)
+		done := back.completed()
+		back.numbered()
+		want := []string{"oneone\ntwo", "one\ntwo"} // what was said stays said; without deltas it may not have been kept
+		if done.Result.Text != want[0] && (deltas || done.Result.Text != want[1]) || deltas && back.text() != done.Result.Text {
+			t.Errorf("deltas %v: %q, %q", deltas, done.Result.Text, back.text())
+		}
+		if n := len(next.models.sent()); n != 1 {
+			t.Errorf("%d model calls after the restart", n)
+		}
+		if len(back.results()) > 1 {
+			t.Errorf("%v", back.results())
+		}
+	}
+}
+
+func TestATaskThatContinuesKeepsItsQuestion(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	r := h.submit(continuing(mode(goal("/say asking", `/tool shell {"command":"echo ran >> log"}`, "/say done"), viber.AgentDecides)))
+	asked := untilType[*viber.ApprovalRequired](r)
+	r.stop()
+	next := again(t, h)
+	list, err := next.Approvals(ctx, alice)
+	if err != nil || len(list) != 1 || list[0].ApprovalID != asked.ApprovalID || list[0].Seq != asked.Seq || list[0].TimeoutMS > asked.TimeoutMS {
+		t.Fatalf("%+v %v", list, err)
+	}
+	next.answer(alice, yes(asked.ApprovalID))
+	back := next.followAll(r.id)
+	if done := back.completed(); done.Result.Text != "askingdone" {
+		t.Errorf("%q", done.Result.Text)
+	}
+	back.numbered()
+	if data, _ := os.ReadFile(filepath.Join(next.workspace, "log")); string(data) != "ran\n" {
+		t.Errorf("%q", data)
+	}
+}
+
+func TestAnAnswerWhileNobodyRunsTheTaskCounts(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	r := h.submit(continuing(mode(goal(`/tool shell {"command":"echo ran >> log"}`, "/say done"), viber.AgentDecides)))
+	asked := untilType[*viber.ApprovalRequired](r)
+	r.stop()
+	stopped, stop := context.WithCancel(ctx)
+	stop()
+	if err := h.Close(stopped); err != nil { // the inbox lives on
+		t.Fatal(err)
+	}
+	h.answer(alice, yes(asked.ApprovalID))
+	next := again(t, h)
+	back := next.followAll(r.id)
+	back.completed()
+	back.numbered()
+	if data, _ := os.ReadFile(filepath.Join(next.workspace, "log")); string(data) != "ran\n" {
+		t.Errorf("%q", data)
+	}
+}
+
+func TestACallOfUnknownOutcomeIsNeverRepeated(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	mark := filepath.Join(h.workspace, "log")
+	r := h.submit(continuing(goal(`/tool shell {"command":"echo ran >> log; sleep 300"}`, `/and shell {"command":"echo second >> log"}`, "/result", "/say done")))
+	if !waitFile(mark) {
+		t.Fatal("it did not run")
+	}
+	r.stop()
+	next := again(t, h)
+	back := next.followAll(r.id)
+	done := back.completed()
+	back.numbered()
+	results := back.results()
+	if !strings.Contains(results["call_1_1"], `"interrupted"`) || !strings.Contains(results["call_1_2"], `"interrupted"`) || !strings.HasSuffix(done.Result.Text, "done") {
+		t.Errorf("%v %q", results, done.Result.Text)
+	}
+	if data, _ := os.ReadFile(mark); string(data) != "ran\n" {
+		t.Errorf("%q", data)
+	}
+}
+
+func TestMessagesSurviveARestart(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	r := h.submit(continuing(goal("/say one", "/sleep 600")))
+	r.untilText("one")
+	r.message(viber.Followup, "/say two")
+	r.message(viber.Collect, "/say three")
+	r.stop()
+	next := again(t, h)
+	back := next.followAll(r.id)
+	if done := back.completed(); done.Result.Text != "three" || done.Turns != 3 {
+		t.Errorf("%+v", done)
+	}
+	back.numbered()
+}
+
+func TestAnAllowanceForTheTaskSurvivesARestart(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	shell := `/tool shell {"command":"echo 1 >> log"}`
+	r := h.submit(continuing(mode(goal(shell, "/sleep 700", shell, "/say done"), viber.AgentDecides)))
+	a := yes(untilType[*viber.ApprovalRequired](r).ApprovalID)
+	a.Remember = viber.RememberTask
+	h.answer(alice, a)
+	r.until(func(viber.TaskEvent) bool { return len(r.results()) == 1 })
+	r.stop()
+	next := again(t, h)
+	back := next.followAll(r.id)
+	back.completed()
+	if n := len(ofType[*viber.ApprovalRequired](back)); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+func TestDrainRefusesNewTasksAndLetsRunningOnesEnd(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	r := h.submit(goal("/say on", "/sleep 300", "/say and done"))
+	r.untilText("on")
+	drained := make(chan struct{})
+	go func() { h.Drain(ctx); close(drained) }()
+	for {
+		_, err := h.Submit(ctx, alice, work.SubmitRequest{Key: newKey(), Submit: goal("/say x")})
+		if err == work.ErrShuttingDown {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := r.completed().Result.Text; got != "on\nand done" {
+		t.Error(got)
+	}
+	<-drained
+}
+
+func TestKeysAndLogsAreForgottenAfterADay(t *testing.T) {
+	h := newHub(t, sqlite(t), withLimits(work.Limits{Keep: time.Millisecond}))
+	s := goal("/say x")
+	r := h.submitKey(alice, "k", s)
+	r.completed()
+	if err := h.Purge(ctx, time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := h.Follow(ctx, alice, r.id, 0)
+	if err != nil || !stream.Snapshot.Gap || stream.Snapshot.Text != "x" || stream.Snapshot.OldestSeq != stream.Snapshot.LastSeq {
+		t.Fatalf("%+v %v", stream, err)
+	}
+	back := h.follow(stream)
+	if done := back.completed(); done.Result.Text != "x" || len(back.events) != 1 {
+		t.Errorf("%s", back.describe())
+	}
+	fresh := h.submitKey(alice, "k", s)
+	if got := untilType[*viber.TaskStarted](fresh).Attempt; got != 1 || fresh.id == r.id {
+		t.Errorf("attempt %d of %s", got, fresh.id)
+	}
+	fresh.completed()
+}
+
+// twoHubs are two hubs on one store and one bus.
+func twoHubs(t *testing.T, db *store.DB, o lease.Options) (a, b *hub) {
+	t.Helper()
+	shared := bus.NewLocal()
+	t.Cleanup(func() { _ = shared.Close() })
+	opts := []option{clustered(shared), withLease(o), withLimits(work.Limits{Sweep: 20 * time.Millisecond})}
+	a = newHub(t, db, opts...)
+	return a, newHub(t, db, append(opts, func(h *hub, d *work.Deps) { h.workspace, d.Workspace = a.workspace, a.workspace })...)
+}
+
+func TestOneHubRunsAndAnotherWatchesApprovesSteersAndStops(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a, b := twoHubs(t, db, lease.Options{})
+		d := b.watch(alice)
+		d.until("ready")
+		r := a.submitKey(alice, "k", mode(goal("/say one", `/tool shell {"command":"touch x"}`, "/say two", "/sleep 600000"), viber.AgentDecides))
+		far := b.followAll(r.id)
+		asked := untilType[*viber.ApprovalRequired](far)
+		b.answer(alice, yes(asked.ApprovalID))
+		far.untilText("two")
+		far.message(viber.Followup, "waits")
+		if _, err := b.Submit(ctx, alice, work.SubmitRequest{Key: "k", Submit: goal("/say other")}); err != work.ErrConflict {
+			t.Errorf("the key is not the cluster's: %v", err)
+		}
+		ack := far.message(viber.Steer, "/say steered")
+		m := untilType[*viber.TaskUserMessage](far)
+		if m.MessageID != ack.MessageID {
+			t.Errorf("%+v", m)
+		}
+		s, err := b.Stop(ctx, alice, r.id, "from afar")
+		if err != nil || s.Again || s.Event.Reason != "from afar" || len(s.Event.UnprocessedMessages) != 1 {
+			t.Fatalf("%+v %v", s.Event, err)
+		}
+		far.end()
+		r.end()
+		if fmt.Sprint(r.describe()) != fmt.Sprint(far.describe()) {
+			t.Errorf("two orders:\n%s\n%s", r.describe(), far.describe())
+		}
+		if _, err := b.Stop(ctx, alice, r.id, ""); err != nil {
+			t.Errorf("%v", err)
+		}
+		lines := d.until("status idle")
+		if lines[0] != "task:started" || lines[len(lines)-2] != "task:stopped" {
+			t.Errorf("%v", lines)
+		}
+	})
+}
+
+func TestADeadHubsTasksAreTakenOver(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a, b := twoHubs(t, db, lease.Options{TTL: 500 * time.Millisecond})
+		fails := a.submit(goal("/say so far", "/sleep 600000"))
+		goes := a.submit(continuing(mode(goal("/say asking", `/tool shell {"command":"echo ran >> log"}`, "/say done"), viber.AgentDecides)))
+		fails.untilText("so far")
+		asked := untilType[*viber.ApprovalRequired](goes)
+		farFails, farGoes := b.followAll(fails.id), b.followAll(goes.id)
+		a.leases.Abandon() // it stops saying that it lives
+		e := farFails.failed(viber.CodeInternalError)
+		if e.Details.Reason != viber.ReasonDaemonRestarted || e.PartialResult.Text != "so far" {
+			t.Errorf("%+v", e)
+		}
+		b.answer(alice, yes(asked.ApprovalID))
+		done := farGoes.completed()
+		farFails.numbered()
+		farGoes.numbered()
+		if done.Result.Text != "askingdone" {
+			t.Errorf("%q", done.Result.Text)
+		}
+		if data, _ := os.ReadFile(filepath.Join(a.workspace, "log")); string(data) != "ran\n" {
+			t.Errorf("%q", data)
+		}
+		if s, err := b.Stop(ctx, alice, fails.id, ""); err != work.ErrFinished {
+			t.Errorf("%+v %v", s, err)
+		}
+	})
+}
+
+func TestTheTaskCapIsTheClusters(t *testing.T) {
+	a, b := twoHubs(t, sqlite(t), lease.Options{})
+	for range 16 {
+		a.submit(goal("/say on", "/sleep 600000"))
+		b.submit(goal("/say on", "/sleep 600000"))
+	}
+	for _, h := range []*hub{a, b} {
+		if _, err := h.Submit(ctx, alice, work.SubmitRequest{Key: newKey(), Submit: goal("/say x")}); err == nil {
+			t.Error("the thirty-third task runs")
+		}
+	}
+}
