@@ -1,0 +1,211 @@
+package room_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/internal/bus"
+	"parley/internal/room"
+	"parley/internal/store"
+	"parley/internal/store/storetest"
+	"parley/protocol/kibitz"
+)
+
+// kill ends a hub as far as others can tell: it renews nothing and says nothing.
+func (h *hub) kill() {
+	h.leases.Abandon()
+	_ = h.bus.Close()
+}
+
+func TestARestartKeepsPolicyBansGrantsAndPresences(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := sqlite(t)
+		b := bus.NewLocal()
+		defer func() { _ = b.Close() }()
+		h := newHub(t, db, b)
+		key, barred := newKey(t), newKey(t)
+		id := h.open("r", openTo(key, barred))
+		host, bot, bad := h.host(id), h.agent(id, key, nil), h.agent(id, barred, nil)
+		host.ok(obj{"t": "grant", "id": bot.self.ID, "grant": obj{"perceive": []string{"read-chat"}, "act": []string{"send-chat"}}})
+		host.ok(obj{"t": "mod", "op": "kick", "target": bad.self.ID})
+		host.ok(obj{"t": "mod", "op": "lock"})
+		host.ok(view("state"))
+		seq := host.say("before the restart")
+		rev := lastOf[*kibitz.Caps](host).Rev
+		h.stop()
+		bot.closed(kibitz.CloseGoingAway)
+
+		h2 := newHub(t, db, b)
+		if p := must(h2.Policy(t.Context(), me, id))(t); p.Version != 1 || len(p.Policy.Agents.Keys) != 2 {
+			t.Errorf("%+v", p)
+		}
+		again := bot.resume(h2, seq, nil)
+		if l := want[*kibitz.Lobby](again); l.Code != kibitz.GateMissing {
+			t.Errorf("%+v", l)
+		}
+		again.send(obj{"t": "resume", "resume": bot.self.Resume, "since": seq, "agentAssertion": again.proof(key)})
+		again.self = want[*kibitz.Self](again)
+		if again.self.ID != bot.self.ID || again.self.Grant.String() != "read-chat,send-chat" {
+			t.Errorf("%+v", again.self)
+		}
+		gap := want[*kibitz.Gap](again)
+		want[*kibitz.Live](again)
+		if gap.From != seq+1 {
+			t.Errorf("%+v", gap)
+		}
+		if next := again.say("after the restart"); next <= seq {
+			t.Errorf("the numbers went back: %d after %d", next, seq)
+		}
+		if c := lastOf[*kibitz.Caps](again); c.Rev <= rev {
+			t.Errorf("the revision went back: %d after %d", c.Rev, rev)
+		}
+		owner := host.resume(h2, 0, nil)
+		want[*kibitz.Republish](owner)
+		out := h2.dial(id, nil)
+		out.send(obj{"t": "voice", "agentAssertion": out.proof(barred)})
+		if l := want[*kibitz.Lobby](out); l.Code != kibitz.RoomLocked {
+			t.Errorf("%+v", l)
+		}
+		h2.command(id, kibitz.OpUnlock, "")
+		out.send(obj{"t": "voice", "agentAssertion": out.proof(barred)})
+		if l := want[*kibitz.Lobby](out); l.Code != kibitz.Kicked {
+			t.Errorf("%+v", l)
+		}
+		if report := must(h2.trail.Verify(t.Context()))(t); !report.OK {
+			t.Errorf("%+v", report)
+		}
+	})
+}
+
+func twoHubs(t *testing.T, db *store.DB) (a, b *hub, id string) {
+	t.Helper()
+	wire := bus.NewLocal()
+	t.Cleanup(func() { _ = wire.Close() })
+	a, b = newHub(t, db, wire.Peer(), clustered), newHub(t, db, wire.Peer(), clustered)
+	return a, b, a.open("r", openTo())
+}
+
+func TestARoomIsReachedAcrossHubs(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a, b, id := twoHubs(t, db)
+		here := a.guest(id, "Here")
+		there, other := b.guest(id, "There"), b.guest(id, "Other")
+		if a.Stats().Rooms != 1 || b.Stats().Rooms != 0 || b.Stats().Members != 2 {
+			t.Errorf("%+v %+v", a.Stats(), b.Stats())
+		}
+		seq := there.say("from the second hub")
+		for _, c := range []*client{here, other} {
+			if f := want[*kibitz.From](c); f.Seq != seq || f.From != there.self.ID {
+				t.Errorf("%+v", f)
+			}
+		}
+		here.say("from the first hub")
+		want[*kibitz.From](there)
+		here.ok(obj{"t": "send", "to": other.self.ID, "c": obj{"k": "chat", "text": "for one"}})
+		want(other, func(f *kibitz.From) bool { return f.To != "" })
+		there.settled()
+		if strings.Contains(there.everything(), "for one") {
+			t.Error("a directed message reached another connection of that hub")
+		}
+		ctx := context.Background()
+		if g, err := b.SetGrant(ctx, me, id, there.self.ID, &kibitz.Grant{Perceive: []kibitz.Capability{kibitz.ReadChat}}); err != nil || g.Grant.String() != "read-chat" {
+			t.Errorf("%+v %v", g, err)
+		}
+		there.refused(kibitz.ActDenied, chat("no more"))
+		if r, err := b.Roster(ctx, me, id); err != nil || len(r.Members) != 3 {
+			t.Errorf("%+v %v", r, err)
+		}
+		if _, err := b.SetPolicy(ctx, me, id, []byte(`{"x":1}`), 0); kibitz.CodeOf(err) != kibitz.PolicyBad {
+			t.Error(err)
+		}
+		if l := must(b.List(ctx, me))(t); len(l) != 1 || l[0].Members != 3 {
+			t.Errorf("%+v", l)
+		}
+		other.gone()
+		want(here, func(r *kibitz.Roster) bool { return len(r.Members) == 3 && r.Members[2].Away })
+		back := other.back(a, seq)
+		if back.self.ID != other.self.ID {
+			t.Errorf("%+v", back.self)
+		}
+		b.command(id, kibitz.OpKick, there.self.ID)
+		there.closed(kibitz.CloseKicked)
+		if err := b.Close(ctx, me, id); err != nil {
+			t.Error(err)
+		}
+		here.closed(kibitz.CloseRoomClosed)
+		back.closed(kibitz.CloseRoomClosed)
+	})
+}
+
+func TestAnOwnerThatDiesIsReplacedAndSocketsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, id := twoHubs(t, sqlite(t))
+		here := a.guest(id, "Here")
+		there := b.guest(id, "There")
+		third := b.guest(id, "Third")
+		seq := there.say("acknowledged by the first hub")
+		a.kill()
+		died := time.Now()
+		owned := want[*kibitz.Live](there) // the next owner has caught up with it
+		took := time.Since(died)
+		if took > 12*time.Second {
+			t.Errorf("the room was without an owner for %v", took)
+		}
+		if !there.open() {
+			t.Error("a socket of a living hub was closed")
+		}
+		next := there.say("to the new owner")
+		if next <= seq || owned.Seq < seq {
+			t.Errorf("%d after %d", next, seq)
+		}
+		want(third, func(f *kibitz.From) bool { return f.Seq == next })
+		back := here.back(b, seq)
+		if back.self.ID != here.self.ID {
+			t.Errorf("%+v", back.self)
+		}
+		// The dead owner wakes up: it acknowledges nothing any more.
+		ack := make(chan bool, 1)
+		go func() {
+			_, err := a.SetGrant(context.Background(), me, id, here.self.ID, &kibitz.Grant{})
+			ack <- err == nil
+		}()
+		if <-ack {
+			t.Error("a fenced-off owner acknowledged a grant")
+		}
+		if r := must(b.Roster(t.Context(), me, id))(t); len(r.Grants) != 3 || r.Grants[here.self.ID].String() == "nothing" {
+			t.Errorf("%+v", r.Grants)
+		}
+		if !slices.IsSorted(third.heard()) {
+			t.Errorf("%v", third.heard())
+		}
+	})
+}
+
+func TestAHubThatFallsSilentTakesItsConnectionsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, id := twoHubs(t, sqlite(t))
+		here, there := a.guest(id, "Here"), b.guest(id, "There")
+		_ = there
+		b.kill()
+		later(30 * time.Second)
+		if r := lastOf[*kibitz.Roster](here); len(r.Members) != 1 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestAPolicyChangedElsewhereIsCompared(t *testing.T) {
+	a, b, id := twoHubs(t, sqlite(t))
+	a.guest(id, "Here")
+	ctx := context.Background()
+	if _, err := b.SetPolicy(ctx, me, id, []byte(`{}`), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.SetPolicy(ctx, me, id, []byte(`{}`), 1); err == nil || err.Error() != room.ErrStale.Error() {
+		t.Error(err)
+	}
+}
