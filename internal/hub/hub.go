@@ -26,6 +26,8 @@ import (
 	faceplace "parley/internal/face/place"
 	faceroom "parley/internal/face/room"
 	facetalk "parley/internal/face/talk"
+	"parley/internal/face/tunnel"
+	"parley/internal/fleet"
 	"parley/internal/hub/config"
 	"parley/internal/identity"
 	"parley/internal/lease"
@@ -70,6 +72,9 @@ type Hub struct {
 	talk    *talk.Talk
 	// talkFace serves conversations on the socket, TCP and /talk/ws.
 	talkFace *facetalk.Face
+	// fleet is machines, tunnel where they connect.
+	fleet    *fleet.Fleet
+	tunnel   *tunnel.Face
 	rooms    *room.Rooms
 	roomFace *faceroom.Face
 	// mcpFace offers what the hub can do to language models.

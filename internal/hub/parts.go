@@ -39,6 +39,7 @@ func (h *Hub) theParts() []part {
 		h.talkPart(),
 		h.terminalPart(),
 		h.workPart(),
+		h.fleetPart(),
 		h.boardPart(),
 		h.roomPart(),
 		h.placePart(),

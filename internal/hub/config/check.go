@@ -73,6 +73,8 @@ func checkWords(c Config) error {
 		{"place.static_proof", c.Place.StaticProof, []string{"accept", "refuse"}},
 		{"policy.max_mode", c.Policy.MaxMode, []string{"always_ask", "agent_decides", "always_execute"}},
 		{"budget.unattended", c.Budget.Unattended, []string{"ask", "fail"}},
+		{"fleet.approval.mcp", c.Fleet.Approval.MCP, []string{"elicit_or_inbox", "inbox", "off"}},
+		{"fleet.mcp.require_agent_id", c.Fleet.MCP.RequireAgentID, []string{"never", "mutating", "always"}},
 		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error"}},
 		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
 	} {

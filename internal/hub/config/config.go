@@ -25,6 +25,7 @@ type Config struct {
 	Budget        Budget        `koanf:"budget"`
 	Board         Board         `koanf:"board"`
 	Terminal      Terminal      `koanf:"terminal"`
+	Fleet         Fleet         `koanf:"fleet"`
 	Model         string        `koanf:"model"`
 	Log           Log           `koanf:"log"`
 	ShutdownGrace time.Duration `koanf:"shutdown_grace"`
@@ -130,6 +131,37 @@ type BoardLimits struct {
 	InputPerSecond          int `koanf:"input_per_second"`
 	AuthPerMinute           int `koanf:"auth_per_minute"`
 	PairingPerMinute        int `koanf:"pairing_per_minute"`
+}
+
+// Fleet is about machines.
+type Fleet struct {
+	KeyFile      string        `koanf:"key_file"`
+	LegacyTokens bool          `koanf:"legacy_tokens"`
+	Mirror       bool          `koanf:"mirror"`
+	Approval     FleetApproval `koanf:"approval"`
+	MCP          FleetMCP      `koanf:"mcp"`
+	ReleaseKeys  []string      `koanf:"release_keys"`
+	Ping         time.Duration `koanf:"ping"`
+	Silence      time.Duration `koanf:"silence"`
+	Overdue      time.Duration `koanf:"overdue"`
+	Limits       FleetLimits   `koanf:"limits"`
+}
+
+// FleetApproval says who approves what is done on machines.
+type FleetApproval struct {
+	MCP string `koanf:"mcp"`
+}
+
+// FleetMCP is about models that use machines.
+type FleetMCP struct {
+	RequireAgentID string `koanf:"require_agent_id"`
+}
+
+// FleetLimits bound machines nobody knows yet.
+type FleetLimits struct {
+	Unauthenticated           int `koanf:"unauthenticated"`
+	UnauthenticatedPerAddress int `koanf:"unauthenticated_per_address"`
+	FailuresPerMinute         int `koanf:"failures_per_minute"`
 }
 
 // Terminal is about terminals.

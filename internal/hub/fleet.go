@@ -1,0 +1,136 @@
+package hub
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"time"
+
+	"parley/internal/face/api"
+	"parley/internal/face/tunnel"
+	"parley/internal/fleet"
+	"parley/internal/identity"
+	"parley/internal/store"
+	"parley/protocol/kenny"
+)
+
+// fleetPart is machines.
+func (h *Hub) fleetPart() part {
+	return part{
+		name: "fleet", open: h.openFleet, faces: h.openTunnel,
+		routes: func(mux *http.ServeMux, rest *api.API) error {
+			api.RegisterFleet(rest, h.fleet, api.Live{People: h.people, Stopping: h.stopping})
+			h.tunnel.Routes(mux)
+			return nil
+		},
+		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+			presences := h.fleet.Presences()
+			for _, n := range presences {
+				counts["machines"] += int64(n)
+			}
+			counts["machines_online"] = int64(presences[fleet.Online])
+			return nil
+		},
+		drain: func(ctx context.Context) error { return h.tunnel.Close(ctx) },
+	}
+}
+
+func (h *Hub) openFleet(ctx context.Context) error {
+	key, err := h.fleetKey()
+	if err != nil {
+		return err
+	}
+	releaseKeys := make([]ed25519.PublicKey, len(h.conf.Fleet.ReleaseKeys))
+	for i, text := range h.conf.Fleet.ReleaseKeys {
+		if releaseKeys[i], err = kenny.ParsePublicKey(text); err != nil {
+			return fmt.Errorf("fleet.release_keys: %w", err)
+		}
+	}
+	c := h.conf.Fleet
+	f, err := fleet.New(fleet.Deps{
+		DB: h.db, Bus: h.bus, Leases: h.leases, Audit: h.trail, Inbox: h.inbox, Key: key, Log: h.logger, URL: h.url,
+		Alone: h.db.Dialect() == store.SQLite, Owner: h.ownerID, PersonOf: h.personOf, Standing: h.standing,
+		Own: ownProgram(h.opts.Version), ReleaseKeys: releaseKeys,
+		InsecureLegacyTokens: c.LegacyTokens, NoMirror: !c.Mirror, NoMCPApproval: c.Approval.MCP == "off",
+		Limits: fleet.Limits{Ping: c.Ping, Silence: c.Silence, Overdue: c.Overdue, Drain: min(h.conf.ShutdownGrace, 10*time.Second)},
+	})
+	if err != nil {
+		return err
+	}
+	h.fleet = f
+	h.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
+		defer cancel()
+		return f.Close(ctx)
+	})
+	h.minds.offer("machines", fleet.HostedTools(f)...)
+	if h.opts.Quiet {
+		return f.Load(ctx)
+	}
+	if c.LegacyTokens {
+		h.logger.Warn("fleet.legacy_tokens: endpoints without keys are admitted by bearer token")
+	}
+	return f.Start(ctx)
+}
+
+// fleetKey is what machines pin: the hub's own key, or the one of a file.
+func (h *Hub) fleetKey() (ed25519.PrivateKey, error) {
+	if h.conf.Fleet.KeyFile == "" {
+		return h.key, nil
+	}
+	data, err := os.ReadFile(h.conf.Fleet.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("fleet.key_file: %w", err)
+	}
+	key, err := kenny.ParseSeed(string(data))
+	if err != nil {
+		return nil, fmt.Errorf("fleet.key_file %s: %w", h.conf.Fleet.KeyFile, err)
+	}
+	return key, nil
+}
+
+// ownProgram is this very program, which is an endpoint too.
+func ownProgram(version string) fleet.Program {
+	path, err := os.Executable()
+	if err != nil {
+		return fleet.Program{}
+	}
+	return fleet.Program{Platform: runtime.GOOS + "-" + runtime.GOARCH, Version: version, Path: path}
+}
+
+func (h *Hub) ownerID(ctx context.Context) string {
+	owner, err := h.people.Owner(ctx)
+	if err != nil {
+		return "owner"
+	}
+	return owner.ID
+}
+
+// standing is what a token may do now.
+func (h *Hub) standing(ctx context.Context, tokenID string) (identity.Scopes, error) {
+	t, err := h.people.Token(ctx, identity.Hub(), tokenID)
+	if err != nil {
+		return identity.Scopes{}, err
+	}
+	if !t.Revoked.IsZero() || !t.Expires.IsZero() && time.Now().After(t.Expires) {
+		return identity.Scopes{}, identity.ErrRefused
+	}
+	return t.Scopes, nil
+}
+
+func (h *Hub) openTunnel(context.Context) error {
+	l := h.conf.Fleet.Limits
+	h.tunnel = tunnel.New(tunnel.Deps{
+		Fleet: h.fleet, Front: h.front, Log: h.logger,
+		Limits: tunnel.Limits{PerAddress: l.UnauthenticatedPerAddress, Total: l.Unauthenticated, Failures: l.FailuresPerMinute},
+	})
+	h.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
+		defer cancel()
+		return h.tunnel.Close(ctx)
+	})
+	return h.metrics.registry.Register(fleetMetrics{h.fleet})
+}
