@@ -40,7 +40,7 @@ type request struct {
 type answer struct {
 	Error   string                `json:"error,omitzero"`
 	Text    string                `json:"text,omitzero"`
-	Retry   time.Duration         `json:"retry,omitzero,format:nano"`
+	RetryMS int64                 `json:"retry_ms,omitzero"`
 	Reason  viber.Reason          `json:"reason,omitzero"`
 	Stopped *viber.TaskStopped    `json:"stopped,omitzero"`
 	Ack     *viber.TaskMessageAck `json:"ack,omitzero"`
@@ -51,7 +51,7 @@ var remoteErrors = map[string]error{"finished": ErrFinished, "unavailable": ErrU
 
 func failed(err error) answer {
 	if l, ok := errors.AsType[*LimitError](err); ok {
-		return answer{Error: "limit", Text: l.Message, Reason: l.Reason, Retry: l.RetryAfter}
+		return answer{Error: "limit", Text: l.Message, Reason: l.Reason, RetryMS: l.RetryAfter.Milliseconds()}
 	}
 	for name, base := range remoteErrors {
 		if errors.Is(err, base) {
@@ -68,7 +68,7 @@ func (a answer) err() error {
 	case base != nil:
 		return base
 	case a.Error == "limit":
-		return &LimitError{Reason: a.Reason, Message: a.Text, RetryAfter: a.Retry}
+		return &LimitError{Reason: a.Reason, Message: a.Text, RetryAfter: time.Duration(a.RetryMS) * time.Millisecond}
 	default:
 		return errors.New(a.Text)
 	}
