@@ -53,5 +53,9 @@ func (h *Hub) openMCP(context.Context) error {
 func (h *Hub) toolsets() []facemcp.Toolset {
 	return []facemcp.Toolset{
 		facemcp.Agents(h.talk, h.minds.agents),
+		facemcp.Tasks(h.work),
+		facemcp.Fleet(h.fleet, facemcp.FleetOptions{
+			RequireAgentID: h.conf.Fleet.MCP.RequireAgentID, InboxOnly: h.conf.Fleet.Approval.MCP == "inbox",
+		}),
 	}
 }
