@@ -88,7 +88,7 @@ func runAppend(ctx context.Context, env *Env) ([]Result, error) {
 		if err := p.growTo(ctx, env, n); err != nil {
 			return steps, err
 		}
-		tries := pick(env, 400, 40)
+		tries := pick(env, 2_000, 100) // the index takes texts in together: many of them, to be fair
 		began, cpu := time.Now(), cpuTime()
 		for range tries {
 			if err := p.add(ctx, 1); err != nil {

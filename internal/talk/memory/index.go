@@ -52,7 +52,25 @@ func addDoc(tx *store.Tx, d doc) error {
 	if err != nil || tx.Dialect() == store.Postgres {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO fts_talk (rowid, scope, text) VALUES (?, ?, ?)`, id, mark, d.text)
+	return indexTail(tx, id)
+}
+
+// maxTail is how many texts may wait for the index of SQLite. One text at a time
+// costs it four times as much, and the more the longer it is, because each makes
+// a segment of its own that has to be merged; a search simply looks at those that
+// wait. What waits is what is newer than the newest in the index.
+const maxTail = 64
+
+// lastIndexed is the newest text in the index.
+const lastIndexed = `(SELECT coalesce(max(id), 0) FROM fts_talk_docsize)`
+
+// indexTail indexes the texts that wait, once there are enough of them.
+func indexTail(tx *store.Tx, newest int64) error {
+	var last int64
+	if err := tx.QueryRow(`SELECT ` + lastIndexed).Scan(&last); err != nil || newest-last < maxTail {
+		return err
+	}
+	_, err := tx.Exec(`INSERT INTO fts_talk (rowid, scope, text) SELECT id, scope, text FROM talk_texts WHERE id > ? ORDER BY id`, last)
 	return err
 }
 
@@ -60,7 +78,7 @@ func addDoc(tx *store.Tx, d doc) error {
 func removeDocs(tx *store.Tx, where string, args ...any) error {
 	if tx.Dialect() == store.SQLite {
 		_, err := tx.Exec(`INSERT INTO fts_talk (fts_talk, rowid, scope, text) SELECT 'delete', id, scope, text FROM talk_texts
-			WHERE id IN (SELECT id FROM talk_docs WHERE `+where+`)`, args...)
+			WHERE id <= `+lastIndexed+` AND id IN (SELECT id FROM talk_docs WHERE `+where+`)`, args...)
 		if err != nil {
 			return err
 		}

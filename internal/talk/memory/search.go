@@ -130,9 +130,9 @@ type candidate struct {
 }
 
 func (s *searcher) run() (Found, error) {
-	list, truncated, err := s.matches(" AND ")
+	list, truncated, err := s.matches(allWords)
 	if err == nil && len(list) == 0 && len(s.terms) > 1 {
-		list, truncated, err = s.matches(" OR ")
+		list, truncated, err = s.matches(anyWord)
 	}
 	if err != nil {
 		return Found{}, err
@@ -164,23 +164,51 @@ func (s *searcher) run() (Found, error) {
 
 // matches reads the newest matching docs.
 func (s *searcher) matches(join string) (list []candidate, truncated bool, err error) {
+	if s.tx.Dialect() == store.SQLite {
+		if list, err = s.tail(join); err != nil {
+			return nil, false, err
+		}
+	}
 	query, args := s.sql(join)
 	err = s.tx.Each(func(row *sql.Rows) error {
 		var c candidate
 		err := row.Scan(&c.id, &c.class, &c.at, &c.size)
 		list = append(list, c)
 		return err
-	}, query, append(args, maxRanked+1)...)
+	}, query, append(args, maxRanked+1-len(list))...)
 	if len(list) > maxRanked {
 		return list[:maxRanked], true, err
 	}
 	return list, false, err
 }
 
+// tail looks through the texts that are not in the index yet.
+func (s *searcher) tail(join string) (list []candidate, err error) {
+	where, args := s.conditions()
+	err = s.tx.Each(func(row *sql.Rows) error {
+		var c candidate
+		if err := row.Scan(&c.id, &c.class, &c.at, &c.size, &c.text); err != nil {
+			return err
+		}
+		has := 0
+		for _, n := range occurrences(c.text, s.terms) {
+			has += min(n, 1)
+		}
+		if has == len(s.terms) || join == anyWord && has > 0 {
+			list = append(list, c)
+		}
+		return nil
+	}, `SELECT d.id, d.class, d.at, d.size, x.text FROM talk_docs d JOIN talk_texts x ON x.id = d.id WHERE d.id > `+lastIndexed+where+` ORDER BY d.id DESC LIMIT 10000`, args...)
+	return list, err
+}
+
+// How the words of a query are joined.
+const allWords, anyWord = " AND ", " OR "
+
 func (s *searcher) sql(join string) (string, []any) {
 	where, args := s.conditions()
 	if s.tx.Dialect() == store.Postgres {
-		match := strings.Join(s.terms, strings.TrimSpace(map[string]string{" AND ": "&", " OR ": "|"}[join]))
+		match := strings.Join(s.terms, strings.TrimSpace(map[string]string{allWords: "&", anyWord: "|"}[join]))
 		return `SELECT d.id, d.class, d.at, d.size FROM talk_docs d JOIN talk_texts x ON x.id = d.id WHERE x.words @@ to_tsquery('simple', ?)` + where + ` ORDER BY d.id DESC LIMIT ?`, append([]any{match}, args...)
 	}
 	quoted := make([]string, len(s.terms))

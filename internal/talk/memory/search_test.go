@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -138,6 +139,39 @@ func TestSnippetsAreCutAtCharacters(t *testing.T) {
 		got := search(t, m, memory.Query{Text: "needle"})
 		if len(got.Hits) != 1 || !got.Hits[0].Cut || !strings.Contains(got.Hits[0].Snippet, "needle") || strings.ContainsRune(got.Hits[0].Snippet, '\uFFFD') || len(got.Hits[0].Snippet) > 1024 {
 			t.Errorf("%+v", got.Hits)
+		}
+	})
+}
+
+// The newest texts wait to be indexed together; nobody can tell.
+func TestTextsThatWaitForTheIndexAreFound(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory) {
+		var ids []string
+		for i := range 5 {
+			id := opened(t, m, memory.Key{Agent: "crab", Sender: "user", Thread: fmt.Sprint(i)})
+			for j := range 30 {
+				if _, err := m.Append(t.Context(), nil, id, said(model.User, fmt.Sprintf("walrus n%d t%d", j, i))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ids = append(ids, id)
+			for query, want := range map[string]int{"walrus": (i + 1) * 30, "n29": i + 1, "n29 t0": 1, "n7 nowhere": i + 1, "n99": 0} {
+				if got := search(t, m, memory.Query{Text: query, Limit: 20}); len(got.Hits) != min(want, 20) {
+					t.Errorf("%q in %d threads found %d, want %d", query, i+1, len(got.Hits), want)
+				}
+			}
+		}
+		// One that is in the index, one that waits, and both kinds in one.
+		for _, i := range []int{0, 4, 3} {
+			if err := m.Delete(t.Context(), nil, ids[i]); err != nil {
+				t.Fatal(err)
+			}
+			if got := search(t, m, memory.Query{Text: fmt.Sprintf("t%d", i)}); len(got.Hits) != 0 {
+				t.Errorf("words of a deleted conversation: %q", snippets(got))
+			}
+		}
+		if got := search(t, m, memory.Query{Text: "n29"}); len(got.Hits) != 2 {
+			t.Errorf("%q", snippets(got))
 		}
 	})
 }
