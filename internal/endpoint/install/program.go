@@ -1,0 +1,49 @@
+package install
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"parley/internal/endpoint/update"
+)
+
+// ProgramPath is where the service's program lives.
+func ProgramPath() string {
+	if runtime.GOOS == "windows" {
+		return filepath.Join(os.Getenv("ProgramFiles"), "Parley", "parley.exe")
+	}
+	return "/usr/local/bin/parley"
+}
+
+// CopyProgram puts a program where the service expects it. A copy that is in
+// use is moved aside first: a running program cannot be written to everywhere.
+func CopyProgram(from, to string) error {
+	if same(from, to) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // programs are for everybody
+		return err
+	}
+	tmp := to + ".new"
+	if err := update.CopyFile(from, tmp); err != nil {
+		_ = os.Remove(tmp)
+		return fmt.Errorf("copy the program: %w", err)
+	}
+	if runtime.GOOS == "windows" {
+		_ = os.Remove(to + ".old") // of an earlier installation
+		_ = os.Rename(to, to+".old")
+	}
+	if err := os.Rename(tmp, to); err != nil {
+		_ = os.Remove(tmp)
+		return err
+	}
+	return nil
+}
+
+func same(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
