@@ -106,6 +106,13 @@ func (a *Agent) ID() string {
 	return a.id
 }
 
+// ring is the agent's keys of now; Rotate changes them.
+func (a *Agent) ring() mmp.Keyring {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.opts.Keys.Ring
+}
+
 // Token is the present session token; empty without one.
 func (a *Agent) Token() string {
 	a.mu.Lock()
@@ -179,7 +186,7 @@ func (a *Agent) Register(ctx context.Context) (mmp.RegisterAnswer, error) {
 	a.mu.Lock()
 	a.id, a.token = out.AgentID, out.SessionToken
 	a.mu.Unlock()
-	if a.opts.Keys.Ring.RSA == nil {
+	if a.ring().RSA == nil {
 		return out, nil
 	}
 	return out, a.PublishKey(ctx)
@@ -187,7 +194,7 @@ func (a *Agent) Register(ctx context.Context) (mmp.RegisterAnswer, error) {
 
 // prove adds a challenge's answer where the place asks for one, else a signed identity.
 func (a *Agent) prove(ctx context.Context, req *registration) error {
-	key := a.opts.Keys.Ring.RSA
+	key := a.ring().RSA
 	if key == nil {
 		return nil
 	}
@@ -209,7 +216,7 @@ func (a *Agent) challenge(ctx context.Context, id string) (*mmp.Proof, error) {
 	if err := a.call(ctx, request{method: "POST", path: "/challenge", body: map[string]string{"agent_id": id}, bare: true}, &c); err != nil {
 		return nil, err
 	}
-	proof, err := (mmp.Challenge{PlaceID: c.PlaceID, AgentID: id, Nonce: c.Nonce}).Sign(a.opts.Keys.Ring.RSA)
+	proof, err := (mmp.Challenge{PlaceID: c.PlaceID, AgentID: id, Nonce: c.Nonce}).Sign(a.ring().RSA)
 	return &proof, err
 }
 
@@ -223,7 +230,7 @@ func orElse(s, otherwise string) string {
 // PublishKey puts the agent's key into the directory, with the entry that lets
 // others seal better.
 func (a *Agent) PublishKey(ctx context.Context) error {
-	ring := a.opts.Keys.Ring
+	ring := a.ring()
 	if ring.RSA == nil {
 		return ErrUnsigned
 	}
@@ -242,7 +249,7 @@ func (a *Agent) PublishKey(ctx context.Context) error {
 // Rotate replaces the agent's key; the old one names its successor. All sessions
 // end, and the agent registers anew.
 func (a *Agent) Rotate(ctx context.Context, next Keys) error {
-	old := a.opts.Keys.Ring.RSA
+	old := a.ring().RSA
 	if old == nil || next.Ring.RSA == nil {
 		return ErrUnsigned
 	}

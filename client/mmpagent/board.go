@@ -67,10 +67,10 @@ type Skill struct {
 
 // Deposit puts a skill on the place's shelf, signed.
 func (a *Agent) Deposit(ctx context.Context, s Skill) (out mmp.DepositAnswer, err error) {
-	if a.opts.Keys.Ring.RSA == nil {
+	if a.ring().RSA == nil {
 		return out, ErrUnsigned
 	}
-	sig, err := mmp.SignContent(a.opts.Keys.Ring.RSA, s.Content)
+	sig, err := mmp.SignContent(a.ring().RSA, s.Content)
 	if err != nil {
 		return out, err
 	}

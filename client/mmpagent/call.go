@@ -44,7 +44,7 @@ func (a *Agent) call(ctx context.Context, r request, into any) error {
 		switch {
 		case err == nil || !refused || ctx.Err() != nil:
 			return err
-		case errNoSession(err) && !r.bare && !r.once && !renewed && a.opts.Keys.Ring.RSA != nil:
+		case errNoSession(err) && !r.bare && !r.once && !renewed && a.ring().RSA != nil:
 			renewed = true
 			if _, err := a.Register(ctx); err != nil {
 				return err

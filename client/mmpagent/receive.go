@@ -122,12 +122,12 @@ func (a *Agent) Open(ctx context.Context, m mmp.RelayMessage) Message {
 		return out
 	}
 	out.Version = env.Version
-	if a.opts.Keys.Ring.RSA == nil {
+	if a.ring().RSA == nil {
 		out.Problem = ErrUnsigned
 		return out
 	}
 	if env.Version == 1 {
-		out.Plain, out.Problem = env.Open1(a.opts.Keys.Ring.RSA)
+		out.Plain, out.Problem = env.Open1(a.ring().RSA)
 	} else {
 		a.open2(ctx, env, &out)
 	}
@@ -152,7 +152,7 @@ func (a *Agent) open2(ctx context.Context, env *mmp.Envelope, out *Message) {
 		return
 	}
 	now := a.opts.Now()
-	opened, err := env.Open2(a.opts.Keys.Ring, mmp.Incoming{
+	opened, err := env.Open2(a.ring(), mmp.Incoming{
 		Me: a.ID(), From: out.From, Type: out.MessageType, SenderKey: key, Now: now,
 		Seen: func(k mmp.ReplayKey) bool { return a.opts.Peers.replayed(k, out.ID, now) },
 	})

@@ -55,12 +55,12 @@ func (a *Agent) Send(ctx context.Context, to, kind string, content any) (Sent, e
 	if err != nil {
 		return Sent{}, err
 	}
-	if a.opts.Keys.Ring.RSA == nil {
+	if a.ring().RSA == nil {
 		version = 1 // nobody to sign
 	}
 	var blob string
 	if version == 2 {
-		blob, err = mmp.Seal2(a.opts.Keys.Ring.RSA, key, entry, mmp.Header{From: a.ID(), To: to, ID: mmp.NewMessageID(), Time: a.opts.Now(), Type: kind}, plain)
+		blob, err = mmp.Seal2(a.ring().RSA, key, entry, mmp.Header{From: a.ID(), To: to, ID: mmp.NewMessageID(), Time: a.opts.Now(), Type: kind}, plain)
 	} else {
 		blob, err = mmp.Seal1(key, plain)
 	}

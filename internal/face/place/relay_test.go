@@ -192,7 +192,7 @@ func (w *world) poll(agent, token string, n int) chan reply {
 	w.t.Helper()
 	out := make(chan reply, 1)
 	go func() {
-		r, err := w.try(context.WithoutCancel(w.t.Context()), "GET", "/place/v1/relay/receive?wait=60&agent_id="+agent, token, nil)
+		r, err := w.try(context.WithoutCancel(w.t.Context()), "GET", "/place/v1/relay/receive?wait=60&limit=1&agent_id="+agent, token, nil)
 		if err != nil {
 			w.t.Error(err)
 		}
