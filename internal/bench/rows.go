@@ -10,7 +10,7 @@ import (
 func Rows() []Row {
 	return []Row{
 		idleRow(), echoRow(), fanoutRow(), durableRow(), eventlogRow(), streamRow(), busRow(), runRow(), startRow(),
-		turnRow(), talkersRow(), appendRow(), searchRow(),
+		tasksRow(), turnRow(), talkersRow(), appendRow(), searchRow(),
 	}
 }
 
