@@ -198,7 +198,7 @@ func (s *searcher) tail(join string) (list []candidate, err error) {
 			list = append(list, c)
 		}
 		return nil
-	}, `SELECT d.id, d.class, d.at, d.size, x.text FROM talk_docs d JOIN talk_texts x ON x.id = d.id WHERE d.id > `+lastIndexed+where+` ORDER BY d.id DESC LIMIT 10000`, args...)
+	}, `SELECT d.id, d.class, d.at, d.size, x.text FROM talk_texts x CROSS JOIN talk_docs d ON d.id = x.id WHERE x.id > `+lastIndexed+where+` ORDER BY x.id DESC`, args...)
 	return list, err
 }
 
