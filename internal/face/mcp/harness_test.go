@@ -21,6 +21,7 @@ import (
 	"parley/internal/face/front"
 	facemcp "parley/internal/face/mcp"
 	"parley/internal/identity"
+	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/internal/wsconn"
 )
@@ -46,6 +47,11 @@ type rig struct {
 	server *httptest.Server
 	trail  *trail
 	token  string // the owner's
+	db     *store.DB
+	bus    bus.Bus
+	front  *front.Front
+	// more adds to what the server serves.
+	more func(*http.ServeMux)
 }
 
 // trail remembers what was noted.
@@ -68,27 +74,35 @@ func (l *trail) entries() []audit.Entry {
 
 func newRig(t testing.TB, limits facemcp.Limits, sets ...facemcp.Toolset) *rig {
 	t.Helper()
+	r := newBase(t)
+	r.serve(limits, sets)
+	return r
+}
+
+// newBase is a rig that serves nothing yet.
+func newBase(t testing.TB) *rig {
+	t.Helper()
 	db, local := storetest.SQLite(t), bus.NewLocal()
 	people := must(identity.Open(t.Context(), db, local, identity.Options{Recheck: 20 * time.Millisecond}))(t)
 	first := must(people.Bootstrap(t.Context(), "owner"))(t)
-	r := &rig{t: t, people: people, owner: first.Owner, token: first.Secret, trail: &trail{}}
 	t.Cleanup(func() { check(t, people.Close()); check(t, local.Close()) })
-	r.serve(limits, sets)
-	return r
+	guard := must(wsconn.NewOriginPolicy(wsconn.OriginConfig{Listen: []string{"127.0.0.1:1"}}))(t)
+	entrance := front.New(front.Deps{People: people, Guard: guard, Logger: slog.New(slog.DiscardHandler)})
+	return &rig{t: t, people: people, owner: first.Owner, token: first.Secret, trail: &trail{}, db: db, bus: local, front: entrance}
 }
 
 func (r *rig) serve(limits facemcp.Limits, sets []facemcp.Toolset) { r.serveAt("127.0.0.1:0", limits, sets) }
 
 func (r *rig) serveAt(address string, limits facemcp.Limits, sets []facemcp.Toolset) {
-	guard := must(wsconn.NewOriginPolicy(wsconn.OriginConfig{Listen: []string{"127.0.0.1:1"}}))(r.t)
-	quiet := slog.New(slog.DiscardHandler)
-	entrance := front.New(front.Deps{People: r.people, Guard: guard, Logger: quiet})
 	r.face = must(facemcp.New(facemcp.Deps{
-		Toolsets: sets, Front: entrance, People: r.people, Trail: r.trail, Log: quiet, Version: "test", Limits: limits,
+		Toolsets: sets, Front: r.front, People: r.people, Trail: r.trail, Log: slog.New(slog.DiscardHandler), Version: "test", Limits: limits,
 	}))(r.t)
 	mux := http.NewServeMux()
 	r.face.Mount(mux)
-	r.server = &httptest.Server{Listener: must(net.Listen("tcp", address))(r.t), Config: &http.Server{Handler: entrance.Wrap(mux)}}
+	if r.more != nil {
+		r.more(mux)
+	}
+	r.server = &httptest.Server{Listener: must(net.Listen("tcp", address))(r.t), Config: &http.Server{Handler: r.front.Wrap(mux)}}
 	r.server.Start()
 	r.t.Cleanup(r.stop)
 }

@@ -1,0 +1,217 @@
+package mcp_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/internal/approval"
+	facemcp "parley/internal/face/mcp"
+	"parley/internal/fleet"
+	"parley/internal/identity"
+)
+
+var script = map[string]any{"agent_id": "pc-1", "script": "echo hi"}
+
+const printed = `{"stdout":"hi\n","stderr":"","exit_code":0}`
+
+// Item 31 of the fleet's list.
+func TestChangesAreAskedInTheClient(t *testing.T) {
+	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{})
+	m := p.enrol("pc-1", true)
+	for _, revision := range bothKinds {
+		shown := make(chan string, 10)
+		yes := p.connect("/mcp/fleet", revision, options{client: person("accept", shown)})
+		works(t, yes, "shell_exec", script, printed)
+		if req := <-m.calls; req.Tool != "shell_exec" {
+			t.Errorf("ran %s", req.Tool)
+		}
+		if text := <-shown; !strings.Contains(text, "pc-1") || !strings.Contains(text, "shell_exec") || !strings.Contains(text, "echo hi") {
+			t.Errorf("shown: %q", text)
+		}
+		for _, answer := range []string{"decline", "cancel"} {
+			fails(t, p.connect("/mcp/fleet", revision, options{client: person(answer, shown)}), "shell_exec", script, "denied: ")
+			<-shown
+		}
+		m.idle(t)
+		// Looking needs no asking.
+		structured(t, yes, "fs_disk_usage", map[string]any{"agent_id": "pc-1"})
+		<-m.calls
+		if len(shown) > 0 {
+			t.Error("asked although it only looks")
+		}
+	}
+	if waiting := must(p.inbox.List(t.Context(), approval.Filter{}))(t); len(waiting) > 0 {
+		t.Errorf("the inbox has %d questions that were asked in the client", len(waiting))
+	}
+}
+
+// pending is the one question that waits.
+func (p *park) pending() approval.Item {
+	p.t.Helper()
+	var found []approval.Item
+	eventually(p.t, "a question waits", func() bool {
+		found = must(p.inbox.List(context.Background(), approval.Filter{Kind: approval.KindTool, States: []approval.State{approval.StatePending}}))(p.t)
+		return len(found) == 1
+	})
+	return found[0]
+}
+
+// later calls a tool that is going to wait.
+func later(s *sdk.ClientSession, name string, args any) <-chan *sdk.CallToolResult {
+	out := make(chan *sdk.CallToolResult, 1)
+	go func() {
+		result, err := s.CallTool(context.Background(), &sdk.CallToolParams{Name: name, Arguments: args})
+		if err != nil {
+			result = &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}
+		}
+		out <- result
+	}()
+	return out
+}
+
+// Item 31 of the fleet's list.
+func TestChangesAreAskedInTheInboxWhereTheClientCannotAsk(t *testing.T) {
+	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{})
+	m := p.enrol("pc-1", true)
+	for _, revision := range bothKinds {
+		s := p.connect("/mcp/fleet", revision, options{})
+		for _, approved := range []bool{true, false} {
+			result := later(s, "shell_exec", script)
+			item := p.pending()
+			if item.Tool != "shell_exec" || item.Target != "pc-1" || !strings.Contains(string(item.Arguments), "echo hi") {
+				t.Errorf("asked: %+v", item.Request)
+			}
+			m.idle(t)
+			must(p.inbox.Answer(t.Context(), identity.Local(p.owner), item.ID, approval.Answer{Approved: approved}))(t)
+			if got := <-result; got.IsError == approved || !approved && !strings.HasPrefix(textOf(got), "denied: ") {
+				t.Errorf("approved %v: %s", approved, textOf(got))
+			}
+			if approved {
+				<-m.calls
+			}
+		}
+		m.idle(t)
+	}
+}
+
+// Item 31 of the fleet's list.
+func TestACallThatWaitsTooLongIsLookedUpLater(t *testing.T) {
+	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{Wait: time.Millisecond})
+	m := p.enrol("pc-1", true)
+	token := p.newToken("owner", "fleet", "approval:respond")
+	for _, revision := range bothKinds {
+		s := p.connect("/mcp/fleet", revision, options{token: token.Secret})
+		waiting := <-later(s, "shell_exec", script)
+		id, _ := waiting.Meta["parley/call_id"].(string)
+		if !waiting.IsError || id == "" || !strings.HasPrefix(textOf(waiting), "approval_pending: ") || !strings.Contains(textOf(waiting), id) {
+			t.Fatalf("%s, meta %v", textOf(waiting), waiting.Meta)
+		}
+		if status := structured(t, s, "call_status", map[string]any{"call_id": id}); status["state"] != "asking" {
+			t.Errorf("status %v", status)
+		}
+		item := p.pending()
+		// The token that asks does not answer itself.
+		asker := must(p.people.Authenticate(t.Context(), token.Secret))(t)
+		if _, err := p.inbox.Answer(t.Context(), asker, item.ID, approval.Answer{Approved: true}); err == nil {
+			t.Error("the asking token approved its own call")
+		}
+		m.idle(t)
+		must(p.inbox.Answer(t.Context(), identity.Local(p.owner), item.ID, approval.Answer{Approved: true}))(t)
+		<-m.calls
+		eventually(t, "the call is done", func() bool {
+			return structured(t, s, "call_status", map[string]any{"call_id": id})["state"] == "done"
+		})
+		if status := structured(t, s, "call_status", map[string]any{"call_id": id}); keys(status["result"])[0] != "exit_code" {
+			t.Errorf("status %v", status)
+		}
+	}
+}
+
+// Item 31 of the fleet's list.
+func TestWhatNobodyApprovesDoesNotRun(t *testing.T) {
+	p := newPark(t, fleet.Limits{ApprovalWait: time.Millisecond}, facemcp.FleetOptions{})
+	m := p.enrol("pc-1", true)
+	for _, revision := range bothKinds {
+		fails(t, p.connect("/mcp/fleet", revision, options{}), "shell_exec", script, "approval_timeout: ")
+	}
+	m.idle(t)
+}
+
+// Item 31 of the fleet's list.
+func TestAnUnattendedTokenIsNotAsked(t *testing.T) {
+	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{})
+	m := p.enrol("pc-1", true)
+	token := p.newToken("owner", "fleet", "fleet:unattended").Secret
+	for _, revision := range bothKinds {
+		shown := make(chan string, 10)
+		works(t, p.connect("/mcp/fleet", revision, options{token: token, client: person("decline", shown)}), "shell_exec", script, printed)
+		<-m.calls
+		if len(shown) > 0 {
+			t.Error("asked all the same")
+		}
+	}
+}
+
+func TestAHubMayAskInTheInboxOnly(t *testing.T) {
+	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{InboxOnly: true})
+	m := p.enrol("pc-1", true)
+	shown := make(chan string, 10)
+	result := later(p.connect("/mcp/fleet", withSessions, options{client: person("accept", shown)}), "shell_exec", script)
+	must(p.inbox.Answer(t.Context(), identity.Local(p.owner), p.pending().ID, approval.Answer{Approved: true}))(t)
+	if got := <-result; got.IsError || len(shown) > 0 {
+		t.Errorf("%s, shown %d", textOf(got), len(shown))
+	}
+	<-m.calls
+}
+
+// A model that gives up, or whose person hangs up, leaves nothing behind to approve.
+func TestACancelledCallLeavesTheInbox(t *testing.T) {
+	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{})
+	m := p.enrol("pc-1", true)
+	for _, revision := range bothKinds {
+		s := p.connect("/mcp/fleet", revision, options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = s.CallTool(ctx, &sdk.CallToolParams{Name: "shell_exec", Arguments: script})
+		}()
+		p.pending()
+		cancel()
+		<-done
+		eventually(t, "nothing waits any more", func() bool {
+			return len(must(p.inbox.List(context.Background(), approval.Filter{Kind: approval.KindTool, States: []approval.State{approval.StatePending}}))(t)) == 0
+		})
+	}
+	m.idle(t)
+}
+
+func TestAWaitingCallSaysThatItLives(t *testing.T) {
+	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{Beat: time.Millisecond})
+	m := p.enrol("pc-1", true)
+	for _, revision := range bothKinds {
+		heard := make(chan string, 1000)
+		s := p.connect("/mcp/fleet", revision, options{client: sdk.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context, n *sdk.ProgressNotificationClientRequest) { heard <- n.Params.Message },
+		}})
+		params := &sdk.CallToolParams{Name: "shell_exec", Arguments: script}
+		params.SetProgressToken("t")
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = s.CallTool(context.Background(), params)
+		}()
+		for range 3 {
+			if text := <-heard; !strings.Contains(text, "shell_exec on pc-1") {
+				t.Errorf("heard %q", text)
+			}
+		}
+		must(p.inbox.Answer(t.Context(), identity.Local(p.owner), p.pending().ID, approval.Answer{Approved: true}))(t)
+		<-m.calls
+		<-done
+	}
+}
