@@ -228,12 +228,14 @@ const (
 	auditMost = 1000
 )
 
-// Audit implements API. It reads the trail as it is on disk.
+// Audit implements API. It reads the trail as it is on disk, after what this hub
+// has noted.
 func (e *Rooms) Audit(ctx context.Context, _ Who, id string, q AuditQuery) (AuditPage, error) {
 	if q.Limit <= 0 {
 		q.Limit = auditPage
 	}
 	q.Limit = min(q.Limit, auditMost)
+	e.auditor.flush()
 	page := AuditPage{Entries: []AuditEntry{}, Next: q.After}
 	for {
 		records, err := e.d.Trail.Query(ctx, audit.Filter{Target: id, Action: actionPrefix + q.Kind, After: page.Next, Oldest: true, Limit: auditMost})

@@ -112,6 +112,10 @@ type auditor struct {
 	quit  chan struct{}
 	wake  chan struct{}
 
+	// flushing is held while notes are written, so that who waits for it has read
+	// everything that was noted before.
+	flushing sync.Mutex
+
 	mu      sync.Mutex
 	waiting []audit.Entry
 	rooms   map[*room]bool
@@ -189,6 +193,8 @@ func (a *auditor) loop() {
 
 // flush writes what waits and shows what is new.
 func (a *auditor) flush() {
+	a.flushing.Lock()
+	defer a.flushing.Unlock()
 	a.mu.Lock()
 	entries, rooms := a.waiting, a.rooms
 	a.waiting, a.rooms = nil, map[*room]bool{}
