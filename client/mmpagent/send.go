@@ -114,3 +114,20 @@ func (a *Agent) Fate(ctx context.Context, relayID string) (mmp.SentMessage, erro
 	}
 	return out.Messages[0], nil
 }
+
+// AcceptKey pins a key for an address, after a person has asked its owner. It must
+// be the one the place shows now.
+func (a *Agent) AcceptKey(ctx context.Context, address, keyID string) error {
+	var k mmp.KeyAnswer
+	if err := a.call(ctx, request{method: "GET", path: "/keys/" + url.PathEscape(address)}, &k); err != nil {
+		return err
+	}
+	key, err := mmp.ParsePublicKey(k.PublicKey)
+	if err != nil {
+		return err
+	}
+	if !mmp.SameHash(key.KeyID(), keyID) {
+		return &KeyChange{Address: address, Pinned: keyID, Now: key.KeyID()}
+	}
+	return a.opts.Peers.Accept(a.placeName(ctx), address, key.KeyID())
+}
