@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 
 	"github.com/lmittmann/tint"
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ func newServe(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), conf, cmd.OutOrStdout(), cmd.ErrOrStderr(), false)
+			return serve(cmd.Context(), conf, cmd.OutOrStdout(), cmd.ErrOrStderr(), quick{})
 		},
 	}
 	settingFlags(cmd, &file)
@@ -34,18 +35,20 @@ func newServe(g *globals) *cobra.Command {
 
 func newUp(g *globals) *cobra.Command {
 	var file string
+	var alone bool
 	cmd := &cobra.Command{
-		Use: "up", Short: "Start a hub here and print a link to log in", Args: cobra.NoArgs,
-		Long: "The quick start: runs a hub on this machine and prints a one-time login link\nevery time. Takes the same flags as 'parley serve'.",
+		Use: "up", Short: "Start a hub here, add this machine to it and print a link to log in", Args: cobra.NoArgs,
+		Long: "The quick start: runs a hub on this machine, adds the machine itself to it, and\nprints a one-time login link every time. Takes the same flags as 'parley serve'.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conf, err := loadConfig(g, cmd, file)
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), conf, cmd.OutOrStdout(), cmd.ErrOrStderr(), true)
+			return serve(cmd.Context(), conf, cmd.OutOrStdout(), cmd.ErrOrStderr(), quick{link: true, machine: !alone})
 		},
 	}
 	settingFlags(cmd, &file)
+	cmd.Flags().BoolVar(&alone, "no-endpoint", false, "do not add this machine to the hub")
 	return cmd
 }
 
@@ -67,15 +70,29 @@ func loadConfig(g *globals, cmd *cobra.Command, file string) (config.Config, err
 	return config.Load(config.Sources{Data: g.data, File: file, Environ: os.Environ(), Flags: given})
 }
 
+// quick is what 'parley up' does beyond 'parley serve'.
+type quick struct {
+	link    bool // a login link at every start, not only the first
+	machine bool // an endpoint for this machine
+}
+
 // serve runs the hub; a login link is printed on the first start, or always.
-func serve(ctx context.Context, conf config.Config, out, remarks io.Writer, always bool) error {
-	h, err := hub.Open(ctx, conf, hub.Options{Version: version, Logger: newLogger(remarks, conf.Log)})
+func serve(ctx context.Context, conf config.Config, out, remarks io.Writer, extra quick) error {
+	log := newLogger(remarks, conf.Log)
+	h, err := hub.Open(ctx, conf, hub.Options{Version: version, Logger: log})
 	if err != nil {
 		return err
 	}
 	defer h.Close()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	return h.Run(ctx, func(ready hub.Ready) error {
-		if !always && !ready.FirstStart {
+		if extra.machine {
+			beside.Go(func() { thisMachine(ctx, conf, ready.URL, log) })
+		}
+		if !extra.link && !ready.FirstStart {
 			return nil
 		}
 		link, err := h.LoginLink(ctx)

@@ -125,6 +125,8 @@ func (d *dispatcher) ended(ctx context.Context, call tools.Call, err error) erro
 		return &wire.Error{Code: wire.CodeTimeout, Message: fmt.Sprintf("%s exceeded %s", call.Tool.Name, limitOf(call))}
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return &wire.Error{Code: wire.CodeExecFailed, Message: "the endpoint stopped during the call"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &wire.Error{Code: wire.CodeExecFailed, Message: "a step of the call took too long"}
 	}
 	return err
 }

@@ -37,6 +37,8 @@ type Options struct {
 	// Program is this program's path, for the processes it starts of itself;
 	// empty is the running one.
 	Program string
+	// Protect names more folders that no call may touch, such as a hub's own.
+	Protect []string
 	// Dial replaces the transport; nil is the usual one.
 	Dial kenny.Dialer
 }
@@ -97,7 +99,7 @@ func (e *Endpoint) build() (err error) {
 	e.openLog()
 	e.sw = control.NewSwitch(e.opts.State, e.log)
 	e.meter = collect.New(e.os, e.log)
-	watch := guard.New(e.os, e.log, e.opts.State)
+	watch := guard.New(e.os, e.log, append([]string{e.opts.State}, e.opts.Protect...)...)
 	pins, err := e.config.pins()
 	if err != nil {
 		return err
