@@ -136,6 +136,9 @@ func TestAnUnknownGuestIsNamedAndNothingIsAdded(t *testing.T) {
 	if len(got) != 2 || got[0].Kind != talk.Start || got[0].Agent != "ghost" || got.end(t).Agent != "ghost" || !strings.Contains(got.end(t).Error, "ghost") || got.end(t).Code != talk.CodeNoAgent {
 		t.Errorf("%+v", got)
 	}
+	if end := got.end(t); end.Provider == "" || end.Model == "" || strings.Count(end.Error, "no such agent") != 1 {
+		t.Errorf("%+v", end)
+	}
 	if list, err := h.List(t.Context(), talk.Admin("x"), talk.Filter{}); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}

@@ -100,7 +100,7 @@ func (t *Talk) Turn(ctx context.Context, who Who, req TurnRequest) (*Run, error)
 	}
 	if err := t.admit(ctx, req); err != nil {
 		if unknown, ok := errors.AsType[*unknownGuest](err); ok {
-			return unknown.run(key), nil
+			return unknown.run(key, t.modelOf(req.Key.Agent)), nil
 		}
 		return nil, err
 	}
@@ -128,10 +128,14 @@ type unknownGuest struct {
 func (e *unknownGuest) Error() string { return e.err.Error() }
 func (e *unknownGuest) Unwrap() error { return e.err }
 
-func (e *unknownGuest) run(key Key) *Run {
+// run ends at once. Every end names a model: that of the agent who was spoken to.
+func (e *unknownGuest) run(key Key, m brain.Model) *Run {
 	r := newRun(newID(), key)
 	r.events.put(Event{Kind: Start, Run: r.ID, Agent: e.name})
-	r.events.put(Event{Kind: End, Run: r.ID, Agent: e.name, Error: e.Error(), Code: CodeNoAgent, Stop: brain.StopModelError, Usage: usageOf(noUsage)})
+	r.events.put(Event{
+		Kind: End, Run: r.ID, Agent: e.name, Error: e.Error(), Code: CodeNoAgent, Stop: brain.StopModelError,
+		Provider: m.Ref.Provider, Model: m.Name, Usage: usageOf(noUsage),
+	})
 	r.events.close(nil)
 	return r
 }
@@ -170,9 +174,25 @@ func (t *Talk) admit(ctx context.Context, req TurnRequest) error {
 	return t.affordable(ctx, speaker)
 }
 
+// modelOf is the model an agent would answer with; the zero value if it has none.
+func (t *Talk) modelOf(agent string) brain.Model {
+	a, err := t.d.Agents.Get(agent)
+	if err != nil {
+		return brain.Model{}
+	}
+	m, err := t.d.Models.Resolve(a.Model)
+	if err != nil {
+		return brain.Model{}
+	}
+	return m
+}
+
 // agent finds an agent that can run.
 func (t *Talk) agent(name string) (*brain.Agent, error) {
 	a, err := t.d.Agents.Get(name)
+	if errors.Is(err, brain.ErrNoAgent) {
+		return nil, fmt.Errorf("%w: %q", ErrNoAgent, name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoAgent, err)
 	}
