@@ -35,7 +35,7 @@ func NewServer(t testing.TB) *TestServer {
 // URL returns the address of a fresh, empty database on this server.
 func (s *TestServer) URL(t testing.TB) string {
 	t.Helper()
-	return freshDatabase(t, s.srv.AdminURL())
+	return freshDatabase(t, s.srv.AdminURL(), "template0")
 }
 
 // Kill9 ends every process of the server at once by SIGKILL. When it returns,

@@ -25,7 +25,47 @@ func URL(t testing.TB) string {
 	if err != nil {
 		unavailable(t, err)
 	}
-	return freshDatabase(t, server.adminURL)
+	return freshDatabase(t, server.adminURL, "template0")
+}
+
+// Template is a database that others are made as copies of: filling it once is
+// cheaper than filling each of them. It goes with the server.
+type Template struct {
+	make func() (name string, err error)
+}
+
+// NewTemplate makes a template that fill is to fill, once, when the first copy is
+// wanted. fill must leave no connection behind.
+func NewTemplate(fill func(url string) error) *Template {
+	return &Template{make: sync.OnceValues(func() (string, error) {
+		server, err := sharedServer()
+		if err != nil {
+			return "", err
+		}
+		name := "template_" + strings.ToLower(rand.Text())
+		if err := adminExec(server.adminURL, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+			return "", err
+		}
+		target, err := databaseURL(server.adminURL, name)
+		if err != nil {
+			return "", err
+		}
+		return name, fill(target)
+	})}
+}
+
+// URL returns the address of a fresh copy, which is dropped when t ends.
+func (c *Template) URL(t testing.TB) string {
+	t.Helper()
+	name, err := c.make()
+	if err != nil {
+		unavailable(t, err)
+	}
+	server, err := sharedServer()
+	if err != nil {
+		unavailable(t, err)
+	}
+	return freshDatabase(t, server.adminURL, name)
 }
 
 // shared is the server all tests of this process use. Holding on to own keeps
@@ -58,23 +98,32 @@ func unavailable(t testing.TB, err error) {
 	t.Fatal(err)
 }
 
-func freshDatabase(t testing.TB, adminURL string) string {
+// freshDatabase copies a template that nobody is connected to, such as template0:
+// then creating never waits for others.
+func freshDatabase(t testing.TB, adminURL, template string) string {
 	t.Helper()
 	name := "t_" + strings.ToLower(rand.Text())
-	// template0 is the one that nobody can be connected to, so creating never waits for others.
-	if err := adminExec(adminURL, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+	if err := adminExec(adminURL, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
 		t.Fatalf("create a database: %v", err)
 	}
 	t.Cleanup(func() {
 		// A test may have crashed its server on purpose; its folder goes anyway.
 		_ = adminExec(adminURL, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 	})
-	u, err := url.Parse(adminURL)
+	target, err := databaseURL(adminURL, name)
 	if err != nil {
 		t.Fatalf("server address: %v", err)
 	}
+	return target
+}
+
+func databaseURL(adminURL, name string) (string, error) {
+	u, err := url.Parse(adminURL)
+	if err != nil {
+		return "", err
+	}
 	u.Path = "/" + name
-	return u.String()
+	return u.String(), nil
 }
 
 func adminExec(adminURL, statement string) error {

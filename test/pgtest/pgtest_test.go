@@ -110,3 +110,17 @@ func withConn(t *testing.T, url string, fn func(context.Context, *pgx.Conn) erro
 		t.Error(err)
 	}
 }
+
+func TestCopiesOfATemplateHaveWhatItHasAndNothingOfEachOther(t *testing.T) {
+	fills := 0
+	template := pgtest.NewTemplate(func(url string) error {
+		fills++
+		exec(t, url, "CREATE TABLE kept AS SELECT 7::bigint AS n")
+		return nil
+	})
+	a, b := template.URL(t), template.URL(t)
+	exec(t, a, "UPDATE kept SET n = 8")
+	if got := number(t, b, "SELECT n FROM kept"); got != 7 || fills != 1 {
+		t.Errorf("the copy has %d after %d fills", got, fills)
+	}
+}

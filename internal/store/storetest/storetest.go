@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"parley/internal/store"
-	"parley/test/pgtest"
 )
 
 // Each runs the test once per database, each time on an empty, migrated one.
@@ -25,7 +24,13 @@ func SQLite(t testing.TB) *store.DB {
 // Postgres opens a new database on the test server.
 func Postgres(t testing.TB) *store.DB {
 	t.Helper()
-	return Open(t, pgtest.URL(t))
+	return Open(t, PostgresURL(t))
+}
+
+// PostgresURL names a new, empty, migrated database on the test server.
+func PostgresURL(t testing.TB) string {
+	t.Helper()
+	return pgTemplate.URL(t)
 }
 
 // Open opens target and closes it when the test ends.

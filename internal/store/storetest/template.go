@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley/internal/store"
+	"parley/test/pgtest"
 )
 
 // template is an empty, migrated SQLite file, made once per test process:
@@ -27,6 +28,15 @@ var template = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	return os.ReadFile(path)
+})
+
+// pgTemplate is the same for PostgreSQL.
+var pgTemplate = pgtest.NewTemplate(func(url string) error {
+	db, err := store.Open(context.Background(), url, store.Options{})
+	if err != nil {
+		return err
+	}
+	return db.Close()
 })
 
 // File makes an empty, migrated SQLite file in the test's folder and names it.
