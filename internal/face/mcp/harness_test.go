@@ -91,7 +91,9 @@ func newBase(t testing.TB) *rig {
 	return &rig{t: t, people: people, owner: first.Owner, token: first.Secret, trail: &trail{}, db: db, bus: local, front: entrance}
 }
 
-func (r *rig) serve(limits facemcp.Limits, sets []facemcp.Toolset) { r.serveAt("127.0.0.1:0", limits, sets) }
+func (r *rig) serve(limits facemcp.Limits, sets []facemcp.Toolset) {
+	r.serveAt("127.0.0.1:0", limits, sets)
+}
 
 func (r *rig) serveAt(address string, limits facemcp.Limits, sets []facemcp.Toolset) {
 	r.face = must(facemcp.New(facemcp.Deps{

@@ -133,7 +133,12 @@ func TestATokenCannotTakeEverything(t *testing.T) {
 		defer waiting.Wait()
 		defer cancel()
 		for range 2 {
-			s := r.connect("/mcp/probe", standalone, options{})
+			var s *sdk.ClientSession
+			eventually(t, "a client is let in", func() (in bool) {
+				var err error
+				s, err = r.dial("/mcp/probe", standalone, options{})
+				return err == nil
+			})
 			waiting.Go(func() {
 				// The request before may still be leaving when this one comes: again, then.
 				for ctx.Err() == nil {
