@@ -83,7 +83,7 @@ func (c *conn) welcome() {
 		DaemonVersion: c.face.d.Version, ProtocolVersion: viber.Version, Challenge: c.nonce, Capabilities: viber.Capabilities(),
 		Limits: &limits, Auth: &viber.WelcomeAuth{ChallengeRequired: c.mustSign(viber.RoleOperator, "")},
 	}, "")
-	c.ws.SetDeadline(viber.AuthTimeout, func(*wsconn.Conn) {
+	c.ws.SetDeadline(c.face.limits.Login, func(*wsconn.Conn) {
 		c.fatal(viber.NewError(viber.CodeAuthFailed, viber.ReasonAuthTimeout, "nobody authenticated in time"), viber.CloseTimeout, "")
 	})
 	if !c.face.register(c) {
@@ -156,7 +156,8 @@ func (c *conn) dispatch(m viber.Message) {
 		c.authenticate(p, m.ID)
 		return
 	case *viber.Close:
-		c.bye(m.ID)
+		// Behind the answers to what was asked before.
+		c.tasks.put(c, func() { c.guard(m.ID, func() { c.bye(m.ID) }) })
 		return
 	case *viber.Goodbye:
 		c.end(wsconn.CodeNormal, "")

@@ -55,6 +55,10 @@ type Limits struct {
 	PairPerMinute   int // of them, with pairing tokens (10)
 	InputPerSecond  int // bytes typed by one connection (256 KiB)
 	Queued          int // bytes that may wait for one connection (4 MiB)
+
+	Login   time.Duration // to say who one is (15 s)
+	Ping    time.Duration // between signs of life the hub asks for (30 s)
+	Silence time.Duration // without any sign of life (75 s)
 }
 
 func (l Limits) withDefaults() Limits {
@@ -81,7 +85,16 @@ func (l Limits) withDefaults() Limits {
 			*v.to = v.usual
 		}
 	}
+	l.Login = orElse(l.Login, viber.AuthTimeout)
+	l.Ping, l.Silence = orElse(l.Ping, 30*time.Second), orElse(l.Silence, 75*time.Second)
 	return l
+}
+
+func orElse(d, usual time.Duration) time.Duration {
+	if d <= 0 {
+		return usual
+	}
+	return d
 }
 
 // Face serves the board protocol.
@@ -121,8 +134,8 @@ func New(d Deps) *Face {
 		Read:      f.readLimit(f.limits.MaxFrameUnauthenticated),
 		Queue:     wsconn.QueueLimit{Frames: 1 << 16, Bytes: f.limits.Queued},
 		Overflow:  wsconn.Close{Code: wsconn.Code(viber.CloseSlowConsumer), Reason: "slow_consumer"},
-		Ping:      wsconn.Heartbeat{Every: 30 * time.Second},
-		Silence:   wsconn.Silence{After: 75 * time.Second, Close: wsconn.Close{Code: wsconn.Code(viber.CloseTimeout), Reason: "silent"}},
+		Ping:      wsconn.Heartbeat{Every: f.limits.Ping},
+		Silence:   wsconn.Silence{After: f.limits.Silence, Close: wsconn.Close{Code: wsconn.Code(viber.CloseTimeout), Reason: "silent"}},
 		LastWords: f.lastWords,
 		Log:       d.Log,
 	})
