@@ -25,7 +25,8 @@ type prepared struct {
 	queueFor time.Duration
 	who      Caller
 	approval *Approval
-	deferred bool // it has a row of its own in fleet_queue
+	masked   string // the arguments as the call log keeps them
+	deferred bool   // it has a row of its own in fleet_queue
 	created  time.Time
 	sent     time.Time
 }

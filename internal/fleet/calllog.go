@@ -43,10 +43,13 @@ func newCallLog(f *Fleet) *callLog {
 
 // entry is the row of a call before its outcome.
 func (p *prepared) entry(hub string) LogEntry {
+	if p.masked == "" {
+		p.masked = maskArgs(p.wire)
+	}
 	return LogEntry{
 		CallID: p.id, At: p.created, Machine: p.machine, Tool: p.tool.Name, Class: p.tool.Class, Actor: p.who.actor(), OnBehalf: p.who.OnBehalf,
 		Surface: p.who.Surface, TokenID: p.who.Session.TokenID, Address: p.who.Session.Address, Hub: hub, Digest: p.digest,
-		Args: jsontext.Value(maskArgs(p.wire)), Approval: p.approval, State: StateSent,
+		Args: jsontext.Value(p.masked), Approval: p.approval, State: StateSent,
 	}
 }
 

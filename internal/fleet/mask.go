@@ -3,6 +3,7 @@ package fleet
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,25 +12,44 @@ import (
 // masked stands in for a secret.
 const masked = "***"
 
-// secretShapes find secrets in texts; the last group of each is the secret, or the
-// whole match where there is none. This is for the eyes of whoever reads the call
-// log: what looks like a secret is gone, whether or not it was one.
-var secretShapes = []*regexp.Regexp{
-	regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`),
-	regexp.MustCompile(`(?i)\b(?:bearer|basic)\s+([A-Za-z0-9+/=._~-]{8,})`),
-	regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`),
-	regexp.MustCompile(`(?i)(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|auth)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s"',;&|)]+)`),
-	regexp.MustCompile(`(?i)\s--?(?:p(?:ass(?:word|wd|phrase)?|wd?)|secret|token|api-?key|access-?key|credentials?)(?:\s+|=|:)("[^"]*"|'[^']*'|[^\s"',;&|)]+)`),
-	regexp.MustCompile(`(?i)convertto-securestring\s+(?:-string\s+)?("[^"]*"|'[^']*'|\S+)`),
-	regexp.MustCompile(`(?i)net\s+user\s+\S+\s+("[^"]*"|'[^']*'|[^\s/]\S*)`),
-	regexp.MustCompile(`\b(?:pr[lck]_[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|sk-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`),
-	regexp.MustCompile(`/d/endpoint/([A-Za-z0-9_-]{20,})`),
+// shape finds one kind of secret in a text; the last group of its pattern is the
+// secret, or the whole match where there is none. A text without any of the words
+// is not looked at further: most texts have none, and patterns are slow.
+type shape struct {
+	words   []string
+	pattern *regexp.Regexp
+}
+
+// secretShapes are for the eyes of whoever reads the call log: what looks like a
+// secret is gone, whether or not it was one.
+var secretShapes = []shape{
+	{[]string{"private key"}, regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)},
+	{[]string{"bearer", "basic"}, regexp.MustCompile(`(?i)\b(?:bearer|basic)\s+([A-Za-z0-9+/=._~-]{8,})`)},
+	{[]string{"://"}, regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
+	{
+		[]string{"pass", "pwd", "secret", "token", "key", "credential", "auth"},
+		regexp.MustCompile(`(?i)(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|auth)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s"',;&|)]+)`),
+	},
+	{
+		[]string{" -p", " --p", "-secret", "-token", "key", "-credential"},
+		regexp.MustCompile(`(?i)\s--?(?:p(?:ass(?:word|wd|phrase)?|wd?)|secret|token|api-?key|access-?key|credentials?)(?:\s+|=|:)("[^"]*"|'[^']*'|[^\s"',;&|)]+)`),
+	},
+	{[]string{"securestring"}, regexp.MustCompile(`(?i)convertto-securestring\s+(?:-string\s+)?("[^"]*"|'[^']*'|\S+)`)},
+	{[]string{"user"}, regexp.MustCompile(`(?i)net\s+user\s+\S+\s+("[^"]*"|'[^']*'|[^\s/]\S*)`)},
+	{
+		[]string{"pr", "gh", "sk-", "xox", "akia", "eyj"},
+		regexp.MustCompile(`\b(?:pr[lck]_[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|sk-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`),
+	},
+	{[]string{"/d/endpoint/"}, regexp.MustCompile(`/d/endpoint/([A-Za-z0-9_-]{20,})`)},
 }
 
 // maskText blots out what looks like a secret.
 func maskText(s string) string {
-	for _, re := range secretShapes {
-		s = replaceLast(re, s)
+	lower := strings.ToLower(s)
+	for _, sh := range secretShapes {
+		if slices.ContainsFunc(sh.words, func(w string) bool { return strings.Contains(lower, w) }) {
+			s = replaceLast(sh.pattern, s)
+		}
 	}
 	return s
 }

@@ -3,7 +3,10 @@ package tunnel_test
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -322,31 +325,50 @@ func TestASlowToolDoesNotStopAnything(t *testing.T) {
 	check(t, receive(t, slow, "slow answer"))
 }
 
+// dialDeaf connects with hardly any room for what the hub sends.
+func (h *hub) dialDeaf() *raw {
+	h.t.Helper()
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if tcp, ok := c.(*net.TCPConn); ok {
+			err = errors.Join(err, tcp.SetReadBuffer(4096))
+		}
+		return c, err
+	}}}
+	ws, _, err := websocket.Dial(h.t.Context(), strings.Replace(h.server.URL, "http", "ws", 1)+"/agent/ws", &websocket.DialOptions{HTTPClient: client})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = ws.CloseNow() })
+	return &raw{t: h.t, ws: ws}
+}
+
 func TestAMachineThatDoesNotReadDelaysNobodyAndIsBusy(t *testing.T) {
-	h := newHub(t, options{fleet: func(d *fleet.Deps) { d.Limits.InFlight = 200 }})
-	stuck, _ := h.rawMachine("stuck")
-	_ = stuck
+	h := newHub(t, options{fleet: func(d *fleet.Deps) { d.Limits.InFlight = 10_000 }})
+	h.dialDeaf().shake("stuck", h.enrol("stuck"))
 	h.join("fine")
-	big := strings.Repeat("x", 100<<10)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	results := make(chan error, 200)
-	for range 200 {
-		go func() {
-			_, err := h.fleet.Call(ctx, h.op(), fleet.CallRequest{Machine: "stuck", Tool: "shell_exec", Args: jsontext.Value(`{"script":"echo ` + big + `"}`)})
-			results <- err
-		}()
+	args := jsontext.Value(`{"root":"/` + strings.Repeat("x", 4000) + `","pattern":"` + strings.Repeat("y", 4000) + `"}`)
+	var calls sync.WaitGroup
+	busy := make(chan struct{}, 1)
+	for range 2000 {
+		calls.Go(func() {
+			_, err := h.fleet.Call(ctx, h.op(), fleet.CallRequest{Machine: "stuck", Tool: "fs_search", Args: args})
+			if fleet.CodeOf(err) == fleet.Busy {
+				select {
+				case busy <- struct{}{}:
+				default:
+				}
+			}
+		})
 	}
-	busy := 0
-	for busy == 0 {
-		if err := receive(t, results, "busy"); fleet.CodeOf(err) == fleet.Busy {
-			busy++
-		}
-	}
+	receive(t, busy, "busy")
 	if _, err := h.call("fine", "net_config", ""); err != nil {
 		t.Error(err)
 	}
 	cancel()
+	calls.Wait()
 }
 
 func TestThirtyTwoCallsInFlightThenBusy(t *testing.T) {
