@@ -41,6 +41,8 @@ type Options struct {
 	Protect []string
 	// Dial replaces the transport; nil is the usual one.
 	Dial kenny.Dialer
+
+	sections []string // what is pushed; nil is everything
 }
 
 // Endpoint is the program on a machine. Make it with [Open]; Run it once, then

@@ -42,7 +42,7 @@ func jitter(d time.Duration) time.Duration {
 // push takes a snapshot and sends it.
 func (e *Endpoint) push(ctx context.Context) bool {
 	at := time.Now()
-	snapshot := e.meter.Collect(ctx, nil)
+	snapshot := e.meter.Collect(ctx, e.opts.sections)
 	if ctx.Err() != nil {
 		return false
 	}
