@@ -446,3 +446,5 @@ func must[T any](v T, err error) func(testing.TB) T {
 		return v
 	}
 }
+
+func marshal(v any) (kibitz.Raw, error) { return json.Marshal(v) }
