@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -91,6 +92,9 @@ func (g *group) handOver() {
 func (g *group) flow() {
 	for batch := g.take(); len(batch) > 0; batch = g.take() {
 		g.write(batch)
+		// Those who were just answered often have more to say: let them, and the
+		// next flush of the disk is for all of them.
+		runtime.Gosched()
 	}
 }
 

@@ -75,3 +75,34 @@ func BenchmarkThousandStreams(b *testing.B) {
 	_ = local.Close()
 	_ = db.Close()
 }
+
+// BenchmarkAppend has so many writers, each of a stream of its own.
+func BenchmarkAppend(b *testing.B) {
+	for _, writers := range []int{1, 32, 256} {
+		b.Run(fmt.Sprint(writers), func(b *testing.B) { appendFrom(b, writers) })
+	}
+}
+
+func appendFrom(b *testing.B, writers int) {
+	b.Helper()
+	db, err := store.Open(b.Context(), b.TempDir()+"/parley.db", store.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	local := bus.NewLocal()
+	defer func() { _ = local.Close() }()
+	log := eventlog.New(db, local, quiet())
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for range b.N / writers {
+				if _, err := log.Append(b.Context(), nil, fmt.Sprint(w), eventlog.Event{Kind: "delta", Data: make([]byte, 128)}); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -88,7 +89,13 @@ func (w *writer) loop() {
 			w.commit(w.gather(batch[:0]))
 			return
 		}
-		w.commit(w.gather(batch))
+		batch = w.gather(batch)
+		w.commit(batch)
+		if len(batch) > 1 {
+			// Those who were just answered often have more to write: let them, and
+			// the next flush of the disk is for all of them.
+			runtime.Gosched()
+		}
 	}
 }
 
