@@ -16,6 +16,8 @@ export interface PageEntry {
   group: 'main' | 'hub';
   /** Other words under which the palette finds it. */
   words?: string;
+  /** Reached by a link only. */
+  hidden?: boolean;
   /** A number beside the name. */
   badge?: () => number;
   load: () => Promise<{ default: Component<{ rest: string[] }> }>;
@@ -27,6 +29,8 @@ export const pages: PageEntry[] = [
   { path: '/agents', title: 'Agents', icon: 'agents', group: 'main', needs: 'talk', words: 'chat conversations talk memory archives', load: () => import('./pages/Agents.svelte') },
   { path: '/tasks', title: 'Tasks', icon: 'bolt', group: 'main', needs: 'task:read', words: 'goal run work agents stop steer', load: () => import('./pages/Tasks.svelte') },
   { path: '/terminals', title: 'Terminals', icon: 'terminal', group: 'main', needs: 'terminal:read', words: 'shell pty console recording', load: () => import('./pages/Terminals.svelte') },
+  { path: '/rooms', title: 'Rooms', icon: 'rooms', group: 'main', needs: 'rooms', words: 'live people agents consent grants', load: () => import('./pages/Rooms.svelte') },
+  { path: '/r', title: 'Room', icon: 'rooms', group: 'main', hidden: true, load: () => import('./pages/Room.svelte') },
   { path: '/machines', title: 'Machines', icon: 'machines', group: 'main', needs: 'fleet:read', words: 'fleet computers endpoints health telemetry', load: () => import('./pages/Machines.svelte') },
   { path: '/audit', title: 'Audit', icon: 'audit', group: 'hub', needs: 'audit:read', words: 'log trail history verify', load: () => import('./pages/Audit.svelte') },
   { path: '/settings', title: 'Settings', icon: 'settings', group: 'hub', words: 'people devices tokens pairing models about backup', load: () => import('./pages/Settings.svelte') },

@@ -11,7 +11,7 @@ class Router {
   }
 
   go(to: string, options: { replace?: boolean } = {}): void {
-    if (to === location.pathname + location.search) return;
+    if (to === location.pathname + location.search + location.hash) return;
     history[options.replace ? 'replaceState' : 'pushState'](null, '', to);
     this.#read();
     if (!options.replace) window.scrollTo(0, 0);
@@ -29,7 +29,7 @@ class Router {
     if (anchor.pathname.startsWith('/api/')) return;
     if (anchor.hash && anchor.pathname === location.pathname) return;
     event.preventDefault();
-    this.go(anchor.pathname + anchor.search);
+    this.go(anchor.pathname + anchor.search + anchor.hash);
   }
 }
 
