@@ -57,5 +57,6 @@ func (h *Hub) toolsets() []facemcp.Toolset {
 		facemcp.Fleet(h.fleet, facemcp.FleetOptions{
 			RequireAgentID: h.conf.Fleet.MCP.RequireAgentID, InboxOnly: h.conf.Fleet.Approval.MCP == "inbox",
 		}),
+		facemcp.Room(h.rooms, facemcp.RoomOptions{}),
 	}
 }

@@ -15,8 +15,13 @@ type Error struct {
 	Message string
 }
 
-// Error implements error.
-func (e *Error) Error() string { return e.Code + ": " + e.Message }
+// Error implements error. Where a protocol fixes the whole text, there is no code.
+func (e *Error) Error() string {
+	if e.Code == "" {
+		return e.Message
+	}
+	return e.Code + ": " + e.Message
+}
 
 // Errorf makes an Error.
 func Errorf(code, format string, args ...any) error {
