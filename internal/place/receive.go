@@ -98,12 +98,12 @@ func (p *Place) take(ctx context.Context, who Caller, q mmp.ReceiveQuery) (out m
 			return err
 		}
 		now := p.now()
-		took, err = messages(tx, true, queueRows+skipLocked(tx), q.AgentID, store.Micros(now), store.Micros(now), q.Limit+1)
+		took, err = messages(tx, true, queueRows+skipLocked(tx), q.AgentID, store.Micros(now), store.Micros(now), q.Limit)
 		if err != nil {
 			return err
 		}
-		if out.More = len(took) > q.Limit; out.More {
-			took = took[:q.Limit]
+		if out.More, err = further(tx, q, took, now); err != nil {
+			return err
 		}
 		return p.hand(tx, q, took, now)
 	})
@@ -111,6 +111,19 @@ func (p *Place) take(ctx context.Context, who Caller, q mmp.ReceiveQuery) (out m
 		return mmp.ReceiveAnswer{}, lapse, err
 	}
 	return p.handed(q, took, out), lapse, nil
+}
+
+// further tells whether the limit cut the queue short. It is asked apart: locking
+// one row too many would make other receivers pass it by.
+func further(tx *store.Tx, q mmp.ReceiveQuery, took []*message, now time.Time) (bool, error) {
+	if len(took) < q.Limit {
+		return false, nil
+	}
+	var n int
+	err := tx.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM place_messages
+		WHERE recipient = ? AND state = 0 AND expires_at > ? AND leased_until <= ? AND num > ? LIMIT 1) t`,
+		q.AgentID, store.Micros(now), store.Micros(now), took[len(took)-1].num).Scan(&n)
+	return n > 0, err
 }
 
 // skipLocked lets two receivers of one queue get different messages.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -306,4 +307,31 @@ func policies(t *testing.T, run func(t *testing.T, auth place.Auth)) {
 	for _, auth := range []place.Auth{place.Open, place.TOFU, place.Strict} {
 		t.Run(string(auth), func(t *testing.T) { run(t, auth) })
 	}
+}
+
+// PeerTransport is what calls other places.
+type PeerTransport = *faceplace.Caller
+
+// flaky calls other places unless it is down.
+type flaky struct {
+	PeerTransport
+	down atomic.Bool
+}
+
+func (f *flaky) Call(ctx context.Context, c place.OutboundCall) (int, []byte, error) {
+	if f.down.Load() {
+		return 0, nil, errors.New("no route")
+	}
+	return f.PeerTransport.Call(ctx, c)
+}
+
+// newWorldOn opens the same place once more, with another way to its peers.
+func newWorldOn(w *world, peers place.PeerClient) *world {
+	w.t.Helper()
+	again := openWorld(w.t, w.db, func(c *place.Config, d *place.Deps, _ *faceplace.Deps) {
+		c.Federation, d.Peers, d.Now = true, peers, w.clock.now
+		d.Key = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))
+	})
+	again.clock = w.clock
+	return again
 }

@@ -1,0 +1,6 @@
+package place
+
+import "context"
+
+// RollUp sums what has settled, as the housekeeper does.
+func (p *Place) RollUp(ctx context.Context) error { return p.rollUp(ctx) }

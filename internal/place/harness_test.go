@@ -1,0 +1,119 @@
+package place_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/bus"
+	"parley/internal/place"
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var testKey = sync.OnceValue(func() *mmp.PrivateKey {
+	key, err := mmp.GenerateKey()
+	if err != nil {
+		panic(err)
+	}
+	return key
+})
+
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time       { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *clock) pass(d time.Duration) { c.ahead.Add(int64(d)) }
+
+var hubKey = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+
+// open makes a place; it is closed with the test.
+func open(t testing.TB, db *store.DB, c place.Config, change ...func(*place.Deps)) (*place.Place, *clock) {
+	t.Helper()
+	b := bus.NewLocal()
+	clk := &clock{}
+	d := place.Deps{DB: db, Bus: b, Key: hubKey, Now: clk.now}
+	for _, f := range change {
+		f(&d)
+	}
+	p, err := place.New(t.Context(), d, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(context.Background()); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+		_ = b.Close()
+	})
+	return p, clk
+}
+
+// stranger is somebody without a token, on this machine.
+var stranger = place.Anonymous("")
+
+func send(t testing.TB, p *place.Place, who place.Caller, from, to, blob string) string {
+	t.Helper()
+	out, err := p.Send(t.Context(), who, &mmp.SendRequest{From: from, To: to, Blob: blob, BlobHash: mmp.HashOf(blob).Prefixed(), MessageType: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.RelayID
+}
+
+func receive(t testing.TB, p *place.Place, who place.Caller, q mmp.ReceiveQuery) []string {
+	t.Helper()
+	if q.Limit == 0 {
+		q.Limit = 100
+	}
+	if q.Lease == 0 {
+		q.Lease = mmp.DefaultLease
+	}
+	out, err := p.Receive(t.Context(), who, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs := []string{}
+	for _, m := range out.Messages {
+		blobs = append(blobs, m.Blob)
+	}
+	return blobs
+}
+
+// prove registers an id with the test's key and returns its session.
+func prove(t testing.TB, p *place.Place, id string) place.Caller {
+	t.Helper()
+	c, err := p.Challenge(t.Context(), stranger, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof, err := (mmp.Challenge{PlaceID: c.PlaceID, AgentID: id, Nonce: c.Nonce}).Sign(testKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Register(t.Context(), stranger, &mmp.Registration{ID: id, Name: id, Scope: "general", PublicKey: testKey().Public().PEM(), Proof: &proof})
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := p.Authenticate(t.Context(), out.SessionToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return who
+}
+
+func names(prefix string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprint(prefix, i)
+	}
+	return out
+}
