@@ -26,6 +26,7 @@ var roles = map[string]func(ctx context.Context, args []string) (*server, error)
 	"tcp-fan":  tcpFan,
 	"ws-fan":   wsFan,
 	"hub":      startHub,
+	"room":     roomHub,
 }
 
 // RunRole is the other life of this program: it serves in a role until in ends.
