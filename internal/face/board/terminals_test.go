@@ -246,22 +246,15 @@ func TestTypingHasABoundOfItsOwn(t *testing.T) {
 	}
 }
 
-// A viewer that does not read is moved forward, not cut.
+// A viewer that does not read is moved forward by the terminal, not cut.
 func TestASlowViewerIsNotCut(t *testing.T) {
 	h := newHub(t)
 	slow, quick := h.connect(h.token), h.connect(h.token)
-	id := quick.open("stty -echo; read x; head -c 20000000 /dev/zero | tr '\\0' 'x' | fold -w 100; echo; echo finished; cat")
+	id := quick.open("stty -echo; read x; head -c 4000000 /dev/zero | tr '\\0' 'x' | fold -w 100; echo; echo finished; cat")
 	slow.ask("terminal:attach", obj{"terminal_id": id})
 	quick.ask("terminal:attach", obj{"terminal_id": id})
 	quick.send("terminal:input", obj{"terminal_id": id, "data": "\n"})
 	quick.shown(id, "finished")
 	slow.shown(id, "finished")
-	truncated := false
-	for _, f := range slow.seen {
-		truncated = truncated || f.get("truncated") == true && f.Type == "terminal:output"
-	}
-	if !truncated {
-		t.Log("the network took everything") // sockets hold megabytes
-	}
 	slow.alive()
 }
