@@ -67,9 +67,15 @@ func (m message) target() string {
 
 // failure is the response to a request that got none.
 func failure(to message, text string) []byte {
-	out, _ := json.Marshal(map[string]any{ // text and a checked id: cannot fail
-		"jsonrpc": "2.0", "id": to.ID, "error": map[string]any{"code": -32000, "message": text},
-	})
+	type problem struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	}
+	out, _ := json.Marshal(struct { // text and a checked id: cannot fail
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   problem         `json:"error"`
+	}{"2.0", to.ID, problem{-32000, text}})
 	return out
 }
 

@@ -149,7 +149,7 @@ const allInstructions = "Tools of a Parley hub: its agents, tasks, machines, roo
 func (f *Face) add(name string, intro Toolset, sets ...Toolset) error {
 	p := &path{face: f, name: name, sets: sets, tools: map[string]entry{}}
 	options := &sdk.ServerOptions{
-		Instructions: intro.Instructions, Logger: f.log, SetCacheable: private,
+		Instructions: intro.Instructions, Logger: quietly(f.log), SetCacheable: private,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	}
 	if f.d.Extend.Options != nil {
@@ -175,12 +175,12 @@ func (f *Face) add(name string, intro Toolset, sets ...Toolset) error {
 func (f *Face) serveWith(p *path) {
 	server := func(*http.Request) *sdk.Server { return p.server }
 	p.alone = withToken(sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
-		Stateless: true, Logger: f.log, DisableLocalhostProtection: true, MaxRequestBodyBytes: f.limits.Body, PropagateRequestCancellation: true,
+		Stateless: true, Logger: quietly(f.log), DisableLocalhostProtection: true, MaxRequestBodyBytes: f.limits.Body, PropagateRequestCancellation: true,
 	}))
 	events := sdk.NewMemoryEventStore(nil)
 	events.SetMaxBytes(f.limits.Events)
 	p.sessions = withToken(sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
-		Logger: f.log, DisableLocalhostProtection: true, MaxRequestBodyBytes: f.limits.Body, SessionTimeout: f.limits.Idle, EventStore: events,
+		Logger: quietly(f.log), DisableLocalhostProtection: true, MaxRequestBodyBytes: f.limits.Body, SessionTimeout: f.limits.Idle, EventStore: events,
 	}))
 }
 
