@@ -134,7 +134,7 @@ func parsePacman(text string) []probe.Package {
 	return out
 }
 
-var zypperUpdate = regexp.MustCompile(`<update\b[^>]*>`)
+var zypperUpdate = regexp.MustCompile(`<update\s[^>]*>`)
 
 // parseZypper reads `zypper --xmlout list-updates`.
 func parseZypper(text string) []probe.Package {
