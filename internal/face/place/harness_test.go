@@ -102,6 +102,22 @@ func newWorld(t *testing.T, opts ...option) *world {
 	return openWorld(t, storetest.SQLite(t), opts...)
 }
 
+// newFuzzWorld is one for all inputs of a fuzz test; nobody fails in its name.
+func newFuzzWorld(f *testing.F) *world {
+	f.Helper()
+	b := bus.NewLocal()
+	p, err := place.New(context.Background(), place.Deps{DB: storetest.SQLite(f), Bus: b, Key: hubKey}, place.Config{Auth: place.Open})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		_ = p.Close(context.Background())
+		_ = b.Close()
+	})
+	core := &place.Core{Name: "parley", Now: time.Now, Ring: func() (mmp.Keyring, error) { return mmp.Keyring{RSA: keyNo(2)}, nil }}
+	return &world{place: p, face: faceplace.New(faceplace.Deps{Place: p, Meeting: core, Loopback: true})}
+}
+
 // openWorld starts a place on a store, which may have been used before.
 func openWorld(t *testing.T, db *store.DB, opts ...option) *world {
 	t.Helper()
