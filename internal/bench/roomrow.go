@@ -232,7 +232,7 @@ const (
 
 func runRooms(ctx context.Context, env *Env) ([]Result, error) {
 	var results []Result
-	for _, n := range env.affordable(pick(env, []int{20, 200, 2_000}, []int{10}), 2*seatsEach) {
+	for _, n := range env.affordable(pick(env, []int{200, 2_000}, []int{10}), seatsEach) {
 		env.say("%s", count(n, "room"))
 		r, err := roomsStep(ctx, env, n)
 		if err != nil {

@@ -50,6 +50,15 @@ type conn struct {
 	proveBy    time.Time // when it must have come
 }
 
+// sink is the shortest way to the client. What a connection of this hub has seen
+// is what the room has sent, so nobody need count on the way.
+func (c *conn) sink() sink {
+	if v, ok := c.link.(*visit); ok {
+		return v.link
+	}
+	return c.link
+}
+
 func (c *conn) send(f kibitz.Frame) { c.link.Send(encode(f)) }
 
 func (c *conn) ack(n int64) {
@@ -120,7 +129,7 @@ func (r *room) depart(cid string) {
 	if p == nil {
 		return
 	}
-	p.conn, p.broke = nil, time.Now()
+	p.unseat()
 	p.media = kibitz.Lanes{}
 	r.need(p.broke.Add(r.e.d.Limits.Away))
 	r.changed()

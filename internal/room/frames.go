@@ -93,7 +93,7 @@ func (r *room) voice(c *conn, f *kibitz.Voice) {
 // withdraw takes somebody out of the roster; its connection stays.
 func (r *room) withdraw(c *conn) {
 	p := c.p
-	p.conn, p.broke = nil, time.Now()
+	p.unseat()
 	r.leave(p, false)
 	c.p, c.cleared, c.withdrawn = nil, true, true
 	c.challenge, c.proveBy = time.Time{}, time.Time{}
@@ -105,7 +105,7 @@ func (r *room) withdraw(c *conn) {
 func (r *room) leaves(c *conn, f *kibitz.Leave) {
 	c.ack(f.N)
 	if p := c.p; p != nil {
-		p.conn, p.broke = nil, time.Now()
+		p.unseat()
 		r.leave(p, false)
 		c.p = nil
 	}

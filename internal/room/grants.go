@@ -185,11 +185,10 @@ func (r *room) unlist(p *participant) {
 // kick ends a presence at once, tells it why and closes its connection.
 func (r *room) kick(p *participant, why *kibitz.Refusal, actor string, audited bool) {
 	c := p.conn
-	p.conn = nil
 	if p.left {
 		r.forget(p)
 	} else {
-		p.broke = time.Now()
+		p.unseat()
 		r.unlist(p)
 		p.left = true
 		r.forget(p)

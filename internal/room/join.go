@@ -132,7 +132,7 @@ func (p *participant) disclose(meta kibitz.Raw) {
 // seat ties a connection to a participant.
 func (r *room) seat(c *conn, p *participant) {
 	c.p, c.waiting, c.busy = p, false, false
-	p.conn, p.broke, p.left = c, time.Time{}, false
+	p.conn, p.out, p.broke, p.left = c, c.sink(), time.Time{}, false
 	c.link.seated(p.ID, p.Kind)
 	c.challenge, c.proveBy = time.Time{}, time.Time{}
 	if p.KeyID != "" && p.Kind == kibitz.Agent {

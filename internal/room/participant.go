@@ -74,6 +74,12 @@ func (i *credentials) marks() []string {
 
 // participant is somebody in the room, or who left a moment ago.
 type participant struct {
+	// What every message asks, side by side: the effective grant as bits, when it
+	// ends, and where frames go (nil while away).
+	bits    uint16
+	expires float64
+	out     sink
+
 	presence
 	tier      kibitz.Tier
 	hostSince time.Time
@@ -83,10 +89,7 @@ type participant struct {
 	left      bool // out of the roster, still resumable
 	resume    string
 	sent      sentIDs
-	// bits and expires are the effective grant, for quick questions.
-	bits    uint16
-	expires float64
-	expired bool // the trail and the caps know it
+	expired   bool // the trail and the caps know that the grant has ended
 	// restored: this hub has it from the store, without what it had published.
 	restored bool
 
@@ -94,6 +97,12 @@ type participant struct {
 	blocked  int
 	withheld int
 }
+
+// sink takes frames.
+type sink interface{ Send(o *Out) }
+
+// unseat takes a participant's connection away.
+func (p *participant) unseat() { p.conn, p.out, p.broke = nil, nil, time.Now() }
 
 // bit is a capability's place in a participant's bits.
 func bit(c kibitz.Capability) uint16 {

@@ -246,7 +246,7 @@ func (r *room) finish() {
 	for _, c := range r.conns {
 		switch r.ending {
 		case endLost:
-			r.e.orphaned(c)
+			r.e.orphaned(c, r.seq)
 		case endClosed:
 			c.send(&kibitz.Kick{Code: kibitz.RoomClosed, Reason: "the room was closed"})
 			c.link.Close(kibitz.CloseRoomClosed, "the room was closed")

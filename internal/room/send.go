@@ -138,8 +138,8 @@ func (r *room) deliver(c *conn, p *participant, m *message, now time.Time) {
 // fan sends a message to everybody it may reach: one frame for all.
 func (r *room) fan(p *participant, it *item, now float64) (to, withheld int) {
 	if it.to != "" {
-		if q := r.byID[it.to]; q.conn != nil {
-			q.conn.link.Send(it.out())
+		if q := r.byID[it.to]; q.out != nil {
+			q.out.Send(it.out())
 		}
 		return 1, 0
 	}
@@ -152,8 +152,8 @@ func (r *room) fan(p *participant, it *item, now float64) (to, withheld int) {
 			r.withhold(q)
 		default:
 			to++
-			if q.conn != nil {
-				q.conn.link.Send(out)
+			if q.out != nil {
+				q.out.Send(out)
 			}
 		}
 	}

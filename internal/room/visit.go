@@ -358,7 +358,7 @@ func (v *visit) giveUp() {
 }
 
 // orphaned is a connection of this hub whose room has another owner now.
-func (e *Rooms) orphaned(c *conn) {
+func (e *Rooms) orphaned(c *conn, seq uint64) {
 	e.mu.Lock()
 	v := e.visits[c.CID]
 	e.mu.Unlock()
@@ -367,6 +367,7 @@ func (e *Rooms) orphaned(c *conn) {
 	}
 	v.mu.Lock()
 	t := v.to
+	v.seen = max(v.seen, seq)
 	v.mu.Unlock()
 	e.reattach(v, t)
 }
@@ -395,7 +396,8 @@ func (r *room) endConn(cid string, revoked bool) {
 		return
 	}
 	p := c.p
-	p.conn, p.broke, c.p = nil, time.Now(), nil
+	p.unseat()
+	c.p = nil
 	r.drop(c)
 	r.leave(p, false)
 }
