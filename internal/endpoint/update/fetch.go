@@ -29,10 +29,17 @@ func (u *Updater) fetch(ctx context.Context, address string, w io.Writer) (sum [
 	return sum, nil
 }
 
-// downloader fetches over HTTPS; every redirect is judged like the first
-// address.
+// downloader fetches over HTTPS.
 func downloader(check func(string) error) func(context.Context, string, int64, io.Writer) error {
-	client := &http.Client{
+	client := newClient(check)
+	return func(ctx context.Context, address string, limit int64, w io.Writer) error {
+		return download(ctx, client, address, limit, w)
+	}
+}
+
+// newClient judges every redirect like the first address.
+func newClient(check func(string) error) *http.Client {
+	return &http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ResponseHeaderTimeout: fetchWait},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {
@@ -40,9 +47,6 @@ func downloader(check func(string) error) func(context.Context, string, int64, i
 			}
 			return check(r.URL.String())
 		},
-	}
-	return func(ctx context.Context, address string, limit int64, w io.Writer) error {
-		return download(ctx, client, address, limit, w)
 	}
 }
 

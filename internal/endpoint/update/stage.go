@@ -105,10 +105,10 @@ func (u *Updater) stage(ctx context.Context, version, address, sha256 string) (p
 	if err != nil {
 		return "", err
 	}
-	path = f.Name()
+	name := f.Name()
 	defer func() {
 		if err != nil {
-			_ = os.Remove(path)
+			_ = os.Remove(name)
 		}
 	}()
 	sum, err := u.fetch(ctx, address, f)
@@ -118,13 +118,13 @@ func (u *Updater) stage(ctx context.Context, version, address, sha256 string) (p
 	if err := u.verify(ctx, version, address, sha256, sum); err != nil {
 		return "", err
 	}
-	if err := checkFormat(path); err != nil {
+	if err := checkFormat(name); err != nil {
 		return "", failed("the update is not a program for this machine: %v", err)
 	}
-	if err := os.Chmod(path, 0o755); err != nil { //nolint:gosec // it is a program
+	if err := os.Chmod(name, 0o755); err != nil { //nolint:gosec // it is a program
 		return "", err
 	}
-	return path, u.try(ctx, path, version)
+	return name, u.try(ctx, name, version)
 }
 
 // refused keeps the guard's word when a redirect was refused.
