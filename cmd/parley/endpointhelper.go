@@ -10,7 +10,7 @@ import (
 
 	"parley/internal/endpoint/install"
 	"parley/internal/endpoint/logs"
-	"parley/internal/endpoint/screen"
+	capture "parley/internal/endpoint/screen"
 	"parley/internal/endpoint/update"
 )
 
@@ -21,12 +21,12 @@ func newEndpointCapture() *cobra.Command {
 	return &cobra.Command{
 		Use: "capture", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := screen.Write(cmd.Context(), cmd.OutOrStdout())
+			err := capture.Write(cmd.Context(), cmd.OutOrStdout())
 			switch {
-			case errors.Is(err, screen.ErrNoDisplay):
-				return &exitError{code: screen.ExitNoDisplay, text: "no display"}
+			case errors.Is(err, capture.ErrNoDisplay):
+				return &exitError{code: capture.ExitNoDisplay, text: "no display"}
 			case err != nil:
-				return &exitError{code: screen.ExitFailed, text: oneLine(err)}
+				return &exitError{code: capture.ExitFailed, text: oneLine(err)}
 			}
 			return nil
 		},

@@ -49,14 +49,15 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"waitready": waitReady,
-			"occupy":    occupy,
-			"postgres":  postgres,
-			"mode":      mode,
-			"setfrom":   setFrom,
-			"exitcode":  exitCode,
-			"interrupt": interrupt,
-			"usetoken":  useToken,
+			"waitready":   waitReady,
+			"occupy":      occupy,
+			"postgres":    postgres,
+			"mode":        mode,
+			"setfrom":     setFrom,
+			"exitcode":    exitCode,
+			"interrupt":   interrupt,
+			"usetoken":    useToken,
+			"waitmachine": waitMachine,
 		},
 	})
 }
