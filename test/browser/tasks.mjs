@@ -1,0 +1,138 @@
+// Tasks: given, watched, approved, steered, stopped; a reload loses nothing, and
+// two people see the same.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Stage, visit } from './lib/stage.mjs';
+import { setUpTester, TESTER } from './lib/tester.mjs';
+
+let stage;
+before(async () => {
+  stage = await Stage.open();
+  await setUpTester(stage);
+});
+after(() => stage?.close());
+
+async function give(page, goal, more = async () => {}) {
+  await visit(page, '/tasks/new');
+  await page.getByLabel('Goal').fill(goal);
+  await page.getByLabel('Agent').selectOption(TESTER);
+  await more();
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.waitForURL(/\/tasks\/(?!new)/);
+  return page.url();
+}
+
+const state = (page, word) => page.locator('header').getByRole('status').filter({ hasText: word }).waitFor();
+
+// Waits until the agent's own words, without what people said, fit.
+const says = (page, pattern) => page.waitForFunction(([source]) => new RegExp(source).test([...document.querySelectorAll('[role=log] .md')].map((e) => e.innerText).join('\n')), [pattern.source]);
+
+test('a task runs to its end, and its text is there after a reload', async () => {
+  const page = await stage.person();
+  await give(page, '/say first words\n/say last words');
+  await state(page, 'done');
+  await says(page, /first words\s+last words/);
+  await page.reload();
+  await says(page, /first words\s+last words/);
+  await visit(page, '/tasks');
+  await page.getByRole('region', { name: 'Finished' }).getByRole('link', { name: /first words/ }).waitFor();
+});
+
+test('what a task wants to run is approved on another device, and both show it', async () => {
+  const one = await stage.person();
+  const two = await stage.person();
+  const url = await give(one, '/tool shell {"command":"echo from-a-task; true"}\n/say over');
+  await state(one, 'needs you');
+  await two.goto(url);
+  const card = two.getByRole('article').filter({ hasText: 'echo from-a-task' });
+  await card.getByRole('button', { name: 'Approve', exact: false }).first().click();
+  await state(one, 'done');
+  await state(two, 'done');
+  await one.locator('details.done summary').filter({ hasText: 'shell' }).click();
+  await one.locator('details.done').getByText('"exit_code": 0').waitFor();
+});
+
+test('a rejected call says so and the task goes on', async () => {
+  const page = await stage.person();
+  await give(page, '/tool shell {"command":"echo never; true"}\n/say went on');
+  const card = page.getByRole('article').filter({ hasText: 'echo never' });
+  await card.getByRole('button', { name: 'Reject…' }).click();
+  await card.getByLabel('Why not?', { exact: false }).fill('not today');
+  await card.getByRole('button', { name: 'Reject', exact: true }).click();
+  await says(page, /went on/);
+  await state(page, 'done');
+});
+
+test('steering stops what is said and is read first; a follow-up waits its turn', async () => {
+  const page = await stage.person();
+  await give(page, '/pace 100\n/chunks 30\n/say ' + 'slowly '.repeat(30));
+  await page.getByRole('log').getByText('slowly').first().waitFor();
+  const field = page.getByLabel('Message to the task');
+  await field.fill('/say the follow-up');
+  await field.press('Enter');
+  await page.getByRole('list', { name: 'Waiting messages' }).getByText('/say the follow-up').waitFor();
+  await field.fill('/say steered now');
+  await field.press('Control+Enter');
+  await says(page, /steered now[^]*the follow-up/);
+  await state(page, 'done');
+});
+
+test('stop keeps the text and gives back what was not read', async () => {
+  const page = await stage.person();
+  await give(page, '/pace 300\n/chunks 200\n/say ' + 'forever '.repeat(200));
+  await page.getByRole('log').getByText('forever').first().waitFor();
+  const field = page.getByLabel('Message to the task');
+  await field.fill('never read');
+  await field.press('Enter');
+  await page.getByRole('list', { name: 'Waiting messages' }).getByText('never read').waitFor();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await state(page, 'stopped');
+  assert.equal(await page.getByLabel('Words the task did not get').inputValue(), 'never read');
+  await page.getByRole('log').getByText('forever').first().waitFor();
+});
+
+test('a page that lost its connection catches up without gap or doubling', async () => {
+  const page = await stage.person();
+  await give(page, Array.from({ length: 40 }, (_, i) => `/say line-${i}\n/sleep 50`).join('\n'));
+  await page.getByRole('log').getByText('line-1').first().waitFor();
+  await page.context().setOffline(true);
+  await page.context().setOffline(false);
+  await page.reload();
+  await state(page, 'done');
+  const text = await page.getByRole('log').innerText();
+  for (let i = 0; i < 40; i++) assert.equal(text.split(`line-${i}\n`).length + (i === 39 && !text.includes('line-39\n') ? 1 : 0), 2, `line ${i} in:\n${text}`);
+});
+
+test('a plan shows its steps and the frames can be looked at', async () => {
+  const page = await stage.person();
+  await give(page, '/say with a plan', async () => {
+    await page.getByText('Plan, restarts').click();
+    await page.getByLabel('Steps, one a line (optional)').fill('- look\n- do');
+  });
+  await page.getByRole('region', { name: 'Plan' }).getByText('look').waitFor();
+  await page.getByLabel('More', { exact: true }).click();
+  await page.getByRole('button', { name: 'Look at the frames' }).click();
+  await page.getByRole('dialog').getByText('task:completed').first().waitFor();
+});
+
+test('a terminal is shared: what one types the other sees, and a reload has it again', async () => {
+  const one = await stage.person();
+  await visit(one, '/terminals');
+  await one.getByRole('button', { name: 'Open one' }).click();
+  await one.getByLabel('Name').fill('shared');
+  await one.getByRole('dialog').getByRole('button', { name: 'Open' }).click();
+  await one.waitForURL(/\/terminals\/.+/);
+  const two = await stage.person();
+  await two.goto(one.url());
+  const shows = (page, text) => page.waitForFunction((t) => document.querySelector('.xterm-rows')?.textContent?.includes(t), text);
+  await one.locator('.xterm-screen').click();
+  await one.keyboard.type('echo sum-$((6*7))\n');
+  await shows(one, 'sum-42');
+  await shows(two, 'sum-42');
+  await one.reload();
+  await shows(one, 'sum-42');
+  await two.locator('.xterm-screen').click();
+  await two.keyboard.type('exit 3\n');
+  await one.getByRole('status').filter({ hasText: 'ended with 3' }).waitFor();
+});
