@@ -23,27 +23,29 @@ func userMessages(r *run) (out []string) {
 }
 
 func TestFollowupsAreTurnsOfTheirOwnInOrder(t *testing.T) {
-	h := newHub(t, sqlite(t))
-	r := h.submit(goal("/say first", "/sleep 300", "/say turn"))
-	r.untilText("first")
-	for i := range 3 {
-		ack := r.message(viber.Followup, fmt.Sprintf("/say answer %d", i))
-		if ack.Disposition != viber.Queued || ack.Position != i+1 {
-			t.Errorf("%+v", ack)
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, sqlite(t))
+		r := h.submit(goal("/say first", "/sleep 300", "/say turn"))
+		r.untilText("first")
+		for i := range 3 {
+			ack := r.message(viber.Followup, fmt.Sprintf("/say answer %d", i))
+			if ack.Disposition != viber.Queued || ack.Position != i+1 {
+				t.Errorf("%+v", ack)
+			}
 		}
-	}
-	snap, err := h.Snapshot(ctx, alice, r.id)
-	if err != nil || len(snap.QueuedMessages) != 3 || snap.Status != viber.TaskRunning {
-		t.Errorf("%+v %v", snap, err)
-	}
-	done := r.completed()
-	if done.Result.Text != "answer 2" || done.Turns != 4 || r.text() != "answer 2" {
-		t.Errorf("%+v", done)
-	}
-	want := "[2 followup /say answer 0 3 followup /say answer 1 4 followup /say answer 2]"
-	if got := fmt.Sprint(userMessages(r)); got != want {
-		t.Errorf("%s", got)
-	}
+		snap, err := h.Snapshot(ctx, alice, r.id)
+		if err != nil || len(snap.QueuedMessages) != 3 || snap.Status != viber.TaskRunning {
+			t.Errorf("%+v %v", snap, err)
+		}
+		done := r.completed()
+		if done.Result.Text != "answer 2" || done.Turns != 4 || r.text() != "answer 2" {
+			t.Errorf("%+v", done)
+		}
+		want := "[2 followup /say answer 0 3 followup /say answer 1 4 followup /say answer 2]"
+		if got := fmt.Sprint(userMessages(r)); got != want {
+			t.Errorf("%s", got)
+		}
+	})
 }
 
 func TestCollectedMessagesBecomeOneTurnAfterTheFollowups(t *testing.T) {
@@ -286,18 +288,20 @@ func TestEveryMessageIsProcessedOrRefused(t *testing.T) {
 }
 
 func TestMessagesOfARevokedTokenAreNotHeard(t *testing.T) {
-	h := newHub(t, sqlite(t), withDeps(func(d *work.Deps) { d.Revoked = func(token string) bool { return token == "tok_thief" } }))
-	r := h.submit(goal("/say on", "/sleep 300"))
-	r.untilText("on")
-	thief := alice
-	thief.TokenID = "tok_thief"
-	for _, mode := range []viber.InjectionMode{viber.Followup, viber.Collect} {
-		if _, err := h.Message(ctx, thief, work.MessageRequest{Task: r.id, Mode: mode, Message: viber.ChatMessage{Role: viber.RoleUser, Content: "/say stolen"}}); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, sqlite(t), withDeps(func(d *work.Deps) { d.Revoked = func(token string) bool { return token == "tok_thief" } }))
+		r := h.submit(goal("/say on", "/sleep 300"))
+		r.untilText("on")
+		thief := alice
+		thief.TokenID = "tok_thief"
+		for _, mode := range []viber.InjectionMode{viber.Followup, viber.Collect} {
+			if _, err := h.Message(ctx, thief, work.MessageRequest{Task: r.id, Mode: mode, Message: viber.ChatMessage{Role: viber.RoleUser, Content: "/say stolen"}}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	r.message(viber.Followup, "/say mine")
-	if done := r.completed(); done.Result.Text != "mine" || done.Turns != 2 {
-		t.Errorf("%+v", done)
-	}
+		r.message(viber.Followup, "/say mine")
+		if done := r.completed(); done.Result.Text != "mine" || done.Turns != 2 {
+			t.Errorf("%+v", done)
+		}
+	})
 }

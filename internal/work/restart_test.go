@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/internal/bus"
@@ -82,34 +83,37 @@ func TestARestartEndsTasksAndFreesTheirKeys(t *testing.T) {
 }
 
 func TestATaskThatContinuesGoesOnWithItsSentenceAndItsNumbers(t *testing.T) {
-	for _, deltas := range []bool{true, false} {
-		h := newHub(t, sqlite(t))
-		s := continuing(goal("/tool file_list {}", "/say one", "/sleep 1500", "/say two"))
-		s.Options.StreamDeltas = deltas
-		r := h.submit(s)
-		for ok := false; !ok; {
-			snap, err := h.Snapshot(ctx, alice, r.id)
-			if err != nil {
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, deltas := range []bool{true, false} {
+			h := newHub(t, sqlite(t))
+			s := continuing(goal("/tool file_list {}", "/say one", "/sleep 30000", "/say two"))
+			s.Options.StreamDeltas = deltas
+			r := h.submit(s)
+			for ok := false; !ok; {
+				snap, err := h.Snapshot(ctx, alice, r.id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ok = snap.Text != "" || !deltas && len(h.models.sent()) == 2
+				<-time.After(time.Millisecond)
 			}
-			ok = snap.Text != "" || !deltas && len(h.models.sent()) == 2
+			r.stop()
+			next := again(t, h)
+			back := next.followAll(r.id)
+			done := back.completed()
+			back.numbered()
+			want := []string{"oneone\ntwo", "one\ntwo"} // what was said stays said; without deltas it may not have been kept
+			if done.Result.Text != want[0] && (deltas || done.Result.Text != want[1]) || deltas && back.text() != done.Result.Text {
+				t.Errorf("deltas %v: %q, %q", deltas, done.Result.Text, back.text())
+			}
+			if n := len(next.models.sent()); n != 1 {
+				t.Errorf("%d model calls after the restart", n)
+			}
+			if len(back.results()) > 1 {
+				t.Errorf("%v", back.results())
+			}
 		}
-		r.stop()
-		next := again(t, h)
-		back := next.followAll(r.id)
-		done := back.completed()
-		back.numbered()
-		want := []string{"oneone\ntwo", "one\ntwo"} // what was said stays said; without deltas it may not have been kept
-		if done.Result.Text != want[0] && (deltas || done.Result.Text != want[1]) || deltas && back.text() != done.Result.Text {
-			t.Errorf("deltas %v: %q, %q", deltas, done.Result.Text, back.text())
-		}
-		if n := len(next.models.sent()); n != 1 {
-			t.Errorf("%d model calls after the restart", n)
-		}
-		if len(back.results()) > 1 {
-			t.Errorf("%v", back.results())
-		}
-	}
+	})
 }
 
 func TestATaskThatContinuesKeepsItsQuestion(t *testing.T) {
@@ -175,56 +179,62 @@ func TestACallOfUnknownOutcomeIsNeverRepeated(t *testing.T) {
 }
 
 func TestMessagesSurviveARestart(t *testing.T) {
-	h := newHub(t, sqlite(t))
-	r := h.submit(continuing(goal("/say one", "/sleep 600")))
-	r.untilText("one")
-	r.message(viber.Followup, "/say two")
-	r.message(viber.Collect, "/say three")
-	r.stop()
-	next := again(t, h)
-	back := next.followAll(r.id)
-	if done := back.completed(); done.Result.Text != "three" || done.Turns != 3 {
-		t.Errorf("%+v", done)
-	}
-	back.numbered()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, sqlite(t))
+		r := h.submit(continuing(goal("/say one", "/sleep 30000")))
+		r.untilText("one")
+		r.message(viber.Followup, "/say two")
+		r.message(viber.Collect, "/say three")
+		r.stop()
+		next := again(t, h)
+		back := next.followAll(r.id)
+		if done := back.completed(); done.Result.Text != "three" || done.Turns != 3 {
+			t.Errorf("%+v", done)
+		}
+		back.numbered()
+	})
 }
 
 func TestAnAllowanceForTheTaskSurvivesARestart(t *testing.T) {
-	h := newHub(t, sqlite(t))
-	shell := `/tool shell {"command":"echo 1 >> log"}`
-	r := h.submit(continuing(mode(goal(shell, "/sleep 700", shell, "/say done"), viber.AgentDecides)))
-	a := yes(untilType[*viber.ApprovalRequired](r).ApprovalID)
-	a.Remember = viber.RememberTask
-	h.answer(alice, a)
-	r.until(func(viber.TaskEvent) bool { return len(r.results()) == 1 })
-	r.stop()
-	next := again(t, h)
-	back := next.followAll(r.id)
-	back.completed()
-	if n := len(ofType[*viber.ApprovalRequired](back)); n != 1 {
-		t.Errorf("asked %d times", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, sqlite(t))
+		shell := `/tool shell {"command":"echo 1 >> log"}`
+		r := h.submit(continuing(mode(goal(shell, "/sleep 7000", shell, "/say done"), viber.AgentDecides)))
+		a := yes(untilType[*viber.ApprovalRequired](r).ApprovalID)
+		a.Remember = viber.RememberTask
+		h.answer(alice, a)
+		r.until(func(viber.TaskEvent) bool { return len(r.results()) == 1 })
+		r.stop()
+		next := again(t, h)
+		back := next.followAll(r.id)
+		back.completed()
+		if n := len(ofType[*viber.ApprovalRequired](back)); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+	})
 }
 
 func TestDrainRefusesNewTasksAndLetsRunningOnesEnd(t *testing.T) {
-	h := newHub(t, sqlite(t))
-	r := h.submit(goal("/say on", "/sleep 300", "/say and done"))
-	r.untilText("on")
-	drained := make(chan struct{})
-	go func() { h.Drain(ctx); close(drained) }()
-	for {
-		_, err := h.Submit(ctx, alice, work.SubmitRequest{Key: newKey(), Submit: goal("/say x")})
-		if err == work.ErrShuttingDown {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, sqlite(t))
+		r := h.submit(goal("/say on", "/sleep 300", "/say and done"))
+		r.untilText("on")
+		drained := make(chan struct{})
+		go func() { h.Drain(ctx); close(drained) }()
+		for {
+			_, err := h.Submit(ctx, alice, work.SubmitRequest{Key: newKey(), Submit: goal("/say x")})
+			if err == work.ErrShuttingDown {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err != nil {
-			t.Fatal(err)
+		if got := r.completed().Result.Text; got != "on\nand done" {
+			t.Error(got)
 		}
-	}
-	if got := r.completed().Result.Text; got != "on\nand done" {
-		t.Error(got)
-	}
-	<-drained
+		<-drained
+	})
 }
 
 func TestKeysAndLogsAreForgottenAfterADay(t *testing.T) {
@@ -299,32 +309,37 @@ func TestOneHubRunsAndAnotherWatchesApprovesSteersAndStops(t *testing.T) {
 }
 
 func TestADeadHubsTasksAreTakenOver(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *store.DB) {
-		a, b := twoHubs(t, db, lease.Options{TTL: 500 * time.Millisecond})
-		fails := a.submit(goal("/say so far", "/sleep 600000"))
-		goes := a.submit(continuing(mode(goal("/say asking", `/tool shell {"command":"echo ran >> log"}`, "/say done"), viber.AgentDecides)))
-		fails.untilText("so far")
-		asked := untilType[*viber.ApprovalRequired](goes)
-		farFails, farGoes := b.followAll(fails.id), b.followAll(goes.id)
-		a.leases.Abandon() // it stops saying that it lives
-		e := farFails.failed(viber.CodeInternalError)
-		if e.Details.Reason != viber.ReasonDaemonRestarted || e.PartialResult.Text != "so far" {
-			t.Errorf("%+v", e)
-		}
-		b.answer(alice, yes(asked.ApprovalID))
-		done := farGoes.completed()
-		farFails.numbered()
-		farGoes.numbered()
-		if done.Result.Text != "askingdone" {
-			t.Errorf("%q", done.Result.Text)
-		}
-		if data, _ := os.ReadFile(filepath.Join(a.workspace, "log")); string(data) != "ran\n" {
-			t.Errorf("%q", data)
-		}
-		if s, err := b.Stop(ctx, alice, fails.id, ""); err != work.ErrFinished {
-			t.Errorf("%+v %v", s, err)
-		}
+	t.Run("sqlite", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { takenOver(t, sqlite(t), lease.Options{}) })
 	})
+	t.Run("postgres", func(t *testing.T) { takenOver(t, storetest.Postgres(t), lease.Options{TTL: 4 * time.Second}) })
+}
+
+func takenOver(t *testing.T, db *store.DB, o lease.Options) {
+	a, b := twoHubs(t, db, o)
+	fails := a.submit(goal("/say so far", "/sleep 600000"))
+	goes := a.submit(continuing(mode(goal("/say asking", `/tool shell {"command":"echo ran >> log"}`, "/say done"), viber.AgentDecides)))
+	fails.untilText("so far")
+	asked := untilType[*viber.ApprovalRequired](goes)
+	farFails, farGoes := b.followAll(fails.id), b.followAll(goes.id)
+	a.leases.Abandon() // it stops saying that it lives
+	e := farFails.failed(viber.CodeInternalError)
+	if e.Details.Reason != viber.ReasonDaemonRestarted || e.PartialResult.Text != "so far" {
+		t.Errorf("%+v", e)
+	}
+	b.answer(alice, yes(asked.ApprovalID))
+	done := farGoes.completed()
+	farFails.numbered()
+	farGoes.numbered()
+	if done.Result.Text != "askingdone" {
+		t.Errorf("%q", done.Result.Text)
+	}
+	if data, _ := os.ReadFile(filepath.Join(a.workspace, "log")); string(data) != "ran\n" {
+		t.Errorf("%q", data)
+	}
+	if s, err := b.Stop(ctx, alice, fails.id, ""); err != work.ErrFinished {
+		t.Errorf("%+v %v", s, err)
+	}
 }
 
 func TestTheTaskCapIsTheClusters(t *testing.T) {
