@@ -87,6 +87,7 @@ func (h *Hub) openPlaceFace(context.Context) error {
 		Place: h.place, Front: h.front, Log: h.logger, Proxied: len(h.conf.BehindProxy) > 0, Loopback: config.Loopback(h.conf.Listen),
 	}
 	h.placeFace = faceplace.New(deps)
+	h.metrics.registry.MustRegister(newPlaceMetrics(h.place))
 	if h.opts.Quiet {
 		return nil
 	}
