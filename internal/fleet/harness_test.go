@@ -51,7 +51,9 @@ type setup struct {
 	name   string
 	shared bool // several hubs on this database
 	lease  lease.Options
-	deps   func(*fleet.Deps)
+	// slow lets hours of fake time pass without thousands of looks into the store.
+	slow bool
+	deps func(*fleet.Deps)
 }
 
 var owner = identity.Session{
@@ -77,9 +79,13 @@ func newWorld(t testing.TB, s setup) *world {
 		s.name = "hub"
 	}
 	s.lease.Alone = !s.shared
+	recheck := time.Duration(0)
+	if s.slow {
+		s.lease.TTL, recheck = 1000*time.Hour, 10*time.Minute
+	}
 	w.leases = must(lease.Join(ctx, w.db, s.name, s.lease))(t)
 	w.trail = must(audit.Open(ctx, w.db, audit.Options{Key: w.key}))(t)
-	w.inbox = must(approval.Open(ctx, w.db, w.bus, approval.Options{}))(t)
+	w.inbox = must(approval.Open(ctx, w.db, w.bus, approval.Options{Recheck: recheck}))(t)
 	deps := fleet.Deps{
 		DB: w.db, Bus: w.bus, Leases: w.leases, Audit: w.trail, Inbox: w.inbox, Key: w.key, Alone: !s.shared, Notifier: w.told,
 		URL: func() string { return "https://hub.example" }, Owner: func(context.Context) string { return "id-owner" },

@@ -65,8 +65,11 @@ func (in *ingest) put(s *Session, at kenny.Timestamp, snapshot map[string]jsonte
 	if err != nil {
 		return false // the codec has checked it
 	}
-	return in.offer(pushed{m: s.m, s: s, collected: collected, received: time.Now(), snapshot: owned(snapshot)})
+	return in.offer(pushed{m: s.m, s: s, collected: collected, received: stamp(), snapshot: owned(snapshot)})
 }
+
+// stamp is now as the store keeps it: rows and memory must agree on which is newer.
+func stamp() time.Time { return time.Now().Truncate(time.Microsecond) }
 
 // owned copies the sections: the frame's buffer is the connection's.
 func owned(snapshot map[string]jsontext.Value) map[string]jsontext.Value {
@@ -212,6 +215,6 @@ func (f *Fleet) collected(p *prepared, result jsontext.Value) {
 		f.logger(p.m).Warn("a collection is no snapshot and is not stored")
 		return
 	}
-	now := time.Now()
+	now := stamp()
 	f.ingest.offer(pushed{m: p.m, s: p.m.current(), collected: now, received: now, snapshot: owned(snapshot)})
 }

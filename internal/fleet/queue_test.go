@@ -1,0 +1,221 @@
+package fleet_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"parley/internal/approval"
+	"parley/internal/fleet"
+	"parley/internal/store"
+	"parley/protocol/kenny"
+)
+
+func quick(d *fleet.Deps) { d.Limits.Settle = time.Millisecond }
+
+// queue keeps a call for a machine that is away.
+func (w *world) queue(id, tool, args string, d time.Duration) fleet.CallResult {
+	w.t.Helper()
+	return must(w.fleet.Call(w.t.Context(), op(), fleet.CallRequest{Machine: id, Tool: tool, Args: jsontext.Value(args), QueueFor: d}))(w.t)
+}
+
+func (w *world) reaches(id string, want fleet.State) {
+	w.t.Helper()
+	w.until(fmt.Sprintf("%s is %s", id, want), func() bool { return w.status(id).State == want })
+}
+
+func TestQueuedCallsAreDeliveredInOrderOneAtATime(t *testing.T) {
+	w := newWorld(t, setup{deps: quick})
+	key := w.enrol("pc")
+	var ids []string
+	for i := range 5 {
+		q := w.queue("pc", "fs_list", fmt.Sprintf(`{"path":"/%d"}`, i), time.Hour)
+		if q.State != fleet.StateQueued || q.CallID == "" || time.Until(q.Expires) < 59*time.Minute {
+			t.Fatalf("%+v", q)
+		}
+		ids = append(ids, q.CallID)
+	}
+	if n := must(w.fleet.Waiting(t.Context()))(t); n != 5 {
+		t.Errorf("%d waiting", n)
+	}
+	m := w.connect("pc", key)
+	for i, id := range ids {
+		r := receive(t, m.asked, "request")
+		if r.ID != id || string(r.Args) != fmt.Sprintf(`{"path":"/%d"}`, i) {
+			t.Fatalf("%d: %+v", i, r)
+		}
+		if w.status(id).State != fleet.StateSent {
+			t.Error("sent is not on record")
+		}
+		// Live calls pass beside it.
+		live := make(chan error, 1)
+		go func() { _, err := w.call(op(), "pc", "net_config", ""); live <- err }()
+		l := receive(t, m.asked, "live request")
+		if l.Tool != "net_config" {
+			t.Fatalf("the next queued call did not wait: %+v", l)
+		}
+		m.reply(l.ID, jsontext.Value(`{}`), nil)
+		check(t, receive(t, live, "live answer"))
+		m.reply(r.ID, jsontext.Value(`{"n":1}`), nil)
+		w.reaches(id, fleet.StateDone)
+		if st := w.status(id); string(st.Result) != `{"n":1}` {
+			t.Errorf("%+v", st)
+		}
+	}
+}
+
+func TestDeliveryWaitsFiveSecondsAfterThePolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, setup{})
+		key := w.enrol("pc")
+		w.queue("pc", "net_config", "", time.Hour)
+		began := time.Now()
+		m := w.connect("pc", key).echoes()
+		<-m.asked
+		if d := time.Since(began); d != 5*time.Second {
+			t.Errorf("after %v", d)
+		}
+		m.replies.Wait()
+		m.leave()
+	})
+}
+
+func TestQueuedCallsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, setup{})
+		key := w.enrol("pc")
+		short, long := w.queue("pc", "net_config", "", 10*time.Second), w.queue("pc", "net_dns_flush", "", time.Hour)
+		<-time.After(15 * time.Second)
+		if st := w.status(short.CallID); st.State != fleet.StateExpired || st.Error.Code != fleet.Expired {
+			t.Errorf("%+v", st)
+		}
+		m := w.connect("pc", key).echoes()
+		if r := <-m.asked; r.ID != long.CallID {
+			t.Errorf("%+v", r)
+		}
+		m.replies.Wait()
+		synctest.Wait()
+		if st := w.status(long.CallID); st.State != fleet.StateDone {
+			t.Errorf("%+v", st)
+		}
+		// Whoever asked is told.
+		notes := must(w.inbox.List(t.Context(), approval.Filter{Kind: approval.KindNote}))(t)
+		if len(notes) != 2 || notes[0].Principal != "id-owner" {
+			t.Errorf("%+v", notes)
+		}
+		m.leave()
+	})
+}
+
+func TestACutCallIsLostIfItChangesSomethingAndAskedAgainIfNot(t *testing.T) {
+	w := newWorld(t, setup{deps: quick})
+	key := w.enrol("pc")
+	changes, looks := w.queue("pc", "net_dns_flush", "", time.Hour), w.queue("pc", "net_config", "", time.Hour)
+	m := w.connect("pc", key)
+	if r := receive(t, m.asked, "change"); r.ID != changes.CallID {
+		t.Fatalf("%+v", r)
+	}
+	m.cut()
+	w.reaches(changes.CallID, fleet.StateLost)
+	m = w.connect("pc", key)
+	if r := receive(t, m.asked, "look"); r.ID != looks.CallID {
+		t.Fatalf("a lost call was sent again: %+v", r)
+	}
+	m.cut()
+	w.reaches(looks.CallID, fleet.StateQueued)
+	m = w.connect("pc", key).echoes()
+	if r := receive(t, m.asked, "look again"); r.ID != looks.CallID {
+		t.Fatalf("%+v", r)
+	}
+	w.reaches(looks.CallID, fleet.StateDone)
+}
+
+func TestAQueuedCallCanBeCancelledUntilItIsSent(t *testing.T) {
+	w := newWorld(t, setup{deps: quick})
+	key := w.enrol("pc")
+	first, second := w.queue("pc", "net_dns_flush", "", time.Hour), w.queue("pc", "net_config", "", time.Hour)
+	if st := must(w.fleet.CancelCall(t.Context(), op(), first.CallID))(t); st.State != fleet.StateCancelled {
+		t.Errorf("%+v", st)
+	}
+	m := w.connect("pc", key)
+	r := receive(t, m.asked, "request")
+	if r.ID != second.CallID {
+		t.Fatalf("a cancelled call was sent: %+v", r)
+	}
+	if st := must(w.fleet.CancelCall(t.Context(), op(), second.CallID))(t); st.State != fleet.StateSent {
+		t.Errorf("the wire cannot take it back: %+v", st)
+	}
+	m.reply(r.ID, jsontext.Value(`{}`), nil)
+	w.reaches(second.CallID, fleet.StateDone)
+}
+
+func TestTheQueueHasALimitAndBounds(t *testing.T) {
+	w := newWorld(t, setup{deps: func(d *fleet.Deps) { d.Limits.Queued = 3 }})
+	w.enrol("pc")
+	for range 3 {
+		w.queue("pc", "net_config", "", time.Hour)
+	}
+	_, err := w.fleet.Call(t.Context(), op(), fleet.CallRequest{Machine: "pc", Tool: "net_config", QueueFor: time.Hour})
+	wantCode(t, err, fleet.Busy)
+	for _, bad := range []fleet.CallRequest{
+		{Machine: "pc", Tool: "net_config", QueueFor: 8 * 24 * time.Hour},
+		{Machine: "pc", Tool: "screen_capture", QueueFor: time.Hour},
+		{Machine: "pc", Tool: "remotehelp_status", QueueFor: time.Hour},
+	} {
+		_, err := w.fleet.Call(t.Context(), op(), bad)
+		wantCode(t, err, fleet.BadArgs)
+	}
+	_, err = w.call(op(), "pc", "net_config", "")
+	wantCode(t, err, fleet.Offline)
+}
+
+func TestScopeAndMirrorAreCheckedAgainAtDelivery(t *testing.T) {
+	w := newWorld(t, setup{deps: quick})
+	key := w.enrol("pc")
+	q := w.queue("pc", "shell_exec", `{"script":"choco install x"}`, time.Hour)
+	fine := w.queue("pc", "net_config", "", time.Hour)
+	must(w.fleet.AddRule(t.Context(), op(), kenny.Rule{ID: "no-choco", AppliesTo: kenny.AppliesPowerShell, Pattern: "choco", Reason: "not here"}))(t)
+	m := w.connect("pc", key).echoes()
+	w.reaches(fine.CallID, fleet.StateDone)
+	if st := w.status(q.CallID); st.State != fleet.StateFailed || st.Error.Code != fleet.Blocked || len(m.asked) != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestTheQueueSurvivesARestart(t *testing.T) {
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		w := newWorld(t, setup{db: db, deps: quick})
+		key := w.enrol("pc")
+		sent := w.queue("pc", "net_dns_flush", "", time.Hour)
+		waits := w.queue("pc", "net_config", "", time.Hour)
+		m := w.connect("pc", key)
+		receive(t, m.asked, "request")
+		w.stop() // the answer never came
+		again := newWorld(t, setup{db: db, key: w.key, deps: quick})
+		again.reaches(sent.CallID, fleet.StateLost)
+		m = again.connect("pc", key).echoes()
+		again.reaches(waits.CallID, fleet.StateDone)
+		if r := receive(t, m.asked, "request"); r.ID != waits.CallID {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestACallAnsweredApprovalFirstThenQueued(t *testing.T) {
+	w := newWorld(t, setup{deps: quick})
+	key := w.enrol("pc")
+	_, err := w.fleet.Call(t.Context(), as(fleet.SurfaceMCP, fullMCP...), fleet.CallRequest{
+		Machine: "pc", Tool: "net_dns_flush", QueueFor: time.Hour, ApprovalWait: time.Millisecond,
+	})
+	e := wantCode(t, err, fleet.ApprovalPending)
+	w.decide(w.pending().ID, true, "")
+	w.reaches(e.CallID, fleet.StateQueued)
+	w.connect("pc", key).echoes()
+	w.reaches(e.CallID, fleet.StateDone)
+	if p := must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls[0]; p.Approval == nil || p.Approval.How != "inbox" {
+		t.Errorf("%+v", p)
+	}
+}
