@@ -9,7 +9,6 @@ import (
 	"parley/internal/brain/tool"
 	"parley/internal/eventlog"
 	"parley/internal/face/api"
-	"parley/internal/hub/config"
 	"parley/internal/identity"
 	"parley/internal/talk/memory"
 	"parley/internal/work"
@@ -48,7 +47,7 @@ func (h *Hub) openWork(ctx context.Context) error {
 		Recall: func(ctx context.Context, agent, sender, query string, limit int) (any, error) {
 			return recall(ctx, mem, agent, sender, query, limit)
 		},
-		MaxMode: viber.Mode(h.conf.Policy.MaxMode), Rules: approvalRules(h.conf.Policy.Approvals),
+		MaxMode: viber.Mode(h.conf.Policy.MaxMode), Rules: h.approvalRules(ctx),
 		Attended: h.attended, FailUnattended: h.conf.Budget.Unattended == "fail", Revoked: h.tokenRevoked,
 		Workspace: h.folder.Path("workspace"), Clustered: h.conf.NATS != "", Logger: h.logger,
 		Limits: work.Limits{
@@ -85,11 +84,20 @@ func (h *Hub) tokenRevoked(id string) bool {
 	return err == nil && !token.Revoked.IsZero()
 }
 
-func approvalRules(rules []config.ApprovalRule) []work.ApprovalRule {
-	out := make([]work.ApprovalRule, len(rules))
-	for i, r := range rules {
+// approvalRules are those of the settings, where people are called by name or id.
+func (h *Hub) approvalRules(ctx context.Context) []work.ApprovalRule {
+	out := make([]work.ApprovalRule, len(h.conf.Policy.Approvals))
+	for i, r := range h.conf.Policy.Approvals {
 		out[i] = work.ApprovalRule{
-			Tools: r.Tools, Class: r.Class, Quorum: r.Quorum, Policy: approval.Policy{People: r.People, Scope: r.Scope, NotAsker: r.NotAsker},
+			Tools: r.Tools, Class: r.Class, Quorum: r.Quorum, Policy: approval.Policy{Scope: r.Scope, NotAsker: r.NotAsker},
+		}
+		for _, name := range r.People {
+			person, err := h.people.Person(ctx, name)
+			if err != nil {
+				h.logger.Warn("policy.approvals: nobody has this name; they can agree once they exist and the hub is started anew", "name", name)
+				continue
+			}
+			out[i].People = append(out[i].People, person.ID)
 		}
 	}
 	return out

@@ -32,6 +32,7 @@ type openCall struct {
 	args     json.RawMessage
 	class    tool.Class
 	approval string // the id of the question that was asked
+	by       string // who said yes
 	began    time.Time
 	result   *model.Message // once there is one
 }
@@ -84,9 +85,10 @@ func (t *task) judge(c *openCall) {
 	switch {
 	case err != nil:
 		t.settleCall(c, tool.Result{}, err)
-	case reason != "" && !t.remembered[rememberKey(c)]:
+	case reason != "" && t.remembered[rememberKey(c)] == "":
 		t.askApproval(c, reason)
 	default:
+		c.by = t.remembered[rememberKey(c)]
 		t.batch.ready = append(t.batch.ready, c)
 	}
 }
@@ -129,6 +131,8 @@ func (t *task) mustAsk(c *openCall) (reason string, err error) {
 		return "the agent asks before every call of " + c.Name, nil
 	case v.Action == tool.Ask:
 		return v.Reason, nil
+	case c.tool.Asks && c.class != tool.ReadOnly:
+		return c.Name + " can change something outside the workspace", nil // it would ask by itself
 	}
 	return "", nil
 }
@@ -160,6 +164,7 @@ func (t *task) runNext() {
 	c.began = time.Now()
 	call := tool.Call{
 		ID: c.ID, Name: c.Name, Arguments: c.args, Agent: t.agent.Name, Principal: t.spec.Sender, Run: t.id, Workspace: t.w.workspace(t.agent),
+		ApprovedBy: c.by,
 	}
 	ctx := t.ctx
 	t.background(func() {

@@ -148,8 +148,9 @@ func (t *task) decided(q *question, out approval.Outcome) {
 		res, err := askedResult(out, q.pending.Item())
 		t.settleCall(c, res, err)
 	case out.Approved():
+		c.by = out.By
 		if out.Remember == approval.RememberTask {
-			t.remembered[rememberKey(c)] = true
+			t.remembered[rememberKey(c)] = out.By
 		}
 		t.batch.ready = append(t.batch.ready, c)
 	case out.State == approval.StateExpired:

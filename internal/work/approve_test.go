@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/brain/skillfile"
+	"parley/internal/brain/tool"
 	"parley/internal/identity"
 	"parley/internal/work"
 	"parley/protocol/viber"
@@ -367,6 +369,27 @@ func TestAskUser(t *testing.T) {
 	h.answer(alice, no(untilType[*viber.ApprovalRequired](r).ApprovalID, ""))
 	if got := r.completed().Result.Text; !strings.Contains(got, `"rejected"`) {
 		t.Errorf("%s", got)
+	}
+}
+
+func TestAToolThatWouldAskByItselfIsToldThatItNeedNot(t *testing.T) {
+	var by []string
+	reboot := &tool.Tool{
+		Name: "reboot", Class: tool.Mutating, Asks: true,
+		Run: func(_ context.Context, call tool.Call) (tool.Result, error) {
+			by = append(by, call.ApprovedBy)
+			return tool.Result{Text: "done"}, nil
+		},
+	}
+	h := newHub(t, sqlite(t), withTools(reboot))
+	r := h.submit(mode(goal(`/tool reboot {"machine":"pc"}`, `/tool reboot {"machine":"pc"}`, "/say x"), viber.AgentDecides))
+	a := yes(untilType[*viber.ApprovalRequired](r).ApprovalID)
+	a.Remember = viber.RememberTask
+	h.answer(alice, a)
+	r.completed()
+	h.submit(mode(goal(`/tool reboot {"machine":"pc"}`, "/say x"), viber.AlwaysExecute)).completed()
+	if fmt.Sprint(by) != "[person:alice person:alice ]" {
+		t.Errorf("%q", by)
 	}
 }
 

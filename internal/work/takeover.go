@@ -305,7 +305,7 @@ func (t *task) recollect(ctx context.Context) {
 	}
 	for _, item := range items {
 		if item.Outcome.Remember == approval.RememberTask {
-			t.remembered[rememberKey(&openCall{Call: model.Call{Name: item.Tool}, args: item.Arguments})] = true
+			t.remembered[rememberKey(&openCall{Call: model.Call{Name: item.Tool}, args: item.Arguments})] = item.Outcome.By
 		}
 	}
 }

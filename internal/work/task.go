@@ -75,7 +75,7 @@ type task struct {
 	steers, followups, collects []*queued
 	arrived                     int
 	asks                        map[string]*question
-	remembered                  map[string]bool
+	remembered                  map[string]string // allowed for the task, by whom
 
 	// What the next commit writes, and what was written.
 	out          write
@@ -92,7 +92,7 @@ type task struct {
 func newTask(w *Work, r record) *task {
 	t := &task{
 		w: w, record: r, opts: r.spec.Submit.Opts(), mail: make(chan func(), 16), gone: make(chan struct{}), wake: make(chan struct{}, 1),
-		usedIDs: map[string]bool{}, asks: map[string]*question{}, remembered: map[string]bool{}, logBytes: r.state.LogBytes,
+		usedIDs: map[string]bool{}, asks: map[string]*question{}, remembered: map[string]string{}, logBytes: r.state.LogBytes,
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	return t

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -140,22 +141,30 @@ func (w *Work) Refuse() {
 // What runs on is left, with its log, for the next owner.
 func (w *Work) Drain(ctx context.Context) {
 	w.Refuse()
-	timer := time.NewTimer(w.d.Limits.Drain)
-	defer timer.Stop()
-	for _, t := range w.all() {
-		select {
-		case <-t.gone:
-			continue
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		break
-	}
+	w.letEnd(ctx)
 	for _, t := range w.all() {
 		_ = t.do(context.Background(), t.suspend)
 	}
 	for _, t := range w.all() {
 		<-t.gone
+	}
+}
+
+// letEnd waits until no task runs any more, for a while. Those that wait for a
+// person are not waited for.
+func (w *Work) letEnd(ctx context.Context) {
+	timer := time.NewTimer(w.d.Limits.Drain)
+	defer timer.Stop()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for slices.ContainsFunc(w.all(), func(t *task) bool { return !t.paused.Load() }) {
+		select {
+		case <-look.C:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -44,6 +44,9 @@ type Call struct {
 	// directory inside it (or an allowed root), empty for the workspace itself.
 	Workspace string
 	Dir       string
+	// ApprovedBy is who said yes to exactly this call, when its run asked. A tool
+	// that would ask by itself need not ask again.
+	ApprovedBy string
 }
 
 // Result is what a tool gives back to the model.
