@@ -33,10 +33,11 @@ func runStream(ctx context.Context, env *Env) ([]Result, error) {
 		streams int
 		window  time.Duration
 	}{
-		{pick(env, 10, 5), 25 * time.Millisecond},
-		{pick(env, 100, 10), 25 * time.Millisecond},
+		// Tasks hand over what came together in 8 ms.
+		{pick(env, 10, 5), 8 * time.Millisecond},
+		{pick(env, 100, 10), 8 * time.Millisecond},
+		{pick(env, 1_000, 50), 8 * time.Millisecond},
 		{pick(env, 1_000, 50), 25 * time.Millisecond},
-		{pick(env, 1_000, 50), 100 * time.Millisecond},
 	} {
 		env.say("%s, batches of %s", count(load.streams, "stream"), load.window)
 		r, err := streamStep(ctx, env, load.streams, load.window)

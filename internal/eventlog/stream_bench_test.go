@@ -16,7 +16,7 @@ import (
 // BenchmarkThousandStreams runs 1,000 streams of 50 events a second for b.N
 // events of each and reports the delay of their readers.
 func BenchmarkThousandStreams(b *testing.B) {
-	const streams, rate, window = 1000, 50, 25 * time.Millisecond
+	const streams, rate, window = 1000, 50, 8 * time.Millisecond
 	db, err := store.Open(b.Context(), b.TempDir()+"/parley.db", store.Options{})
 	if err != nil {
 		b.Fatal(err)
