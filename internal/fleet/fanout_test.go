@@ -1,0 +1,104 @@
+package fleet_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"parley/internal/fleet"
+	"parley/protocol/kenny"
+)
+
+// herd is machines with a tag, of which some fail.
+func (w *world) herd(n int, fails func(i int) bool) *atomic.Int64 {
+	ran := &atomic.Int64{}
+	for i := range n {
+		id := fmt.Sprintf("m%02d", i)
+		w.join(id).answers(func(*kenny.Request) (jsontext.Value, *kenny.Error) {
+			ran.Add(1)
+			if fails(i) {
+				return nil, &kenny.Error{Code: "exec_failed", Message: "no"}
+			}
+			return jsontext.Value(`{}`), nil
+		})
+		must(w.fleet.Edit(w.t.Context(), op(), id, fleet.Edit{Tags: &[]string{"lab"}}))(w.t)
+	}
+	return ran
+}
+
+func TestFanOutGivesPartialResults(t *testing.T) {
+	w := newWorld(t, setup{})
+	ran := w.herd(6, func(i int) bool { return i%3 == 0 })
+	must(w.fleet.Create(t.Context(), op(), "m99", "", []string{"lab"}))(t)
+	r := must(w.fleet.FanOut(t.Context(), op(), fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush"}))(t)
+	if len(r.Items) != 7 || r.Done != 4 || r.Failed != 3 || r.Stopped || ran.Load() != 6 {
+		t.Errorf("%+v", r)
+	}
+	for i, it := range r.Items {
+		switch {
+		case i == 6 && it.Error.Code != fleet.Offline, i < 6 && i%3 == 0 && it.Error.Code != fleet.ExecFailed, i < 6 && i%3 != 0 && it.State != fleet.StateDone, it.CallID == "":
+			t.Errorf("%d: %+v", i, it)
+		}
+	}
+}
+
+func TestAFailingCanaryStopsTheRest(t *testing.T) {
+	w := newWorld(t, setup{})
+	ran := w.herd(8, func(i int) bool { return i == 1 })
+	r := must(w.fleet.FanOut(t.Context(), op(), fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush", Canary: 2}))(t)
+	if ran.Load() != 2 || !r.Stopped || r.Done != 1 || r.Failed != 1 || r.Items[7].State != fleet.StateCancelled || !r.Items[0].Canary {
+		t.Errorf("%d ran: %+v", ran.Load(), r)
+	}
+	ran.Store(0)
+	r = must(w.fleet.FanOut(t.Context(), op(), fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush", Parallel: 1, StopOnError: true}))(t)
+	if ran.Load() != 2 || !r.Stopped {
+		t.Errorf("%d ran: %+v", ran.Load(), r)
+	}
+}
+
+func TestFanOutAsksOnceForAll(t *testing.T) {
+	w := newWorld(t, setup{})
+	ran := w.herd(3, func(int) bool { return false })
+	seen := make(chan fleet.Question, 8)
+	ask := func(yes bool) (fleet.FanResult, error) {
+		return w.fleet.FanOut(t.Context(), as(fleet.SurfaceMCP, fullMCP...), fleet.FanRequest{
+			Tag: "lab", Tool: "net_dns_flush", Approver: clientApprover{seen, fleet.Decision{Approved: yes, By: "person:owner", How: "elicitation"}, nil},
+		})
+	}
+	r, err := ask(true)
+	q := receive(t, seen, "question")
+	if err != nil || r.Done != 3 || len(q.Machines) != 3 || len(seen) != 0 || !strings.Contains(q.Title, "3 machines") {
+		t.Errorf("%+v %v %+v", r, err, q)
+	}
+	_, err = ask(false)
+	wantCode(t, err, fleet.Denied)
+	got := make(chan error, 1)
+	go func() {
+		_, err := w.fleet.FanOut(t.Context(), as(fleet.SurfaceAgent, fullMCP...), fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush"})
+		got <- err
+	}()
+	item := w.pending()
+	if !strings.Contains(string(item.Arguments), `"m00","m01","m02"`) {
+		t.Errorf("%s", item.Arguments)
+	}
+	w.decide(item.ID, true, "")
+	check(t, receive(t, got, "answer"))
+	if ran.Load() != 6 {
+		t.Errorf("%d ran", ran.Load())
+	}
+}
+
+func TestFanOutNeedsOneWayToChoose(t *testing.T) {
+	w := newWorld(t, setup{})
+	w.herd(1, func(int) bool { return false })
+	for _, req := range []fleet.FanRequest{{}, {Tag: "lab", All: true}, {Machines: []string{"m00"}, Tag: "lab"}} {
+		req.Tool = "net_config"
+		_, err := w.fleet.FanOut(t.Context(), op(), req)
+		wantCode(t, err, fleet.BadArgs)
+	}
+	_, err := w.fleet.FanOut(t.Context(), op(), fleet.FanRequest{Tag: "nobody", Tool: "net_config"})
+	wantCode(t, err, fleet.NotFound)
+}
