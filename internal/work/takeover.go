@@ -45,7 +45,8 @@ func (w *Work) sweep(ctx context.Context) error {
 	return nil
 }
 
-// abandoned lists open tasks whose lease nobody holds, or a dead hub.
+// abandoned lists open tasks whose lease nobody holds, or a dead hub, or this one,
+// which may have failed to give it up. Those that run here are among them.
 func (w *Work) abandoned(ctx context.Context) (ids []string, err error) {
 	dead, err := w.d.Leases.Orphans(ctx, "task.", 200)
 	if err != nil {
@@ -59,7 +60,7 @@ func (w *Work) abandoned(ctx context.Context) (ids []string, err error) {
 			ids = append(ids, id)
 			return err
 		}, `SELECT t.id FROM work_tasks t LEFT JOIN leases l ON l.name = 'task.' || t.id
-			WHERE t.ended_at = 0 AND (l.owner IS NULL OR l.owner = '') ORDER BY t.id LIMIT 200`)
+			WHERE t.ended_at = 0 AND (l.owner IS NULL OR l.owner IN ('', ?)) ORDER BY t.id LIMIT ?`, w.hub, w.d.Limits.RunningPerHub+200)
 	})
 	for _, name := range dead {
 		ids = append(ids, name[len("task."):])

@@ -210,14 +210,14 @@ func (t *task) suspend() {
 	if err := t.lease.Release(ctx); err != nil {
 		t.w.d.Logger.Warn("cannot release a task", "task", t.id, "error", err)
 	}
-	t.answerStops(Stopped{}, ErrUnavailable)
+	t.answerStops(Stopped{}, errGone)
 }
 
 // lose stops: another hub owns the task now.
 func (t *task) lose() {
 	t.over = true
 	t.cancel(errOver)
-	t.answerStops(Stopped{}, ErrUnavailable)
+	t.answerStops(Stopped{}, errGone)
 }
 
 // broken stops because nothing can be written. The next sweep finds the task.
