@@ -166,14 +166,16 @@ func memory(ctx context.Context, _ *round) (*section, error) {
 	if err != nil {
 		return nil, err
 	}
+	used := m.Total - min(m.Total, m.Available)
+	share := percent(used, m.Total)
 	fields := map[string]any{
-		"total_bytes": m.Total, "used_bytes": m.Total - min(m.Total, m.Available), "available_bytes": m.Available,
-		"percent_used": percent(m.Total-min(m.Total, m.Available), m.Total), "swap_total_bytes": uint64(0), "swap_used_bytes": uint64(0),
+		"total_bytes": m.Total, "used_bytes": used, "available_bytes": m.Available, "percent_used": share,
+		"swap_total_bytes": uint64(0), "swap_used_bytes": uint64(0),
 	}
 	if s, err := mem.SwapMemoryWithContext(ctx); err == nil {
 		fields["swap_total_bytes"], fields["swap_used_bytes"] = s.Total, s.Used
 	}
-	return ok(fmt.Sprintf("%s%% of %s used", short(fields["percent_used"].(float64)), bytesText(m.Total)), fields), nil //nolint:errcheck,forcetypeassert // set just above
+	return ok(fmt.Sprintf("%s%% of %s used", short(share), bytesText(m.Total)), fields), nil
 }
 
 func percent(part, whole uint64) float64 {

@@ -24,10 +24,13 @@ type feed struct {
 
 // startFeed starts the process if a section needs it.
 func startFeed(ctx context.Context, sources []source) *feed {
-	names := fedNames(sources)
 	f := &feed{answers: map[string]chan feedLine{}, done: make(chan struct{})}
-	for _, n := range names {
-		f.answers[n] = make(chan feedLine, 1)
+	var names []string
+	for _, s := range sources {
+		if _, ok := winSnippets[s.name]; ok {
+			names = append(names, s.name)
+			f.answers[s.name] = make(chan feedLine, 1)
+		}
 	}
 	if len(names) == 0 {
 		close(f.done)

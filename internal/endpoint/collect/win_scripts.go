@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"slices"
 	"strings"
 
 	"parley/internal/endpoint/probe"
@@ -44,17 +43,4 @@ func winScript(names []string) string {
 		}
 	}
 	return b.String()
-}
-
-// fed reports whether a section comes from PowerShell.
-func fed(name string) bool { _, ok := winSnippets[name]; return ok }
-
-func fedNames(sources []source) []string {
-	var out []string
-	for _, s := range sources {
-		if fed(s.name) {
-			out = append(out, s.name)
-		}
-	}
-	return slices.Clip(out)
 }

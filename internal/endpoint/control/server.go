@@ -113,7 +113,7 @@ func (s *Server) answer(conn net.Conn, line []byte) Reply {
 	return Reply{State: state}
 }
 
-// ErrNotRunning: no endpoint listens for this state folder.
+// ErrNotRunning means that no endpoint listens for this state folder.
 var ErrNotRunning = errors.New("no endpoint is running here")
 
 // Ask sends a request to the endpoint of a state folder.

@@ -10,3 +10,7 @@ func Routes(ctx context.Context) ([]Route, error) {
 	}
 	return items[Route](out)
 }
+
+func asJSON(items string) string {
+	return "ConvertTo-Json -Depth 4 -Compress -InputObject (" + items + ")"
+}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrUnsupported: this system has no such thing.
+// ErrUnsupported means that this system has no such thing.
 var ErrUnsupported = errors.New("not available on this machine")
 
 func unsupported(what string) error { return fmt.Errorf("%w: %s", ErrUnsupported, what) }

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -9,6 +10,17 @@ import (
 
 	"parley/internal/endpoint/command"
 )
+
+// Winget finds winget: on the path, else where the store keeps it.
+func Winget() (string, error) {
+	if path, err := exec.LookPath("winget.exe"); err == nil {
+		return path, nil
+	}
+	if path := storeWinget(); path != "" {
+		return path, nil
+	}
+	return "", unsupported("winget is not installed")
+}
 
 // WingetList lists what winget knows to be installed.
 func WingetList(ctx context.Context) ([]Package, error) {
@@ -88,7 +100,7 @@ func wingetRow(line string, columns []int, hasAvailable bool) (Package, bool) {
 func slice(line string, starts []int) []string {
 	cells := make([]string, len(starts))
 	at, col := 0, -1
-	var last rune = ' '
+	last := ' '
 	for _, r := range line {
 		for col+1 < len(starts) && at >= starts[col+1] {
 			col++

@@ -2,5 +2,5 @@
 
 package probe
 
-// Winget finds winget, which exists on Windows only.
-func Winget() (string, error) { return "", unsupported("winget exists on Windows only") }
+// storeWinget: winget exists on Windows only.
+func storeWinget() string { return "" }

@@ -19,7 +19,7 @@ const (
 	ExitFailed = 4
 )
 
-// ErrNoDisplay: there is no screen here.
+// ErrNoDisplay means that there is no screen here.
 var ErrNoDisplay = errors.New("no display")
 
 // maxPNG leaves room for base64 and the frame around it.

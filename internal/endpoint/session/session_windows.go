@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ErrNobody: nobody is logged in.
+// ErrNobody means that nobody is logged in.
 var ErrNobody = errors.New("nobody is logged in")
 
 // maxOutput bounds what a helper may hand back.

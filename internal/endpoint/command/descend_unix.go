@@ -1,3 +1,5 @@
+//go:build unix
+
 package command
 
 // descendants lists everything below root in a map from process to parent.
