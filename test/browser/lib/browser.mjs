@@ -18,6 +18,8 @@ const quiet = [
   '--disable-quic',
   '--disable-sync',
   '--no-first-run',
+  // Peers in one computer find each other by address; there is no name service for local ones here.
+  '--disable-features=WebRtcHideLocalIpsWithMdns',
 ];
 
 // The sandbox refuses to work for root, which is who CI is.
