@@ -285,7 +285,13 @@ func chatter(all []*roomMember, rooms, perSecond int, d time.Duration) (late []t
 	every := d / time.Duration(each)
 	began := time.Now()
 	var mu sync.Mutex
-	var g errgroup.Group
+	g, ctx := errgroup.WithContext(context.Background())
+	// One that fails ends all: nobody waits for words that never come.
+	defer context.AfterFunc(ctx, func() {
+		for _, m := range all {
+			_ = m.SetDeadline(began)
+		}
+	})()
 	for i, m := range all {
 		if i%seatsEach == 0 {
 			start := every * time.Duration(i/seatsEach) / time.Duration(rooms) // spread out

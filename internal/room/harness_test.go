@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -336,9 +337,7 @@ func (c *client) resume(h *hub, since uint64, more obj) *client {
 	c.t.Helper()
 	d := h.dial(c.room, nil)
 	v := obj{"t": "resume", "resume": c.self.Resume, "since": since}
-	for k, x := range more {
-		v[k] = x
-	}
+	maps.Copy(v, more)
 	d.send(v)
 	return d
 }
@@ -408,9 +407,7 @@ func (h *hub) agent(id string, key *kibitz.PrivateKey, more obj) *client {
 	h.t.Helper()
 	c := h.dial(id, nil)
 	v := obj{"name": "Bot", "agentAssertion": c.proof(key)}
-	for k, x := range more {
-		v[k] = x
-	}
+	maps.Copy(v, more)
 	return c.voice(v)
 }
 

@@ -56,19 +56,19 @@ type credentials struct {
 
 // marks are the names an identity is known by in bans and in the list of those
 // who need not knock.
-func (i *credentials) marks() []string {
+func (c *credentials) marks() []string {
 	var out []string
 	add := func(kind, value string) {
 		if value != "" {
 			out = append(out, kind+":"+value)
 		}
 	}
-	add("key", i.KeyID)
-	if i.Principal != "" && i.Anchor.Kind != anchorHosted {
-		out = append(out, i.Principal)
+	add("key", c.KeyID)
+	if c.Principal != "" && c.Anchor.Kind != anchorHosted {
+		out = append(out, c.Principal)
 	}
-	add("email", i.Email)
-	add("invite", i.Invite)
+	add("email", c.Email)
+	add("invite", c.Invite)
 	return out
 }
 

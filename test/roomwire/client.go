@@ -47,9 +47,9 @@ func Dial(t testing.TB, hub, room, token string) *Client {
 	if token != "" {
 		header.Set("Authorization", "Bearer "+token)
 	}
-	ws, res, err := websocket.Dial(ctx, hub+"/rooms/"+room+"/ws", &websocket.DialOptions{HTTPHeader: header})
+	ws, _, err := websocket.Dial(ctx, hub+"/rooms/"+room+"/ws", &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // the library has closed it
 	if err != nil {
-		t.Fatalf("no socket: %v %v", res, err)
+		t.Fatalf("no socket: %v", err)
 	}
 	ws.SetReadLimit(16 << 20)
 	c := &Client{t: t, ws: ws, done: make(chan struct{}), news: make(chan struct{}, 1)}

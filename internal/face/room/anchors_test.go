@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"maps"
 	"math/big"
 	"net/url"
 	"sync/atomic"
@@ -63,10 +64,7 @@ func (i *issuer) fetch(context.Context, string) ([]byte, error) {
 }
 
 func with(o obj, key string, v any) obj {
-	out := obj{}
-	for k, x := range o {
-		out[k] = x
-	}
+	out := maps.Clone(o)
 	if v == nil {
 		delete(out, key)
 	} else {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -139,9 +140,7 @@ func (h *hub) callAs(token, method, path string, body any, header http.Header) (
 		in = bytes.NewReader(must(json.Marshal(b))(h.t))
 	}
 	req := must(http.NewRequestWithContext(context.Background(), method, h.server.URL+path, in))(h.t)
-	for k, v := range header {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, header)
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -439,16 +438,6 @@ func (c *client) heard() (out []string) {
 	return out
 }
 
-func (c *client) hears(part string) bool {
-	c.t.Helper()
-	for _, h := range c.heard() {
-		if strings.Contains(h, part) {
-			return true
-		}
-	}
-	return false
-}
-
 // everything is all text the client ever got.
 func (c *client) everything() string {
 	c.mu.Lock()
@@ -543,9 +532,7 @@ func (h *hub) agent(id string, key *kibitz.PrivateKey, more obj) *client {
 	c := h.dial(id, "")
 	c.key = key
 	v := obj{"name": "Bot", "meta": obj{"role": "agent"}, "agentAssertion": c.proof(key)}
-	for k, x := range more {
-		v[k] = x
-	}
+	maps.Copy(v, more)
 	return c.voice(v)
 }
 
