@@ -77,7 +77,7 @@ func (p *Place) forward(ctx context.Context, peer Peer) error {
 	err := p.read(ctx, func(tx *store.Tx) (err error) {
 		now := store.Micros(p.now())
 		due, err = messages(tx, true, `SELECT `+messageColumns+`, blob FROM place_messages
-			WHERE peer = ? AND state = 0 AND next_at <= ? AND expires_at > ? ORDER BY num LIMIT ?`, peer.Name, now, now, outboxBatch)
+			WHERE peer = ? AND peer <> '' AND state = 0 AND next_at <= ? AND expires_at > ? ORDER BY num LIMIT ?`, peer.Name, now, now, outboxBatch)
 		return err
 	})
 	if err != nil {

@@ -102,7 +102,7 @@ func (p *Place) RemovePeer(ctx context.Context, by, name string) error {
 		if _, err := tx.Exec(`DELETE FROM place_remote WHERE peer = ?`, name); err != nil {
 			return err
 		}
-		waiting, err := messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE peer = ? AND state = 0`, name)
+		waiting, err := messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE peer = ? AND peer <> '' AND state = 0`, name)
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (p *Place) Peers(ctx context.Context) ([]Peer, error) {
 		}, `SELECT `+peerColumns+` FROM place_peers ORDER BY name`)
 		for i := range out {
 			if err == nil {
-				err = tx.QueryRow(`SELECT (SELECT count(*) FROM place_remote WHERE peer = ? AND seen_at > ?), (SELECT count(*) FROM place_messages WHERE peer = ? AND state = 0)`,
+				err = tx.QueryRow(`SELECT (SELECT count(*) FROM place_remote WHERE peer = ? AND seen_at > ?), (SELECT count(*) FROM place_messages WHERE peer = ? AND peer <> '' AND state = 0)`,
 					out[i].Name, store.Micros(p.now().Add(-remoteLife)), out[i].Name).Scan(&out[i].Agents, &out[i].Waiting)
 			}
 		}
@@ -266,7 +266,7 @@ func (p *Place) PeerRelay(ctx context.Context, from Peer, f Forwarded) (mmp.Send
 	}
 	sender := f.From + "@" + from.Name
 	m := message{
-		id: mmp.NewRelayID(), sender: sender, recipient: f.To, kind: f.Type, hash: f.BlobHash, size: int64(len(f.Blob)), blob: []byte(f.Blob),
+		id: p.relayID(now), sender: sender, recipient: f.To, kind: f.Type, hash: f.BlobHash, size: int64(len(f.Blob)), blob: []byte(f.Blob),
 		idem: f.RelayID, created: now, expires: earlier(f.ExpiresAt.Time, now.Add(p.c.RelayTTL)),
 	}
 	var s *sending

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,10 +26,12 @@ type Place struct {
 	presence presence
 	sessions sessions
 	waiters  waiters
+	hints    hints
 	newIDs   Window // per address
 	deposits Window // per agent, an hour's attempts
 	peerUse  meters // per peer
 	figures  figures
+	relayed  atomic.Uint64 // how many ids were made, from a random start
 	remember meta
 
 	subs []bus.Subscription
@@ -62,6 +65,7 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 		outbox: make(chan struct{}, 1), newIDs: Window{Limit: c.NewIDs, Every: time.Minute}, deposits: Window{Limit: 60, Every: time.Hour},
 	}
 	p.started = p.now()
+	p.relayed.Store(rand.Uint64())
 	p.sessions.known = map[string]session{}
 	p.waiters.of = map[string]map[*waiter]struct{}{}
 	if err := p.loadMeta(ctx); err != nil {

@@ -84,10 +84,12 @@ const queueRows = `SELECT ` + messageColumns + `, blob FROM place_messages
 func (p *Place) take(ctx context.Context, who Caller, q mmp.ReceiveQuery) (out mmp.ReceiveAnswer, lapse time.Time, err error) {
 	out.Messages = []mmp.RelayMessage{}
 	// Looking costs no write: most polls find nothing.
-	some, lapse, err := p.anything(ctx, who, q.AgentID)
-	if err != nil || !some || q.Limit == 0 {
-		out.More = err == nil && some
-		return out, lapse, err
+	if q.Limit == 0 || !p.hints.use(q.AgentID) {
+		some, lapse, err := p.anything(ctx, who, q.AgentID)
+		if err != nil || !some || q.Limit == 0 {
+			out.More = err == nil && some
+			return out, lapse, err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return out, lapse, err
@@ -110,7 +112,11 @@ func (p *Place) take(ctx context.Context, who Caller, q mmp.ReceiveQuery) (out m
 	if err != nil {
 		return mmp.ReceiveAnswer{}, lapse, err
 	}
-	return p.handed(q, took, out), lapse, nil
+	if len(took) == 0 && q.Wait > 0 {
+		// The hint was stale; a waiting caller must know when a lease ends.
+		_, lapse, err = p.anything(ctx, who, q.AgentID)
+	}
+	return p.handed(q, took, out), lapse, err
 }
 
 // further tells whether the limit cut the queue short. It is asked apart: locking

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"hash/fnv"
+	"time"
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
@@ -29,7 +31,7 @@ func (p *Place) Send(ctx context.Context, who Caller, req *mmp.SendRequest) (mmp
 	}
 	now := p.now()
 	m := &message{
-		id: mmp.NewRelayID(), sender: req.From, recipient: req.To, kind: req.MessageType, hash: req.BlobHash, size: int64(len(req.Blob)),
+		id: p.relayID(now), sender: req.From, recipient: req.To, kind: req.MessageType, hash: req.BlobHash, size: int64(len(req.Blob)),
 		blob: []byte(req.Blob), idem: req.IdempotencyKey, created: now, expires: now.Add(p.c.RelayTTL),
 	}
 	var s *sending
@@ -45,6 +47,14 @@ func (p *Place) Send(ctx context.Context, who Caller, req *mmp.SendRequest) (mmp
 		p.touch(req.From)
 	}
 	return p.sent(s)
+}
+
+// relayID is a name that sorts by time, so that the newest are neighbours on disk:
+// milliseconds, and a count that began at random, since other hubs count too.
+func (p *Place) relayID(now time.Time) string {
+	const bits = 22
+	n := uint64(now.UnixMilli())<<bits | p.relayed.Add(1)&(1<<bits-1) //nolint:gosec // not before 1970
+	return fmt.Sprintf("relay_%016x", n)
 }
 
 // sent tells the waiting and counts, after the commit.
@@ -63,6 +73,7 @@ func (p *Place) sent(s *sending) (mmp.SendAnswer, error) {
 	if s.m.peer != "" {
 		p.nudgeOutbox()
 	} else {
+		p.hints.add(s.m.recipient)
 		p.tell(subjectWake, s.m.recipient)
 	}
 	return s.answer, nil
@@ -92,7 +103,7 @@ func (p *Place) repeated(tx *store.Tx, who Caller, s *sending) (done bool, err e
 	if _, err := p.guard(tx, who, m.sender); err != nil {
 		return false, err
 	}
-	first, err := scanMessage(tx.QueryRow(`SELECT `+messageColumns+` FROM place_messages WHERE sender = ? AND idem = ?`, m.sender, m.idem), false)
+	first, err := scanMessage(tx.QueryRow(`SELECT `+messageColumns+` FROM place_messages WHERE sender = ? AND idem = ? AND idem <> ''`, m.sender, m.idem), false)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return false, nil

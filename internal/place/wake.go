@@ -144,3 +144,28 @@ func (p *Place) listen() error {
 	}
 	return nil
 }
+
+// hints name queues into which this hub has just put something: a receive need not
+// look before it takes.
+type hints struct {
+	mu sync.Mutex
+	of map[string]struct{}
+}
+
+func (h *hints) add(agent string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.of == nil || len(h.of) > maxCounted {
+		h.of = map[string]struct{}{}
+	}
+	h.of[agent] = struct{}{}
+}
+
+// use tells whether there was a hint, once.
+func (h *hints) use(agent string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, ok := h.of[agent]
+	delete(h.of, agent)
+	return ok
+}

@@ -133,8 +133,8 @@ CREATE TABLE place_messages (
     next_at      BIGINT NOT NULL,
     blob         BYTEA NOT NULL
 );
-CREATE INDEX place_messages_queue ON place_messages (recipient, num, expires_at, leased_until) WHERE state = 0;
-CREATE INDEX place_messages_expiry ON place_messages (expires_at) WHERE state = 0;
+CREATE INDEX place_messages_queue ON place_messages (recipient, num, expires_at, leased_until, state) WHERE state = 0;
+CREATE INDEX place_messages_expiry ON place_messages (expires_at, state) WHERE state = 0;
 CREATE INDEX place_messages_outbox ON place_messages (peer, next_at) WHERE state = 0 AND peer <> '';
 CREATE UNIQUE INDEX place_messages_idem ON place_messages (sender, idem) WHERE idem <> '';
 CREATE INDEX place_messages_sent ON place_messages (sender, num) WHERE tracked = 1;
