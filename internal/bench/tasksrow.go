@@ -180,7 +180,7 @@ func (s *tasking) watch(ctx context.Context, i int) error {
 		case *viber.TaskDelta:
 			events++
 			text.WriteString(ev.Text)
-			for _, word := range strings.Fields(ev.Text) {
+			for word := range strings.FieldsSeq(ev.Text) {
 				at, err := strconv.ParseInt(word, 10, 64)
 				if err != nil {
 					return err

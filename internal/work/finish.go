@@ -3,6 +3,7 @@ package work
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -140,7 +141,7 @@ func (w *Work) Stop(ctx context.Context, who identity.Session, id, reason string
 		if err == nil {
 			return Stopped{Event: answer.Stopped}, nil
 		}
-		if err != ErrFinished {
+		if !errors.Is(err, ErrFinished) {
 			return Stopped{}, err
 		}
 		if r, err = w.find(ctx, who, r.id); err != nil {

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -115,13 +116,14 @@ func (t *task) agentName() string { return t.record.agent }
 func (t *task) opening() []model.Message {
 	s := t.spec.Submit
 	msgs := historyOf(s.Messages)
-	for i := len(s.Messages) - 1; i >= 0; i-- {
-		if s.Messages[i].Role == viber.RoleUser {
-			if strings.TrimSpace(s.Messages[i].Content) == strings.TrimSpace(s.Goal) {
-				return msgs
-			}
-			break
+	for _, m := range slices.Backward(s.Messages) {
+		if m.Role != viber.RoleUser || m.Content == "" {
+			continue
 		}
+		if strings.TrimSpace(m.Content) == strings.TrimSpace(s.Goal) {
+			return msgs
+		}
+		break
 	}
 	return append(msgs, model.Message{Role: model.User, Text: t.expand(s.Goal)})
 }

@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -223,7 +224,7 @@ func TestDrainRefusesNewTasksAndLetsRunningOnesEnd(t *testing.T) {
 		go func() { h.Drain(ctx); close(drained) }()
 		for {
 			_, err := h.Submit(ctx, alice, work.SubmitRequest{Key: newKey(), Submit: goal("/say x")})
-			if err == work.ErrShuttingDown {
+			if errors.Is(err, work.ErrShuttingDown) {
 				break
 			}
 			if err != nil {
@@ -281,7 +282,7 @@ func TestOneHubRunsAndAnotherWatchesApprovesSteersAndStops(t *testing.T) {
 		b.answer(alice, yes(asked.ApprovalID))
 		far.untilText("two")
 		far.message(viber.Followup, "waits")
-		if _, err := b.Submit(ctx, alice, work.SubmitRequest{Key: "k", Submit: goal("/say other")}); err != work.ErrConflict {
+		if _, err := b.Submit(ctx, alice, work.SubmitRequest{Key: "k", Submit: goal("/say other")}); !errors.Is(err, work.ErrConflict) {
 			t.Errorf("the key is not the cluster's: %v", err)
 		}
 		ack := far.message(viber.Steer, "/say steered")
@@ -337,7 +338,7 @@ func takenOver(t *testing.T, db *store.DB, o lease.Options) {
 	if data, _ := os.ReadFile(filepath.Join(a.workspace, "log")); string(data) != "ran\n" {
 		t.Errorf("%q", data)
 	}
-	if s, err := b.Stop(ctx, alice, fails.id, ""); err != work.ErrFinished {
+	if s, err := b.Stop(ctx, alice, fails.id, ""); !errors.Is(err, work.ErrFinished) {
 		t.Errorf("%+v %v", s, err)
 	}
 }
