@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"time"
+	"unicode"
 
 	"parley/internal/store"
 	"parley/protocol/kibitz"
@@ -39,6 +40,23 @@ func notBound(err error) bool {
 	return strings.HasSuffix(err.Error(), "not cert-bound to this connection")
 }
 
+// maxReason is how much of a host's reason is kept and shown, in bytes.
+const maxReason = 200
+
+// shorten makes a host's words fit for frames, the trail and a page.
+func shorten(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, s)
+	if len(s) > maxReason {
+		s = strings.ToValidUTF8(s[:maxReason], "")
+	}
+	return s
+}
+
 // nameOps are what a host by name alone may do.
 var nameOps = map[kibitz.Op]bool{
 	kibitz.OpAdmit: true, kibitz.OpDeny: true, kibitz.OpLobbyOn: true, kibitz.OpLobbyOff: true,
@@ -47,6 +65,7 @@ var nameOps = map[kibitz.Op]bool{
 
 // command does a host's order.
 func (r *room) command(who by, cmd HostCommand) error {
+	cmd.Reason = shorten(cmd.Reason)
 	if err := r.entitled(who, cmd); err != nil {
 		r.blocked(who.p, "mod", kibitz.HostDenied)
 		return err

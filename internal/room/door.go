@@ -27,7 +27,8 @@ func (r *room) announce(c *conn, n int64, a *kibitz.Announce, announced bool) {
 		r.refuse(c, err, nil)
 		return
 	}
-	if c.cleared && c.passed != nil && !fresh(a) {
+	// A key is proven anew each time; everybody else is still who it was.
+	if c.cleared && c.passed != nil && c.passed.KeyID == "" && !fresh(a) {
 		adm := *c.passed
 		adm.announce, adm.announced = a, announced
 		r.enter(c, &adm)
@@ -147,9 +148,6 @@ func (r *room) verified(c *conn, adm *admission, err error, version int64, annou
 		r.announce(c, 0, adm.announce, announced)
 		return
 	}
-	if err == nil && r.barred(adm.marks()...) {
-		err = errKicked
-	}
 	if err != nil {
 		r.refuse(c, err, adm)
 		return
@@ -192,7 +190,11 @@ func (c *conn) actor() string {
 
 // enter passes somebody who proved enough: into the lobby or into the room.
 func (r *room) enter(c *conn, adm *admission) {
-	if err := r.door(c, adm.announce); err != nil {
+	err := r.door(c, adm.announce)
+	if err == nil && r.barred(adm.marks()...) {
+		err = errKicked
+	}
+	if err != nil {
 		r.refuse(c, err, adm)
 		return
 	}
@@ -260,6 +262,12 @@ func (r *room) waiter(id string) *conn {
 
 // admit lets somebody in from the lobby.
 func (r *room) admit(c *conn, actor string) error {
+	if r.barred(c.passed.marks()...) {
+		c.waiting = false
+		r.changed()
+		r.refuse(c, errKicked, c.passed)
+		return errKicked
+	}
 	if err := r.writeLobby(c, actor, "admitted"); err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func (g *gate) idClaims(adm *admission, token *oidc.IDToken) error {
 	if !host && !g.policy.Humans.OIDC.Allows(claims.Email, g.room) {
 		return deny(kibitz.GateNotListed, "this email is not listed")
 	}
-	adm.Proven, adm.Anchor.Kind, adm.Email, adm.name = true, anchorOIDC, claims.Email, claims.Name
+	adm.Proven, adm.Anchor.Kind, adm.Email, adm.name = true, anchorOIDC, kibitz.NormalEmail(claims.Email), claims.Name
 	return nil
 }
 

@@ -107,6 +107,27 @@ func (r *room) apply() {
 		}
 	}
 	r.dropLapsed(now)
+	r.regate(now)
+}
+
+// regate looks again at those who have passed the gate and are not in: what they
+// were let through by may be gone.
+func (r *room) regate(now time.Time) {
+	for _, c := range r.conns {
+		if c.p != nil || c.passed == nil {
+			continue
+		}
+		allowed, ok := c.passed.reanchor(r.policy, c.passed.kind, r.id, now)
+		if ok {
+			c.passed.Allowed = allowed
+			continue
+		}
+		waited, was := c.waiting, c.passed
+		c.waiting, c.cleared, c.passed = false, false, nil
+		if waited {
+			r.refuse(c, deny(kibitz.GateUnlisted, "no matching allowed key"), was)
+		}
+	}
 }
 
 // dropLapsed looks at the credits of those here when the gate was switched on.

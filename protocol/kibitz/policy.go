@@ -79,6 +79,9 @@ func (o *OIDCPolicy) Allows(email, room string) bool {
 	return m.HasMember(email)
 }
 
+// NormalEmail is the form addresses are compared in.
+func NormalEmail(s string) string { return normalEmail(s) }
+
 // SameEmail compares two addresses as lists do.
 func SameEmail(a, b string) bool { return normalEmail(a) == normalEmail(b) }
 

@@ -133,3 +133,47 @@ func TestAStoppingHubSaysGoodbye(t *testing.T) {
 	go h.stop()
 	ann.closed(kibitz.CloseGoingAway)
 }
+
+func TestTogglingTheVoiceDoesNotSpareAKeyItsProof(t *testing.T) {
+	h := newHub(t)
+	key := newKey(t)
+	id := h.open("r", openTo(key))
+	bot := h.agent(id, key, nil)
+	bot.ok(obj{"t": "voice", "on": false})
+	bot.turnedAway(kibitz.GateMissing, obj{"on": true, "meta": obj{"role": "agent"}})
+	bot.voice(obj{"agentAssertion": bot.proof(key)})
+	bot.ok(obj{"t": "voice", "on": false})
+	h.command(id, "ban", "key:"+key.Public().Thumbprint())
+	bot.turnedAway(kibitz.Kicked, obj{"on": true, "agentAssertion": bot.proof(key)})
+}
+
+func TestAKeyThatIsRevokedInTheLobbyIsNotAdmitted(t *testing.T) {
+	h := newHub(t)
+	key := newKey(t)
+	p := openTo(key)
+	p["lobby"] = obj{"on": true, "agents": true}
+	id := h.open("r", p)
+	host := h.host(id)
+	bot := h.dial(id, "")
+	bot.send(obj{"t": "voice", "on": true, "agentAssertion": bot.proof(key)})
+	if l := want[*kibitz.Lobby](bot); l.Status != kibitz.LobbyWaiting {
+		t.Fatalf("%+v", l)
+	}
+	roster := want(host, func(r *kibitz.Roster) bool { return len(r.Waiting) == 1 })
+	p["agents"] = obj{}
+	h.setPolicy(id, p)
+	if l := want[*kibitz.Lobby](bot); l.Code != kibitz.GateUnlisted {
+		t.Errorf("%+v", l)
+	}
+	host.refused(kibitz.ToUnknown, obj{"t": "mod", "op": "admit", "target": roster.Waiting[0].ID})
+}
+
+func TestAHostsReasonIsCut(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	host, ann := h.host(id), h.guest(id, "Ann")
+	host.ok(obj{"t": "mod", "op": "kick", "target": ann.self.ID, "reason": "\x1b[2J" + strings.Repeat("é", 5000)})
+	if k := want[*kibitz.Kick](ann); len(k.Reason) > 200 || strings.Contains(k.Reason, "\x1b") {
+		t.Errorf("%d bytes: %q", len(k.Reason), k.Reason)
+	}
+}
