@@ -29,7 +29,7 @@ func (w *Work) noteMessage(t *task, q *queued) {
 	}
 	w.d.Audit.Note(audit.Entry{
 		Actor: q.By, Action: "task.message", Target: t.id, Digest: digestText(q.Message.Content),
-		Detail: map[string]any{"mode": string(q.Mode), "message": q.ID, "token": q.Token},
+		Detail: map[string]any{"mode": string(q.Mode), "message": q.ID, "token": q.Token, "device": q.Device, "address": q.Address},
 	})
 }
 

@@ -29,6 +29,8 @@ type queued struct {
 	Mode    viber.InjectionMode `json:"mode"`
 	By      string              `json:"by"`
 	Token   string              `json:"token,omitzero"`
+	Device  string              `json:"device,omitzero"`
+	Address string              `json:"address,omitzero"`
 	// Principal and Request make a repeat known; Request is a hash.
 	Principal string `json:"principal"`
 	Request   string `json:"request,omitzero"`
@@ -44,6 +46,7 @@ func newQueued(who identity.Session, req MessageRequest) *queued {
 	}
 	q := &queued{
 		ID: newID(), Message: req.Message, Mode: mode, By: who.Principal.String(), Token: who.TokenID, Principal: who.Principal.ID,
+		Device: who.Device, Address: who.Address,
 	}
 	if req.RequestID != "" {
 		sum := sha256.Sum256([]byte(req.RequestID))
