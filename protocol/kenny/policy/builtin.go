@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -27,9 +28,13 @@ type entry struct {
 	class string
 }
 
-// Builtin compiles the rules that come with the program. The files are part
-// of the binary and tested with it: a broken one is a bug, so it panics.
-func Builtin() *Set {
+// Builtin gives the rules that come with the program. They are compiled once:
+// a Set never changes.
+func Builtin() *Set { return builtin() }
+
+// builtin compiles the catalogue. The files are part of the binary and tested
+// with it: a broken one is a bug, so it panics.
+var builtin = sync.OnceValue(func() *Set {
 	entries, err := readCatalogue(catalogueFiles)
 	if err != nil {
 		panic("policy: built-in catalogue: " + err.Error())
@@ -39,7 +44,7 @@ func Builtin() *Set {
 		s.builtin = append(s.builtin, e.compile())
 	}
 	return s
-}
+})
 
 // readCatalogue reads every class; the file's name is the class.
 func readCatalogue(files fs.FS) ([]entry, error) {
