@@ -46,6 +46,7 @@ type Fleet struct {
 	events  *eventSink
 	log     *callLog
 	ingest  *ingest
+	packer  *packer
 
 	mu       sync.RWMutex
 	machines map[string]*machine
@@ -54,6 +55,8 @@ type Fleet struct {
 	watchers map[*watcher]struct{}
 	yes      map[yesKey]time.Time // S calls approved for a run
 	closing  bool
+
+	closeOnce sync.Once
 }
 
 var _ API = (*Fleet)(nil)
@@ -64,9 +67,13 @@ func New(d Deps) (*Fleet, error) {
 		return nil, errors.New("fleet needs a store, a bus, leases, a trail and a key")
 	}
 	d.defaults()
+	packer, err := newPacker()
+	if err != nil {
+		return nil, err
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{
-		d: d, hub: d.Leases.ID(), since: time.Now(), stats: newStats(), ctx: ctx, stop: stop, builtin: policy.Builtin(),
+		d: d, hub: d.Leases.ID(), since: time.Now(), stats: newStats(), ctx: ctx, stop: stop, builtin: policy.Builtin(), packer: packer,
 		machines: map[string]*machine{}, folds: map[string]string{}, flights: map[string]*flight{}, watchers: map[*watcher]struct{}{},
 		yes: map[yesKey]time.Time{},
 	}
@@ -123,6 +130,7 @@ func (f *Fleet) Close(ctx context.Context) error {
 	f.cluster.close()
 	f.endWatchers()
 	f.work.Wait()
+	f.closeOnce.Do(f.packer.close)
 	return nil
 }
 

@@ -141,7 +141,7 @@ func (f *Fleet) storeTelemetry(p pushed) error {
 	rec := p.m.record()
 	report := health.Judge(rec.meta.OS, p.snapshot, rec.mutes, p.received)
 	v := shorten(report, p.received, p.collected)
-	packed, err := pack(p.snapshot)
+	packed, err := f.packer.pack(p.snapshot)
 	if err != nil {
 		return err
 	}

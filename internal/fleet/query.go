@@ -167,7 +167,7 @@ func (f *Fleet) newest(ctx context.Context, id string) (snapshot map[string]json
 	if err != nil {
 		return nil, received, collected, err
 	}
-	snapshot, err = unpack(packed)
+	snapshot, err = f.packer.unpack(packed)
 	return snapshot, received, collected, err
 }
 

@@ -214,7 +214,7 @@ func (f *Fleet) past(ctx context.Context, h History, q HistoryQuery) (History, e
 			if err := row.Scan(&at, &packed); err != nil {
 				return err
 			}
-			snapshot, err := unpack(packed)
+			snapshot, err := f.packer.unpack(packed)
 			if raw, ok := snapshot[q.Section]; ok && err == nil {
 				h.Sections = append(h.Sections, Past{At: store.Time(at), Section: raw})
 			}

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,27 +12,28 @@ import (
 // frame or collected result can hold.
 const maxUnpacked = 16 << 20
 
-// packer compresses snapshots. Both halves are safe for everybody at once.
+// packer compresses snapshots. It is safe for everybody at once.
 type packer struct {
 	enc *zstd.Encoder
 	dec *zstd.Decoder
 }
 
-var sharedPacker = sync.OnceValues(func() (*packer, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
+func newPacker() (*packer, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(ingestLanes), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return nil, err
 	}
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderLowmem(true))
 	return &packer{enc, dec}, err
-})
+}
+
+func (p *packer) close() {
+	_ = p.enc.Close() // nothing was streamed
+	p.dec.Close()
+}
 
 // pack compresses a snapshot for the store.
-func pack(snapshot map[string]jsontext.Value) ([]byte, error) {
-	p, err := sharedPacker()
-	if err != nil {
-		return nil, err
-	}
+func (p *packer) pack(snapshot map[string]jsontext.Value) ([]byte, error) {
 	raw, err := json.Marshal(snapshot, json.Deterministic(true))
 	if err != nil {
 		return nil, err
@@ -42,11 +42,7 @@ func pack(snapshot map[string]jsontext.Value) ([]byte, error) {
 }
 
 // unpack reads what pack wrote.
-func unpack(data []byte) (map[string]jsontext.Value, error) {
-	p, err := sharedPacker()
-	if err != nil {
-		return nil, err
-	}
+func (p *packer) unpack(data []byte) (map[string]jsontext.Value, error) {
 	raw, err := p.dec.DecodeAll(data, nil)
 	if err != nil {
 		return nil, fmt.Errorf("stored snapshot: %w", err)
