@@ -333,3 +333,39 @@ func TestResumeContinuesWithoutGapOrDuplicate(t *testing.T) {
 	want[*kibitz.Live](d)
 	c.closed(kibitz.CloseReplaced)
 }
+
+func TestNothingWithdrawnIsReplayed(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	host, ben := h.host(id), h.guest(id, "Ben")
+	host.ok(schema("seen before", "1"))
+	ben.cut()
+	want(host, func(r *kibitz.Roster) bool { return len(r.Members) == 2 && r.Members[1].Away })
+	host.say("said while he might hear it")
+	host.ok(directed(chat("directed while he might receive it"), ben.self.ID))
+	h.grant(id, ben.self.ID, "read-roster")
+	back := h.dial(id, "")
+	back.send(obj{"t": "resume", "resume": ben.self.Resume, "since": 0})
+	back.self = want[*kibitz.Self](back)
+	want[*kibitz.Live](back)
+	if text := back.everything(); strings.Contains(text, `"t":"from"`) || back.self.Grant.String() != "read-roster" {
+		t.Errorf("replayed what was withdrawn: %s", text)
+	}
+}
+
+func TestWhoIsRefusedIsInNobodysRoster(t *testing.T) {
+	h := newHub(t)
+	key := newKey(t)
+	id := h.open("r", openTo(key))
+	ann := h.guest(id, "Ann")
+	c := h.dial(id, "")
+	c.turnedAway(kibitz.GateUnlisted, obj{"name": "Impostor", "agentAssertion": c.proof(newKey(t))})
+	c.refused(kibitz.RoomNotAdmitted, obj{"t": "sync"})
+	ann.settled()
+	if strings.Contains(ann.everything(), "Impostor") || len(lastRoster(ann).Members) != 1 {
+		t.Error("somebody who was refused is shown")
+	}
+	if status, out := h.call("GET", "/api/rooms/"+id+"/roster", nil); status != http.StatusOK || len(out["members"].([]any)) != 1 {
+		t.Errorf("%d %v", status, out)
+	}
+}
