@@ -43,11 +43,29 @@ func read(raw []byte) (message, error) {
 	return m, nil
 }
 
-func (m message) isRequest() bool { return m.Method != "" && len(m.ID) > 0 && string(m.ID) != "null" }
+// isRequest reports whether somebody waits for an answer: ids are texts or numbers.
+func (m message) isRequest() bool { return m.Method != "" && sameID(m.ID, m.ID) && m.ID[0] != 'n' }
 
 // answers reports whether m is the response to a request.
 func (m message) answers(to message) bool {
-	return m.Method == "" && len(to.ID) > 0 && string(m.ID) == string(to.ID)
+	return m.Method == "" && sameID(m.ID, to.ID)
+}
+
+// sameID compares what two programs may have written differently.
+func sameID(a, b json.RawMessage) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	var x, y any
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return false
+	}
+	switch x.(type) {
+	case string, float64:
+		return x == y
+	default:
+		return string(a) == string(b)
+	}
 }
 
 // alone reports whether the message needs no session.

@@ -125,9 +125,11 @@ func (p *path) run(ctx context.Context, e entry, c *Call) (result Result, err er
 	if err := e.allowed(c); err != nil {
 		return Result{}, err
 	}
-	if err := e.check(c.Args); err != nil {
+	args, err := e.check(c.Args)
+	if err != nil {
 		return Result{}, err
 	}
+	c.Args = args
 	return e.Run(ctx, c)
 }
 

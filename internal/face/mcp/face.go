@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -111,7 +112,7 @@ type path struct {
 type entry struct {
 	Tool
 	listed string
-	check  func([]byte) error
+	check  func(json.RawMessage) (json.RawMessage, error)
 }
 
 // New makes a face.
@@ -201,7 +202,7 @@ func (p *path) addTools(set Toolset) error {
 		if _, taken := p.tools[name]; taken {
 			return fmt.Errorf("mcp: two tools are called %s", name)
 		}
-		e := entry{Tool: t, listed: name, check: func(raw []byte) error { return check(raw) }}
+		e := entry{Tool: t, listed: name, check: check}
 		p.tools[name] = e
 		p.server.AddTool(t.describe(name), p.handler(e))
 	}

@@ -82,8 +82,9 @@ func Kind(of, description string) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: of, Description: description}
 }
 
-// checker makes the check of a tool's arguments.
-func (t Tool) checker() (func(json.RawMessage) error, error) {
+// checker makes the check of a tool's arguments, which gives them in the plainest
+// form: a whole number that came as 1.0 is 1.
+func (t Tool) checker() (func(json.RawMessage) (json.RawMessage, error), error) {
 	schema := t.Input
 	if schema == nil {
 		schema = new(jsonschema.Schema)
@@ -96,18 +97,19 @@ func (t Tool) checker() (func(json.RawMessage) error, error) {
 		return nil, fmt.Errorf("tool %s: %w", t.Name, err)
 	}
 	if t.Check != nil {
-		return t.Check, nil
+		return func(raw json.RawMessage) (json.RawMessage, error) { return raw, t.Check(raw) }, nil
 	}
-	return func(raw json.RawMessage) error {
+	return func(raw json.RawMessage) (json.RawMessage, error) {
 		var value map[string]any
 		// This decoder, unlike the standard one, refuses repeated keys and bad UTF-8.
 		if err := exp.Unmarshal(raw, &value); err != nil || value == nil {
-			return Errorf("bad_args", "the arguments are not an object: %v", err)
+			return nil, Errorf("bad_args", "the arguments are not an object: %v", err)
 		}
 		if err := resolved.Validate(value); err != nil {
-			return Errorf("bad_args", "%v", plain(err))
+			return nil, Errorf("bad_args", "%v", plain(err))
 		}
-		return nil
+		args, err := exp.Marshal(value)
+		return args, err
 	}, nil
 }
 

@@ -1,0 +1,72 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"sync"
+
+	"parley/client/mmpagent"
+)
+
+// placeAgents are agents of this hub that models act as at its own meeting place.
+type placeAgents struct {
+	h   *Hub
+	mu  sync.Mutex
+	all map[string]*mmpagent.Agent
+}
+
+// get gives a hosted agent, registered. Being used keeps it so; one the place has
+// forgotten meanwhile comes back.
+func (p *placeAgents) get(ctx context.Context, name string) (*mmpagent.Agent, error) {
+	if _, err := p.h.minds.agents.Get(name); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if a := p.all[name]; a != nil {
+		if _, err := a.Heartbeat(ctx); err == nil {
+			return a, nil
+		}
+		_, err := a.Register(ctx)
+		return a, err
+	}
+	a, err := p.open(ctx, name)
+	if err == nil {
+		p.all[name] = a
+	}
+	return a, err
+}
+
+func (p *placeAgents) open(ctx context.Context, name string) (*mmpagent.Agent, error) {
+	keys, err := p.h.placeKeys(name)
+	if err != nil {
+		return nil, err
+	}
+	peers, err := mmpagent.OpenPeers(p.h.folder.Path(filepath.Join("keys", "place", name+".pem.peers.json")))
+	if err != nil {
+		return nil, err
+	}
+	a, err := mmpagent.Open("http://127.0.0.1", mmpagent.Options{
+		Name: name, Description: "An agent of this hub", Version: p.h.opts.Version, Keys: keys, Peers: peers,
+		HTTP: &http.Client{Transport: p.h.placeTransport()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, err = a.Register(ctx)
+	return a, err
+}
+
+// close saves whom the agents have met.
+func (p *placeAgents) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, a := range p.all {
+		errs = append(errs, a.Close())
+	}
+	p.all = map[string]*mmpagent.Agent{}
+	return errors.Join(errs...)
+}
