@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"debug/elf"
+	"debug/macho"
+	"debug/pe"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley/client/hubapi"
+	"parley/internal/fleet"
+	"parley/protocol/kenny"
+)
+
+// updateFlags are the flags of machine update.
+type updateFlags struct {
+	all                              bool
+	tag, binary, signKey, newVersion string
+}
+
+func newMachineUpdate(g *globals) *cobra.Command {
+	var f updateFlags
+	cmd := &cobra.Command{
+		Use: "update [ID]", Short: "Update the endpoint of a machine, of a tag, or of all", Args: cobra.MaximumNArgs(1),
+		Long: `Update endpoints. One machine at once; --tag and --all in waves: one, a tenth,
+the rest, and no further when more than 5 % of a wave fail.
+
+With --binary an own build is signed with --sign-key (a base64 Ed25519 seed) and
+given to the hub first.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ways := len(args)
+			for _, given := range []bool{f.all, f.tag != ""} {
+				if given {
+					ways++
+				}
+			}
+			if ways != 1 && (ways != 0 || f.binary == "") {
+				return usageError("name a machine, or --tag, or --all")
+			}
+			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error { return g.update(ctx, cmd, c, f, args) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.all, "all", false, "every machine")
+	flags.StringVar(&f.tag, "tag", "", "every machine with this tag")
+	flags.StringVar(&f.binary, "binary", "", "an own build to hand out")
+	flags.StringVar(&f.signKey, "sign-key", "", "file with the release key that signs it")
+	flags.StringVar(&f.newVersion, "version", "", "the build's version (default: what it says itself), or the one to hand out")
+	return jsonFlag(cmd, g)
+}
+
+func (g *globals) update(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, f updateFlags, args []string) error {
+	version := f.newVersion
+	if f.binary != "" {
+		added, err := addBinary(ctx, c.Patient(), f)
+		if err != nil {
+			return err
+		}
+		version = added.Version
+		if len(args) == 0 && !f.all && f.tag == "" {
+			return g.show(cmd, added, func(p *printer) { p.line(added.Platform + " " + added.Version + " " + added.SHA256) })
+		}
+	}
+	if len(args) == 1 {
+		var done fleet.Updated
+		err := c.Patient().Do(ctx, http.MethodPost, "/api/machines/"+url.PathEscape(args[0])+"/update", nil, map[string]string{"version": version}, &done)
+		if err != nil {
+			return callFailed(err)
+		}
+		return g.show(cmd, done, func(p *printer) { p.line("staged " + done.Version) })
+	}
+	var r fleet.Rollout
+	err := c.Do(ctx, http.MethodPost, "/api/fleet/updates", nil, map[string]any{"all": f.all, "tag": f.tag, "version": version}, &r)
+	if err != nil {
+		return callFailed(err)
+	}
+	return g.show(cmd, r, func(p *printer) {
+		p.line(r.ID)
+		p.note("%d machines to %s; the page shows how it goes", len(r.Machines), r.Version)
+	})
+}
+
+// addBinary signs a build and gives it to the hub.
+func addBinary(ctx context.Context, c *hubapi.Client, f updateFlags) (fleet.Binary, error) {
+	var b fleet.Binary
+	if f.signKey == "" {
+		return b, usageError("an own build needs --sign-key")
+	}
+	seed, err := os.ReadFile(f.signKey)
+	if err != nil {
+		return b, err
+	}
+	key, err := kenny.ParseSeed(string(seed))
+	if err != nil {
+		return b, fmt.Errorf("%s: %w", f.signKey, err)
+	}
+	platform, err := platformOf(f.binary)
+	if err != nil {
+		return b, err
+	}
+	version := f.newVersion
+	if version == "" {
+		if version, err = versionOf(ctx, f.binary); err != nil {
+			return b, err
+		}
+	}
+	sum, err := sumOf(f.binary)
+	if err != nil {
+		return b, err
+	}
+	public, _ := key.Public().(ed25519.PublicKey)
+	query := url.Values{
+		"platform": {platform}, "version": {version}, "public_key": {kenny.FormatPublicKey(public)},
+		"signature": {base64.StdEncoding.EncodeToString(ed25519.Sign(key, fleet.ReleaseMessage(version, platform, sum)))},
+	}
+	file, err := os.Open(f.binary)
+	if err != nil {
+		return b, err
+	}
+	defer func() { _ = file.Close() }()
+	return b, c.Do(ctx, http.MethodPost, "/api/fleet/binaries", query, io.Reader(file), &b)
+}
+
+func sumOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// platformOf reads from a program's header what it runs on.
+func platformOf(path string) (string, error) {
+	if f, err := elf.Open(path); err == nil {
+		defer func() { _ = f.Close() }()
+		return named(path, "linux", map[elf.Machine]string{elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64", elf.EM_386: "386", elf.EM_ARM: "arm"}[f.Machine])
+	}
+	if f, err := macho.Open(path); err == nil {
+		defer func() { _ = f.Close() }()
+		return named(path, "darwin", map[macho.Cpu]string{macho.CpuAmd64: "amd64", macho.CpuArm64: "arm64"}[f.Cpu])
+	}
+	if f, err := pe.Open(path); err == nil {
+		defer func() { _ = f.Close() }()
+		return named(path, "windows", map[uint16]string{pe.IMAGE_FILE_MACHINE_AMD64: "amd64", pe.IMAGE_FILE_MACHINE_ARM64: "arm64", pe.IMAGE_FILE_MACHINE_I386: "386"}[f.Machine])
+	}
+	return "", fmt.Errorf("%s is not a program of Linux, macOS or Windows", path)
+}
+
+func named(path, system, arch string) (string, error) {
+	if arch == "" {
+		return "", fmt.Errorf("%s is for a processor that is not known here", path)
+	}
+	return system + "-" + arch, nil
+}
+
+// versionOf asks a program that runs here.
+func versionOf(ctx context.Context, path string) (string, error) {
+	out, err := exec.CommandContext(ctx, path, "version").Output()
+	words := strings.Fields(string(out))
+	if err != nil || len(words) == 0 {
+		return "", usageError("this machine cannot run %s to ask its version: give --version", path)
+	}
+	for _, w := range words {
+		if len(w) > 0 && w[0] >= '0' && w[0] <= '9' {
+			return w, nil
+		}
+	}
+	return words[len(words)-1], nil
+}
