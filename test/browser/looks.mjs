@@ -16,6 +16,8 @@ mkdirSync(shots, { recursive: true });
 let stage;
 let asker;
 let plan;
+let task;
+let machine;
 before(async () => {
   stage = await Stage.open();
   await setUpTester(stage);
@@ -27,6 +29,16 @@ before(async () => {
   await asker.getByRole('button', { name: 'Approve' }).first().waitFor();
   await startTurn(asker, '/tool ask_user {"questions":[{"question":"Which channel?","header":"Channel","options":[{"label":"stable","description":"Everybody"},{"label":"beta","description":"Those who asked"}]}]}');
   await asker.locator('[role=log]').getByRole('button', { name: 'Answer' }).waitFor();
+  const worker = await stage.person();
+  await visit(worker, '/tasks/new');
+  await worker.getByLabel('Goal').fill('/say # Looking\n/tool shell {"command":"ls -la; true"}\n/say done');
+  await worker.getByLabel('Agent').selectOption(TESTER);
+  await worker.getByRole('button', { name: 'Start' }).click();
+  await worker.getByRole('button', { name: 'Approve' }).first().waitFor();
+  task = worker.url();
+  await stage.hub.call('POST', '/api/rooms', { room: 'looks', title: 'The round table' });
+  await visit(worker, '/machines');
+  machine = (await worker.locator('.tile b').first().innerText()).trim();
 });
 after(async () => {
   await stage?.close();
@@ -43,7 +55,10 @@ function pages() {
   const conversation = new URL(asker.url());
   return {
     home: '/', inbox: '/inbox', agents: '/agents', chat: conversation.pathname + conversation.search, talk: new URL(plan).pathname + new URL(plan).search, editor: `/agents/${TESTER}/edit`,
-    audit: '/audit', settings: '/settings', devices: '/settings/devices', tokens: '/settings/tokens', models: '/settings/models', people: '/settings/people',
+    tasks: '/tasks', task: new URL(task).pathname, newtask: '/tasks/new', terminals: '/terminals', rooms: '/rooms', room: '/r/looks',
+    machines: '/machines', machine: `/machines/${encodeURIComponent(machine)}`, addmachine: '/machines/-/add', calls: '/machines/-/calls', policy: '/machines/-/policy', updates: '/machines/-/updates',
+    place: '/place', postings: '/place/postings', keys: '/place/keys', traffic: '/place/traffic', peers: '/place/peers',
+    audit: '/audit', notifications: '/settings/notifications', settings: '/settings', devices: '/settings/devices', tokens: '/settings/tokens', models: '/settings/models', people: '/settings/people',
   };
 }
 
@@ -69,6 +84,8 @@ for (const [kind, options] of Object.entries(kinds)) {
         await visit(page, path);
         await ready(page);
         if (name === 'talk') await page.getByRole('button', { name: 'Memory' }).click();
+        if (name === 'room' && (await page.getByRole('button', { name: 'Enter' }).count())) await page.getByRole('button', { name: 'Enter' }).click();
+        if (name === 'room') await page.getByRole('log', { name: 'Chat' }).waitFor();
         await page.screenshot({ path: join(shots, `${name}-${kind}.png`) });
         await check(page, name);
         const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
