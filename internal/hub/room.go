@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"parley/internal/face/api"
 	faceroom "parley/internal/face/room"
 	"parley/internal/identity"
@@ -53,11 +55,25 @@ func (h *Hub) openRooms(ctx context.Context) error {
 
 func (h *Hub) openRoomFace(context.Context) error {
 	h.roomFace = faceroom.New(faceroom.Deps{Rooms: h.rooms, People: h.people, Front: h.front, PublicURL: h.conf.PublicURL, Log: h.logger})
+	h.roomMetrics()
 	h.onClose(func() error {
 		h.roomFace.Shut()
 		return nil
 	})
 	return nil
+}
+
+// roomMetrics counts; nothing names a room or a participant.
+func (h *Hub) roomMetrics() {
+	gauge := func(name, help string, value func(room.Stats) int) {
+		h.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value(h.rooms.Stats())) }))
+	}
+	gauge("parley_rooms_live", "Rooms this hub has in memory.", func(s room.Stats) int { return s.Rooms })
+	gauge("parley_room_connections", "Connections to rooms, of whichever hub, on this hub.", func(s room.Stats) int { return s.Connections })
+	gauge("parley_room_members", "Connections that are in a room.", func(s room.Stats) int { return s.Members })
+	h.metrics.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "parley_room_slow_total", Help: "Connections to rooms that were cut because they did not read.",
+	}, func() float64 { return float64(h.roomFace.Slow()) }))
 }
 
 // keyClient asks key servers. It follows no redirect: an address of a policy is
