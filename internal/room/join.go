@@ -3,6 +3,7 @@ package room
 import (
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
 )
@@ -14,6 +15,10 @@ func (r *room) join(c *conn, adm *admission) {
 	p.resume = hashOf(token)
 	marks := p.marks()
 	now := time.Now()
+	entries := []audit.Entry{r.entry("admitted", letIn(p), p, admittedBy(p)), r.entry("joined", p.ID, p, string(p.Kind))}
+	if adm.credit != nil {
+		entries = append(entries, r.entry("credit", p.ID, p, "accepted"))
+	}
 	err := r.write(func(tx *store.Tx) error {
 		if adm.credit != nil {
 			if err := claimCredit(tx, adm.credit.Sub, r.id, p.ID, adm.credit.Exp, now); err != nil {
@@ -24,7 +29,7 @@ func (r *room) join(c *conn, adm *admission) {
 			return err
 		}
 		return r.save(tx, p)
-	}, r.entry("admitted", letIn(p), p, admittedBy(p)), r.entry("joined", p.ID, p, string(p.Kind)))
+	}, entries...)
 	if err != nil {
 		r.refuse(c, err, adm)
 		return
