@@ -27,6 +27,7 @@ var roles = map[string]func(ctx context.Context, args []string) (*server, error)
 	"ws-fan":   wsFan,
 	"hub":      startHub,
 	"room":     roomHub,
+	"board":    boardHub,
 }
 
 // RunRole is the other life of this program: it serves in a role until in ends.

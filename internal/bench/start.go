@@ -101,6 +101,11 @@ func startHub(ctx context.Context, args []string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	return runHub(ctx, conf)
+}
+
+// runHub serves until it is closed.
+func runHub(ctx context.Context, conf config.Config) (*server, error) {
 	h, err := hub.Open(ctx, conf, hub.Options{Version: "bench"})
 	if err != nil {
 		return nil, err
