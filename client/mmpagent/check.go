@@ -50,7 +50,7 @@ type CheckOptions struct {
 	Keys []Keys
 }
 
-// ErrUnreachable: nothing that speaks HTTP answered.
+// ErrUnreachable says that nothing that speaks HTTP answered.
 var ErrUnreachable = errors.New("the server cannot be reached")
 
 // checker runs the list with two throw-away agents.

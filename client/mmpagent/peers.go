@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -79,11 +80,7 @@ func (p *Peers) Get(place, address string) (Peer, bool) {
 func (p *Peers) All() map[string]Peer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := make(map[string]Peer, len(p.peers))
-	for k, v := range p.peers {
-		out[k] = v
-	}
-	return out
+	return maps.Clone(p.peers)
 }
 
 // Trust marks the key an address is pinned to as looked at by a person.

@@ -178,7 +178,7 @@ func (p *Place) summary(tx *store.Tx, all map[hourKey]hourSum) (mmp.AuditSummary
 	if last.Valid {
 		s.LastActivityAt = mmp.At(store.Time(last.Int64))
 	}
-	if err == sql.ErrNoRows { //nolint:errorlint // QueryRow never wraps it
+	if noRows(err) {
 		err = nil
 	}
 	return s, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -108,12 +107,4 @@ func prove(t testing.TB, p *place.Place, id string) place.Caller {
 		t.Fatal(err)
 	}
 	return who
-}
-
-func names(prefix string, n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		out[i] = fmt.Sprint(prefix, i)
-	}
-	return out
 }

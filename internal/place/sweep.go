@@ -91,8 +91,10 @@ func (p *Place) Sweep(ctx context.Context) error {
 	}
 	now := p.now()
 	return p.deleteSome(ctx, []sweeping{
-		{`place_nonces`, `nonce`, `expires_at <= ?`, now}, {`place_tokens`, `hash`, `expires_at <= ?`, now.Add(-time.Minute)},
-		{`place_postings`, `id`, `expires_at <= ?`, now}, {`place_needs`, `agent`, `expires_at <= ?`, now},
+		{`place_nonces`, `nonce`, `expires_at <= ?`, now},
+		{`place_tokens`, `hash`, `expires_at <= ?`, now.Add(-time.Minute)},
+		{`place_postings`, `id`, `expires_at <= ?`, now},
+		{`place_needs`, `agent`, `expires_at <= ?`, now},
 		// One further life in which a heartbeat revives.
 		{`place_agents`, `id`, `expires_at + ttl <= ?`, now.Add(-5 * time.Second)},
 		{`place_messages`, `num`, `state <> 0 AND changed_at <= ?`, now.Add(-keepFates)},

@@ -70,16 +70,6 @@ func (w *waiters) notify(agent string) {
 	}
 }
 
-func (w *waiters) notifyAll() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, polls := range w.of {
-		for one := range polls {
-			one.nudge()
-		}
-	}
-}
-
 func (w *waiters) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

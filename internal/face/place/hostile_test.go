@@ -20,11 +20,24 @@ import (
 
 // writes are all routes that take a body and store something.
 var writes = []struct{ method, path string }{
-	{"POST", "/place/v1/challenge"}, {"POST", "/place/v1/register"}, {"POST", "/place/v1/heartbeat"}, {"POST", "/place/v1/unregister"},
-	{"POST", "/place/v1/board/post"}, {"POST", "/place/v1/board/remove"}, {"POST", "/place/v1/board/needs"}, {"DELETE", "/place/v1/board/needs"},
-	{"POST", "/place/v1/board/attest"}, {"POST", "/place/v1/deposit"}, {"PUT", "/place/v1/deposit/x"}, {"DELETE", "/place/v1/deposit/x"},
-	{"POST", "/place/v1/keys/register"}, {"POST", "/place/v1/relay/send"}, {"POST", "/place/v1/relay/ack"},
-	{"POST", "/meeting/v1/introduce"}, {"POST", "/meeting/v1/message"}, {"POST", "/meeting/v1/session/start"},
+	{"POST", "/place/v1/challenge"},
+	{"POST", "/place/v1/register"},
+	{"POST", "/place/v1/heartbeat"},
+	{"POST", "/place/v1/unregister"},
+	{"POST", "/place/v1/board/post"},
+	{"POST", "/place/v1/board/remove"},
+	{"POST", "/place/v1/board/needs"},
+	{"DELETE", "/place/v1/board/needs"},
+	{"POST", "/place/v1/board/attest"},
+	{"POST", "/place/v1/deposit"},
+	{"PUT", "/place/v1/deposit/x"},
+	{"DELETE", "/place/v1/deposit/x"},
+	{"POST", "/place/v1/keys/register"},
+	{"POST", "/place/v1/relay/send"},
+	{"POST", "/place/v1/relay/ack"},
+	{"POST", "/meeting/v1/introduce"},
+	{"POST", "/meeting/v1/message"},
+	{"POST", "/meeting/v1/session/start"},
 }
 
 // nothingStored fails unless the place is as empty as before.
@@ -102,9 +115,13 @@ func TestIdsThatCouldBePathsQueriesOrMarkupAreRefused(t *testing.T) {
 			path string
 			body m
 		}{
-			{"/place/v1/register", m{"id": id}}, {"/place/v1/register", m{"agent_id": id}}, {"/place/v1/register", m{"instance_id": id}},
-			{"/place/v1/heartbeat", m{"agent_id": id}}, {"/place/v1/board/post", m{"agent_id": id, "type": "announcement"}},
-			{"/place/v1/keys/register", m{"agent_id": id, "public_key": keyNo(0).Public().PEM()}}, {"/place/v1/relay/send", envelope(id, "b", "x")},
+			{"/place/v1/register", m{"id": id}},
+			{"/place/v1/register", m{"agent_id": id}},
+			{"/place/v1/register", m{"instance_id": id}},
+			{"/place/v1/heartbeat", m{"agent_id": id}},
+			{"/place/v1/board/post", m{"agent_id": id, "type": "announcement"}},
+			{"/place/v1/keys/register", m{"agent_id": id, "public_key": keyNo(0).Public().PEM()}},
+			{"/place/v1/relay/send", envelope(id, "b", "x")},
 			{"/place/v1/challenge", m{"agent_id": id}},
 		} {
 			if r := w.post(c.path, "", c.body); r.status != 400 || r.code() != "invalid_id" {
