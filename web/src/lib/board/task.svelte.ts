@@ -61,6 +61,8 @@ export class Task {
   #board: Board;
   #leave: () => void;
   #resumed = false;
+  /** Whether this connection's replay has begun: questions that wait are sent before it, with numbers of their own. */
+  #replaying = false;
   #calls = new Map<string, Call>();
 
   constructor(board: Board, id: string) {
@@ -80,6 +82,7 @@ export class Task {
 
   async #resume(): Promise<void> {
     const before = this.last;
+    this.#replaying = false;
     try {
       const { payload } = await this.#board.request('task:resume', { task_id: this.id, ...(before ? { after_seq: before } : {}) });
       this.#resumed = true;
@@ -108,8 +111,11 @@ export class Task {
   #heard(frame: Envelope): void {
     const p = frame.payload;
     if (!p || p.task_id !== this.id) return;
-    if (frame.type === 'task:snapshot') return this.#snapshot(p);
-    if (typeof p.seq !== 'number') return;
+    if (frame.type === 'task:snapshot') {
+      this.#replaying = true;
+      return this.#snapshot(p);
+    }
+    if (typeof p.seq !== 'number' || !this.#replaying) return;
     if (p.seq <= this.last) return;
     this.last = p.seq;
     this.#apply(frame.type, p, Date.parse(frame.timestamp ?? '') || Date.now());

@@ -95,6 +95,15 @@ describe('a followed task', () => {
     expect(task.returned.map((w) => w.text)).toEqual(['second']);
   });
 
+  it('is not misled by questions that are sent before the replay', () => {
+    const { greet, task } = start();
+    const s = greet();
+    s.hear('approval:required', { task_id: 't1', seq: 9, approval_id: 'a', tool_call: { id: 'c', name: 'shell', arguments: {} } });
+    s.hear('task:snapshot', snapshot({ last_seq: 9 }), { reply_to: s.last('task:resume').id });
+    s.hear('task:delta', { task_id: 't1', seq: 2, turn: 1, delta_type: 'text', text: 'early' });
+    expect(task.entries).toEqual([{ kind: 'text', turn: 1, text: 'early' }]);
+  });
+
   it('pauses while something waits for consent', () => {
     const { greet, task } = start();
     const s = greet();
