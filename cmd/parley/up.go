@@ -29,7 +29,11 @@ func thisMachine(ctx context.Context, conf config.Config, address string, log *s
 }
 
 func serveMachine(ctx context.Context, conf config.Config, address string, log *slog.Logger) error {
-	opts := endpoint.Options{State: filepath.Join(conf.Data, "endpoint"), Version: version, Console: log.Handler(), Protect: []string{conf.Data}}
+	data, err := filepath.Abs(conf.Data)
+	if err != nil {
+		return err
+	}
+	opts := endpoint.Options{State: filepath.Join(data, "endpoint"), Version: version, Console: log.Handler(), Protect: []string{data}}
 	saved, err := endpoint.LoadConfig(opts.State)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func (d *dispatcher) Call(ctx context.Context, req *wire.Request) (jsontext.Valu
 		d.log.Info("call failed", "tool", req.Tool, "call", req.ID, "code", codeOf(err), "took", time.Since(start))
 		return nil, err
 	}
-	d.log.Info("call done", "tool", req.Tool, "call", req.ID, "took", time.Since(start))
+	d.log.Debug("call done", "tool", req.Tool, "call", req.ID, "took", time.Since(start))
 	return encode(result)
 }
 

@@ -19,6 +19,7 @@ import (
 	"parley/internal/endpoint/guard"
 	"parley/internal/endpoint/logs"
 	"parley/internal/endpoint/tools"
+	"parley/internal/endpoint/truepath"
 	"parley/internal/endpoint/update"
 	wire "parley/protocol/kenny"
 )
@@ -70,6 +71,11 @@ func Open(opts Options) (*Endpoint, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no endpoint for %s", runtime.GOOS)
 	}
+	state, err := filepath.Abs(opts.State)
+	if err != nil {
+		return nil, err
+	}
+	opts.State = state
 	saved, err := LoadConfig(opts.State)
 	if err != nil {
 		return nil, err
@@ -101,7 +107,7 @@ func (e *Endpoint) build() (err error) {
 	e.openLog()
 	e.sw = control.NewSwitch(e.opts.State, e.log)
 	e.meter = collect.New(e.os, e.log)
-	watch := guard.New(e.os, e.log, append([]string{e.opts.State}, e.opts.Protect...)...)
+	watch := guard.New(e.os, e.log, e.protected()...)
 	pins, err := e.config.pins()
 	if err != nil {
 		return err
@@ -122,6 +128,18 @@ func (e *Endpoint) build() (err error) {
 		OnConnect: e.onConnect, OnDisconnect: e.onDisconnect,
 	})
 	return err
+}
+
+// protected lists the folders no call may touch, links to them undone.
+func (e *Endpoint) protected() []string {
+	var out []string
+	for _, f := range append([]string{e.opts.State}, e.opts.Protect...) {
+		out = append(out, f)
+		if real := truepath.Resolve(f); real != f {
+			out = append(out, real)
+		}
+	}
+	return out
 }
 
 // openLog writes to a file per day, to the ring and to the console.

@@ -30,7 +30,7 @@ func (e *Endpoint) note(s update.Session) {
 	if err != nil {
 		return
 	}
-	if err := writeFile(filepath.Join(e.opts.State, update.SessionFile), append(data, '\n')); err != nil {
+	if err := replaceFile(filepath.Join(e.opts.State, update.SessionFile), append(data, '\n')); err != nil {
 		e.log.Warn("session state not written", "error", err)
 	}
 }

@@ -75,7 +75,17 @@ func privateTemp(folder string, data []byte) (string, error) {
 	return f.Name(), nil
 }
 
-// writeFile replaces a file in one step.
+// replaceFile replaces a note in one step. It need not survive a power cut, and
+// must not keep its caller waiting for the disk.
+func replaceFile(path string, data []byte) error {
+	tmp := path + ".new"
+	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+// writeFile replaces a file in one step, on disk before it counts.
 func writeFile(path string, data []byte) error {
 	tmp, err := privateTemp(filepath.Dir(path), data)
 	if err != nil {

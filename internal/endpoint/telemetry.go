@@ -23,7 +23,7 @@ func (e *Endpoint) telemetry(ctx context.Context) {
 		case <-e.connected:
 			due = last.IsZero() || time.Since(last) > interval
 		case <-timer.C:
-			due = e.client.Connected() && !last.IsZero()
+			due = e.client.Connected()
 			timer.Reset(jitter(interval))
 		}
 		if due && e.push(ctx) {

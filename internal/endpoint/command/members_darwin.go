@@ -1,6 +1,10 @@
 package command
 
-import "golang.org/x/sys/unix"
+import (
+	"bytes"
+
+	"golang.org/x/sys/unix"
+)
 
 // stateZombie is SZOMB of sys/proc.h.
 const stateZombie = 5
@@ -26,6 +30,9 @@ func (t *tree) members(root int) []int {
 	return append(out, descendants(parents, root)...)
 }
 
-// Belongs reports whether a process is part of any call of an endpoint. macOS
-// does not show environments, so the answer is always no.
-func Belongs(int) bool { return false }
+// Belongs reports whether a process is part of any call of an endpoint: its
+// environment follows its arguments in what the kernel shows of it.
+func Belongs(pid int) bool {
+	raw, err := unix.SysctlRaw("kern.procargs2", pid)
+	return err == nil && bytes.Contains(raw, []byte("\x00"+MarkName+"="))
+}

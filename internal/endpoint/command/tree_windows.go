@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"os/exec"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -39,6 +40,7 @@ func (t *tree) started(cmd *exec.Cmd) error {
 		return fmt.Errorf("job object: %w", err)
 	}
 	t.job = job
+	register(job)
 	info := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
 	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
 	if _, err := windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
@@ -69,11 +71,45 @@ func (t *tree) kill(*exec.Cmd) {
 
 func (t *tree) close() {
 	if t.job != 0 {
+		forget(t.job)
 		_ = windows.CloseHandle(t.job)
 	}
 }
 
-// Belongs reports whether a process is part of any call of an endpoint. It is
-// not told apart here: a script that talks to the switch is refused by the
-// guard only.
-func Belongs(int) bool { return false }
+// jobs are the calls under way in this process.
+var jobs = struct {
+	mu  sync.Mutex
+	all map[windows.Handle]bool
+}{all: map[windows.Handle]bool{}}
+
+func register(job windows.Handle) {
+	jobs.mu.Lock()
+	defer jobs.mu.Unlock()
+	jobs.all[job] = true
+}
+
+func forget(job windows.Handle) {
+	jobs.mu.Lock()
+	defer jobs.mu.Unlock()
+	delete(jobs.all, job)
+}
+
+var isProcessInJob = windows.NewLazySystemDLL("kernel32.dll").NewProc("IsProcessInJob")
+
+// Belongs reports whether a process is part of a call of this endpoint.
+func Belongs(pid int) bool {
+	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = windows.CloseHandle(process) }()
+	jobs.mu.Lock()
+	defer jobs.mu.Unlock()
+	for job := range jobs.all {
+		var member int32
+		if ok, _, _ := isProcessInJob.Call(uintptr(process), uintptr(job), uintptr(unsafe.Pointer(&member))); ok != 0 && member != 0 {
+			return true
+		}
+	}
+	return false
+}

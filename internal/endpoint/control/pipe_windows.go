@@ -16,6 +16,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/windows"
+
+	"parley/internal/endpoint/command"
 )
 
 // pipeAccess lets every local user talk to the switch, nobody from the network.
@@ -204,7 +206,13 @@ func identify(conn net.Conn) (Caller, error) {
 		return Caller{}, fmt.Errorf("token: %w", err)
 	}
 	defer token.Close()
-	return callerOf(token)
+	who, err := callerOf(token)
+	var pid uint32
+	if err == nil {
+		err = windows.GetNamedPipeClientProcessId(p.handle, &pid)
+	}
+	who.Script = err == nil && command.Belongs(int(pid))
+	return who, err
 }
 
 func callerOf(token windows.Token) (Caller, error) {

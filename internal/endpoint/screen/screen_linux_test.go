@@ -55,9 +55,11 @@ func TestHalvingKeepsTheColour(t *testing.T) {
 }
 
 func TestWithoutADisplayThereIsNoPicture(t *testing.T) {
-	t.Setenv("DISPLAY", "")
 	t.Setenv("WAYLAND_DISPLAY", "")
-	if err := Write(t.Context(), &bytes.Buffer{}); !errors.Is(err, ErrNoDisplay) {
-		t.Error(err)
+	for _, display := range []string{"", ":987", ":987.0"} {
+		t.Setenv("DISPLAY", display)
+		if err := Write(t.Context(), &bytes.Buffer{}); !errors.Is(err, ErrNoDisplay) {
+			t.Errorf("%q: %v", display, err)
+		}
 	}
 }

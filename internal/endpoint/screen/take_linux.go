@@ -3,10 +3,12 @@ package screen
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
 	"os"
+	"strings"
 
 	"github.com/kbinani/screenshot"
 
@@ -26,10 +28,26 @@ func take(ctx context.Context) (image.Image, error) {
 	if wayland && os.Getenv("DISPLAY") == "" {
 		return portal()
 	}
-	if os.Getenv("DISPLAY") == "" {
+	if !serverThere(os.Getenv("DISPLAY")) {
 		return nil, ErrNoDisplay
 	}
-	return grab()
+	img, err := grab()
+	if errors.Is(err, ErrNoDisplay) { // there is a server, so it did not let us in
+		return nil, errors.New("the X server refused; the endpoint must run as the user of the desktop, or as root")
+	}
+	return img, err
+}
+
+// serverThere reports whether a display's name leads anywhere: a local one has
+// a socket.
+func serverThere(display string) bool {
+	host, rest, ok := strings.Cut(display, ":")
+	if !ok || host != "" && host != "unix" {
+		return ok // another machine's
+	}
+	number, _, _ := strings.Cut(rest, ".")
+	_, err := os.Stat("/tmp/.X11-unix/X" + number)
+	return err == nil
 }
 
 // portal asks the desktop itself; it answers with the whole desktop, whatever
