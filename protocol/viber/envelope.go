@@ -42,20 +42,45 @@ type Header struct {
 
 // Encode writes a message.
 func Encode(h Header, p Payload) ([]byte, error) {
-	return json.Marshal(outbound{p.Type(), h.ID, At(h.At), h.ReplyTo, p})
+	switch p.(type) {
+	case *Ping, *Pong:
+		return outbound(p.Type(), h.ID, h.At, h.ReplyTo, []byte("{}"))
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	return outbound(p.Type(), h.ID, h.At, h.ReplyTo, body)
 }
 
 // Encode writes the envelope again, with its payload as it is.
 func (e Envelope) Encode() ([]byte, error) {
-	return json.Marshal(outbound{e.Type, e.ID, At(e.Timestamp), e.ReplyTo, e.Payload})
+	if !e.Payload.IsValid() {
+		return nil, errNoPayload
+	}
+	return outbound(e.Type, e.ID, e.Timestamp, e.ReplyTo, e.Payload)
 }
 
-type outbound struct {
-	Type      Type   `json:"type"`
-	ID        string `json:"id"`
-	Timestamp Time   `json:"timestamp,omitzero"`
-	ReplyTo   string `json:"reply_to,omitzero"`
-	Payload   any    `json:"payload"`
+// outbound puts an envelope around a payload. Every frame of a connection goes
+// through here, so it is written by hand.
+func outbound(t Type, id string, at time.Time, replyTo string, payload []byte) (out []byte, err error) {
+	out = make([]byte, 0, len(payload)+192)
+	field := func(name, value string) {
+		if err == nil {
+			out, err = jsontext.AppendQuote(append(out, name...), value)
+		}
+	}
+	field(`{"type":`, string(t))
+	field(`,"id":`, id)
+	if !at.IsZero() {
+		out = append(out, `,"timestamp":"`...)
+		out = append(at.UTC().AppendFormat(out, timeLayout), '"')
+	}
+	if replyTo != "" {
+		field(`,"reply_to":`, replyTo)
+	}
+	out = append(append(append(out, `,"payload":`...), payload...), '}')
+	return out, err
 }
 
 // rawEnvelope takes any JSON, so that only the frame's grammar can fail and each

@@ -20,7 +20,8 @@ var (
 	// ErrArgumentsTooLarge says that the fragments of a call outgrew a frame.
 	ErrArgumentsTooLarge = errors.New("tool arguments are too large")
 
-	errNoTime = errors.New("not an ISO 8601 time")
+	errNoPayload = errors.New("the payload is not JSON")
+	errNoTime    = errors.New("not an ISO 8601 time")
 )
 
 // Violation is a frame that breaks the protocol. Its code is protocol_error.

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/time/rate"
 
 	"parley/internal/identity"
@@ -24,6 +23,7 @@ type conn struct {
 	face    *Face
 	ws      *wsconn.Conn
 	id      string // tells the submits of this connection from others
+	frames  frameIDs
 	address string
 	local   bool
 	cookie  string // of a page
@@ -67,7 +67,7 @@ type login struct {
 
 func (f *Face) newConn(ws *wsconn.Conn, address string, local bool) *conn {
 	c := &conn{
-		face: f, ws: ws, id: newID(), address: address, local: local,
+		face: f, ws: ws, id: newID(), address: address, local: local, frames: newFrameIDs(),
 		messages: rate.NewLimiter(rate.Limit(f.limits.MessagesPerSecond), 2*f.limits.MessagesPerSecond),
 		beats:    rate.NewLimiter(10, 10),
 	}
@@ -235,7 +235,7 @@ func (c *conn) guard(id string, fn func()) {
 
 // send queues a frame. One for a connection that has ended goes nowhere.
 func (c *conn) send(p viber.Payload, replyTo string) {
-	data, err := viber.Encode(viber.Header{ID: newID(), At: time.Now(), ReplyTo: replyTo}, p)
+	data, err := viber.Encode(viber.Header{ID: c.frames.next(), At: time.Now(), ReplyTo: replyTo}, p)
 	if err != nil {
 		c.face.log.Error("a frame cannot be encoded", "type", p.Type(), "error", err)
 		return
@@ -311,5 +311,3 @@ func (c *conn) over() bool {
 	defer c.mu.Unlock()
 	return c.ending
 }
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
