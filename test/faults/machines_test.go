@@ -1,0 +1,70 @@
+package faults_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"parley/client/hubapi"
+	"parley/protocol/kenny"
+	"parley/test/hubtest"
+)
+
+type callState struct {
+	State  string         `json:"state"`
+	Result jsontext.Value `json:"result"`
+}
+
+func stateOf(t *testing.T, h *hubtest.Hub, id string) (s callState) {
+	t.Helper()
+	if err := h.Client().Do(t.Context(), http.MethodGet, "/api/fleet/calls/"+id, nil, nil, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A hub that is killed while calls wait, one is under way and a machine has just
+// enrolled must know all of it afterwards, and repeat nothing that may have run.
+func TestKill9LosesNoEnrolmentAndNoQueuedCall(t *testing.T) {
+	t.Parallel()
+	h := hubtest.Start(t, hubtest.Config{})
+	m := hubtest.Enrol(t, h, "pc", func(ctx context.Context, r *kenny.Request) (jsontext.Value, error) {
+		if r.Tool == "net_dns_flush" {
+			<-ctx.Done() // never answered: the hub dies first
+			return nil, ctx.Err()
+		}
+		return jsontext.Value(`{"path":"seen"}`), nil
+	})
+	queue := func(tool, args string) string {
+		t.Helper()
+		a, err := h.Client().CallMachine(t.Context(), "pc", hubapi.MachineCall{Tool: tool, Args: []byte(args), QueueForS: 3600})
+		if err != nil || a.State != "queued" {
+			t.Fatalf("%+v %v", a, err)
+		}
+		return a.CallID
+	}
+	change, first, second := queue("net_dns_flush", `{}`), queue("fs_list", `{"path":"/1"}`), queue("fs_list", `{"path":"/2"}`)
+	stop := m.Connect(t, h)
+	if r := <-m.Asked; r.ID != change {
+		t.Fatalf("%+v", r)
+	}
+	h.Kill9()
+	stop()
+	h.Restart()
+	hubtest.Eventually(t, "what may have run is lost", func() bool { return stateOf(t, h, change).State == "lost" })
+	if s := stateOf(t, h, first); s.State != "queued" {
+		t.Errorf("%+v", s)
+	}
+	m.Connect(t, h) // its key is still known
+	for _, id := range []string{first, second} {
+		if r := <-m.Asked; r.ID != id {
+			t.Fatalf("%+v instead of %s", r, id)
+		}
+		hubtest.Eventually(t, "the queue goes on", func() bool { return stateOf(t, h, id).State == "done" })
+	}
+	if s := stateOf(t, h, change); s.State != "lost" || len(m.Asked) != 0 {
+		t.Errorf("%+v", s)
+	}
+}
