@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"parley/internal/approval"
 	"parley/internal/brain/tool"
 	"parley/internal/eventlog"
@@ -20,6 +22,7 @@ import (
 func (h *Hub) workPart() part {
 	return part{
 		name: "work", open: h.openWork,
+		faces: func(context.Context) error { return h.metrics.registry.Register(workMetrics{h.work}) },
 		routes: func(_ *http.ServeMux, rest *api.API) error {
 			api.RegisterTasks(rest, h.work)
 			return nil
@@ -69,6 +72,30 @@ func (h *Hub) openWork(ctx context.Context) error {
 		return nil
 	}
 	return w.Start(ctx)
+}
+
+// workMetrics shows what tasks counted.
+type workMetrics struct{ w *work.Work }
+
+var (
+	descTasks      = describe("parley_tasks", "Tasks of this hub by state.", "state")
+	descTasksEnded = describe("parley_tasks_ended_total", "Tasks that ended on this hub, by outcome.", "outcome")
+)
+
+// Describe implements prometheus.Collector.
+func (m workMetrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- descTasks
+	ch <- descTasksEnded
+}
+
+// Collect implements prometheus.Collector.
+func (m workMetrics) Collect(ch chan<- prometheus.Metric) {
+	s := m.w.Stats()
+	ch <- prometheus.MustNewConstMetric(descTasks, prometheus.GaugeValue, float64(s.Running-s.Paused), "running")
+	ch <- prometheus.MustNewConstMetric(descTasks, prometheus.GaugeValue, float64(s.Paused), "paused")
+	for _, outcome := range []viber.TaskStatus{viber.TaskDone, viber.TaskFailed, viber.TaskHalted} {
+		ch <- prometheus.MustNewConstMetric(descTasksEnded, prometheus.CounterValue, float64(s.Ended[outcome]), string(outcome))
+	}
 }
 
 // attended reports whether somebody who may answer is connected. Boards say so;

@@ -150,4 +150,6 @@ type Stats struct {
 	// Running counts tasks that this hub runs, Paused those of them that wait for
 	// a person.
 	Running, Paused int
+	// Ended counts the tasks that ended here since the start.
+	Ended map[viber.TaskStatus]int64
 }

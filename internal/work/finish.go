@@ -96,6 +96,7 @@ func (t *task) end(status viber.TaskStatus, ev viber.TaskEvent, holds bool) {
 		if stopped, ok := ev.(*viber.TaskStopped); ok {
 			t.answerStops(Stopped{Event: stopped}, nil)
 		}
+		t.w.countEnd(status)
 		t.auditEnd(ev)
 		t.retire()
 		t.closeTerminals()

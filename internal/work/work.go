@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"parley/internal/brain"
+	"parley/protocol/viber"
 )
 
 // writeTimeout bounds a write that must not be given up because its caller left.
@@ -26,6 +28,7 @@ type Work struct {
 	mu      sync.Mutex
 	live    map[string]*task
 	closing bool
+	ended   map[viber.TaskStatus]int64
 	// workers are all goroutines: tasks, model calls, tools.
 	workers sync.WaitGroup
 }
@@ -41,7 +44,7 @@ func New(d Deps) (*Work, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Work{
 		d: d, hub: d.Leases.ID(), paces: newPaces(d.Limits.SubmitsPerMinute, d.Limits.SubmitBurst), locks: newFolderLocks(),
-		ctx: ctx, stop: stop, live: map[string]*task{},
+		ctx: ctx, stop: stop, live: map[string]*task{}, ended: map[viber.TaskStatus]int64{},
 	}, nil
 }
 
@@ -178,14 +181,21 @@ func (w *Work) Close(ctx context.Context) error {
 
 // Stats are figures of this hub.
 func (w *Work) Stats() Stats {
-	var s Stats
-	for _, t := range w.all() {
-		s.Running++
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := Stats{Running: len(w.live), Ended: maps.Clone(w.ended)}
+	for _, t := range w.live {
 		if t.paused.Load() {
 			s.Paused++
 		}
 	}
 	return s
+}
+
+func (w *Work) countEnd(status viber.TaskStatus) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended[status]++
 }
 
 func (w *Work) workspace(agent *brain.Agent) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -29,6 +30,7 @@ func addRaw(a *API, rt rawRoute, handle func(w http.ResponseWriter, r *http.Requ
 		}
 	})
 	op := rt.operation()
+	op.Path = strings.ReplaceAll(op.Path, "...}", "}") // the mux's own sign for the rest of a path
 	op.Responses = map[string]*huma.Response{"200": {Description: rt.Summary, Content: map[string]*huma.MediaType{rt.ContentType: {}}}}
 	a.huma.OpenAPI().AddOperation(&op)
 }
