@@ -35,6 +35,7 @@ func TestOnePlaceOnTwoHubs(t *testing.T) {
 		"a token revoked on one hub ends the poll on the other":      revokeAcrossHubs,
 		"receivers on two hubs get disjoint sets":                    disjointReceivers,
 		"the queue limit is exact with two hubs":                     exactLimit,
+		"two keys that claim one id at once: one of them is pinned":  onePin,
 		"a challenge of one hub is answered on the other, only once": onceAcrossHubs,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, a, b) })
@@ -166,5 +167,43 @@ func onceAcrossHubs(t *testing.T, a, b *place.Place) {
 	wg.Wait()
 	if len(won) != 1 || slices.Contains(won, "") {
 		t.Errorf("%d tokens for one nonce", len(won))
+	}
+}
+
+func onePin(t *testing.T, a, b *place.Place) {
+	second, err := mmp.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := []*mmp.PrivateKey{testKey(), second}
+	for round := range 5 {
+		id := fmt.Sprint("contested", round)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var won []string
+		for i, p := range []*place.Place{a, b, a, b} {
+			key := keys[i%2]
+			c, err := p.Challenge(t.Context(), stranger, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proof, err := (mmp.Challenge{PlaceID: c.PlaceID, AgentID: id, Nonce: c.Nonce}).Sign(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wg.Go(func() {
+				out, err := p.Register(t.Context(), stranger, &mmp.Registration{ID: id, PublicKey: key.Public().PEM(), Proof: &proof})
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					won = append(won, out.KeyID)
+				}
+			})
+		}
+		wg.Wait()
+		slices.Sort(won)
+		if won = slices.Compact(won); len(won) != 1 {
+			t.Errorf("%s has tokens for %d keys", id, len(won))
+		}
 	}
 }

@@ -44,11 +44,14 @@ func scanKey(row interface{ Scan(...any) error }) (*keyRow, error) {
 // keyOf reads an agent's key; nil when there is none. Locked, it stays as it is
 // until the transaction ends.
 func keyOf(tx *store.Tx, agent string, locked bool) (*keyRow, error) {
-	query := `SELECT ` + keyColumns + ` FROM place_keys WHERE agent = ?`
 	if locked {
-		query += tx.ForUpdate()
+		// A key that is not there yet cannot be locked by its row, and two hubs must
+		// not both be first.
+		if err := alone(tx, "key "+agent); err != nil {
+			return nil, err
+		}
 	}
-	return scanKey(tx.QueryRow(query, agent))
+	return scanKey(tx.QueryRow(`SELECT `+keyColumns+` FROM place_keys WHERE agent = ?`, agent))
 }
 
 // proven tells whether an id has ever proven its key.

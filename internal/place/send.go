@@ -149,14 +149,10 @@ type standing struct {
 }
 
 func (p *Place) look(tx *store.Tx, m *message) (st standing, err error) {
-	if tx.Dialect() == store.Postgres {
-		// One sender at a time per queue: the limit is exact, and numbers come in the
-		// order of commits.
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(m.recipient))
-		if _, err := tx.Exec(`SELECT pg_advisory_xact_lock(?)`, int64(h.Sum64())); err != nil { //nolint:gosec // any number will do
-			return st, err
-		}
+	// One sender at a time per queue: the limit is exact, and numbers come in the
+	// order of commits.
+	if err := alone(tx, "queue "+m.recipient); err != nil {
+		return st, err
 	}
 	err = tx.QueryRow(`SELECT COALESCE((SELECT proven_at FROM place_keys WHERE agent = ?), 0),
 		COALESCE((SELECT proven_at FROM place_keys WHERE agent = ?), -1),
@@ -164,6 +160,18 @@ func (p *Place) look(tx *store.Tx, m *message) (st standing, err error) {
 		(SELECT count(*) FROM place_messages WHERE recipient = ? AND state = 0 AND expires_at > ?)`,
 		m.sender, m.recipient, m.recipient, m.recipient, store.Micros(m.created)).Scan(&st.sender, &st.recipient, &st.known, &st.waiting)
 	return st, err
+}
+
+// alone keeps others that name the same thing waiting until the transaction ends.
+// SQLite has one writer and needs nothing.
+func alone(tx *store.Tx, thing string) error {
+	if tx.Dialect() != store.Postgres {
+		return nil
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(thing))
+	_, err := tx.Exec(`SELECT pg_advisory_xact_lock(?)`, int64(h.Sum64())) //nolint:gosec // any number will do
+	return err
 }
 
 func (p *Place) enqueue(tx *store.Tx, s *sending) error {
