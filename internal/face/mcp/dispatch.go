@@ -44,6 +44,9 @@ func (p *path) inSession(ctx context.Context, req sdk.Request) (context.Context,
 	if s == nil {
 		return ctx, func() {}
 	}
+	if c, ok := callerOf(req.GetExtra()); ok && s.live != nil {
+		s.live.Renew(c.who.Expires) // using a token may have moved its end
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.ctx, cancel)
 	return ctx, func() { stop(); cancel() }

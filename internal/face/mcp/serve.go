@@ -31,12 +31,16 @@ func (p *path) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, r, err)
 		return
 	}
-	done, err := p.face.enter(who)
-	if err != nil {
-		p.refuse(w, r, err)
-		return
+	// Streams that only listen are bounded by the sessions they belong to.
+	if r.Method == http.MethodPost {
+		done, err := p.face.enter(who)
+		if err != nil {
+			p.refuse(w, r, err)
+			return
+		}
+		defer done()
 	}
-	defer done()
+	w.Header().Set("X-Accel-Buffering", "no") // proxies that gather answers would hold back progress
 	// A token that is revoked takes its requests with it.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

@@ -80,21 +80,21 @@ var errTooManySessions = errors.New("too many sessions of this token; end one, o
 // begin follows an MCP session to its end.
 func (f *Face) begin(ss *sdk.ServerSession, who identity.Session) {
 	s := newSession()
+	s.live = f.d.People.Track(who, func(identity.Reason) {
+		// What runs is cancelled first: closing waits for it.
+		s.cancel()
+		_ = ss.Close()
+	})
 	f.mu.Lock()
 	if f.closing || f.sessions[ss] != nil {
 		f.mu.Unlock()
-		s.cancel()
+		s.end()
 		return
 	}
 	f.sessions[ss] = s
 	f.perToken[ownerOf(who)]++
 	f.work.Add(1)
 	f.mu.Unlock()
-	s.live = f.d.People.Track(who, func(identity.Reason) {
-		// What runs is cancelled first: closing waits for it.
-		s.cancel()
-		_ = ss.Close()
-	})
 	go func() {
 		defer f.work.Done()
 		_ = ss.Wait()
