@@ -255,3 +255,50 @@ func byNumber(a, b string) int {
 	_, _ = fmt.Sscanf(b[strings.IndexByte(b, '-')+1:], "%d", &y)
 	return x - y
 }
+
+func TestTheOperatorSeesMetadataAndActsForNobody(t *testing.T) {
+	p, _ := open(t, storetest.SQLite(t), place.Config{Auth: place.Strict})
+	ada := prove(t, p, "ada")
+	send(t, p, ada, "ada", "ada", "to myself")
+	who := place.OperatorOf("")
+	if st, err := p.QueueStatus(t.Context(), who, "ada"); err != nil || st.PendingCount != 1 {
+		t.Errorf("%+v %v", st, err)
+	}
+	if a, err := p.Audit(t.Context(), who, mmp.AuditQuery{Limit: 10}); err != nil || a.Count == 0 {
+		t.Errorf("%+v %v", a, err)
+	}
+	for name, call := range map[string]func() error{
+		"receive": func() error {
+			_, err := p.Receive(t.Context(), who, mmp.ReceiveQuery{AgentID: "ada", Limit: 1})
+			return err
+		},
+		"peek": func() error {
+			_, err := p.Peek(t.Context(), who, mmp.ReceiveQuery{AgentID: "ada", Limit: 1})
+			return err
+		},
+		"send": func() error {
+			_, err := p.Send(t.Context(), who, &mmp.SendRequest{From: "ada", To: "ada", Blob: "x", BlobHash: mmp.HashOf("x").Bare()})
+			return err
+		},
+		"post": func() error {
+			_, err := p.Post(t.Context(), who, &mmp.PostRequestBody{AgentID: "ada", Type: mmp.PostOffer})
+			return err
+		},
+		"register": func() error {
+			_, err := p.Register(t.Context(), who, &mmp.Registration{ID: "new"})
+			return err
+		},
+		"key": func() error {
+			_, err := p.RegisterKey(t.Context(), who, &mmp.KeyRequest{AgentID: "new", Key: testKey().Public()})
+			return err
+		},
+		"unregister": func() error {
+			_, err := p.Unregister(t.Context(), who, "ada")
+			return err
+		},
+	} {
+		if err := call(); !errors.Is(err, mmp.ErrNotYourAgent) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
