@@ -1,0 +1,72 @@
+package place_test
+
+import (
+	"testing"
+
+	faceplace "parley/internal/face/place"
+	"parley/internal/place"
+	"parley/protocol/mmp"
+)
+
+func message(id, action, from string) m {
+	return m{"id": id, "action": action, "from": from, "timestamp": "2026-01-30T12:00:00Z", "payload": m{}}
+}
+
+func TestDirectMessagesOfOneSenderAreHeldToTheirRate(t *testing.T) {
+	w := newWorld(t, func(_ *place.Config, _ *place.Deps, fd *faceplace.Deps) { fd.Limits.Peer = 3 })
+	for i := range 3 {
+		w.want(w.post("/meeting/v1/message", "", message(string(rune('a'+i)), "goodbye", "ada")), 200, "")
+	}
+	w.want(w.post("/meeting/v1/message", "", message("d", "goodbye", "ada")), 429, "rate_limited")
+	w.want(w.post("/meeting/v1/message", "", message("e", "goodbye", "bob")), 200, "")
+}
+
+func TestAnIntroductionIsReadBothWaysAndItsProofGivesASession(t *testing.T) {
+	policies(t, func(t *testing.T, auth place.Auth) {
+		w := newWorld(t, policy(auth))
+		in := w.want(w.get("/meeting/v1/introduce", ""), 200, "")
+		if in.str("action") != "introduce" || in.body["payload"] == nil || in.body["identity"] == nil || in.str("public_key") == "" {
+			t.Errorf("%s", in.raw)
+		}
+		key, err := mmp.ParsePublicKey(in.str("public_key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		peer, err := mmp.ReadIntroduction(in.raw)
+		if err != nil || mmp.VerifyIdentity(key, peer.Static) != nil {
+			t.Errorf("its signature does not verify: %v", err)
+		}
+		// A bare introduction with a signed identity, as the second generation sends it.
+		body := static(t, keyNo(0), "ada", "ada")
+		delete(body, "id")
+		delete(body, "name")
+		r := w.want(w.post("/meeting/v1/introduce", "", body), 200, "")
+		if r.body["identity_verified"] != true || len(r.str("session_token")) != 64 || r.str("from") != "ada" || r.str("compatibility") == "" {
+			t.Errorf("%s", r.raw)
+		}
+		w.want(w.post("/meeting/v1/message", r.str("session_token"), m{"id": "1", "action": "goodbye", "timestamp": "2026-01-30T12:00:00Z"}), 200, "")
+		w.want(w.post("/meeting/v1/message", r.str("session_token"), message("2", "goodbye", "bob")), 403, "not_your_agent")
+		// A message that carries one, without a proof.
+		r = w.want(w.post("/meeting/v1/introduce", "", m{
+			"id": "3", "action": "introduce", "from": "bob", "timestamp": "2026-01-30T12:00:00Z",
+			"payload": m{"identity": m{"name": "Bob", "instance_id": "bob"}, "capabilities": []string{"introduce", "goodbye"}},
+		}), 200, "")
+		if r.body["identity_verified"] != false || r.str("session_token") != "" || r.str("compatibility") != "basic" {
+			t.Errorf("%s", r.raw)
+		}
+		w.want(w.post("/meeting/v1/goodbye", "", m{}), 400, "no_token")
+	})
+}
+
+func TestMakersAreForTheOperator(t *testing.T) {
+	for _, path := range []string{"offer_skill", "accept", "decline"} {
+		tofu := newWorld(t, policy(place.TOFU))
+		tofu.want(tofu.post("/meeting/v1/"+path, "", m{"skill_id": "x", "to": "bob"}), 403, "operator_only")
+		open := newWorld(t, policy(place.Open))
+		if r := open.post("/meeting/v1/"+path, "", m{"skill_id": "x", "to": "bob", "in_reply_to": "y"}); r.status != 400 {
+			t.Errorf("%s: %d %s", path, r.status, r.raw)
+		}
+		token := open.prove(keyNo(0), "ada")
+		open.want(open.post("/meeting/v1/"+path, token, m{"skill_id": "x", "to": "bob"}), 403, "operator_only")
+	}
+}
