@@ -1,0 +1,254 @@
+package roomagent_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/client/roomagent"
+	"parley/internal/hub"
+	"parley/internal/hub/config"
+	"parley/protocol/kibitz"
+)
+
+// place is a hub with one room and its operator.
+type place struct {
+	server *httptest.Server
+	token  string
+	room   string
+}
+
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func openPlace(t *testing.T, policy string) *place {
+	t.Helper()
+	dir := t.TempDir() + "/data"
+	h := must(hub.Open(t.Context(), must(config.Load(config.Sources{Data: dir}))(t), hub.Options{Version: "test"}))(t)
+	p := &place{server: httptest.NewServer(h.Handler()), token: must(hub.Folder(dir).OwnerToken())(t), room: "table"}
+	t.Cleanup(func() { p.server.CloseClientConnections(); p.server.Close(); h.Close() })
+	p.call(t, "POST", "/api/rooms", `{"room":"table","policy":`+policy+`}`)
+	return p
+}
+
+func (p *place) call(t *testing.T, method, path, body string) {
+	t.Helper()
+	req := must(http.NewRequestWithContext(t.Context(), method, p.server.URL+path, strings.NewReader(body)))(t)
+	req.Header.Set("Authorization", "Bearer "+p.token)
+	req.Header.Set("Content-Type", "application/json")
+	resp := must(p.server.Client().Do(req))(t)
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		t.Fatalf("%s %s: %d", method, path, resp.StatusCode)
+	}
+}
+
+func newKey(t *testing.T) *kibitz.PrivateKey {
+	t.Helper()
+	return must(kibitz.NewPrivateKey(must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)))(t)
+}
+
+// allowing is a policy that lets the keys in, with what they may do.
+func allowing(t *testing.T, more string, caps string, keys ...*kibitz.PrivateKey) string {
+	t.Helper()
+	var list []string
+	for _, k := range keys {
+		list = append(list, `{"key":`+string(must(json.Marshal(k.Public()))(t))+`,"caps":`+caps+`}`)
+	}
+	return `{` + more + `"humans":{"mode":"open"},"agents":{"mode":"gated","keys":[` + strings.Join(list, ",") + `]}}`
+}
+
+const talker = `{"perceive":["read-chat","read-roster","receive-directed"],"act":["send-chat","act"]}`
+const watcher = `{"perceive":["read-chat","read-roster","receive-directed"],"act":[]}`
+
+func (p *place) dial(t *testing.T, o roomagent.DialOptions) *roomagent.Conn {
+	t.Helper()
+	o.HTTPClient = p.server.Client()
+	o.Backoff = func(int) time.Duration { return time.Millisecond }
+	c := must(roomagent.Dial(t.Context(), p.server.URL+"/r/Table", o))(t)
+	t.Cleanup(func() { _ = c.Leave() })
+	return c
+}
+
+func next[T any](t *testing.T, ch <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-t.Context().Done():
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}
+
+func TestTwoAgentsTalkActAndSeeViews(t *testing.T) {
+	a, b := newKey(t), newKey(t)
+	p := openPlace(t, allowing(t, `"views":{"publishers":["host","humans"]},`, talker, a, b))
+	ann, bob := roomagent.New(p.dial(t, roomagent.DialOptions{Name: "Ann", Key: a})), roomagent.New(p.dial(t, roomagent.DialOptions{Name: "Bob", Key: b}), roomagent.Backend("Claude"))
+	chats, data := make(chan roomagent.Chat, 9), make(chan json.RawMessage, 9)
+	bob.OnChat(func(m roomagent.Chat) { chats <- m })
+	bob.OnData(func(d json.RawMessage, _ string) { data <- d })
+	if err := ann.Say(t.Context(), "hello"); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, chats); got.Name != "Ann" || got.Text != "hello" {
+		t.Errorf("%+v", got)
+	}
+	if err := ann.Send(t.Context(), json.RawMessage(`{"n":12345678901234567890}`), ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, data); string(got) != `{"n":12345678901234567890}` {
+		t.Errorf("%s", got)
+	}
+	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token})
+	views := make(chan json.RawMessage, 9)
+	bob.OnView(func(v json.RawMessage, _ string) { views <- v })
+	if err := host.RegisterSchema(t.Context(), "cards", "1", json.RawMessage(`{"type":"object"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Publish(t.Context(), json.RawMessage(`{"turn":1}`), ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, views); string(got) != `{"turn":1}` || len(bob.Schemas()) != 1 {
+		t.Errorf("%s %v", got, bob.Schemas())
+	}
+}
+
+func TestAWatcherIsRefusedByTheRoomUntilAHostLetsIt(t *testing.T) {
+	key := newKey(t)
+	p := openPlace(t, allowing(t, "", watcher, key))
+	conn := p.dial(t, roomagent.DialOptions{Name: "Notes", Key: key})
+	agent := roomagent.New(conn)
+	grants := make(chan kibitz.Grant, 9)
+	agent.OnGrant(func(g kibitz.Grant) { grants <- g })
+	var denied *roomagent.DeniedError
+	if err := agent.Say(t.Context(), "may I"); !errors.As(err, &denied) || denied.Code != "act.denied" || agent.CanAct() {
+		t.Fatalf("%v, can act %v", err, agent.CanAct())
+	}
+	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token})
+	wide := kibitz.AgentGrant()
+	wide.Act = []kibitz.Capability{kibitz.SendChat}
+	if err := host.Grants(t.Context(), conn.Self().ID, &wide); err != nil {
+		t.Fatal(err)
+	}
+	for !next(t, grants).Has(kibitz.SendChat) {
+	}
+	if err := agent.Say(t.Context(), "thank you"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestABrokenConnectionResumesWithoutGapOrDuplicate(t *testing.T) {
+	a, b := newKey(t), newKey(t)
+	p := openPlace(t, allowing(t, "", talker, a, b))
+	speaker, listener := p.dial(t, roomagent.DialOptions{Name: "A", Key: a}), p.dial(t, roomagent.DialOptions{Name: "B", Key: b})
+	heard := make(chan json.RawMessage, 99)
+	listener.OnMessage(func(d json.RawMessage, _ string) { heard <- d })
+	id := listener.Self().ID
+	for i := range 15 {
+		if i%5 == 3 {
+			p.server.CloseClientConnections()
+		}
+		if err := speaker.Broadcast(t.Context(), must(json.Marshal(i))(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 15 {
+		if got := next(t, heard); string(got) != string(must(json.Marshal(i))(t)) {
+			t.Fatalf("%s in place of %d", got, i)
+		}
+	}
+	if listener.Self().ID != id {
+		t.Error("it came back as somebody else")
+	}
+}
+
+func TestASealedRoomIsReadWithTheLinkOnly(t *testing.T) {
+	a, b, c := newKey(t), newKey(t), newKey(t)
+	p := openPlace(t, allowing(t, `"sealed":true,`, talker, a, b, c))
+	var secret [32]byte
+	_, _ = rand.Read(secret[:])
+	link := base64.RawURLEncoding.EncodeToString(secret[:])
+	one := p.dial(t, roomagent.DialOptions{Name: "A", Key: a, RoomKey: link})
+	two := p.dial(t, roomagent.DialOptions{Name: "B", Key: b, RoomKey: link})
+	blind := p.dial(t, roomagent.DialOptions{Name: "C", Key: c})
+	heard, wrong := make(chan roomagent.Content, 9), make(chan roomagent.Content, 9)
+	two.OnContent(func(m roomagent.Content) { heard <- m })
+	blind.OnContent(func(m roomagent.Content) { wrong <- m })
+	if _, err := one.Chat(t.Context(), "only us", ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, heard); !strings.Contains(string(got.C), "only us") {
+		t.Errorf("%s", got.C)
+	}
+	var denied *roomagent.DeniedError
+	if _, err := blind.Chat(t.Context(), "x", ""); !errors.As(err, &denied) || denied.Code != "seal.required" {
+		t.Error(err)
+	}
+	if len(wrong) != 0 {
+		t.Error("somebody without the key read it")
+	}
+}
+
+func TestAStrangersKeyIsRefused(t *testing.T) {
+	p := openPlace(t, allowing(t, "", talker, newKey(t)))
+	var denied *roomagent.DeniedError
+	_, err := roomagent.Dial(t.Context(), p.server.URL+"/r/table", roomagent.DialOptions{Name: "X", Key: newKey(t), HTTPClient: p.server.Client()})
+	if !errors.As(err, &denied) || denied.Code != "gate.unlisted" {
+		t.Error(err)
+	}
+	_, err = roomagent.Dial(t.Context(), p.server.URL+"/r/nowhere", roomagent.DialOptions{HTTPClient: p.server.Client()})
+	if !errors.As(err, &denied) {
+		t.Error(err)
+	}
+	if _, err := roomagent.Dial(t.Context(), "not a link", roomagent.DialOptions{}); err == nil {
+		t.Error("that was no link")
+	}
+}
+
+func TestARevokedKeyEndsThePresence(t *testing.T) {
+	key := newKey(t)
+	p := openPlace(t, allowing(t, "", talker, key))
+	conn := p.dial(t, roomagent.DialOptions{Name: "A", Key: key})
+	p.call(t, "PUT", "/api/rooms/table/policy", allowing(t, "", talker))
+	<-conn.Done()
+	var denied *roomagent.DeniedError
+	if !errors.As(conn.Err(), &denied) || denied.Code != "key.revoked" {
+		t.Error(conn.Err())
+	}
+	if err := conn.Broadcast(t.Context(), json.RawMessage("1")); err == nil {
+		t.Error("it could still send")
+	}
+}
+
+func TestWaitingAtTheDoorEndsWithItsContext(t *testing.T) {
+	p := openPlace(t, `{"humans":{"mode":"open"},"lobby":{"on":true}}`)
+	ctx, cancel := context.WithCancel(t.Context())
+	knocked := make(chan error, 1)
+	go func() {
+		_, err := roomagent.Dial(ctx, p.server.URL+"/r/table", roomagent.DialOptions{Name: "Guest", HTTPClient: p.server.Client()})
+		knocked <- err
+	}()
+	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token})
+	_ = host
+	cancel()
+	if err := next(t, knocked); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,134 @@
+package roomagent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"parley/protocol/kibitz"
+)
+
+// DialOptions say as whom to come.
+type DialOptions struct {
+	Name string
+	// Key is the agent's own; without it one comes by Token or as a guest.
+	Key *kibitz.PrivateKey
+	// Token is a token of the hub.
+	Token string
+	// JWT is an invite or an identity token, Credit a paid minute; AgentToken and
+	// AgentChain are for rooms with issuers or certificate authorities.
+	JWT, Credit, AgentToken string
+	AgentChain              []string
+	// RoomKey is the secret of a sealed room, if the link does not carry it.
+	RoomKey string
+	Meta    map[string]any
+	// Want asks for fewer rights than allowed.
+	Want *kibitz.Grant
+	// FP is the certificate's fingerprint, for links.
+	FP string
+	// HTTPClient dials; nil is the usual one.
+	HTTPClient *http.Client
+	// Backoff is the wait before a new attempt; nil doubles from half a second to
+	// fifteen, with jitter.
+	Backoff func(attempt int) time.Duration
+}
+
+// address is a room as it is dialled.
+type address struct {
+	url, origin, secret string
+}
+
+// parseAddress reads a room's link, https://hub/r/NAME#k=…, or its socket.
+func parseAddress(roomURL, secret string) (address, error) {
+	u, err := url.Parse(roomURL)
+	if err != nil || u.Host == "" {
+		return address{}, fmt.Errorf("%q is not a room's link", roomURL)
+	}
+	name := strings.Trim(strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(u.Path, "/rooms/"), "/r/"), "/ws"), "/")
+	room, err := kibitz.NormalizeRoom(name)
+	if err != nil {
+		return address{}, err
+	}
+	origin, err := kibitz.Origin(roomURL)
+	if err != nil {
+		return address{}, err
+	}
+	if fragment, err := url.ParseQuery(u.Fragment); err == nil && secret == "" {
+		secret = fragment.Get("k")
+	}
+	return address{url: "ws" + strings.TrimPrefix(origin, "http") + "/rooms/" + room + "/ws", origin: origin, secret: secret}, nil
+}
+
+// Dial joins a room over its WebSocket and returns once the room has let the
+// agent in, or refused it with a *DeniedError. Afterwards the connection mends
+// itself: it resumes without gap or duplicate and sends again what was not
+// acknowledged. Leave ends it; so does ctx while Dial waits.
+func Dial(ctx context.Context, roomURL string, o DialOptions) (*Conn, error) {
+	addr, err := parseAddress(roomURL, o.RoomKey)
+	if err != nil {
+		return nil, err
+	}
+	if o.Backoff == nil {
+		o.Backoff = backoff
+	}
+	life, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	c := &Conn{
+		opts: o, addr: addr, life: life, stop: stop, joined: make(chan struct{}), gone: make(chan struct{}),
+		pending: map[int64]*pending{}, meta: o.Meta,
+	}
+	socket, err := c.connect(ctx)
+	if err != nil {
+		stop(ErrLeft)
+		return nil, err
+	}
+	go c.run(socket)
+	select {
+	case <-c.joined:
+		return c, nil
+	case <-c.gone:
+		return nil, c.Err()
+	case <-ctx.Done():
+		_ = c.Leave()
+		return nil, ctx.Err()
+	}
+}
+
+func (c *Conn) connect(ctx context.Context) (*websocket.Conn, error) {
+	header := http.Header{}
+	if c.opts.Token != "" {
+		header.Set("Authorization", "Bearer "+c.opts.Token)
+	}
+	socket, resp, err := websocket.Dial(ctx, c.addr.url, &websocket.DialOptions{HTTPHeader: header, HTTPClient: c.opts.HTTPClient})
+	if err != nil {
+		if resp != nil && resp.StatusCode != http.StatusServiceUnavailable && resp.StatusCode >= 400 && resp.StatusCode < 500 {
+			return nil, &DeniedError{Code: fmt.Sprintf("http.%d", resp.StatusCode), Reason: "the hub does not let us near this room"}
+		}
+		return nil, err
+	}
+	socket.SetReadLimit(16 << 20)
+	return socket, nil
+}
+
+func backoff(attempt int) time.Duration {
+	d := min(500*time.Millisecond<<min(attempt, 6), 15*time.Second)
+	var b [1]byte
+	_, _ = rand.Read(b[:])
+	return d*3/4 + d*time.Duration(b[0])/512
+}
+
+// fatal reports a close after which coming back is pointless.
+func fatal(err error) bool {
+	switch websocket.CloseStatus(err) {
+	case kibitz.CloseRevoked, kibitz.CloseRefused, kibitz.CloseRoomClosed, kibitz.CloseReplaced, kibitz.CloseKicked:
+		return true
+	}
+	denied, ok := errors.AsType[*DeniedError](err)
+	return ok && denied.Code != "offline"
+}
