@@ -8,7 +8,6 @@ import (
 	"debug/macho"
 	"debug/pe"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -123,7 +122,7 @@ func addBinary(ctx context.Context, c *hubapi.Client, f updateFlags) (fleet.Bina
 	public, _ := key.Public().(ed25519.PublicKey)
 	query := url.Values{
 		"platform": {platform}, "version": {version}, "public_key": {kenny.FormatPublicKey(public)},
-		"signature": {base64.StdEncoding.EncodeToString(ed25519.Sign(key, fleet.ReleaseMessage(version, platform, sum)))},
+		"signature": {base64.StdEncoding.EncodeToString(ed25519.Sign(key, kenny.ReleaseMessage(version, platform, sum)))},
 	}
 	file, err := os.Open(f.binary)
 	if err != nil {
@@ -133,17 +132,18 @@ func addBinary(ctx context.Context, c *hubapi.Client, f updateFlags) (fleet.Bina
 	return b, c.Do(ctx, http.MethodPost, "/api/fleet/binaries", query, io.Reader(file), &b)
 }
 
-func sumOf(path string) (string, error) {
+func sumOf(path string) (total [sha256.Size]byte, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return total, err
 	}
 	defer func() { _ = file.Close() }()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, file); err != nil {
-		return "", err
+		return total, err
 	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	sum.Sum(total[:0])
+	return total, nil
 }
 
 // platformOf reads from a program's header what it runs on.

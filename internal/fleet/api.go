@@ -518,7 +518,7 @@ type Binary struct {
 // BinaryUpload is a program with its signature.
 type BinaryUpload struct {
 	Platform, Version string
-	// Signature is base64 Ed25519 over [ReleaseMessage]; Key the public key.
+	// Signature is base64 Ed25519 over [kenny.ReleaseMessage]; Key the public key.
 	Signature, Key string
 	Body           io.Reader
 }

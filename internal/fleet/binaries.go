@@ -30,15 +30,6 @@ const MaxBinary = 256 << 20
 // partSize is how a program is cut in the store.
 const partSize = 1 << 20
 
-// ReleaseMessage is what a release key signs: version, platform and hash of a
-// program.
-func ReleaseMessage(version, platform, sha256Hex string) []byte {
-	m := append([]byte("parley-release-v1"), 0)
-	m = append(append(m, version...), 0)
-	m = append(append(m, platform...), 0)
-	return append(m, sha256Hex...)
-}
-
 // program is an endpoint program this hub can hand out: a signed one of the store,
 // or the one it runs itself.
 type program struct {
@@ -210,28 +201,31 @@ func (f *Fleet) AddBinary(ctx context.Context, who Caller, up BinaryUpload) (Bin
 		return Binary{}, errorf(BadArgs, "the signature is not base64 of 64 bytes")
 	}
 	p := program{platform: up.Platform, version: up.Version, signature: up.Signature, key: up.Key, upload: uuid.NewString(), added: time.Now()}
-	if err := f.takeParts(ctx, &p, up.Body); err != nil {
+	sum, err := f.takeParts(ctx, &p, up.Body)
+	if err != nil {
 		f.dropParts(p.upload)
 		return Binary{}, err
 	}
-	if !ed25519.Verify(key, ReleaseMessage(p.version, p.platform, p.sha256), signature) {
+	p.sha256 = hex.EncodeToString(sum[:])
+	if !ed25519.Verify(key, kenny.ReleaseMessage(p.version, p.platform, sum), signature) {
 		f.dropParts(p.upload)
 		return Binary{}, errorf(BadArgs, "the signature does not fit this program, version and platform")
 	}
 	return p.view(), f.publishBinary(ctx, who, p)
 }
 
-func (f *Fleet) takeParts(ctx context.Context, p *program, body io.Reader) error {
+// takeParts stores a program as it comes and gives its hash.
+func (f *Fleet) takeParts(ctx context.Context, p *program, body io.Reader) (total [sha256.Size]byte, err error) {
 	sum := sha256.New()
 	for n := 0; ; n++ {
 		part := make([]byte, partSize)
 		got, err := io.ReadFull(body, part)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return err
+			return total, err
 		}
 		last := err != nil
 		if p.size += int64(got); p.size > MaxBinary {
-			return errorf(TooLarge, "a program has at most %d bytes", MaxBinary)
+			return total, errorf(TooLarge, "a program has at most %d bytes", MaxBinary)
 		}
 		if got > 0 {
 			_, _ = sum.Write(part[:got]) // a hash never fails
@@ -240,7 +234,7 @@ func (f *Fleet) takeParts(ctx context.Context, p *program, body io.Reader) error
 				return err
 			})
 			if err != nil {
-				return err
+				return total, err
 			}
 		}
 		if last {
@@ -248,10 +242,10 @@ func (f *Fleet) takeParts(ctx context.Context, p *program, body io.Reader) error
 		}
 	}
 	if p.size == 0 {
-		return errorf(BadArgs, "the program is empty")
+		return total, errorf(BadArgs, "the program is empty")
 	}
-	p.sha256 = hex.EncodeToString(sum.Sum(nil))
-	return nil
+	sum.Sum(total[:0])
+	return total, nil
 }
 
 func (f *Fleet) publishBinary(ctx context.Context, who Caller, p program) error {

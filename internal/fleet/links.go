@@ -105,6 +105,13 @@ func findLink(tx *store.Tx, lock, secret, kind string, usedWithin time.Duration)
 // OpenInstall gives the script behind an install link, once. The token in it is
 // minted here and now.
 func (f *Fleet) OpenInstall(ctx context.Context, secret string, shell Shell, address string) (string, error) {
+	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
+		_, err := findLink(tx, "", secret, linkInstall, 0)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
 	programs, err := f.programs(ctx)
 	if err != nil {
 		return "", err

@@ -34,7 +34,7 @@ func release(key ed25519.PrivateKey, version, platform string, body []byte) flee
 	sum := sha256.Sum256(body)
 	return fleet.BinaryUpload{
 		Platform: platform, Version: version, Body: bytes.NewReader(body), Key: kenny.FormatPublicKey(key.Public().(ed25519.PublicKey)),
-		Signature: base64.StdEncoding.EncodeToString(ed25519.Sign(key, fleet.ReleaseMessage(version, platform, hex.EncodeToString(sum[:])))),
+		Signature: base64.StdEncoding.EncodeToString(ed25519.Sign(key, kenny.ReleaseMessage(version, platform, sum))),
 	}
 }
 

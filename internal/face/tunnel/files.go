@@ -77,5 +77,8 @@ func (f *Face) missing(w http.ResponseWriter, r *http.Request, err error) {
 		f.d.Front.Fail(w, r, front.NewProblem(http.StatusNotFound, "not_found", fleet.ErrNoLink.Error(), nil))
 		return
 	}
+	if fleet.CodeOf(err) == fleet.Unavailable {
+		err = front.NewProblem(http.StatusServiceUnavailable, string(fleet.Unavailable), err.Error(), err)
+	}
 	f.d.Front.Fail(w, r, err)
 }
