@@ -16,11 +16,11 @@ import (
 )
 
 // overStdio is a client at the other end of a bridge's pipes.
-func (r *rig) overStdio(revision, token string, o sdk.ClientOptions) (s *sdk.ClientSession, hangUp func()) {
+func (r *rig) overStdio(path, revision, token string, o sdk.ClientOptions) (s *sdk.ClientSession, hangUp func()) {
 	r.t.Helper()
 	fromClient, toBridge := io.Pipe()
 	fromBridge, toClient := io.Pipe()
-	bridge := &mcpbridge.Bridge{Endpoint: r.server.URL + "/mcp/probe", Token: token, Client: &http.Client{Transport: r.server.Client().Transport}}
+	bridge := &mcpbridge.Bridge{Endpoint: r.server.URL + path, Token: token, Client: &http.Client{Transport: r.server.Client().Transport}}
 	done := make(chan error, 1)
 	go func() {
 		done <- bridge.Run(context.Background(), fromClient, toClient)
@@ -42,7 +42,7 @@ func TestABridgeCarriesEveryRevision(t *testing.T) {
 	r := newRig(t, facemcp.Limits{}, p.toolset())
 	for _, revision := range sdk.SupportedProtocolVersions() {
 		shown := make(chan string, 1)
-		s, hangUp := r.overStdio(revision, r.token, person("accept", shown))
+		s, hangUp := r.overStdio("/mcp/probe", revision, r.token, person("accept", shown))
 		if got := s.InitializeResult().ProtocolVersion; got != revision {
 			t.Errorf("asked for %s, got %s", revision, got)
 		}
@@ -65,7 +65,7 @@ func TestABridgeCancels(t *testing.T) {
 	p := newProbe()
 	r := newRig(t, facemcp.Limits{}, p.toolset())
 	for _, revision := range bothKinds {
-		s, hangUp := r.overStdio(revision, r.token, sdk.ClientOptions{})
+		s, hangUp := r.overStdio("/mcp/probe", revision, r.token, sdk.ClientOptions{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -129,7 +129,7 @@ func TestABridgeAnswersWhateverHappens(t *testing.T) {
 func TestABridgeBeginsAgainWhenTheHubForgotTheSession(t *testing.T) {
 	p := newProbe()
 	r := newRig(t, facemcp.Limits{}, p.toolset())
-	s, hangUp := r.overStdio(withSessions, r.token, sdk.ClientOptions{})
+	s, hangUp := r.overStdio("/mcp/probe", withSessions, r.token, sdk.ClientOptions{})
 	works(t, s, "remember", map[string]any{"text": "mine"}, `{"ok":true}`)
 	check(t, r.face.Close(t.Context()))
 	r.stop()

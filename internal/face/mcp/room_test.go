@@ -277,6 +277,21 @@ func TestAModelThatIsGoneHasLeftTheRoom(t *testing.T) {
 	})
 }
 
+func TestTheEndOfInputLeavesTheRoom(t *testing.T) {
+	h := newHouse(t, facemcp.RoomOptions{})
+	id := h.open("porch", gated)
+	for _, revision := range bothKinds {
+		s, hangUp := h.overStdio("/mcp/room", revision, h.token, sdk.ClientOptions{})
+		structured(t, s, "join", map[string]any{"room": id})
+		h.members(id, 1)
+		// A bridge is a session: its client need not name it.
+		fails(t, s, "join", map[string]any{"room": id}, "already joined "+id)
+		structured(t, s, "observe", nil)
+		hangUp()
+		h.members(id, 0)
+	}
+}
+
 func TestAClosedRoomIsLeft(t *testing.T) {
 	h := newHouse(t, facemcp.RoomOptions{})
 	id := h.open("brief", gated)
