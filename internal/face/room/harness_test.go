@@ -337,6 +337,21 @@ func await[T kibitz.Frame](c *client, match ...func(T) bool) (T, error) {
 	}
 }
 
+// ever waits for a frame that has come at any time, also while something else was
+// waited for.
+func ever[T kibitz.Frame](c *client, match func(T) bool) T {
+	c.t.Helper()
+	c.mu.Lock()
+	pos := c.pos
+	c.pos = 0
+	c.mu.Unlock()
+	f := want(c, match)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pos = max(c.pos, pos)
+	return f
+}
+
 // send writes any frame.
 func (c *client) send(v any) {
 	c.t.Helper()

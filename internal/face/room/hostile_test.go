@@ -2,6 +2,7 @@ package room_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,13 +43,8 @@ func TestAReaderThatIsStuckIsCutAndOthersAreUnharmed(t *testing.T) {
 		ann.ok(app(big))
 		want[*kibitz.From](ben)
 	}
-	want(ann, func(r *kibitz.Roster) bool {
-		for _, m := range r.Members {
-			if m.ID == roster.Members[2].ID {
-				return m.Away
-			}
-		}
-		return true
+	ever(ann, func(r *kibitz.Roster) bool {
+		return slices.ContainsFunc(r.Members, func(m kibitz.Member) bool { return m.ID == roster.Members[2].ID && m.Away })
 	})
 	if n := h.face.Slow(); n != 1 {
 		t.Errorf("%d were cut", n)
