@@ -179,6 +179,7 @@ func (t *task) toolDone(c *openCall, res tool.Result, err error) {
 		return
 	}
 	t.batch.running = nil
+	t.refreshStatus()
 	t.settleCall(c, res, err)
 	t.then(t.runNext)
 }

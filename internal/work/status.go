@@ -16,11 +16,12 @@ func (t *task) refreshStatus() {
 	}
 	t.out.row = t.out.row || t.pending != len(t.asks)
 	t.pending = len(t.asks)
+	// A tool that runs beside an open question is worth waiting for.
+	t.paused.Store(len(t.asks) > 0 && (t.batch == nil || t.batch.running == nil))
 	if status == t.status {
 		return
 	}
 	t.status = status
-	t.paused.Store(status == viber.TaskPaused)
 	t.out.row = true
 	t.then(func() {
 		if t.status == status {
