@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"maps"
 	"time"
 
 	"parley/internal/audit"
@@ -17,9 +18,7 @@ func (ts *Terminals) note(who Who, action string, t *terminal, outcome string, t
 			detail[name] = value
 		}
 	}
-	for name, value := range more {
-		detail[name] = value
-	}
+	maps.Copy(detail, more)
 	ts.d.Audit.Note(audit.Entry{
 		Actor: who.Actor, OnBehalf: who.OnBehalf, Action: action, Target: t.info.ID, Outcome: outcome, Duration: took, Detail: detail,
 	})

@@ -101,11 +101,3 @@ func kind[P wire.Payload](p wire.Payload) bool {
 	_, ok := p.(P)
 	return ok
 }
-
-// says finds text of the agent.
-func says(words string) func(wire.Payload) bool {
-	return func(p wire.Payload) bool {
-		d, ok := p.(*wire.TaskDelta)
-		return ok && strings.Contains(d.Text, words)
-	}
-}

@@ -2,6 +2,7 @@ package board_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -203,9 +204,7 @@ func TestWhatCannotBeSubmittedSaysWhy(t *testing.T) {
 	} {
 		c := h.connect(h.token)
 		payload := obj{"goal": "/say x", "messages": []any{}, "idempotency_key": "k"}
-		for k, v := range tt.change {
-			payload[k] = v
-		}
+		maps.Copy(payload, tt.change)
 		wantError(t, c.ask("task:submit", payload), "protocol_error", tt.reason)
 	}
 	c := h.connect(h.token)
@@ -494,13 +493,17 @@ func TestEightStreamsOnOneSocket(t *testing.T) {
 		text := strings.Repeat(fmt.Sprintf("task%d ", i), 40) + "end"
 		want[c.submit("/chunks 60\n/pace 1\n/say "+text, nil)] = text
 	}
-	ended := 0
-	for ended < 8 {
-		if c.next().Type == "task:completed" {
-			ended++
+	ended := func() (n int) {
+		for _, f := range c.seen {
+			if f.Type == "task:completed" {
+				n++
+			}
 		}
+		return n
 	}
-	ended = 0
+	for ended() < 8 {
+		c.next()
+	}
 	for task, text := range want {
 		inOrder(t, c.events(task))
 		if got := joinText(c.events(task)); got != text {
