@@ -47,6 +47,9 @@ type Agent struct {
 	// and tools that always ask.
 	Mode            string
 	RequireApproval []string
+
+	// Place agents meet those of other people at the meeting place.
+	Place bool
 }
 
 // What an agent has when its file does not say.
@@ -56,6 +59,9 @@ const (
 	DefaultCompactToolMaxLen = 1024
 )
 
+// frontAgent speaks for the hub at the meeting place unless its file says otherwise.
+const frontAgent = "parley"
+
 var defaultTools = []string{"ask_user", "recall", "remember", "forget", "skill"}
 
 func newAgent(name string) *Agent {
@@ -63,6 +69,7 @@ func newAgent(name string) *Agent {
 		Name: name, Tools: slices.Clone(defaultTools),
 		MaxIterations: DefaultRounds, RunTimeout: DefaultRunTimeout,
 		Compact: Threshold{Percent: DefaultCompactPercent}, CompactToolMaxLen: DefaultCompactToolMaxLen,
+		Place: name == frontAgent,
 	}
 }
 

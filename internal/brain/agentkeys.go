@@ -17,7 +17,7 @@ var keyOrder = []string{
 	"description", "model", "thinking", "tools", "guest_tools", "auto_approve", "skills", "mcps", "members",
 	"senders", "workspace", "max_iterations", "run_timeout", "compact_threshold", "compact_model",
 	"compact_tool_max_len", "recall", "auto_title", "temperature", "max_output_tokens", "budget",
-	"mode", "require_approval",
+	"mode", "require_approval", "place",
 }
 
 // agentKeys reads one key each.
@@ -45,6 +45,7 @@ var agentKeys = map[string]func(*Agent, *yaml.Node) error{
 	"budget":               readBudget,
 	"mode":                 readMode,
 	"require_approval":     func(a *Agent, n *yaml.Node) error { return readList(n, &a.RequireApproval) },
+	"place":                func(a *Agent, n *yaml.Node) error { return readBool(n, &a.Place) },
 }
 
 // budgetKeys reads the keys inside budget.

@@ -48,6 +48,7 @@ type Shelf struct {
 	o Options
 
 	mu     sync.Mutex
+	more   func() []skillfile.Skill
 	state  state
 	skills []skillfile.Skill
 	looked time.Time
@@ -88,6 +89,14 @@ func (s *Shelf) Reload() error {
 	defer s.mu.Unlock()
 	_, err := s.look(true)
 	return err
+}
+
+// Lend adds skills that are in no folder: those other agents sent and a person
+// approved. A name that the folder has stays the folder's.
+func (s *Shelf) Lend(more func() []skillfile.Skill) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.more = more
 }
 
 // commit makes a new state durable, then true. The lock is held.

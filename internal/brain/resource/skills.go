@@ -39,6 +39,23 @@ func (s *Shelf) Usable() []skillfile.Skill {
 			out = append(out, skill.Skill)
 		}
 	}
+	return s.lent(out)
+}
+
+// lent adds what other agents sent, as far as it is on.
+func (s *Shelf) lent(out []skillfile.Skill) []skillfile.Skill {
+	s.mu.Lock()
+	more, off := s.more, s.state.SkillsOff
+	s.mu.Unlock()
+	if more == nil {
+		return out
+	}
+	for _, skill := range more() {
+		taken := slices.ContainsFunc(out, func(k skillfile.Skill) bool { return k.Name == skill.Name })
+		if !taken && !slices.Contains(off, skill.Name) {
+			out = append(out, skill)
+		}
+	}
 	return out
 }
 

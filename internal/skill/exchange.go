@@ -1,0 +1,122 @@
+package skill
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// Exchange is one skill on its way, seen from our side.
+type Exchange struct {
+	ID        string
+	Agent     string
+	Peer      string
+	Place     string
+	Side      mmp.ExchangeSide
+	State     mmp.ExchangeState
+	Relayed   bool
+	Level     Level
+	SkillID   string
+	SkillName string
+	Summary   string
+	Format    string
+	Hash      string
+	// Opening is the offer or request that began it, Item the skill it brought.
+	Opening string
+	Item    string
+	Reason  string
+	Created time.Time
+	Changed time.Time
+	// Deadline is when the state ends by itself; zero for never.
+	Deadline time.Time
+
+	me, opened, accepting, content string
+	provenance                     string
+}
+
+const exchangeColumns = `id, me, agent, peer, place, side, state, relayed, level, skill_id, skill_name, summary, format, hash,
+	opening, opened, accepting, content, provenance, item, reason, created_at, changed_at, deadline`
+
+func scanExchange(row interface{ Scan(...any) error }) (Exchange, error) {
+	var e Exchange
+	var relayed, created, changed, deadline int64
+	err := row.Scan(&e.ID, &e.me, &e.Agent, &e.Peer, &e.Place, &e.Side, &e.State, &relayed, &e.Level, &e.SkillID, &e.SkillName, &e.Summary, &e.Format,
+		&e.Hash, &e.Opening, &e.opened, &e.accepting, &e.content, &e.provenance, &e.Item, &e.Reason, &created, &changed, &deadline)
+	if errors.Is(err, sql.ErrNoRows) {
+		return e, ErrNotFound
+	}
+	e.Relayed, e.Created, e.Changed = relayed == 1, store.Time(created), store.Time(changed)
+	if deadline != never {
+		e.Deadline = store.Time(deadline)
+	}
+	return e, err
+}
+
+// never is the deadline of what has none.
+const never = int64(1) << 62
+
+// become moves the exchange on, if that is a legal step, and writes it.
+func (e *Exchange) become(tx *store.Tx, next mmp.ExchangeState, now time.Time) error {
+	if !e.State.CanBecome(next, e.Side) {
+		return ErrState
+	}
+	e.State = next
+	return e.save(tx, now)
+}
+
+func (e *Exchange) save(tx *store.Tx, now time.Time) error {
+	if e.ID == "" {
+		e.ID, e.Created = uuid.Must(uuid.NewV7()).String(), now
+	}
+	e.Changed = now
+	deadline := never
+	if limit := e.State.TimeLimit(e.Relayed); limit > 0 {
+		deadline = store.Micros(now.Add(limit))
+	}
+	_, err := tx.Exec(`INSERT INTO skill_exchanges (`+exchangeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET state = excluded.state, relayed = excluded.relayed, accepting = excluded.accepting, item = excluded.item,
+		reason = excluded.reason, changed_at = excluded.changed_at, deadline = excluded.deadline, content = excluded.content`,
+		e.ID, e.me, e.Agent, e.Peer, e.Place, string(e.Side), string(e.State), store.Bool(e.Relayed), string(e.Level), clean(e.SkillID), clean(e.SkillName),
+		clean(e.Summary), clean(e.Format), e.Hash, e.Opening, e.opened, e.accepting, e.content, e.provenance, e.Item, clean(e.Reason),
+		store.Micros(e.Created), store.Micros(now), deadline)
+	return err
+}
+
+// pending finds the exchange a reply is about: it must name the message and come
+// from its other party.
+func pending(tx *store.Tx, me, peer, reply string, side mmp.ExchangeSide) (Exchange, error) {
+	if reply == "" {
+		return Exchange{}, ErrNotFound
+	}
+	return scanExchange(tx.QueryRow(`SELECT `+exchangeColumns+` FROM skill_exchanges WHERE me = ? AND peer = ? AND side = ? AND (opening = ? OR accepting = ?)
+		ORDER BY created_at DESC LIMIT 1`, me, peer, string(side), reply, reply))
+}
+
+// Exchanges lists the newest.
+func (s *Skills) Exchanges(ctx context.Context, limit int) ([]Exchange, error) {
+	out := []Exchange{}
+	err := s.d.DB.Read(ctx, func(tx *store.Tx) error {
+		out = out[:0]
+		return tx.Each(func(row *sql.Rows) error {
+			e, err := scanExchange(row)
+			out = append(out, e)
+			return err
+		}, `SELECT `+exchangeColumns+` FROM skill_exchanges ORDER BY created_at DESC, id DESC LIMIT ?`, limit)
+	})
+	return out, err
+}
+
+// Exchange finds one.
+func (s *Skills) Exchange(ctx context.Context, id string) (e Exchange, err error) {
+	err = s.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
+		e, err = scanExchange(tx.QueryRow(`SELECT `+exchangeColumns+` FROM skill_exchanges WHERE id = ?`, id))
+		return err
+	})
+	return e, err
+}

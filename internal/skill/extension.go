@@ -1,0 +1,304 @@
+package skill
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/approval"
+	"parley/internal/audit"
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// Extension is one proposed by somebody else, or defined in a file of this hub.
+type Extension struct {
+	Agent    string
+	Name     string
+	Version  string
+	Hash     string
+	State    mmp.ExtensionState
+	Sender   string // empty for one of our own
+	Content  string
+	Actions  []string
+	Findings []mmp.Finding
+	Reason   string
+	Changed  time.Time
+
+	me, approval, message, provenance string
+	deadline                          int64
+}
+
+const extensionColumns = `me, name, version, hash, state, sender, content, actions, provenance, findings, approval, reason, message, changed_at, deadline`
+
+func scanExtension(row interface{ Scan(...any) error }) (Extension, error) {
+	var e Extension
+	var actions, findings string
+	var changed int64
+	err := row.Scan(&e.me, &e.Name, &e.Version, &e.Hash, &e.State, &e.Sender, &e.Content, &actions, &e.provenance, &findings, &e.approval, &e.Reason, &e.message, &changed, &e.deadline)
+	if errors.Is(err, sql.ErrNoRows) {
+		return e, ErrNotFound
+	}
+	if err != nil {
+		return e, err
+	}
+	e.Changed = store.Time(changed)
+	return e, errors.Join(json.Unmarshal([]byte(actions), &e.Actions), json.Unmarshal([]byte(findings), &e.Findings))
+}
+
+func (e *Extension) save(tx *store.Tx, now time.Time) error {
+	actions, err1 := json.Marshal(append([]string{}, e.Actions...))
+	findings, err2 := json.Marshal(append([]mmp.Finding{}, e.Findings...))
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	e.Changed = now
+	deadline := never
+	switch e.State {
+	case mmp.ExtAdopted, mmp.ExtPendingPromotion:
+		deadline = store.Micros(now.Add(mmp.AdoptedTTL))
+	case mmp.ExtPending, mmp.ExtEvaluating:
+		deadline = store.Micros(now.Add(mmp.OfferTTL))
+	}
+	_, err := tx.Exec(`INSERT INTO skill_extensions (`+extensionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (me, name, hash) DO UPDATE SET state = excluded.state, content = excluded.content, actions = excluded.actions, provenance = excluded.provenance,
+		findings = excluded.findings, approval = excluded.approval, reason = excluded.reason, message = excluded.message, changed_at = excluded.changed_at, deadline = excluded.deadline`,
+		e.me, clean(e.Name), clean(e.Version), e.Hash, string(e.State), e.Sender, e.Content, clean(string(actions)), e.provenance, clean(string(findings)), e.approval,
+		clean(e.Reason), e.message, store.Micros(now), deadline)
+	return err
+}
+
+func (e *Extension) become(tx *store.Tx, next mmp.ExtensionState, person bool, now time.Time) error {
+	if !e.State.CanBecome(next, person) {
+		return ErrState
+	}
+	e.State = next
+	return e.save(tx, now)
+}
+
+func listExtensions(tx *store.Tx, rest string, args ...any) ([]Extension, error) {
+	out := []Extension{}
+	err := tx.Each(func(row *sql.Rows) error {
+		e, err := scanExtension(row)
+		out = append(out, e)
+		return err
+	}, `SELECT `+extensionColumns+` FROM skill_extensions `+rest, args...)
+	return out, err
+}
+
+// definitions are those of files, by name of file.
+func (s *Skills) definitions() []mmp.Definition {
+	if s.c.Extensions == "" {
+		return nil
+	}
+	root, err := os.OpenRoot(s.c.Extensions)
+	if err != nil {
+		return nil // no folder, no extensions
+	}
+	defer func() { _ = root.Close() }()
+	names, _ := filepath.Glob(filepath.Join(s.c.Extensions, "*.md"))
+	slices.Sort(names)
+	var out []mmp.Definition
+	for _, name := range names[:min(len(names), 100)] {
+		f, err := root.Open(filepath.Base(name))
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(f, mmp.MaxSkill+1))
+		_ = f.Close()
+		if err != nil {
+			continue
+		}
+		d, err := mmp.ParseExtension(string(text))
+		if err != nil || !mmp.ValidCustomName(d.Name) && !s.c.AllowUnprefixed {
+			s.d.Log.Warn("skills: an extension's file is not used", "file", filepath.Base(name), "error", err)
+			continue
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// loaded is what an agent understands now: the standard, files, and what a person
+// promoted.
+func (s *Skills) loaded(tx *store.Tx, me string) (mmp.Loaded, error) {
+	defs := append(mmp.StandardExtensions(), s.definitions()...)
+	promoted, err := listExtensions(tx, `WHERE me = ? AND state = 'promoted' ORDER BY changed_at`, me)
+	for _, e := range promoted {
+		if d, err := mmp.ParseExtension(e.Content); err == nil {
+			defs = append(defs, d)
+		}
+	}
+	return mmp.LoadExtensions(defs), err
+}
+
+func actionsOf(l mmp.Loaded) []string {
+	var out []string
+	for _, d := range l.Active {
+		for _, a := range d.Actions {
+			if l.Owner[a] == d.Name {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+func extensionNames(l mmp.Loaded) []string {
+	var out []string
+	for _, d := range l.Active {
+		out = append(out, d.Name)
+	}
+	return append(out, mmp.ExtensionAliases()...)
+}
+
+// Extensions lists what was proposed, and what this hub's files define or why not.
+func (s *Skills) Extensions(ctx context.Context) (all []Extension, off []mmp.SwitchedOff, err error) {
+	err = s.d.DB.Read(ctx, func(tx *store.Tx) error {
+		if all, err = listExtensions(tx, `ORDER BY changed_at DESC LIMIT 500`); err != nil {
+			return err
+		}
+		for i := range all {
+			all[i].Agent = s.nameOf(all[i].me)
+		}
+		loaded := mmp.LoadExtensions(append(mmp.StandardExtensions(), s.definitions()...))
+		for _, d := range loaded.Active {
+			if mmp.ValidCustomName(d.Name) {
+				all = append(all, Extension{Name: d.Name, Version: d.Version, Hash: d.Hash.Bare(), State: mmp.ExtPromoted, Actions: d.Actions})
+			}
+		}
+		off = loaded.Off
+		return nil
+	})
+	return all, off, err
+}
+
+func (s *Skills) nameOf(me string) string {
+	for _, h := range s.Hosts() {
+		if h.ID == me {
+			return h.Name
+		}
+	}
+	return me
+}
+
+// askPromotion asks a person whether an adopted extension may count.
+func (s *Skills) askPromotion(ctx context.Context, h Host, hash string) {
+	var e Extension
+	err := s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		found, err := listExtensions(tx, `WHERE me = ? AND hash = ?`, h.ID, hash)
+		if err != nil || len(found) == 0 {
+			return errors.Join(err, ErrNotFound)
+		}
+		e = found[0]
+		if e.State != mmp.ExtAdopted {
+			return nil
+		}
+		e.approval = questionID("extension", h.ID, e.Name, hash)
+		return e.become(tx, mmp.ExtPendingPromotion, false, s.now())
+	})
+	if err == nil && e.State == mmp.ExtPendingPromotion {
+		err = s.putExtension(ctx, h, e)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.d.Log.Warn("skills: asking about an extension; it will be tried again", "error", err)
+	}
+}
+
+func (s *Skills) putExtension(ctx context.Context, h Host, e Extension) error {
+	args, err := json.Marshal(map[string]any{
+		"extension": e.Name, "version": e.Version, "actions": e.Actions, "sender": e.Sender, "hash": e.Hash, "findings": e.Findings, "preview": clip(Plain(e.Content), 20_000),
+	})
+	if err != nil {
+		return err
+	}
+	err = s.question(ctx, approval.Request{
+		ID: e.approval, Kind: approval.KindSkill, Title: "Let " + h.Name + " understand " + e.Name, Tool: "extension", Arguments: args, Target: h.Name,
+		Reason: "proposed by " + e.Sender + "; nothing in it runs", RequestedBy: "agent:" + h.Name, Questions: dangers(e.Findings), Timeout: mmp.AdoptedTTL,
+	})
+	if err != nil {
+		return err
+	}
+	s.await(e.approval, func(ctx context.Context, o approval.Outcome) error {
+		next := mmp.ExtRejected
+		if o.Approved() && acknowledged(e.Findings, o.Answers) {
+			next = mmp.ExtPromoted
+		}
+		_, err := s.moveExtension(ctx, firstText(o.By, "hub"), e.me, e.Name, e.Hash, next, firstText(o.Reason, string(o.State)))
+		return err
+	})
+	return nil
+}
+
+// SwitchExtension disables a promoted extension, or enables it again.
+func (s *Skills) SwitchExtension(ctx context.Context, by, hash string, on bool) (Extension, error) {
+	next := mmp.ExtDisabled
+	if on {
+		next = mmp.ExtPromoted
+	}
+	return s.moveExtension(ctx, by, "", "", hash, next, "")
+}
+
+func (s *Skills) moveExtension(ctx context.Context, by, me, name, hash string, next mmp.ExtensionState, reason string) (e Extension, err error) {
+	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		found, err := listExtensions(tx, `WHERE hash = ? AND (? = '' OR me = ?) AND (? = '' OR name = ?)`, hash, me, me, name, name)
+		if err != nil || len(found) == 0 {
+			return errors.Join(err, ErrNotFound)
+		}
+		e = found[0]
+		if e.State == mmp.ExtPendingPromotion && me == "" {
+			return ErrState // the inbox decides that
+		}
+		e.Reason = reason
+		if next == mmp.ExtRejected {
+			e.Content = ""
+		}
+		if err := e.become(tx, next, true, s.now()); err != nil {
+			return err
+		}
+		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "extension." + string(next), Target: e.Name, Digest: hash})
+	})
+	return e, err
+}
+
+// sweepExtensions forgets what nobody promoted in time.
+func (s *Skills) sweepExtensions(ctx context.Context, h Host) error {
+	var waiting []Extension
+	err := s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+		late, err := listExtensions(tx, `WHERE me = ? AND deadline <= ? LIMIT ?`, h.ID, store.Micros(s.now()), sweepPage)
+		if err != nil {
+			return err
+		}
+		for _, e := range late {
+			e.Reason, e.Content = "timeout", ""
+			if err := e.become(tx, mmp.ExtRejected, false, s.now()); err != nil {
+				return err
+			}
+		}
+		waiting, err = listExtensions(tx, `WHERE me = ? AND state IN ('adopted', 'pending_promotion')`, h.ID)
+		return err
+	})
+	for _, e := range waiting {
+		if e.State == mmp.ExtAdopted {
+			s.askPromotion(ctx, h, e.Hash)
+		} else {
+			err = errors.Join(err, s.putExtension(ctx, h, e))
+		}
+	}
+	return err
+}
+
+func problemText(all []mmp.ExtensionProblem) string {
+	var out []string
+	for _, p := range all {
+		out = append(out, string(p.Reason))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,253 @@
+package skill
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"parley/internal/place"
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+const day = 24 * time.Hour
+
+// turn is one message being handled, inside a transaction.
+type turn struct {
+	s     *Skills
+	tx    *store.Tx
+	host  Host
+	from  place.Sender
+	place string // where it came from; empty for our own place
+	level Level
+	peer  peer
+	m     mmp.Message
+	keys  map[string]*mmp.PublicKey
+	now   time.Time
+
+	note  string // kept with the message
+	auto  *mmp.Message
+	items []string // to be asked about after the commit
+	exts  []string
+	alarm *keyChange
+}
+
+// Handle processes a message to an agent and says what it came to. Repeated, it
+// says the same and does nothing.
+func (s *Skills) Handle(ctx context.Context, agent string, from place.Sender, m mmp.Message) (mmp.Result, error) {
+	return s.handle(ctx, agent, "", from, m)
+}
+
+func (s *Skills) handle(ctx context.Context, agent, at string, from place.Sender, m mmp.Message) (mmp.Result, error) {
+	host, err := s.host(agent)
+	if err != nil {
+		return mmp.Result{}, err
+	}
+	if odd(m.ID) || odd(m.RepliesTo()) || odd(m.Action) {
+		return m.InvalidResult(host.ID, mmp.CodeInvalidPayload, "An id with control characters", s.now())
+	}
+	level, err := s.believed(ctx, from)
+	if err != nil {
+		return mmp.Result{}, err
+	}
+	keys := s.chainKeys(ctx, host, at, m)
+	var t *turn
+	var result mmp.Result
+	var again bool
+	err = s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+		t = &turn{s: s, tx: tx, host: host, from: from, place: at, level: level, m: m, keys: keys, now: s.now()}
+		if result, again, err = t.seen(); err != nil || again {
+			return err
+		}
+		return t.do(&result)
+	})
+	if err != nil {
+		return mmp.Result{}, err
+	}
+	if !again {
+		s.after(ctx, t)
+	}
+	return result, nil
+}
+
+// odd characters are in no id.
+func odd(id string) bool {
+	return strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+func (t *turn) do(result *mmp.Result) error {
+	if err := t.pin(); err != nil {
+		return err
+	}
+	r, err := t.act()
+	if err != nil {
+		return err
+	}
+	*result = r
+	if err := t.peer.save(t.tx, t.host.ID, t.from.ID, store.Micros(t.now)); err != nil {
+		return err
+	}
+	if err := t.record(r); err != nil {
+		return err
+	}
+	return t.answer(r)
+}
+
+// after does what needs no transaction.
+func (s *Skills) after(ctx context.Context, t *turn) {
+	for _, id := range t.items {
+		s.ask(ctx, id)
+	}
+	for _, name := range t.exts {
+		s.askPromotion(ctx, t.host, name)
+	}
+	if t.alarm != nil {
+		s.askKey(ctx, t.host, t.place, t.from.ID, t.alarm.was, t.alarm.now)
+	}
+	s.poke()
+}
+
+// seen finds the answer a message got before.
+func (t *turn) seen() (mmp.Result, bool, error) {
+	var stored string
+	err := t.tx.QueryRow(`SELECT result FROM skill_messages WHERE me = ? AND peer = ? AND id = ? AND outgoing = 0 AND at > ?`,
+		t.host.ID, t.from.ID, t.m.ID, store.Micros(t.now.Add(-day))).Scan(&stored)
+	if errors.Is(err, sql.ErrNoRows) {
+		return mmp.Result{}, false, nil
+	}
+	if err != nil {
+		return mmp.Result{}, false, err
+	}
+	r, err := readResult(stored)
+	return r, true, err
+}
+
+// readResult makes a result of what was stored; it reads the same as it was sent.
+func readResult(stored string) (mmp.Result, error) {
+	var all map[string]mmp.Raw
+	if err := mmp.Decode([]byte(stored), &all); err != nil {
+		return mmp.Result{}, err
+	}
+	r := mmp.Result{Fields: map[string]any{}}
+	for name, into := range map[string]*string{"status": &r.Status, "action": &r.Action, "from": &r.From} {
+		if err := mmp.Decode(all[name], into); err != nil {
+			return r, err
+		}
+		delete(all, name)
+	}
+	if s := all["suggested_response"]; s.Kind() != 'n' && s != nil {
+		r.Suggested = s
+	}
+	delete(all, "suggested_response")
+	for name, value := range all {
+		r.Fields[name] = value
+	}
+	return r, nil
+}
+
+func (t *turn) record(r mmp.Result) error {
+	raw, err := mmp.Encode(r)
+	if err != nil {
+		return err
+	}
+	_, err = t.tx.Exec(`INSERT INTO skill_messages (me, peer, id, outgoing, auto, action, level, direct, note, result, at) VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (me, peer, id, outgoing) DO UPDATE SET result = excluded.result, at = excluded.at, note = excluded.note`,
+		t.host.ID, t.from.ID, t.m.ID, t.m.Action, string(t.level), store.Bool(t.from.Direct), t.note, string(raw), store.Micros(t.now))
+	return err
+}
+
+// answer puts the one automatic answer to a relayed message into the outbox. An
+// answer is never answered with an introduction, errors and goodbyes with nothing.
+func (t *turn) answer(r mmp.Result) error {
+	if t.from.Direct || mmp.IsCore(t.m.Action) && t.m.Action != mmp.ActionIntroduce {
+		return nil
+	}
+	m, ready := r.Answer()
+	if t.auto != nil {
+		m, ready = *t.auto, true
+	}
+	if !ready || t.m.RepliesTo() != "" && (m.Action == mmp.ActionIntroduce || m.Action == mmp.ActionError) {
+		return nil
+	}
+	n, err := t.count(store.Micros(t.now.Add(-time.Hour)), `outgoing = 1 AND auto = 1`)
+	if err != nil || n >= autoHour {
+		return err
+	}
+	return t.s.enqueue(t.tx, t.host, t.place, m, true)
+}
+
+// act does what the action says.
+func (t *turn) act() (mmp.Result, error) {
+	m := t.m
+	switch {
+	case m.Action == mmp.ActionError:
+		p, _ := m.ReadError() // whatever it says, it is not answered
+		return m.ErrorResult(p), t.failed(p)
+	case m.Action == mmp.ActionGoodbye:
+		p, err := m.ReadGoodbye()
+		if err != nil {
+			return t.invalid(err)
+		}
+		return m.GoodbyeResult(p), nil
+	case !mmp.SameMajor(m.ProtocolVersion):
+		return m.InvalidResult(t.host.ID, mmp.CodeVersionMismatch, "Protocol version "+m.ProtocolVersion+" is not supported", t.now)
+	case m.Action == mmp.ActionIntroduce:
+		return t.introduce()
+	}
+	loaded, err := t.s.loaded(t.tx, t.host.ID)
+	if err != nil {
+		return mmp.Result{}, err
+	}
+	switch loaded.Owner[m.Action] {
+	case "":
+		return m.UnsupportedResult(t.host.ID, actionsOf(loaded), t.now)
+	case mmp.ExtensionSkillExchange:
+		return t.exchange()
+	case mmp.ExtensionDiscussion, mmp.ExtensionNegotiation:
+		return t.known(t.thread)
+	case mmp.ExtensionEvolution:
+		return t.known(t.evolve)
+	}
+	return t.known(t.custom)
+}
+
+// known refuses strangers.
+func (t *turn) known(act func() (mmp.Result, error)) (mmp.Result, error) {
+	if t.level == L2 {
+		return t.m.InvalidResult(t.host.ID, mmp.CodeUnauthorized, "Prove your key first", t.now)
+	}
+	return act()
+}
+
+func (t *turn) invalid(err error) (mmp.Result, error) {
+	return t.m.InvalidResult(t.host.ID, mmp.CodeInvalidPayload, err.Error(), t.now)
+}
+
+func (t *turn) introduce() (mmp.Result, error) {
+	p, err := mmp.ReadIntroduction(t.m.Payload)
+	if err != nil {
+		return t.invalid(err)
+	}
+	loaded, err := t.s.loaded(t.tx, t.host.ID)
+	if err != nil {
+		return mmp.Result{}, err
+	}
+	in, reply, err := t.s.introduction(t.host, loaded, t.s.public(t.tx, t.host))
+	if err != nil {
+		return mmp.Result{}, err
+	}
+	t.peer.extensions, t.peer.introduced = p.Extensions, store.Micros(t.now)
+	reply.To, reply.InReplyTo = &t.m.From, &t.m.ID
+	return t.m.IntroduceResult(p, in.Extensions, reply), nil
+}
+
+// custom takes an action of a promoted extension: the agent reads it as data.
+func (t *turn) custom() (mmp.Result, error) {
+	if len(t.m.Payload) > mmp.MaxCustomPayload {
+		return t.m.InvalidResult(t.host.ID, mmp.CodeInvalidPayload, "The payload is too large", t.now)
+	}
+	t.note = string(t.m.Payload)
+	return mmp.Result{Status: mmp.ResultReceived, Action: t.m.Action, From: t.m.From, Fields: map[string]any{"note": "Delivered to the agent"}}, nil
+}

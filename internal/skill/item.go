@@ -1,0 +1,156 @@
+package skill
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// ItemState is where a received skill stands.
+type ItemState string
+
+// The states. Only an approved one is used.
+const (
+	StateQuarantined ItemState = "quarantined"
+	StateApproved    ItemState = "approved"
+	StateRejected    ItemState = "rejected"
+	StateRevoked     ItemState = "revoked"
+	StateReplaced    ItemState = "replaced" // by a newer version from the same origin
+)
+
+// Item is a skill that came from outside.
+type Item struct {
+	ID    string
+	Agent string
+	// Name is what it is called here once approved, Title what its sender calls it.
+	Name    string
+	Title   string
+	Sender  string
+	Place   string
+	KeyID   string
+	Level   Level
+	Format  string
+	Hash    string
+	Content string // empty when it was refused
+	Size    int
+	// Provenance is a claim; Verified tells for each of its chain whether a key we
+	// hold signed for this content.
+	Provenance  mmp.Provenance
+	Verified    []bool
+	Findings    []mmp.Finding
+	State       ItemState
+	Approval    string
+	Unsolicited bool
+	Public      bool
+	Exchange    string
+	File        string
+	Received    time.Time
+	Decided     time.Time
+	DecidedBy   string
+	Reason      string
+
+	me, message string
+}
+
+const itemColumns = `id, me, agent, name, title, sender, place, key_id, level, format, hash, content, size, provenance, verified, findings, state,
+	approval, unsolicited, public, exchange, message, file, received_at, decided_at, decided_by, reason`
+
+func scanItem(row interface{ Scan(...any) error }) (Item, error) {
+	var i Item
+	var provenance, verified, findings string
+	var unsolicited, public, received, decided int64
+	err := row.Scan(&i.ID, &i.me, &i.Agent, &i.Name, &i.Title, &i.Sender, &i.Place, &i.KeyID, &i.Level, &i.Format, &i.Hash, &i.Content, &i.Size,
+		&provenance, &verified, &findings, &i.State, &i.Approval, &unsolicited, &public, &i.Exchange, &i.message, &i.File, &received, &decided,
+		&i.DecidedBy, &i.Reason)
+	if errors.Is(err, sql.ErrNoRows) {
+		return i, ErrNotFound
+	}
+	if err != nil {
+		return i, err
+	}
+	i.Unsolicited, i.Public, i.Received, i.Decided = unsolicited == 1, public == 1, store.Time(received), store.Time(decided)
+	return i, errors.Join(json.Unmarshal([]byte(provenance), &i.Provenance), json.Unmarshal([]byte(verified), &i.Verified),
+		json.Unmarshal([]byte(findings), &i.Findings))
+}
+
+func (i *Item) insert(tx *store.Tx) error {
+	provenance, err1 := json.Marshal(i.Provenance)
+	verified, err2 := json.Marshal(i.Verified)
+	findings, err3 := json.Marshal(i.Findings)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	i.Size = len(i.Content)
+	_, err := tx.Exec(`INSERT INTO skill_items (`+itemColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		i.ID, i.me, i.Agent, i.Name, clean(i.Title), i.Sender, i.Place, i.KeyID, string(i.Level), clean(i.Format), i.Hash, i.Content, i.Size,
+		string(provenance), string(verified), clean(string(findings)), string(i.State), i.Approval, store.Bool(i.Unsolicited), store.Bool(i.Public),
+		i.Exchange, i.message, i.File, store.Micros(i.Received), store.Micros(i.Decided), i.DecidedBy, i.Reason)
+	return err
+}
+
+// settle writes what a person decided.
+func (i *Item) settle(tx *store.Tx) error {
+	_, err := tx.Exec(`UPDATE skill_items SET name = ?, content = ?, state = ?, approval = ?, public = ?, file = ?, decided_at = ?, decided_by = ?, reason = ?
+		WHERE id = ?`, i.Name, i.Content, string(i.State), i.Approval, store.Bool(i.Public), i.File, store.Micros(i.Decided), i.DecidedBy, clean(i.Reason), i.ID)
+	return err
+}
+
+func loadItem(tx *store.Tx, id string) (Item, error) {
+	return scanItem(tx.QueryRow(`SELECT `+itemColumns+` FROM skill_items WHERE id = ?`+tx.ForUpdate(), id))
+}
+
+func listItems(tx *store.Tx, rest string, args ...any) ([]Item, error) {
+	out := []Item{}
+	err := tx.Each(func(row *sql.Rows) error {
+		i, err := scanItem(row)
+		out = append(out, i)
+		return err
+	}, `SELECT `+itemColumns+` FROM skill_items `+rest, args...)
+	return out, err
+}
+
+// List finds received skills, the newest first; an empty state finds all.
+func (s *Skills) List(ctx context.Context, state ItemState, limit int) (out []Item, err error) {
+	err = s.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
+		out, err = listItems(tx, `WHERE ? = '' OR state = ? ORDER BY received_at DESC, id DESC LIMIT ?`, string(state), string(state), limit)
+		return err
+	})
+	return out, err
+}
+
+// Get finds one.
+func (s *Skills) Get(ctx context.Context, id string) (i Item, err error) {
+	err = s.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
+		i, err = scanItem(tx.QueryRow(`SELECT `+itemColumns+` FROM skill_items WHERE id = ?`, id))
+		return err
+	})
+	return i, err
+}
+
+// Usable lists what agents of this hub may use; ofAgent empty for all.
+func (s *Skills) Usable(ctx context.Context) (out []Item, err error) {
+	err = s.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
+		out, err = listItems(tx, `WHERE state = 'approved' ORDER BY name, id`)
+		return err
+	})
+	return out, err
+}
+
+// inUse is the approved version an item would replace: of the same title and origin.
+func inUse(tx *store.Tx, i Item) (Item, error) {
+	all, err := listItems(tx, `WHERE me = ? AND state = 'approved' AND title = ? ORDER BY decided_at DESC`, i.me, clean(i.Title))
+	if err != nil {
+		return Item{}, err
+	}
+	for _, old := range all {
+		if old.Provenance.Origin == i.Provenance.Origin {
+			return old, nil
+		}
+	}
+	return Item{}, ErrNotFound
+}

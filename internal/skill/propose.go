@@ -1,0 +1,67 @@
+package skill
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// documentOf reads the file that defines an extension; empty when there is none.
+func (s *Skills) documentOf(name, hash string) (content, version string, err error) {
+	if s.c.Extensions == "" {
+		return "", "", nil
+	}
+	root, err := os.OpenRoot(s.c.Extensions)
+	if err != nil {
+		return "", "", nil //nolint:nilerr // no folder, no extensions
+	}
+	defer func() { _ = root.Close() }()
+	names, _ := filepath.Glob(filepath.Join(s.c.Extensions, "*.md"))
+	for _, file := range names {
+		f, err := root.Open(filepath.Base(file))
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(f, mmp.MaxSkill+1))
+		_ = f.Close()
+		if err != nil {
+			continue
+		}
+		d, err := mmp.ParseExtension(string(text))
+		if err == nil && d.Name == name && (hash == "" || mmp.SameHash(d.Hash.Bare(), hash)) {
+			return string(text), d.Version, nil
+		}
+	}
+	return "", "", nil
+}
+
+// ProposeExtension tells a peer about an extension of this hub's files.
+func (s *Skills) ProposeExtension(ctx context.Context, agent, at, name, to string) error {
+	content, _, err := s.documentOf(name, "")
+	if err != nil {
+		return err
+	}
+	if content == "" {
+		return ErrNotFound
+	}
+	d, err := mmp.ParseExtension(content)
+	if err != nil {
+		return err
+	}
+	return s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+		if err := allowed(tx, h.ID, to, mmp.ExtensionEvolution); err != nil {
+			return err
+		}
+		m, err := mmp.NewMessage(mmp.ActionProposeExtension, h.ID, to, mmp.ProposeExtensionPayload{
+			Name: d.Name, Version: d.Version, Actions: d.Actions, Requires: d.Requires, Description: d.Description, ContentHash: d.Hash.Prefixed(),
+		}, s.now())
+		if err != nil {
+			return err
+		}
+		return s.enqueue(tx, h, at, m, false)
+	})
+}

@@ -1,0 +1,300 @@
+package skill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/approval"
+	"parley/internal/audit"
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// Acknowledge is the answer that says a danger was read; there is a question for
+// each.
+const Acknowledge = "acknowledged"
+
+// shown is what a person sees of a skill before deciding: text, never markup.
+type shown struct {
+	Skill       string         `json:"skill"`
+	Name        string         `json:"name"`
+	Agent       string         `json:"agent"`
+	Sender      string         `json:"sender"`
+	Level       Level          `json:"level"`
+	KeyID       string         `json:"key_id,omitempty"`
+	Hash        string         `json:"hash"`
+	Bytes       int            `json:"bytes"`
+	Unsolicited bool           `json:"unsolicited,omitempty"`
+	Provenance  mmp.Provenance `json:"provenance"`
+	Verified    []bool         `json:"verified"`
+	Findings    []mmp.Finding  `json:"findings"`
+	Preview     string         `json:"preview"`
+	Diff        string         `json:"diff,omitempty"`
+}
+
+// ask puts a quarantined skill before a person and waits for the decision in the
+// background. Asking twice is harmless: the question has the same id.
+func (s *Skills) ask(ctx context.Context, id string) {
+	review, err := s.Review(ctx, id)
+	if err == nil && review.State == StateQuarantined {
+		err = s.put(ctx, review)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.d.Log.Warn("skills: asking about a skill; it will be tried again", "skill", id, "error", err)
+		return
+	}
+	s.await(review.Approval, func(ctx context.Context, o approval.Outcome) error { return s.decide(ctx, id, o) })
+}
+
+func (s *Skills) put(ctx context.Context, r Review) error {
+	args, err := json.Marshal(shown{
+		Skill: r.ID, Name: Visible(r.Title), Agent: r.Agent, Sender: r.Sender, Level: r.Level, KeyID: r.KeyID, Hash: r.Hash, Bytes: r.Size,
+		Unsolicited: r.Unsolicited, Provenance: r.Provenance, Verified: r.Verified, Findings: r.Findings, Preview: clip(r.Preview, 20_000), Diff: clip(r.Diff, 20_000),
+	})
+	if err != nil {
+		return err
+	}
+	return s.question(ctx, approval.Request{
+		ID: r.Approval, Kind: approval.KindSkill, Title: "Use the skill " + clip(Visible(r.Title), 100) + " from " + r.Sender, Tool: "skill", Arguments: args,
+		Target: r.Agent, Reason: fmt.Sprintf("sent by %s (%s), %d hop(s), %d finding(s)", r.Sender, r.Level, r.Provenance.HopCount, len(r.Findings)),
+		RequestedBy: "agent:" + r.Agent, Questions: dangers(r.Findings), Timeout: max(r.Received.Add(mmp.QuarantineTTL).Sub(s.now()), time.Minute),
+	})
+}
+
+// question asks the owner; a question that is there already is fine.
+func (s *Skills) question(ctx context.Context, r approval.Request) error {
+	owner, err := s.d.Owner(ctx)
+	if err != nil {
+		return err
+	}
+	r.Principal = owner
+	_, err = s.d.Inbox.Ask(ctx, r)
+	if errors.Is(err, approval.ErrInvalid) {
+		_, err = s.d.Inbox.Resume(ctx, r.ID)
+	}
+	return err
+}
+
+// dangers are acknowledged one by one.
+func dangers(findings []mmp.Finding) []approval.Question {
+	var out []approval.Question
+	for _, f := range findings {
+		if f.Severity == mmp.Danger {
+			out = append(out, approval.Question{
+				Header: "Danger", Question: fmt.Sprintf("Line %d: %s (%s)", f.Line, f.Text, Visible(f.Excerpt)),
+				Options: []approval.Option{{Label: Acknowledge, Description: "I have read this and still want the skill"}},
+			})
+		}
+	}
+	return out
+}
+
+// await acts on a decision, now or whenever it comes; once for each question.
+func (s *Skills) await(question string, act func(context.Context, approval.Outcome) error) {
+	s.mu.Lock()
+	run := s.run
+	if run == nil || question == "" || s.watched[question] {
+		s.mu.Unlock()
+		return
+	}
+	s.watched[question] = true
+	s.mu.Unlock()
+	s.done.Go(func() {
+		defer func() {
+			s.mu.Lock()
+			delete(s.watched, question)
+			s.mu.Unlock()
+		}()
+		p, err := s.d.Inbox.Resume(run, question)
+		if err != nil {
+			return // the sweep asks again
+		}
+		outcome, err := p.Wait(run)
+		if err == nil {
+			err = act(run, outcome)
+		}
+		if err != nil && run.Err() == nil && !errors.Is(err, approval.ErrClosed) {
+			s.d.Log.Warn("skills: acting on a decision; it will be tried again", "approval", question, "error", err)
+		}
+	})
+}
+
+// decide does what a person said about a skill; time and cancelling say no.
+func (s *Skills) decide(ctx context.Context, id string, o approval.Outcome) error {
+	var item Item
+	asked := ""
+	err := s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+		asked = ""
+		if item, err = loadItem(tx, id); err != nil {
+			return err
+		}
+		if item.State != StateQuarantined {
+			return nil // decided before
+		}
+		if o.Approved() && !acknowledged(item.Findings, o.Answers) {
+			item.Approval = newID()
+			asked = item.Approval
+			return item.settle(tx)
+		}
+		item.Decided, item.DecidedBy, item.Reason = s.now(), o.By, firstText(o.Reason, string(o.State))
+		if o.Approved() {
+			err = s.approve(tx, &item)
+		} else {
+			err = s.reject(tx, &item)
+		}
+		if err != nil {
+			return err
+		}
+		return s.d.Trail.AppendTx(tx, audit.Entry{
+			Actor: firstText(o.By, "hub"), Action: "skill." + string(item.State), Target: item.ID, Digest: item.Hash,
+			Detail: map[string]any{"agent": item.Agent, "sender": item.Sender, "name": item.Name},
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if asked != "" {
+		s.ask(ctx, id)
+		return nil
+	}
+	s.poke()
+	return s.writeFile(ctx, item)
+}
+
+func acknowledged(findings []mmp.Finding, answers []string) bool {
+	n := len(dangers(findings))
+	said := 0
+	for _, a := range answers {
+		if strings.EqualFold(strings.TrimSpace(a), Acknowledge) {
+			said++
+		}
+	}
+	return said >= n
+}
+
+// approve puts a skill into use under a name that is nobody else's.
+func (s *Skills) approve(tx *store.Tx, item *Item) error {
+	old, err := inUse(tx, *item)
+	switch {
+	case err == nil:
+		item.Name = old.Name
+		old.State, old.Decided = StateReplaced, s.now()
+		if err := old.settle(tx); err != nil {
+			return err
+		}
+	case errors.Is(err, ErrNotFound):
+		if item.Name, err = s.freeName(tx, *item); err != nil {
+			return err
+		}
+	default:
+		return err
+	}
+	item.State = StateApproved
+	if s.c.Dir != "" {
+		item.File = mmp.ReceivedFile(item.Title, item.Received)
+	}
+	if err := item.settle(tx); err != nil {
+		return err
+	}
+	return s.finish(tx, *item, mmp.ExApproved, mmp.ActionReflect, mmp.ReflectPayload{Reflection: "Received, verified and approved: " + clip(item.Title, 100)})
+}
+
+// freeName never gives a received skill the name of one that is here.
+func (s *Skills) freeName(tx *store.Tx, item Item) (string, error) {
+	used, err := listItems(tx, `WHERE state = 'approved'`)
+	if err != nil {
+		return "", err
+	}
+	taken := func(name string) bool {
+		return slices.ContainsFunc(used, func(i Item) bool { return i.Name == name }) ||
+			slices.ContainsFunc(s.d.Own(item.Agent), func(o Own) bool { return o.ID == name })
+	}
+	name := mmp.LocalName(item.Title, item.Provenance.Origin, taken)
+	for n := 2; taken(name); n++ {
+		name = fmt.Sprintf("%s~%s_%d", mmp.SafeName(item.Title), mmp.SafeName(item.Provenance.Origin), n)
+	}
+	return name, nil
+}
+
+// reject deletes the content and refuses it for a while.
+func (s *Skills) reject(tx *store.Tx, item *Item) error {
+	item.State, item.Content = StateRejected, ""
+	if err := item.settle(tx); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`INSERT INTO skill_refused (me, hash, until) VALUES (?, ?, ?) ON CONFLICT (me, hash) DO UPDATE SET until = excluded.until`,
+		item.me, item.Hash, store.Micros(s.now().Add(refusedFor)))
+	if err != nil {
+		return err
+	}
+	return s.finish(tx, *item, mmp.ExRejected, mmp.ActionDecline, mmp.DeclinePayload{Reason: mmp.DeclineUser})
+}
+
+// finish ends the exchange and tells the other side, unless it came unasked.
+func (s *Skills) finish(tx *store.Tx, item Item, state mmp.ExchangeState, action string, payload any) error {
+	e, err := scanExchange(tx.QueryRow(`SELECT `+exchangeColumns+` FROM skill_exchanges WHERE id = ?`, item.Exchange))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.become(tx, state, s.now()); err != nil && !errors.Is(err, ErrState) {
+		return err
+	}
+	if item.Unsolicited || !e.Relayed {
+		return nil
+	}
+	m, err := mmp.NewMessage(action, item.me, item.Sender, payload, s.now())
+	if err != nil {
+		return err
+	}
+	m.InReplyTo = &e.Opening
+	return s.enqueue(tx, Host{ID: item.me, Name: item.Agent}, item.Place, m, false)
+}
+
+// Revoke takes a skill out of use.
+func (s *Skills) Revoke(ctx context.Context, by, id, reason string) (Item, error) {
+	var item Item
+	err := s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+		if item, err = loadItem(tx, id); err != nil {
+			return err
+		}
+		if item.State != StateApproved {
+			return ErrState
+		}
+		item.State, item.Public, item.Decided, item.DecidedBy, item.Reason = StateRevoked, false, s.now(), by, reason
+		if err := item.settle(tx); err != nil {
+			return err
+		}
+		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "skill.revoked", Target: id, Digest: item.Hash, Detail: map[string]any{"name": item.Name}})
+	})
+	if err != nil {
+		return Item{}, err
+	}
+	return item, s.removeFile(item)
+}
+
+// Publish lets an approved skill be handed on to others, or keeps it here.
+func (s *Skills) Publish(ctx context.Context, by, id string, public bool) (Item, error) {
+	var item Item
+	err := s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+		if item, err = loadItem(tx, id); err != nil {
+			return err
+		}
+		if item.State != StateApproved {
+			return ErrState
+		}
+		item.Public = public
+		if err := item.settle(tx); err != nil {
+			return err
+		}
+		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "skill.published", Target: id, Digest: item.Hash, Detail: map[string]any{"public": public}})
+	})
+	return item, err
+}

@@ -1,0 +1,167 @@
+package skill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// newOffer makes an offer and the exchange it opens; the content is kept as it is
+// now, so that what is sent is what was offered.
+func (s *Skills) newOffer(h Host, at, to string, own Own, now time.Time) (Exchange, mmp.Message, error) {
+	hash := own.hash()
+	provenance, err := own.Provenance.Send(h.ID).SignHop(h.Ring.RSA, hash)
+	if err != nil {
+		return Exchange{}, mmp.Message{}, err
+	}
+	raw, err := mmp.Encode(provenance)
+	if err != nil {
+		return Exchange{}, mmp.Message{}, err
+	}
+	m, err := mmp.NewMessage(mmp.ActionOfferSkill, h.ID, to, mmp.OfferSkillPayload{
+		SkillID: own.ID, SkillName: own.Name, SkillSummary: clip(own.Summary, mmp.MaxSummary), SkillFormat: mmp.FormatMarkdown, ContentHash: hash.Bare(), Tags: own.Tags,
+	}, now)
+	if err != nil {
+		return Exchange{}, m, err
+	}
+	opened, err := mmp.Encode(m)
+	return Exchange{
+		me: h.ID, Agent: h.Name, Peer: to, Place: at, Side: mmp.SideOffering, Relayed: true, SkillID: own.ID, SkillName: own.Name, Summary: own.Summary,
+		Format: mmp.FormatMarkdown, Hash: hash.Bare(), Opening: m.ID, opened: string(opened), content: own.Content, provenance: string(raw),
+	}, m, err
+}
+
+// contentOf is the message that carries what was offered.
+func (s *Skills) contentOf(h Host, e Exchange, reply string, now time.Time) (mmp.Message, error) {
+	provenance, err := mmp.DecodeProvenance([]byte(e.provenance))
+	if err != nil {
+		return mmp.Message{}, err
+	}
+	m, err := mmp.NewMessage(mmp.ActionSkillContent, h.ID, e.Peer, mmp.SkillContentPayload{
+		SkillID: e.SkillID, SkillName: e.SkillName, Format: e.Format, Content: e.content, ContentHash: e.Hash, Provenance: provenance,
+	}, now)
+	if reply != "" {
+		m.InReplyTo = &reply
+	}
+	return m, err
+}
+
+func (s *Skills) newRequest(h Host, at, to string, p mmp.RequestSkillPayload, now time.Time) (Exchange, mmp.Message, error) {
+	m, err := mmp.NewMessage(mmp.ActionRequestSkill, h.ID, to, p, now)
+	return Exchange{
+		me: h.ID, Agent: h.Name, Peer: to, Place: at, Side: mmp.SideRequesting, Relayed: true, SkillID: p.SkillID, SkillName: p.SkillName,
+		Summary: p.Description, Opening: m.ID, opened: "{}",
+	}, m, err
+}
+
+// speak runs fn in a transaction and lets out what it sends.
+func (s *Skills) speak(ctx context.Context, agent, to string, fn func(tx *store.Tx, h Host) error) error {
+	h, err := s.host(agent)
+	if err != nil {
+		return fmt.Errorf("%w: %s", ErrNoAgent, agent)
+	}
+	if !mmp.ValidAddress(to) || to == h.ID {
+		return fmt.Errorf("%w: %q is no other agent", ErrInvalid, to)
+	}
+	if err := s.d.DB.Write(ctx, func(tx *store.Tx) error { return fn(tx, h) }); err != nil {
+		return err
+	}
+	s.poke()
+	return nil
+}
+
+// allowed tells whether a peer that introduced itself has an extension.
+func allowed(tx *store.Tx, me, to, extension string) error {
+	p, err := loadPeer(tx, me, to)
+	if err == nil && !p.shares(extension) {
+		err = fmt.Errorf("%w: %s", ErrNotShared, extension)
+	}
+	return err
+}
+
+// Introduce tells a peer who an agent is; its answer is noted when it comes.
+func (s *Skills) Introduce(ctx context.Context, agent, at, to string) error {
+	return s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+		loaded, err := s.loaded(tx, h.ID)
+		if err != nil {
+			return err
+		}
+		_, m, err := s.introduction(h, loaded, s.public(tx, h))
+		if err != nil {
+			return err
+		}
+		m.To = &to
+		return s.enqueue(tx, h, at, m, false)
+	})
+}
+
+// Offer offers a public skill to a peer. The offer is on disk when it returns, and
+// goes out by the relay of the place.
+func (s *Skills) Offer(ctx context.Context, agent, at, skill, to string) (e Exchange, err error) {
+	err = s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+		if err := allowed(tx, h.ID, to, mmp.ExtensionSkillExchange); err != nil {
+			return err
+		}
+		own, err := s.find(tx, h, skill)
+		if err != nil {
+			return err
+		}
+		var m mmp.Message
+		if e, m, err = s.newOffer(h, at, to, own, s.now()); err != nil {
+			return err
+		}
+		return errors.Join(e.become(tx, mmp.ExOffered, s.now()), s.enqueue(tx, h, at, m, false))
+	})
+	return e, err
+}
+
+// Request asks a peer for a skill.
+func (s *Skills) Request(ctx context.Context, agent, at, to string, p mmp.RequestSkillPayload) (e Exchange, err error) {
+	err = s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+		if err := allowed(tx, h.ID, to, mmp.ExtensionSkillExchange); err != nil {
+			return err
+		}
+		var m mmp.Message
+		if e, m, err = s.newRequest(h, at, to, p, s.now()); err != nil {
+			return err
+		}
+		return errors.Join(e.become(tx, mmp.ExRequested, s.now()), s.enqueue(tx, h, at, m, false))
+	})
+	return e, err
+}
+
+// Accept takes an offer that waits; what comes goes into quarantine.
+func (s *Skills) Accept(ctx context.Context, id string) (Exchange, error) {
+	return s.reply(ctx, id, mmp.ExAccepted, mmp.ActionAccept, func(e Exchange) any { return mmp.AcceptPayload{SkillID: e.SkillID} })
+}
+
+// Decline turns an offer down.
+func (s *Skills) Decline(ctx context.Context, id, reason string) (Exchange, error) {
+	return s.reply(ctx, id, mmp.ExDeclined, mmp.ActionDecline, func(e Exchange) any {
+		return mmp.DeclinePayload{Reason: firstText(reason, mmp.DeclineUser), SkillID: e.SkillID}
+	})
+}
+
+func (s *Skills) reply(ctx context.Context, id string, next mmp.ExchangeState, action string, payload func(Exchange) any) (e Exchange, err error) {
+	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		if e, err = scanExchange(tx.QueryRow(`SELECT `+exchangeColumns+` FROM skill_exchanges WHERE id = ?`+tx.ForUpdate(), id)); err != nil {
+			return err
+		}
+		if e.Side != mmp.SideReceiving || e.State != mmp.ExOfferReceived {
+			return ErrState
+		}
+		m, err := mmp.NewMessage(action, e.me, e.Peer, payload(e), s.now())
+		if err != nil {
+			return err
+		}
+		m.InReplyTo = &e.Opening
+		e.accepting, e.Relayed = m.ID, true
+		return errors.Join(e.become(tx, next, s.now()), s.enqueue(tx, Host{ID: e.me, Name: e.Agent}, e.Place, m, false))
+	})
+	s.poke()
+	return e, err
+}

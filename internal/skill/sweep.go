@@ -1,0 +1,106 @@
+package skill
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"parley/internal/approval"
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// expired is how time decides.
+var expired = approval.Outcome{State: approval.StateExpired}
+
+// sweepPage bounds one transaction of the sweep.
+const sweepPage = 200
+
+// Sweep ends what is late, asks again what nobody was asked, and forgets what is
+// old.
+func (s *Skills) Sweep(ctx context.Context) error {
+	for _, h := range s.Hosts() {
+		if err := errors.Join(s.sweepExchanges(ctx, h), s.sweepThreads(ctx, h), s.sweepExtensions(ctx, h)); err != nil {
+			return err
+		}
+		if err := s.askAgain(ctx, h); err != nil {
+			return err
+		}
+	}
+	now := store.Micros(s.now())
+	return s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		for query, arg := range map[string]int64{
+			`DELETE FROM skill_messages WHERE at < ?`:       store.Micros(s.now().Add(-keepMessages)),
+			`DELETE FROM skill_refused WHERE until < ?`:     now,
+			`DELETE FROM skill_outbox WHERE expires_at < ?`: now,
+		} {
+			if _, err := tx.Exec(query, arg); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// sweepExchanges ends what took too long. Who accepted and got nothing says so.
+func (s *Skills) sweepExchanges(ctx context.Context, h Host) error {
+	err := s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		var late []Exchange
+		err := tx.Each(func(row *sql.Rows) error {
+			e, err := scanExchange(row)
+			late = append(late, e)
+			return err
+		}, `SELECT `+exchangeColumns+` FROM skill_exchanges WHERE me = ? AND deadline <= ? AND state <> 'quarantined' LIMIT ?`, h.ID, store.Micros(s.now()), sweepPage)
+		if err != nil {
+			return err
+		}
+		for _, e := range late {
+			if err := s.late(tx, h, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+func (s *Skills) late(tx *store.Tx, h Host, e Exchange) error {
+	was := e.State
+	e.Reason = "timeout"
+	if err := e.become(tx, was.WhenLate(), s.now()); err != nil {
+		return err
+	}
+	if was != mmp.ExAccepted || e.Side != mmp.SideReceiving || !e.Relayed {
+		return nil
+	}
+	m, err := mmp.NewMessage(mmp.ActionError, h.ID, e.Peer, mmp.ErrorPayload{ErrorCode: mmp.CodeTimeout, Message: "The skill did not arrive in time", Recoverable: true}, s.now())
+	if err != nil {
+		return err
+	}
+	m.InReplyTo = &e.Opening
+	return s.enqueue(tx, h, e.Place, m, false)
+}
+
+// askAgain makes sure that each skill in quarantine has its question, and each
+// question somebody who waits for the answer.
+func (s *Skills) askAgain(ctx context.Context, h Host) error {
+	var waiting []Item
+	err := s.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
+		waiting, err = listItems(tx, `WHERE me = ? AND state = 'quarantined' ORDER BY received_at`, h.ID)
+		return err
+	})
+	for _, i := range waiting {
+		s.mu.Lock()
+		known := s.watched[i.Approval]
+		s.mu.Unlock()
+		switch {
+		case i.Level == L2:
+			if s.now().Sub(i.Received) > mmp.QuarantineTTL {
+				err = errors.Join(err, s.decide(ctx, i.ID, expired))
+			}
+		case !known:
+			s.ask(ctx, i.ID)
+		}
+	}
+	return err
+}
