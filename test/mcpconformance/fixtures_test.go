@@ -1,3 +1,4 @@
+//nolint:staticcheck // sampling, roots and logging are on their way out of the protocol, and still in the suite
 package mcpconformance
 
 import (
@@ -118,7 +119,6 @@ func plainTools(server *sdk.Server) map[string]sdk.ToolHandler {
 }
 
 func log(ctx context.Context, req *sdk.CallToolRequest, line string) error {
-	//nolint:staticcheck // logging is on its way out of the protocol, and still in the suite
 	return req.Session.Log(ctx, &sdk.LoggingMessageParams{Level: "info", Data: line})
 }
 
@@ -151,12 +151,10 @@ func reconnecting(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolRes
 }
 
 func needsSampling(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	//nolint:staticcheck // sampling is on its way out of the protocol, and still in the suite
 	if caps := req.ClientCapabilities(); caps != nil && caps.Sampling != nil {
 		return result(text("sampling is there"))
 	}
 	data, err := json.Marshal(sdk.MissingRequiredClientCapabilityData{
-		//nolint:staticcheck // as above
 		RequiredCapabilities: &sdk.ClientCapabilities{Sampling: &sdk.SamplingCapabilities{}},
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -133,9 +134,7 @@ type bearer struct {
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+b.token)
-	for name, values := range b.header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, b.header)
 	return b.next.RoundTrip(r)
 }
 
