@@ -55,6 +55,7 @@ func (h *Hub) openBoard(ctx context.Context) error {
 	}
 	h.board = board.New(d)
 	h.present = h.board.Attended
+	h.metrics.registry.MustRegister(boardMetrics(h.board, h.terminals)...)
 	h.onClose(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
 		defer cancel()
