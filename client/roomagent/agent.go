@@ -61,15 +61,13 @@ type Agent struct {
 	chats   listeners[Chat]
 	data    listeners[message]
 	rosters listeners[[]Participant]
+	work    queue
 
 	mu     sync.Mutex
 	view   json.RawMessage
 	roster []Participant
 	left   bool
 	ends   []func()
-	// work are callbacks to run; one goroutine at a time drains it.
-	work    []func()
-	working bool
 }
 
 // New makes an agent on a controller and says there what it is.
@@ -133,35 +131,16 @@ func (a *Agent) saw(list []Participant) {
 	}
 }
 
-// do runs callbacks one after the other, in order, without making the
-// controller wait for them. Once nothing is left to do no goroutine remains.
+// do runs a callback in its turn, unless the agent has left by then.
 func (a *Agent) do(run func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.work = append(a.work, run)
-	if a.working {
-		return
-	}
-	a.working = true
-	go a.drain()
-}
-
-func (a *Agent) drain() {
-	for {
+	a.work.do(func() {
 		a.mu.Lock()
-		if len(a.work) == 0 {
-			a.working = false
-			a.mu.Unlock()
-			return
-		}
-		run := a.work[0]
-		a.work = a.work[1:]
 		left := a.left
 		a.mu.Unlock()
 		if !left {
-			guarded(run)
+			run()
 		}
-	}
+	})
 }
 
 // OnView is told every view of the app.

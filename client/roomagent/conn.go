@@ -33,6 +33,9 @@ type Conn struct {
 	schemas  listeners[Schema]
 	grants   listeners[kibitz.Grant]
 	signals  listeners[*kibitz.Sig]
+	// deliver is held until somebody listens, so that what a room keeps for
+	// newcomers is not lost between Dial and the first callback.
+	deliver queue
 
 	mu      sync.Mutex
 	socket  *websocket.Conn // nil while there is none
@@ -324,7 +327,8 @@ func (c *Conn) setRoster(f *kibitz.Roster) {
 	c.mu.Lock()
 	c.members = f.Members
 	c.mu.Unlock()
-	c.rosters.call(c.Participants())
+	list := c.Participants()
+	c.deliver.do(func() { c.rosters.call(list) })
 }
 
 func (c *Conn) setCaps(f *kibitz.Caps) {
@@ -333,7 +337,8 @@ func (c *Conn) setCaps(f *kibitz.Caps) {
 	c.mu.Unlock()
 	// Roster and grants are known: from here on the agent is in.
 	c.joinOnce.Do(func() { close(c.joined) })
-	c.grants.call(c.Grant())
+	mine := c.Grant()
+	c.deliver.do(func() { c.grants.call(mine) })
 }
 
 func (c *Conn) content(f *kibitz.From) {
@@ -362,18 +367,17 @@ func (c *Conn) content(f *kibitz.From) {
 	if json.Unmarshal(plain, &c0) != nil {
 		return
 	}
-	c.contents.call(Content{
-		Seq: f.Seq, At: time.UnixMilli(f.TS), From: f.From, To: f.To, Retained: f.Retained, C: json.RawMessage(plain),
-	})
+	all := Content{Seq: f.Seq, At: time.UnixMilli(f.TS), From: f.From, To: f.To, Retained: f.Retained, C: json.RawMessage(plain)}
+	c.deliver.do(func() { c.contents.call(all) })
 	switch kibitz.ContentKind(c0.K) {
 	case kibitz.ContentApp:
-		c.messages.call(message{c0.Data, f.From})
+		c.deliver.do(func() { c.messages.call(message{c0.Data, f.From}) })
 	case kibitz.ContentSchema:
 		s := Schema{Name: c0.Name, Version: c0.Version, Schema: c0.Schema, From: f.From}
 		c.mu.Lock()
 		c.known = replaceSchema(c.known, s)
 		c.mu.Unlock()
-		c.schemas.call(s)
+		c.deliver.do(func() { c.schemas.call(s) })
 	}
 }
 

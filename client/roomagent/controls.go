@@ -99,11 +99,15 @@ func (c *Conn) OnSignal(fn func(from string, d json.RawMessage)) (unsubscribe fu
 
 // OnMessage is told app data.
 func (c *Conn) OnMessage(fn func(data json.RawMessage, from string)) (unsubscribe func()) {
+	defer c.deliver.release()
 	return c.messages.add(func(m message) { fn(m.data, m.from) })
 }
 
 // OnContent is told everything, in order.
-func (c *Conn) OnContent(fn func(Content)) (unsubscribe func()) { return c.contents.add(fn) }
+func (c *Conn) OnContent(fn func(Content)) (unsubscribe func()) {
+	defer c.deliver.release()
+	return c.contents.add(fn)
+}
 
 // OnParticipants is told who is there, when it changes.
 func (c *Conn) OnParticipants(fn func([]Participant)) (unsubscribe func()) { return c.rosters.add(fn) }

@@ -81,7 +81,7 @@ func Dial(ctx context.Context, roomURL string, o DialOptions) (*Conn, error) {
 	life, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	c := &Conn{
 		opts: o, addr: addr, life: life, stop: stop, joined: make(chan struct{}), gone: make(chan struct{}),
-		pending: map[int64]*pending{}, meta: o.Meta,
+		pending: map[int64]*pending{}, meta: o.Meta, deliver: queue{held: true},
 	}
 	socket, err := c.connect(ctx)
 	if err != nil {

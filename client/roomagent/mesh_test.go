@@ -1,0 +1,84 @@
+package roomagent_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"parley/client/roomagent"
+	"parley/protocol/kibitz"
+)
+
+func (p *place) mesh(t *testing.T, o roomagent.DialOptions) *roomagent.Mesh {
+	t.Helper()
+	o.HTTPClient = p.server.Client()
+	m := must(roomagent.DialMesh(t.Context(), p.server.URL+"/r/table", o))(t)
+	t.Cleanup(func() { _ = m.Leave() })
+	return m
+}
+
+func TestAMeshCarriesDataBetweenGoAgents(t *testing.T) {
+	a, b := newKey(t), newKey(t)
+	p := openPlace(t, allowing(t, `"mesh":{"media":true,"data":true},`, talker, a, b))
+	one, two := p.mesh(t, roomagent.DialOptions{Name: "A", Key: a}), p.mesh(t, roomagent.DialOptions{Name: "B", Key: b})
+	linked, heard, back := make(chan string, 9), make(chan json.RawMessage, 9), make(chan roomagent.Chat, 9)
+	two.OnLink(func(id string) { linked <- id })
+	two.OnMessage(func(d json.RawMessage, from string) {
+		if from != one.Self().ID {
+			t.Errorf("from %s", from)
+		}
+		heard <- d
+	})
+	// What is sent before the link is checked waits for it.
+	if err := one.Broadcast(t.Context(), json.RawMessage(`{"n":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	agent := roomagent.New(one)
+	agent.OnChat(func(m roomagent.Chat) { back <- m })
+	if got := next(t, linked); got != one.Self().ID {
+		t.Errorf("linked with %s", got)
+	}
+	if err := one.SendTo(t.Context(), two.Self().ID, json.RawMessage(`"directed"`)); err != nil {
+		t.Fatal(err)
+	}
+	for got := next(t, heard); string(got) != `"directed"`; got = next(t, heard) {
+	}
+	if err := roomagent.New(two).Say(t.Context(), "hello back"); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, back); got.Text != "hello back" || got.Name != "B" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestOnAMeshGrantsHoldOnBothSides(t *testing.T) {
+	a, b := newKey(t), newKey(t)
+	p := openPlace(t, `{"mesh":{"data":true},"humans":{"mode":"open"},"agents":{"mode":"gated","keys":[`+
+		`{"key":`+string(must(json.Marshal(a.Public()))(t))+`,"caps":`+talker+`},`+
+		`{"key":`+string(must(json.Marshal(b.Public()))(t))+`,"caps":`+watcher+`}]}}`)
+	speaker, watch := p.mesh(t, roomagent.DialOptions{Name: "A", Key: a}), p.mesh(t, roomagent.DialOptions{Name: "B", Key: b})
+	var denied *roomagent.DeniedError
+	if err := watch.Broadcast(t.Context(), json.RawMessage(`1`)); !errors.As(err, &denied) || denied.Code != "act.denied" {
+		t.Errorf("a watcher sent: %v", err)
+	}
+	heard := make(chan json.RawMessage, 9)
+	watch.OnMessage(func(d json.RawMessage, _ string) { heard <- d })
+	linked := make(chan string, 1)
+	speaker.OnLink(func(id string) { linked <- id })
+	next(t, linked)
+	if err := speaker.Broadcast(t.Context(), json.RawMessage(`"may hear"`)); err != nil {
+		t.Fatal(err)
+	}
+	next(t, heard)
+	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token})
+	caps := make(chan kibitz.Grant, 9)
+	speaker.OnGrant(func(kibitz.Grant) { caps <- speaker.GrantOf(watch.Self().ID) })
+	if err := host.Grants(t.Context(), watch.Self().ID, &kibitz.Grant{}); err != nil {
+		t.Fatal(err)
+	}
+	for next(t, caps).Has(kibitz.ReadChat) {
+	}
+	if err := speaker.SendTo(t.Context(), watch.Self().ID, json.RawMessage(`"no"`)); !errors.As(err, &denied) || denied.Code != "perceive.denied" {
+		t.Errorf("sent to somebody who may not perceive: %v", err)
+	}
+}

@@ -1,0 +1,277 @@
+package roomagent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/pion/webrtc/v4"
+
+	"parley/protocol/kibitz"
+)
+
+// What a link holds back until it is checked, and how long that may take.
+const (
+	heldMessages = 256
+	heldBytes    = 1 << 20
+	proofTime    = 5 * time.Second
+	dialTime     = 30 * time.Second
+)
+
+// peer is the link with one participant. Only the mesh's goroutine touches it.
+type peer struct {
+	mesh    *Mesh
+	id      string
+	link    string
+	pc      *webrtc.PeerConnection
+	channel *webrtc.DataChannel
+	// fits: the certificate is the roster's. Messages that come before that is
+	// known wait in inbox.
+	fits    bool
+	inbox   [][]byte
+	checked bool
+	held    [][]byte
+	size    int
+	early   []webrtc.ICECandidateInit
+	timer   *time.Timer
+}
+
+func (m *Mesh) newPeer(id, link string) *peer {
+	if link == "" {
+		link = uuid.NewString()
+	}
+	p := &peer{mesh: m, id: id, link: link}
+	mine := func(run func()) func() {
+		return func() {
+			m.do(func() {
+				if m.peers[id] == p {
+					run()
+				}
+			})
+		}
+	}
+	p.timer = time.AfterFunc(dialTime, mine(func() { m.drop(id) }))
+	pc, err := webrtc.NewPeerConnection(webrtc.Configuration{Certificates: []webrtc.Certificate{m.cert}})
+	if err != nil {
+		mine(func() { m.drop(id) })()
+		return p
+	}
+	p.pc = pc
+	negotiated, number := true, uint16(0)
+	if p.channel, err = pc.CreateDataChannel("kbz", &webrtc.DataChannelInit{Negotiated: &negotiated, ID: &number}); err != nil {
+		mine(func() { m.drop(id) })()
+		return p
+	}
+	p.channel.OnOpen(mine(p.opened))
+	p.channel.OnMessage(func(msg webrtc.DataChannelMessage) { mine(func() { p.heard(msg.Data) })() })
+	pc.OnICECandidate(func(c *webrtc.ICECandidate) {
+		if c != nil {
+			p.signal(kibitz.SignalCandidate, "candidate", c.ToJSON())
+		}
+	})
+	pc.OnConnectionStateChange(func(s webrtc.PeerConnectionState) {
+		if s == webrtc.PeerConnectionStateFailed || s == webrtc.PeerConnectionStateClosed {
+			go mine(func() { m.drop(id) })()
+		}
+	})
+	return p
+}
+
+// signal goes out in the background: the room answers each, and no link waits
+// for that.
+func (p *peer) signal(kind kibitz.SignalType, member string, value any) {
+	d := map[string]any{"link": p.link, "type": kind}
+	if member != "" {
+		d[member] = value
+	}
+	data, err := json.Marshal(d)
+	if err != nil {
+		return
+	}
+	m := p.mesh
+	select {
+	case <-m.quit:
+		return
+	default:
+	}
+	m.done.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = m.Signal(ctx, p.id, data)
+	})
+}
+
+func (p *peer) offer() {
+	if p.pc == nil {
+		return
+	}
+	offer, err := p.pc.CreateOffer(nil)
+	if err == nil {
+		err = p.pc.SetLocalDescription(offer)
+	}
+	if err != nil {
+		return // the timer drops it
+	}
+	p.signal(kibitz.SignalOffer, "sdp", offer.SDP)
+}
+
+func (p *peer) signalled(s *kibitz.Signal) error {
+	if p.pc == nil {
+		return errors.New("no connection")
+	}
+	switch s.Type {
+	case kibitz.SignalOffer:
+		if err := p.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: s.SDP}); err != nil {
+			return err
+		}
+		answer, err := p.pc.CreateAnswer(nil)
+		if err != nil {
+			return err
+		}
+		if err := p.pc.SetLocalDescription(answer); err != nil {
+			return err
+		}
+		p.signal(kibitz.SignalAnswer, "sdp", answer.SDP)
+		return p.flush()
+	case kibitz.SignalAnswer:
+		if err := p.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: s.SDP}); err != nil {
+			return err
+		}
+		return p.flush()
+	case kibitz.SignalCandidate:
+		var c webrtc.ICECandidateInit
+		if err := json.Unmarshal(s.Candidate, &c); err != nil {
+			return nil // one bad candidate is no reason to give up
+		}
+		if p.pc.RemoteDescription() == nil {
+			p.early = append(p.early, c)
+			return nil
+		}
+		_ = p.pc.AddICECandidate(c)
+	}
+	return nil
+}
+
+func (p *peer) flush() error {
+	for _, c := range p.early {
+		_ = p.pc.AddICECandidate(c)
+	}
+	p.early = nil
+	return nil
+}
+
+// opened compares the certificate that was really presented with the roster's.
+func (p *peer) opened() {
+	member, ok := p.mesh.member(p.id)
+	if !ok || !sameFingerprint(p.pc.SCTP().Transport().GetRemoteCertificate(), member.FP) {
+		p.mesh.drop(p.id)
+		return
+	}
+	if key := p.mesh.opts.Key; key != nil {
+		proof, err := kibitz.SignAssertion(key, p.mesh.Hello().Room, p.mesh.fp, time.Now())
+		if err != nil {
+			p.mesh.drop(p.id)
+			return
+		}
+		_ = p.channel.SendText(string(content("link", map[string]any{"assertion": proof})))
+	}
+	p.fits = true
+	if member.Kind != kibitz.Agent {
+		p.check()
+	} else {
+		p.timer.Reset(proofTime) // an agent proves its key first
+	}
+	for _, data := range p.inbox {
+		p.heard(data)
+	}
+	p.inbox = nil
+}
+
+func sameFingerprint(der []byte, fp string) bool {
+	if len(der) == 0 {
+		return false
+	}
+	sum := sha256.Sum256(der)
+	return kibitz.NormalFingerprint(fp) == strings.ToLower(colons(hex.EncodeToString(sum[:])))
+}
+
+func colons(digits string) string {
+	var b strings.Builder
+	for i := 0; i < len(digits); i += 2 {
+		if i > 0 {
+			b.WriteByte(':')
+		}
+		b.WriteString(digits[i : i+2])
+	}
+	return b.String()
+}
+
+func (p *peer) check() {
+	p.checked = true
+	p.timer.Stop()
+	for _, data := range p.held {
+		_ = p.channel.SendText(string(data))
+	}
+	p.held = nil
+	p.mesh.links.call(p.id)
+}
+
+func (p *peer) heard(data []byte) {
+	if !p.fits {
+		if len(p.inbox) < heldMessages {
+			p.inbox = append(p.inbox, data)
+		}
+		return
+	}
+	if p.checked {
+		p.mesh.received(p.id, data)
+		return
+	}
+	if !p.proves(data) {
+		p.inbox = nil
+		p.mesh.drop(p.id)
+		return
+	}
+	p.check()
+}
+
+// proves reads an agent's first message: an assertion of the roster's key over
+// the certificate of this very link.
+func (p *peer) proves(data []byte) bool {
+	var first struct {
+		K         string `json:"k"`
+		Assertion string `json:"assertion"`
+	}
+	member, ok := p.mesh.member(p.id)
+	if json.Unmarshal(data, &first) != nil || first.K != "link" || !ok || len(member.Key) == 0 {
+		return false
+	}
+	_, err := kibitz.VerifyAssertion(first.Assertion, p.mesh.Hello().Room, member.FP, []kibitz.AllowedKey{{Key: member.Key}}, time.Now())
+	return err == nil
+}
+
+// send passes data on, or holds a little of it until the link is checked.
+func (p *peer) send(data []byte) {
+	if p.checked {
+		_ = p.channel.SendText(string(data))
+		return
+	}
+	if len(p.held) < heldMessages && p.size+len(data) <= heldBytes {
+		p.held = append(p.held, data)
+		p.size += len(data)
+	}
+}
+
+func (p *peer) close() {
+	p.timer.Stop()
+	p.signal(kibitz.SignalBye, "", nil)
+	if pc := p.pc; pc != nil {
+		// Its callbacks end first, and they may wait for us.
+		p.mesh.done.Go(func() { _ = pc.GracefulClose() })
+	}
+}
