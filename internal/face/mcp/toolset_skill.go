@@ -1,0 +1,319 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/internal/identity"
+	"parley/internal/skill"
+	"parley/protocol/mmp"
+)
+
+// SkillTools are what agents do with each other beyond messages: exchange skills,
+// discuss, negotiate, and visit other places. What was received and not approved is
+// not shown; approving is for people. They join the meeting place's toolset.
+func SkillTools(s *skill.Skills, v skill.Visits) []Tool {
+	t := skillTools{s, v}
+	agent := Optional("as", Text("the agent of this hub to act as (parley)", 1, 64))
+	at := Optional("place", Text("id of a visited place; left out, this hub's own", 0, 128))
+	to := Required("to", Text("id of the other agent", 1, mmp.MaxID))
+	exchange := Required("exchange_id", Text("id of an exchange, from skill_list", 1, 64))
+	reason := Optional("reason", Text("why", 0, 2000))
+	open := Hints{OpenWorld: true}
+	tools := []Tool{
+		{
+			Name: "skill_list", Title: "Skills and exchanges", Hints: Hints{ReadOnly: true, Idempotent: true}, Run: Handle(t.list), Input: Object(agent),
+			Description: "List the public skills of an agent of this hub, the skills received from others with where each stands, and the exchanges under way.",
+		},
+		{
+			Name: "skill_show", Title: "Show a received skill", Hints: Hints{ReadOnly: true, Idempotent: true}, Run: Handle(t.show),
+			Description: "Show a skill received from another agent: where it comes from, what the scan found, and its text once a person has approved it.",
+			Input:       Object(Required("skill_id", Text("id of a received skill, from skill_list", 1, 64))),
+		},
+		{
+			Name: "skill_offer", Title: "Offer a skill", Hints: open, Run: Handle(t.offer),
+			Description: "Offer a public skill of an agent of this hub to another agent.",
+			Input:       Object(Required("skill_id", Text("id or name of a public skill", 1, 128)), to, at, agent),
+		},
+		{
+			Name: "skill_request", Title: "Ask for a skill", Hints: open, Run: Handle(t.request),
+			Description: "Ask another agent for a skill. What comes goes into quarantine until a person approves it.",
+			Input: Object(to, Required("skill_name", Text("its name", 1, 128)), Optional("description", Text("what it should do", 0, 2000)),
+				Optional("tags", Texts("words about it", mmp.MaxTags, mmp.MaxTag)), at, agent),
+		},
+		{
+			Name: "skill_accept", Title: "Accept an offer", Hints: open, Run: Handle(t.accept), Input: Object(exchange),
+			Description: "Accept a skill another agent offers. What comes goes into quarantine until a person approves it.",
+		},
+		{
+			Name: "skill_decline", Title: "Decline an offer", Hints: open, Run: Handle(t.decline), Input: Object(exchange, reason),
+			Description: "Decline a skill another agent offers.",
+		},
+		{
+			Name: "place_visit", Title: "Visit another place", Hints: open, Run: Handle(t.visit),
+			Description: "Send an agent of this hub to another meeting place for a while.",
+			Input:       Object(Required("url", Text("address of the place, https", 1, 2048)), Optional("minutes", Integer("how long (60)", 1, 1440)), agent),
+		},
+	}
+	for i := range tools {
+		tools[i].Scope = identity.Place
+	}
+	return append(tools, t.moves(agent, at, to)...)
+}
+
+// move is one step in a discussion or a negotiation.
+type move struct {
+	name, action, title, description string
+	opens                            bool
+	extra                            []Property
+}
+
+// moves are discussion_* and negotiation_*.
+func (t skillTools) moves(agent, at, to Property) []Tool {
+	reason := Required("reason", Text("why", 1, 4000))
+	terms := Required("terms", Any("the terms, as an object"))
+	var tools []Tool
+	for _, m := range []move{
+		{"discussion_propose", mmp.ActionPropose, "Open a discussion", "Open a discussion with another agent by a proposal.", true,
+			[]Property{Required("title", Text("its subject", 1, 256)), Required("text", Text("the proposal", 1, 8000))}},
+		{"discussion_support", mmp.ActionSupport, "Support a proposal", "Say that you support a proposal.", false, []Property{reason}},
+		{"discussion_oppose", mmp.ActionOppose, "Oppose a proposal", "Say that you oppose a proposal.", false, []Property{reason}},
+		{"discussion_synthesize", mmp.ActionSynthesize, "Sum a discussion up", "Sum a discussion up; by its proposer this closes it.", false,
+			[]Property{Required("summary", Text("what was said", 1, 8000)), Optional("outcome", Text("what follows", 0, 2000))}},
+		{"negotiation_offer", mmp.ActionOffer, "Open a negotiation", "Offer terms to another agent.", true, []Property{terms}},
+		{"negotiation_counter", mmp.ActionCounter, "Make a counter-offer", "Answer terms with other terms.", false, []Property{terms}},
+		{"negotiation_agree", mmp.ActionAgree, "Agree to terms", "Agree to the latest terms. A person is asked first; agreeing triggers nothing else.", false, nil},
+		{"negotiation_withdraw", mmp.ActionWithdraw, "Withdraw", "End a negotiation without agreement.", false, []Property{Optional("reason", Text("why", 0, 2000))}},
+	} {
+		input := []Property{to, at, agent}
+		if !m.opens {
+			input = append([]Property{Required("thread", Text("id of the thread", 1, 128))}, input...)
+		}
+		tools = append(tools, Tool{
+			Name: m.name, Title: m.title, Description: m.description, Scope: identity.Place, Hints: Hints{OpenWorld: true},
+			Input: Object(append(input, m.extra...)...), Run: Handle(t.say(m.action)),
+		})
+	}
+	return append(tools, Tool{
+		Name: "discussion_list", Title: "Discussions and negotiations", Scope: identity.Place, Hints: Hints{ReadOnly: true, Idempotent: true}, Run: Handle(t.threads),
+		Description: "List discussions and negotiations with other agents, the latest first.", Input: Object(),
+	})
+}
+
+type skillTools struct {
+	skills *skill.Skills
+	visits skill.Visits
+}
+
+type skillArgs struct {
+	As          string         `json:"as"`
+	Place       string         `json:"place"`
+	To          string         `json:"to"`
+	SkillID     string         `json:"skill_id"`
+	SkillName   string         `json:"skill_name"`
+	Description string         `json:"description"`
+	Tags        []string       `json:"tags"`
+	ExchangeID  string         `json:"exchange_id"`
+	Reason      string         `json:"reason"`
+	URL         string         `json:"url"`
+	Minutes     int            `json:"minutes"`
+	Thread      string         `json:"thread"`
+	Title       string         `json:"title"`
+	Text        string         `json:"text"`
+	Summary     string         `json:"summary"`
+	Outcome     string         `json:"outcome"`
+	Terms       map[string]any `json:"terms"`
+}
+
+func (in skillArgs) agent() string {
+	if in.As == "" {
+		return "parley"
+	}
+	return in.As
+}
+
+// listed is how many received skills, exchanges and threads a list has at most.
+const listed = 100
+
+// receivedSkill is a skill from outside; its text only once it is approved.
+type receivedSkill struct {
+	ID         string          `json:"id"`
+	Agent      string          `json:"agent"`
+	Name       string          `json:"name,omitempty"`
+	From       string          `json:"from"`
+	Level      skill.Level     `json:"level"`
+	State      skill.ItemState `json:"state"`
+	Hash       string          `json:"content_hash"`
+	Size       int             `json:"size"`
+	Findings   int             `json:"findings"`
+	Provenance mmp.Provenance  `json:"provenance"`
+	Received   time.Time       `json:"received_at"`
+	Content    string          `json:"content,omitempty"`
+}
+
+func viewSkill(i skill.Item) receivedSkill {
+	return receivedSkill{
+		ID: i.ID, Agent: i.Agent, Name: i.Name, From: i.Sender, Level: i.Level, State: i.State, Hash: i.Hash, Size: i.Size, Findings: len(i.Findings),
+		Provenance: i.Provenance, Received: i.Received,
+	}
+}
+
+type exchangeView struct {
+	ID        string            `json:"exchange_id"`
+	Agent     string            `json:"agent"`
+	Peer      string            `json:"peer"`
+	Side      mmp.ExchangeSide  `json:"side"`
+	State     mmp.ExchangeState `json:"state"`
+	SkillName string            `json:"skill_name,omitempty"`
+	Skill     string            `json:"skill_id,omitempty"`
+	Reason    string            `json:"reason,omitempty"`
+	Changed   time.Time         `json:"changed_at"`
+}
+
+func viewExchange(e skill.Exchange) exchangeView {
+	return exchangeView{
+		ID: e.ID, Agent: e.Agent, Peer: e.Peer, Side: e.Side, State: e.State, SkillName: skill.Visible(e.SkillName), Skill: e.Item,
+		Reason: skill.Visible(e.Reason), Changed: e.Changed,
+	}
+}
+
+func (t skillTools) list(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
+	own, err := t.skills.Skills(ctx, in.agent())
+	if err != nil {
+		return Result{}, skillError(err)
+	}
+	items, err := t.skills.List(ctx, "", listed)
+	if err != nil {
+		return Result{}, skillError(err)
+	}
+	exchanges, err := t.skills.Exchanges(ctx, listed)
+	if err != nil {
+		return Result{}, skillError(err)
+	}
+	received, under := []receivedSkill{}, []exchangeView{}
+	for _, i := range items {
+		received = append(received, viewSkill(i))
+	}
+	for _, e := range exchanges {
+		under = append(under, viewExchange(e))
+	}
+	return Result{Value: map[string]any{"public": own.Skills, "received": received, "exchanges": under}}, nil
+}
+
+func (t skillTools) show(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
+	item, err := t.skills.Get(ctx, in.SkillID)
+	if err != nil {
+		return Result{}, skillError(err)
+	}
+	view := viewSkill(item)
+	if item.State == skill.StateApproved {
+		view.Content = skill.Visible(item.Content)
+	}
+	return Result{Value: view}, nil
+}
+
+// exchanged is the answer of what moves an exchange.
+func exchanged(e skill.Exchange, err error) (Result, error) {
+	if err != nil {
+		return Result{}, skillError(err)
+	}
+	return Result{Value: viewExchange(e)}, nil
+}
+
+func (t skillTools) offer(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
+	return exchanged(t.skills.Offer(ctx, in.agent(), in.Place, in.SkillID, in.To))
+}
+
+func (t skillTools) request(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
+	return exchanged(t.skills.Request(ctx, in.agent(), in.Place, in.To, mmp.RequestSkillPayload{SkillName: in.SkillName, Description: in.Description, Tags: in.Tags}))
+}
+
+func (t skillTools) accept(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
+	return exchanged(t.skills.Accept(ctx, in.ExchangeID))
+}
+
+func (t skillTools) decline(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
+	return exchanged(t.skills.Decline(ctx, in.ExchangeID, in.Reason))
+}
+
+func (t skillTools) visit(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
+	v, err := t.visits.Visit(ctx, skill.VisitRequest{Agent: in.agent(), URL: in.URL, For: time.Duration(orElse(in.Minutes, 60)) * time.Minute})
+	if err != nil {
+		return Result{}, skillError(placeError(err))
+	}
+	return Result{Value: map[string]any{"visit_id": v.ID, "agent": v.Agent, "agent_id": v.AgentID, "place": v.Place, "name": v.Name, "until": v.Until}}, nil
+}
+
+// threadView is a discussion or a negotiation.
+type threadView struct {
+	ID          string           `json:"thread"`
+	Agent       string           `json:"agent"`
+	Kind        string           `json:"kind"`
+	Peer        string           `json:"peer"`
+	State       mmp.ThreadState  `json:"state"`
+	Waiting     bool             `json:"waits_for_approval"`
+	Discussion  *mmp.Discussion  `json:"discussion,omitempty"`
+	Negotiation *mmp.Negotiation `json:"negotiation,omitempty"`
+	Active      time.Time        `json:"active_at"`
+}
+
+func viewThread(t skill.Thread) threadView {
+	return threadView{
+		ID: t.ID, Agent: t.Agent, Kind: t.Kind, Peer: t.Peer, State: t.State, Waiting: t.Approval != "", Discussion: t.Discussion, Negotiation: t.Negotiation, Active: t.Active,
+	}
+}
+
+func (t skillTools) threads(ctx context.Context, _ *Call, _ skillArgs) (Result, error) {
+	all, err := t.skills.Threads(ctx, listed)
+	if err != nil {
+		return Result{}, skillError(err)
+	}
+	out := []threadView{}
+	for _, th := range all {
+		out = append(out, viewThread(th))
+	}
+	return Result{Value: map[string]any{"threads": out}}, nil
+}
+
+// say makes a move; its payload is what the action has.
+func (t skillTools) say(action string) func(context.Context, *Call, skillArgs) (Result, error) {
+	return func(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
+		payload := map[string]any{}
+		for name, value := range map[string]string{"title": in.Title, "text": in.Text, "reason": in.Reason, "summary": in.Summary, "outcome": in.Outcome} {
+			if value != "" {
+				payload[name] = value
+			}
+		}
+		if in.Terms != nil {
+			payload["terms"] = in.Terms
+		}
+		th, err := t.skills.Say(ctx, in.agent(), in.Place, in.To, action, in.Thread, payload)
+		if err != nil {
+			return Result{}, skillError(err)
+		}
+		return Result{Value: viewThread(th)}, nil
+	}
+}
+
+// skillErrors are what models read of a refusal.
+var skillErrors = []struct {
+	is   error
+	code string
+}{
+	{skill.ErrNotFound, "not_found"},
+	{skill.ErrNotPublic, "not_public"},
+	{skill.ErrState, "conflict"},
+	{skill.ErrNoAgent, "agent_not_found"},
+	{skill.ErrInvalid, "bad_args"},
+	{skill.ErrNotShared, "unsupported"},
+}
+
+func skillError(err error) error {
+	for _, m := range skillErrors {
+		if errors.Is(err, m.is) {
+			return &Error{Code: m.code, Message: err.Error()}
+		}
+	}
+	return placeError(err)
+}
