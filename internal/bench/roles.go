@@ -28,6 +28,7 @@ var roles = map[string]func(ctx context.Context, args []string) (*server, error)
 	"hub":      startHub,
 	"room":     roomHub,
 	"board":    boardHub,
+	"machines": machineHub,
 }
 
 // RunRole is the other life of this program: it serves in a role until in ends.

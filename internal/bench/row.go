@@ -121,6 +121,8 @@ type Env struct {
 	Quick bool
 	// Dir is an empty folder that goes away afterwards.
 	Dir string
+	// machines is how many a simulated fleet has; 0 is the usual number.
+	machines int
 	// child is the command line that starts a role; see Options.Child.
 	child  []string
 	remark io.Writer

@@ -11,6 +11,7 @@ func Rows() []Row {
 	return []Row{
 		idleRow(), echoRow(), boardRow(), fanoutRow(), roomRow(), roomsRow(), durableRow(), relayRow(), eventlogRow(), streamRow(), busRow(), runRow(), startRow(),
 		tasksRow(), turnRow(), talkersRow(), appendRow(), searchRow(),
+		handshakesRow(), tunnelRow(), fleetRow(),
 	}
 }
 

@@ -25,6 +25,8 @@ type Options struct {
 	// Dir is where data is written; empty for the system's temporary folder. What
 	// is measured is the disk below it.
 	Dir string
+	// Machines is how many the row fleet simulates; 0 is the usual number.
+	Machines int
 	// Child is the command line by which this program starts itself in a role; the
 	// role and its arguments follow it. See RunRole.
 	Child []string
@@ -101,7 +103,7 @@ func measure(ctx context.Context, row Row, opts Options, remarks io.Writer) (fou
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	started := time.Now()
-	results, err := row.Run(ctx, &Env{Quick: opts.Quick, Dir: dir, child: opts.Child, remark: remarks})
+	results, err := row.Run(ctx, &Env{Quick: opts.Quick, Dir: dir, machines: opts.Machines, child: opts.Child, remark: remarks})
 	for i := range results {
 		results[i].judge()
 		found.Results = append(found.Results, results[i])
