@@ -34,6 +34,7 @@ import (
 	"parley/internal/notify"
 	"parley/internal/place"
 	"parley/internal/room"
+	"parley/internal/skill"
 	"parley/internal/store"
 	"parley/internal/talk"
 	"parley/internal/terminal"
@@ -88,10 +89,14 @@ type Hub struct {
 	// place is the meeting place, placeFace its HTTP.
 	place     *place.Place
 	placeFace *faceplace.Face
-	metrics   *metrics
-	front     *front.Front
-	gate      *gate
-	handler   http.Handler
+	// skills is what agents exchange; hosts keeps them at places.
+	skills      *skill.Skills
+	hosts       *hosts
+	placeAgents *placeAgents
+	metrics     *metrics
+	front       *front.Front
+	gate        *gate
+	handler     http.Handler
 
 	started    time.Time
 	firstStart bool

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"net/http"
 
-	"parley/client/mmpagent"
 	"parley/internal/face/api"
 	facemcp "parley/internal/face/mcp"
 	"parley/internal/identity"
@@ -52,8 +51,6 @@ func (h *Hub) openMCP(context.Context) error {
 
 // toolsets is what each part offers.
 func (h *Hub) toolsets() []facemcp.Toolset {
-	agents := &placeAgents{h: h, all: map[string]*mmpagent.Agent{}}
-	h.onClose(agents.close)
 	return []facemcp.Toolset{
 		facemcp.Agents(h.talk, h.minds.agents),
 		facemcp.Tasks(h.work),
@@ -61,6 +58,6 @@ func (h *Hub) toolsets() []facemcp.Toolset {
 			RequireAgentID: h.conf.Fleet.MCP.RequireAgentID, InboxOnly: h.conf.Fleet.Approval.MCP == "inbox",
 		}),
 		facemcp.Room(h.rooms, facemcp.RoomOptions{}),
-		facemcp.Place(h.place, agents.get),
+		facemcp.Place(h.place, h.placeAgents.get, facemcp.SkillTools(h.skills, h.hosts)...),
 	}
 }

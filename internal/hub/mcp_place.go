@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"path/filepath"
 	"sync"
 
 	"parley/client/mmpagent"
@@ -12,9 +11,32 @@ import (
 
 // placeAgents are agents of this hub that models act as at its own meeting place.
 type placeAgents struct {
-	h   *Hub
-	mu  sync.Mutex
-	all map[string]*mmpagent.Agent
+	h    *Hub
+	mu   sync.Mutex
+	all  map[string]*mmpagent.Agent
+	pins map[string]*mmpagent.Peers
+}
+
+func newPlaceAgents(h *Hub) *placeAgents {
+	return &placeAgents{h: h, all: map[string]*mmpagent.Agent{}, pins: map[string]*mmpagent.Peers{}}
+}
+
+// peers is whom an agent has met, anywhere: one memory, however many places.
+func (p *placeAgents) peers(name string) (*mmpagent.Peers, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.peersLocked(name)
+}
+
+func (p *placeAgents) peersLocked(name string) (*mmpagent.Peers, error) {
+	if known := p.pins[name]; known != nil {
+		return known, nil
+	}
+	peers, err := mmpagent.OpenPeers(p.h.peersPath(name))
+	if err == nil {
+		p.pins[name] = peers
+	}
+	return peers, err
 }
 
 // get gives a hosted agent, registered. Being used keeps it so; one the place has
@@ -44,7 +66,7 @@ func (p *placeAgents) open(ctx context.Context, name string) (*mmpagent.Agent, e
 	if err != nil {
 		return nil, err
 	}
-	peers, err := mmpagent.OpenPeers(p.h.folder.Path(filepath.Join("keys", "place", name+".pem.peers.json")))
+	peers, err := p.peersLocked(name)
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,7 @@ func (h *Hub) theParts() []part {
 		h.boardPart(),
 		h.roomPart(),
 		h.placePart(),
+		h.skillPart(),
 		h.mcpPart(),
 	}
 }

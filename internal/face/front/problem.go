@@ -13,6 +13,7 @@ import (
 	"parley/internal/approval"
 	"parley/internal/brain"
 	"parley/internal/identity"
+	"parley/internal/skill"
 	"parley/internal/talk"
 	"parley/protocol/agentfirst"
 	"parley/protocol/mmp"
@@ -95,6 +96,12 @@ var mappings = []Mapping{
 	{approval.ErrNotFound, http.StatusNotFound, "not_found", "there is no such approval"},
 	{approval.ErrForbidden, http.StatusForbidden, "forbidden", "you may see this approval but not answer it"},
 	{approval.ErrInvalid, http.StatusBadRequest, "invalid", ""},
+	{skill.ErrNotFound, http.StatusNotFound, "not_found", "there is no such skill, exchange or thread"},
+	{skill.ErrNoAgent, http.StatusNotFound, "not_found", ""},
+	{skill.ErrNotPublic, http.StatusConflict, "not_public", "this skill is not public: its head must say public: true"},
+	{skill.ErrState, http.StatusConflict, "conflict", "it is past that"},
+	{skill.ErrNotShared, http.StatusConflict, "not_supported", ""},
+	{skill.ErrInvalid, http.StatusBadRequest, "invalid", ""},
 	{talk.ErrForbidden, http.StatusForbidden, "forbidden", ""},
 	{talk.ErrBadRequest, http.StatusBadRequest, "invalid", ""},
 	{agentfirst.ErrEmptyFile, http.StatusBadRequest, "invalid", ""},

@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"parley/internal/identity"
+	"parley/internal/skill"
+)
+
+type extensionView struct {
+	Agent   string    `json:"agent,omitempty"`
+	Name    string    `json:"name"`
+	Version string    `json:"version"`
+	Hash    string    `json:"hash"`
+	State   string    `json:"state"`
+	Sender  string    `json:"sender,omitempty" doc:"empty for one of this hub's files"`
+	Actions []string  `json:"actions"`
+	Reason  string    `json:"reason,omitempty"`
+	Changed time.Time `json:"changed_at,omitzero"`
+}
+
+func extensionViewOf(e skill.Extension) extensionView {
+	return extensionView{
+		Agent: e.Agent, Name: skill.Visible(e.Name), Version: skill.Visible(e.Version), Hash: e.Hash, State: string(e.State), Sender: e.Sender,
+		Actions: append([]string{}, e.Actions...), Reason: e.Reason, Changed: e.Changed,
+	}
+}
+
+type switchedOff struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+type extensionsOut struct {
+	Body struct {
+		Extensions []extensionView `json:"extensions"`
+		Off        []switchedOff   `json:"off" doc:"files that are not used, and why"`
+	}
+}
+
+func (r skillRoutes) extensions(ctx context.Context, _ identity.Session, _ *struct{}) (*extensionsOut, error) {
+	out := &extensionsOut{}
+	out.Body.Extensions, out.Body.Off = []extensionView{}, []switchedOff{}
+	list, off, err := r.s.Extensions(ctx)
+	for _, e := range list {
+		out.Body.Extensions = append(out.Body.Extensions, extensionViewOf(e))
+	}
+	for _, o := range off {
+		out.Body.Off = append(out.Body.Off, switchedOff{o.Name, o.Reason})
+	}
+	return out, err
+}
+
+type switchIn struct {
+	Hash string `path:"hash"`
+	Body struct {
+		Enabled bool `json:"enabled"`
+	}
+}
+
+type extensionOut struct{ Body extensionView }
+
+func (r skillRoutes) switchExtension(ctx context.Context, who identity.Session, in *switchIn) (*extensionOut, error) {
+	e, err := r.s.SwitchExtension(ctx, who.Principal.String(), in.Hash, in.Body.Enabled)
+	return &extensionOut{extensionViewOf(e)}, err
+}
+
+type proposeIn struct {
+	Body struct {
+		toPeer
+		Name string `json:"name" minLength:"1" maxLength:"100"`
+	}
+}
+
+func (r skillRoutes) propose(ctx context.Context, _ identity.Session, in *proposeIn) (*struct{}, error) {
+	return nil, r.s.ProposeExtension(ctx, in.Body.Agent, in.Body.Place, in.Body.Name, in.Body.To)
+}
+
+type threadView struct {
+	ID       string          `json:"id"`
+	Agent    string          `json:"agent"`
+	Kind     string          `json:"kind"`
+	Peer     string          `json:"peer"`
+	Place    string          `json:"place,omitempty"`
+	State    string          `json:"state"`
+	Approval string          `json:"approval_id,omitempty" doc:"the question whether to agree"`
+	Body     json.RawMessage `json:"body"`
+	Active   time.Time       `json:"active_at"`
+}
+
+func threadViewOf(t skill.Thread) (threadView, error) {
+	var body any = t.Negotiation
+	if t.Discussion != nil {
+		body = t.Discussion
+	}
+	raw, err := json.Marshal(body)
+	return threadView{ID: t.ID, Agent: t.Agent, Kind: t.Kind, Peer: t.Peer, Place: t.Place, State: string(t.State), Approval: t.Approval, Body: raw, Active: t.Active}, err
+}
+
+type threadsOut struct {
+	Body struct {
+		Threads []threadView `json:"threads"`
+	}
+}
+
+func (r skillRoutes) threads(ctx context.Context, _ identity.Session, in *limitQuery) (*threadsOut, error) {
+	out := &threadsOut{}
+	out.Body.Threads = []threadView{}
+	list, err := r.s.Threads(ctx, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range list {
+		v, err := threadViewOf(t)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Threads = append(out.Body.Threads, v)
+	}
+	return out, nil
+}
+
+type sayIn struct {
+	Body struct {
+		toPeer
+		Action  string         `json:"action" enum:"propose,support,oppose,synthesize,offer,counter,agree,withdraw"`
+		Thread  string         `json:"thread,omitempty" maxLength:"128"`
+		Payload map[string]any `json:"payload,omitempty"`
+	}
+}
+
+type threadOut struct{ Body threadView }
+
+func (r skillRoutes) say(ctx context.Context, _ identity.Session, in *sayIn) (*threadOut, error) {
+	b := in.Body
+	if b.Payload == nil {
+		b.Payload = map[string]any{}
+	}
+	t, err := r.s.Say(ctx, b.Agent, b.Place, b.To, b.Action, b.Thread, b.Payload)
+	if err != nil {
+		return nil, err
+	}
+	v, err := threadViewOf(t)
+	return &threadOut{v}, err
+}
+
+type visitView struct {
+	ID      string    `json:"id"`
+	Agent   string    `json:"agent"`
+	AgentID string    `json:"agent_id"`
+	URL     string    `json:"url"`
+	Place   string    `json:"place"`
+	Name    string    `json:"name"`
+	Until   time.Time `json:"until"`
+}
+
+func visitViewOf(v skill.Visit) visitView {
+	return visitView{v.ID, v.Agent, v.AgentID, v.URL, v.Place, skill.Visible(v.Name), v.Until}
+}
+
+type visitsOut struct {
+	Body struct {
+		Visits []visitView `json:"visits"`
+	}
+}
+
+func (r skillRoutes) visits(context.Context, identity.Session, *struct{}) (*visitsOut, error) {
+	out := &visitsOut{}
+	out.Body.Visits = []visitView{}
+	for _, v := range r.v.Visits() {
+		out.Body.Visits = append(out.Body.Visits, visitViewOf(v))
+	}
+	return out, nil
+}
+
+type visitIn struct {
+	Body struct {
+		Agent    string `json:"agent" minLength:"1" maxLength:"64"`
+		URL      string `json:"url" minLength:"1" maxLength:"2000"`
+		Minutes  int    `json:"minutes,omitempty" minimum:"0" maximum:"1440" doc:"how long (60)"`
+		Keep     bool   `json:"keep,omitempty" doc:"stay registered there at the end"`
+		Insecure bool   `json:"insecure,omitempty" doc:"allow plain http to another machine"`
+	}
+}
+
+type visitOut struct{ Body visitView }
+
+func (r skillRoutes) visit(ctx context.Context, _ identity.Session, in *visitIn) (*visitOut, error) {
+	b := in.Body
+	v, err := r.v.Visit(ctx, skill.VisitRequest{Agent: b.Agent, URL: b.URL, For: time.Duration(b.Minutes) * time.Minute, Keep: b.Keep, Insecure: b.Insecure})
+	return &visitOut{visitViewOf(v)}, err
+}
+
+func (r skillRoutes) endVisit(ctx context.Context, _ identity.Session, in *skillID) (*struct{}, error) {
+	return nil, r.v.EndVisit(ctx, in.ID)
+}
