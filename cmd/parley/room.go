@@ -70,7 +70,7 @@ type roomView struct {
 }
 
 func newRoomOpen(g *globals) *cobra.Command {
-	var title, humans, agents string
+	var title, humans, agents, demo string
 	var lobby, sealed bool
 	cmd := &cobra.Command{
 		Use: "open ROOM", Short: "Make a room and print its link", Args: cobra.ExactArgs(1),
@@ -80,7 +80,7 @@ func newRoomOpen(g *globals) *cobra.Command {
 				"lobby": map[string]any{"on": lobby}, "sealed": sealed,
 			}
 			var room roomView
-			err := c.Do(ctx, http.MethodPost, "/api/rooms", nil, map[string]any{"room": args[0], "title": title, "policy": policy}, &room)
+			err := c.Do(ctx, http.MethodPost, "/api/rooms", nil, map[string]any{"room": args[0], "title": title, "policy": policy, "demo": demo}, &room)
 			if err != nil {
 				return err
 			}
@@ -104,6 +104,7 @@ func newRoomOpen(g *globals) *cobra.Command {
 	flags.StringVar(&agents, "agents", kibitz.AgentsGated, "which agents: gated, open or none")
 	flags.BoolVar(&lobby, "lobby", false, "newcomers wait until a host admits them")
 	flags.BoolVar(&sealed, "sealed", false, "content is encrypted between those who have the link")
+	flags.StringVar(&demo, "demo", "", "with something to try it out: cards")
 	return jsonFlag(cmd, g)
 }
 

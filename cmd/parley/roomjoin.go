@@ -26,6 +26,9 @@ import (
 type joinFlags struct {
 	name, key, backend, say, roomKey string
 	readOnly                         bool
+	agent                            string
+	tools                            []string
+	leave                            bool
 }
 
 func newRoomJoin(g *globals) *cobra.Command {
@@ -33,6 +36,9 @@ func newRoomJoin(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "join ROOM", Short: "Sit in a room: lines of standard input are said, what others say is printed", Args: cobra.ExactArgs(1),
 		RunE: g.withRoom(func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, args []string) error {
+			if f.agent != "" {
+				return f.seat(ctx, g, cmd, c, args[0])
+			}
 			return f.join(ctx, g, cmd, c, args[0])
 		}),
 	}
@@ -43,6 +49,9 @@ func newRoomJoin(g *globals) *cobra.Command {
 	flags.StringVar(&f.backend, "backend", "", "declare where what is seen goes to")
 	flags.StringVar(&f.say, "say", "", "say this and leave")
 	flags.StringVar(&f.roomKey, "room-key", "", "key of a sealed room (the link's part after #k=)")
+	flags.StringVar(&f.agent, "agent", "", "seat this agent of the hub instead; it watches until a host lets it speak")
+	flags.StringSliceVar(&f.tools, "tools", nil, "with --agent: tools it may use there (only those that change nothing run)")
+	flags.BoolVar(&f.leave, "leave", false, "with --agent: take it out of the room")
 	return jsonFlag(cmd, g)
 }
 

@@ -34,6 +34,7 @@ import (
 	"parley/internal/notify"
 	"parley/internal/place"
 	"parley/internal/room"
+	"parley/internal/room/seat"
 	"parley/internal/skill"
 	"parley/internal/store"
 	"parley/internal/talk"
@@ -77,6 +78,7 @@ type Hub struct {
 	fleet    *fleet.Fleet
 	tunnel   *tunnel.Face
 	rooms    *room.Rooms
+	seats    *seat.Seats
 	roomFace *faceroom.Face
 	// mcpFace offers what the hub can do to language models.
 	mcpFace    *facemcp.Face

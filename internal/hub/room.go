@@ -10,10 +10,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"parley/internal/brain"
+	"parley/internal/brain/tool"
 	"parley/internal/face/api"
 	faceroom "parley/internal/face/room"
 	"parley/internal/identity"
 	"parley/internal/room"
+	"parley/internal/room/seat"
 )
 
 // roomPart is rooms.
@@ -21,7 +24,8 @@ func (h *Hub) roomPart() part {
 	return part{
 		name: "room", open: h.openRooms, faces: h.openRoomFace,
 		routes: func(mux *http.ServeMux, rest *api.API) error {
-			api.RegisterRooms(rest, h.rooms)
+			api.RegisterRooms(rest, h.rooms, h.seats)
+			api.RegisterRoomSeats(rest, h.rooms, h.seats)
 			mux.Handle("GET /rooms/{room}/ws", h.roomFace)
 			return nil
 		},
@@ -30,7 +34,9 @@ func (h *Hub) roomPart() part {
 			counts["rooms_live"], counts["room_members"] = int64(s.Rooms), int64(s.Members)
 			return nil
 		},
-		drain: func(ctx context.Context) error { return errors.Join(h.rooms.Shutdown(ctx), h.roomFace.Close(ctx)) },
+		drain: func(ctx context.Context) error {
+			return errors.Join(h.seats.Shutdown(ctx), h.rooms.Shutdown(ctx), h.roomFace.Close(ctx))
+		},
 	}
 }
 
@@ -48,9 +54,23 @@ func (h *Hub) openRooms(ctx context.Context) error {
 	h.onClose(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
 		defer cancel()
-		return rooms.Shutdown(ctx)
+		return errors.Join(h.seats.Shutdown(ctx), rooms.Shutdown(ctx))
 	})
+	h.openSeats()
 	return nil
+}
+
+// openSeats seats the hub's own agents in rooms.
+func (h *Hub) openSeats() {
+	h.seats = seat.New(seat.Deps{DB: h.db, Leases: h.leases, Rooms: h.rooms, Log: h.logger, Mind: &seat.Brain{
+		Agents: h.minds.agents, Models: h.minds.models, Ledger: h.minds.ledger, Workspace: h.folder.Path("workspace"),
+		Tools: func(ctx context.Context, agent *brain.Agent, names []string) ([]*tool.Tool, error) {
+			return h.minds.toolsFor(ctx, agent, names, true)
+		},
+	}})
+	if !h.opts.Quiet {
+		h.seats.Start()
+	}
 }
 
 func (h *Hub) openRoomFace(context.Context) error {

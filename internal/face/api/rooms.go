@@ -16,9 +16,10 @@ import (
 )
 
 // RegisterRooms adds rooms: opening, policy, grants, commands, invites, trail. A
-// change here is the same change as by a frame of a host.
-func RegisterRooms(a *API, rooms room.API) {
-	rr := roomRoutes{rooms}
+// change here is the same change as by a frame of a host. Seats may be nil: then
+// there are no demos.
+func RegisterRooms(a *API, rooms room.API, seats RoomSeats) {
+	rr := roomRoutes{rooms, seats}
 	at := func(method, path, summary string, handle roomHandler) {
 		rt := rawRoute{route{Method: method, Path: "/api/rooms" + path, Scope: identity.Rooms, Tag: "rooms", Summary: summary}, "application/json"}
 		addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, s identity.Session) error {
@@ -42,7 +43,10 @@ func RegisterRooms(a *API, rooms room.API) {
 	at("GET", "/{room}/audit", "The room's part of the audit trail, ascending; query: after, limit, kind, id", rr.audit)
 }
 
-type roomRoutes struct{ rooms room.API }
+type roomRoutes struct {
+	rooms room.API
+	seats RoomSeats
+}
 
 type roomHandler func(w http.ResponseWriter, r *http.Request, who room.Who) error
 
@@ -119,6 +123,7 @@ func (rr roomRoutes) open(w http.ResponseWriter, r *http.Request, who room.Who) 
 		Room   string          `json:"room"`
 		Title  string          `json:"title"`
 		Policy json.RawMessage `json:"policy"`
+		Demo   string          `json:"demo"`
 	}
 	if err := readBody(w, r, &req); err != nil {
 		return err
@@ -126,7 +131,7 @@ func (rr roomRoutes) open(w http.ResponseWriter, r *http.Request, who room.Who) 
 	if string(req.Policy) == "null" {
 		req.Policy = nil
 	}
-	info, err := rr.rooms.Open(r.Context(), who, room.OpenRequest{Room: req.Room, Title: req.Title, Policy: req.Policy})
+	info, err := rr.openRoom(r.Context(), who, room.OpenRequest{Room: req.Room, Title: req.Title, Policy: req.Policy}, req.Demo)
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func newHubOn(t testing.TB, db *store.DB, local *bus.Local, opts ...option) *hub
 	h.face = faceroom.New(fd)
 	mux := http.NewServeMux()
 	mux.Handle("GET /rooms/{room}/ws", h.face)
-	api.RegisterRooms(api.New(mux, fd.Front, "test"), h.rooms)
+	api.RegisterRooms(api.New(mux, fd.Front, "test"), h.rooms, nil)
 	h.server = httptest.NewServer(fd.Front.Wrap(mux))
 	t.Cleanup(h.stop)
 	return h

@@ -1,0 +1,104 @@
+package seat
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"parley/internal/room"
+	"parley/protocol/kibitz"
+)
+
+// keep holds a seat until it is over, or until this hub is not to hold it.
+func (s *Seats) keep(ctx context.Context, r *row, in func(error)) {
+	mine, err := s.d.Leases.Acquire(ctx, r.name())
+	if err != nil {
+		return // another hub has it, or the store will be back
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-mine.Lost():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err = s.sit(ctx, r, in)
+	after := context.WithoutCancel(ctx)
+	if over(err) {
+		if err := s.remove(after, r); err != nil {
+			s.d.Log.Warn("cannot forget a seat", "room", r.room, "agent", r.agent, "error", err)
+		}
+		_ = mine.Retire(after)
+		return
+	}
+	_ = mine.Release(after)
+}
+
+// over tells an end for good (the room is closed, a host or the policy said no)
+// from one after which the seat is taken again.
+func over(err error) bool {
+	return slices.Contains([]kibitz.Code{kibitz.RoomClosed, kibitz.RoomUnknown, kibitz.Kicked, kibitz.KeyRevoked, kibitz.GateNoAgents, kibitz.LobbyDeny}, kibitz.CodeOf(err))
+}
+
+// hub is the actor of what a seat does by itself.
+func hub(agent string) room.Who { return room.Who{Principal: "agent:" + agent, ID: "agent:" + agent} }
+
+// sit puts whoever the seat is for on a chair.
+func (s *Seats) sit(ctx context.Context, r *row, in func(error)) error {
+	by := room.Hosted{Agent: "agent:" + r.agent}
+	if r.agent == demoCards {
+		c := newChair(r.room, "Card table", r.key)
+		newTable(c)
+		return s.on(ctx, c, by, in)
+	}
+	shown, err := s.d.Mind.Disclose(r.agent, r.tools)
+	if err != nil {
+		return s.gone(ctx, r)
+	}
+	if err := s.redisclose(ctx, r, shown); err != nil {
+		return err
+	}
+	by.Backend, by.Egress = shown.Backend, shown.Egress
+	c := newChair(r.room, r.agent, r.key)
+	sitter := newSitter(c, s.d.Mind, r.agent, r.tools, shown)
+	// The room is told of another model before it is asked: the agent enters anew.
+	sitter.undisclosed = func() { c.post(nil) }
+	return s.on(ctx, c, by, in)
+}
+
+func (s *Seats) on(ctx context.Context, c *chair, by room.Hosted, in func(error)) error {
+	if in != nil {
+		c.in = in
+	}
+	err := c.sit(ctx, s.d.Rooms, by)
+	if in != nil && err != nil {
+		in(err) // if the door has not answered, this is the answer
+	}
+	return err
+}
+
+// redisclose brings the policy's word on the seat up to date. A key that is not
+// in the policy any more was taken away, and stays so.
+func (s *Seats) redisclose(ctx context.Context, r *row, shown Disclosure) error {
+	who := hub(r.agent)
+	state, err := s.d.Rooms.Policy(ctx, who, r.room)
+	if err != nil {
+		return err
+	}
+	entry, ok := state.Policy.FindKey(r.keyID())
+	if !ok {
+		return &kibitz.Refusal{Code: kibitz.KeyRevoked, Reason: "the key was taken from the policy"}
+	}
+	if entry.Caps != nil && entry.Caps.Backend == shown.Backend && entry.Caps.Egress == shown.Egress {
+		return nil
+	}
+	return s.allow(ctx, who, r)
+}
+
+// gone gives up the seat of an agent that is no more.
+func (s *Seats) gone(ctx context.Context, r *row) error {
+	_, err := s.d.Rooms.Revoke(ctx, hub(r.agent), r.room, r.keyID())
+	return errors.Join(&kibitz.Refusal{Code: kibitz.KeyRevoked, Reason: "there is no such agent any more"}, err)
+}

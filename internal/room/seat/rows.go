@@ -1,0 +1,87 @@
+package seat
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"parley/internal/store"
+	"parley/protocol/kibitz"
+)
+
+// row is a seat as it is stored.
+type row struct {
+	room, agent string
+	key         *kibitz.PrivateKey
+	tools       []string
+	by          string
+}
+
+func (r *row) keyID() string { return r.key.Public().Thumbprint() }
+
+// name is the seat's lease: no two seats ever have the same.
+func (r *row) name() string { return "seat." + r.room + "." + r.keyID() }
+
+func (s *Seats) insert(ctx context.Context, r *row) error {
+	key, err := r.key.ExportPrivate()
+	if err != nil {
+		return err
+	}
+	tools, err := json.Marshal(r.tools)
+	if err != nil {
+		return err
+	}
+	return s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec(`INSERT INTO room_seats (room, agent, key_id, seat_key, tools, by_whom, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			r.room, r.agent, r.keyID(), string(key), string(tools), r.by, store.Micros(time.Now()))
+		return err
+	})
+}
+
+// remove deletes a seat, and not one that somebody has taken since.
+func (s *Seats) remove(ctx context.Context, r *row) error {
+	return s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec(`DELETE FROM room_seats WHERE room = ? AND agent = ? AND key_id = ?`, r.room, r.agent, r.keyID())
+		return err
+	})
+}
+
+// rows reads all seats, or those of one room.
+func (s *Seats) rows(ctx context.Context, roomID string) (out []*row, err error) {
+	err = s.d.DB.Read(ctx, func(tx *store.Tx) error {
+		out = nil
+		return tx.Each(func(cur *sql.Rows) error {
+			r, err := scanRow(cur)
+			if err == nil {
+				out = append(out, r)
+			}
+			return err
+		}, `SELECT room, agent, seat_key, tools, by_whom FROM room_seats WHERE room = ? OR ? = '' ORDER BY room, agent`, roomID, roomID)
+	})
+	return out, err
+}
+
+func scanRow(cur *sql.Rows) (*row, error) {
+	r := &row{}
+	var key, tools string
+	if err := cur.Scan(&r.room, &r.agent, &key, &tools, &r.by); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.key, err = kibitz.ParsePrivateKey(kibitz.Raw(key)); err != nil {
+		return nil, fmt.Errorf("the key of %s in %s: %w", r.agent, r.room, err)
+	}
+	return r, json.Unmarshal([]byte(tools), &r.tools)
+}
+
+func (s *Seats) find(ctx context.Context, roomID, agent string) (*row, error) {
+	list, err := s.rows(ctx, roomID)
+	for _, r := range list {
+		if r.agent == agent {
+			return r, nil
+		}
+	}
+	return nil, err
+}

@@ -1,0 +1,274 @@
+package seat
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/internal/lease"
+	"parley/internal/room"
+	"parley/internal/store"
+	"parley/protocol/kibitz"
+)
+
+const (
+	// lookEvery is how often a hub looks for seats nobody has taken.
+	lookEvery = 5 * time.Second
+	// doorTime is how long a new seat waits for the room's door.
+	doorTime = 10 * time.Second
+	// demoCards is the card table's name among the seats.
+	demoCards = "demo:cards"
+)
+
+// Deps is what seats are made from. All but Log are required.
+type Deps struct {
+	DB     *store.DB
+	Leases *lease.Leases
+	Rooms  room.API
+	Mind   Mind
+	Log    *slog.Logger
+}
+
+// Request asks for a seat. Tools are none unless they are listed here.
+type Request struct {
+	Agent string   `json:"agent"`
+	Tools []string `json:"tools,omitempty"`
+}
+
+// Seated is a seat as others see it.
+type Seated struct {
+	Room  string   `json:"room"`
+	Agent string   `json:"agent"`
+	KeyID string   `json:"keyId"`
+	Tools []string `json:"tools,omitempty"`
+	By    string   `json:"by"`
+}
+
+func (r *row) seated() Seated {
+	return Seated{Room: r.room, Agent: r.agent, KeyID: r.keyID(), Tools: r.tools, By: r.by}
+}
+
+// Seats keeps whom the hub has seated in their rooms.
+type Seats struct {
+	d    Deps
+	life context.Context
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex
+	taken   map[string]context.CancelFunc // by row.name
+	stopped bool
+}
+
+// New makes seats; nobody sits until Start or Seat.
+func New(d Deps) *Seats {
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Seats{d: d, taken: map[string]context.CancelFunc{}}
+	s.life, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Start takes the seats there are, now and when another hub has left them.
+func (s *Seats) Start() {
+	s.wg.Go(func() {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			s.look()
+			select {
+			case <-s.life.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	})
+}
+
+// Shutdown has everybody leave.
+func (s *Seats) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	s.stop()
+	done := make(chan struct{})
+	go func() { s.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Seats) look() {
+	list, err := s.rows(s.life, "")
+	if err != nil {
+		if s.life.Err() == nil {
+			s.d.Log.Warn("cannot read who is seated in rooms", "error", err)
+		}
+		return
+	}
+	for _, r := range list {
+		s.take(r, nil)
+	}
+}
+
+// take has a seat taken here unless it is already. in is told what the door said.
+func (s *Seats) take(r *row, in func(error)) {
+	ctx, cancel := context.WithCancel(s.life)
+	s.mu.Lock()
+	_, already := s.taken[r.name()]
+	if already || s.stopped {
+		s.mu.Unlock()
+		cancel()
+		return
+	}
+	s.taken[r.name()] = cancel
+	s.wg.Add(1)
+	s.mu.Unlock()
+	go func() {
+		defer s.wg.Done()
+		defer cancel()
+		s.keep(ctx, r, in)
+		s.mu.Lock()
+		delete(s.taken, r.name())
+		s.mu.Unlock()
+	}()
+}
+
+// check says whether an agent of the hub can sit in a room at all.
+func (s *Seats) check(ctx context.Context, who room.Who, roomID string) error {
+	state, err := s.d.Rooms.Policy(ctx, who, roomID)
+	switch {
+	case err != nil:
+		return err
+	case state.Policy.Sealed:
+		return &kibitz.Refusal{Code: kibitz.SealRequired, Reason: "the hub has no key to a sealed room"}
+	case state.Policy.Agents.Mode == kibitz.AgentsNone:
+		return &kibitz.Refusal{Code: kibitz.GateNoAgents, Reason: "no agents in this room"}
+	}
+	return nil
+}
+
+// Seat seats an agent: its key enters the policy, with the default grant. It
+// returns once the agent is in or waits in the lobby. An agent that sits there
+// already stays as it is.
+func (s *Seats) Seat(ctx context.Context, who room.Who, roomID string, req Request) (Seated, error) {
+	if _, err := s.d.Mind.Disclose(req.Agent, req.Tools); err != nil {
+		return Seated{}, &kibitz.Refusal{Code: kibitz.ToUnknown, Reason: "there is no such agent"}
+	}
+	if err := s.check(ctx, who, roomID); err != nil {
+		return Seated{}, err
+	}
+	return s.seat(ctx, who, roomID, req)
+}
+
+func (s *Seats) seat(ctx context.Context, who room.Who, roomID string, req Request) (Seated, error) {
+	if old, err := s.find(ctx, roomID, req.Agent); err != nil || old != nil {
+		if err != nil {
+			return Seated{}, err
+		}
+		return old.seated(), nil
+	}
+	key, err := newKey()
+	if err != nil {
+		return Seated{}, err
+	}
+	r := &row{room: roomID, agent: req.Agent, key: key, tools: req.Tools, by: who.Principal}
+	if r.tools == nil {
+		r.tools = []string{}
+	}
+	if err := s.allow(ctx, who, r); err != nil {
+		return Seated{}, err
+	}
+	if err := s.insert(ctx, r); err != nil {
+		return Seated{}, err
+	}
+	if err := s.enter(ctx, r); err != nil {
+		_ = s.remove(context.WithoutCancel(ctx), r)
+		_, _ = s.d.Rooms.Revoke(context.WithoutCancel(ctx), who, roomID, r.keyID())
+		return Seated{}, err
+	}
+	return r.seated(), nil
+}
+
+// enter takes the seat and waits for the door.
+func (s *Seats) enter(ctx context.Context, r *row) error {
+	door := make(chan error, 1)
+	s.take(r, func(err error) {
+		select {
+		case door <- err:
+		default:
+		}
+	})
+	timer := time.NewTimer(doorTime)
+	defer timer.Stop()
+	select {
+	case err := <-door:
+		return err
+	case <-timer.C: // another hub was quicker, or the room is slow: it will be in
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Unseat takes an agent out: its key goes from the policy, and with it its
+// presence, on whichever hub it is.
+func (s *Seats) Unseat(ctx context.Context, who room.Who, roomID, agent string) error {
+	r, err := s.find(ctx, roomID, agent)
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return &kibitz.Refusal{Code: kibitz.ToUnknown, Reason: "no such agent is seated here"}
+	}
+	if err := s.remove(ctx, r); err != nil {
+		return err
+	}
+	_, err = s.d.Rooms.Revoke(ctx, who, roomID, r.keyID())
+	if kibitz.CodeOf(err) == kibitz.ToUnknown {
+		err = nil // somebody took the key away before
+	}
+	return err
+}
+
+// List is who is seated in a room.
+func (s *Seats) List(ctx context.Context, roomID string) ([]Seated, error) {
+	list, err := s.rows(ctx, roomID)
+	out := make([]Seated, len(list))
+	for i, r := range list {
+		out[i] = r.seated()
+	}
+	return out, err
+}
+
+func newKey() (*kibitz.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return kibitz.NewPrivateKey(key)
+}
+
+// allow puts a seat's key into the policy, with where its perception goes, unless
+// it is there just so.
+func (s *Seats) allow(ctx context.Context, who room.Who, r *row) error {
+	caps := kibitz.AgentGrant()
+	if shown, err := s.d.Mind.Disclose(r.agent, r.tools); err == nil {
+		caps.Backend, caps.Egress = shown.Backend, shown.Egress
+	}
+	key, err := json.Marshal(r.key.Public())
+	if err != nil {
+		return err
+	}
+	_, err = s.d.Rooms.Allow(ctx, who, r.room, kibitz.AllowedKey{Key: key, Caps: &caps, Label: r.agent})
+	return err
+}

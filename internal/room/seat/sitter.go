@@ -1,0 +1,194 @@
+package seat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"parley/protocol/kibitz"
+)
+
+// sitter is an agent of the hub on a chair.
+type sitter struct {
+	*chair
+	mind   Mind
+	agent  string
+	tools  []string
+	shown  Disclosure
+	manner *manners
+	// undisclosed is told that the model is another one now.
+	undisclosed func()
+
+	life   context.Context
+	cancel context.CancelFunc
+	timer  *time.Timer
+	// at is what it thinks about; round tells an abandoned thought from this one.
+	at      job
+	busy    bool
+	sending bool
+	round   int
+	giveUp  context.CancelFunc
+}
+
+func newSitter(c *chair, mind Mind, agent string, tools []string, shown Disclosure) *sitter {
+	s := &sitter{chair: c, mind: mind, agent: agent, tools: tools, shown: shown, manner: newManners(agent), undisclosed: func() {}}
+	s.life, s.cancel = context.WithCancel(context.Background())
+	c.guest = s
+	return s
+}
+
+// meta says read-only as long as it may do nothing else.
+func (s *sitter) meta() map[string]any {
+	return map[string]any{"role": "agent", "readOnly": !s.may(kibitz.SendChat)}
+}
+
+func (s *sitter) stop() {
+	s.cancel()
+	s.quiet()
+}
+
+func (s *sitter) quiet() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+func (s *sitter) frame(frame kibitz.Frame) {
+	switch f := frame.(type) {
+	case *kibitz.Self, *kibitz.Caps:
+		s.regrant()
+	case *kibitz.From:
+		s.content(f)
+	case *kibitz.Reset:
+		s.manner.heard, s.manner.followed = nil, false
+	}
+}
+
+// regrant notices when it may speak, or may not any more.
+func (s *sitter) regrant() {
+	may := s.may(kibitz.SendChat)
+	if may == s.manner.may {
+		return
+	}
+	s.manner.allow(may)
+	s.write(s.voice())
+	if !may {
+		s.abandon()
+	}
+}
+
+// abandon stops thinking at once.
+func (s *sitter) abandon() {
+	if s.busy && !s.sending {
+		s.giveUp()
+		s.busy = false
+		s.round++
+	}
+}
+
+func (s *sitter) content(f *kibitz.From) {
+	var c struct {
+		K    kibitz.ContentKind `json:"k"`
+		Text string             `json:"text"`
+		Data kibitz.Raw         `json:"data"`
+	}
+	if json.Unmarshal(f.C, &c) != nil {
+		return
+	}
+	switch c.K {
+	case kibitz.ContentChat:
+		s.said(f.From, c.Text)
+	case kibitz.ContentApp:
+		switch kind, inside := kibitz.OpenEnvelope(c.Data); kind {
+		case kibitz.EnvelopeChat:
+			var text string
+			if json.Unmarshal(inside, &text) == nil {
+				s.said(f.From, text)
+			}
+		case kibitz.EnvelopeView:
+			s.manner.see(json.RawMessage(inside), !f.Retained)
+			s.step()
+		}
+	}
+}
+
+// said hears a person. Agents are not listened to, so that two of them never
+// talk each other into the ground.
+func (s *sitter) said(from, text string) {
+	m, known := s.member(from)
+	if !known || m.Kind != kibitz.Human {
+		return
+	}
+	if s.manner.hear(Line{Name: m.Name, Text: text}) && s.busy && !s.sending && s.at.reply == nil {
+		// A reply goes before a comment, also before one it is thinking about.
+		s.manner.giveBack(s.at)
+		s.abandon()
+	}
+	s.step()
+}
+
+// step thinks about the next thing, now or when it is time.
+func (s *sitter) step() {
+	if s.busy {
+		return
+	}
+	s.quiet()
+	j, wait := s.manner.next(time.Now())
+	switch {
+	case j.some():
+		s.think(j)
+	case wait > 0:
+		s.timer = time.AfterFunc(wait, func() { s.post(s.step) })
+	}
+}
+
+func (s *sitter) think(j job) {
+	s.round++
+	s.at, s.busy = j, true
+	ctx, cancel := context.WithCancel(s.life)
+	s.giveUp = cancel
+	round := s.round
+	t := Thought{
+		Agent: s.agent, Disclosed: s.shown, Tools: s.tools, Room: s.room, Reply: j.reply,
+		View: s.manner.newest, Chat: append([]Line{}, s.manner.heard...),
+	}
+	s.tasks.Go(func() {
+		defer cancel()
+		text, err := s.mind.Think(ctx, t)
+		s.post(func() { s.thought(round, text, err) })
+	})
+}
+
+// thought says what came of it. A model that failed leaves the agent silent.
+func (s *sitter) thought(round int, text string, err error) {
+	if round != s.round || !s.busy {
+		return
+	}
+	if errors.Is(err, ErrUndisclosed) {
+		s.undisclosed()
+	}
+	if err != nil {
+		text = ""
+	}
+	if text = s.manner.words(text, s.at); text == "" {
+		s.busy = false
+		s.step()
+		return
+	}
+	s.say(text)
+}
+
+func (s *sitter) say(text string) {
+	s.sending = true
+	done := func(no *kibitz.Nak) {
+		if no != nil {
+			s.manner.denied(text)
+		} else {
+			s.manner.said(text, time.Now())
+		}
+		s.busy, s.sending = false, false
+		s.step()
+	}
+	s.send(map[string]any{"k": kibitz.ContentApp, "data": map[string]string{"__kib_agent": string(kibitz.EnvelopeChat), "text": text}}, "", done)
+}
