@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"parley/internal/audit"
@@ -221,14 +222,25 @@ func (f *Fleet) recordConnect(ctx context.Context, s *Session, reg *kenny.Regist
 		return err
 	}
 	s.m.change(func(r *record) { r.changed = max(r.changed, stamp) })
-	if firstProof {
-		f.d.Log.Info("a machine proved its key", "machine", s.m.id)
-		if retires {
-			f.d.Audit.Note(audit.Entry{Actor: "machine:" + s.m.id, Action: "fleet.rekeyed", Target: s.m.id, Detail: map[string]any{"address": s.address}})
-		}
+	if retires {
+		f.d.Audit.Note(audit.Entry{Actor: "machine:" + s.m.id, Action: "fleet.rekeyed", Target: s.m.id, Detail: map[string]any{"address": s.address}})
 		return f.reload(ctx, s.m.id)
 	}
+	if firstProof {
+		f.d.Log.Info("a machine proved its key", "machine", s.m.id)
+		s.m.change(func(r *record) { r.keys = provedKeys(r.keys, key) })
+	}
 	return nil
+}
+
+// provedKeys is the list with one key marked as used; the old list may be in
+// others' hands.
+func provedKeys(keys []keyRecord, key string) []keyRecord {
+	out := slices.Clone(keys)
+	for i := range out {
+		out[i].proved = out[i].proved || out[i].text == key
+	}
+	return out
 }
 
 // provesKey reports whether the key is used for the first time, and whether older
