@@ -199,3 +199,35 @@ func TestACancelledQuestionIsCancelled(t *testing.T) {
 		t.Errorf("it went on: %s", textOf(got))
 	}
 }
+
+func TestSkillsAndThreadsAreToolsOfThePlace(t *testing.T) {
+	w := newWhole(t)
+	for _, revision := range bothKinds {
+		s := w.connect("/mcp/place", revision, options{})
+		own := names(t, s)
+		for _, name := range []string{
+			"place_visit", "skill_list", "skill_show", "skill_offer", "skill_request", "skill_accept", "skill_decline",
+			"discussion_propose", "discussion_support", "discussion_oppose", "discussion_synthesize", "discussion_list",
+			"negotiation_offer", "negotiation_counter", "negotiation_agree", "negotiation_withdraw",
+		} {
+			if !slices.Contains(own, name) {
+				t.Errorf("%s is missing", name)
+			}
+		}
+		if got := keys(structured(t, s, "skill_list", nil)); !slices.Equal(got, []string{"exchanges", "public", "received"}) {
+			t.Errorf("skill_list: %v", got)
+		}
+		if threads, _ := structured(t, s, "discussion_list", nil)["threads"].([]any); threads == nil || len(threads) != 0 {
+			t.Errorf("threads %v", threads)
+		}
+		fails(t, s, "skill_list", map[string]any{"as": "nobody"}, "agent_not_found: ")
+		fails(t, s, "skill_show", map[string]any{"skill_id": "nothing"}, "not_found: ")
+		fails(t, s, "skill_offer", map[string]any{"skill_id": "nothing", "to": "bob"}, "not_found: ")
+		fails(t, s, "skill_accept", map[string]any{"exchange_id": "nothing"}, "not_found: ")
+		fails(t, s, "skill_decline", map[string]any{"exchange_id": "nothing"}, "not_found: ")
+		fails(t, s, "discussion_support", map[string]any{"thread": "nothing", "to": "bob", "reason": "good"}, "")
+		fails(t, s, "negotiation_agree", map[string]any{"thread": "nothing", "to": "bob"}, "not_found: ")
+		fails(t, s, "negotiation_offer", map[string]any{"to": "bob", "terms": "a text"}, "bad_args: ")
+		fails(t, s, "place_visit", map[string]any{"url": "ftp://nowhere"}, "")
+	}
+}
