@@ -24,7 +24,7 @@ func newPlace(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPlaceStatus(g), newPlaceAgents(g), newPlaceBoard(g), newPlacePost(g), newPlaceSend(g), newPlaceReceive(g), newPlaceKeys(g),
-		newPlaceAudit(g), newPlaceTrust(g), newPlaceForget(g), newPlacePeer(g), newPlaceCheck(g))
+		newPlaceAudit(g), newPlaceTrust(g), newPlaceForget(g), newPlacePeer(g), newPlaceCheck(g), newPlaceVisit(g))
 	return cmd
 }
 

@@ -50,7 +50,7 @@ else through the data folder of a hub on this machine.`,
 	flags.StringVar(&g.hub, "hub", "", "address of a hub, such as https://hub.example.org (PARLEY_HUB)")
 	flags.StringVar(&g.token, "token", "", "token for that hub (better: PARLEY_TOKEN)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%s; see 'parley --help'", oneLine(err)) })
-	root.AddCommand(newServe(g), newUp(g), newChat(g), newMCP(g), newAgent(g), newConversation(g), newTask(g), newApprovals(g), newTerminal(g), newRoom(g), newPlace(g), newMachine(g), newEndpoint(g), newToken(g), newLogin(g), newAudit(g), newBackup(g), newRestore(g),
+	root.AddCommand(newServe(g), newUp(g), newChat(g), newMCP(g), newAgent(g), newConversation(g), newTask(g), newApprovals(g), newTerminal(g), newRoom(g), newPlace(g), newSkill(g), newMachine(g), newEndpoint(g), newToken(g), newLogin(g), newAudit(g), newBackup(g), newRestore(g),
 		newDoctor(g), newStatus(g), newBench(), newBenchRole(), newVersion())
 	return root
 }
