@@ -10,7 +10,7 @@ import (
 func Rows() []Row {
 	return []Row{
 		idleRow(), echoRow(), boardRow(), fanoutRow(), roomRow(), roomsRow(), durableRow(), relayRow(), eventlogRow(), streamRow(), busRow(), runRow(), startRow(),
-		tasksRow(), turnRow(), talkersRow(), appendRow(), searchRow(),
+		tasksRow(), turnRow(), mcpRow(), talkersRow(), appendRow(), searchRow(),
 		handshakesRow(), tunnelRow(), fleetRow(),
 	}
 }
