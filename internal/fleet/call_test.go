@@ -115,7 +115,6 @@ func TestTheMachinesOwnTimeoutWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, setup{})
 		m := w.join("lin")
-		began := time.Now()
 		go func() {
 			r := <-m.asked
 			<-time.After(32 * time.Second) // its own time-out, a little late
@@ -125,7 +124,7 @@ func TestTheMachinesOwnTimeoutWins(t *testing.T) {
 		if e := wantCode(t, err, fleet.Timeout); !e.FromMachine {
 			t.Errorf("%+v", e)
 		}
-		began = time.Now()
+		began := time.Now()
 		_, err = w.call(op(), "lin", "net_config", "") // nobody answers at all
 		if e := wantCode(t, err, fleet.Timeout); e.FromMachine || time.Since(began) != 35*time.Second {
 			t.Errorf("%+v after %v", e, time.Since(began))

@@ -371,13 +371,13 @@ func (w *world) until(what string, ok func() bool) {
 	}
 }
 
-func wantCode(t testing.TB, err error, code fleet.Code) *fleet.Error {
+func wantCode(t testing.TB, err error, code fleet.Code) fleet.Error {
 	t.Helper()
 	e, ok := errors.AsType[*fleet.Error](err)
 	if !ok || e.Code != code {
 		t.Fatalf("got %v, want %s", err, code)
 	}
-	return e
+	return *e
 }
 
 func receive[T any](t testing.TB, c <-chan T, what string) T {

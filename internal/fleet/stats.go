@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -82,19 +84,9 @@ type Counted struct {
 func (s *Stats) Read() Counted {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := Counted{Handshakes: map[string]int64{}, Frames: map[[2]string]int64{}, Calls: map[[2]string]int64{}, Dropped: map[string]int64{}, Seconds: s.seconds}
-	c.Seconds.Counts = append([]uint64{}, s.seconds.Counts...)
-	for k, v := range s.handshakes {
-		c.Handshakes[k] = v
+	c := Counted{
+		Handshakes: maps.Clone(s.handshakes), Frames: maps.Clone(s.frames), Calls: maps.Clone(s.calls), Dropped: maps.Clone(s.dropped), Seconds: s.seconds,
 	}
-	for k, v := range s.frames {
-		c.Frames[k] = v
-	}
-	for k, v := range s.calls {
-		c.Calls[k] = v
-	}
-	for k, v := range s.dropped {
-		c.Dropped[k] = v
-	}
+	c.Seconds.Counts = slices.Clone(s.seconds.Counts)
 	return c
 }

@@ -57,7 +57,7 @@ func (f *Fleet) sweep() {
 
 func (f *Fleet) report(what string, err error) {
 	if err != nil && f.ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
-		f.d.Log.Warn(what, "error", err)
+		f.d.Log.Warn("machines: something has to wait", "what", what, "error", err)
 	}
 }
 

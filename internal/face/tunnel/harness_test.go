@@ -210,10 +210,6 @@ func answering(f func(ctx context.Context, r *kenny.Request) (jsontext.Value, er
 	return func(_ *sdk.Config, m *machine) { m.answers = f }
 }
 
-func on(os kenny.OS) func(*sdk.Config, *machine) {
-	return func(c *sdk.Config, _ *machine) { c.Meta.OS = os }
-}
-
 // call makes a call as the operator.
 func (h *hub) call(id, tool, args string) (fleet.CallResult, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
