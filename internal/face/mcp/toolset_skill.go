@@ -75,12 +75,16 @@ func (t skillTools) moves(agent, at, to Property) []Tool {
 	terms := Required("terms", Any("the terms, as an object"))
 	var tools []Tool
 	for _, m := range []move{
-		{"discussion_propose", mmp.ActionPropose, "Open a discussion", "Open a discussion with another agent by a proposal.", true,
-			[]Property{Required("title", Text("its subject", 1, 256)), Required("text", Text("the proposal", 1, 8000))}},
+		{
+			"discussion_propose", mmp.ActionPropose, "Open a discussion", "Open a discussion with another agent by a proposal.", true,
+			[]Property{Required("title", Text("its subject", 1, 256)), Required("text", Text("the proposal", 1, 8000))},
+		},
 		{"discussion_support", mmp.ActionSupport, "Support a proposal", "Say that you support a proposal.", false, []Property{reason}},
 		{"discussion_oppose", mmp.ActionOppose, "Oppose a proposal", "Say that you oppose a proposal.", false, []Property{reason}},
-		{"discussion_synthesize", mmp.ActionSynthesize, "Sum a discussion up", "Sum a discussion up; by its proposer this closes it.", false,
-			[]Property{Required("summary", Text("what was said", 1, 8000)), Optional("outcome", Text("what follows", 0, 2000))}},
+		{
+			"discussion_synthesize", mmp.ActionSynthesize, "Sum a discussion up", "Sum a discussion up; by its proposer this closes it.", false,
+			[]Property{Required("summary", Text("what was said", 1, 8000)), Optional("outcome", Text("what follows", 0, 2000))},
+		},
 		{"negotiation_offer", mmp.ActionOffer, "Open a negotiation", "Offer terms to another agent.", true, []Property{terms}},
 		{"negotiation_counter", mmp.ActionCounter, "Make a counter-offer", "Answer terms with other terms.", false, []Property{terms}},
 		{"negotiation_agree", mmp.ActionAgree, "Agree to terms", "Agree to the latest terms. A person is asked first; agreeing triggers nothing else.", false, nil},
