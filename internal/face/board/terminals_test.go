@@ -24,8 +24,13 @@ func (c *client) open(command string) string {
 // shown reads a terminal's output until it holds some words.
 func (c *client) shown(id, words string) string {
 	c.t.Helper()
+	return c.shownTimes(id, words, 1)
+}
+
+func (c *client) shownTimes(id, words string, n int) string {
+	c.t.Helper()
 	var text string
-	for !strings.Contains(text, words) {
+	for strings.Count(text, words) < n {
 		if f := c.next(); f.Type == "terminal:output" && f.text("terminal_id") == id {
 			text += f.text("data")
 		}
@@ -56,7 +61,7 @@ func TestATerminalIsMadeListedAndUsed(t *testing.T) {
 	// "Enter" is a word.
 	c.send("terminal:input", obj{"terminal_id": id, "data": "echo Enter"})
 	c.send("terminal:input", obj{"terminal_id": id, "data": "\n"})
-	c.shown(id, "\nEnter")
+	c.shownTimes(id, "Enter", 2) // as it was typed, and as it was said
 	c.send("terminal:input", obj{"terminal_id": id, "data": "exit 3\n"})
 	exit := c.await("terminal:exit")
 	if exit.number("exit_code") != 3 || exit.text("terminal_id") != id {
