@@ -98,10 +98,10 @@ func (c *chair) collect() []any {
 	return mail
 }
 
-// sit enters the room and stays until it ends or ctx does. The error tells why
-// it ended; a *kibitz.Refusal is the room's own word.
-func (c *chair) sit(ctx context.Context, rooms room.API, by room.Hosted) error {
-	visit, err := rooms.Enter(ctx, room.Entry{Room: c.room, Link: c, Origin: ownOrigin, Address: "hub", Hosted: &by})
+// sit enters the room, by nothing but the key, and stays until it ends or ctx
+// does. The error tells why it ended; a *kibitz.Refusal is the room's own word.
+func (c *chair) sit(ctx context.Context, rooms room.API) error {
+	visit, err := rooms.Enter(ctx, room.Entry{Room: c.room, Link: c, Origin: ownOrigin, Address: "hub"})
 	if err != nil {
 		return err
 	}

@@ -47,11 +47,10 @@ func hub(agent string) room.Who { return room.Who{Principal: "agent:" + agent, I
 
 // sit puts whoever the seat is for on a chair.
 func (s *Seats) sit(ctx context.Context, r *row, in func(error)) error {
-	by := room.Hosted{Agent: "agent:" + r.agent}
 	if r.agent == demoCards {
 		c := newChair(r.room, "Card table", r.key)
 		newTable(c)
-		return s.on(ctx, c, by, in)
+		return s.on(ctx, c, in)
 	}
 	shown, err := s.d.Mind.Disclose(r.agent, r.tools)
 	if err != nil {
@@ -60,19 +59,18 @@ func (s *Seats) sit(ctx context.Context, r *row, in func(error)) error {
 	if err := s.redisclose(ctx, r, shown); err != nil {
 		return err
 	}
-	by.Backend, by.Egress = shown.Backend, shown.Egress
 	c := newChair(r.room, r.agent, r.key)
 	sitter := newSitter(c, s.d.Mind, r.agent, r.tools, shown)
 	// The room is told of another model before it is asked: the agent enters anew.
-	sitter.undisclosed = func() { c.post(nil) }
-	return s.on(ctx, c, by, in)
+	sitter.undisclosed = func() { c.write(&kibitz.Leave{}) }
+	return s.on(ctx, c, in)
 }
 
-func (s *Seats) on(ctx context.Context, c *chair, by room.Hosted, in func(error)) error {
+func (s *Seats) on(ctx context.Context, c *chair, in func(error)) error {
 	if in != nil {
 		c.in = in
 	}
-	err := c.sit(ctx, s.d.Rooms, by)
+	err := c.sit(ctx, s.d.Rooms)
 	if in != nil && err != nil {
 		in(err) // if the door has not answered, this is the answer
 	}

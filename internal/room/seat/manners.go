@@ -2,6 +2,7 @@ package seat
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -130,13 +131,9 @@ func (m *manners) words(answer string, j job) string {
 	if !m.may || strings.EqualFold(strings.Trim(text, ".\"'`"), passWord) {
 		return ""
 	}
-	for _, no := range m.refused {
-		if no == text {
-			return ""
-		}
-	}
-	if j.reply == nil && text == m.previous {
-		return "" // it has said so already
+	again := j.reply == nil && text == m.previous // it has said so already
+	if again || slices.Contains(m.refused, text) {
+		return ""
 	}
 	return text
 }

@@ -61,7 +61,7 @@ type Seats struct {
 	wg   sync.WaitGroup
 
 	mu      sync.Mutex
-	taken   map[string]context.CancelFunc // by row.name
+	taken   map[string]bool // by row.name
 	stopped bool
 }
 
@@ -70,7 +70,7 @@ func New(d Deps) *Seats {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Seats{d: d, taken: map[string]context.CancelFunc{}}
+	s := &Seats{d: d, taken: map[string]bool{}}
 	s.life, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -116,30 +116,36 @@ func (s *Seats) look() {
 		return
 	}
 	for _, r := range list {
-		s.take(r, nil)
+		if s.claim(r) {
+			s.take(r, nil)
+		}
 	}
 }
 
-// take has a seat taken here unless it is already. in is told what the door said.
-func (s *Seats) take(r *row, in func(error)) {
-	ctx, cancel := context.WithCancel(s.life)
+// claim notes that a seat is about to be taken here; false if it is already.
+func (s *Seats) claim(r *row) bool {
 	s.mu.Lock()
-	_, already := s.taken[r.name()]
-	if already || s.stopped {
-		s.mu.Unlock()
-		cancel()
-		return
+	defer s.mu.Unlock()
+	if s.taken[r.name()] || s.stopped {
+		return false
 	}
-	s.taken[r.name()] = cancel
+	s.taken[r.name()] = true
 	s.wg.Add(1)
+	return true
+}
+
+func (s *Seats) unclaim(r *row) {
+	s.mu.Lock()
+	delete(s.taken, r.name())
 	s.mu.Unlock()
+	s.wg.Done()
+}
+
+// take sits down on a claimed seat. in, if not nil, is told what the door said.
+func (s *Seats) take(r *row, in func(error)) {
 	go func() {
-		defer s.wg.Done()
-		defer cancel()
-		s.keep(ctx, r, in)
-		s.mu.Lock()
-		delete(s.taken, r.name())
-		s.mu.Unlock()
+		defer s.unclaim(r)
+		s.keep(s.life, r, in)
 	}()
 }
 
@@ -188,19 +194,27 @@ func (s *Seats) seat(ctx context.Context, who room.Who, roomID string, req Reque
 	if err := s.allow(ctx, who, r); err != nil {
 		return Seated{}, err
 	}
-	if err := s.insert(ctx, r); err != nil {
-		return Seated{}, err
-	}
 	if err := s.enter(ctx, r); err != nil {
 		_ = s.remove(context.WithoutCancel(ctx), r)
 		_, _ = s.d.Rooms.Revoke(context.WithoutCancel(ctx), who, roomID, r.keyID())
+		if store.IsConflict(err) { // somebody else seated it meanwhile
+			return s.seat(ctx, who, roomID, req)
+		}
 		return Seated{}, err
 	}
 	return r.seated(), nil
 }
 
-// enter takes the seat and waits for the door.
+// enter stores the seat, takes it and waits for the door. It is claimed first: what
+// the door says is for us.
 func (s *Seats) enter(ctx context.Context, r *row) error {
+	if !s.claim(r) {
+		return room.ErrUnavailable
+	}
+	if err := s.insert(ctx, r); err != nil {
+		s.unclaim(r)
+		return err
+	}
 	door := make(chan error, 1)
 	s.take(r, func(err error) {
 		select {

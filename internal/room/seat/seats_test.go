@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"parley/internal/room"
 	"parley/internal/room/seat"
@@ -73,7 +74,7 @@ func TestASeatedAgentWatchesByItsOwnKeyAndDisclosesItsModel(t *testing.T) {
 			t.Errorf("%+v", again)
 		}
 		// It proves its key again and again, and stays.
-		later(20 * time.Minute)
+		later(6 * time.Minute)
 		if m, ok := host.find("kibitzer"); !ok || m.ID != k.ID {
 			t.Error("it was put out")
 		}
@@ -332,6 +333,34 @@ func TestASeatIsTakenAgainAfterARestartAndNotAfterAKick(t *testing.T) {
 		later(20 * time.Second)
 		if _, ok := host.find("kibitzer"); ok || len(must(h.seats.List(t.Context(), id))(t)) != 0 {
 			t.Error("it came back")
+		}
+	})
+}
+
+func TestSeatedByManyAtOnceItSitsThereOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, sqlite(t), &script{}, false)
+		id := h.open(gated)
+		var group errgroup.Group
+		keys := make([]string, 4)
+		for i := range keys {
+			group.Go(func() error {
+				s, err := h.seats.Seat(t.Context(), me, id, seat.Request{Agent: "kibitzer"})
+				keys[i] = s.KeyID
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		later(20 * time.Second)
+		if slices.Sort(keys); keys[0] != keys[3] {
+			t.Errorf("seated as %v", keys)
+		}
+		listed := must(h.rooms.Policy(t.Context(), me, id))(t).Policy.Agents.Keys
+		members := must(h.rooms.Roster(t.Context(), me, id))(t).Members
+		if len(listed) != 1 || len(members) != 1 {
+			t.Errorf("%d keys and %d members", len(listed), len(members))
 		}
 	})
 }
