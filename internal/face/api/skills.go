@@ -46,7 +46,9 @@ type skillHop struct {
 	Verified bool   `json:"verified" doc:"a key we hold signed for this content and the way to here"`
 }
 
-type receivedSkill struct {
+// ReceivedSkill is a skill of another agent. Exported, as the REST library skips
+// what it embeds otherwise.
+type ReceivedSkill struct {
 	ID          string        `json:"id"`
 	Agent       string        `json:"agent"`
 	Name        string        `json:"name,omitempty" doc:"what it is called here, once approved"`
@@ -72,8 +74,8 @@ type receivedSkill struct {
 	Reason      string        `json:"reason,omitempty"`
 }
 
-func receivedSkillOf(i skill.Item) receivedSkill {
-	v := receivedSkill{
+func receivedSkillOf(i skill.Item) ReceivedSkill {
+	v := ReceivedSkill{
 		ID: i.ID, Agent: i.Agent, Name: i.Name, Title: skill.Visible(i.Title), Sender: i.Sender, Level: string(i.Level), KeyID: i.KeyID, Format: skill.Visible(i.Format),
 		Hash: i.Hash, HashLong: "sha256:" + i.Hash, Size: i.Size, Origin: i.Provenance.Origin, HopCount: i.Provenance.HopCount, Chain: []skillHop{},
 		Findings: []mmp.Finding{}, State: string(i.State), Unsolicited: i.Unsolicited, Public: i.Public, Received: i.Received, Decided: i.Decided,
@@ -104,7 +106,7 @@ type hostView struct {
 
 type skillsOut struct {
 	Body struct {
-		Skills []receivedSkill `json:"skills"`
+		Skills []ReceivedSkill `json:"skills"`
 		Public []mmp.SkillInfo `json:"public" doc:"what our front agent lists"`
 		Agents []hostView      `json:"agents" doc:"our agents at the meeting place"`
 	}
@@ -112,7 +114,7 @@ type skillsOut struct {
 
 func (r skillRoutes) list(ctx context.Context, _ identity.Session, in *skillsQuery) (*skillsOut, error) {
 	out := &skillsOut{}
-	out.Body.Skills, out.Body.Public, out.Body.Agents = []receivedSkill{}, []mmp.SkillInfo{}, []hostView{}
+	out.Body.Skills, out.Body.Public, out.Body.Agents = []ReceivedSkill{}, []mmp.SkillInfo{}, []hostView{}
 	items, err := r.s.List(ctx, skill.ItemState(in.State), in.Limit)
 	if err != nil {
 		return nil, err
@@ -129,13 +131,14 @@ func (r skillRoutes) list(ctx context.Context, _ identity.Session, in *skillsQue
 	return out, nil
 }
 
-type skillID struct {
+// SkillPath names one in the path.
+type SkillPath struct {
 	ID string `path:"id"`
 }
 
 type skillReview struct {
 	Body struct {
-		receivedSkill
+		ReceivedSkill
 		Preview string `json:"preview" doc:"how it reads; plain text"`
 		Source  string `json:"source" doc:"what is in it, with hidden characters made visible"`
 		Diff    string `json:"diff,omitempty" doc:"against the version in use"`
@@ -143,21 +146,21 @@ type skillReview struct {
 	}
 }
 
-func (r skillRoutes) show(ctx context.Context, _ identity.Session, in *skillID) (*skillReview, error) {
+func (r skillRoutes) show(ctx context.Context, _ identity.Session, in *SkillPath) (*skillReview, error) {
 	review, err := r.s.Review(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	out := &skillReview{}
-	out.Body.receivedSkill = receivedSkillOf(review.Item)
+	out.Body.ReceivedSkill = receivedSkillOf(review.Item)
 	out.Body.Preview, out.Body.Source, out.Body.Diff, out.Body.InUse = review.Preview, review.Source, review.Diff, review.InUse
 	return out, nil
 }
 
-type skillOut struct{ Body receivedSkill }
+type skillOut struct{ Body ReceivedSkill }
 
 type revokeIn struct {
-	skillID
+	SkillPath
 	Body struct {
 		Reason string `json:"reason,omitempty" maxLength:"2000"`
 	}
@@ -169,7 +172,7 @@ func (r skillRoutes) revoke(ctx context.Context, who identity.Session, in *revok
 }
 
 type publishIn struct {
-	skillID
+	SkillPath
 	Body struct {
 		Public bool `json:"public"`
 	}
@@ -226,7 +229,8 @@ func (r skillRoutes) exchanges(ctx context.Context, _ identity.Session, in *limi
 	return out, err
 }
 
-type toPeer struct {
+// ToPeer says who speaks to whom, and where.
+type ToPeer struct {
 	Agent string `json:"agent,omitempty" doc:"our agent (parley)" maxLength:"64"`
 	To    string `json:"to" minLength:"1" maxLength:"256"`
 	Place string `json:"place,omitempty" doc:"id of the place of a visit; empty for this hub's own" maxLength:"256"`
@@ -234,7 +238,7 @@ type toPeer struct {
 
 type offerIn struct {
 	Body struct {
-		toPeer
+		ToPeer
 		Skill string `json:"skill" minLength:"1" maxLength:"200"`
 	}
 }
@@ -246,7 +250,7 @@ func (r skillRoutes) offer(ctx context.Context, _ identity.Session, in *offerIn)
 
 type requestIn struct {
 	Body struct {
-		toPeer
+		ToPeer
 		SkillID     string `json:"skill_id,omitempty" maxLength:"128"`
 		Description string `json:"description,omitempty" maxLength:"2000"`
 	}
@@ -257,13 +261,13 @@ func (r skillRoutes) request(ctx context.Context, _ identity.Session, in *reques
 	return &exchangeOut{exchangeViewOf(e)}, err
 }
 
-type introduceIn struct{ Body toPeer }
+type introduceIn struct{ Body ToPeer }
 
 func (r skillRoutes) introduce(ctx context.Context, _ identity.Session, in *introduceIn) (*struct{}, error) {
 	return nil, r.s.Introduce(ctx, in.Body.Agent, in.Body.Place, in.Body.To)
 }
 
-func (r skillRoutes) accept(ctx context.Context, _ identity.Session, in *skillID) (*exchangeOut, error) {
+func (r skillRoutes) accept(ctx context.Context, _ identity.Session, in *SkillPath) (*exchangeOut, error) {
 	e, err := r.s.Accept(ctx, in.ID)
 	return &exchangeOut{exchangeViewOf(e)}, err
 }

@@ -69,7 +69,7 @@ func (r skillRoutes) switchExtension(ctx context.Context, who identity.Session, 
 
 type proposeIn struct {
 	Body struct {
-		toPeer
+		ToPeer
 		Name string `json:"name" minLength:"1" maxLength:"100"`
 	}
 }
@@ -124,7 +124,7 @@ func (r skillRoutes) threads(ctx context.Context, _ identity.Session, in *limitQ
 
 type sayIn struct {
 	Body struct {
-		toPeer
+		ToPeer
 		Action  string         `json:"action" enum:"propose,support,oppose,synthesize,offer,counter,agree,withdraw"`
 		Thread  string         `json:"thread,omitempty" maxLength:"128"`
 		Payload map[string]any `json:"payload,omitempty"`
@@ -193,6 +193,6 @@ func (r skillRoutes) visit(ctx context.Context, _ identity.Session, in *visitIn)
 	return &visitOut{visitViewOf(v)}, err
 }
 
-func (r skillRoutes) endVisit(ctx context.Context, _ identity.Session, in *skillID) (*struct{}, error) {
+func (r skillRoutes) endVisit(ctx context.Context, _ identity.Session, in *SkillPath) (*struct{}, error) {
 	return nil, r.v.EndVisit(ctx, in.ID)
 }

@@ -1,0 +1,15 @@
+package skill
+
+import (
+	"context"
+
+	"parley/internal/approval"
+)
+
+// Flush sends what is due, once.
+func (s *Skills) Flush(ctx context.Context) { s.flush(ctx) }
+
+// Decide acts as if a person had answered.
+func (s *Skills) Decide(ctx context.Context, id string, o approval.Outcome) error {
+	return s.decide(ctx, id, o)
+}
