@@ -166,10 +166,36 @@ func (c *Conn) serve(socket *websocket.Conn) error {
 		if err != nil {
 			continue // a frame of a later time
 		}
+		if c.opts.OnFrame != nil {
+			c.show(frame, data)
+		}
 		if err := c.frame(frame); err != nil {
 			return err
 		}
 	}
+}
+
+// show hands a frame to whoever wants to see them all. What cannot be opened is
+// not shown.
+func (c *Conn) show(frame kibitz.Frame, data []byte) {
+	c.mu.Lock()
+	sealed, seal := c.hello != nil && c.hello.Sealed, c.seal
+	c.mu.Unlock()
+	if from, ok := frame.(*kibitz.From); ok && sealed {
+		if seal == nil {
+			return
+		}
+		open := *from
+		var err error
+		if open.C, err = seal.Unseal(from.C, from.To); err != nil {
+			return
+		}
+		if data, err = kibitz.Encode(&open); err != nil {
+			return
+		}
+		frame = &open
+	}
+	c.opts.OnFrame(frame, data)
 }
 
 func (c *Conn) frame(frame kibitz.Frame) error {

@@ -163,6 +163,14 @@ func (c *Conn) GrantOf(id string) kibitz.Grant {
 	return c.caps[id]
 }
 
+// grantKnown reports whether the room has told what somebody may do.
+func (c *Conn) grantKnown(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.caps[id]
+	return ok
+}
+
 // Self is who we are in the room.
 func (c *Conn) Self() kibitz.Self {
 	c.mu.Lock()

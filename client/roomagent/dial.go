@@ -3,8 +3,10 @@ package roomagent
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -35,6 +37,9 @@ type DialOptions struct {
 	FP string
 	// HTTPClient dials; nil is the usual one.
 	HTTPClient *http.Client
+	// OnFrame, if not nil, is shown every frame of the room when it comes, what is
+	// sealed opened. It must not block; frames of the first moments are shown, too.
+	OnFrame func(frame kibitz.Frame, data []byte)
 	// Backoff is the wait before a new attempt; nil doubles from half a second to
 	// fifteen, with jitter.
 	Backoff func(attempt int) time.Duration
@@ -107,13 +112,23 @@ func (c *Conn) connect(ctx context.Context) (*websocket.Conn, error) {
 	}
 	socket, resp, err := websocket.Dial(ctx, c.addr.url, &websocket.DialOptions{HTTPHeader: header, HTTPClient: c.opts.HTTPClient})
 	if err != nil {
-		if resp != nil && resp.StatusCode != http.StatusServiceUnavailable && resp.StatusCode >= 400 && resp.StatusCode < 500 {
-			return nil, &DeniedError{Code: fmt.Sprintf("http.%d", resp.StatusCode), Reason: "the hub does not let us near this room"}
+		if resp != nil && resp.StatusCode >= 400 && resp.StatusCode < 500 {
+			return nil, atTheDoor(resp)
 		}
 		return nil, err
 	}
 	socket.SetReadLimit(16 << 20)
 	return socket, nil
+}
+
+// atTheDoor is why the hub has no room for us: its own word, or the status.
+func atTheDoor(resp *http.Response) *DeniedError {
+	defer func() { _ = resp.Body.Close() }()
+	var no struct{ Code, Detail string }
+	if json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&no) == nil && no.Code != "" {
+		return &DeniedError{Code: no.Code, Reason: no.Detail}
+	}
+	return &DeniedError{Code: fmt.Sprintf("http.%d", resp.StatusCode), Reason: "the hub does not let us near this room"}
 }
 
 func backoff(attempt int) time.Duration {

@@ -34,6 +34,9 @@ type Mesh struct {
 	quit   chan struct{}
 	done   sync.WaitGroup
 	peers  map[string]*peer
+	// early are signals of participants the roster does not show yet: it comes
+	// less often.
+	early map[string][]json.RawMessage
 }
 
 // DialMesh joins a room whose content goes over links.
@@ -55,10 +58,11 @@ func DialMesh(ctx context.Context, roomURL string, o DialOptions) (*Mesh, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &Mesh{Conn: conn, cert: *cert, fp: o.FP, events: make(chan func(), 64), quit: make(chan struct{}), peers: map[string]*peer{}}
+	m := &Mesh{Conn: conn, cert: *cert, fp: o.FP, events: make(chan func(), 64), quit: make(chan struct{}), peers: map[string]*peer{}, early: map[string][]json.RawMessage{}}
 	m.done.Go(m.loop)
 	conn.OnSignal(func(from string, d json.RawMessage) { m.do(func() { m.signalled(from, d) }) })
 	conn.OnParticipants(func([]Participant) { m.do(m.meet) })
+	conn.OnGrant(func(kibitz.Grant) { m.do(m.grantsCame) })
 	conn.OnContent(func(Content) {}) // nobody else listens to the relay
 	m.do(m.meet)
 	return m, nil
@@ -122,6 +126,20 @@ func (m *Mesh) meet() {
 			m.drop(id)
 		}
 	}
+	for id := range there {
+		waiting := m.early[id]
+		delete(m.early, id)
+		for _, d := range waiting {
+			m.signalled(id, d)
+		}
+	}
+}
+
+// grantsCame opens links that waited to know what the other may do.
+func (m *Mesh) grantsCame() {
+	for _, p := range m.peers {
+		p.check()
+	}
 }
 
 func (m *Mesh) drop(id string) {
@@ -141,6 +159,12 @@ func (m *Mesh) member(id string) (kibitz.Member, bool) {
 }
 
 func (m *Mesh) signalled(from string, d json.RawMessage) {
+	if _, ok := m.member(from); !ok {
+		if len(m.early) < heldMessages && len(m.early[from]) < heldMessages {
+			m.early[from] = append(m.early[from], d)
+		}
+		return
+	}
 	s, err := kibitz.ReadSignal(kibitz.Raw(d))
 	if err != nil {
 		return

@@ -73,7 +73,7 @@ func TestOnAMeshGrantsHoldOnBothSides(t *testing.T) {
 	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token})
 	caps := make(chan kibitz.Grant, 9)
 	speaker.OnGrant(func(kibitz.Grant) { caps <- speaker.GrantOf(watch.Self().ID) })
-	if err := host.Grants(t.Context(), watch.Self().ID, &kibitz.Grant{}); err != nil {
+	if err := host.Grants(t.Context(), watch.Self().ID, &kibitz.Grant{Perceive: []kibitz.Capability{kibitz.ReadRoster}}); err != nil {
 		t.Fatal(err)
 	}
 	for next(t, caps).Has(kibitz.ReadChat) {

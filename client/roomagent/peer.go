@@ -30,15 +30,15 @@ type peer struct {
 	link    string
 	pc      *webrtc.PeerConnection
 	channel *webrtc.DataChannel
-	// fits: the certificate is the roster's. Messages that come before that is
-	// known wait in inbox.
-	fits    bool
-	inbox   [][]byte
-	checked bool
-	held    [][]byte
-	size    int
-	early   []webrtc.ICECandidateInit
-	timer   *time.Timer
+	// fits: the certificate is the roster's; proven: an agent's key is too;
+	// checked: and the room has told what the other may do. Messages that come
+	// too early wait in inbox.
+	fits, proven, checked bool
+	inbox                 [][]byte
+	held                  [][]byte
+	size                  int
+	early                 []webrtc.ICECandidateInit
+	timer                 *time.Timer
 }
 
 func (m *Mesh) newPeer(id, link string) *peer {
@@ -182,14 +182,12 @@ func (p *peer) opened() {
 	}
 	p.fits = true
 	if member.Kind != kibitz.Agent {
+		p.proven = true
 		p.check()
 	} else {
 		p.timer.Reset(proofTime) // an agent proves its key first
 	}
-	for _, data := range p.inbox {
-		p.heard(data)
-	}
-	p.inbox = nil
+	p.hearAgain()
 }
 
 func sameFingerprint(der []byte, fp string) bool {
@@ -211,7 +209,11 @@ func colons(digits string) string {
 	return b.String()
 }
 
+// check opens the link once everything about the other is known.
 func (p *peer) check() {
+	if p.checked || !p.proven || !p.mesh.grantKnown(p.id) {
+		return
+	}
 	p.checked = true
 	p.timer.Stop()
 	for _, data := range p.held {
@@ -219,10 +221,20 @@ func (p *peer) check() {
 	}
 	p.held = nil
 	p.mesh.links.call(p.id)
+	p.hearAgain()
+}
+
+// hearAgain goes through what came too early.
+func (p *peer) hearAgain() {
+	waiting := p.inbox
+	p.inbox = nil
+	for _, data := range waiting {
+		p.heard(data)
+	}
 }
 
 func (p *peer) heard(data []byte) {
-	if !p.fits {
+	if !p.fits || p.proven && !p.checked {
 		if len(p.inbox) < heldMessages {
 			p.inbox = append(p.inbox, data)
 		}
@@ -233,10 +245,10 @@ func (p *peer) heard(data []byte) {
 		return
 	}
 	if !p.proves(data) {
-		p.inbox = nil
 		p.mesh.drop(p.id)
 		return
 	}
+	p.proven = true
 	p.check()
 }
 

@@ -37,6 +37,8 @@ export class Mesh {
   #options: MeshOptions;
   #links = new Map<string, Link>();
   #tracks = new Map<Lane, MediaStreamTrack>();
+  /** Signals of participants the roster does not show yet: it comes less often. */
+  #early = new Map<string, unknown[]>();
   #listeners = new Map<string, Set<Fn>>();
   #ends: (() => void)[];
   #lost: ReturnType<typeof setTimeout> | undefined;
@@ -148,6 +150,13 @@ export class Mesh {
       if (!this.#links.has(m.id) && me < m.id) this.#links.set(m.id, new Link(this, m.id, true));
     }
     for (const [id, link] of this.#links) if (!there.has(id)) this.drop(id, link);
+    for (const id of there) {
+      const waiting = this.#early.get(id) ?? [];
+      this.#early.delete(id);
+      void (async () => {
+        for (const d of waiting) await this.#signalled(id, d);
+      })();
+    }
   }
 
   drop(id: string, link: Link): void {
@@ -158,6 +167,11 @@ export class Mesh {
   }
 
   async #signalled(from: string, d: any): Promise<void> {
+    if (!this.member(from)) {
+      const waiting = this.#early.get(from) ?? [];
+      if (waiting.length < HELD && this.#early.size < HELD) this.#early.set(from, [...waiting, d]);
+      return;
+    }
     let link = this.#links.get(from);
     if (d?.type === 'bye') {
       if (link) this.drop(from, link);
