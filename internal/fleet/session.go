@@ -153,9 +153,14 @@ func (s *Session) unserve() {
 	s.sub = nil
 	s.mu.Unlock()
 	if sub != nil {
-		sub.Close()
+		// What is on its way is answered "moved" instead of being lost.
+		time.AfterFunc(movedGrace, sub.Close)
 	}
 }
+
+// movedGrace is how long a connection that is over still answers other hubs; a
+// caller tries again after that.
+const movedGrace = 100 * time.Millisecond
 
 // Ended is the face's last word about the connection. Presence changes only if it
 // is still the machine's current one.
