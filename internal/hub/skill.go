@@ -51,6 +51,7 @@ func (h *Hub) openSkills(context.Context) error {
 	}
 	h.skills = s
 	h.minds.shelf.Lend(h.receivedSkills)
+	h.minds.offer("place", skill.HostedTools(s)...)
 	h.onClose(s.Close)
 	return nil
 }
