@@ -57,8 +57,7 @@ func parseAddress(roomURL, secret string) (address, error) {
 		return address{}, fmt.Errorf("%q is not a room's link", roomURL)
 	}
 	name := strings.Trim(strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(u.Path, "/rooms/"), "/r/"), "/ws"), "/")
-	room, err := kibitz.NormalizeRoom(name)
-	if err != nil {
+	if _, err := kibitz.NormalizeRoom(name); err != nil {
 		return address{}, err
 	}
 	origin, err := kibitz.Origin(roomURL)
@@ -68,7 +67,9 @@ func parseAddress(roomURL, secret string) (address, error) {
 	if fragment, err := url.ParseQuery(u.Fragment); err == nil && secret == "" {
 		secret = fragment.Get("k")
 	}
-	return address{url: "ws" + strings.TrimPrefix(origin, "http") + "/rooms/" + room + "/ws", origin: origin, secret: secret}, nil
+	// The hub knows which room a spelling means; an id may end in a dash that
+	// normalising it once more would take away.
+	return address{url: "ws" + strings.TrimPrefix(origin, "http") + "/rooms/" + url.PathEscape(name) + "/ws", origin: origin, secret: secret}, nil
 }
 
 // Dial joins a room over its WebSocket and returns once the room has let the

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -177,24 +178,15 @@ func readCaps(text string) (*kibitz.Grant, error) {
 		c := kibitz.Capability(strings.TrimSpace(word))
 		switch {
 		case c == "" || c == "nothing":
-		case has(kibitz.PerceiveWords(), c):
+		case slices.Contains(kibitz.PerceiveWords(), c):
 			g.Perceive = append(g.Perceive, c)
-		case has(kibitz.ActWords(), c):
+		case slices.Contains(kibitz.ActWords(), c):
 			g.Act = append(g.Act, c)
 		default:
 			return nil, usageError("%q is no capability; there are %v", string(c), kibitz.Words())
 		}
 	}
 	return g, nil
-}
-
-func has(list []kibitz.Capability, c kibitz.Capability) bool {
-	for _, w := range list {
-		if w == c {
-			return true
-		}
-	}
-	return false
 }
 
 func newRoomGrant(g *globals) *cobra.Command {

@@ -4,21 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
-	"time"
 
-	"github.com/coder/websocket"
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/client/roomagent"
 	"parley/protocol/kibitz"
 )
 
@@ -39,7 +35,7 @@ func newRoomJoin(g *globals) *cobra.Command {
 			if f.agent != "" {
 				return f.seat(ctx, g, cmd, c, args[0])
 			}
-			return f.join(ctx, g, cmd, c, args[0])
+			return denied(f.join(ctx, g, cmd, c, args[0]))
 		}),
 	}
 	flags := cmd.Flags()
@@ -55,227 +51,98 @@ func newRoomJoin(g *globals) *cobra.Command {
 	return jsonFlag(cmd, g)
 }
 
-// roomSeat is a connection to a room.
-type roomSeat struct {
-	ws     *websocket.Conn
-	room   string
-	origin string
-	key    *kibitz.PrivateKey
-	seal   *kibitz.SealKey
-	names  map[string]string
-	self   string
-	n      atomic.Int64
-	print  func(f kibitz.Frame, raw []byte)
-}
-
-func (f *joinFlags) join(ctx context.Context, g *globals, cmd *cobra.Command, c *hubapi.Client, where string) error {
-	s, err := f.dial(ctx, c, where)
-	if err != nil {
-		return err
+// denied makes a room's no end the program with its code.
+func denied(err error) error {
+	if no, ok := errors.AsType[*roomagent.DeniedError](err); ok {
+		return &exitError{code: refusedCode, text: no.Code + ": " + printable(no.Reason)}
 	}
-	defer func() { _ = s.ws.CloseNow() }()
-	out := cmd.OutOrStdout()
-	s.print = func(fr kibitz.Frame, raw []byte) {
-		if g.json {
-			fmt.Fprintf(out, "%s\n", raw)
-		} else if line := s.line(fr); line != "" {
-			fmt.Fprintln(out, line)
-		}
+	if slow, ok := errors.AsType[*roomagent.RateError](err); ok {
+		return &exitError{code: refusedCode, text: slow.Error()}
 	}
-	if err := f.enter(ctx, s); err != nil {
-		return err
-	}
-	if f.say != "" {
-		return s.sayOnce(ctx, f.say)
-	}
-	if !f.readOnly {
-		go s.sayLines(ctx, cmd.InOrStdin())
-	}
-	return s.follow(ctx)
-}
-
-// dial finds the room, which is an id or a link, and connects.
-func (f *joinFlags) dial(ctx context.Context, c *hubapi.Client, where string) (*roomSeat, error) {
-	base, room := c.Base(), where
-	if u, err := url.Parse(where); err == nil && u.Host != "" {
-		base = u.Scheme + "://" + u.Host
-		room = strings.TrimPrefix(u.Path, "/r/")
-		if k, ok := strings.CutPrefix(u.Fragment, "k="); ok && f.roomKey == "" {
-			f.roomKey = k
-		}
-	}
-	origin, err := kibitz.Origin(base)
-	if err != nil {
-		return nil, usageError("%s", oneLine(err))
-	}
-	header := http.Header{}
-	if f.key == "" && base == c.Base() {
-		header.Set("Authorization", "Bearer "+c.Token())
-	}
-	ws, res, err := websocket.Dial(ctx, base+"/rooms/"+url.PathEscape(room)+"/ws", &websocket.DialOptions{HTTPHeader: header})
-	if err != nil {
-		return nil, dialError(res, err)
-	}
-	ws.SetReadLimit(16 << 20)
-	return &roomSeat{ws: ws, origin: origin, names: map[string]string{}}, nil
-}
-
-// dialError reads why there was no WebSocket.
-func dialError(res *http.Response, err error) error {
-	no := &hubapi.Error{}
-	if res != nil && json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(no) == nil && no.Code != "" {
-		return no
+	if no, ok := errors.AsType[*kibitz.Refusal](err); ok {
+		return &exitError{code: refusedCode, text: string(no.Code) + ": " + printable(no.Reason)}
 	}
 	return err
 }
 
-// enter announces and waits to be let in.
-func (f *joinFlags) enter(ctx context.Context, s *roomSeat) error {
-	hello, err := next[*kibitz.Hello](ctx, s)
+func (f *joinFlags) join(ctx context.Context, g *globals, cmd *cobra.Command, c *hubapi.Client, where string) error {
+	o, link, err := f.options(c, where)
 	if err != nil {
 		return err
 	}
-	s.room = hello.Room
-	if f.roomKey != "" {
-		secret, err := kibitz.ParseSecret(f.roomKey)
-		if err != nil {
-			return usageError("the room's key: %s", oneLine(err))
-		}
-		if s.seal, err = kibitz.NewSealKey(secret, s.room); err != nil {
-			return err
+	out, seen := cmd.OutOrStdout(), roomLog{names: map[string]string{}}
+	o.OnFrame = func(fr kibitz.Frame, raw []byte) {
+		if line := seen.line(fr); g.json {
+			fmt.Fprintf(out, "%s\n", raw)
+		} else if line != "" {
+			fmt.Fprintln(out, line)
 		}
 	}
-	v, err := f.voice(s, hello)
+	conn, err := roomagent.Dial(ctx, link, o)
 	if err != nil {
 		return err
 	}
-	if err := s.write(ctx, v); err != nil {
+	defer func() { _ = conn.Leave() }()
+	if f.say != "" {
+		_, err := conn.Chat(ctx, f.say, "")
 		return err
 	}
-	for {
-		door, err := next[*kibitz.Lobby](ctx, s)
-		switch {
-		case err != nil:
-			return err
-		case door.Status == kibitz.LobbyAdmitted:
-			return nil
-		case door.Status != kibitz.LobbyWaiting:
-			return &exitError{code: refusedCode, text: string(door.Code) + ": " + printable(door.Reason)}
-		}
+	if !f.readOnly {
+		go sayLines(ctx, conn, cmd.InOrStdin())
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-conn.Done():
+		return conn.Err()
 	}
 }
 
-func (f *joinFlags) voice(s *roomSeat, hello *kibitz.Hello) (map[string]any, error) {
-	v := map[string]any{"t": "voice", "on": true, "name": f.name}
-	if f.key == "" && f.backend == "" {
-		return v, nil
+// options are as whom to come to the room, which is an id or a link.
+func (f *joinFlags) options(c *hubapi.Client, where string) (o roomagent.DialOptions, link string, err error) {
+	o = roomagent.DialOptions{Name: f.name, RoomKey: f.roomKey}
+	link = where
+	if u, err := url.Parse(where); err != nil || u.Host == "" {
+		link = c.Base() + "/r/" + url.PathEscape(where)
 	}
-	meta := map[string]any{"role": "agent", "readOnly": f.readOnly}
+	if _, err := kibitz.ParseSecret(f.roomKey); err != nil && f.roomKey != "" {
+		return o, "", usageError("the room's key: %s", oneLine(err))
+	}
+	if f.key == "" && strings.HasPrefix(link, c.Base()+"/") {
+		o.Token = c.Token()
+	}
+	if f.key != "" || f.backend != "" {
+		o.Meta = map[string]any{"role": "agent", "readOnly": f.readOnly}
+	}
 	if f.backend != "" {
-		meta["backend"], meta["egress"] = f.backend, true
+		o.Meta["backend"], o.Meta["egress"] = f.backend, true
 	}
-	v["meta"] = meta
 	if f.key == "" {
-		return v, nil
+		return o, link, nil
 	}
 	data, err := readFile(f.key)
 	if err != nil {
-		return nil, err
+		return o, "", err
 	}
-	key, err := kibitz.ParsePrivateKey(bytes.TrimSpace(data))
-	if err != nil {
-		return nil, usageError("%s: %s", f.key, oneLine(err))
+	if o.Key, err = kibitz.ParsePrivateKey(bytes.TrimSpace(data)); err != nil {
+		return o, "", usageError("%s: %s", f.key, oneLine(err))
 	}
-	s.key = key
-	v["agentKey"] = key.Public()
-	v["agentAssertion"], err = s.proof(hello.Nonce)
-	return v, err
+	return o, link, nil
 }
 
-// proof is an assertion of the key on this connection.
-func (s *roomSeat) proof(nonce string) (string, error) {
-	return kibitz.SignAssertion(s.key, s.room, kibitz.ChannelFingerprint(s.origin, s.room, nonce), time.Now())
-}
-
-// proveAgain answers a challenge.
-func (s *roomSeat) proveAgain(ctx context.Context, nonce string) error {
-	proof, err := s.proof(nonce)
-	if err != nil {
-		return err
-	}
-	return s.write(ctx, map[string]any{"t": "voice", "on": true, "agentAssertion": proof})
-}
-
-func (s *roomSeat) write(ctx context.Context, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return s.ws.Write(ctx, websocket.MessageText, data)
-}
-
-// read gives the next frame, opened if it was sealed.
-func (s *roomSeat) read(ctx context.Context) (kibitz.Frame, error) {
-	for {
-		_, data, err := s.ws.Read(ctx)
-		if err != nil {
-			return nil, err
-		}
-		f, err := kibitz.DecodeHub(data)
-		if err != nil {
-			continue // of a later hub
-		}
-		if from, ok := f.(*kibitz.From); ok && s.seal != nil {
-			plain, err := s.seal.Unseal(from.C, from.To)
-			if err != nil {
-				continue // not for us
-			}
-			from.C = plain
-			if data, err = kibitz.Encode(from); err != nil {
-				return nil, err
-			}
-		}
-		s.learn(f)
-		if ch, ok := f.(*kibitz.Challenge); ok && s.key != nil {
-			if err := s.proveAgain(ctx, ch.Nonce); err != nil {
-				return nil, err
-			}
-		}
-		if s.print != nil {
-			s.print(f, data)
-		}
-		return f, nil
-	}
-}
-
-// learn keeps the names of the roster.
-func (s *roomSeat) learn(f kibitz.Frame) {
-	switch f := f.(type) {
-	case *kibitz.Self:
-		s.self = f.ID
-	case *kibitz.Roster:
-		for _, m := range f.Members {
-			s.names[m.ID] = m.Name
-		}
-	}
-}
-
-// next waits for a frame of a type.
-func next[T kibitz.Frame](ctx context.Context, s *roomSeat) (T, error) {
-	for {
-		f, err := s.read(ctx)
-		if t, ok := f.(T); ok || err != nil {
-			return t, err
-		}
-	}
-}
+// roomLog makes lines for people of what happens in a room.
+type roomLog struct{ names map[string]string }
 
 // line is a frame for people; empty for what they need not see.
-func (s *roomSeat) line(f kibitz.Frame) string {
+func (l *roomLog) line(f kibitz.Frame) string {
 	switch f := f.(type) {
+	case *kibitz.Roster:
+		for _, m := range f.Members {
+			l.names[m.ID] = m.Name
+		}
 	case *kibitz.From:
 		if text := chatText(f.C); text != "" {
-			return printable(s.names[f.From]) + ": " + printable(text)
+			return printable(l.names[f.From]) + ": " + printable(text)
 		}
 	case *kibitz.Kick:
 		return "* " + string(f.Code) + ": " + printable(f.Reason)
@@ -308,85 +175,14 @@ func chatText(c kibitz.Raw) string {
 	return m.Text
 }
 
-// content is a chat line, sealed if the room is.
-func (s *roomSeat) content(text string) (kibitz.Raw, error) {
-	c, err := json.Marshal(map[string]string{"k": "chat", "text": text})
-	if err != nil || s.seal == nil {
-		return c, err
-	}
-	var nonce [12]byte
-	_, _ = rand.Read(nonce[:]) // never fails
-	return s.seal.Seal(nonce, c, "")
-}
-
-func (s *roomSeat) say(ctx context.Context, text string) (int64, error) {
-	c, err := s.content(text)
-	if err != nil {
-		return 0, err
-	}
-	n := s.n.Add(1)
-	return n, s.write(ctx, map[string]any{"t": "send", "c": c, "n": n})
-}
-
-// sayOnce says a line, waits until it is taken, and leaves.
-func (s *roomSeat) sayOnce(ctx context.Context, text string) error {
-	n, err := s.say(ctx, text)
-	if err != nil {
-		return err
-	}
-	for {
-		f, err := s.read(ctx)
-		if err != nil {
-			return err
-		}
-		switch f := f.(type) {
-		case *kibitz.Ack:
-			if f.N == n {
-				return s.leave(ctx)
-			}
-		case *kibitz.Nak:
-			if f.N == n {
-				_ = s.leave(ctx)
-				return &exitError{code: refusedCode, text: string(f.Code) + ": " + printable(f.Reason)}
-			}
-		case *kibitz.Kick:
-			return &exitError{code: refusedCode, text: string(f.Code) + ": " + printable(f.Reason)}
-		}
-	}
-}
-
-// leave is a clean exit.
-func (s *roomSeat) leave(ctx context.Context) error {
-	if err := s.write(ctx, map[string]string{"t": "leave"}); err != nil {
-		return err
-	}
-	_, _, _ = s.ws.Read(ctx) // the hub closes
-	return nil
-}
-
-func (s *roomSeat) sayLines(ctx context.Context, in io.Reader) {
+// sayLines says what is typed; what is refused is seen among the frames.
+func sayLines(ctx context.Context, conn *roomagent.Conn, in io.Reader) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		if text := strings.TrimSpace(lines.Text()); text != "" {
-			if _, err := s.say(ctx, text); err != nil {
+			if _, err := conn.Chat(ctx, text, ""); errors.Is(err, roomagent.ErrLeft) || ctx.Err() != nil {
 				return
 			}
-		}
-	}
-}
-
-// follow prints until the room or the person ends it.
-func (s *roomSeat) follow(ctx context.Context) error {
-	for {
-		f, err := s.read(ctx)
-		if err != nil {
-			if ctx.Err() != nil || errors.Is(err, io.EOF) || websocket.CloseStatus(err) == websocket.StatusNormalClosure {
-				return nil
-			}
-			return err
-		}
-		if k, ok := f.(*kibitz.Kick); ok {
-			return &exitError{code: refusedCode, text: string(k.Code) + ": " + printable(k.Reason)}
 		}
 	}
 }
