@@ -21,6 +21,8 @@ type Config struct {
 	Origins       []string      `koanf:"origins"`
 	Auth          Auth          `koanf:"auth"`
 	Place         Place         `koanf:"place"`
+	Skills        Skills        `koanf:"skills"`
+	Extensions    Extensions    `koanf:"extensions"`
 	Policy        Policy        `koanf:"policy"`
 	Budget        Budget        `koanf:"budget"`
 	Board         Board         `koanf:"board"`
@@ -74,6 +76,17 @@ type Place struct {
 	PostingLimit int           `koanf:"posting_limit"`
 	DepositLimit int           `koanf:"deposit_limit"`
 	QueueLimit   int           `koanf:"queue_limit"`
+}
+
+// Skills is about what other agents send.
+type Skills struct {
+	AllowFormats []string `koanf:"allow_formats"`
+	L2Offers     bool     `koanf:"l2_offers"`
+}
+
+// Extensions is about what other agents propose.
+type Extensions struct {
+	AllowUnprefixed bool `koanf:"allow_unprefixed"`
 }
 
 // PlaceAuth is the policy: the one that was asked for, or by who can reach the hub.
