@@ -74,8 +74,10 @@ func allowing(t *testing.T, more string, caps string, keys ...*kibitz.PrivateKey
 	return `{` + more + `"humans":{"mode":"open"},"agents":{"mode":"gated","keys":[` + strings.Join(list, ",") + `]}}`
 }
 
-const talker = `{"perceive":["read-chat","read-roster","receive-directed"],"act":["send-chat","act"]}`
-const watcher = `{"perceive":["read-chat","read-roster","receive-directed"],"act":[]}`
+const (
+	talker  = `{"perceive":["read-chat","read-roster","receive-directed"],"act":["send-chat","act"]}`
+	watcher = `{"perceive":["read-chat","read-roster","receive-directed"],"act":[]}`
+)
 
 func (p *place) dial(t *testing.T, o roomagent.DialOptions) *roomagent.Conn {
 	t.Helper()

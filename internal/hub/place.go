@@ -68,7 +68,7 @@ func (h *Hub) openPlace(ctx context.Context) error {
 		return nil
 	}
 	for _, warning := range h.placeWarnings() {
-		h.logger.Warn(warning)
+		h.logger.Warn("the meeting place", "warning", warning)
 	}
 	return p.Start(ctx)
 }
