@@ -64,6 +64,7 @@ func (r *relayed) call(ctx context.Context, method, path, body string, want int)
 	if err != nil {
 		return err
 	}
+	defer res.Body.Close()
 	if res.StatusCode != want {
 		text, _ := io.ReadAll(res.Body)
 		return fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, text)
