@@ -14,6 +14,8 @@ import (
 
 	"parley/internal/room"
 	"parley/internal/room/seat"
+	"parley/internal/store"
+	"parley/internal/store/storetest"
 	"parley/protocol/kibitz"
 )
 
@@ -361,6 +363,23 @@ func TestSeatedByManyAtOnceItSitsThereOnce(t *testing.T) {
 		members := must(h.rooms.Roster(t.Context(), me, id))(t).Members
 		if len(listed) != 1 || len(members) != 1 {
 			t.Errorf("%d keys and %d members", len(listed), len(members))
+		}
+	})
+}
+
+func TestSeatsAreKeptInBothDatabases(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := newHouse(t, db, &script{}, false)
+		id := h.open(gated)
+		in := must(h.seats.Seat(t.Context(), me, id, seat.Request{Agent: "kibitzer", Tools: []string{"web"}}))(t)
+		if diff := cmp.Diff([]seat.Seated{in}, must(h.seats.List(t.Context(), id))(t)); diff != "" {
+			t.Error(diff)
+		}
+		if err := h.seats.Unseat(t.Context(), me, id, "kibitzer"); err != nil {
+			t.Fatal(err)
+		}
+		if list := must(h.seats.List(t.Context(), id))(t); len(list) != 0 {
+			t.Errorf("%+v", list)
 		}
 	})
 }
