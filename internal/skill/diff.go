@@ -1,6 +1,9 @@
 package skill
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxDiffLines bounds the table below: skills are at most 100,000 bytes, but a
 // hostile one may be 100,000 line breaks.
@@ -62,9 +65,9 @@ func longest(out *strings.Builder, a, b []string) {
 	for i := range table {
 		table[i] = make([]int32, len(b)+1)
 	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+	for i, was := range slices.Backward(a) {
+		for j, is := range slices.Backward(b) {
+			if was == is {
 				table[i][j] = table[i+1][j+1] + 1
 			} else {
 				table[i][j] = max(table[i+1][j], table[i][j+1])

@@ -182,8 +182,12 @@ func TestAWrongPartyOrReplyChangesNothing(t *testing.T) {
 		action string
 		reply  string
 	}{
-		{proven("eve"), mmp.ActionAccept, offer.Opening}, {proven("bob"), mmp.ActionAccept, "msg_other"}, {proven("bob"), mmp.ActionAccept, ""},
-		{proven("eve"), mmp.ActionDecline, offer.Opening}, {proven("eve"), mmp.ActionReflect, offer.Opening}, {proven("eve"), mmp.ActionError, offer.Opening},
+		{proven("eve"), mmp.ActionAccept, offer.Opening},
+		{proven("bob"), mmp.ActionAccept, "msg_other"},
+		{proven("bob"), mmp.ActionAccept, ""},
+		{proven("eve"), mmp.ActionDecline, offer.Opening},
+		{proven("eve"), mmp.ActionReflect, offer.Opening},
+		{proven("eve"), mmp.ActionError, offer.Opening},
 	} {
 		ada.say(c.from, c.action, map[string]any{"reason": "x"}, c.reply)
 		if e := ada.lastExchange(); e.State != mmp.ExOffered {
@@ -227,9 +231,13 @@ func TestOffersAreJudgedByTheirFormatFirst(t *testing.T) {
 		format string
 		status string
 	}{
-		{proven("ada"), "markdown", mmp.ResultReceived}, {proven("ada"), "yaml_frontmatter", mmp.ResultReceived},
-		{proven("ada"), "ruby", mmp.ResultRejected}, {proven("ada"), "executable", mmp.ResultRejected}, {proven("ada"), "", mmp.ResultRejected},
-		{proven("ada"), "python", mmp.ResultRejected}, {w.trustedPeer("zoe"), "python", mmp.ResultReceived},
+		{proven("ada"), "markdown", mmp.ResultReceived},
+		{proven("ada"), "yaml_frontmatter", mmp.ResultReceived},
+		{proven("ada"), "ruby", mmp.ResultRejected},
+		{proven("ada"), "executable", mmp.ResultRejected},
+		{proven("ada"), "", mmp.ResultRejected},
+		{proven("ada"), "python", mmp.ResultRejected},
+		{w.trustedPeer("zoe"), "python", mmp.ResultReceived},
 	} {
 		r := bob.say(c.from, mmp.ActionOfferSkill, map[string]any{"skill_format": c.format, "skill_id": "x", "skill_name": "X"}, "")
 		if r.Status != c.status {

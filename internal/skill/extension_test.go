@@ -1,6 +1,7 @@
 package skill_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -101,9 +102,7 @@ func TestUnsafeExtensionsAreTurnedAwayByTheirClaims(t *testing.T) {
 		"hash_missing":         {"content_hash": ""},
 	} {
 		p := map[string]any{"extension_name": "org.example.x", "extension_version": "1.0.0", "actions": []string{"pour"}, "content_hash": mmp.HashOf(want).Prefixed()}
-		for k, v := range change {
-			p[k] = v
-		}
+		maps.Copy(p, change)
 		r := bob.say(proven("ada"), mmp.ActionProposeExtension, p, "")
 		if reason, _ := r.Fields["reason"].(string); r.Status != mmp.ResultRejected || !strings.Contains(reason, want) {
 			t.Errorf("%s: %s %v", want, r.Status, r.Fields["reason"])

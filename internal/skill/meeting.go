@@ -143,7 +143,7 @@ func (s *Skills) Package(ctx context.Context, agent string, from place.Sender, r
 			return err
 		}
 		to := firstText(from.ID, ref.To)
-		e, m, err := s.newOffer(h, "", to, own, s.now())
+		e, _, err := s.newOffer(h, "", to, own, s.now())
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,8 @@ func (s *Skills) Package(ctx context.Context, agent string, from place.Sender, r
 				}
 			}
 		}
-		if m, err = s.contentOf(h, e, ref.InReplyTo, s.now()); err != nil {
+		m, err := s.contentOf(h, e, ref.InReplyTo, s.now())
+		if err != nil {
 			return err
 		}
 		p, err := m.ReadSkillContent()

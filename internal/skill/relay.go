@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"parley/internal/approval"
@@ -16,10 +17,8 @@ import (
 // Known tells whether a message type is an action of the standard extensions.
 func Known(action string) bool {
 	for _, d := range mmp.StandardExtensions() {
-		for _, a := range d.Actions {
-			if a == action {
-				return true
-			}
+		if slices.Contains(d.Actions, action) {
+			return true
 		}
 	}
 	return false

@@ -73,9 +73,11 @@ func (s *Skills) question(ctx context.Context, r approval.Request) error {
 		return err
 	}
 	r.Principal = owner
-	_, err = s.d.Inbox.Ask(ctx, r)
-	if errors.Is(err, approval.ErrInvalid) {
-		_, err = s.d.Inbox.Resume(ctx, r.ID)
+	if s.awaited(r.ID) {
+		return nil
+	}
+	if _, err = s.d.Inbox.Ask(ctx, r); errors.Is(err, approval.ErrInvalid) {
+		return nil // it was asked before
 	}
 	return err
 }
@@ -92,6 +94,13 @@ func dangers(findings []mmp.Finding) []approval.Question {
 		}
 	}
 	return out
+}
+
+// awaited tells whether somebody waits for the answer already.
+func (s *Skills) awaited(question string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watched[question]
 }
 
 // await acts on a decision, now or whenever it comes; once for each question.

@@ -90,15 +90,12 @@ func (s *Skills) askAgain(ctx context.Context, h Host) error {
 		return err
 	})
 	for _, i := range waiting {
-		s.mu.Lock()
-		known := s.watched[i.Approval]
-		s.mu.Unlock()
 		switch {
 		case i.Level == L2:
 			if s.now().Sub(i.Received) > mmp.QuarantineTTL {
 				err = errors.Join(err, s.decide(ctx, i.ID, expired))
 			}
-		case !known:
+		case !s.awaited(i.Approval):
 			s.ask(ctx, i.ID)
 		}
 	}
