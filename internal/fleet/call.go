@@ -36,6 +36,9 @@ func (f *Fleet) Call(ctx context.Context, who Caller, req CallRequest) (CallResu
 	p, refusal := f.prepare(who, req)
 	if refusal != nil {
 		f.refusedCall(who, req, refusal)
+		if p != nil && refusal.Code == Blocked {
+			f.log.refused(p, refusal)
+		}
 		return CallResult{}, refusal
 	}
 	fl, err := f.takeOff(ctx, p)

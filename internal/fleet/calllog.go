@@ -109,6 +109,14 @@ func (l *callLog) outcome(p *prepared, result jsontext.Value, err error, took ti
 	l.put(logItem{entry: e, trail: trail})
 }
 
+// refused keeps what a rule forbade beside the calls that were made, so that one
+// list tells everything that was tried.
+func (l *callLog) refused(p *prepared, why *Error) {
+	e := p.entry(l.f.hub)
+	e.State, e.Code, e.Message = StateFailed, why.Code, cut(why.Message, 4096)
+	l.put(logItem{entry: e})
+}
+
 func failureText(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Message
@@ -141,6 +149,9 @@ func (l *callLog) put(item logItem) {
 
 // flush waits until everything recorded before is on disk, or cannot be now.
 func (l *callLog) flush(ctx context.Context) {
+	if !l.f.started.Load() {
+		return
+	}
 	mark := make(chan struct{})
 	select {
 	case l.queue <- logItem{mark: mark}:
@@ -211,7 +222,9 @@ func (l *callLog) write(batch []logItem) []logItem {
 	}
 	if err == nil {
 		for _, item := range entries {
-			l.f.d.Audit.Note(item.trail)
+			if item.trail.Action != "" { // what was refused is in the trail already
+				l.f.d.Audit.Note(item.trail)
+			}
 			l.f.tell(Change{Kind: "call", Machine: item.entry.Machine, CallID: item.entry.CallID, State: item.entry.State})
 		}
 		return nil
