@@ -48,11 +48,11 @@ func (g *globals) withRoom(body func(ctx context.Context, cmd *cobra.Command, c 
 }
 
 func roomPath(room string, more ...string) string {
-	path := "/api/rooms/" + url.PathEscape(room)
+	parts := []string{"/api/rooms", url.PathEscape(room)}
 	for _, m := range more {
-		path += "/" + url.PathEscape(m)
+		parts = append(parts, url.PathEscape(m))
 	}
-	return path
+	return strings.Join(parts, "/")
 }
 
 // roomView is a room as the hub shows it.
@@ -282,16 +282,16 @@ func newRoomAudit(g *globals) *cobra.Command {
 }
 
 func (e roomEntry) text() string {
-	line := fmt.Sprintf("%s  %-9s %s", time.UnixMilli(e.TS).Local().Format("15:04:05"), e.Kind, printable(e.Actor))
+	words := []string{time.UnixMilli(e.TS).Local().Format("15:04:05"), fmt.Sprintf("%-9s %s", e.Kind, printable(e.Actor))}
 	for _, more := range []string{e.ID, e.Detail, e.Code} {
 		if more != "" && more != e.Actor {
-			line += "  " + printable(more)
+			words = append(words, printable(more))
 		}
 	}
 	if e.Count > 0 {
-		line += fmt.Sprintf("  ×%d", e.Count)
+		words = append(words, fmt.Sprintf("×%d", e.Count))
 	}
-	return line
+	return strings.Join(words, "  ")
 }
 
 // readFile is os.ReadFile with a text that helps.
