@@ -66,6 +66,9 @@ func (s *eventSink) put(e Event) bool {
 
 // flush waits until everything put before is on disk.
 func (s *eventSink) flush(ctx context.Context) {
+	if !s.f.started.Load() {
+		return
+	}
 	mark := make(chan struct{})
 	select {
 	case s.queue <- eventItem{mark: mark}:

@@ -56,6 +56,9 @@ type Fleet struct {
 	yes      map[yesKey]time.Time // S calls approved for a run
 	closing  bool
 
+	// started: somebody writes what is put into the queues. Without it, in a hub
+	// opened for a single command, Close does.
+	started   atomic.Bool
 	closeOnce sync.Once
 }
 
@@ -105,6 +108,7 @@ func (f *Fleet) Start(ctx context.Context) error {
 	if err := f.recover(ctx); err != nil {
 		return err
 	}
+	f.started.Store(true)
 	f.work.Go(f.events.run)
 	f.work.Go(f.log.run)
 	f.ingest.start()
@@ -130,7 +134,13 @@ func (f *Fleet) Close(ctx context.Context) error {
 	f.cluster.close()
 	f.endWatchers()
 	f.work.Wait()
-	f.closeOnce.Do(f.packer.close)
+	f.closeOnce.Do(func() {
+		if !f.started.Load() {
+			f.events.run()
+			f.log.run()
+		}
+		f.packer.close()
+	})
 	return nil
 }
 

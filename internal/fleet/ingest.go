@@ -92,6 +92,9 @@ func (in *ingest) offer(p pushed) bool {
 
 // flush waits until the snapshots of a machine that came before are stored.
 func (in *ingest) flush(ctx context.Context, id string) {
+	if !in.f.started.Load() {
+		return
+	}
 	mark := make(chan struct{})
 	select {
 	case in.lane(id) <- pushed{mark: mark}:
