@@ -143,7 +143,7 @@ func TestRowsHaveNamesOfTheirOwn(t *testing.T) {
 
 func TestAnUnknownRowIsAnErrorThatNamesTheOthers(t *testing.T) {
 	err := Run(t.Context(), Options{Rows: []string{"echoes"}}, io.Discard, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), `"echoes"`) || !strings.Contains(err.Error(), "echo, fanout") {
+	if err == nil || !strings.Contains(err.Error(), `"echoes"`) || !strings.Contains(err.Error(), "echo, board, fanout") {
 		t.Errorf("got %v", err)
 	}
 }
