@@ -226,13 +226,13 @@ func (f *fake) Send(data []byte) error {
 	}
 	f.frames = append(f.frames, frame)
 	if r, ok := frame.(*kenny.Request); ok {
-		f.asked <- r
 		if answer := f.answer; answer != nil {
 			f.replies.Go(func() {
 				result, failure := answer(r)
 				f.reply(r.ID, result, failure)
 			})
 		}
+		f.asked <- r // after replies has counted: who sees it may wait for the answer
 	}
 	return nil
 }
