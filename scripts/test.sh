@@ -13,7 +13,12 @@ page_tests() {
 # The race detector needs cgo, so these compile apart from everything else. The time
 # limit is per package and only there to turn a hang into a stack trace.
 go_tests() {
-	CGO_ENABLED=1 pgserver go test -race -timeout 15m ./...
+	CGO_ENABLED=1 pgserver go test -race -timeout 15m $(go list ./... | grep -v '^parley/test/')
+}
+
+# These drive the real program from outside: the detector would watch only the driver.
+system_tests() {
+	static pgserver go test -trimpath -timeout 15m ./test/...
 }
 
 browser_tests() {
@@ -27,6 +32,7 @@ step "page: types and unit tests" page_tests
 step "format and lint" scripts/lint.sh
 step "go vet on linux, windows, darwin" scripts/vet.sh
 step "go test -race (SQLite, PostgreSQL, NATS)" go_tests
+step "whole-system tests (real processes)" system_tests
 step "browser tests" browser_tests
 step "cross-builds" scripts/build.sh linux/amd64 linux/arm64 windows/amd64 darwin/arm64
 

@@ -1,5 +1,5 @@
 // Runs the browser tests: every .mjs file beside this one, each in a process of its
-// own, one after the other, by Node's test runner. Names given as arguments run only those:
+// own, two at a time, by Node's test runner. Names given as arguments run only those:
 //
 //   node run.mjs rooms        only rooms.mjs
 
@@ -28,7 +28,7 @@ if (files.length === 0) {
 const scratch = mkdtempSync(join(tmpdir(), 'parley-browser-run-'));
 const count = join(scratch, 'count');
 const flags = [
-  '--test', '--test-concurrency=1', '--test-timeout=300000',
+  '--test', '--test-concurrency=2', '--test-timeout=300000',
   '--test-reporter=spec', '--test-reporter-destination=stdout',
   '--test-reporter=./lib/tally.mjs', `--test-reporter-destination=${count}`,
 ];

@@ -22,6 +22,8 @@ type relayed struct {
 
 // work sends until the hub is gone; a recipient gets few, so that no queue is full.
 func (r *relayed) work(url, name string, seen func(total int)) {
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
 	for i := 0; ; i++ {
 		to := fmt.Sprintf("%s-%d", name, i/40)
 		blob := fmt.Sprintf("%s message %d", name, i)
@@ -33,7 +35,7 @@ func (r *relayed) work(url, name string, seen func(total int)) {
 		if err != nil {
 			return
 		}
-		res, err := http.DefaultTransport.RoundTrip(req)
+		res, err := transport.RoundTrip(req)
 		if err != nil {
 			return
 		}
