@@ -22,8 +22,9 @@ import (
 // sent to it, and what it may not say is dropped here.
 type Mesh struct {
 	*Conn
-	cert webrtc.Certificate
-	fp   string
+	linkKey *kibitz.PrivateKey
+	cert    webrtc.Certificate
+	fp      string
 
 	messages listeners[message]
 	links    listeners[string]
@@ -41,6 +42,12 @@ type Mesh struct {
 
 // DialMesh joins a room whose content goes over links.
 func DialMesh(ctx context.Context, roomURL string, o DialOptions) (*Mesh, error) {
+	return dialMesh(ctx, roomURL, o, o.Key)
+}
+
+// dialMesh proves another key on the links than at the door, where a test wants
+// a liar; nil proves none.
+func dialMesh(ctx context.Context, roomURL string, o DialOptions, linkKey *kibitz.PrivateKey) (*Mesh, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -58,7 +65,7 @@ func DialMesh(ctx context.Context, roomURL string, o DialOptions) (*Mesh, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &Mesh{Conn: conn, cert: *cert, fp: o.FP, events: make(chan func(), 64), quit: make(chan struct{}), peers: map[string]*peer{}, early: map[string][]json.RawMessage{}}
+	m := &Mesh{Conn: conn, linkKey: linkKey, cert: *cert, fp: o.FP, events: make(chan func(), 64), quit: make(chan struct{}), peers: map[string]*peer{}, early: map[string][]json.RawMessage{}}
 	m.done.Go(m.loop)
 	conn.OnSignal(func(from string, d json.RawMessage) { m.do(func() { m.signalled(from, d) }) })
 	conn.OnParticipants(func([]Participant) { m.do(m.meet) })

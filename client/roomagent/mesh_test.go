@@ -82,3 +82,57 @@ func TestOnAMeshGrantsHoldOnBothSides(t *testing.T) {
 		t.Errorf("sent to somebody who may not perceive: %v", err)
 	}
 }
+
+// byes tells whose links somebody was told to give up.
+func byes(conn *roomagent.Conn) <-chan string {
+	ended := make(chan string, 99)
+	conn.OnSignal(func(from string, d json.RawMessage) {
+		if s, err := kibitz.ReadSignal(kibitz.Raw(d)); err == nil && s.Type == kibitz.SignalBye {
+			ended <- from
+		}
+	})
+	return ended
+}
+
+func TestALinkOfAnotherKeyIsClosedAndCarriesNothing(t *testing.T) {
+	a, b := newKey(t), newKey(t)
+	p := openPlace(t, allowing(t, `"mesh":{"data":true},`, talker, a, b))
+	honest := p.mesh(t, roomagent.DialOptions{Name: "A", Key: a})
+	honest.OnLink(func(id string) { t.Errorf("a link with the liar %s was opened", id) })
+	honest.OnMessage(func(d json.RawMessage, _ string) { t.Errorf("the liar was heard: %s", d) })
+	liar := must(roomagent.DialLyingMesh(t.Context(), p.server.URL+"/r/table", roomagent.DialOptions{Name: "B", Key: b, HTTPClient: p.server.Client()}, newKey(t)))(t)
+	t.Cleanup(func() { _ = liar.Leave() })
+	ended := byes(liar.Conn)
+	_ = liar.Broadcast(t.Context(), json.RawMessage(`"let me in"`))
+	if got := next(t, ended); got != honest.Self().ID {
+		t.Errorf("%s gave up the link", got)
+	}
+}
+
+func TestAPairDialsOnce(t *testing.T) {
+	a, b := newKey(t), newKey(t)
+	p := openPlace(t, allowing(t, `"mesh":{"data":true},`, talker, a, b))
+	one, two := p.mesh(t, roomagent.DialOptions{Name: "A", Key: a}), p.mesh(t, roomagent.DialOptions{Name: "B", Key: b})
+	offers := make(chan string, 99)
+	for _, m := range []*roomagent.Mesh{one, two} {
+		m.OnSignal(func(from string, d json.RawMessage) {
+			if s, err := kibitz.ReadSignal(kibitz.Raw(d)); err == nil && s.Type == kibitz.SignalOffer {
+				offers <- from
+			}
+		})
+	}
+	linked := make(chan string, 9)
+	one.OnLink(func(id string) { linked <- id })
+	two.OnLink(func(id string) { linked <- id })
+	next(t, linked)
+	next(t, linked)
+	smaller := min(one.Self().ID, two.Self().ID)
+	for len(offers) > 0 {
+		if from := <-offers; from != smaller {
+			t.Errorf("%s offered although %s is smaller", from, smaller)
+		}
+	}
+	if err := errors.Join(one.SendTo(t.Context(), two.Self().ID, json.RawMessage(`1`)), two.SendTo(t.Context(), one.Self().ID, json.RawMessage(`2`))); err != nil {
+		t.Errorf("the one link does not carry both ways: %v", err)
+	}
+}

@@ -172,7 +172,7 @@ func (p *peer) opened() {
 		p.mesh.drop(p.id)
 		return
 	}
-	if key := p.mesh.opts.Key; key != nil {
+	if key := p.mesh.linkKey; key != nil {
 		proof, err := kibitz.SignAssertion(key, p.mesh.Hello().Room, p.mesh.fp, time.Now())
 		if err != nil {
 			p.mesh.drop(p.id)
