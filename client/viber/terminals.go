@@ -14,7 +14,10 @@ type Terminal struct {
 	c  *Client
 	id string
 	q  *queue[wire.Message]
-	on *link // where it was attached; the client's mu guards it
+	// on is where it was attached, shown whether that connection's scrollback has
+	// begun; the client's mu guards both.
+	on    *link
+	shown bool
 }
 
 // Terminals lists the terminals there are.
@@ -94,7 +97,7 @@ func (t *Terminal) attachAgain(l *link) {
 		return
 	}
 	t.c.mu.Lock()
-	t.on = l
+	t.on, t.shown = l, false
 	t.c.mu.Unlock()
 	if err := t.attach(t.c.ctx, l); err != nil && l.reason() == nil {
 		t.giveUp(err)
@@ -167,6 +170,12 @@ func (c *Client) routeTerminal(m wire.Message, id string, size int) {
 	t := c.terminals[id]
 	if t == nil {
 		return
+	}
+	switch {
+	case is[*wire.TerminalAttached](m.Body):
+		t.shown = true
+	case is[*wire.TerminalExit](m.Body) && !t.shown && t.on.marksAnswers():
+		return // told to whoever opened it; ours comes behind the scrollback
 	}
 	kept := t.q.put(m, size)
 	if is[*wire.TerminalExit](m.Body) {
