@@ -90,7 +90,7 @@ func TestForgedRolesAndHubFramesDoNothing(t *testing.T) {
 		before := ann.everything()
 		bot.refused(kibitz.ProtoUnknown, frameOf(t, forged))
 		ann.settled()
-		if after := strings.TrimPrefix(ann.everything(), before); strings.Contains(after, "99") || strings.Contains(after, `"t":"reset"`) || strings.Contains(after, `"t":"kick"`) {
+		if after := strings.TrimPrefix(ann.everything(), before); strings.Contains(after, `"rev":99`) || strings.Contains(after, `"t":"reset"`) || strings.Contains(after, `"t":"kick"`) {
 			t.Errorf("%s had an effect: %s", forged, after)
 		}
 	}
