@@ -176,6 +176,25 @@ test('a shared screen is black for whoever may not see it, and real once the hos
   await shows(guest, 'black');
 });
 
+test('a request to the app is shown to the host, who honours it; the SDK is the one the hub serves', async () => {
+  await open('acts');
+  const host = await enter('/r/acts', { name: 'Hanna' });
+  const page = await stage.visitor();
+  await page.goto(new URL('/r/acts', stage.hub.url).href);
+  await page.evaluate(async (link) => {
+    const sdk = await import('/sdk/roomagent.js');
+    const room = sdk.connectRoom(link, { name: 'Scripted' });
+    await new Promise((done) => room.on('live', done));
+    const agent = sdk.createAgent(room, { backend: 'Claude' });
+    globalThis.decided = new Promise((done) => agent.onData(done));
+    agent.act({ play: '7♠' });
+  }, new URL('/r/acts', stage.hub.url).href);
+  const asks = host.getByRole('list', { name: 'Requests to the app' });
+  await asks.getByText('7♠').waitFor();
+  await asks.getByRole('button', { name: 'Approve' }).click();
+  assert.deepEqual(await page.evaluate(() => globalThis.decided), { decided: { action: { play: '7♠' }, honoured: true } });
+});
+
 test('a reload resumes as the same participant', async () => {
   await open('again');
   const host = await enter('/r/again', { name: 'Hanna' });
