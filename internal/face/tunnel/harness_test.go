@@ -319,6 +319,7 @@ func (h *hub) rawMachine(id string) (*raw, ed25519.PrivateKey) {
 	key := h.enrol(id)
 	r := h.dial()
 	r.shake(id, key)
+	h.presence(id, fleet.Online) // the policy is heard a moment earlier
 	return r, key
 }
 
