@@ -1,7 +1,7 @@
 # `make` alone lists the targets. The work is in scripts/, one file each.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint fmt fuzz bench cross vuln setup clean
+.PHONY: help run build test race lint fmt fuzz bench cross vuln setup clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,8 +14,11 @@ build: ## build the page and bin/parley
 	@scripts/page.sh
 	@scripts/build.sh
 
-test: ## everything CI checks: set-up, page, lint, vet, tests with -race, browser, cross-builds
+test: ## everything CI checks: set-up, page, lint, vet, tests, the race detector on the core, browser, cross-builds
 	@scripts/test.sh
+
+race: ## every package under the race detector (about a quarter of an hour)
+	@scripts/race.sh
 
 lint: ## formatting and house rules only
 	@scripts/setup.sh lint
