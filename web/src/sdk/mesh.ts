@@ -29,6 +29,7 @@ type Fn = (value: any) => void;
 const HELD = 256;
 const HELD_BYTES = 1 << 20;
 const PROOF_MS = 5000;
+const DIAL_MS = 10_000;
 const LOST_MS = 12_000;
 
 /** All links of one participant. */
@@ -37,6 +38,8 @@ export class Mesh {
   #options: MeshOptions;
   #links = new Map<string, Link>();
   #tracks = new Map<Lane, MediaStreamTrack>();
+  #tries = new Map<string, number>();
+  #over = false;
   /** Signals of participants the roster does not show yet: it comes less often. */
   #early = new Map<string, unknown[]>();
   #listeners = new Map<string, Set<Fn>>();
@@ -88,6 +91,7 @@ export class Mesh {
   }
 
   close(): void {
+    this.#over = true;
     clearTimeout(this.#lost);
     for (const end of this.#ends) end();
     for (const link of this.#links.values()) link.close();
@@ -163,7 +167,15 @@ export class Mesh {
     if (this.#links.get(id) !== link) return;
     this.#links.delete(id);
     link.close();
+    this.#again(id);
     this.tell('stream', { id, lane: undefined, track: undefined });
+  }
+
+  // A link that failed is tried again a few times, while both are there.
+  #again(id: string): void {
+    const tries = (this.#tries.get(id) ?? 0) + 1;
+    this.#tries.set(id, tries);
+    if (tries <= 5) setTimeout(() => !this.#over && this.#meet(), 1000 * tries);
   }
 
   async #signalled(from: string, d: any): Promise<void> {
@@ -241,7 +253,7 @@ class Link {
     this.#pc.addEventListener('icecandidate', ({ candidate }) => candidate && mesh.signal(peer, { link: this.id, type: 'candidate', candidate: candidate.toJSON() }));
     this.#pc.addEventListener('track', ({ track, transceiver }) => this.#track(track, transceiver));
     this.#pc.addEventListener('connectionstatechange', () => ['failed', 'closed'].includes(this.#pc.connectionState) && mesh.drop(peer, this));
-    this.#timer = setTimeout(() => !this.checked && mesh.drop(peer, this), 30_000);
+    this.#timer = setTimeout(() => !this.checked && mesh.drop(peer, this), DIAL_MS);
     if (offers) {
       for (const lane of lanes) this.#senders[lane] = this.#pc.addTransceiver(lane === 'audio' ? 'audio' : 'video', { direction: this.#sending ? 'sendrecv' : 'recvonly' });
       this.applyTracks((lane) => mesh.trackFor(peer, lane));
