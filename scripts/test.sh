@@ -18,7 +18,7 @@ go_tests() {
 # The race detector makes tests five times slower and compiles everything apart, so
 # it watches here what all else hangs on; `make race` watches everything.
 race_tests() {
-	CGO_ENABLED=1 pgserver go test -race -timeout 15m ./internal/bus/... ./internal/lease ./internal/wsconn ./internal/terminal ./internal/room ./client/...
+	CGO_ENABLED=1 pgserver go test -race -timeout 15m ./internal/bus/... ./internal/lease ./internal/wsconn ./internal/terminal ./internal/room
 }
 
 browser_tests() {
