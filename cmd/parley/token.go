@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/internal/identity"
 )
 
 func newToken(g *globals) *cobra.Command {
@@ -39,6 +40,9 @@ func newTokenCreate(g *globals) *cobra.Command {
 			t, err := c.CreateToken(cmd.Context(), req)
 			if err != nil {
 				return err
+			}
+			for _, name := range identity.UnknownScopes(scopes...) {
+				cmd.PrintErrf("%q is no scope, so the token has nothing of it\n", name)
 			}
 			return g.show(cmd, t, func(p *printer) {
 				p.line(t.Token)
