@@ -48,7 +48,8 @@ func (o Options) withDefaults() Options {
 		o.Role = wire.RoleOperator
 	}
 	if o.Scopes == nil {
-		o.Scopes = []string{"*"}
+		// A star does not stand for the scope that lets tasks run unasked.
+		o.Scopes = []string{"*", string(wire.ScopeTaskUnattended)}
 	}
 	if o.Key != nil {
 		o.DeviceID = wire.DeviceID(o.publicKey())

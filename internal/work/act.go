@@ -129,12 +129,22 @@ func (t *task) mustAsk(c *openCall) (reason string, err error) {
 		return "this task asks before every call", nil
 	case matchesAny(t.agent.RequireApproval, c.Name):
 		return "the agent asks before every call of " + c.Name, nil
+	case v.Action == tool.Ask && t.autoApproved(c):
+		return "", nil
 	case v.Action == tool.Ask:
 		return v.Reason, nil
 	case c.tool.Asks && c.class != tool.ReadOnly:
 		return c.Name + " can change something outside the workspace", nil // it would ask by itself
 	}
 	return "", nil
+}
+
+// autoApproved reports whether the agent's file spares a call the question. It
+// does not once the turn has read words of strangers, nor for calls that have a
+// rule about who must agree, nor for tools that ask by themselves.
+func (t *task) autoApproved(c *openCall) bool {
+	return slices.Contains(t.agent.AutoApprove, c.Name) && !t.state.Tainted && !c.tool.Asks && !t.ruled(c) &&
+		!strings.Contains(t.spec.Sender, ":")
 }
 
 // matchesAny reports whether a name is listed; a trailing * is a prefix.
@@ -192,6 +202,9 @@ func (t *task) settleCall(c *openCall, res tool.Result, err error) {
 	text := resultText(res, err)
 	c.result = &model.Message{Role: model.Tool, Text: t.modelText(text, res, err), CallID: c.ID, Name: c.Name, IsError: err != nil || res.IsError}
 	t.keep(*c.result)
+	if res.Untrusted && !t.state.Tainted {
+		t.state.Tainted, t.out.row = true, true
+	}
 	if t.opts.StreamDeltas {
 		shown, cut := shownResult(text)
 		t.emit(&viber.TaskDelta{DeltaType: viber.DeltaToolResult, ToolResult: &viber.ToolResultDelta{ToolCallID: c.ID, Result: shown}, Truncated: cut})

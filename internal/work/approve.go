@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	jsonx "github.com/go-json-experiment/json"
@@ -43,12 +44,18 @@ func (t *task) askApproval(c *openCall, reason string) {
 
 // rule finds who must agree to a call.
 func (t *task) rule(c *openCall) ApprovalRule {
-	for _, r := range t.w.d.Rules {
-		if (r.Class == "" || r.Class == c.class.String()) && (len(r.Tools) == 0 || matchesAny(r.Tools, c.Name)) {
-			return r
-		}
+	if i := t.ruleOf(c); i >= 0 {
+		return t.w.d.Rules[i]
 	}
 	return ApprovalRule{}
+}
+
+func (t *task) ruled(c *openCall) bool { return t.ruleOf(c) >= 0 }
+
+func (t *task) ruleOf(c *openCall) int {
+	return slices.IndexFunc(t.w.d.Rules, func(r ApprovalRule) bool {
+		return (r.Class == "" || r.Class == c.class.String()) && (len(r.Tools) == 0 || matchesAny(r.Tools, c.Name))
+	})
 }
 
 // askUser shows the questions of an ask_user call.

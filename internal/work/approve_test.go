@@ -47,9 +47,14 @@ func TestWhatAsksDependsOnTheMode(t *testing.T) {
 		{viber.AgentDecides, `/tool file_list {}`, true, "careful"},
 		{viber.AlwaysExecute, `/tool shell {"command":"touch z"}`, false, ""},
 		{"", `/tool shell {"command":"touch z"}`, true, ""},
+		{viber.AgentDecides, `/tool shell {"command":"touch z"}`, false, "trusted"},
+		{viber.AlwaysAsk, `/tool shell {"command":"touch z"}`, true, "trusted"},
+		{viber.AgentDecides, `/tool shell {"command":"touch z"}`, true, "both"},
 	} {
 		h := newHub(t, sqlite(t))
 		h.agents.put(t, "careful", "---\ntools: [\"*\"]\nrequire_approval: [\"file_*\"]\n---\n")
+		h.agents.put(t, "trusted", "---\ntools: [\"*\"]\nauto_approve: [shell]\n---\n")
+		h.agents.put(t, "both", "---\ntools: [\"*\"]\nauto_approve: [shell]\nrequire_approval: [shell]\n---\n")
 		r := h.submit(with(goal(c.line, "/say done"), func(o *viber.TaskOptions) { o.Mode, o.Agent = c.mode, c.agent }))
 		ev := r.until(func(ev viber.TaskEvent) bool {
 			_, asked := ev.(*viber.ApprovalRequired)
@@ -65,6 +70,30 @@ func TestWhatAsksDependsOnTheMode(t *testing.T) {
 		}
 		h.stop()
 	}
+}
+
+// An agent's auto_approve ends with the first words of strangers in a turn, and
+// where a rule says who must agree; the next turn begins anew.
+func TestAutoApproveEndsWithUntrustedDataAndYieldsToRules(t *testing.T) {
+	trusted := "---\ntools: [\"*\"]\nauto_approve: [shell]\n---\n"
+	h := newHub(t, sqlite(t))
+	h.agents.put(t, "trusted", trusted)
+	r := h.submit(with(goal(`/tool shell {"command":"touch a"}`, `/tool shell {"command":"touch b"}`, "/say done"), func(o *viber.TaskOptions) { o.Agent, o.Mode = "trusted", viber.AgentDecides }))
+	asked := untilType[*viber.ApprovalRequired](r)
+	if !waitFileNow(h, "a") || waitFileNow(h, "b") {
+		t.Error("the first runs, the second asks: a command printed something between")
+	}
+	r.message(viber.Followup, `/tool shell {"command":"touch c"}`)
+	h.answer(alice, yes(asked.ApprovalID))
+	r.completed()
+	if !waitFileNow(h, "c") || len(ofType[*viber.ApprovalRequired](r)) != 1 {
+		t.Errorf("a new turn has read nothing yet: %s", r.describe())
+	}
+	ruled := newHub(t, sqlite(t), withDeps(func(d *work.Deps) { d.Rules = []work.ApprovalRule{{Tools: []string{"shell"}, Quorum: 1}} }))
+	ruled.agents.put(t, "trusted", trusted)
+	r = ruled.submit(with(goal(`/tool shell {"command":"touch a"}`, "/say done"), func(o *viber.TaskOptions) { o.Agent, o.Mode = "trusted", viber.AgentDecides }))
+	ruled.answer(alice, yes(untilType[*viber.ApprovalRequired](r).ApprovalID))
+	r.completed()
 }
 
 func TestWhatIsApprovedIsWhatRuns(t *testing.T) {

@@ -56,6 +56,7 @@ type state struct {
 	Raised   map[string]int64 `json:"raised,omitzero"` // budgets that were extended, in micros
 	Skills   []string         `json:"skills,omitzero"` // skills in use
 	LogBytes int              `json:"log_bytes,omitzero"`
+	Tainted  bool             `json:"tainted,omitzero"` // this turn has read words of strangers
 }
 
 // record is a task's row.
