@@ -269,9 +269,9 @@ type Machine struct {
 	Tags     []string `json:"tags"`
 	Enrolled bool     `json:"enrolled"`
 	Mobile   bool     `json:"mobile"`
-	// Control is the local switch as the last answer to a changing call showed it:
-	// on, off, or empty while nobody knows.
-	Control     string                 `json:"control,omitempty"`
+	// Control is where the switch of the person at the machine stands: on, ask,
+	// off, private, or empty while nobody knows.
+	Control     kenny.Control          `json:"control,omitempty"`
 	Maintenance *Window                `json:"maintenance,omitempty"`
 	Mutes       map[string]health.Mute `json:"mutes,omitempty"`
 	Thresholds  Thresholds             `json:"thresholds,omitzero"`
@@ -286,6 +286,8 @@ type Meta struct {
 	OS       kenny.OS `json:"os"`
 	Version  string   `json:"version"`
 	Arch     string   `json:"arch,omitempty"`
+	// Control is where the local switch stands; empty while nobody knows.
+	Control kenny.Control `json:"remote_control,omitempty"`
 }
 
 // Window is a time in which nothing about a machine is announced.

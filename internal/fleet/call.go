@@ -280,7 +280,7 @@ func (f *Fleet) transmit(ctx context.Context, p *prepared) (result jsontext.Valu
 			}
 		}
 		if s := p.m.current(); s != nil {
-			result, sent, err = s.call(ctx, p.id, p.tool.Name, p.wire, p.timeout)
+			result, sent, err = s.call(ctx, p.id, p.tool.Name, p.wire, p.patience())
 		} else {
 			result, sent, err = f.cluster.call(ctx, p)
 		}
@@ -304,18 +304,11 @@ const (
 // learn keeps what an answer shows of the switch at the machine, and puts the
 // machine's refusals into the trail.
 func (f *Fleet) learn(p *prepared, err error) {
-	e, _ := errors.AsType[*Error](err)
-	var control string
-	switch {
-	case e == nil && p.tool.Class == kenny.Mutating:
-		control = "on"
-	case e != nil && e.FromMachine && e.Code == Disabled:
-		control = "off"
-	}
-	if control != "" && p.m.record().control != control {
-		p.m.change(func(r *record) { r.control = control })
+	if known := p.m.meta().Control; known != p.shown(known, err) {
+		p.m.change(func(r *record) { r.meta.Control = p.shown(known, err) })
 		f.changed(p.m)
 	}
+	e, _ := errors.AsType[*Error](err)
 	if e == nil || !e.FromMachine || e.Code != Disabled && e.Code != Blocked {
 		return
 	}

@@ -335,13 +335,13 @@ func (c *cluster) call(ctx context.Context, p *prepared) (jsontext.Value, bool, 
 	if c.alone() {
 		return nil, false, errorf(Offline, "the machine is not connected")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.timeout+2*kenny.AnswerGrace, errLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.patience()+2*kenny.AnswerGrace, errLate)
 	defer cancel()
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
 	watching := make(chan struct{})
 	go func() { defer close(watching); c.watchHolder(ctx, p.machine, lost) }()
-	data, err := c.f.d.Bus.Request(ctx, callSubject(p.machine), []byte(text(envelope{ID: p.id, Tool: p.tool.Name, Args: p.wire, Timeout: p.timeout.Microseconds()})))
+	data, err := c.f.d.Bus.Request(ctx, callSubject(p.machine), []byte(text(envelope{ID: p.id, Tool: p.tool.Name, Args: p.wire, Timeout: p.patience().Microseconds()})))
 	cause := context.Cause(ctx)
 	lost(nil)
 	<-watching

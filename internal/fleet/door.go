@@ -193,7 +193,7 @@ var errRemoved = errors.New("the machine was removed")
 // it is allowed.
 func (f *Fleet) recordConnect(ctx context.Context, s *Session, reg *kenny.Register, key string) error {
 	now := time.Now()
-	meta := Meta{Hostname: storable(reg.Meta.Hostname), OS: reg.Meta.OS, Version: storable(reg.Meta.Version), Arch: storable(reg.Meta.Arch)}
+	meta := Meta{Hostname: storable(reg.Meta.Hostname), OS: reg.Meta.OS, Version: storable(reg.Meta.Version), Arch: storable(reg.Meta.Arch), Control: reg.Meta.Control()}
 	old := s.m.meta()
 	s.from = old.Version
 	firstProof, retires := s.m.provesKey(key)

@@ -55,7 +55,7 @@ func (m *machine) replace(r record) {
 	if m.rec.latest != nil && (r.latest == nil || r.latest.Received.Before(m.rec.latest.Received)) {
 		r.latest = m.rec.latest
 	}
-	r.control, r.waiting = m.rec.control, m.rec.waiting
+	r.waiting = m.rec.waiting
 	if m.rec.lastSeen.After(r.lastSeen) {
 		r.lastSeen = m.rec.lastSeen
 	}
@@ -119,7 +119,7 @@ func (f *Fleet) view(m *machine, now time.Time) Machine {
 	r := m.record()
 	v := Machine{
 		ID: r.id, Name: r.name, Hostname: r.meta.Hostname, Online: presence == Online, Presence: presence, LastSeen: seen,
-		Meta: r.meta, Overall: kenny.StatusUnknown, Flagged: []string{}, Crit: []string{}, Warn: []string{}, Control: r.control, Summary: "no telemetry yet", Tags: slices.Clone(r.tags),
+		Meta: r.meta, Overall: kenny.StatusUnknown, Flagged: []string{}, Crit: []string{}, Warn: []string{}, Control: r.meta.Control, Summary: "no telemetry yet", Tags: slices.Clone(r.tags),
 		Enrolled: len(r.keys) > 0, Mobile: r.mobile, Mutes: r.mutes, Thresholds: r.thresholds, Connected: r.connected, Created: r.created,
 	}
 	if v.Tags == nil {

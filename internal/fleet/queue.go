@@ -163,7 +163,7 @@ func (f *Fleet) deliverOne(s *Session, d deferred) time.Duration {
 		return 0 // cancelled a moment ago
 	}
 	began := time.Now()
-	result, sent, err := s.call(f.ctx, p.id, p.tool.Name, p.wire, p.timeout)
+	result, sent, err := s.call(f.ctx, p.id, p.tool.Name, p.wire, p.patience())
 	f.learn(p, err)
 	return f.delivered(p, result, sent, err, time.Since(began))
 }

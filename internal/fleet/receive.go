@@ -172,6 +172,9 @@ func (s *Session) logged(l *kenny.Log) string {
 	if len(l.Fields) > kenny.MaxLogFields {
 		e.Fields = fields(map[string]any{"dropped": "fields were larger than the hub keeps", "bytes": len(l.Fields)})
 	}
+	if c := l.Control(); c != "" {
+		s.controlled(c)
+	}
 	if !s.f.events.put(e) {
 		return "dropped"
 	}

@@ -41,8 +41,6 @@ type record struct {
 	changed     int64
 	keys        []keyRecord
 	latest      *verdict
-	// control is what refusals and successes showed of the local switch; memory only.
-	control string
 	// waiting says that calls may be queued for it; memory only.
 	waiting bool
 }
