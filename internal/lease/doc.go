@@ -15,6 +15,6 @@
 //
 // Leases have no timers of their own. A hub renews one row while it lives, and
 // everything it holds lives with it: thousands of leases cost one small write
-// every two seconds. When a hub has been silent for its time to live, its things
+// every second or two. When a hub has been silent for its time to live, its things
 // may be taken over at once; Orphans lists them.
 package lease

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"sync"
+	"time"
 
 	"parley/internal/store"
 )
@@ -24,6 +25,12 @@ func (l *Lease) Epoch() int64 { return l.epoch }
 
 // Lost is closed once this hub knows that the lease is gone.
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
+
+// Certain tells, without asking the database, that nobody else can have the thing
+// now. When it is false the hub may have been given up for dead: Check knows.
+func (l *Lease) Certain() bool {
+	return l.leases.opts.Alone || int64(time.Since(l.leases.since)) < l.leases.until.Load()
+}
 
 // Check fails with ErrLost unless this lease is still the current one. Call it
 // in the transaction of every write it guards.

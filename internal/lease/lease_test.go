@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
 	"parley/internal/lease"
@@ -137,15 +139,19 @@ func TestRenewalKeepsTheLeaseAndSilenceLosesIt(t *testing.T) {
 		a := join(t, db, "a", lease.Options{})
 		b := join(t, db, "b", lease.Options{})
 		defer closed(t, b)
-		if _, err := a.Acquire(t.Context(), "task.1"); err != nil {
+		mine, err := a.Acquire(t.Context(), "task.1")
+		if err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(time.Minute)
-		if _, err := b.Acquire(t.Context(), "task.1"); err == nil {
+		if _, err := b.Acquire(t.Context(), "task.1"); err == nil || !mine.Certain() {
 			t.Fatal("a living hub lost its lease")
 		}
 		a.Abandon()
-		<-time.After(7 * time.Second)
+		<-time.After(4 * time.Second)
+		if mine.Certain() {
+			t.Error("a silent hub is sure of what it had")
+		}
 		if _, err := b.Acquire(t.Context(), "task.1"); err != nil {
 			t.Fatalf("a dead hub kept its lease: %v", err)
 		}
@@ -184,4 +190,36 @@ func TestAHubThatIsAloneNeedNotWaitForItsFormerLife(t *testing.T) {
 	if err != nil || mine.Epoch() <= old.Epoch() {
 		t.Errorf("%v, epochs %d and %d", err, old.Epoch(), mine.Epoch())
 	}
+}
+
+func TestMembersTellWhoLivesAndWhatEachHolds(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a, b := join(t, db, "a", long), join(t, db, "b", dead)
+		defer closed(t, a)
+		defer b.Abandon()
+		for _, name := range []string{"task.1", "task.2", "room.x", "place.housekeeper", "alone"} {
+			if _, err := a.Acquire(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := b.Acquire(t.Context(), "task.3"); err != nil {
+			t.Fatal(err)
+		}
+		gone := join(t, db, "c", dead)
+		gone.Abandon()
+		members, err := a.Members(t.Context())
+		if err != nil || len(members) != 2 {
+			t.Fatalf("%v, %v", members, err)
+		}
+		want := []lease.Member{
+			{ID: a.ID(), Alive: true, Holds: map[string]int64{"task": 2, "room": 1, "place": 1, "alone": 1}},
+			{ID: b.ID(), Holds: map[string]int64{"task": 1}},
+		}
+		if diff := cmp.Diff(want, members, cmpopts.IgnoreFields(lease.Member{}, "Started", "Expires")); diff != "" {
+			t.Error(diff)
+		}
+		if !members[0].Expires.After(members[0].Started) {
+			t.Errorf("from %v to %v", members[0].Started, members[0].Expires)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,10 +18,11 @@ import (
 
 // Options tune a hub's membership; the zero value is right.
 type Options struct {
-	// TTL is how long a silent hub keeps its things (default 6 s): long enough
-	// for a stalled disk, short enough that people see a pause and not an outage.
+	// TTL is how long a silent hub keeps its things (default 4 s; alone, when
+	// nobody waits for them, 8 s): long enough for a stalled database, short enough
+	// that people see a pause and not an outage.
 	TTL time.Duration
-	// Renew is how often the hub says that it lives (default TTL/3).
+	// Renew is how often the hub says that it lives (default TTL/4).
 	Renew time.Duration
 	// Alone says that no other hub can be alive on this database (a SQLite file
 	// whose folder this hub has locked): what a former life owned is free at once.
@@ -37,6 +39,10 @@ type Leases struct {
 	held map[string]*Lease
 	stop context.CancelFunc
 	done chan struct{}
+	// since is when this life began; until, after it, how long nobody else can
+	// have taken anything.
+	since time.Time
+	until atomic.Int64
 }
 
 // Join registers a hub and keeps it alive until Close. Every start is a new
@@ -44,18 +50,22 @@ type Leases struct {
 // former life owned.
 func Join(ctx context.Context, db *store.DB, hub string, opts Options) (*Leases, error) {
 	if opts.TTL <= 0 {
-		opts.TTL = 6 * time.Second
+		opts.TTL = 4 * time.Second
+		if opts.Alone {
+			opts.TTL = 8 * time.Second
+		}
 	}
 	if opts.Renew <= 0 {
-		opts.Renew = opts.TTL / 3
+		opts.Renew = opts.TTL / 4
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Leases{db: db, id: hub + "/" + uuid.NewString()[:8], opts: opts, held: map[string]*Lease{}, done: make(chan struct{})}
+	l := &Leases{db: db, id: hub + "/" + uuid.NewString()[:8], opts: opts, held: map[string]*Lease{}, done: make(chan struct{}), since: time.Now()}
 	if err := l.join(ctx); err != nil {
 		return nil, err
 	}
+	l.sure(l.since)
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
 	go l.keepAlive(run)
@@ -106,7 +116,7 @@ func (l *Leases) keepAlive(ctx context.Context) {
 func (l *Leases) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.opts.TTL)
 	defer cancel()
-	before, owned := l.holding(), map[string]int64{}
+	before, owned, began := l.holding(), map[string]int64{}, time.Now()
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
 		clear(owned)
 		now, err := clock(tx)
@@ -128,9 +138,14 @@ func (l *Leases) renew(ctx context.Context) error {
 	})
 	if err == nil {
 		l.dropOthers(before, owned)
+		l.sure(began)
 	}
 	return err
 }
+
+// sure notes that the membership was good at a time: for its time to live from
+// then on nobody takes anything away.
+func (l *Leases) sure(at time.Time) { l.until.Store(int64(at.Sub(l.since) + l.opts.TTL)) }
 
 // dropOthers ends the leases of before that are not ours any more. One taken
 // after the query ran is not in before.

@@ -214,6 +214,7 @@ func (r *room) appoint(who by, target string, on bool) error {
 		r.appointed[target] = was
 		return err
 	}
+	r.changed()
 	return nil
 }
 

@@ -111,10 +111,10 @@ func (r *room) arrive(c *conn) {
 	r.conns[c.CID] = c
 	c.deadline = time.Now().Add(r.e.d.Limits.Announce)
 	r.need(c.deadline)
-	p := r.policy
+	p, mesh := r.policy, r.policy.Peers()
 	c.send(&kibitz.Hello{
 		V: 1, Room: r.id, CID: c.CID, Nonce: c.Nonce, Title: r.title, Notice: p.Notice, Humans: p.Humans.Mode, Agents: p.Agents.Mode,
-		Credits: p.Credits.Require, Sealed: p.Sealed, Locked: r.locked, Lobby: r.lobby, Limits: kibitz.WireLimits(),
+		Credits: p.Credits.Require, Sealed: p.Sealed, Locked: r.locked, Lobby: r.lobby, Mesh: &mesh, Limits: kibitz.WireLimits(),
 	})
 }
 

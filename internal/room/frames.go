@@ -58,6 +58,8 @@ func (r *room) memberFrame(c *conn, f kibitz.ClientFrame) {
 		c.answer(f.N, r.signal(c.p, f))
 	case *kibitz.Media:
 		c.answer(f.N, r.media(c.p, f.Lanes))
+	case *kibitz.Blocked:
+		c.answer(f.N, r.reported(c.p, f))
 	case *kibitz.Sync:
 		now := time.Now()
 		r.sendRoster(c.p, now)

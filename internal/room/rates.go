@@ -61,7 +61,7 @@ func (r *rates) wait(f kibitz.ClientFrame, ink bool, size int) time.Duration {
 		return take(r.bytes, size)
 	case *kibitz.Sig:
 		return take(r.sig, 1)
-	case *kibitz.SetGrant, *kibitz.Mod:
+	case *kibitz.SetGrant, *kibitz.Mod, *kibitz.Blocked:
 		return take(r.mod, 1)
 	case *kibitz.Voice, *kibitz.Knock, *kibitz.Resume, *kibitz.Media, *kibitz.Sync:
 		return take(r.door, 1)

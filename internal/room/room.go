@@ -213,6 +213,11 @@ func (r *room) dueIdle(now time.Time) {
 
 // nextSeq gives the number of an accepted message.
 func (r *room) nextSeq() (uint64, error) {
+	if !r.lease.Certain() { // another hub may have the room: nothing is acknowledged unless we still do
+		if err := r.write(nil); err != nil {
+			return 0, err
+		}
+	}
 	if r.seq == r.reserved {
 		to := r.seq + seqBlock
 		err := r.write(func(tx *store.Tx) error {

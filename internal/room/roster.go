@@ -71,7 +71,8 @@ func (r *room) sendRoster(p *participant, now time.Time) {
 func (r *room) rosterFor(p *participant, now time.Time) *Out {
 	switch {
 	case !p.may(bitReadRoster, seconds(now)):
-		return encode(&kibitz.Roster{Members: []kibitz.Member{p.member(now)}, Locked: r.locked, Lobby: r.lobby, Redacted: true})
+		mesh := r.policy.Peers()
+		return encode(&kibitz.Roster{Members: []kibitz.Member{r.member(p, now)}, Locked: r.locked, Lobby: r.lobby, Redacted: true, Mesh: &mesh})
 	case p.tier != "" && r.anyWaiting():
 		f := r.roster(now)
 		f.Waiting = r.waitingList()
@@ -84,7 +85,8 @@ func (r *room) rosterFor(p *participant, now time.Time) *Out {
 }
 
 func (r *room) roster(now time.Time) *kibitz.Roster {
-	f := &kibitz.Roster{Members: r.members(now), Hosts: []string{}, Locked: r.locked, Lobby: r.lobby}
+	mesh := r.policy.Peers()
+	f := &kibitz.Roster{Members: r.members(now), Hosts: []string{}, Locked: r.locked, Lobby: r.lobby, Mesh: &mesh}
 	host := ""
 	for i, h := range r.hosts() {
 		if i == 0 {
@@ -99,9 +101,15 @@ func (r *room) roster(now time.Time) *kibitz.Roster {
 func (r *room) members(now time.Time) []kibitz.Member {
 	out := make([]kibitz.Member, len(r.order))
 	for i, p := range r.order {
-		out[i] = p.member(now)
+		out[i] = r.member(p, now)
 	}
 	return out
+}
+
+func (r *room) member(p *participant, now time.Time) kibitz.Member {
+	m := p.member(now)
+	m.Publisher = r.publisher(p)
+	return m
 }
 
 func (r *room) anyWaiting() bool {

@@ -52,6 +52,27 @@ func (r *room) media(p *participant, lanes kibitz.Lanes) error {
 	return nil
 }
 
+// reported is a participant telling what somebody sent over its link without the
+// right to. The room believes it only of those who do lack the right.
+func (r *room) reported(p *participant, f *kibitz.Blocked) error {
+	of, right := r.byID[f.ID], f.Right()
+	switch {
+	case !r.policy.Peers().Data:
+		return deny(kibitz.SigOff, "no content goes peer to peer in this room")
+	case right == "":
+		return deny(kibitz.ContentBad, "no such content")
+	case f.ID == p.ID:
+		return deny(kibitz.ToSelf, "that is you")
+	case of == nil:
+		return deny(kibitz.ToUnknown, "no such participant")
+	case !of.may(bit(right), seconds(time.Now())):
+		r.blockedBy(p.ID, of, f.C, kibitz.ActDenied)
+	case f.C == string(kibitz.EnvelopeView) && !r.publisher(of):
+		r.blockedBy(p.ID, of, f.C, kibitz.ViewNotPublisher)
+	}
+	return nil
+}
+
 // mediaPublishers is how many participants may publish lanes at a time.
 const mediaPublishers = 12
 

@@ -60,15 +60,19 @@ const blockedEach = 20
 
 // blocked notes something that a participant may not do.
 func (r *room) blocked(p *participant, detail string, code kibitz.Code) {
-	if p == nil {
-		return
+	if p != nil {
+		r.blockedBy(p.ID, p, detail, code)
 	}
+}
+
+// blockedBy notes it with whoever tells of it.
+func (r *room) blockedBy(actor string, p *participant, detail string, code kibitz.Code) {
 	r.counting(p)
 	p.blocked++
 	if p.blocked > blockedEach {
 		return
 	}
-	r.note(note{kind: "blocked", actor: p.ID, id: p.ID, keyID: p.KeyID, detail: detail, code: code})
+	r.note(note{kind: "blocked", actor: actor, id: p.ID, keyID: p.KeyID, detail: detail, code: code})
 }
 
 // withhold counts a message that somebody did not get.

@@ -99,6 +99,27 @@ type Lanes struct {
 // Any tells whether a lane is on.
 func (l Lanes) Any() bool { return l.Audio || l.Camera || l.Screen }
 
+// Blocked reports what somebody sent over a link without the right to: where
+// content goes peer to peer, only its receiver sees it. C is the word of the
+// audit trail for the content, as [Content.Detail] gives it.
+type Blocked struct {
+	N  int64  `json:"n,omitzero"`
+	ID string `json:"id"`
+	C  string `json:"c"`
+}
+
+// Right is the capability that the content needs; none for a word that is no
+// content.
+func (f *Blocked) Right() Capability {
+	switch f.C {
+	case string(EnvelopeAct):
+		return Act
+	case string(ContentChat), string(ContentApp), string(ContentPay), string(ContentInk), string(ContentSchema), string(EnvelopeView):
+		return SendChat
+	}
+	return ""
+}
+
 // Sync asks for roster and caps again.
 type Sync struct {
 	N int64 `json:"n,omitzero"`

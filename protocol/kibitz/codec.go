@@ -12,7 +12,7 @@ import (
 // Unknown members are ignored; known ones of another type, names used twice
 // and bad UTF-8 are refused. The frame owns its memory.
 func DecodeClient(data []byte) (ClientFrame, error) {
-	o, head, err := readHead(data)
+	o, head, err := readHead(data, MaxFrame)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func DecodeClient(data []byte) (ClientFrame, error) {
 // DecodeHub reads a message of the hub. The error is a [*FrameError]; one with
 // proto.unknown is a frame of a later hub, to be ignored.
 func DecodeHub(data []byte) (Frame, error) {
-	o, head, err := readHead(data)
+	o, head, err := readHead(data, MaxHubFrame)
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +55,9 @@ func DecodeHub(data []byte) (Frame, error) {
 }
 
 // readHead finds t and n. The head is an error waiting for its reason.
-func readHead(data []byte) (object, *FrameError, error) {
+func readHead(data []byte, most int) (object, *FrameError, error) {
 	head := &FrameError{Code: ProtoBadFrame}
-	if len(data) > MaxFrame {
+	if len(data) > most {
 		head.Code, head.Reason = LimitSize, "frame too large"
 		return nil, nil, head
 	}
@@ -179,6 +179,13 @@ func (f *Sig) check(object) error {
 	}
 	if f.D.Kind() != '{' {
 		return errors.New("d is not an object")
+	}
+	return nil
+}
+
+func (f *Blocked) check(object) error {
+	if f.ID == "" || f.C == "" {
+		return errors.New("id or c is missing")
 	}
 	return nil
 }

@@ -57,6 +57,9 @@ func (*Sig) Type() Type { return "sig" }
 func (*Media) Type() Type { return "media" }
 
 // Type implements [Frame].
+func (*Blocked) Type() Type { return "blocked" }
+
+// Type implements [Frame].
 func (*Sync) Type() Type { return "sync" }
 
 // Type implements [Frame].
@@ -135,6 +138,9 @@ func (f *Sig) Number() int64 { return f.N }
 func (f *Media) Number() int64 { return f.N }
 
 // Number implements [ClientFrame].
+func (f *Blocked) Number() int64 { return f.N }
+
+// Number implements [ClientFrame].
 func (f *Sync) Number() int64 { return f.N }
 
 // Number implements [ClientFrame].
@@ -164,6 +170,8 @@ func newClientFrame(t Type) ClientFrame {
 		return new(Sig)
 	case "media":
 		return new(Media)
+	case "blocked":
+		return new(Blocked)
 	case "sync":
 		return new(Sync)
 	case "leave":

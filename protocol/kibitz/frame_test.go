@@ -20,9 +20,10 @@ func TestFramesOfClients(t *testing.T) {
 		`{"t":"mod","op":"kick","target":"p2"}`:                                 &Mod{Op: OpKick, Target: "p2"},
 		`{"t":"sig","to":"p2","d":{}}`:                                          &Sig{To: "p2", D: Raw(`{}`)},
 		`{"t":"media","audio":true,"n":null}`:                                   &Media{Lanes: Lanes{Audio: true}},
-		`{"t":"sync"}`:                                                          &Sync{},
-		`{"t":"ping","n":3}`:                                                    &Ping{N: 3},
-		`{"t":"leave"}`:                                                         &Leave{},
+		`{"t":"blocked","id":"p2","c":"chat","n":4}`:                            &Blocked{N: 4, ID: "p2", C: "chat"},
+		`{"t":"sync"}`:       &Sync{},
+		`{"t":"ping","n":3}`: &Ping{N: 3},
+		`{"t":"leave"}`:      &Leave{},
 	} {
 		got, err := DecodeClient([]byte(text))
 		if err != nil {
@@ -61,6 +62,7 @@ func TestFramesThatAreNone(t *testing.T) {
 		`{"t":"voice","on":"yes"}`:               {Code: ProtoBadFrame, Type: "voice"},
 		`{"t":"voice","meta":"agent"}`:           {Code: ProtoBadFrame, Type: "voice"},
 		`{"t":"resume","since":1}`:               {Code: ProtoBadFrame, Type: "resume"},
+		`{"t":"blocked","id":"p"}`:               {Code: ProtoBadFrame, Type: "blocked"},
 		`{"t":"mod"}`:                            {Code: ProtoBadFrame, Type: "mod"},
 		`{"t":"sig","to":"p"}`:                   {Code: ProtoBadFrame, Type: "sig"},
 		`{"t":"` + strings.Repeat(" ", MaxFrame): {Code: LimitSize},

@@ -16,7 +16,9 @@ type Hello struct {
 	Sealed  bool   `json:"sealed"`
 	Locked  bool   `json:"locked"`
 	Lobby   bool   `json:"lobby"`
-	Limits  Limits `json:"limits"`
+	// Mesh is what goes peer to peer; the roster repeats it when it changes.
+	Mesh   *MeshPolicy `json:"mesh,omitzero"`
+	Limits Limits      `json:"limits"`
 }
 
 // Limits tells programs what they may send; sizes in bytes, chat in characters.
@@ -98,6 +100,8 @@ type Roster struct {
 	Lobby    bool      `json:"lobby"`
 	Waiting  []Waiting `json:"waiting,omitzero"`
 	Redacted bool      `json:"redacted,omitzero"`
+	// Mesh is what goes peer to peer now.
+	Mesh *MeshPolicy `json:"mesh,omitzero"`
 }
 
 // Member is one participant in the roster.
@@ -119,7 +123,9 @@ type Member struct {
 	ReadOnly bool   `json:"readOnly,omitzero"`
 	Media    Lanes  `json:"media"`
 	Away     bool   `json:"away,omitzero"`
-	Proven   bool   `json:"proven"`
+	// Publisher tells peers whose views count where content goes peer to peer.
+	Publisher bool `json:"publisher,omitzero"`
+	Proven    bool `json:"proven"`
 }
 
 // Waiting is somebody in the lobby, as hosts see it.

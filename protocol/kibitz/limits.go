@@ -4,8 +4,9 @@ import "time"
 
 // Sizes in bytes unless said otherwise.
 const (
-	MaxFrame     = 307_200 // a larger message closes the connection: CloseTooBig
-	MaxApp       = 262_144 // app.data and a schema's document, compact
+	MaxFrame     = 307_200  // a larger message closes the connection: CloseTooBig
+	MaxHubFrame  = 16 << 20 // of the hub: the roster of a full room
+	MaxApp       = 262_144  // app.data and a schema's document, compact
 	MaxMeta      = 4_096
 	MaxAvatar    = 2_048
 	MaxGuest     = 128 // the stable secret of an anonymous client

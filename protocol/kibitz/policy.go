@@ -152,6 +152,13 @@ type MeshPolicy struct {
 	Data  bool `json:"data"`
 }
 
+// Peers is what goes peer to peer under this policy. Content of a sealed room
+// stays in its boxes on the relay, and views for one participant each are kept
+// apart by the hub alone: neither goes over links.
+func (p *Policy) Peers() MeshPolicy {
+	return MeshPolicy{Media: p.Mesh.Media, Data: p.Mesh.Data && !p.Sealed && !p.Views.DirectedOnly}
+}
+
 // DefaultPolicy is what an empty document means.
 func DefaultPolicy() *Policy {
 	return &Policy{
@@ -241,6 +248,9 @@ func (p *Policy) Warnings() []string {
 	}
 	if p.Humans.Mode == HumansOIDC && p.Humans.OIDC.Issuer == "" {
 		out = append(out, "humans.oidc names no issuer and admits nobody")
+	}
+	if p.Mesh.Data && !p.Peers().Data {
+		out = append(out, "mesh.data does nothing in a sealed room or with views.directedOnly")
 	}
 	return out
 }

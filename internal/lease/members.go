@@ -1,0 +1,67 @@
+package lease
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"parley/internal/store"
+)
+
+// Member is one hub as the database knows it.
+type Member struct {
+	// ID is what Leases.ID gave that hub.
+	ID      string
+	Started time.Time
+	// Expires is until when the others count on it; Alive compares it with the
+	// database's own clock.
+	Expires time.Time
+	Alive   bool
+	// Holds counts its things by the first word of their names: task, room, ….
+	Holds map[string]int64
+}
+
+// Members lists the hubs that live and those that died with something in their
+// hands, in the order of their names.
+func (l *Leases) Members(ctx context.Context) (members []Member, err error) {
+	err = l.db.Read(ctx, func(tx *store.Tx) error {
+		members = nil
+		now, err := clock(tx)
+		if err != nil {
+			return err
+		}
+		at := map[string]int{}
+		err = tx.Each(func(row *sql.Rows) error {
+			var id string
+			var started, expires int64
+			if err := row.Scan(&id, &started, &expires); err != nil {
+				return err
+			}
+			at[id] = len(members)
+			members = append(members, Member{ID: id, Started: store.Time(started), Expires: store.Time(expires), Alive: expires > now, Holds: map[string]int64{}})
+			return nil
+		}, `SELECT id, started_at, expires_at FROM hubs WHERE expires_at > ? OR EXISTS (SELECT 1 FROM leases WHERE owner = hubs.id) ORDER BY id`, now)
+		if err != nil {
+			return err
+		}
+		return tx.Each(func(row *sql.Rows) error {
+			var id, family string
+			var n int64
+			if err := row.Scan(&id, &family, &n); err != nil {
+				return err
+			}
+			if i, known := at[id]; known {
+				members[i].Holds[family] = n
+			}
+			return nil
+		}, `SELECT owner, `+firstWord(tx)+` AS family, count(*) FROM leases WHERE owner <> '' GROUP BY owner, family`)
+	})
+	return members, err
+}
+
+func firstWord(tx *store.Tx) string {
+	if tx.Dialect() == store.SQLite {
+		return `substr(name, 1, instr(name || '.', '.') - 1)`
+	}
+	return `split_part(name, '.', 1)`
+}
