@@ -47,6 +47,9 @@ func (e *Env) start(ctx context.Context, args ...string) (*child, error) {
 	// Whatever name this program was called by, its child has too.
 	cmd.Args[0] = os.Args[0]
 	cmd.Stderr = e.remark
+	if e.profile != "" {
+		cmd.Env = append(os.Environ(), profileEnv+"="+e.profile)
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -46,11 +46,14 @@ func RunRole(ctx context.Context, args []string, in io.Reader, out io.Writer) er
 	if err := answers.Encode(s.hello); err != nil {
 		return err
 	}
-	return s.obey(in, answers)
+	p := &profile{role: args[0]}
+	defer p.end()
+	return s.obey(in, answers, p)
 }
 
-// obey does what it is told, line by line.
-func (s *server) obey(in io.Reader, answers *json.Encoder) error {
+// obey does what it is told, line by line. What it used is asked before and after
+// the work, so that is when a profile begins.
+func (s *server) obey(in io.Reader, answers *json.Encoder, p *profile) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		switch line := lines.Text(); line {
@@ -60,6 +63,9 @@ func (s *server) obey(in io.Reader, answers *json.Encoder) error {
 			fallthrough
 		case "usage":
 			if err := answers.Encode(usage{RSS: residentMemory(), CPU: cpuTime()}); err != nil {
+				return err
+			}
+			if err := p.begin(); err != nil {
 				return err
 			}
 		default:

@@ -27,6 +27,9 @@ type Options struct {
 	Dir string
 	// Machines is how many the row fleet simulates; 0 is the usual number.
 	Machines int
+	// Profile, if not empty, is a folder where every server that is measured leaves
+	// a CPU profile.
+	Profile string
 	// Child is the command line by which this program starts itself in a role; the
 	// role and its arguments follow it. See RunRole.
 	Child []string
@@ -103,7 +106,7 @@ func measure(ctx context.Context, row Row, opts Options, remarks io.Writer) (fou
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	started := time.Now()
-	results, err := row.Run(ctx, &Env{Quick: opts.Quick, Dir: dir, machines: opts.Machines, child: opts.Child, remark: remarks})
+	results, err := row.Run(ctx, &Env{Quick: opts.Quick, Dir: dir, machines: opts.Machines, profile: opts.Profile, child: opts.Child, remark: remarks})
 	for i := range results {
 		results[i].judge()
 		found.Results = append(found.Results, results[i])
