@@ -55,6 +55,16 @@ func (h *Hub) openBoard(ctx context.Context) error {
 	}
 	h.board = board.New(d)
 	h.present = h.board.Attended
+	if h.conf.NATS != "" {
+		sub, err := answerAttended(h.bus, h.board.Attended)
+		if err != nil {
+			return err
+		}
+		h.onClose(func() error {
+			sub.Close()
+			return nil
+		})
+	}
 	h.metrics.registry.MustRegister(boardMetrics(h.board, h.terminals)...)
 	h.onClose(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)

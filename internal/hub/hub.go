@@ -81,11 +81,10 @@ type Hub struct {
 	seats    *seat.Seats
 	roomFace *faceroom.Face
 	// mcpFace offers what the hub can do to language models.
-	mcpFace    *facemcp.Face
-	work       *work.Work
-	terminals  *terminal.Terminals
-	recordings *terminal.Recordings
-	board      *board.Face
+	mcpFace   *facemcp.Face
+	work      *work.Work
+	terminals *terminal.Terminals
+	board     *board.Face
 	// present reports whether a person who may answer is connected; set by boards.
 	present func(principal string) bool
 	// place is the meeting place, placeFace its HTTP.

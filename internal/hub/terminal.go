@@ -22,7 +22,7 @@ func (h *Hub) terminalPart() part {
 	return part{
 		name: "terminal", open: h.openTerminals,
 		routes: func(_ *http.ServeMux, rest *api.API) error {
-			api.RegisterTerminals(rest, h.terminals, h.recordings)
+			api.RegisterTerminals(rest, h.terminals)
 			return nil
 		},
 		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
@@ -32,14 +32,14 @@ func (h *Hub) terminalPart() part {
 	}
 }
 
-func (h *Hub) openTerminals(context.Context) (err error) {
-	h.recordings, err = terminal.OpenRecordings(terminal.RecordingOptions{Dir: h.folder.Path("recordings"), Which: h.conf.Terminal.Record, Log: h.logger})
+func (h *Hub) openTerminals(context.Context) error {
+	recordings, err := terminal.OpenRecordings(terminal.RecordingOptions{Dir: h.folder.Path("recordings"), Which: h.conf.Terminal.Record, Log: h.logger})
 	if err != nil {
 		return err
 	}
 	d := terminal.Deps{
 		Workspace: h.folder.Path("workspace"), Secrets: h.secretValues, MaxRunning: h.conf.Board.Limits.MaxTerminals,
-		Recordings: h.recordings, Audit: h.trail, Log: h.logger,
+		Recordings: recordings, Audit: h.trail, Log: h.logger,
 	}
 	if h.conf.NATS != "" {
 		d.Bus, d.Hub = h.bus, h.leases.ID()

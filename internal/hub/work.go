@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/brain/tool"
+	"parley/internal/bus"
 	"parley/internal/eventlog"
 	"parley/internal/face/api"
 	"parley/internal/identity"
@@ -98,9 +99,35 @@ func (m workMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// attended reports whether somebody who may answer is connected. Boards say so;
-// without any, the inbox is open all the same.
-func (h *Hub) attended(principal string) bool { return h.present == nil || h.present(principal) }
+// attended reports whether somebody who may answer is connected, to whatever hub.
+// Boards say so; without any, the inbox is open all the same.
+func (h *Hub) attended(principal string) bool {
+	return h.present == nil || h.present(principal) || h.conf.NATS != "" && attendedElsewhere(h.bus, principal)
+}
+
+const (
+	// subjectAttended is where hubs ask each other whether a person is there.
+	subjectAttended = "board.attended"
+	// attendedTime is how long a hub that knows the person may take to say so. Those
+	// that do not are silent.
+	attendedTime = time.Second
+)
+
+// answerAttended tells other hubs who is here.
+func answerAttended(b bus.Bus, here func(principal string) bool) (bus.Subscription, error) {
+	return b.Subscribe(subjectAttended, func(m bus.Msg) {
+		if m.Respond != nil && here(string(m.Data)) {
+			_ = m.Respond([]byte("yes")) // whoever asked counts silence as a no
+		}
+	})
+}
+
+func attendedElsewhere(b bus.Bus, principal string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), attendedTime)
+	defer cancel()
+	_, err := b.Request(ctx, subjectAttended, []byte(principal))
+	return err == nil
+}
 
 // tokenRevoked reports whether a token was taken back. One that cannot be looked
 // up counts as good: what came with it was good when it came.

@@ -38,7 +38,8 @@ type RecordingOptions struct {
 	Log   *slog.Logger
 }
 
-// Recordings are the asciicast files of terminals of this hub. A nil one keeps nothing.
+// Recordings are the asciicast files of terminals of this hub; Terminals.Recordings
+// finds those of other hubs too. A nil one keeps nothing.
 type Recordings struct{ o RecordingOptions }
 
 // Recording is one file.

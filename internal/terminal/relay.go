@@ -42,6 +42,10 @@ const (
 	opNext   = "next"
 	opDetach = "detach"
 	opList   = "list"
+
+	opCount      = "count"
+	opRecordings = "recordings"
+	opRecording  = "recording"
 )
 
 type request struct {
@@ -52,6 +56,7 @@ type request struct {
 	Data  []byte        `json:"data,omitempty"`
 	Size  viber.Size    `json:"size,omitzero"`
 	After int64         `json:"after,omitempty"`
+	ID    string        `json:"id,omitempty"`
 	Wait  time.Duration `json:"wait,omitempty"`
 }
 
@@ -65,6 +70,11 @@ type answer struct {
 	Frame []byte           `json:"frame,omitempty"`
 	Over  bool             `json:"over,omitempty"`
 	List  []viber.Terminal `json:"list,omitempty"`
+	// Count is how many of a principal's terminals run on Hub, or are about to.
+	Count      int         `json:"count,omitempty"`
+	Hub        string      `json:"hub,omitempty"`
+	Recordings []Recording `json:"recordings,omitempty"`
+	Data       []byte      `json:"data,omitempty"`
 }
 
 // relay is the way to terminals on other hubs, and theirs to ours.
@@ -158,36 +168,73 @@ func (r *relay) greeted(m bus.Msg) {
 	}
 }
 
-// list asks every hub we know for what the caller may see there.
-func (r *relay) list(ctx context.Context, who Who) []viber.Terminal {
+// everywhere asks every hub we know the same; one that does not answer has gone,
+// or is not reachable, and is left out.
+func (r *relay) everywhere(ctx context.Context, q request) []answer {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	r.mu.Lock()
-	answers := make(chan answer, len(r.hubs))
+	answers := make(chan *answer, len(r.hubs))
 	waiting := len(r.hubs)
 	for hub := range r.hubs {
 		go func() {
-			a, err := r.send(ctx, subjectHub+bus.Token(hub), request{Op: opList, Who: who})
+			a, err := r.askHub(ctx, hub, q)
 			if errors.Is(err, bus.ErrNoResponders) {
 				r.mu.Lock()
 				delete(r.hubs, hub) // it has gone
 				r.mu.Unlock()
 			}
-			answers <- a
+			if err != nil {
+				answers <- nil
+				return
+			}
+			answers <- &a
 		}()
 	}
 	r.mu.Unlock()
-	var list []viber.Terminal
+	var all []answer
 	for range waiting {
-		list = append(list, (<-answers).List...)
+		if a := <-answers; a != nil {
+			all = append(all, *a)
+		}
+	}
+	return all
+}
+
+func (r *relay) askHub(ctx context.Context, hub string, q request) (answer, error) {
+	return r.send(ctx, subjectHub+bus.Token(hub), q)
+}
+
+// list is what the caller may see on other hubs.
+func (r *relay) list(ctx context.Context, who Who) (list []viber.Terminal) {
+	for _, a := range r.everywhere(ctx, request{Op: opList, Who: who}) {
+		list = append(list, a.List...)
 	}
 	return list
 }
 
-// listed answers for this hub's list.
+// count is how many terminals of a principal run on other hubs.
+func (r *relay) count(ctx context.Context, who Who) (n int) {
+	for _, a := range r.everywhere(ctx, request{Op: opCount, Who: who}) {
+		n += a.Count
+	}
+	return n
+}
+
+// listed answers for this hub.
 func (r *relay) listed(m bus.Msg) {
-	r.handle(m, func(ctx context.Context, q request) (answer, error) {
-		return answer{List: r.ts.local(ctx, q.Who)}, nil
+	r.handle(m, func(ctx context.Context, q request) (a answer, err error) {
+		switch q.Op {
+		case opCount:
+			a.Count = r.ts.count(q.Who.Principal)
+		case opRecordings:
+			a.Recordings, err = r.ts.d.Recordings.List(q.Who)
+		case opRecording:
+			return r.ts.piece(q)
+		default:
+			a.List = r.ts.local(ctx, q.Who)
+		}
+		return a, err
 	})
 }
 

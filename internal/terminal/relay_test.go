@@ -4,6 +4,7 @@ package terminal
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,9 @@ import (
 )
 
 // pair is two hubs on one bus.
-func pair(t *testing.T) (here, there *Terminals) {
+func pair(t *testing.T) (here, there *Terminals) { return pairOf(t, Deps{}, Deps{}) }
+
+func pairOf(t *testing.T, a, c Deps) (here, there *Terminals) {
 	t.Helper()
 	b := bus.NewLocal()
 	peer := b.Peer()
@@ -22,7 +25,8 @@ func pair(t *testing.T) (here, there *Terminals) {
 			t.Error(err)
 		}
 	})
-	here, there = newSet(t, Deps{Bus: b, Hub: "here"}), newSet(t, Deps{Bus: peer, Hub: "there"})
+	a.Bus, a.Hub, c.Bus, c.Hub = b, "here", peer, "there"
+	here, there = newSet(t, a), newSet(t, c)
 	for deadline := time.Now().Add(patience); ; <-time.After(time.Millisecond) {
 		here.relay.mu.Lock()
 		there.relay.mu.Lock()
@@ -117,5 +121,71 @@ func TestForgottenViewsAreTakenBack(t *testing.T) {
 	here.relay.takeBack(time.Now().Add(time.Second))
 	if list, _ := here.List(t.Context(), alice); list[0].Viewers != 0 {
 		t.Errorf("%+v", list[0])
+	}
+}
+
+// The limit is one for all hubs.
+func TestOnlySoManyRunInACluster(t *testing.T) {
+	here, there := pairOf(t, Deps{MaxRunning: 2}, Deps{MaxRunning: 2})
+	a := open(t, here, alice, Spec{Command: "exec sleep 1000"})
+	open(t, there, alice, Spec{Command: "exec sleep 1000"})
+	for _, ts := range []*Terminals{here, there} {
+		if _, err := ts.Create(t.Context(), alice, Spec{Command: "true"}); !errors.Is(err, ErrLimit) {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := there.End(t.Context(), alice, a.ID); err != nil {
+		t.Fatal(err)
+	}
+	open(t, there, alice, Spec{Command: "true"})
+}
+
+// What a terminal printed can be played from any hub, by its owner only.
+func TestARecordingIsReadOnAnyHub(t *testing.T) {
+	kept := func() *Recordings {
+		r, err := OpenRecordings(RecordingOptions{Dir: t.TempDir(), Which: RecordAll})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	here, there := pairOf(t, Deps{Recordings: kept()}, Deps{Recordings: kept()})
+	long := open(t, here, alice, Spec{Command: "seq 1 100000"})
+	watch(t, here, alice, long.ID, AttachOptions{}).end()
+	short := open(t, there, alice, Spec{Command: "echo short"})
+	watch(t, there, alice, short.ID, AttachOptions{}).end()
+	read := func(ts *Terminals, id string) string {
+		_, file, err := ts.Recording(t.Context(), alice, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = file.Close() }()
+		if size, err := file.Seek(0, io.SeekEnd); err != nil || size == 0 {
+			t.Fatalf("%d, %v", size, err)
+		}
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	if near, far := read(here, long.ID), read(there, long.ID); near != far || len(near) < castPiece {
+		t.Errorf("%d bytes where it was made, %d elsewhere", len(near), len(far))
+	}
+	if near, far := read(there, short.ID), read(here, short.ID); near != far || !strings.Contains(far, "short") {
+		t.Errorf("%q and %q", near, far)
+	}
+	if list, err := here.Recordings(t.Context(), alice); err != nil || len(list) != 2 || list[0].ID != short.ID {
+		t.Errorf("%+v, %v", list, err)
+	}
+	bob := Who{Principal: "p-bob"}
+	if list, err := there.Recordings(t.Context(), bob); err != nil || len(list) != 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, _, err := there.Recording(t.Context(), bob, long.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("somebody else's: %v", err)
 	}
 }

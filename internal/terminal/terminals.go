@@ -3,6 +3,7 @@ package terminal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -30,7 +31,7 @@ type Deps struct {
 	Workspace string
 	// Secrets are the values that are never shown; asked for each new terminal.
 	Secrets func() []string
-	// MaxRunning is how many of one principal may run (16).
+	// MaxRunning is how many of one principal may run, in the whole cluster (16).
 	MaxRunning int
 	// Recordings is where what terminals print is kept; nil keeps nothing.
 	Recordings *Recordings
@@ -106,7 +107,7 @@ func (ts *Terminals) isStopping() bool {
 }
 
 // Create starts a process on a new terminal.
-func (ts *Terminals) Create(_ context.Context, who Who, spec Spec) (viber.Terminal, error) {
+func (ts *Terminals) Create(ctx context.Context, who Who, spec Spec) (viber.Terminal, error) {
 	if spec.Size == (viber.Size{}) {
 		spec.Size = viber.DefaultSize()
 	}
@@ -116,7 +117,11 @@ func (ts *Terminals) Create(_ context.Context, who Who, spec Spec) (viber.Termin
 	if err := ts.reserve(who.Principal); err != nil {
 		return viber.Terminal{}, err
 	}
-	t, err := ts.spawn(who, spec)
+	err := ts.roomElsewhere(ctx, who)
+	var t *terminal
+	if err == nil {
+		t, err = ts.spawn(who, spec)
+	}
 	ts.mu.Lock()
 	ts.starting[who.Principal]--
 	if ts.starting[who.Principal] == 0 {
@@ -128,7 +133,11 @@ func (ts *Terminals) Create(_ context.Context, who Who, spec Spec) (viber.Termin
 	ts.mu.Unlock()
 	if err != nil {
 		ts.running.Done()
-		ts.note(who, "terminal.created", &terminal{task: spec.Task}, "spawn_failed", 0, nil)
+		outcome := "spawn_failed"
+		if errors.Is(err, ErrLimit) {
+			outcome = "limit"
+		}
+		ts.note(who, "terminal.created", &terminal{task: spec.Task}, outcome, 0, nil)
 		return viber.Terminal{}, err
 	}
 	if ts.relay != nil {
@@ -150,18 +159,43 @@ func (ts *Terminals) reserve(principal string) error {
 	if ts.closed {
 		return ErrStopping
 	}
-	running := ts.starting[principal]
-	for _, t := range ts.all {
-		if t.owner == principal && !t.over.Load() {
-			running++
-		}
-	}
-	if running >= ts.d.MaxRunning {
-		return fmt.Errorf("%w: at most %d run at a time", ErrLimit, ts.d.MaxRunning)
+	if ts.countLocked(principal) >= ts.d.MaxRunning {
+		return ts.tooMany()
 	}
 	ts.starting[principal]++
 	ts.running.Add(1)
 	return nil
+}
+
+// roomElsewhere holds the limit in the whole cluster. This hub's place is taken
+// already: of two hubs that start the last one at once, each sees the other's.
+func (ts *Terminals) roomElsewhere(ctx context.Context, who Who) error {
+	if ts.relay == nil || ts.relay.count(ctx, who)+ts.count(who.Principal) <= ts.d.MaxRunning {
+		return nil
+	}
+	return ts.tooMany()
+}
+
+func (ts *Terminals) tooMany() error {
+	return fmt.Errorf("%w: at most %d run at a time", ErrLimit, ts.d.MaxRunning)
+}
+
+// count is how many terminals of a principal run here, or are about to.
+func (ts *Terminals) count(principal string) int {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.countLocked(principal)
+}
+
+// countLocked is count for whoever holds the lock.
+func (ts *Terminals) countLocked(principal string) int {
+	n := ts.starting[principal]
+	for _, t := range ts.all {
+		if t.owner == principal && !t.over.Load() {
+			n++
+		}
+	}
+	return n
 }
 
 func (ts *Terminals) spawn(who Who, spec Spec) (*terminal, error) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"time"
 
@@ -12,18 +13,22 @@ import (
 	"parley/internal/terminal"
 )
 
+// Terminals are terminals and what they printed, on whatever hub.
+type Terminals interface {
+	terminal.API
+	Recordings(ctx context.Context, who terminal.Who) ([]terminal.Recording, error)
+	Recording(ctx context.Context, who terminal.Who, id string) (terminal.Recording, io.ReadSeekCloser, error)
+}
+
 // RegisterTerminals adds the list of terminals and their recordings.
-func RegisterTerminals(a *API, terminals terminal.API, recordings *terminal.Recordings) {
-	t := terminalRoutes{terminals, recordings}
+func RegisterTerminals(a *API, terminals Terminals) {
+	t := terminalRoutes{terminals}
 	addRaw(a, rawRoute{route{Method: "GET", Path: "/api/terminals", Scope: identity.TerminalRead, Tag: "terminals", Summary: "Your terminals, oldest first, as terminal:list_response"}, "application/json"}, t.list)
-	add(a, route{Method: "GET", Path: "/api/recordings", Scope: identity.TerminalRead, Tag: "terminals", Summary: "Recordings of terminals of this hub, newest first"}, t.recorded)
+	add(a, route{Method: "GET", Path: "/api/recordings", Scope: identity.TerminalRead, Tag: "terminals", Summary: "Recordings of your terminals, newest first"}, t.recorded)
 	addRaw(a, rawRoute{route{Method: "GET", Path: "/api/terminals/{id}/recording", Scope: identity.TerminalRead, Tag: "terminals", Summary: "What a terminal printed, as an asciicast (version 2)"}, "application/x-asciicast"}, t.recording)
 }
 
-type terminalRoutes struct {
-	terminals  terminal.API
-	recordings *terminal.Recordings
-}
+type terminalRoutes struct{ terminals Terminals }
 
 func terminalWho(s identity.Session) terminal.Who {
 	return terminal.Who{
@@ -48,8 +53,8 @@ type recordingList struct {
 	}
 }
 
-func (t terminalRoutes) recorded(_ context.Context, who identity.Session, _ *struct{}) (*recordingList, error) {
-	list, err := t.recordings.List(terminalWho(who))
+func (t terminalRoutes) recorded(ctx context.Context, who identity.Session, _ *struct{}) (*recordingList, error) {
+	list, err := t.terminals.Recordings(ctx, terminalWho(who))
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +64,9 @@ func (t terminalRoutes) recorded(_ context.Context, who identity.Session, _ *str
 }
 
 func (t terminalRoutes) recording(w http.ResponseWriter, r *http.Request, who identity.Session) error {
-	rec, file, err := t.recordings.Open(terminalWho(who), r.PathValue("id"))
+	rec, file, err := t.terminals.Recording(r.Context(), terminalWho(who), r.PathValue("id"))
 	if err != nil {
-		return front.NewProblem(http.StatusNotFound, "not_found", "this terminal was not recorded here, or the recording is gone", err)
+		return front.NewProblem(http.StatusNotFound, "not_found", "this terminal was not recorded, or the recording is gone, or its hub is", err)
 	}
 	defer func() { _ = file.Close() }()
 	w.Header().Set("Content-Type", "application/x-asciicast")
