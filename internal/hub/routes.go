@@ -62,6 +62,8 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	api.RegisterEvents(a, api.Live{Inbox: h.inbox, People: h.people, Stopping: h.stopping})
 	api.RegisterAgents(a, api.Minds{Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf})
 	api.RegisterStatus(a, h.status)
+	api.RegisterCluster(a, h.cluster)
+	api.RegisterSpend(a, h.spending)
 	api.RegisterBackup(a, h.Backup)
 	return nil
 }
