@@ -20,11 +20,11 @@ import (
 
 func newEndpoint(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "endpoint", Short: "The program on a managed machine: run, install, switch off and on", Args: cobra.NoArgs,
+		Use: "endpoint", Short: "The program on a managed machine: run, install, switch off and on, be asked", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newEndpointRun(), newEndpointInstall(), newEndpointUninstall(), newEndpointStatus(g),
-		newEndpointOn(), newEndpointOff(), newEndpointCapture(), newEndpointSwap())
+		newEndpointOn(), newEndpointOff(), newEndpointAsk(), newEndpointApprovals(g), newEndpointDecide(true), newEndpointDecide(false), newEndpointCapture(), newEndpointSwap())
 	return cmd
 }
 
@@ -161,6 +161,8 @@ func describeSwitch(s control.State) string {
 		return "off: the switch's file is damaged; an administrator can switch on again"
 	case s.Mode == control.On:
 		return "on" + by
+	case s.Mode == control.Asking:
+		return "on, and changes are asked here first" + by
 	case s.Mode == control.Private:
 		return "off, private things included" + by
 	}

@@ -32,6 +32,9 @@ func (d *dispatcher) Policy(rules []wire.Rule) { d.guard.SetOperator(rules) }
 // Call runs one request through all checks, in their order.
 func (d *dispatcher) Call(ctx context.Context, req *wire.Request) (jsontext.Value, error) {
 	call, err := d.admit(req)
+	if err == nil && d.sw.Asks(call.Tool.Class) {
+		call, err = d.consented(ctx, req, call)
+	}
 	if err != nil {
 		d.log.Info("call refused", "tool", req.Tool, "call", req.ID, "code", codeOf(err))
 		return nil, err
@@ -65,6 +68,15 @@ func (d *dispatcher) admit(req *wire.Request) (tools.Call, error) {
 		return tools.Call{}, err
 	}
 	return tools.Call{ID: req.ID, Tool: tool, Args: args}, nil
+}
+
+// consented asks the person at the machine. A yes overrides nothing: the switch
+// and the rules count as they are then.
+func (d *dispatcher) consented(ctx context.Context, req *wire.Request, call tools.Call) (tools.Call, error) {
+	if err := d.sw.Consent(ctx, req.ID, req.Tool, call.Args.Wire()); err != nil {
+		return tools.Call{}, err
+	}
+	return d.admit(req)
 }
 
 // limitOf is how long a call may take: what was asked for, else the tool's.

@@ -106,6 +106,7 @@ func (e *Endpoint) build() (err error) {
 	}
 	e.openLog()
 	e.sw = control.NewSwitch(e.opts.State, e.log)
+	e.sw.OnSet = e.switched
 	e.meter = collect.New(e.os, e.log)
 	watch := guard.New(e.os, e.log, e.protected()...)
 	pins, err := e.config.pins()
@@ -181,10 +182,10 @@ func (e *Endpoint) meta() wire.Meta {
 	if err != nil || name == "" {
 		name = e.config.ID
 	}
-	mode := `"` + string(e.sw.State().Mode) + `"`
+	mode := `"` + string(e.sw.State().Mode) + `"` // one of four words
 	return wire.Meta{
 		Hostname: name, OS: e.os, Version: e.opts.Version, Arch: runtime.GOARCH,
-		Extra: map[string]jsontext.Value{"remote_control": jsontext.Value(mode)},
+		Extra: map[string]jsontext.Value{wire.ControlKey: jsontext.Value(mode)},
 	}
 }
 

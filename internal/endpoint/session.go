@@ -22,6 +22,7 @@ func (e *Endpoint) onConnect() {
 }
 
 func (e *Endpoint) onDisconnect(error) {
+	e.sw.Withdraw()
 	e.note(update.Session{Version: e.opts.Version, PID: os.Getpid(), At: time.Now().UTC()})
 }
 

@@ -47,7 +47,9 @@ func (f *Fleet) storeControl(s *Session) {
 func (p *prepared) shown(known kenny.Control, err error) kenny.Control {
 	e, _ := errors.AsType[*Error](err)
 	switch {
-	case e == nil && p.tool.Class == kenny.Mutating && known != kenny.ControlAsk:
+	case known == kenny.ControlAsk:
+		return known // who can say that says every change
+	case e == nil && p.tool.Class == kenny.Mutating:
 		return kenny.ControlOn
 	case e == nil || !e.FromMachine || e.Code != Disabled:
 		return known

@@ -73,7 +73,7 @@ func TestAMissingFileIsOnADamagedOneOff(t *testing.T) {
 
 func TestTheChoiceSurvivesARestart(t *testing.T) {
 	dir := t.TempDir()
-	for _, mode := range []Mode{Off, Private, On} {
+	for _, mode := range []Mode{Off, Private, Asking, On} {
 		if _, err := NewSwitch(dir, quiet()).Set(mode, admin); err != nil {
 			t.Fatal(err)
 		}
@@ -102,6 +102,11 @@ func TestWhoMaySwitch(t *testing.T) {
 		{"another plain user does not", off, On, bob, ErrNotYours},
 		{"nor loosens private", private, Off, bob, ErrNotYours},
 		{"who made it private loosens", private, Off, ann, nil},
+		{"anyone has changes asked", State{Mode: On}, Asking, bob, nil},
+		{"who is asked ends it", State{Mode: Asking, By: ann.ID}, On, ann, nil},
+		{"another plain user does not end it", State{Mode: Asking, By: ann.ID}, On, bob, ErrNotYours},
+		{"nor makes off an asking", off, Asking, bob, ErrNotYours},
+		{"off is stricter than asking", State{Mode: Asking, By: ann.ID}, Off, bob, nil},
 		{"a damaged file is the administrator's", broken, On, ann, ErrNotYours},
 		{"who mends it", broken, On, admin, nil},
 		{"a script of the endpoint never", off, On, script, ErrScript},
@@ -117,10 +122,10 @@ func TestWhoMaySwitch(t *testing.T) {
 func TestNobodyLoosensWhatAnotherTightened(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		state := State{Mode: Off, By: ann.ID}
-		for _, mode := range rapid.SliceOf(rapid.SampledFrom([]Mode{On, Off, Private})).Draw(t, "requests") {
+		for _, mode := range rapid.SliceOf(rapid.SampledFrom([]Mode{On, Asking, Off, Private})).Draw(t, "requests") {
 			if may(state, mode, bob) == nil {
-				if mode == On {
-					t.Fatal("bob switched on")
+				if mode.Tightness() < state.Mode.Tightness() {
+					t.Fatal("bob loosened it")
 				}
 				if mode != state.Mode {
 					return // stricter: it is bob's from here on

@@ -10,25 +10,38 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	wire "parley/protocol/kenny"
 )
 
 // Request is what a person's command asks for.
 type Request struct {
 	// Do is a mode to switch to, or empty to look only.
 	Do Mode `json:"do,omitempty"`
+	// List asks for the questions that wait.
+	List bool `json:"list,omitempty"`
+	// Answer is the number of a question to decide, with Yes or no.
+	Answer int  `json:"answer,omitempty"`
+	Yes    bool `json:"yes,omitempty"`
 }
 
 // Reply is the endpoint's answer.
 type Reply struct {
 	State State  `json:"state"`
 	Error string `json:"error,omitempty"`
+	// Waiting are the questions, if they were asked for.
+	Waiting []Question `json:"waiting,omitempty"`
 }
 
 // talkWait bounds one exchange; it is a line each way.
 const talkWait = 5 * time.Second
 
-// maxLine bounds a request, so that nobody can make the endpoint grow.
-const maxLine = 4 << 10
+const (
+	// maxLine bounds a request, so that nobody can make the endpoint grow.
+	maxLine = 4 << 10
+	// maxReply bounds an answer: as many questions as there can be.
+	maxReply = maxOpen * wire.MaxRequest
+)
 
 // Server answers people on this machine.
 type Server struct {
@@ -95,22 +108,37 @@ func (s *Server) answer(conn net.Conn, line []byte) Reply {
 	if err := json.Unmarshal(line, &req); err != nil {
 		return Reply{State: s.sw.State(), Error: "not a request"}
 	}
-	switch req.Do {
-	case "":
+	if req.Do != "" && !req.Do.Known() {
+		return Reply{State: s.sw.State(), Error: "the switch knows on, ask, off and private"}
+	}
+	if req == (Request{}) {
 		return Reply{State: s.sw.State()}
-	case On, Off, Private:
-	default:
-		return Reply{State: s.sw.State(), Error: "the switch knows on, off and private"}
 	}
 	who, err := identify(conn)
 	if err != nil {
 		return Reply{State: s.sw.State(), Error: "cannot tell who is asking: " + err.Error()}
 	}
-	state, err := s.sw.Set(req.Do, who)
-	if err != nil {
-		return Reply{State: state, Error: err.Error()}
+	reply := s.do(req, who)
+	reply.State = s.sw.State()
+	return reply
+}
+
+// do is what a request of a known person leads to.
+func (s *Server) do(req Request, who Caller) (reply Reply) {
+	var err error
+	switch {
+	case req.Do != "":
+		_, err = s.sw.Set(req.Do, who)
+	case req.Answer != 0:
+		err = s.sw.Answer(req.Answer, req.Yes, who)
 	}
-	return Reply{State: state}
+	if err != nil {
+		reply.Error = err.Error()
+	}
+	if req.List {
+		reply.Waiting = s.sw.Waiting(who)
+	}
+	return reply
 }
 
 // ErrNotRunning means that no endpoint listens for this state folder.
@@ -132,7 +160,7 @@ func Ask(ctx context.Context, folder string, req Request) (Reply, error) {
 		return Reply{}, err
 	}
 	var reply Reply
-	if err := json.NewDecoder(io.LimitReader(conn, maxLine)).Decode(&reply); err != nil {
+	if err := json.NewDecoder(io.LimitReader(conn, maxReply)).Decode(&reply); err != nil {
 		return Reply{}, fmt.Errorf("the endpoint's answer: %w", err)
 	}
 	return reply, nil

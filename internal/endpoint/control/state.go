@@ -8,20 +8,22 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	wire "parley/protocol/kenny"
 )
 
 // Mode is where the switch stands.
-type Mode string
+type Mode = wire.Control
 
-// The positions. Private is off for tools that only look, too, when they may
-// show private things.
+// The positions. Asking has the person decide about each change; Private is off
+// for tools that only look, too, when they may show private things.
 const (
-	On      Mode = "on"
-	Off     Mode = "off"
-	Private Mode = "private"
+	On      = wire.ControlOn
+	Asking  = wire.ControlAsk
+	Off     = wire.ControlOff
+	Private = wire.ControlPrivate
 )
 
 // State is what the file holds.
@@ -39,12 +41,18 @@ type State struct {
 // FileName is the switch's file in the state folder.
 const FileName = "switch.json"
 
-// Switch reads and writes the state. It keeps nothing in memory, so what the
-// file says holds from the next call on.
+// Switch reads and writes the state. It keeps no state in memory, so what the
+// file says holds from the next call on; only the questions to the person are.
 type Switch struct {
 	folder string
 	log    *slog.Logger
 	now    func() time.Time
+	// OnSet, where given, hears of every change after it is on disk.
+	OnSet func(State)
+
+	mu    sync.Mutex
+	asked []*open // oldest first
+	last  int     // number of the newest question
 }
 
 // NewSwitch makes the switch of a state folder.
@@ -86,12 +94,11 @@ func parse(data []byte) (State, error) {
 	if dec.More() {
 		return State{}, errors.New("more than one value")
 	}
-	switch state.Mode {
-	case On, Off, Private:
-		state.Broken = false
-		return state, nil
+	if !state.Mode.Known() {
+		return State{}, fmt.Errorf("mode %q is none of on, ask, off, private", state.Mode)
 	}
-	return State{}, fmt.Errorf("mode %q is none of on, off, private", state.Mode)
+	state.Broken = false
+	return state, nil
 }
 
 // Allows reports whether a tool of a class may run; the error is what the hub
@@ -102,7 +109,7 @@ func (s *Switch) Allows(class wire.Class) error {
 	}
 	state := s.State()
 	switch {
-	case state.Mode == On:
+	case state.Mode == On, state.Mode == Asking:
 		return nil
 	case class == wire.Sensitive && state.Mode == Off:
 		return nil
@@ -127,7 +134,7 @@ var (
 	// ErrScript: a call of the endpoint tried to move its switch.
 	ErrScript = errors.New("the switch is for people at the machine, not for what the endpoint runs")
 	// ErrNotYours: somebody else switched off.
-	ErrNotYours = errors.New("only the one who switched remote control off, or an administrator, can switch it on")
+	ErrNotYours = errors.New("only the one who switched remote control off, or an administrator, can loosen it")
 )
 
 // Set moves the switch for a caller, if it may.
@@ -141,13 +148,17 @@ func (s *Switch) Set(mode Mode, who Caller) (State, error) {
 	if err := s.write(next); err != nil {
 		return current, fmt.Errorf("switch: %w", err)
 	}
-	s.log.Info("remote control switched", "mode", mode, "user", who.Name)
+	s.log.Info("remote control switched", wire.ControlKey, string(mode), "user", who.Name)
+	if s.OnSet != nil {
+		s.OnSet(next)
+	}
 	return next, nil
 }
 
-// may is the permission rule. Loosening (private to off) is a kind of on.
+// may is the permission rule. Every loosening (private to off, off to ask) is a
+// kind of on.
 func may(current State, mode Mode, who Caller) error {
-	loosens := mode == On && current.Mode != On || mode == Off && current.Mode == Private
+	loosens := mode.Tightness() < current.Mode.Tightness()
 	switch {
 	case who.Script:
 		return ErrScript
