@@ -104,15 +104,17 @@ type sink interface{ Send(o *Out) }
 // unseat takes a participant's connection away.
 func (p *participant) unseat() { p.conn, p.out, p.broke = nil, nil, time.Now() }
 
-// bit is a capability's place in a participant's bits.
-func bit(c kibitz.Capability) uint16 {
+// places has every capability's place in a participant's bits.
+var places = func() map[kibitz.Capability]uint16 {
+	m := map[kibitz.Capability]uint16{}
 	for i, w := range kibitz.Words() {
-		if w == c {
-			return 1 << i
-		}
+		m[w] = 1 << i
 	}
-	return 0
-}
+	return m
+}()
+
+// bit is a capability's place; an unknown one has none.
+func bit(c kibitz.Capability) uint16 { return places[c] }
 
 var (
 	bitReadChat   = bit(kibitz.ReadChat)

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 func trim(s string) string { return strings.TrimSpace(s) }
@@ -24,7 +26,41 @@ func (c *Content) Check(sealedRoom, directed bool) (Raw, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w, ok := wire.(appended); ok {
+		return w.append(make([]byte, 0, 64+w.size())), nil
+	}
 	return marshal(wire)
+}
+
+// appended is content that is sent so often that it writes itself.
+type appended interface {
+	append(b []byte) []byte
+	// size is about how much text it holds.
+	size() int
+}
+
+type appContent struct{ data Raw }
+
+func (w appContent) size() int { return len(w.data) }
+
+func (w appContent) append(b []byte) []byte {
+	return append(append(append(b, `{"k":"app","data":`...), w.data...), '}')
+}
+
+type chatContent struct {
+	text string
+	dm   bool
+}
+
+func (w chatContent) size() int { return len(w.text) }
+
+func (w chatContent) append(b []byte) []byte {
+	// The only possible error is bad UTF-8, which was replaced when it was read.
+	b, _ = jsontext.AppendQuote(append(b, `{"k":"chat","text":`...), w.text)
+	if w.dm {
+		b = append(b, `,"dm":true`...)
+	}
+	return append(b, '}')
 }
 
 func (c *Content) checkKind() (any, error) {
@@ -36,10 +72,7 @@ func (c *Content) checkKind() (any, error) {
 		return c.checkChat()
 	case ContentApp:
 		data, err := c.opaque("data")
-		return struct {
-			K    ContentKind `json:"k"`
-			Data Raw         `json:"data"`
-		}{ContentApp, data}, err
+		return appContent{data}, err
 	case ContentPay:
 		return c.checkPay()
 	case ContentInk:
@@ -84,11 +117,7 @@ func (c *Content) checkChat() (any, error) {
 	if s = trim(cut(s, MaxChat)); s == "" {
 		return nil, refuse(ContentEmpty, "nothing to say")
 	}
-	return struct {
-		K    ContentKind `json:"k"`
-		Text string      `json:"text"`
-		DM   bool        `json:"dm,omitzero"`
-	}{ContentChat, s, c.dm()}, nil
+	return chatContent{s, c.dm()}, nil
 }
 
 func (c *Content) checkPay() (any, error) {

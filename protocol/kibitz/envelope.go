@@ -18,6 +18,9 @@ const (
 // is a string is one, everything else is raw. An unknown kind is given back
 // as it is, and relayed like raw data.
 func EnvelopeOf(data Raw) Envelope {
+	if data.Kind() != '{' {
+		return EnvelopeNone
+	}
 	o, err := readObject(data)
 	if err != nil {
 		return EnvelopeNone

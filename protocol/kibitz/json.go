@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -25,13 +26,40 @@ var lenientText = json.JoinOptions(jsontext.AllowInvalidUTF8(true))
 // object is the members of one JSON object; the values alias its text.
 type object map[string]Raw
 
+// decoder reads one text after the other.
+type decoder struct {
+	text bytes.Buffer
+	dec  *jsontext.Decoder
+}
+
+var decoders = sync.Pool{New: func() any { return &decoder{dec: jsontext.NewDecoder(new(bytes.Buffer))} }}
+
+func (d *decoder) read(data []byte) *jsontext.Decoder {
+	// A buffer of the text itself is read where it is, without a copy.
+	d.text = *bytes.NewBuffer(data)
+	d.dec.Reset(&d.text, lenientText)
+	return d.dec
+}
+
+// free gives it back without the text.
+func (d *decoder) free() {
+	d.text = bytes.Buffer{}
+	d.dec.Reset(noText)
+	decoders.Put(d)
+}
+
+// noText is where a decoder reads that nobody uses.
+var noText = strings.NewReader("")
+
 // readObject takes one JSON object apart. A name used twice, at any depth, is
 // refused: two readers could see two different messages.
 func readObject(data []byte) (object, error) {
 	if !utf8.Valid(data) {
 		return nil, errUTF8
 	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(data), lenientText)
+	d := decoders.Get().(*decoder)
+	defer d.free()
+	dec := d.read(data)
 	if dec.PeekKind() != '{' {
 		return nil, errNoObject
 	}
