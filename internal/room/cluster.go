@@ -39,6 +39,11 @@ type head struct {
 	Kind   kibitz.Kind `json:"kind,omitempty"`
 	Code   int         `json:"code,omitempty"`
 	Reason string      `json:"reason,omitempty"`
+	// Piece is a part of a larger message; Ticket and Offset ask for a part of an
+	// answer.
+	Piece  *piece `json:"piece,omitempty"`
+	Ticket string `json:"ticket,omitempty"`
+	Offset int    `json:"offset,omitempty"`
 }
 
 func (h head) message(data []byte) []byte {
@@ -62,11 +67,17 @@ type verdict struct {
 	Stale   bool            `json:"stale,omitempty"`
 	Away    bool            `json:"away,omitempty"`
 	Unknown []string        `json:"unknown,omitempty"`
+	// Ticket and Size are an answer that must be fetched.
+	Ticket string `json:"ticket,omitempty"`
+	Size   int    `json:"size,omitempty"`
 }
 
 // cluster is how the hubs' rooms work as one. Alone it does nothing.
 type cluster struct {
-	e *Rooms
+	e       *Rooms
+	inbound parcels // for rooms of this hub
+	down    parcels // for connections of this hub
+	answers answers
 
 	mu     sync.Mutex
 	mine   bus.Subscription
@@ -183,11 +194,15 @@ func (cl *cluster) disown(r *room) {
 
 // request is another hub speaking to a room of ours.
 func (cl *cluster) request(r *room, m bus.Msg) {
-	h, data, err := readMessage(m.Data)
-	if err != nil || h.Hub == cl.e.hub {
+	h, data, ok := cl.inbound.read(m.Data)
+	if !ok || h.Hub == cl.e.hub {
 		return
 	}
 	switch h.Op {
+	case "more":
+		if m.Respond != nil {
+			_ = m.Respond(cl.answers.part(h.Ticket, h.Offset, pieceSize(cl.e.d.Bus))) // asked again if it is lost
+		}
 	case "frame":
 		f, err := kibitz.DecodeClient(data)
 		if err != nil {
@@ -245,7 +260,11 @@ func (cl *cluster) respondWith(m bus.Msg, v verdict) {
 	if m.Respond == nil {
 		return
 	}
-	if err := m.Respond(jsonOf(v)); err != nil {
+	answer := jsonOf(v)
+	if len(answer) > pieceSize(cl.e.d.Bus) {
+		answer = jsonOf(verdict{Ticket: cl.answers.keep(answer), Size: len(answer)})
+	}
+	if err := m.Respond(answer); err != nil {
 		cl.e.d.Log.Warn("another hub gets no answer", "error", err)
 	}
 }
@@ -255,12 +274,20 @@ func (cl *cluster) demand(ctx context.Context, id string, h head) (verdict, erro
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	h.Hub = cl.e.hub
-	raw, err := cl.e.d.Bus.Request(ctx, roomSubject(id), h.message(nil))
+	raw, err := cl.requestOf(ctx, id, h)
 	if err != nil {
 		return verdict{}, errEnded // nobody there, for now
 	}
 	var v verdict
-	switch err := json.Unmarshal(raw, &v); {
+	err = json.Unmarshal(raw, &v)
+	if v.Ticket != "" {
+		if raw, err = cl.fetch(ctx, id, v.Ticket, v.Size); err != nil {
+			return verdict{}, err
+		}
+		v = verdict{}
+		err = json.Unmarshal(raw, &v)
+	}
+	switch {
 	case err != nil:
 		return v, err
 	case v.Stale:
@@ -316,8 +343,8 @@ func (cl *cluster) remoteRoom(id string) *remoteRoom {
 
 // heard is an owner speaking to connections of this hub.
 func (cl *cluster) heard(m bus.Msg) {
-	h, data, err := readMessage(m.Data)
-	if err != nil {
+	h, data, ok := cl.down.read(m.Data)
+	if !ok {
 		return
 	}
 	out := &Out{Data: data, Newest: h.Newest, seq: h.Seq}
@@ -415,7 +442,7 @@ func (rr *remoteRoom) all() []*visit {
 
 func (rr *remoteRoom) frame(v *visit, in *inbound) bool {
 	h := head{Op: "frame", Hub: rr.cl.e.hub, CID: v.about.CID}
-	if err := rr.cl.e.d.Bus.Publish(roomSubject(rr.id), h.message(in.data)); err != nil {
+	if err := publish(rr.cl.e.d.Bus, roomSubject(rr.id), h.message(in.data)); err != nil {
 		v.link.Close(kibitz.CloseGoingAway, "the room cannot be reached")
 	}
 	return true

@@ -215,3 +215,57 @@ func TestAPolicyChangedElsewhereIsCompared(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// smallBus takes messages of a few kilobytes and no larger ones.
+type smallBus struct{ bus.Bus }
+
+const smallMessage = 4 << 10
+
+func (smallBus) MaxPayload() int { return smallMessage }
+
+func (b smallBus) Publish(subject string, data []byte) error {
+	if len(data) > smallMessage {
+		return bus.ErrTooLarge
+	}
+	return b.Bus.Publish(subject, data)
+}
+
+func (b smallBus) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	if len(data) > smallMessage {
+		return nil, bus.ErrTooLarge
+	}
+	answer, err := b.Bus.Request(ctx, subject, data)
+	if len(answer) > smallMessage {
+		return nil, bus.ErrTooLarge
+	}
+	return answer, err
+}
+
+// The roster of a full room is more than one message between hubs may hold.
+func TestARosterThatIsLargerThanAMessageOfTheBusArrives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wire := bus.NewLocal()
+		t.Cleanup(func() { _ = wire.Close() })
+		db, small := sqlite(t), func(d *room.Deps) { d.Bus = smallBus{d.Bus} }
+		a, b := newHub(t, db, wire.Peer(), clustered, small), newHub(t, db, wire.Peer(), clustered, small)
+		id := a.open("r", openTo())
+		here, there := a.host(id), b.guest(id, "There")
+		for range 5 {
+			a.dial(id, nil).voice(obj{"name": "Full", "avatar": strings.Repeat("a", kibitz.MaxAvatar)})
+		}
+		want(there, func(r *kibitz.Roster) bool { return len(r.Members) == 7 })
+		if r := must(b.Roster(t.Context(), me, id))(t); len(r.Members) != 7 || len(r.Members[6].Avatar) != kibitz.MaxAvatar {
+			t.Errorf("%+v", r)
+		}
+		// So may be what somebody says, and a policy in both directions.
+		long := strings.Repeat("x", 20<<10)
+		there.ok(obj{"t": "send", "c": obj{"k": "app", "data": long}})
+		if f := want[*kibitz.From](here); !strings.Contains(string(f.C), long) {
+			t.Errorf("%d bytes of it arrived", len(f.C))
+		}
+		p := must(b.SetPolicy(t.Context(), me, id, []byte(`{"humans":{"mode":"open"},"agents":{"mode":"gated","keys":[{"key":{"x":"`+long+`"}}]}}`), 0))(t)
+		if !strings.Contains(string(p.Policy.Agents.Keys[0].Key), long) {
+			t.Error("the policy did not come back as it went")
+		}
+	})
+}

@@ -39,7 +39,7 @@ func (h *hubLink) flush() {
 }
 
 func (h *hubLink) publish(m head, data []byte) {
-	if err := h.r.e.d.Bus.Publish(hubSubject(h.hub), m.message(data)); err != nil {
+	if err := publish(h.r.e.d.Bus, hubSubject(h.hub), m.message(data)); err != nil {
 		h.r.e.d.Log.Warn("another hub misses a frame of a room", "room", h.r.id, "hub", h.hub, "error", err)
 	}
 }

@@ -43,6 +43,14 @@ type chair struct {
 	members []kibitz.Member
 	next    int64
 	answers map[int64]func(*kibitz.Nak)
+	// resume and since take up an earlier presence; remember keeps what takes up
+	// this one.
+	resume   string
+	since    uint64
+	remember func(*kibitz.Self)
+	nonce    string
+	// live is false as long as what was missed is told.
+	live bool
 	// in is called once the door has answered: nil when it is in or waits.
 	in  func(error)
 	end error // why it is over
@@ -59,7 +67,7 @@ type chair struct {
 func newChair(roomID, name string, key *kibitz.PrivateKey) *chair {
 	return &chair{
 		room: roomID, name: name, key: key, bell: make(chan struct{}, 1), answers: map[int64]func(*kibitz.Nak){},
-		grants: map[string]kibitz.Grant{}, in: func(error) {},
+		grants: map[string]kibitz.Grant{}, in: func(error) {}, remember: func(*kibitz.Self) {},
 	}
 }
 
@@ -114,8 +122,7 @@ func (c *chair) sit(ctx context.Context, rooms room.API) error {
 	for {
 		select {
 		case <-ctx.Done():
-			c.write(&kibitz.Leave{})
-			return ctx.Err()
+			return ctx.Err() // away, not gone: it is taken up after a restart, or by another hub
 		case <-c.bell:
 		}
 		for _, m := range c.collect() {
@@ -140,7 +147,7 @@ func (c *chair) sit(ctx context.Context, rooms room.API) error {
 func (c *chair) take(frame kibitz.Frame) {
 	switch f := frame.(type) {
 	case *kibitz.Hello:
-		c.announce(f.Nonce)
+		c.greeted(f.Nonce)
 	case *kibitz.Challenge:
 		c.prove(f.Nonce)
 	case *kibitz.Lobby:
@@ -148,6 +155,9 @@ func (c *chair) take(frame kibitz.Frame) {
 	case *kibitz.Self:
 		c.self = f
 		c.grants[f.ID] = f.Grant
+		c.remember(f)
+	case *kibitz.Live:
+		c.live = true
 	case *kibitz.Roster:
 		c.members = f.Members
 	case *kibitz.Caps:
@@ -166,7 +176,33 @@ func (c *chair) take(frame kibitz.Frame) {
 	}
 }
 
+// greeted takes up the earlier presence, if there is one, with what a host has
+// allowed it.
+func (c *chair) greeted(nonce string) {
+	c.nonce = nonce
+	if c.resume == "" {
+		c.announce()
+		return
+	}
+	proof, err := c.proof(nonce)
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	c.write(&kibitz.Resume{Resume: c.resume, Since: c.since, AgentAssertion: proof})
+}
+
+func (c *chair) fail(err error) {
+	c.end = err
+	c.post(nil)
+}
+
 func (c *chair) door(f *kibitz.Lobby) {
+	if f.Code == kibitz.ResumeUnknown {
+		c.resume = ""
+		c.announce() // too long away
+		return
+	}
 	if f.Status == kibitz.LobbyAdmitted || f.Status == kibitz.LobbyWaiting {
 		c.in(nil)
 		return
@@ -176,11 +212,10 @@ func (c *chair) door(f *kibitz.Lobby) {
 	c.post(nil)
 }
 
-func (c *chair) announce(nonce string) {
-	proof, err := c.proof(nonce)
+func (c *chair) announce() {
+	proof, err := c.proof(c.nonce)
 	if err != nil {
-		c.end = err
-		c.post(nil)
+		c.fail(err)
 		return
 	}
 	key, _ := json.Marshal(c.key.Public()) // a public key always has a JWK

@@ -50,7 +50,7 @@ func (s *Seats) sit(ctx context.Context, r *row, in func(error)) error {
 	if r.agent == demoCards {
 		c := newChair(r.room, "Card table", r.key)
 		newTable(c)
-		return s.on(ctx, c, in)
+		return s.on(ctx, r, c, in)
 	}
 	shown, err := s.d.Mind.Disclose(r.agent, r.tools)
 	if err != nil {
@@ -63,12 +63,18 @@ func (s *Seats) sit(ctx context.Context, r *row, in func(error)) error {
 	sitter := newSitter(c, s.d.Mind, r.agent, r.tools, shown)
 	// The room is told of another model before it is asked: the agent enters anew.
 	sitter.undisclosed = func() { c.write(&kibitz.Leave{}) }
-	return s.on(ctx, c, in)
+	return s.on(ctx, r, c, in)
 }
 
-func (s *Seats) on(ctx context.Context, c *chair, in func(error)) error {
+func (s *Seats) on(ctx context.Context, r *row, c *chair, in func(error)) error {
 	if in != nil {
 		c.in = in
+	}
+	c.resume, c.since = r.resume, r.since
+	c.remember = func(f *kibitz.Self) {
+		if err := s.remember(context.WithoutCancel(ctx), r, f.Resume, f.Seq); err != nil {
+			s.d.Log.Warn("a seat will be taken anew after a restart", "room", r.room, "agent", r.agent, "error", err)
+		}
 	}
 	err := c.sit(ctx, s.d.Rooms)
 	if in != nil && err != nil {

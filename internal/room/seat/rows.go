@@ -17,6 +17,9 @@ type row struct {
 	key         *kibitz.PrivateKey
 	tools       []string
 	by          string
+	// resume is the secret of its presence, since the last number seen with it.
+	resume string
+	since  uint64
 }
 
 func (r *row) keyID() string { return r.key.Public().Thumbprint() }
@@ -48,6 +51,16 @@ func (s *Seats) remove(ctx context.Context, r *row) error {
 	})
 }
 
+// remember keeps what takes up the seat's presence again.
+func (s *Seats) remember(ctx context.Context, r *row, resume string, since uint64) error {
+	r.resume, r.since = resume, since
+	return s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec(`UPDATE room_seats SET resume = ?, since = ? WHERE room = ? AND agent = ? AND key_id = ?`,
+			resume, int64(since), r.room, r.agent, r.keyID())
+		return err
+	})
+}
+
 // rows reads all seats, or those of one room.
 func (s *Seats) rows(ctx context.Context, roomID string) (out []*row, err error) {
 	err = s.d.DB.Read(ctx, func(tx *store.Tx) error {
@@ -58,7 +71,7 @@ func (s *Seats) rows(ctx context.Context, roomID string) (out []*row, err error)
 				out = append(out, r)
 			}
 			return err
-		}, `SELECT room, agent, seat_key, tools, by_whom FROM room_seats WHERE room = ? OR ? = '' ORDER BY room, agent`, roomID, roomID)
+		}, `SELECT room, agent, seat_key, tools, by_whom, resume, since FROM room_seats WHERE room = ? OR ? = '' ORDER BY room, agent`, roomID, roomID)
 	})
 	return out, err
 }
@@ -66,9 +79,11 @@ func (s *Seats) rows(ctx context.Context, roomID string) (out []*row, err error)
 func scanRow(cur *sql.Rows) (*row, error) {
 	r := &row{}
 	var key, tools string
-	if err := cur.Scan(&r.room, &r.agent, &key, &tools, &r.by); err != nil {
+	var since int64
+	if err := cur.Scan(&r.room, &r.agent, &key, &tools, &r.by, &r.resume, &since); err != nil {
 		return nil, err
 	}
+	r.since = uint64(max(since, 0))
 	var err error
 	if r.key, err = kibitz.ParsePrivateKey(kibitz.Raw(key)); err != nil {
 		return nil, fmt.Errorf("the key of %s in %s: %w", r.agent, r.room, err)

@@ -318,13 +318,19 @@ func TestASeatIsTakenAgainAfterARestartAndNotAfterAKick(t *testing.T) {
 		db := sqlite(t)
 		h := newHouse(t, db, mind, false)
 		id, _, k := h.seated()
+		wide := kibitz.AgentGrant()
+		wide.Act = []kibitz.Capability{kibitz.SendChat}
+		must(h.rooms.SetGrant(t.Context(), me, id, k.ID, &wide))(t)
 		h.stop()
 		h = newHouse(t, db, mind, false)
 		later(time.Second)
 		host := h.host(id)
 		m, ok := host.find("kibitzer")
-		if !ok || m.KeyID != k.KeyID || m.ID == k.ID {
+		if !ok || m.KeyID != k.KeyID || m.ID != k.ID {
 			t.Fatalf("%+v", m)
+		}
+		if g := must(h.rooms.Roster(t.Context(), me, id))(t).Grants[m.ID]; !g.Has(kibitz.SendChat) {
+			t.Errorf("the host's grant is gone: %s", g)
 		}
 		if v := must(h.rooms.Policy(t.Context(), me, id))(t).Version; v != 2 {
 			t.Errorf("the policy has version %d", v)

@@ -107,7 +107,7 @@ func (s *sitter) content(f *kibitz.From) {
 				s.said(f.From, text)
 			}
 		case kibitz.EnvelopeView:
-			s.manner.see(json.RawMessage(inside), !f.Retained)
+			s.manner.see(json.RawMessage(inside), !f.Retained && s.live)
 			s.step()
 		}
 	}
@@ -117,7 +117,7 @@ func (s *sitter) content(f *kibitz.From) {
 // talk each other into the ground.
 func (s *sitter) said(from, text string) {
 	m, known := s.member(from)
-	if !known || m.Kind != kibitz.Human {
+	if !known || m.Kind != kibitz.Human || !s.live { // what it missed while away is not answered late
 		return
 	}
 	if s.manner.hear(Line{Name: m.Name, Text: text}) && s.busy && !s.sending && s.at.reply == nil {
