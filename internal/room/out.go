@@ -13,6 +13,9 @@ type Out struct {
 	// Newest, if not empty, says that only the newest frame of this key need wait
 	// for a slow reader.
 	Newest string
+	// Now says that few get it and nothing else is to be done, so that it is best
+	// written at once.
+	Now bool
 
 	seq  uint64 // of a live message
 	once sync.Once

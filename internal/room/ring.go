@@ -15,6 +15,7 @@ type item struct {
 	from, to string
 	c        []byte
 	ts       int64
+	now      bool // see Out.Now
 	live     *Out
 	kept     *Out
 }
@@ -22,7 +23,7 @@ type item struct {
 // out is the frame for a live reader or a replay.
 func (it *item) out() *Out {
 	if it.live == nil {
-		it.live = &Out{Data: it.encode(false), seq: it.seq}
+		it.live = &Out{Data: it.encode(false), Now: it.now, seq: it.seq}
 	}
 	return it.live
 }

@@ -118,6 +118,7 @@ func (r *room) deliver(c *conn, p *participant, m *message, now time.Time) {
 		return
 	}
 	it := &item{seq: seq, ts: now.UnixMilli(), from: p.ID, to: m.To, c: m.wire}
+	it.now = r.quiet()
 	to, withheld := r.fan(p, it, seconds(now))
 	r.ring.add(it)
 	r.retain(p, m.content, it)
@@ -132,8 +133,17 @@ func (r *room) deliver(c *conn, p *participant, m *message, now time.Time) {
 	if p.tier != "" {
 		ack.To, ack.Withheld = &to, &withheld
 	}
-	c.send(ack)
+	out := encode(ack)
+	out.Now = it.now
+	c.link.Send(out)
 }
+
+// fewMembers is how many a room has at most that writes to its members by itself:
+// more are written to side by side.
+const fewMembers = 8
+
+// quiet says that the room is small and has nothing else to do.
+func (r *room) quiet() bool { return len(r.order) <= fewMembers && len(r.mail) == 0 }
 
 // fan sends a message to everybody it may reach: one frame for all.
 func (r *room) fan(p *participant, it *item, now float64) (to, withheld int) {

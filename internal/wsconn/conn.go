@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -29,6 +30,7 @@ type Conn struct {
 	group   *Group
 	handler Handler
 	stream  stream
+	socket  syscall.RawConn // to write without waiting; nil where that cannot be
 	limit   atomic.Pointer[ReadLimit]
 	heard   atomic.Int64 // when the peer last sent something, on the group's clock
 	busy    atomic.Bool  // a handler call is running
@@ -69,12 +71,21 @@ func (c *Conn) Send(m Message) error {
 		it.wire, it.data = m.Frame.wire, nil
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state != open {
-		return ErrClosed
+	now, err := c.enqueue(&m, it)
+	c.mu.Unlock()
+	if now {
+		c.writeNow()
 	}
-	if m.Key != "" && c.coalesce(&m) {
-		return nil
+	return err
+}
+
+// enqueue puts a message into the queue; now says that the caller is the writer.
+func (c *Conn) enqueue(m *Message, it item) (now bool, err error) {
+	if c.state != open {
+		return false, ErrClosed
+	}
+	if m.Key != "" && c.coalesce(m) {
+		return false, nil
 	}
 	limit, metrics := c.group.options.Queue, c.group.options.Metrics
 	if !c.queue.fits(it.size(), limit) {
@@ -83,15 +94,19 @@ func (c *Conn) Send(m Message) error {
 	if !c.queue.fits(it.size(), limit) {
 		if m.Policy == Droppable {
 			metrics.Dropped.Add(1)
-			return nil
+			return false, nil
 		}
 		metrics.Overflows.Add(1)
 		c.cutLocked(c.group.options.Overflow, c.lastWords(c.group.options.Overflow))
-		return ErrOverflow
+		return false, ErrOverflow
 	}
 	c.queue.push(it)
+	if m.Now && !c.writing && c.socket != nil {
+		c.writing = true
+		return true, nil
+	}
 	c.wakeWriter()
-	return nil
+	return false, nil
 }
 
 // coalesce reports whether m is already taken care of.

@@ -32,6 +32,9 @@ type Message struct {
 	Frame  *Frame // instead of Kind and Data: prepared for many receivers
 	Policy Policy
 	Key    string
+	// Now asks to have it written by the caller, if nothing waits and as far as the socket takes it at once:
+	// cheaper for one or a few receivers. It waits for nothing, but takes the time of a system call.
+	Now bool
 	// Join appends newer to older and returns the joined message, or false. It must not change
 	// either, and is called with the connection locked: it may not use the connection.
 	Join func(older, newer []byte) ([]byte, bool)

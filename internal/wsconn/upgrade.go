@@ -58,6 +58,7 @@ func (g *Group) handshake(w http.ResponseWriter, r *http.Request) (*Conn, *gws.C
 		return nil, nil, fmt.Errorf("%w: %w", ErrNotWebSocket, err)
 	}
 	c.stream.established = true
+	c.socket = socketOf(raw)
 	return c, ws, nil
 }
 

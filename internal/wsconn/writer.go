@@ -19,7 +19,7 @@ var batches = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b
 func (c *Conn) wakeWriter() {
 	if !c.writing && c.state != broken {
 		c.writing = true
-		go c.write()
+		go c.write(batches.Get().(*[]byte))
 	}
 }
 
@@ -36,8 +36,7 @@ func (c *Conn) wakeWriterAndWait() <-chan struct{} {
 }
 
 // write is the writer goroutine: it lives while something waits.
-func (c *Conn) write() {
-	buf := batches.Get().(*[]byte)
+func (c *Conn) write(buf *[]byte) {
 	for {
 		c.mu.Lock()
 		c.queue.done()
@@ -68,11 +67,16 @@ func (c *Conn) push(out, tail []byte, frames int) (err error) {
 	} else {
 		_, err = (&net.Buffers{out, tail}).WriteTo(c.stream.raw)
 	}
+	c.counted(len(out)+len(tail), frames)
+	return err
+}
+
+// counted is one system call.
+func (c *Conn) counted(size, frames int) {
 	m := c.group.options.Metrics
 	m.Writes.Add(1)
 	m.FramesOut.Add(int64(frames))
-	m.BytesOut.Add(int64(len(out) + len(tail)))
-	return err
+	m.BytesOut.Add(int64(size))
 }
 
 func (c *Conn) writeFailed(err error) {

@@ -103,7 +103,7 @@ func (c *client) Send(o *room.Out) {
 	case o.Newest != "":
 		_ = c.ws.Send(wsconn.Message{Frame: frame, Policy: wsconn.Newest, Key: o.Newest})
 	default:
-		_ = c.ws.SendFrame(frame)
+		_ = c.ws.Send(wsconn.Message{Frame: frame, Now: o.Now})
 	}
 }
 
