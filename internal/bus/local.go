@@ -56,7 +56,7 @@ func (l *Local) send(m Msg) (receivers int, err error) {
 
 // Subscribe implements Bus.
 func (l *Local) Subscribe(subject string, fn func(Msg)) (Subscription, error) {
-	return l.subscribe(subject, "", fn)
+	return l.subscribe(subject, "", fn, false)
 }
 
 // QueueSubscribe implements Bus.
@@ -64,14 +64,15 @@ func (l *Local) QueueSubscribe(subject, queue string, fn func(Msg)) (Subscriptio
 	if err := checkQueue(queue); err != nil {
 		return nil, err
 	}
-	return l.subscribe(subject, queue, fn)
+	return l.subscribe(subject, queue, fn, false)
 }
 
-func (l *Local) subscribe(subject, queue string, fn func(Msg)) (Subscription, error) {
+func (l *Local) subscribe(subject, queue string, fn func(Msg), light bool) (Subscription, error) {
 	if err := checkSubject(subject, true); err != nil {
 		return nil, err
 	}
 	s := &localSub{bus: l, subject: subject, queue: queue, mailbox: newMailbox(fn, l.limits, &l.running)}
+	s.light = light
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

@@ -21,6 +21,17 @@ func (l *Log) Append(ctx context.Context, guard Guard, stream string, events ...
 	return e.first, nil
 }
 
+// AppendSoon is Append for a writer that has something else to do: it returns at
+// once, and done is called when the events are on disk or refused. Events that come
+// shortly after one another share a transaction, whatever their streams, for which
+// none of them waits longer than ten milliseconds beyond the transactions before it.
+//
+// done runs on the log's goroutine and must not wait for anything. Until it was
+// called, the writer appends nothing else to the stream.
+func (l *Log) AppendSoon(guard Guard, stream string, done func(first int64, err error), events ...Event) {
+	l.group.addSoon(&entry{ctx: context.Background(), guard: guard, stream: stream, events: events, tell: done})
+}
+
 // Appended is what AppendTx wrote: hand it to Publish once the transaction is
 // committed.
 type Appended struct {

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"parley/internal/store"
@@ -15,6 +17,17 @@ type Event struct {
 	At   time.Time
 	Kind string
 	Data []byte
+	// From is set by Condense: the event stands for all from this number to Seq.
+	// 0 is an event as it was appended.
+	From int64
+}
+
+// first is the number of the first event that this one stands for.
+func (e *Event) first() int64 {
+	if e.From > 0 {
+		return e.From
+	}
+	return e.Seq
 }
 
 // Guard fences an append: it fails unless the writer still owns the thing.
@@ -77,39 +90,105 @@ func afterHead(run []byte) []byte {
 
 // boundsOf tells the numbers of the first and the last event of a run.
 func boundsOf(run []byte) (first, last int64, err error) {
-	events, err := decode(run)
-	if err != nil || len(events) == 0 {
+	c := cursor{}
+	if err := c.begin(run); err != nil {
+		return 0, 0, err
+	}
+	first = c.seq
+	for c.more() {
+		if _, err := c.next(); err != nil {
+			return 0, 0, err
+		}
+	}
+	if c.seq == first {
 		return 0, 0, errTorn
 	}
-	return events[0].Seq, events[len(events)-1].Seq, nil
+	return first, c.seq - 1, nil
 }
 
 // decode reads a run. The events share b's memory.
 func decode(b []byte) ([]Event, error) {
-	seq, n := binary.Uvarint(b)
-	if n <= 0 {
-		return nil, errTorn
+	c := cursor{}
+	if err := c.begin(b); err != nil {
+		return nil, err
 	}
-	b = b[n:]
 	var events []Event
-	for len(b) > 0 {
-		at, n := binary.Varint(b)
-		if n <= 0 {
-			return nil, errTorn
+	for c.more() {
+		ev, err := c.next()
+		if err != nil {
+			return nil, err
 		}
-		kind, rest, ok := cut(b[n:])
-		if !ok {
-			return nil, errTorn
-		}
-		data, rest, ok := cut(rest)
-		if !ok {
-			return nil, errTorn
-		}
-		events = append(events, Event{Seq: int64(seq), At: store.Time(at), Kind: string(kind), Data: data})
-		seq++
-		b = rest
+		events = append(events, ev)
 	}
 	return events, nil
+}
+
+// cursor walks through runs. It remembers the last kind, since most events of a
+// stream are of one: a text for each would be most of the memory a reader needs.
+type cursor struct {
+	b    []byte
+	seq  int64 // of the next event
+	kind string
+}
+
+func (c *cursor) begin(run []byte) error {
+	seq, n := binary.Uvarint(run)
+	if n <= 0 {
+		return errTorn
+	}
+	c.seq, c.b = int64(seq), run[n:]
+	return nil
+}
+
+func (c *cursor) more() bool { return len(c.b) > 0 }
+
+func (c *cursor) next() (ev Event, err error) {
+	at, n := binary.Varint(c.b)
+	if n <= 0 {
+		return ev, errTorn
+	}
+	kind, rest, ok := cut(c.b[n:])
+	if !ok {
+		return ev, errTorn
+	}
+	data, rest, ok := cut(rest)
+	if !ok {
+		return ev, errTorn
+	}
+	if string(kind) != c.kind {
+		c.kind = string(kind)
+	}
+	ev = Event{Seq: c.seq, At: store.Time(at), Kind: c.kind, Data: data}
+	if covers, plain, ok := cutCover(c.kind); ok {
+		ev.From, ev.Seq, ev.Kind = c.seq, c.seq+covers-1, plain
+	}
+	c.seq, c.b = ev.Seq+1, rest
+	return ev, nil
+}
+
+// coverMark begins the stored kind of an event that stands for several: the mark,
+// how many, the mark, its kind.
+const coverMark = "~"
+
+// storedKind is the kind as it is written.
+func storedKind(e *Event) string {
+	if e.From <= 0 {
+		return e.Kind
+	}
+	return coverMark + strconv.FormatInt(e.Seq-e.From+1, 10) + coverMark + e.Kind
+}
+
+func cutCover(kind string) (covers int64, plain string, ok bool) {
+	rest, ok := strings.CutPrefix(kind, coverMark)
+	if !ok {
+		return 0, kind, false
+	}
+	count, plain, ok := strings.Cut(rest, coverMark)
+	covers, err := strconv.ParseInt(count, 10, 40)
+	if !ok || err != nil || covers < 1 {
+		return 0, kind, false
+	}
+	return covers, plain, true
 }
 
 func cut(b []byte) (field, rest []byte, ok bool) {

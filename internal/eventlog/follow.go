@@ -3,25 +3,36 @@ package eventlog
 import (
 	"context"
 	"iter"
+	"sync"
 	"time"
 
 	"parley/internal/bus"
 )
 
+// What may wait for a reader before it has to ask the store: more than a reader
+// that keeps up ever has, and little memory for one that does not.
+const (
+	maxNews      = 64
+	maxNewsBytes = 1 << 20
+)
+
 // Follow yields every event after the given number: those that are kept, then
 // those that come, until ctx ends or the caller stops. The error is final; it is
 // *TrimmedError when the start is no longer kept and ctx.Err() at the end of ctx.
+//
+// An event that Condense has made may begin before the reader's place: it stands
+// for events the reader has and for others it has not.
 func (l *Log) Follow(ctx context.Context, stream string, after int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		f := &follower{log: l, stream: stream, last: after, news: make(chan []Event, 64), stale: make(chan struct{}, 1)}
+		f := &follower{log: l, stream: stream, last: after, yield: yield, wake: make(chan struct{}, 1)}
 		// Subscribe first: what is appended between the replay and now is news.
-		sub, err := l.bus.Subscribe(subject(stream), f.hear)
+		sub, err := bus.SubscribeLight(l.bus, subject(stream), f.hear)
 		if err != nil {
 			yield(Event{}, err)
 			return
 		}
 		defer sub.Close()
-		if err := f.run(ctx, sub, yield); err != nil {
+		if err := f.run(ctx, sub); err != nil {
 			yield(Event{}, err)
 		}
 	}
@@ -29,60 +40,100 @@ func (l *Log) Follow(ctx context.Context, stream string, after int64) iter.Seq2[
 
 // follower is one reader's place in a stream.
 type follower struct {
-	log    *Log
-	stream string
-	last   int64
-	news   chan []Event
-	// stale says that news was missed and the store must be asked.
-	stale   chan struct{}
+	log     *Log
+	stream  string
+	last    int64
+	at      cursor
+	yield   func(Event, error) bool
 	stopped bool
+	wake    chan struct{}
+
+	mu    sync.Mutex
+	news  [][]byte // runs that were not read yet
+	bytes int
+	// missed says that the store must be asked.
+	missed bool
+	heard  bool // since the last recheck
+	closed bool
+	check  *time.Timer
+
+	spare [][]byte // the reader's: what it took last
 }
 
-// hear runs on the bus's goroutine and never waits for the reader.
+// hear runs wherever the news is published and never waits for the reader.
 func (f *follower) hear(m bus.Msg) {
-	events, err := decode(m.Data)
-	if err != nil || len(events) == 0 {
-		f.missed()
+	f.mu.Lock()
+	f.heard = true
+	if len(f.news) >= maxNews || f.bytes > maxNewsBytes {
+		f.missed = true
+		clear(f.news)
+		f.news, f.bytes = f.news[:0], 0
+	}
+	f.news, f.bytes = append(f.news, m.Data), f.bytes+len(m.Data)
+	f.mu.Unlock()
+	f.poke()
+}
+
+func (f *follower) poke() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// recheck is called by the timer: a reader that hears news need not ask whether
+// there is any.
+func (f *follower) recheck() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
 		return
 	}
-	select {
-	case f.news <- events:
-	default:
-		f.missed()
+	if !f.heard {
+		f.missed = true
+		f.poke()
 	}
+	f.heard = false
+	f.check.Reset(recheck)
 }
 
-func (f *follower) missed() {
-	select {
-	case f.stale <- struct{}{}:
-	default:
-	}
+func (f *follower) startChecks() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.check = time.AfterFunc(recheck, f.recheck)
+}
+
+func (f *follower) stopChecks() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	f.check.Stop()
+}
+
+// take gives the news there is, valid until the next take.
+func (f *follower) take() (news [][]byte, missed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.spare)
+	news, missed = f.news, f.missed
+	f.news, f.spare, f.bytes, f.missed = f.spare[:0], news, 0, false
+	return news, missed
 }
 
 // run returns nil when the caller stopped.
-func (f *follower) run(ctx context.Context, sub bus.Subscription, yield func(Event, error) bool) error {
-	if err := f.replay(ctx, yield); err != nil || f.stopped {
+func (f *follower) run(ctx context.Context, sub bus.Subscription) error {
+	if err := f.replay(ctx); err != nil {
 		return err
 	}
-	tick := time.NewTicker(recheck)
-	defer tick.Stop()
-	quiet := true
+	f.startChecks()
+	defer f.stopChecks()
 	for !f.stopped {
 		var err error
 		select {
-		case events := <-f.news:
-			quiet = false
-			err = f.take(ctx, events, yield)
-		case <-f.stale:
-			err = f.replay(ctx, yield)
+		case <-f.wake:
+			err = f.hearAll(ctx)
 		case <-sub.Lagged():
-			err = f.replay(ctx, yield)
-		case <-tick.C:
-			// A reader that hears news need not ask whether there is any.
-			if quiet {
-				err = f.replay(ctx, yield)
-			}
-			quiet = true
+			err = f.replay(ctx)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -93,45 +144,63 @@ func (f *follower) run(ctx context.Context, sub bus.Subscription, yield func(Eve
 	return nil
 }
 
-// take yields news that continues where the reader is and ignores what it has;
-// anything else is read from the store.
-func (f *follower) take(ctx context.Context, events []Event, yield func(Event, error) bool) error {
-	if events[0].Seq > f.last+1 {
-		return f.replay(ctx, yield)
-	}
-	for _, ev := range events {
-		if ev.Seq != f.last+1 {
-			continue
+func (f *follower) hearAll(ctx context.Context) error {
+	news, missed := f.take()
+	if missed {
+		if err := f.replay(ctx); err != nil {
+			return err
 		}
-		if !f.give(ev, yield) {
+	}
+	for _, run := range news {
+		if err := f.tell(ctx, run); err != nil || f.stopped {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell yields news that continues where the reader is and ignores what it has;
+// anything else, and what cannot be read, is asked from the store.
+func (f *follower) tell(ctx context.Context, run []byte) error {
+	if f.at.begin(run) != nil || !f.at.more() || f.at.seq > f.last+1 {
+		return f.replay(ctx)
+	}
+	for f.at.more() && !f.stopped {
+		ev, err := f.at.next()
+		if err != nil {
+			return f.replay(ctx)
+		}
+		f.give(ev)
+	}
+	return nil
+}
+
+// replay yields what the store has after the reader's place.
+func (f *follower) replay(ctx context.Context) error {
+	for !f.stopped {
+		events, err := f.log.Read(ctx, f.stream, f.last, page)
+		if err != nil {
+			return err
+		}
+		if len(events) == 0 {
+			return nil
+		}
+		full := events[len(events)-1].Seq-f.last >= page
+		for _, ev := range events {
+			f.give(ev)
+		}
+		if !full {
 			return nil
 		}
 	}
 	return nil
 }
 
-// replay yields what the store has after the reader's place.
-func (f *follower) replay(ctx context.Context, yield func(Event, error) bool) error {
-	for {
-		events, err := f.log.Read(ctx, f.stream, f.last, page)
-		if err != nil {
-			return err
-		}
-		for _, ev := range events {
-			if !f.give(ev, yield) {
-				return nil
-			}
-		}
-		if len(events) < page {
-			return nil
-		}
+// give yields an event unless the reader has it already.
+func (f *follower) give(ev Event) {
+	if f.stopped || ev.Seq <= f.last {
+		return
 	}
-}
-
-func (f *follower) give(ev Event, yield func(Event, error) bool) bool {
 	f.last = ev.Seq
-	if !yield(ev, nil) {
-		f.stopped = true
-	}
-	return !f.stopped
+	f.stopped = !f.yield(ev, nil)
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"parley/internal/store"
 )
@@ -22,6 +23,11 @@ type group struct {
 	mu      sync.Mutex
 	waiting []*entry
 	flowing bool // somebody writes; the others wait for it
+	// hurried counts those who wait for their answer; the others have time until
+	// departs, and hurry wakes the writer that gave it to them.
+	hurried int
+	departs time.Time
+	hurry   chan struct{}
 }
 
 // entry is one call of Append, or of anything else that must not run beside one.
@@ -36,7 +42,9 @@ type entry struct {
 	alone func(tx *store.Tx) error
 	then  func()
 	err   error
-	done  chan struct{}
+	// How the caller is told: a channel it waits at, or a function.
+	done chan struct{}
+	tell func(first int64, err error)
 }
 
 // add gives an entry to the group and waits until it is on disk or refused. A
@@ -50,13 +58,20 @@ func (g *group) add(e *entry) error {
 		// Nobody writes: the caller does it itself, and saves a change of goroutine.
 		g.flowing = true
 		g.mu.Unlock()
+		began := time.Now()
 		g.write([]*entry{e})
+		g.pause(began)
 		g.handOver()
 		return e.err
 	}
 	e.done = make(chan struct{})
 	g.waiting = append(g.waiting, e)
+	g.hurried++
 	g.mu.Unlock()
+	select {
+	case g.hurry <- struct{}{}:
+	default:
+	}
 	select {
 	case <-e.done:
 	case <-e.ctx.Done():
@@ -76,7 +91,19 @@ func (g *group) withdraw(gone *entry) bool {
 		return false
 	}
 	g.waiting = slices.Delete(g.waiting, i, i+1)
+	g.hurried--
 	return true
+}
+
+// addSoon gives an entry to the group whose caller does not wait.
+func (g *group) addSoon(e *entry) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = append(g.waiting, e)
+	if !g.flowing {
+		g.flowing = true
+		go g.flow()
+	}
 }
 
 // handOver ends the caller's turn: a goroutine goes on if something waits.
@@ -90,11 +117,54 @@ func (g *group) handOver() {
 
 // flow writes until nothing waits; an idle log has no goroutine.
 func (g *group) flow() {
-	for batch := g.take(); len(batch) > 0; batch = g.take() {
+	for {
+		g.rest()
+		batch := g.take()
+		if len(batch) == 0 {
+			return
+		}
+		began := time.Now()
 		g.write(batch)
+		g.pause(began)
 		// Those who were just answered often have more to say: let them, and the
 		// next flush of the disk is for all of them.
 		runtime.Gosched()
+	}
+}
+
+// How long events wait for others that come soon after them, if nobody waits for
+// an answer: in proportion to what a transaction takes, so that one stream is not
+// held up and a thousand share, on a slow disk as on a fast one; and never so long
+// that anybody sees it.
+const (
+	restShare = 2
+	maxRest   = 10 * time.Millisecond
+)
+
+// pause sets when the next transaction may begin that nobody is waiting for.
+func (g *group) pause(began time.Time) {
+	now := time.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.departs = now.Add(min(restShare*now.Sub(began), maxRest))
+}
+
+// rest waits for the departure, or for somebody in a hurry.
+func (g *group) rest() {
+	for {
+		g.mu.Lock()
+		wait := time.Until(g.departs)
+		hurried := g.hurried > 0 || len(g.waiting) == 0
+		g.mu.Unlock()
+		if hurried || wait <= 0 {
+			return
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-g.hurry: // perhaps of one that was served already: look again
+			t.Stop()
+		}
 	}
 }
 
@@ -107,6 +177,9 @@ func (g *group) take() []*entry {
 			break
 		}
 		n, events = n+1, events+len(e.events)
+		if e.done != nil {
+			g.hurried--
+		}
 		if e.alone != nil {
 			break
 		}
@@ -131,8 +204,11 @@ func (g *group) write(batch []*entry) {
 		if e.err == nil {
 			e.err = err
 		}
-		if e.done != nil {
+		switch {
+		case e.done != nil:
 			close(e.done)
+		case e.tell != nil:
+			e.tell(e.first, e.err)
 		}
 	}
 }

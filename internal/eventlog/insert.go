@@ -1,9 +1,7 @@
 package eventlog
 
 import (
-	"database/sql"
 	"encoding/binary"
-	"fmt"
 	"strings"
 
 	"parley/internal/store"
@@ -57,29 +55,6 @@ func appendRow(args []any, id, seq, at int64, ev Event) []any {
 	return append(args, id, seq, at, ev.Kind, ev.Data)
 }
 
-// advance reserves the numbers of each stream and creates those that are new.
-func advance(tx *store.Tx, heads []head) error {
-	args := make([]any, 0, 2*len(heads))
-	for i := range heads {
-		args = append(args, heads[i].name, heads[i].more)
-	}
-	next := 0
-	return inRows(args, 2, bumpStreams, func(query string, args []any) error {
-		return tx.Each(func(row *sql.Rows) error {
-			h := &heads[next]
-			next++
-			var name string
-			if err := row.Scan(&h.id, &name, &h.last); err != nil {
-				return err
-			}
-			if name != h.name {
-				return fmt.Errorf("eventlog: numbers of %q came where %q was due", name, h.name)
-			}
-			return nil
-		}, query, args...)
-	})
-}
-
 func insertRows(tx *store.Tx, args []any) error {
 	return inRows(args, eventWidth, newEvents[tx.Dialect()], func(query string, args []any) error {
 		_, err := tx.Exec(query, args...)
@@ -125,8 +100,6 @@ var (
 		store.SQLite:   rowTexts(`INSERT OR FAIL`+intoEvents, eventRow, ``),
 		store.Postgres: rowTexts(`INSERT`+intoEvents, eventRow, ``),
 	}
-	bumpStreams = rowTexts(`INSERT INTO streams (name, last_seq, oldest_seq) VALUES `, `(?, ?, 1)`,
-		` ON CONFLICT (name) DO UPDATE SET last_seq = streams.last_seq + excluded.last_seq RETURNING id, name, last_seq`)
 	askStreams = rowTexts(`SELECT id, oldest_seq FROM streams WHERE id IN (`, `?`, `)`)
 	putRuns    = rowTexts(`INSERT INTO event_runs (stream, last_seq, data) VALUES `, `(?, ?, ?)`, ` ON CONFLICT DO NOTHING`)
 )

@@ -27,7 +27,7 @@ type Log struct {
 // New makes a log on a store and a bus.
 func New(db *store.DB, b bus.Bus, logger *slog.Logger) *Log {
 	l := &Log{db: db, bus: b, logger: logger, journal: newJournal()}
-	l.group.log = l
+	l.group.log, l.group.hurry = l, make(chan struct{}, 1)
 	return l
 }
 

@@ -14,38 +14,45 @@ import (
 // yielding at once, many enough that a long replay costs few queries.
 const page = 256
 
-// Read gives up to limit events after the given number.
+// Read gives up to limit events after the given number. One that Condense has made
+// counts for those it stands for; it may begin before the number and end after the
+// limit.
 func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (events []Event, err error) {
 	err = l.db.Read(ctx, func(tx *store.Tx) error {
-		events = nil
-		b, err := LastSeq(tx, stream)
-		if err != nil {
-			return err
-		}
-		if after+1 < b.Oldest {
-			return &TrimmedError{Stream: stream, Oldest: b.Oldest}
-		}
-		if after > b.Last {
-			return ErrBadCursor
-		}
-		last := min(b.Last, after+int64(limit))
-		if after == last {
-			return nil
-		}
-		events, err = l.readTo(tx, stream, after, last)
+		events, err = l.ReadTx(tx, stream, after, limit)
 		return err
 	})
 	return events, err
 }
 
-// readTo reads the events after a number up to another, all of which exist. They
-// may be in three places: in rows of their own, packed in runs, in the journal.
-func (l *Log) readTo(tx *store.Tx, stream string, after, last int64) ([]Event, error) {
+// ReadTx is Read inside a transaction, to fit what else is read there.
+func (l *Log) ReadTx(tx *store.Tx, stream string, after int64, limit int) ([]Event, error) {
 	var id int64
-	if err := tx.QueryRow(`SELECT id FROM streams WHERE name = ?`, stream).Scan(&id); err != nil {
+	var b Bounds
+	err := tx.QueryRow(`SELECT id, oldest_seq, last_seq FROM streams WHERE name = ?`, stream).Scan(&id, &b.Oldest, &b.Last)
+	if errors.Is(err, sql.ErrNoRows) {
+		b, err = Bounds{Oldest: 1}, nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	r := &reading{id: id, after: after, last: last, events: make([]Event, 0, last-after)}
+	if after+1 < b.Oldest {
+		return nil, &TrimmedError{Stream: stream, Oldest: b.Oldest}
+	}
+	if after > b.Last {
+		return nil, ErrBadCursor
+	}
+	last := min(b.Last, after+int64(limit))
+	if after == last {
+		return nil, nil
+	}
+	return l.readTo(tx, id, after, last)
+}
+
+// readTo reads the events after a number up to another, all of which exist. They
+// may be in three places: in rows of their own, packed in runs, in the journal.
+func (l *Log) readTo(tx *store.Tx, id, after, last int64) ([]Event, error) {
+	r := &reading{id: id, after: after, last: last, events: make([]Event, 0, min(last-after, page))}
 	for _, place := range []func(*store.Tx) error{r.rows, r.runs, r.memory(&l.journal), r.journal} {
 		if err := place(tx); err != nil {
 			return nil, err
@@ -63,13 +70,32 @@ type reading struct {
 	events          []Event
 }
 
-// complete puts the events in order and reports whether none is missing. One
-// that is just being moved may have been found in two places.
+// complete puts the events in order and reports whether none is missing. One that
+// is just being moved or condensed may have been found in two places.
 func (r *reading) complete() bool {
-	slices.SortFunc(r.events, func(a, b Event) int { return cmp.Compare(a.Seq, b.Seq) })
-	r.events = slices.CompactFunc(r.events, func(a, b Event) bool { return a.Seq == b.Seq })
-	return int64(len(r.events)) == r.last-r.after
+	slices.SortFunc(r.events, func(a, b Event) int {
+		return cmp.Or(cmp.Compare(a.first(), b.first()), cmp.Compare(b.Seq, a.Seq))
+	})
+	at := r.after
+	r.events = slices.DeleteFunc(r.events, func(ev Event) bool {
+		have := ev.Seq <= at
+		if ev.first() <= at+1 {
+			at = max(at, ev.Seq)
+		}
+		return have
+	})
+	return at >= r.last
 }
+
+// take keeps an event that is wanted, and reports whether it reaches the last.
+func (r *reading) take(ev Event) (past bool) {
+	if ev.Seq > r.after && ev.first() <= r.last {
+		r.events = append(r.events, ev)
+	}
+	return ev.Seq >= r.last
+}
+
+var errEnough = errors.New("eventlog: enough")
 
 func (r *reading) rows(tx *store.Tx) error {
 	return tx.Each(func(row *sql.Rows) error {
@@ -84,10 +110,8 @@ func (r *reading) rows(tx *store.Tx) error {
 	}, `SELECT seq, at, kind, data FROM events WHERE stream = ? AND seq > ? AND seq <= ? ORDER BY seq`, r.id, r.after, r.last)
 }
 
-var errEnough = errors.New("eventlog: enough")
-
 func (r *reading) runs(tx *store.Tx) error {
-	err := tx.Each(func(row *sql.Rows) error {
+	return enough(tx.Each(func(row *sql.Rows) error {
 		var data []byte
 		if err := row.Scan(&data); err != nil {
 			return err
@@ -97,7 +121,10 @@ func (r *reading) runs(tx *store.Tx) error {
 			return errEnough
 		}
 		return err
-	}, `SELECT data FROM event_runs WHERE stream = ? AND last_seq > ? ORDER BY last_seq`, r.id, r.after)
+	}, `SELECT data FROM event_runs WHERE stream = ? AND last_seq > ? ORDER BY last_seq`, r.id, r.after))
+}
+
+func enough(err error) error {
 	if errors.Is(err, errEnough) {
 		return nil
 	}
@@ -106,14 +133,18 @@ func (r *reading) runs(tx *store.Tx) error {
 
 // unpack takes what is wanted of a run, and reports whether it goes beyond.
 func (r *reading) unpack(data []byte) (past bool, err error) {
-	events, err := decode(data)
-	for _, ev := range events {
-		if ev.Seq > r.after && ev.Seq <= r.last {
-			r.events = append(r.events, ev)
-		}
-		past = past || ev.Seq >= r.last
+	c := cursor{}
+	if err := c.begin(data); err != nil {
+		return false, err
 	}
-	return past, err
+	for c.more() && !past {
+		ev, err := c.next()
+		if err != nil {
+			return false, err
+		}
+		past = r.take(ev)
+	}
+	return past, nil
 }
 
 // memory looks at what this log itself has put into the journal.
