@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
@@ -31,8 +32,6 @@ type detail struct {
 	Peer        string `json:"e,omitzero"`
 }
 
-const auditInsert = `INSERT INTO place_audit (at, event, action, agent, other, ref, kind, size, hash, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-
 // note writes an entry with the act it describes.
 func (p *Place) note(tx *store.Tx, e mmp.AuditEntry) error {
 	d := detail{Fingerprint: e.KeyFingerprint, KeyID: e.KeyID, Changed: e.Changed, Proof: e.Proof, Reason: e.Reason, Peer: e.Peer}
@@ -44,22 +43,34 @@ func (p *Place) note(tx *store.Tx, e mmp.AuditEntry) error {
 		}
 		text = string(encoded)
 	}
-	_, err := tx.Exec(auditInsert, store.Micros(p.now()), e.EventType, e.Action, e.AgentID, "", e.PostingID+e.SkillID, "", 0, "", text)
-	return err
+	return writeNotes(tx, []any{store.Micros(p.now()), e.EventType, e.Action, e.AgentID, "", e.PostingID + e.SkillID, "", int64(0), "", text})
+}
+
+func writeNotes(tx *store.Tx, args []any) error {
+	notes := newNotes[tx.Dialect()]
+	return notes.Exec(tx, args)
 }
 
 // noteRelay is note for the one event that happens all the time.
 func (p *Place) noteRelay(tx *store.Tx, action string, m *message, reason string) error {
+	args, err := relayNote(nil, p.now(), action, m, reason)
+	if err != nil {
+		return err
+	}
+	return writeNotes(tx, args)
+}
+
+// relayNote adds an entry about a message to what is to be written.
+func relayNote(args []any, now time.Time, action string, m *message, reason string) ([]any, error) {
 	text := ""
 	if reason != "" {
 		encoded, err := mmp.Encode(detail{Reason: reason, Peer: m.peer})
 		if err != nil {
-			return err
+			return args, err
 		}
 		text = string(encoded)
 	}
-	_, err := tx.Exec(auditInsert, store.Micros(p.now()), mmp.AuditRelay, action, m.sender, m.recipient, m.id, m.kind, m.size, m.hash, text)
-	return err
+	return append(args, store.Micros(now), mmp.AuditRelay, action, m.sender, m.recipient, m.id, m.kind, m.size, m.hash, text), nil
 }
 
 // maxAuditScan bounds how far back a filter looks through relay entries: they have

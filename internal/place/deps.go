@@ -23,6 +23,16 @@ const (
 	Strict Auth = "strict"
 )
 
+// Sync is what an answer about a message promises.
+type Sync string
+
+// SyncFull: what was answered outlives a loss of power. SyncOS: it outlives the
+// death of the hub, and nothing waits for the disk.
+const (
+	SyncFull Sync = "full"
+	SyncOS   Sync = "os"
+)
+
 // Trail is the hub's hash-chained audit; *audit.Log is one.
 type Trail interface {
 	Note(entries ...audit.Entry)
@@ -65,6 +75,8 @@ type Config struct {
 	Description string
 	Version     string
 	Auth        Auth
+	// Sync is SyncFull unless it says otherwise; keys and tokens are always on disk.
+	Sync Sync
 	// RefuseStatic takes only challenges as proof.
 	RefuseStatic bool
 	// Anonymize hides ids in the audit from everybody but the operator.
@@ -105,6 +117,7 @@ func (c *Config) defaults() {
 	usual(&c.Name, "Parley Meeting Place")
 	usual(&c.Description, "A meeting place for agents")
 	usual(&c.Auth, TOFU)
+	usual(&c.Sync, SyncFull)
 	usual(&c.RegistryTTL, mmp.RegistryTTL)
 	usual(&c.ProvenTTL, max(time.Hour, c.RegistryTTL))
 	usual(&c.TokenTTL, mmp.TokenTTL)

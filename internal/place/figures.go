@@ -103,6 +103,14 @@ func (p *Place) refreshBytes(ctx context.Context) error {
 		p.figures.bytes.Store(bytes)
 		p.figures.strangers.Store(strangers)
 		p.figures.agents.Store(agents)
+		p.bounds.old.Store(true)
 	}
 	return err
+}
+
+// newest finds the number after which messages are numbered.
+func (p *Place) newest(ctx context.Context) error {
+	return p.read(ctx, func(tx *store.Tx) error {
+		return tx.QueryRow(`SELECT COALESCE(max(num), 0) FROM place_messages`).Scan(&p.lastNum)
+	})
 }

@@ -54,6 +54,15 @@ func keyOf(tx *store.Tx, agent string, locked bool) (*keyRow, error) {
 	return scanKey(tx.QueryRow(`SELECT `+keyColumns+` FROM place_keys WHERE agent = ?`, agent))
 }
 
+// alone keeps others that name the same thing waiting until the transaction ends.
+// SQLite has one writer and needs nothing.
+func alone(tx *store.Tx, thing string) error {
+	if tx.Dialect() != store.Postgres {
+		return nil
+	}
+	return lockAll.Exec(tx, []any{lockOf(thing)})
+}
+
 // proven tells whether an id has ever proven its key.
 func proven(tx *store.Tx, agent string) (bool, error) {
 	var at int64

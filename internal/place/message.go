@@ -55,15 +55,6 @@ func scanMessage(r interface{ Scan(...any) error }, blob bool) (*message, error)
 	return &m, err
 }
 
-func (m *message) insert(tx *store.Tx) error {
-	_, err := tx.Exec(`INSERT INTO place_messages (id, sender, recipient, peer, type, hash, size, proven, tracked, state, reason, idem,
-			created_at, expires_at, changed_at, leased_until, attempt, next_at, blob)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', ?, ?, ?, ?, 0, 0, ?, ?)`,
-		m.id, m.sender, m.recipient, m.peer, m.kind, m.hash, m.size, store.Bool(m.proven), store.Bool(m.tracked), m.idem,
-		store.Micros(m.created), store.Micros(m.expires), store.Micros(m.created), store.Micros(m.next), m.blob)
-	return err
-}
-
 // finish ends a message's time in its queue. Only what somebody may still ask for
 // leaves a trace.
 func (m *message) finish(tx *store.Tx, state int, reason string, now time.Time) error {

@@ -261,24 +261,12 @@ func (p *Place) PeerRelay(ctx context.Context, from Peer, f Forwarded) (mmp.Send
 		return mmp.SendAnswer{}, mmp.ErrBlobHash
 	case !f.ExpiresAt.After(now):
 		return mmp.SendAnswer{}, errExpired
-	case p.figures.bytesAbout()+int64(len(f.Blob)) > p.c.MaxBytes:
-		return mmp.SendAnswer{}, mmp.ErrPlaceFull
 	}
 	sender := f.From + "@" + from.Name
-	m := message{
-		id: p.relayID(now), sender: sender, recipient: f.To, kind: f.Type, hash: f.BlobHash, size: int64(len(f.Blob)), blob: []byte(f.Blob),
+	return p.queue(ctx, &sending{who: Caller{Agent: sender}, m: &message{
+		sender: sender, recipient: f.To, kind: f.Type, hash: f.BlobHash, size: int64(len(f.Blob)), blob: []byte(f.Blob),
 		idem: f.RelayID, created: now, expires: earlier(f.ExpiresAt.Time, now.Add(p.c.RelayTTL)),
-	}
-	var s *sending
-	err := p.write(ctx, func(tx *store.Tx) error {
-		fresh := m
-		s = &sending{m: &fresh}
-		return p.send(tx, Caller{Agent: sender}, s)
-	})
-	if err != nil {
-		return mmp.SendAnswer{}, err
-	}
-	return p.sent(s)
+	}})
 }
 
 func earlier(a, b time.Time) time.Time {

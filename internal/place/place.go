@@ -33,6 +33,10 @@ type Place struct {
 	figures  figures
 	relayed  atomic.Uint64 // how many ids were made, from a random start
 	remember meta
+	group    group
+	// Of the group's transaction, of which there is one at a time:
+	bounds  bounds
+	lastNum int64 // the newest number given to a message
 
 	subs []bus.Subscription
 	stop context.CancelFunc
@@ -67,11 +71,15 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 	p.started = p.now()
 	p.relayed.Store(rand.Uint64())
 	p.sessions.known = map[string]session{}
+	p.group.run, p.bounds.alone = p.commit, !d.Clustered
 	p.waiters.of = map[string]map[*waiter]struct{}{}
 	if err := p.loadMeta(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.refreshBytes(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.newest(ctx); err != nil {
 		return nil, err
 	}
 	return p, p.listen()
@@ -140,6 +148,16 @@ func (p *Place) Policy() Auth { return p.c.Auth }
 // write runs a transaction and gives storage trouble the protocol's name.
 func (p *Place) write(ctx context.Context, fn func(*store.Tx) error) error {
 	return p.storage(p.d.DB.Write(ctx, fn))
+}
+
+// writeSoft is write for what may be done again after a loss of power.
+func (p *Place) writeSoft(ctx context.Context, fn func(*store.Tx) error) error {
+	return p.storage(p.d.DB.WriteSoft(ctx, fn))
+}
+
+// writeSynced is write for what the setting place.sync is about.
+func (p *Place) writeSynced(ctx context.Context, fn func(*store.Tx) error) error {
+	return p.storage(p.writeAs(ctx, p.c.Sync == SyncOS, fn))
 }
 
 func (p *Place) read(ctx context.Context, fn func(*store.Tx) error) error {

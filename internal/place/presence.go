@@ -53,7 +53,7 @@ func (p *Place) flush(ctx context.Context) error {
 	if len(agents)+len(tokens) == 0 {
 		return nil
 	}
-	err := p.write(ctx, func(tx *store.Tx) error {
+	err := p.writeSoft(ctx, func(tx *store.Tx) error {
 		for id, at := range agents {
 			us := store.Micros(at)
 			if _, err := tx.Exec(`UPDATE place_agents SET last_seen = ?, expires_at = ? + ttl WHERE id = ? AND last_seen < ?`, us, us, id, us); err != nil {

@@ -86,11 +86,14 @@ func (p *Place) Sent(ctx context.Context, who Caller, q mmp.SentQuery) (mmp.Sent
 		return out, mmp.InvalidParam("relay_id")
 	}
 	query, args := `SELECT `+messageColumns+` FROM place_messages WHERE sender = ? AND tracked = 1 ORDER BY num DESC LIMIT ?`, []any{q.AgentID, q.Limit}
-	if q.RelayID != "" {
-		query, args = `SELECT `+messageColumns+` FROM place_messages WHERE id = ? AND sender = ? AND tracked = 1 LIMIT ?`, []any{q.RelayID, q.AgentID, q.Limit}
-	}
 	err := p.read(ctx, func(tx *store.Tx) error {
-		found, err := messages(tx, false, query, args...)
+		var found []*message
+		var err error
+		if q.RelayID != "" {
+			found, err = sentOne(tx, q.AgentID, q.RelayID)
+		} else {
+			found, err = messages(tx, false, query, args...)
+		}
 		now := p.now()
 		for _, m := range found {
 			out.Messages = append(out.Messages, mmp.SentMessage{
@@ -102,6 +105,19 @@ func (p *Place) Sent(ctx context.Context, who Caller, q mmp.SentQuery) (mmp.Sent
 	})
 	out.Count = len(out.Messages)
 	return out, err
+}
+
+// sentOne finds one message of a sender.
+func sentOne(tx *store.Tx, sender, id string) ([]*message, error) {
+	if tx.Dialect() != store.SQLite {
+		return messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE id = ? AND sender = ? AND tracked = 1`, id, sender)
+	}
+	found, err := messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE num = ? AND id = ? AND sender = ? AND tracked = 1`, numOf(id), id, sender)
+	if err != nil || len(found) > 0 {
+		return found, err
+	}
+	// One that came here from another database, where numbers are small.
+	return messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE sender = ? AND tracked = 1 AND num < ? AND id = ?`, sender, int64(1)<<40, id)
 }
 
 // RelayStats sums all queues.

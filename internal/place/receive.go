@@ -94,29 +94,48 @@ func (p *Place) take(ctx context.Context, who Caller, q mmp.ReceiveQuery) (out m
 	if err := ctx.Err(); err != nil {
 		return out, lapse, err
 	}
-	var took []*message
-	err = p.write(ctx, func(tx *store.Tx) error {
-		if _, err := p.guard(tx, who, q.AgentID); err != nil {
-			return err
-		}
-		now := p.now()
-		took, err = messages(tx, true, queueRows+skipLocked(tx), q.AgentID, store.Micros(now), store.Micros(now), q.Limit)
-		if err != nil {
-			return err
-		}
-		if out.More, err = further(tx, q, took, now); err != nil {
-			return err
-		}
-		return p.hand(tx, q, took, now)
-	})
-	if err != nil {
+	t := &taking{who: who, q: q}
+	if err := p.group.add(&op{ctx: ctx, take: t}); err != nil {
 		return mmp.ReceiveAnswer{}, lapse, err
 	}
-	if len(took) == 0 && q.Wait > 0 {
+	out.More = t.more
+	if len(t.took) == 0 && q.Wait > 0 {
 		// The hint was stale; a waiting caller must know when a lease ends.
 		_, lapse, err = p.anything(ctx, who, q.AgentID)
 	}
-	return p.handed(q, took, out), lapse, err
+	return p.handed(q, t.took, out), lapse, err
+}
+
+// taking is one request for what is in a queue.
+type taking struct {
+	who  Caller
+	q    mmp.ReceiveQuery
+	took []*message
+	more bool
+}
+
+// take serves one receiver of the batch.
+func (b *batch) take(o *op) error {
+	t := o.take
+	if t == nil {
+		return nil
+	}
+	t.took, t.more = nil, false
+	if err := b.guard(t.who, t.q.AgentID); err != nil {
+		return err
+	}
+	now := store.Micros(b.now)
+	var err error
+	if t.took, err = messages(b.tx, true, queueRows+skipLocked(b.tx), t.q.AgentID, now, now, t.q.Limit); err != nil || len(t.took) == 0 {
+		return err
+	}
+	if t.more, err = further(b.tx, t.q, t.took, b.now); err != nil {
+		return err
+	}
+	if t.q.ManualAck {
+		return b.lend(t)
+	}
+	return b.hand(t.took)
 }
 
 // further tells whether the limit cut the queue short. It is asked apart: locking
@@ -140,26 +159,40 @@ func skipLocked(tx *store.Tx) string {
 	return ""
 }
 
-// hand removes or leases.
-func (p *Place) hand(tx *store.Tx, q mmp.ReceiveQuery, took []*message, now time.Time) error {
+var (
+	lendRows   = store.ManyRows(`UPDATE place_messages SET leased_until = ?, attempt = attempt + 1, changed_at = ? WHERE num IN (`, `?`, `)`)
+	removeRows = store.ManyRows(`DELETE FROM place_messages WHERE num IN (`, `?`, `)`)
+)
+
+// lend hides messages until they are acknowledged or the lease ends.
+func (b *batch) lend(t *taking) error {
+	until := b.now.Add(t.q.Lease)
+	nums := make([]any, 0, len(t.took))
+	for _, m := range t.took {
+		m.attempt++
+		m.leasedUntil = until
+		nums = append(nums, m.num)
+	}
+	return lendRows.Run(nums, func(query string, args []any) error {
+		_, err := b.tx.Exec(query, append([]any{store.Micros(until), store.Micros(b.now)}, args...)...)
+		return err
+	})
+}
+
+// hand removes messages; only what somebody may still ask for leaves a trace.
+func (b *batch) hand(took []*message) error {
+	nums := make([]any, 0, len(took))
 	for _, m := range took {
-		if q.ManualAck {
-			m.attempt++
-			m.leasedUntil = now.Add(q.Lease)
-			if _, err := tx.Exec(`UPDATE place_messages SET leased_until = ?, attempt = ?, changed_at = ? WHERE num = ?`,
-				store.Micros(m.leasedUntil), m.attempt, store.Micros(now), m.num); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := m.finish(tx, stateReceived, "", now); err != nil {
+		if err := b.note(actDequeue, m, ""); err != nil {
 			return err
 		}
-		if err := p.noteRelay(tx, actDequeue, m, ""); err != nil {
+		if !m.tracked {
+			nums = append(nums, m.num)
+		} else if err := m.finish(b.tx, stateReceived, "", b.now); err != nil {
 			return err
 		}
 	}
-	return nil
+	return removeRows.Exec(b.tx, nums)
 }
 
 func (p *Place) handed(q mmp.ReceiveQuery, took []*message, out mmp.ReceiveAnswer) mmp.ReceiveAnswer {
@@ -226,7 +259,7 @@ func (p *Place) Peek(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.P
 func (p *Place) Ack(ctx context.Context, who Caller, req *mmp.AckRequest) (mmp.AckAnswer, error) {
 	var out mmp.AckAnswer
 	var bytes int64
-	err := p.write(ctx, func(tx *store.Tx) error {
+	err := p.writeSynced(ctx, func(tx *store.Tx) error {
 		out, bytes = mmp.AckAnswer{Acked: []string{}, Released: []string{}, Unknown: []string{}}, 0
 		if _, err := p.guard(tx, who, req.AgentID); err != nil {
 			return err
@@ -287,7 +320,11 @@ func leasedMessage(tx *store.Tx, agent, id string) (*message, error) {
 	if clean("id", id) != nil {
 		return nil, nil
 	}
-	found, err := messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE id = ?`+tx.ForUpdate(), id)
+	found, err := byID(tx, id)
+	if err == nil && len(found) == 0 && tx.Dialect() == store.SQLite {
+		// One that came here from another database.
+		found, err = messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE recipient = ? AND state = 0 AND id = ?`, agent, id)
+	}
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -296,4 +333,12 @@ func leasedMessage(tx *store.Tx, agent, id string) (*message, error) {
 		return nil, nil
 	}
 	return m, nil
+}
+
+// byID finds a message whose id says its number, or any where ids have an index.
+func byID(tx *store.Tx, id string) ([]*message, error) {
+	if tx.Dialect() == store.SQLite {
+		return messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE num = ? AND id = ?`, numOf(id), id)
+	}
+	return messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE id = ?`+tx.ForUpdate(), id)
 }

@@ -73,17 +73,27 @@ func (p *Place) Register(ctx context.Context, who Caller, req *mmp.Registration)
 	if err != nil {
 		return mmp.RegisterAnswer{}, p.refusedAuth(ctx, req.ID, err)
 	}
-	var out mmp.RegisterAnswer
-	err = p.write(ctx, func(tx *store.Tx) (err error) {
-		out, err = p.register(tx, who, req, c)
-		return err
-	})
+	out, err := p.enroll(ctx, who, req, c)
 	if err != nil {
 		return mmp.RegisterAnswer{}, p.refusedAuth(ctx, req.ID, err)
 	}
 	p.dropSeen(req.ID)
 	p.figures.stale()
 	return out, nil
+}
+
+// enroll lets those without a key in together, and each of the others alone.
+func (p *Place) enroll(ctx context.Context, who Caller, req *mmp.Registration, c claim) (out mmp.RegisterAnswer, err error) {
+	if c.key == nil {
+		e := &entering{who: who, req: req, claim: c}
+		err = p.group.add(&op{ctx: ctx, enter: e})
+		return e.answer, err
+	}
+	err = p.write(ctx, func(tx *store.Tx) (err error) {
+		out, err = p.register(tx, who, req, c)
+		return err
+	})
+	return out, err
 }
 
 // dropSeen: the registration just written is newer than any sign of life before it.
@@ -129,7 +139,10 @@ func (p *Place) register(tx *store.Tx, who Caller, req *mmp.Registration, c clai
 		return out, err
 	}
 	out.ExpiresAt = mmp.At(now.Add(ttl))
-	return out, p.putAgent(tx, req, v, ttl, out)
+	if err := putAgents.Exec(tx, agentValues(nil, req, v, ttl, now, out)); err != nil {
+		return out, err
+	}
+	return out, writeNotes(tx, enterNote(nil, now, out))
 }
 
 // room refuses what would make the place overflow.
@@ -143,6 +156,7 @@ func (p *Place) room(who Caller, row *agentRow) error {
 	if ok, wait := p.newIDs.Take(who.Address, p.now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(retryIn(wait))
 	}
+	p.figures.agents.Add(1) // counted anew every minute
 	return nil
 }
 
@@ -163,24 +177,24 @@ func (p *Place) keepKey(tx *store.Tx, old *keyRow, req *mmp.Registration, c clai
 	return nil
 }
 
-func (p *Place) putAgent(tx *store.Tx, req *mmp.Registration, v verdict, ttl time.Duration, out mmp.RegisterAnswer) error {
-	now := store.Micros(p.now())
-	us := ttl.Microseconds()
-	_, err := tx.Exec(`INSERT INTO place_agents (id, name, description, scope, capabilities, endpoint, metadata, verified, ttl, registered_at, last_seen, expires_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET name = excluded.name, description = excluded.description, scope = excluded.scope,
+var putAgents = store.ManyRows(`INSERT INTO place_agents (id, name, description, scope, capabilities, endpoint, metadata, verified, ttl, registered_at, last_seen, expires_at)
+		VALUES `, `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, ` ON CONFLICT (id) DO UPDATE SET name = excluded.name, description = excluded.description, scope = excluded.scope,
 			capabilities = excluded.capabilities, endpoint = excluded.endpoint, metadata = excluded.metadata, verified = excluded.verified,
-			ttl = excluded.ttl, registered_at = excluded.registered_at, last_seen = excluded.last_seen, expires_at = excluded.expires_at`,
-		req.ID, req.Name, req.Description, req.Scope, string(req.Capabilities), req.Endpoint, string(req.Metadata), store.Bool(v.verified),
+			ttl = excluded.ttl, registered_at = excluded.registered_at, last_seen = excluded.last_seen, expires_at = excluded.expires_at`)
+
+// agentValues adds a registration to what is to be written.
+func agentValues(args []any, req *mmp.Registration, v verdict, ttl time.Duration, at time.Time, out mmp.RegisterAnswer) []any {
+	now, us := store.Micros(at), ttl.Microseconds()
+	return append(args, req.ID, req.Name, req.Description, req.Scope, string(req.Capabilities), req.Endpoint, string(req.Metadata), store.Bool(v.verified),
 		us, store.Micros(out.RegisteredAt.Time), now, now+us)
-	if err != nil {
-		return err
-	}
+}
+
+func enterNote(args []any, now time.Time, out mmp.RegisterAnswer) []any {
 	action := "register"
 	if out.Updated {
 		action = "update"
 	}
-	return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditRegistration, Action: action, AgentID: req.ID})
+	return append(args, store.Micros(now), mmp.AuditRegistration, action, out.AgentID, "", "", "", int64(0), "", "")
 }
 
 // Heartbeat keeps a registration alive; within one further life it revives it.

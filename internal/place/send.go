@@ -3,9 +3,8 @@ package place
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"errors"
-	"fmt"
-	"hash/fnv"
 	"time"
 
 	"parley/internal/store"
@@ -14,8 +13,10 @@ import (
 
 // sending is one message on its way into a queue.
 type sending struct {
-	m       *message
-	answer  mmp.SendAnswer
+	who    Caller
+	m      *message
+	answer mmp.SendAnswer
+	// dropped made room for it.
 	dropped *message
 	// refusal is an answer that is audited, so its transaction must commit.
 	refusal error
@@ -26,35 +27,25 @@ func (p *Place) Send(ctx context.Context, who Caller, req *mmp.SendRequest) (mmp
 	if err := clean("message_type", req.MessageType, "idempotency_key", req.IdempotencyKey); err != nil {
 		return mmp.SendAnswer{}, err
 	}
-	if p.figures.bytesAbout()+int64(len(req.Blob)) > p.c.MaxBytes {
-		return mmp.SendAnswer{}, mmp.ErrPlaceFull
-	}
 	now := p.now()
-	m := &message{
-		id: p.relayID(now), sender: req.From, recipient: req.To, kind: req.MessageType, hash: req.BlobHash, size: int64(len(req.Blob)),
+	out, err := p.queue(ctx, &sending{who: who, m: &message{
+		sender: req.From, recipient: req.To, kind: req.MessageType, hash: req.BlobHash, size: int64(len(req.Blob)),
 		blob: []byte(req.Blob), idem: req.IdempotencyKey, created: now, expires: now.Add(p.c.RelayTTL),
-	}
-	var s *sending
-	err := p.write(ctx, func(tx *store.Tx) error {
-		fresh := *m
-		s = &sending{m: &fresh}
-		return p.send(tx, who, s)
-	})
-	if err != nil {
-		return mmp.SendAnswer{}, err
-	}
-	if who.Agent == "" {
+	}})
+	if err == nil && who.Agent == "" {
 		p.touch(req.From)
 	}
-	return p.sent(s)
+	return out, err
 }
 
-// relayID is a name that sorts by time, so that the newest are neighbours on disk:
-// milliseconds, and a count that began at random, since other hubs count too.
-func (p *Place) relayID(now time.Time) string {
-	const bits = 22
-	n := uint64(now.UnixMilli())<<bits | p.relayed.Add(1)&(1<<bits-1) //nolint:gosec // not before 1970
-	return fmt.Sprintf("relay_%016x", n)
+func (p *Place) queue(ctx context.Context, s *sending) (mmp.SendAnswer, error) {
+	if p.figures.bytesAbout()+s.m.size > p.c.MaxBytes {
+		return mmp.SendAnswer{}, mmp.ErrPlaceFull
+	}
+	if err := p.group.add(&op{ctx: ctx, send: s}); err != nil {
+		return mmp.SendAnswer{}, err
+	}
+	return p.sent(s)
 }
 
 // sent tells the waiting and counts, after the commit.
@@ -79,38 +70,50 @@ func (p *Place) sent(s *sending) (mmp.SendAnswer, error) {
 	return s.answer, nil
 }
 
-func (p *Place) send(tx *store.Tx, who Caller, s *sending) (err error) {
+// send decides about one message of the batch.
+func (b *batch) send(o *op) error {
+	s := o.send
+	if s == nil {
+		return nil
+	}
+	// The transaction may run again.
+	s.answer, s.dropped, s.refusal = mmp.SendAnswer{}, nil, nil
 	m := s.m
-	m.proven = who.proves(m.sender)
-	if !m.proven && (who.Agent != "" || who.Operator) {
+	m.proven = s.who.proves(m.sender)
+	if !m.proven && (s.who.Agent != "" || s.who.Operator) {
 		return mmp.ErrNotYourAgent
 	}
 	if m.idem != "" {
-		if done, err := p.repeated(tx, who, s); done || err != nil {
+		if done, err := b.repeated(s); done || err != nil {
 			return err
 		}
 	}
-	if err := p.address(tx, m); err != nil {
+	if err := b.address(m); err != nil {
 		return err
 	}
 	m.tracked = m.proven || m.idem != ""
-	return p.enqueue(tx, s)
+	return b.enqueue(s)
 }
 
 // repeated finds the first message of an idempotency key.
-func (p *Place) repeated(tx *store.Tx, who Caller, s *sending) (done bool, err error) {
+func (b *batch) repeated(s *sending) (done bool, err error) {
 	m := s.m
-	if _, err := p.guard(tx, who, m.sender); err != nil {
+	if err := b.guard(s.who, m.sender); err != nil {
 		return false, err
 	}
-	first, err := scanMessage(tx.QueryRow(`SELECT `+messageColumns+` FROM place_messages WHERE sender = ? AND idem = ? AND idem <> ''`, m.sender, m.idem), false)
+	if _, here := b.keyed[[2]string{m.sender, m.idem}]; here {
+		if err := b.write(); err != nil {
+			return false, err
+		}
+	}
+	first, err := scanMessage(b.tx.QueryRow(`SELECT `+messageColumns+` FROM place_messages WHERE sender = ? AND idem = ? AND idem <> ''`, m.sender, m.idem), false)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return false, nil
 	case err != nil:
 		return false, err
 	case !first.created.Add(keepFates).After(m.created):
-		_, err = tx.Exec(`UPDATE place_messages SET idem = '' WHERE num = ?`, first.num)
+		_, err = b.tx.Exec(`UPDATE place_messages SET idem = '' WHERE num = ?`, first.num)
 		return false, err
 	case first.recipient != m.recipient || !mmp.SameHash(first.hash, m.hash):
 		return false, mmp.ErrIdempotency
@@ -120,19 +123,19 @@ func (p *Place) repeated(tx *store.Tx, who Caller, s *sending) (done bool, err e
 }
 
 // address settles whether a message stays here or goes to a peered place.
-func (p *Place) address(tx *store.Tx, m *message) error {
+func (b *batch) address(m *message) error {
 	_, peer := mmp.SplitAddress(m.recipient)
 	if peer == "" {
 		return nil
 	}
-	if !p.c.Federation {
+	if !b.p.c.Federation {
 		return mmp.ErrUnknownRecipient
 	}
 	if !m.proven {
 		return mmp.ErrAuthRequired
 	}
 	var name string
-	err := tx.QueryRow(`SELECT name FROM place_peers WHERE name = ?`, peer).Scan(&name)
+	err := b.tx.QueryRow(`SELECT name FROM place_peers WHERE name = ?`, peer).Scan(&name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return mmp.ErrUnknownRecipient
 	}
@@ -140,101 +143,194 @@ func (p *Place) address(tx *store.Tx, m *message) error {
 	return err
 }
 
-// standing is what decides whether a message may be queued.
-type standing struct {
-	sender    int64 // when the sender proved its key, 0 if never
-	recipient int64 // the same of the recipient; -1 when it has no key at all
-	known     int64 // the recipient is registered
-	waiting   int64
-}
-
-func (p *Place) look(tx *store.Tx, m *message) (st standing, err error) {
-	// One sender at a time per queue: the limit is exact, and numbers come in the
-	// order of commits.
-	if err := alone(tx, "queue "+m.recipient); err != nil {
-		return st, err
+func (b *batch) enqueue(s *sending) error {
+	m, p := s.m, b.p
+	if !m.proven {
+		at, err := b.key(m.sender)
+		if err != nil {
+			return err
+		}
+		if at > 0 || p.c.Auth == Strict {
+			return mmp.ErrAuthRequired
+		}
 	}
-	err = tx.QueryRow(`SELECT COALESCE((SELECT proven_at FROM place_keys WHERE agent = ?), 0),
-		COALESCE((SELECT proven_at FROM place_keys WHERE agent = ?), -1),
-		(SELECT count(*) FROM place_agents WHERE id = ?),
-		(SELECT count(*) FROM place_messages WHERE recipient = ? AND state = 0 AND expires_at > ?)`,
-		m.sender, m.recipient, m.recipient, m.recipient, store.Micros(m.created)).Scan(&st.sender, &st.recipient, &st.known, &st.waiting)
-	return st, err
-}
-
-// alone keeps others that name the same thing waiting until the transaction ends.
-// SQLite has one writer and needs nothing.
-func alone(tx *store.Tx, thing string) error {
-	if tx.Dialect() != store.Postgres {
-		return nil
+	if err := b.recipient(m); err != nil {
+		return err
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(thing))
-	_, err := tx.Exec(`SELECT pg_advisory_xact_lock(?)`, int64(h.Sum64())) //nolint:gosec // any number will do
-	return err
-}
-
-func (p *Place) enqueue(tx *store.Tx, s *sending) error {
-	m := s.m
-	st, err := p.look(tx, m)
+	full, err := b.full(m.recipient)
 	if err != nil {
 		return err
 	}
-	if !m.proven && (st.sender != 0 || p.c.Auth == Strict) {
-		return mmp.ErrAuthRequired
-	}
-	if unknown := m.peer == "" && st.recipient < 0 && st.known == 0; unknown {
-		if _, from := mmp.SplitAddress(m.sender); p.c.Auth == Strict || from != "" {
-			return mmp.ErrUnknownRecipient
-		}
-		if st.waiting == 0 && p.figures.strangers.Add(1) > p.c.MaxUnknown {
-			return mmp.ErrPlaceFull
-		}
-	}
-	if st.waiting >= int64(p.c.QueueLimit) {
-		if err := p.overflow(tx, s, st); err != nil || s.refusal != nil {
+	if full {
+		if err := b.overflow(s); err != nil || s.refusal != nil {
 			return err
 		}
 	}
-	if err := m.insert(tx); err != nil {
-		return err
-	}
+	p.name(b.tx, m, b.now)
+	b.add(m)
 	s.answer = mmp.SendAnswer{RelayID: m.id, Status: string(mmp.FateQueued), ExpiresAt: mmp.At(m.expires)}
 	if s.dropped != nil {
 		s.answer.Dropped = &mmp.Dropped{RelayID: s.dropped.id, Reason: "queue_full"}
 	}
-	return p.noteRelay(tx, actEnqueue, m, "")
+	return b.note(actEnqueue, m, "")
+}
+
+// full tells whether a queue is; one that only might be is counted.
+func (b *batch) full(recipient string) (bool, error) {
+	limit := int64(b.p.c.QueueLimit)
+	if b.waiting[recipient] < limit || !b.loose[recipient] {
+		return b.waiting[recipient] >= limit, nil
+	}
+	if err := b.write(); err != nil {
+		return false, err
+	}
+	delete(b.loose, recipient)
+	err := b.lookQueues([]any{recipient})
+	return b.waiting[recipient] >= limit, err
+}
+
+// recipient counts the queue, and refuses ids nobody knows where that is the
+// policy or where there are too many of them.
+func (b *batch) recipient(m *message) error {
+	if _, counted := b.waiting[m.recipient]; !counted {
+		if err := b.lookQueues([]any{m.recipient}); err != nil {
+			return err
+		}
+	}
+	_, from := mmp.SplitAddress(m.sender)
+	refuses := b.p.c.Auth == Strict || from != ""
+	if m.peer != "" || b.waiting[m.recipient] > 0 && !refuses {
+		return nil
+	}
+	known, err := b.known(m.recipient)
+	switch {
+	case err != nil || known:
+		return err
+	case refuses:
+		return mmp.ErrUnknownRecipient
+	case !b.p.stranger(m.recipient):
+		return mmp.ErrPlaceFull
+	}
+	return nil
+}
+
+// known tells whether an id is registered or has a key.
+func (b *batch) known(id string) (bool, error) {
+	at, err := b.key(id)
+	if err != nil || at != noKey {
+		return true, err
+	}
+	if _, asked := b.agents[id]; !asked {
+		if err := b.lookAgents([]any{id}); err != nil {
+			return false, err
+		}
+	}
+	return b.agents[id] != nil, nil
+}
+
+// add keeps a message for the end of the transaction.
+func (b *batch) add(m *message) {
+	b.rows = append(b.rows, m.id, m.sender, m.recipient, m.peer, m.kind, m.hash, m.size, store.Bool(m.proven), store.Bool(m.tracked), m.idem,
+		store.Micros(m.created), store.Micros(m.expires), store.Micros(m.created), store.Micros(m.next), m.blob)
+	if b.tx.Dialect() == store.SQLite {
+		b.rows = append(b.rows, m.num)
+	}
+	if m.idem != "" {
+		if b.keyed == nil {
+			b.keyed = map[[2]string]struct{}{}
+		}
+		b.keyed[[2]string{m.sender, m.idem}] = struct{}{}
+	}
+	b.waiting[m.recipient]++
+	b.p.bounds.set(m.recipient, b.waiting[m.recipient])
 }
 
 // overflow makes room in a full queue, or refuses, by policy; never silently.
-func (p *Place) overflow(tx *store.Tx, s *sending, st standing) error {
-	_, from := mmp.SplitAddress(s.m.sender)
-	refuses := p.c.Auth == Strict || p.c.Auth == TOFU && st.recipient > 0 || s.m.peer != "" || from != ""
-	if !refuses {
-		oldest, err := messages(tx, false, `SELECT `+messageColumns+` FROM place_messages
+func (b *batch) overflow(s *sending) error {
+	p, m := b.p, s.m
+	_, from := mmp.SplitAddress(m.sender)
+	at, err := b.key(m.recipient)
+	if err != nil {
+		return err
+	}
+	if refuses := p.c.Auth == Strict || p.c.Auth == TOFU && at > 0 || m.peer != "" || from != ""; !refuses {
+		// The oldest may be one of this transaction.
+		if err := b.write(); err != nil {
+			return err
+		}
+		oldest, err := messages(b.tx, false, `SELECT `+messageColumns+` FROM place_messages
 			WHERE recipient = ? AND state = 0 AND expires_at > ? AND leased_until <= ? ORDER BY num LIMIT 1`,
-			s.m.recipient, store.Micros(s.m.created), store.Micros(s.m.created))
+			m.recipient, store.Micros(b.now), store.Micros(b.now))
 		if err != nil {
 			return err
 		}
 		if len(oldest) > 0 {
 			s.dropped = oldest[0]
-			return p.drop(tx, s.dropped)
+			return b.drop(s.dropped)
 		}
 	}
 	s.refusal = mmp.ErrQueueFull.WithRetry(5)
-	return p.noteRelay(tx, actRefused, s.m, "queue_full")
+	p.name(b.tx, m, b.now)
+	return b.note(actRefused, m, "queue_full")
 }
 
-func (p *Place) drop(tx *store.Tx, m *message) error {
-	now := p.now()
-	if err := m.finish(tx, stateDropped, "queue_full", now); err != nil {
+func (b *batch) drop(m *message) error {
+	if err := m.finish(b.tx, stateDropped, "queue_full", b.now); err != nil {
 		return err
 	}
-	_, err := tx.Exec(`INSERT INTO place_dropped (agent, count, at) VALUES (?, 1, ?)
-		ON CONFLICT (agent) DO UPDATE SET count = place_dropped.count + 1, at = excluded.at`, m.recipient, store.Micros(now))
+	b.waiting[m.recipient]--
+	_, err := b.tx.Exec(`INSERT INTO place_dropped (agent, count, at) VALUES (?, 1, ?)
+		ON CONFLICT (agent) DO UPDATE SET count = place_dropped.count + 1, at = excluded.at`, m.recipient, store.Micros(b.now))
 	if err != nil {
 		return err
 	}
-	return p.noteRelay(tx, actDropped, m, "queue_full")
+	return b.note(actDropped, m, "queue_full")
+}
+
+// name gives a message its number and its id. In SQLite the number comes from the
+// clock, and the id says it: that saves an index. PostgreSQL counts for all hubs.
+func (p *Place) name(tx *store.Tx, m *message, now time.Time) {
+	if tx.Dialect() != store.SQLite {
+		m.id = p.relayID(now)
+		return
+	}
+	p.lastNum = max(p.lastNum+1, store.Micros(now)<<numBits)
+	m.num, m.id = p.lastNum, idOf(uint64(p.lastNum)) //nolint:gosec // not before 1970
+}
+
+// numBits leave room for a thousand messages a microsecond, until the year 2255.
+const numBits = 10
+
+// relayID is a name that sorts by time, so that the newest are neighbours on disk:
+// milliseconds, and a count that began at random, since other hubs count too.
+func (p *Place) relayID(now time.Time) string {
+	const bits = 22
+	return idOf(uint64(now.UnixMilli())<<bits | p.relayed.Add(1)&(1<<bits-1)) //nolint:gosec // not before 1970
+}
+
+const relayPrefix = "relay_"
+
+func idOf(n uint64) string {
+	raw := [8]byte{byte(n >> 56), byte(n >> 48), byte(n >> 40), byte(n >> 32), byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+	text := make([]byte, 0, len(relayPrefix)+2*len(raw))
+	return string(hex.AppendEncode(append(text, relayPrefix...), raw[:]))
+}
+
+// numOf is the number an id says; 0 when it says none.
+func numOf(id string) int64 {
+	if len(id) != len(relayPrefix)+16 || id[:len(relayPrefix)] != relayPrefix {
+		return 0
+	}
+	n := int64(0)
+	for _, c := range []byte(id[len(relayPrefix):]) {
+		switch {
+		case c >= '0' && c <= '9':
+			n = n<<4 | int64(c-'0')
+		case c >= 'a' && c <= 'f':
+			n = n<<4 | int64(c-'a'+10)
+		default:
+			return 0
+		}
+	}
+	return n
 }

@@ -90,20 +90,22 @@ func (p *Place) Sweep(ctx context.Context) error {
 		}
 	}
 	now := p.now()
+	gone := now.Add(-5 * time.Second)
 	return p.deleteSome(ctx, []sweeping{
-		{`place_nonces`, `nonce`, `expires_at <= ?`, now},
-		{`place_tokens`, `hash`, `expires_at <= ?`, now.Add(-time.Minute)},
-		{`place_postings`, `id`, `expires_at <= ?`, now},
-		{`place_needs`, `agent`, `expires_at <= ?`, now},
-		// One further life in which a heartbeat revives.
-		{`place_agents`, `id`, `expires_at + ttl <= ?`, now.Add(-5 * time.Second)},
-		{`place_messages`, `num`, `state <> 0 AND changed_at <= ?`, now.Add(-keepFates)},
+		{`place_nonces`, `nonce`, `expires_at <= ?`, []any{store.Micros(now)}},
+		{`place_tokens`, `hash`, `expires_at <= ?`, []any{store.Micros(now.Add(-time.Minute))}},
+		{`place_postings`, `id`, `expires_at <= ?`, []any{store.Micros(now)}},
+		{`place_needs`, `agent`, `expires_at <= ?`, []any{store.Micros(now)}},
+		// One further life in which a heartbeat revives. The first condition has an
+		// index, so that nobody alive is looked at.
+		{`place_agents`, `id`, `expires_at <= ? AND expires_at + ttl <= ?`, []any{store.Micros(gone.Add(-min(p.c.RegistryTTL, p.c.ProvenTTL))), store.Micros(gone)}},
+		{`place_messages`, `num`, `state <> 0 AND changed_at <= ?`, []any{store.Micros(now.Add(-keepFates))}},
 	})
 }
 
 type sweeping struct {
 	table, key, where string
-	at                time.Time
+	args              []any
 }
 
 // deleteSome asks before it writes, since mostly there is nothing.
@@ -112,7 +114,7 @@ func (p *Place) deleteSome(ctx context.Context, all []sweeping) error {
 		found := false
 		err := p.read(ctx, func(tx *store.Tx) error {
 			var one int
-			err := tx.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM `+s.table+` WHERE `+s.where+` LIMIT 1) t`, store.Micros(s.at)).Scan(&one)
+			err := tx.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM `+s.table+` WHERE `+s.where+` LIMIT 1) t`, s.args...).Scan(&one)
 			found = one > 0
 			return err
 		})
@@ -123,7 +125,7 @@ func (p *Place) deleteSome(ctx context.Context, all []sweeping) error {
 			continue
 		}
 		err = p.write(ctx, func(tx *store.Tx) error {
-			_, err := tx.Exec(`DELETE FROM `+s.table+` WHERE `+s.key+` IN (SELECT `+s.key+` FROM `+s.table+` WHERE `+s.where+` LIMIT 2000)`, store.Micros(s.at))
+			_, err := tx.Exec(`DELETE FROM `+s.table+` WHERE `+s.key+` IN (SELECT `+s.key+` FROM `+s.table+` WHERE `+s.where+` LIMIT 2000)`, s.args...)
 			return err
 		})
 		if err != nil {
@@ -146,21 +148,25 @@ func (p *Place) sweepMessages(ctx context.Context) (int, error) {
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
-	err = p.write(ctx, func(tx *store.Tx) (err error) {
+	err = p.writeSoft(ctx, func(tx *store.Tx) (err error) {
 		found, err = messages(tx, false, expiredRows+skipLocked(tx), store.Micros(now), sweepBatch)
 		if err != nil {
 			return err
 		}
+		var notes []any
 		for _, m := range found {
 			if err := m.finish(tx, stateExpired, "", now); err != nil {
 				return err
 			}
-			if err := p.noteRelay(tx, actExpired, m, ""); err != nil {
+			if notes, err = relayNote(notes, now, actExpired, m, ""); err != nil {
 				return err
 			}
 		}
-		return nil
+		return writeNotes(tx, notes)
 	})
+	if err != nil {
+		return 0, err
+	}
 	for _, m := range found {
 		p.figures.bytes.Add(-m.size)
 	}

@@ -60,7 +60,16 @@ func (e *pgEngine) migrate(ctx context.Context, opts Options) (int64, error) {
 	return migrate(ctx, e.pool, Postgres, opts)
 }
 
-func (e *pgEngine) write(ctx context.Context, fn func(*Tx) error) error {
+func (e *pgEngine) write(ctx context.Context, soft bool, fn func(*Tx) error) error {
+	if soft {
+		hard := fn
+		fn = func(tx *Tx) error {
+			if _, err := tx.Exec(`SET LOCAL synchronous_commit TO off`); err != nil {
+				return err
+			}
+			return hard(tx)
+		}
+	}
 	for attempt := 1; ; attempt++ {
 		err := e.try(ctx, nil, fn)
 		if err == nil || !retryable(err) || attempt == maxRetries {

@@ -123,8 +123,8 @@ func (e *liteEngine) openReaders(path string) error {
 	return nil
 }
 
-func (e *liteEngine) write(ctx context.Context, fn func(*Tx) error) error {
-	return e.writer.do(ctx, fn)
+func (e *liteEngine) write(ctx context.Context, soft bool, fn func(*Tx) error) error {
+	return e.writer.do(ctx, soft, fn)
 }
 
 func (e *liteEngine) read(ctx context.Context, fn func(*Tx) error) error {

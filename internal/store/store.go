@@ -36,7 +36,8 @@ func (o Options) withDefaults() Options {
 
 // engine is one database behind the API.
 type engine interface {
-	write(ctx context.Context, fn func(*Tx) error) error
+	// A soft write need not outlive a loss of power.
+	write(ctx context.Context, soft bool, fn func(*Tx) error) error
 	read(ctx context.Context, fn func(*Tx) error) error
 	ping(ctx context.Context) error
 	close() error
@@ -68,7 +69,14 @@ func isPostgres(target string) bool {
 // fn may run more than once and must not wait for anything but tx. An error of
 // fn undoes its changes and is returned as it is.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	return describe(db.engine.write(ctx, fn))
+	return describe(db.engine.write(ctx, false, fn))
+}
+
+// WriteSoft is Write without waiting for the disk: what was written outlives the
+// death of this process, but the last of it may be gone after a loss of power or
+// a crash of the database server. What is written after it never outlives it.
+func (db *DB) WriteSoft(ctx context.Context, fn func(*Tx) error) error {
+	return describe(db.engine.write(ctx, true, fn))
 }
 
 // Read runs fn on a read-only snapshot.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -22,10 +23,13 @@ type writer struct {
 	quit chan struct{}
 	done chan struct{}
 	once sync.Once
+	// soft says that commits do not wait for the disk at present.
+	soft bool
 }
 
 type job struct {
 	ctx    context.Context
+	soft   bool
 	fn     func(*Tx) error
 	state  atomic.Int32
 	result chan struct{}
@@ -47,11 +51,11 @@ func startWriter(on *session, tidy *checkpointer) *writer {
 
 // do hands fn to the writer and waits. A caller whose context ends before fn
 // began leaves without effect; once begun it waits for the verdict.
-func (w *writer) do(ctx context.Context, fn func(*Tx) error) error {
+func (w *writer) do(ctx context.Context, soft bool, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	j := &job{ctx: ctx, fn: fn, result: make(chan struct{})}
+	j := &job{ctx: ctx, soft: soft, fn: fn, result: make(chan struct{})}
 	select {
 	case w.jobs <- j:
 	case <-w.quit:
@@ -117,7 +121,10 @@ func (w *writer) commit(batch []*job) {
 	if len(batch) == 0 {
 		return
 	}
-	err := w.on.run("BEGIN IMMEDIATE")
+	err := w.flush(batch)
+	if err == nil {
+		err = w.on.run("BEGIN IMMEDIATE")
+	}
 	if err == nil && len(batch) == 1 {
 		err = w.runOnly(batch[0])
 	} else if err == nil {
@@ -136,6 +143,26 @@ func (w *writer) commit(batch []*job) {
 	if w.tidy.last.Swap(false) {
 		_ = w.on.run("PRAGMA wal_checkpoint(PASSIVE)")
 	}
+}
+
+// flush has the next commit wait for the disk unless nobody in the batch asks for
+// it. The log is flushed as a whole, so that a commit that waits takes those
+// before it along.
+func (w *writer) flush(batch []*job) error {
+	soft := !slices.ContainsFunc(batch, func(j *job) bool { return !j.soft })
+	if soft == w.soft {
+		return nil
+	}
+	level := "FULL"
+	if soft {
+		level = "NORMAL"
+	}
+	// Not prepared and kept: this acts when it is read, not when it is run.
+	_, err := w.on.conn.ExecContext(context.Background(), "PRAGMA synchronous = "+level)
+	if err == nil {
+		w.soft = soft
+	}
+	return err
 }
 
 // end commits the transaction, or undoes it.

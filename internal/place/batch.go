@@ -1,0 +1,294 @@
+package place
+
+import (
+	"database/sql"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// batch is one transaction of a group. It is made anew when the transaction is run
+// again.
+type batch struct {
+	p   *Place
+	tx  *store.Tx
+	now time.Time
+	// keys tells when an id proved its key, 0 if never; ids without a key are noKey.
+	keys map[string]int64
+	// agents are the registrations that were asked for; nil for those that are none.
+	agents map[string]*agentRow
+	// waiting counts queues; loose are those where it is only a bound.
+	waiting map[string]int64
+	loose   map[string]bool
+	// rows and notes are still to be written; keyed are the idempotency keys in rows.
+	rows, notes []any
+	keyed       map[[2]string]struct{}
+	// fresh are registrations still to be written, and entries where each begins.
+	fresh   []any
+	entries map[string]int
+}
+
+const noKey = int64(-1)
+
+// runBatch does all requests. What is refused is the request's own error.
+func (p *Place) runBatch(tx *store.Tx, ops []*op) error {
+	b := &batch{p: p, tx: tx, now: p.now(), keys: map[string]int64{}, agents: map[string]*agentRow{}, waiting: map[string]int64{}}
+	p.bounds.refresh()
+	for _, o := range ops {
+		o.err = nil
+	}
+	if err := b.lock(ops); err != nil {
+		return err
+	}
+	if err := b.look(ops); err != nil {
+		return err
+	}
+	for _, do := range []func(*op) error{b.send, b.enter} {
+		for _, o := range ops {
+			if err := b.settle(o, do(o)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := b.write(); err != nil {
+		return err
+	}
+	for _, o := range ops {
+		if err := b.settle(o, b.take(o)); err != nil {
+			return err
+		}
+	}
+	return b.write()
+}
+
+// settle keeps a refusal for the request and passes trouble on.
+func (b *batch) settle(o *op, err error) error {
+	if err == nil || !refusal(err) {
+		return err
+	}
+	o.err = err
+	return nil
+}
+
+var lockAll = store.ManyRows(`SELECT count(pg_advisory_xact_lock(h)) FROM (VALUES `, `(?::bigint)`, `) t(h)`)
+
+// lock keeps others that name the same queues and ids waiting until the
+// transaction ends: limits are exact, and numbers come in the order of commits.
+// Everybody locks in the same order. SQLite has one writer and needs nothing.
+func (b *batch) lock(ops []*op) error {
+	if b.tx.Dialect() != store.Postgres {
+		return nil
+	}
+	var names []int64
+	for _, o := range ops {
+		switch {
+		case o.send != nil:
+			names = append(names, lockOf("queue "+o.send.m.recipient))
+		case o.enter != nil:
+			names = append(names, lockOf("key "+o.enter.req.ID))
+		}
+	}
+	slices.Sort(names)
+	args := make([]any, 0, len(names))
+	for _, n := range slices.Compact(names) {
+		args = append(args, n)
+	}
+	return lockAll.Exec(b.tx, args)
+}
+
+// lockOf is the number under which a thing is locked.
+func lockOf(thing string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(thing))
+	return int64(h.Sum64()) //nolint:gosec // any number will do
+}
+
+// names collects distinct names in order.
+type names struct {
+	seen map[string]struct{}
+	args []any
+}
+
+func (n *names) add(name string) {
+	if _, ok := n.seen[name]; ok {
+		return
+	}
+	if n.seen == nil {
+		n.seen = map[string]struct{}{}
+	}
+	n.seen[name] = struct{}{}
+	n.args = append(n.args, name)
+}
+
+// look asks for what the requests are decided by, a statement for each table.
+func (b *batch) look(ops []*op) error {
+	var keys, agents, queues names
+	for _, o := range ops {
+		switch {
+		case o.send != nil:
+			m := o.send.m
+			if !o.send.who.proves(m.sender) {
+				keys.add(m.sender)
+			}
+			if _, peer := mmp.SplitAddress(m.recipient); b.bound(m.recipient) && peer == "" {
+				continue
+			}
+			queues.add(m.recipient)
+			keys.add(m.recipient)
+			agents.add(m.recipient)
+		case o.take != nil:
+			if !o.take.who.proves(o.take.q.AgentID) {
+				keys.add(o.take.q.AgentID)
+			}
+		case o.enter != nil:
+			keys.add(o.enter.req.ID)
+			agents.add(o.enter.req.ID)
+		}
+	}
+	if err := b.lookKeys(keys.args); err != nil {
+		return err
+	}
+	if err := b.lookAgents(agents.args); err != nil {
+		return err
+	}
+	return b.lookQueues(queues.args)
+}
+
+var (
+	askKeys   = store.ManyRows(`SELECT agent, proven_at FROM place_keys WHERE agent IN (`, `?`, `)`)
+	askAgents = store.ManyRows(`SELECT id, ttl, registered_at, last_seen FROM place_agents WHERE id IN (`, `?`, `)`)
+	askQueues = store.ManyRows(`SELECT recipient, count(*) FROM place_messages WHERE state = 0 AND expires_at > ? AND recipient IN (`, `?`, `) GROUP BY recipient`)
+)
+
+func (b *batch) lookKeys(ids []any) error {
+	for _, id := range ids {
+		b.keys[id.(string)] = noKey
+	}
+	return askKeys.Run(ids, func(query string, args []any) error {
+		return b.tx.Each(func(r *sql.Rows) error {
+			var id string
+			var at int64
+			err := r.Scan(&id, &at)
+			b.keys[id] = at
+			return err
+		}, query, args...)
+	})
+}
+
+// key tells when an id proved its key, if it has one.
+func (b *batch) key(id string) (int64, error) {
+	if at, ok := b.keys[id]; ok {
+		return at, nil
+	}
+	err := b.lookKeys([]any{id})
+	return b.keys[id], err
+}
+
+func (b *batch) lookAgents(ids []any) error {
+	for _, id := range ids {
+		b.agents[id.(string)] = nil
+	}
+	return askAgents.Run(ids, func(query string, args []any) error {
+		return b.tx.Each(func(r *sql.Rows) error {
+			var a agentRow
+			var ttl, registered, seen int64
+			err := r.Scan(&a.id, &ttl, &registered, &seen)
+			a.ttl, a.registered, a.lastSeen = time.Duration(ttl)*time.Microsecond, store.Time(registered), store.Time(seen)
+			b.p.freshen(&a)
+			b.agents[a.id] = &a
+			return err
+		}, query, args...)
+	})
+}
+
+func (b *batch) lookQueues(ids []any) error {
+	for _, id := range ids {
+		b.waiting[id.(string)] = 0
+	}
+	now := store.Micros(b.now)
+	return askQueues.Run(ids, func(query string, args []any) error {
+		return b.tx.Each(func(r *sql.Rows) error {
+			var id string
+			var n int64
+			err := r.Scan(&id, &n)
+			b.waiting[id] = n
+			return err
+		}, query, append([]any{now}, args...)...)
+	})
+}
+
+// bound fills in how many wait at most, if this hub knows it without counting.
+func (b *batch) bound(recipient string) bool {
+	if _, ok := b.waiting[recipient]; ok {
+		return true
+	}
+	most, ok := b.p.bounds.of(b.tx, recipient)
+	if ok = ok && most < int64(b.p.c.QueueLimit) && b.p.c.Auth != Strict; ok {
+		b.waiting[recipient] = most
+		if b.loose == nil {
+			b.loose = map[string]bool{}
+		}
+		b.loose[recipient] = true
+	}
+	return ok
+}
+
+// guard decides whether the caller may act as the id.
+func (b *batch) guard(who Caller, id string) error {
+	if who.proves(id) {
+		return nil
+	}
+	if who.Agent != "" || who.Operator {
+		return mmp.ErrNotYourAgent
+	}
+	at, err := b.key(id)
+	if err == nil && (at > 0 || b.p.c.Auth == Strict) {
+		err = mmp.ErrAuthRequired
+	}
+	return err
+}
+
+// SQLite need not keep a copy of each page it changes to undo a statement of many
+// rows: with OR FAIL a statement is never undone by itself, and the transaction is,
+// if one fails.
+const (
+	messageRow  = `(?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', ?, ?, ?, ?, 0, 0, ?, ?)`
+	intoMessage = ` INTO place_messages (id, sender, recipient, peer, type, hash, size, proven, tracked, state, reason, idem,
+		created_at, expires_at, changed_at, leased_until, attempt, next_at, blob`
+	noteRow  = `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	intoNote = ` INTO place_audit (at, event, action, agent, other, ref, kind, size, hash, detail) VALUES `
+)
+
+var (
+	newMessages = map[store.Dialect]store.Rows{
+		store.SQLite:   store.ManyRows(`INSERT OR FAIL`+intoMessage+`, num) VALUES `, messageRow[:len(messageRow)-1]+`, ?)`, ``),
+		store.Postgres: store.ManyRows(`INSERT`+intoMessage+`) VALUES `, messageRow, ``),
+	}
+	newNotes = map[store.Dialect]store.Rows{
+		store.SQLite:   store.ManyRows(`INSERT OR FAIL`+intoNote, noteRow, ``),
+		store.Postgres: store.ManyRows(`INSERT`+intoNote, noteRow, ``),
+	}
+)
+
+// write writes what is still to be written.
+func (b *batch) write() error {
+	rows := newMessages[b.tx.Dialect()]
+	if err := rows.Exec(b.tx, b.rows); err != nil {
+		return err
+	}
+	if err := writeNotes(b.tx, b.notes); err != nil {
+		return err
+	}
+	b.rows, b.notes = b.rows[:0], b.notes[:0]
+	clear(b.keyed)
+	return b.writeAgents()
+}
+
+// note keeps an entry about a message for the end of the transaction.
+func (b *batch) note(action string, m *message, reason string) (err error) {
+	b.notes, err = relayNote(b.notes, b.now, action, m, reason)
+	return err
+}

@@ -1,0 +1,77 @@
+package place
+
+import (
+	"parley/protocol/mmp"
+)
+
+// entering is one registration without a key.
+type entering struct {
+	who    Caller
+	req    *mmp.Registration
+	claim  claim
+	answer mmp.RegisterAnswer
+}
+
+// enter decides about one registration of the batch.
+func (b *batch) enter(o *op) error {
+	e := o.enter
+	if e == nil {
+		return nil
+	}
+	p, id := b.p, e.req.ID
+	e.answer = mmp.RegisterAnswer{AgentID: id, Status: mmp.StatusRegistered, PlaceID: p.id, RegisteredAt: mmp.At(b.now)}
+	proven, err := b.key(id)
+	if err != nil {
+		return err
+	}
+	var old *keyRow
+	if proven > 0 {
+		old = &keyRow{agent: id, proven: b.now}
+	}
+	row := b.agents[id]
+	lives := row != nil && row.expires().After(b.now)
+	v, err := p.decide(e.who, e.claim, old, lives, id)
+	if err != nil {
+		return err
+	}
+	if err := p.room(e.who, row); err != nil {
+		return err
+	}
+	e.answer.IdentityVerified = v.verified
+	if lives {
+		e.answer.RegisteredAt, e.answer.Updated = mmp.At(row.registered), true
+	}
+	ttl := p.c.RegistryTTL
+	if e.who.proves(id) {
+		ttl = p.c.ProvenTTL
+	}
+	e.answer.ExpiresAt = mmp.At(b.now.Add(ttl))
+	b.put(e, v, &agentRow{id: id, ttl: ttl, registered: e.answer.RegisteredAt.Time, lastSeen: b.now})
+	return nil
+}
+
+// put keeps a registration for the end of the transaction. One statement cannot
+// write an id twice, so of two registrations of one id the later one is written.
+func (b *batch) put(e *entering, v verdict, row *agentRow) {
+	if b.entries == nil {
+		b.entries = map[string]int{}
+	}
+	values := agentValues(nil, e.req, v, row.ttl, b.now, e.answer)
+	if i, twice := b.entries[row.id]; twice {
+		copy(b.fresh[i:], values)
+	} else {
+		b.entries[row.id] = len(b.fresh)
+		b.fresh = append(b.fresh, values...)
+	}
+	b.agents[row.id] = row
+	b.notes = enterNote(b.notes, b.now, e.answer)
+}
+
+func (b *batch) writeAgents() error {
+	if err := putAgents.Exec(b.tx, b.fresh); err != nil {
+		return err
+	}
+	b.fresh = b.fresh[:0]
+	clear(b.entries)
+	return nil
+}

@@ -1,0 +1,172 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+
+	"parley/internal/store"
+	"parley/protocol/mmp"
+)
+
+// A transaction is bounded, so that the first of its callers does not wait for
+// hundreds of strangers, nor for a hundred large blobs.
+const (
+	maxGroup      = 512
+	maxGroupBytes = 8 << 20
+)
+
+// group collects what callers want while the transaction before is on its way to
+// the disk, and does it all in the next one: however many wait, looking up and
+// writing takes a few statements.
+type group struct {
+	// run does a batch in one transaction.
+	run func(batch []*op) error
+
+	mu      sync.Mutex
+	waiting []*op
+	flowing bool // somebody writes; the others wait for it
+}
+
+// op is one request: exactly one of send, take and enter is set.
+type op struct {
+	ctx   context.Context
+	send  *sending
+	take  *taking
+	enter *entering
+	err   error
+	done  chan struct{}
+}
+
+func (o *op) size() int {
+	if o.send != nil {
+		return len(o.send.m.blob)
+	}
+	return 0
+}
+
+// add gives a request to the group and waits until it is done or refused. A
+// caller whose context ends leaves only if its request was not taken yet.
+func (g *group) add(o *op) error {
+	if err := o.ctx.Err(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	if !g.flowing {
+		// Nobody writes: the caller does it itself, and saves a change of goroutine.
+		g.flowing = true
+		g.mu.Unlock()
+		defer g.handOver()
+		g.write([]*op{o})
+		return o.err
+	}
+	o.done = make(chan struct{})
+	g.waiting = append(g.waiting, o)
+	g.mu.Unlock()
+	select {
+	case <-o.done:
+	case <-o.ctx.Done():
+		if g.withdraw(o) {
+			return o.ctx.Err()
+		}
+		<-o.done
+	}
+	return o.err
+}
+
+func (g *group) withdraw(gone *op) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.Index(g.waiting, gone)
+	if i < 0 {
+		return false
+	}
+	g.waiting = slices.Delete(g.waiting, i, i+1)
+	return true
+}
+
+// handOver ends the caller's turn: a goroutine goes on if something waits.
+func (g *group) handOver() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.flowing = len(g.waiting) > 0; g.flowing {
+		go g.flow()
+	}
+}
+
+// flow writes until nothing waits; an idle place has no goroutine for it.
+func (g *group) flow() {
+	for batch := g.next(); len(batch) > 0; batch = g.next() {
+		g.write(batch)
+		// Those who were just answered often have more to say: let them, and the
+		// next flush of the disk is for all of them.
+		runtime.Gosched()
+	}
+}
+
+func (g *group) next() []*op {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, size := 0, 0
+	for n < len(g.waiting) && n < maxGroup {
+		if size += g.waiting[n].size(); n > 0 && size > maxGroupBytes {
+			break
+		}
+		n++
+	}
+	batch := slices.Clone(g.waiting[:n])
+	g.waiting = slices.Delete(g.waiting, 0, n)
+	g.flowing = n > 0
+	return batch
+}
+
+// write does a batch together and, only if that fails, each request by itself, so
+// that one bad request harms nobody else.
+func (g *group) write(batch []*op) {
+	err := g.run(batch)
+	if err != nil && len(batch) > 1 && !errors.Is(err, store.ErrClosed) {
+		for _, o := range batch {
+			g.write([]*op{o})
+		}
+		return
+	}
+	for _, o := range batch {
+		if o.err == nil {
+			o.err = err
+		}
+		if o.done != nil {
+			close(o.done)
+		}
+	}
+}
+
+// commit runs a batch in a transaction. Taking messages alone does not wait for
+// the disk: after a loss of power they come again, under their ids.
+func (p *Place) commit(batch []*op) error {
+	// What began is finished whatever becomes of its callers.
+	ctx := context.WithoutCancel(batch[0].ctx)
+	soft := p.c.Sync == SyncOS || !slices.ContainsFunc(batch, func(o *op) bool { return o.take == nil })
+	run := func(tx *store.Tx) error { return p.runBatch(tx, batch) }
+	err := p.writeAs(ctx, soft, run)
+	if store.IsConflict(err) {
+		// Another hub was first with an idempotency key, and now it can be seen.
+		err = p.writeAs(ctx, soft, run)
+	}
+	return p.storage(err)
+}
+
+func (p *Place) writeAs(ctx context.Context, soft bool, fn func(*store.Tx) error) error {
+	if soft {
+		return p.d.DB.WriteSoft(ctx, fn)
+	}
+	return p.d.DB.Write(ctx, fn)
+}
+
+// refusal tells an answer of the protocol, which concerns one request, from
+// trouble that undoes the whole transaction.
+func refusal(err error) bool {
+	_, is := errors.AsType[mmp.Error](err)
+	return is
+}

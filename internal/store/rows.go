@@ -1,0 +1,43 @@
+package store
+
+import "strings"
+
+// Rows is one statement for many rows at once: its text for 1, 2, 4 … 128 of
+// them, so that few texts are prepared and kept, and few calls write many rows.
+//
+//	var newNotes = store.ManyRows(`INSERT INTO notes (id, text) VALUES `, `(?, ?)`, ``)
+//	err := newNotes.Run(args, func(query string, args []any) error { … })
+type Rows struct {
+	texts [8]string
+	width int
+}
+
+// ManyRows makes the texts: what stands before the rows, one row, and what
+// stands after them. Each row takes as many values as it has question marks.
+func ManyRows(before, row, after string) Rows {
+	r := Rows{width: strings.Count(row, "?")}
+	for k := range r.texts {
+		r.texts[k] = before + row + strings.Repeat(", "+row, 1<<k-1) + after
+	}
+	return r
+}
+
+// Run calls run with as many rows of args at a time as there is a text for.
+func (r *Rows) Run(args []any, run func(query string, args []any) error) error {
+	for k := len(r.texts) - 1; k >= 0; k-- {
+		for n := r.width << k; len(args) >= n; args = args[n:] {
+			if err := run(r.texts[k], args[:n]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Exec runs the statement for all rows of args.
+func (r *Rows) Exec(tx *Tx, args []any) error {
+	return r.Run(args, func(query string, args []any) error {
+		_, err := tx.Exec(query, args...)
+		return err
+	})
+}
