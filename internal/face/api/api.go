@@ -185,8 +185,8 @@ func callOf(ctx context.Context) call {
 func (a *API) problem(ctx context.Context, err error) error {
 	p := *a.front.Problem(err)
 	p.RequestID = front.RequestID(ctx)
-	if p.Status >= http.StatusInternalServerError {
-		a.front.Logger().ErrorContext(ctx, "request failed", "request_id", p.RequestID, "error", err)
+	if level, logged := p.Level(); logged {
+		a.front.Logger().Log(ctx, level, "request failed", "request_id", p.RequestID, "error", err)
 	}
 	return &p
 }

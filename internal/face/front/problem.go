@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -149,12 +150,25 @@ func (f *Front) Problem(err error) *Problem {
 	return NewProblem(http.StatusInternalServerError, "internal_error", "something went wrong in the hub; its log has the details under this request id", err)
 }
 
+// Level is how loudly the hub's log tells of a problem, if at all: what the hub
+// itself failed at is an error; what somebody behind it failed at, such as a
+// machine or a model, is not.
+func (p *Problem) Level() (level slog.Level, logged bool) {
+	switch {
+	case p.Status == http.StatusBadGateway, p.Status == http.StatusGatewayTimeout:
+		return slog.LevelInfo, true
+	case p.Status >= http.StatusInternalServerError:
+		return slog.LevelError, true
+	}
+	return 0, false
+}
+
 // Fail answers with a problem document.
 func (f *Front) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := *f.Problem(err)
 	p.RequestID = RequestID(r.Context())
-	if p.Status >= http.StatusInternalServerError {
-		f.logger.ErrorContext(r.Context(), "request failed", "request_id", p.RequestID, "path", r.URL.Path, "error", err)
+	if level, logged := p.Level(); logged {
+		f.logger.Log(r.Context(), level, "request failed", "request_id", p.RequestID, "path", r.URL.Path, "error", err)
 	}
 	maps.Copy(w.Header(), p.GetHeaders())
 	w.Header().Set("Content-Type", "application/problem+json")

@@ -54,6 +54,24 @@ type hub struct {
 	token  string
 	server *httptest.Server
 	stop   func()
+	// errors is what the hub's log calls an error.
+	errors *complaints
+}
+
+// complaints is a log that keeps only errors.
+type complaints struct {
+	slog.Handler
+	mu   sync.Mutex
+	list []string
+}
+
+func (c *complaints) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
+
+func (c *complaints) Handle(_ context.Context, r slog.Record) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, r.Message)
+	return nil
 }
 
 // options change a hub before it starts.
@@ -68,7 +86,7 @@ type options struct {
 func newHub(t testing.TB, o options) *hub {
 	t.Helper()
 	ctx := t.Context()
-	h := &hub{t: t, db: o.db, key: o.key}
+	h := &hub{errors: &complaints{}, t: t, db: o.db, key: o.key}
 	if h.db == nil {
 		h.db = storetest.SQLite(t)
 	}
@@ -98,7 +116,7 @@ func newHub(t testing.TB, o options) *hub {
 	h.fleet = must(fleet.New(deps))(t)
 	check(t, h.fleet.Start(ctx))
 	guard := must(wsconn.NewOriginPolicy(wsconn.OriginConfig{Listen: []string{"127.0.0.1:1"}}))(t)
-	door := front.New(front.Deps{People: h.people, Guard: guard, Logger: slog.New(slog.DiscardHandler)})
+	door := front.New(front.Deps{People: h.people, Guard: guard, Logger: slog.New(h.errors)})
 	h.face = tunnel.New(tunnel.Deps{Fleet: h.fleet, Front: door, Limits: o.tunnel})
 	mux := http.NewServeMux()
 	rest := api.New(mux, door, "test")

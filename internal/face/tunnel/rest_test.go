@@ -165,6 +165,9 @@ func TestCallsOverRESTHaveTheirStatus(t *testing.T) {
 	if status, body := post("pc", `{"tool":"net_config"}`); status != 502 || !strings.Contains(body, `"offline"`) {
 		t.Errorf("%d %s", status, body)
 	}
+	if len(h.errors.list) != 0 {
+		t.Errorf("what a machine fails at is logged as an error of the hub: %q", h.errors.list)
+	}
 	status, body = post("pc", `{"tool":"net_config","queue_for_s":60}`)
 	var queued struct {
 		State  string `json:"state"`
