@@ -319,3 +319,20 @@ func TestStatusNeedsNoHub(t *testing.T) {
 		t.Errorf("after the stop: %+v %v", st, err)
 	}
 }
+
+// People look at a machine they just added; its package manager may take long.
+func TestTheFirstSnapshotDoesNotWaitForTheSlowestSection(t *testing.T) {
+	h := newHub(t)
+	opts := h.options(t)
+	opts.sections = nil
+	launch(t, opts)
+	first := next[*wire.Telemetry](<-h.tunnels)
+	for _, name := range []string{"disk", "memory", "network", "defender", "win_update"} {
+		if first.Snapshot[name] == nil {
+			t.Errorf("no section %s", name)
+		}
+	}
+	if first.Snapshot["app_updates"] != nil {
+		t.Error("waited for the package manager")
+	}
+}

@@ -7,7 +7,8 @@ import (
 )
 
 // telemetry pushes a snapshot right after the first handshake of the process,
-// then at every interval. Ticks without a connection are skipped; a
+// then at every interval. The very first goes in two steps, so that people see the
+// machine before its package manager has thought. Ticks without a connection are skipped; a
 // reconnection pushes at once only when the last push is older than the
 // interval.
 func (e *Endpoint) telemetry(ctx context.Context) {
@@ -26,7 +27,10 @@ func (e *Endpoint) telemetry(ctx context.Context) {
 			due = e.client.Connected()
 			timer.Reset(jitter(interval))
 		}
-		if due && e.push(ctx) {
+		if due && last.IsZero() && e.opts.sections == nil {
+			e.push(ctx, e.meter.Quick())
+		}
+		if due && e.push(ctx, e.opts.sections) {
 			last = time.Now()
 			timer.Reset(jitter(interval))
 		}
@@ -40,9 +44,9 @@ func jitter(d time.Duration) time.Duration {
 }
 
 // push takes a snapshot and sends it.
-func (e *Endpoint) push(ctx context.Context) bool {
+func (e *Endpoint) push(ctx context.Context, sections []string) bool {
 	at := time.Now()
-	snapshot := e.meter.Collect(ctx, e.opts.sections)
+	snapshot := e.meter.Collect(ctx, sections)
 	if ctx.Err() != nil {
 		return false
 	}

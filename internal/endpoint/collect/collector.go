@@ -83,6 +83,14 @@ func (c *Collector) Names() []string {
 	return out
 }
 
+// slow are the sections that may take their whole time.
+var slow = []string{"app_updates"}
+
+// Quick lists the sections that take a moment only.
+func (c *Collector) Quick() []string {
+	return slices.DeleteFunc(c.Names(), func(name string) bool { return slices.Contains(slow, name) })
+}
+
 // Collect measures the named sections, or all if none is named. Unknown names
 // are ignored.
 func (c *Collector) Collect(ctx context.Context, names []string) map[string]jsontext.Value {
