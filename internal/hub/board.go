@@ -2,8 +2,10 @@ package hub
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
+	"parley/internal/bus"
 	"parley/internal/face/api"
 	"parley/internal/face/board"
 	"parley/internal/identity"
@@ -53,23 +55,61 @@ func (h *Hub) openBoard(ctx context.Context) error {
 		d.Anonymous = &anybody
 		h.logger.Warn("auth.mode none: every program on this machine is the owner on /ws")
 	}
+	if h.conf.NATS != "" {
+		d.Arrived = h.tellNewcomer
+	}
 	h.board = board.New(d)
 	h.present = h.board.Attended
 	if h.conf.NATS != "" {
-		sub, err := answerAttended(h.bus, h.board.Attended)
-		if err != nil {
+		if err := h.joinBoards(); err != nil {
 			return err
 		}
-		h.onClose(func() error {
-			sub.Close()
-			return nil
-		})
 	}
 	h.metrics.registry.MustRegister(boardMetrics(h.board, h.terminals)...)
 	h.onClose(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
 		defer cancel()
 		return h.board.Close(ctx)
+	})
+	return nil
+}
+
+// subjectNewcomer is where hubs tell each other of nodes that connected.
+const subjectNewcomer = "board.newcomer"
+
+func (h *Hub) tellNewcomer(n board.Newcomer) {
+	data, err := json.Marshal(n)
+	if err == nil {
+		err = h.bus.Publish(subjectNewcomer, data)
+	}
+	if err != nil {
+		h.logger.Warn("older connections of a node stay on other hubs", "error", err)
+	}
+}
+
+// joinBoards makes the boards of a cluster's hubs one: who is there, and which
+// connection of a node is the newest.
+func (h *Hub) joinBoards() error {
+	there, err := answerAttended(h.bus, h.board.Attended)
+	if err != nil {
+		return err
+	}
+	newer, err := h.bus.Subscribe(subjectNewcomer, func(m bus.Msg) {
+		var n board.Newcomer
+		if err := json.Unmarshal(m.Data, &n); err != nil {
+			h.logger.Warn("another hub tells of an unreadable node", "error", err)
+			return
+		}
+		h.board.Replace(n)
+	})
+	if err != nil {
+		there.Close()
+		return err
+	}
+	h.onClose(func() error {
+		there.Close()
+		newer.Close()
+		return nil
 	})
 	return nil
 }

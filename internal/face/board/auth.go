@@ -63,6 +63,7 @@ func (c *conn) authenticate(a *viber.Auth, id string) {
 	c.adopt(l, found.paired, id)
 	c.face.note(audit.Entry{Actor: s.Principal.String(), Action: "auth.accepted", Target: l.id, Detail: c.detail(l, map[string]any{"scopes": s.Scopes.Sorted(), "role": string(a.Role)})})
 	c.join(l)
+	c.arrived(l)
 }
 
 // detail is how the trail names a connection.
@@ -393,23 +394,28 @@ func (c *conn) bye(id string) {
 	c.end(wsconn.CodeNormal, "")
 }
 
-// leave tells the client that the hub goes.
-func (c *conn) leave() {
+// leave tells the client that the hub ends the connection; false if it is ending
+// already.
+func (c *conn) leave(reason string, code wsconn.Code) bool {
 	c.mu.Lock()
-	first := !c.leaving && !c.ending
-	c.leaving = true
+	first := c.leaving == nil && !c.ending
+	if first {
+		c.leaving = &wsconn.Close{Code: code, Reason: reason}
+	}
 	c.mu.Unlock()
 	if first {
-		c.send(&viber.Close{Reason: viber.GoodbyeShutdown}, "")
+		c.send(&viber.Close{Reason: reason}, "")
 	}
+	return first
 }
 
-// end closes the connection behind what waits. A hub that goes says so.
+// end closes the connection behind what waits, with the hub's reason if it was
+// the hub that wanted to.
 func (c *conn) end(code wsconn.Code, reason string) {
 	c.mu.Lock()
 	c.ending = true
-	if c.leaving {
-		code, reason = wsconn.CodeGoingAway, viber.GoodbyeShutdown
+	if c.leaving != nil {
+		code, reason = c.leaving.Code, c.leaving.Reason
 	}
 	c.mu.Unlock()
 	c.cancel(errLeft)

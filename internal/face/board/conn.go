@@ -44,9 +44,10 @@ type conn struct {
 	mu       sync.Mutex // guards the rest; taken after an audience's
 	login    *login     // nil until authenticated
 	audience *audience
-	ending   bool // nothing more is taken from the client
-	leaving  bool // the hub has said that it goes
-	asked    bool // has made a request
+	ending   bool          // nothing more is taken from the client
+	leaving  *wsconn.Close // how the hub ends it; nil until it has said so
+	farewell *time.Timer   // until the client has had its time to say goodbye
+	asked    bool          // has made a request
 	errors   []time.Time
 	follows  map[string]*follow
 	dropped  map[string]bool // own tasks that were unsubscribed
@@ -87,7 +88,7 @@ func (c *conn) welcome() {
 		c.fatal(viber.NewError(viber.CodeAuthFailed, viber.ReasonAuthTimeout, "nobody authenticated in time"), viber.CloseTimeout, "")
 	})
 	if !c.face.register(c) {
-		c.leave()
+		c.leave(viber.GoodbyeShutdown, wsconn.CodeGoingAway)
 	}
 }
 
@@ -131,6 +132,9 @@ func (c *conn) Closed(*wsconn.Conn, wsconn.Ended) {
 	c.mu.Lock()
 	c.ending = true
 	l, a := c.login, c.audience
+	if c.farewell != nil {
+		c.farewell.Stop()
+	}
 	c.mu.Unlock()
 	if l != nil && l.live != nil {
 		l.live.Release()

@@ -276,6 +276,43 @@ func TestANodeIsNoOperator(t *testing.T) {
 	c.wantFatal(c.ask("connection:auth", obj{"device_id": "n", "token": token.Secret, "role": "node", "scopes": []string{}}), "auth_failed", "challenge_required", 4401)
 }
 
+// A node has one connection: the newest. Whoever was there before is told and may
+// say goodbye; other nodes, and boards, are left alone.
+func TestANewerConnectionOfANodeTakesThePlaceOfTheOlder(t *testing.T) {
+	var told []board.Newcomer
+	h := newHub(t, func(d *board.Deps) { d.Arrived = func(n board.Newcomer) { told = append(told, n) } })
+	token := h.issue(identity.TokenRequest{Name: "n", Role: identity.RoleNode})
+	connect := func(d device) *client {
+		c := h.dial()
+		if f := c.ask("connection:auth", d.auth(c.welcome.text("challenge"), token.Secret, "node", "*")); f.Type != "connection:authenticated" {
+			t.Fatalf("%s", f)
+		}
+		return c
+	}
+	one, two := newDevice(t), newDevice(t)
+	polite, other, boards := connect(one), connect(two), []*client{h.connect(h.token), h.connect(h.token)}
+	rude := connect(one)
+	if f := polite.await("connection:close"); f.text("reason") != "replaced" {
+		t.Errorf("%s", f)
+	}
+	polite.send("connection:goodbye", obj{})
+	if code := polite.closed(); code != 4409 {
+		t.Errorf("closed with %d", code)
+	}
+	// Elsewhere: another hub tells of a newer one, and of an older one that comes late.
+	last := told[len(told)-1]
+	h.face.Replace(board.Newcomer{Principal: last.Principal, Device: last.Device, Session: "0"})
+	rude.alive()
+	h.face.Replace(board.Newcomer{Principal: last.Principal, Device: last.Device, Session: "f"})
+	if code := rude.closed(); code != 4409 {
+		t.Errorf("closed with %d", code)
+	}
+	for _, c := range append(boards, other) {
+		c.alive()
+	}
+	eventually(t, "it is on record", func() bool { return len(h.actions("auth.replaced")) == 2 })
+}
+
 func TestAnotherVersionIsRefused(t *testing.T) {
 	h := newHub(t)
 	c := h.dial()

@@ -32,8 +32,10 @@ type Deps struct {
 	Challenge ChallengeMode
 	// Anonymous, if set, is who a client without credential on this machine is.
 	Anonymous *identity.Session
-	Limits    Limits
-	Log       *slog.Logger
+	// Arrived, if set, tells the other hubs of a node that connected; they call Replace.
+	Arrived func(Newcomer)
+	Limits  Limits
+	Log     *slog.Logger
 }
 
 // ChallengeMode says who must sign the challenge.
@@ -234,7 +236,7 @@ func (f *Face) Close(ctx context.Context) error {
 	}
 	f.mu.Unlock()
 	for _, c := range conns {
-		c.leave()
+		c.leave(viber.GoodbyeShutdown, wsconn.CodeGoingAway)
 	}
 	f.awaitGone(ctx)
 	err := f.group.Drain(ctx, wsconn.CodeGoingAway, viber.GoodbyeShutdown)
