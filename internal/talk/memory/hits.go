@@ -10,14 +10,15 @@ import (
 
 // hit makes what people see of a candidate.
 func (s *searcher) hit(c candidate) (Hit, error) {
-	h := Hit{Score: c.score, At: store.Time(c.at)}
-	var num int64
+	h := Hit{Score: c.score}
+	var num, at int64
 	var ref string
-	err := s.tx.QueryRow(`SELECT kind, conversation, agent, sender, ref, seq FROM talk_docs WHERE id = ?`, c.id).
-		Scan(&h.Kind, &num, &h.Agent, &h.Sender, &ref, &h.Seq)
+	err := s.tx.QueryRow(`SELECT kind, conversation, agent, sender, ref, seq, at FROM talk_docs WHERE id = ?`, c.id).
+		Scan(&h.Kind, &num, &h.Agent, &h.Sender, &ref, &h.Seq, &at)
 	if err != nil {
 		return h, err
 	}
+	h.At = store.Time(at)
 	if num != 0 {
 		err = s.tx.QueryRow(`SELECT id, thread, title FROM talk_conversations WHERE num = ?`, num).Scan(&h.Conversation, &h.Thread, &h.Title)
 		if err != nil {

@@ -11,7 +11,7 @@ const (
 	// maxRead is how many texts are read to rank by what is in them. Beyond that
 	// the words are so common that what a text is and how long tells enough to
 	// leave the others out.
-	maxRead = 1000
+	maxRead = 500
 	// readAtOnce bounds the parameters of one query.
 	readAtOnce = 500
 )

@@ -124,9 +124,9 @@ type searcher struct {
 
 // candidate is a match before it is ranked.
 type candidate struct {
-	id, class, at, size int64
-	text                string
-	score               float64
+	id, class, size int64
+	text            string
+	score           float64
 }
 
 func (s *searcher) run() (Found, error) {
@@ -165,65 +165,36 @@ func (s *searcher) run() (Found, error) {
 // matches reads the newest matching docs.
 func (s *searcher) matches(join string) (list []candidate, truncated bool, err error) {
 	if s.tx.Dialect() == store.SQLite {
-		if list, err = s.tail(join); err != nil {
-			return nil, false, err
-		}
+		list, err = s.fromIndex(join)
+	} else {
+		list, err = s.fromVectors(join)
 	}
-	query, args := s.sql(join)
-	err = s.tx.Each(func(row *sql.Rows) error {
-		var c candidate
-		err := row.Scan(&c.id, &c.class, &c.at, &c.size)
-		list = append(list, c)
-		return err
-	}, query, append(args, maxRanked+1-len(list))...)
 	if len(list) > maxRanked {
 		return list[:maxRanked], true, err
 	}
 	return list, false, err
 }
 
-// tail looks through the texts that are not in the index yet.
-func (s *searcher) tail(join string) (list []candidate, err error) {
-	where, args := s.conditions()
+// fromVectors asks PostgreSQL.
+func (s *searcher) fromVectors(join string) (list []candidate, err error) {
+	where, args := s.conditions(true)
+	match := strings.Join(s.terms, strings.TrimSpace(map[string]string{allWords: "&", anyWord: "|"}[join]))
 	err = s.tx.Each(func(row *sql.Rows) error {
 		var c candidate
-		if err := row.Scan(&c.id, &c.class, &c.at, &c.size, &c.text); err != nil {
-			return err
-		}
-		has := 0
-		for _, n := range occurrences(c.text, s.terms) {
-			has += min(n, 1)
-		}
-		if has == len(s.terms) || join == anyWord && has > 0 {
-			list = append(list, c)
-		}
-		return nil
-	}, `SELECT d.id, d.class, d.at, d.size, x.text FROM talk_texts x CROSS JOIN talk_docs d ON d.id = x.id WHERE x.id > `+lastIndexed+where+` ORDER BY x.id DESC`, args...)
+		err := row.Scan(&c.id, &c.class, &c.size)
+		list = append(list, c)
+		return err
+	}, `SELECT d.id, d.class, d.size FROM talk_docs d JOIN talk_texts x ON x.id = d.id WHERE x.words @@ to_tsquery('simple', ?)`+where+` ORDER BY d.id DESC LIMIT ?`,
+		append(append([]any{match}, args...), maxRanked+1)...)
 	return list, err
 }
 
 // How the words of a query are joined.
 const allWords, anyWord = " AND ", " OR "
 
-func (s *searcher) sql(join string) (string, []any) {
-	where, args := s.conditions()
-	if s.tx.Dialect() == store.Postgres {
-		match := strings.Join(s.terms, strings.TrimSpace(map[string]string{allWords: "&", anyWord: "|"}[join]))
-		return `SELECT d.id, d.class, d.at, d.size FROM talk_docs d JOIN talk_texts x ON x.id = d.id WHERE x.words @@ to_tsquery('simple', ?)` + where + ` ORDER BY d.id DESC LIMIT ?`, append([]any{match}, args...)
-	}
-	quoted := make([]string, len(s.terms))
-	for i, t := range s.terms {
-		quoted[i] = `"` + t + `"`
-	}
-	match := `text : (` + strings.Join(quoted, join) + `)`
-	if s.q.Agent != "" && s.q.Sender != "" {
-		match = `scope : "` + scope(s.q.Agent, s.q.Sender) + `" AND ` + match
-	}
-	return `SELECT d.id, d.class, d.at, d.size FROM fts_talk f JOIN talk_docs d ON d.id = f.rowid WHERE fts_talk MATCH ?` + where + ` ORDER BY f.rowid DESC LIMIT ?`, append([]any{match}, args...)
-}
-
-// conditions narrow by everything but words.
-func (s *searcher) conditions() (string, []any) {
+// conditions narrow by everything but words; without the pair if the index has
+// narrowed by that.
+func (s *searcher) conditions(pair bool) (string, []any) {
 	var b strings.Builder
 	var args []any
 	also := func(clause string, values ...any) {
@@ -231,10 +202,10 @@ func (s *searcher) conditions() (string, []any) {
 		args = append(args, values...)
 	}
 	q := s.q
-	if q.Agent != "" {
+	if pair && q.Agent != "" {
 		also("d.agent = ?", q.Agent)
 	}
-	if q.Sender != "" {
+	if pair && q.Sender != "" {
 		also("d.sender = ?", q.Sender)
 	}
 	if q.Allowed != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/internal/brain/model"
+	"parley/internal/store/storetest"
 	"parley/internal/talk/memory"
 )
 
@@ -174,4 +175,29 @@ func TestTextsThatWaitForTheIndexAreFound(t *testing.T) {
 			t.Errorf("%q", snippets(got))
 		}
 	})
+}
+
+// A word that is common in all memories together is looked up in another way than
+// a rare one; what is found in one person's memory is the same.
+func TestAWordCommonElsewhereIsFoundInOnesOwnMemoryOnly(t *testing.T) {
+	m := memory.New(storetest.SQLite(t))
+	many := make([]memory.Message, 2100)
+	for i := range many {
+		many[i] = said(model.User, fmt.Sprintf("walrus number n%d", i))
+	}
+	opened(t, m, memory.Key{Agent: "crab", Sender: "bob"}, many...)
+	id := opened(t, m, main, said(model.User, "my walrus"), said(model.Assistant, "one more walrus"))
+	opened(t, m, memory.Key{Agent: "twin", Sender: "user"}, said(model.User, "twins walrus"))
+	if got := search(t, m, memory.Query{Text: "walrus", Agent: "crab", Sender: "user"}); len(got.Hits) != 2 || got.Truncated {
+		t.Errorf("a common word: %q", snippets(got))
+	}
+	if got := search(t, m, memory.Query{Text: "walrus", Agent: "crab", Sender: "user", OutsideOf: id}); len(got.Hits) != 0 {
+		t.Errorf("outside the window: %q", snippets(got))
+	}
+	if got := search(t, m, memory.Query{Text: "n7 walrus", Agent: "crab", Sender: "bob"}); len(got.Hits) != 1 || got.Hits[0].Snippet != "walrus number n7" {
+		t.Errorf("a rare word: %q", snippets(got))
+	}
+	if got := search(t, m, memory.Query{Text: "n7", Agent: "crab", Sender: "user"}); len(got.Hits) != 0 {
+		t.Errorf("somebody else's rare word: %q", snippets(got))
+	}
 }
