@@ -26,9 +26,12 @@ type batch struct {
 	// rows and notes are still to be written; keyed are the idempotency keys in rows.
 	rows, notes []any
 	keyed       map[[2]string]struct{}
-	// fresh are registrations still to be written, and entries where each begins.
-	fresh   []any
-	entries map[string]int
+	// first is the number of the first message in rows, where the clock gives it.
+	first int64
+	// fresh are registrations still to be written, entries where each begins, and
+	// entered what the audit says of them.
+	fresh, entered []any
+	entries        map[string]int
 }
 
 const noKey = int64(-1)
@@ -167,7 +170,7 @@ func (b *batch) lookKeys(ids []any) error {
 	for _, id := range ids {
 		b.keys[id.(string)] = noKey
 	}
-	return askKeys.Run(ids, func(query string, args []any) error {
+	return askKeys.Run(b.tx, ids, func(query string, args []any) error {
 		return b.tx.Each(func(r *sql.Rows) error {
 			var id string
 			var at int64
@@ -191,7 +194,7 @@ func (b *batch) lookAgents(ids []any) error {
 	for _, id := range ids {
 		b.agents[id.(string)] = nil
 	}
-	return askAgents.Run(ids, func(query string, args []any) error {
+	return askAgents.Run(b.tx, ids, func(query string, args []any) error {
 		return b.tx.Each(func(r *sql.Rows) error {
 			var a agentRow
 			var ttl, registered, seen int64
@@ -209,7 +212,7 @@ func (b *batch) lookQueues(ids []any) error {
 		b.waiting[id.(string)] = 0
 	}
 	now := store.Micros(b.now)
-	return askQueues.Run(ids, func(query string, args []any) error {
+	return askQueues.Run(b.tx, ids, func(query string, args []any) error {
 		return b.tx.Each(func(r *sql.Rows) error {
 			var id string
 			var n int64
@@ -259,7 +262,7 @@ const (
 	intoMessage = ` INTO place_messages (id, sender, recipient, peer, type, hash, size, proven, tracked, state, reason, idem,
 		created_at, expires_at, changed_at, leased_until, attempt, next_at, blob`
 	noteRow  = `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	intoNote = ` INTO place_audit (at, event, action, agent, other, ref, kind, size, hash, detail) VALUES `
+	intoNote = ` INTO place_audit (at, event, action, agent, other, ref, kind, size, hash, detail) `
 )
 
 var (
@@ -268,23 +271,51 @@ var (
 		store.Postgres: store.ManyRows(`INSERT`+intoMessage+`) VALUES `, messageRow, ``),
 	}
 	newNotes = map[store.Dialect]store.Rows{
-		store.SQLite:   store.ManyRows(`INSERT OR FAIL`+intoNote, noteRow, ``),
-		store.Postgres: store.ManyRows(`INSERT`+intoNote, noteRow, ``),
+		store.SQLite:   store.ManyRows(`INSERT OR FAIL`+intoNote+`VALUES `, noteRow, ``),
+		store.Postgres: store.ManyRows(`INSERT`+intoNote+`VALUES `, noteRow, ``),
 	}
 )
 
 // write writes what is still to be written.
 func (b *batch) write() error {
-	rows := newMessages[b.tx.Dialect()]
-	if err := rows.Exec(b.tx, b.rows); err != nil {
+	if err := b.writeMessages(); err != nil {
 		return err
 	}
 	if err := writeNotes(b.tx, b.notes); err != nil {
 		return err
 	}
-	b.rows, b.notes = b.rows[:0], b.notes[:0]
-	clear(b.keyed)
+	b.notes = b.notes[:0]
 	return b.writeAgents()
+}
+
+// The entries of messages that are in the table are made from it: that is cheaper
+// than sending every value twice.
+const (
+	noteFrom   = intoNote + `SELECT ?, 'relay', `
+	noteValues = `, sender, recipient, id, type, size, hash, '' FROM place_messages WHERE num `
+)
+
+var (
+	noteQueued = `INSERT` + noteFrom + `'enqueue'` + noteValues + `BETWEEN ? AND ?`
+	noteTaken  = store.ManyRows(`INSERT`+noteFrom+`'dequeue'`+noteValues+`IN (`, `?`, `) ORDER BY num`)
+)
+
+func (b *batch) writeMessages() error {
+	if len(b.rows) == 0 {
+		return nil
+	}
+	rows := newMessages[b.tx.Dialect()]
+	if err := rows.Exec(b.tx, b.rows); err != nil {
+		return err
+	}
+	b.rows = b.rows[:0]
+	clear(b.keyed)
+	if b.first == 0 {
+		return nil
+	}
+	_, err := b.tx.Exec(noteQueued, store.Micros(b.now), b.first, b.p.lastNum)
+	b.first = 0
+	return err
 }
 
 // note keeps an entry about a message for the end of the transaction.

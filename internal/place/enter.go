@@ -64,14 +64,17 @@ func (b *batch) put(e *entering, v verdict, row *agentRow) {
 		b.fresh = append(b.fresh, values...)
 	}
 	b.agents[row.id] = row
-	b.notes = enterNote(b.notes, b.now, e.answer)
+	b.entered = enterNote(b.entered, b.now, e.answer)
 }
 
 func (b *batch) writeAgents() error {
 	if err := putAgents.Exec(b.tx, b.fresh); err != nil {
 		return err
 	}
-	b.fresh = b.fresh[:0]
+	if err := newEntries.Exec(b.tx, b.entered); err != nil {
+		return err
+	}
+	b.fresh, b.entered = b.fresh[:0], b.entered[:0]
 	clear(b.entries)
 	return nil
 }

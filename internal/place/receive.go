@@ -3,6 +3,7 @@ package place
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 
 	"parley/internal/store"
@@ -78,7 +79,33 @@ func (p *Place) again(lapse time.Time) *time.Timer {
 }
 
 const queueRows = `SELECT ` + messageColumns + `, blob FROM place_messages
-	WHERE recipient = ? AND state = 0 AND expires_at > ? AND leased_until <= ? ORDER BY num LIMIT ?`
+	WHERE recipient = ? AND state = 0 AND expires_at > ? AND leased_until <= ? ORDER BY num LIMIT `
+
+// fetch reads the front of a queue, and whether more is behind it. SQLite plans a
+// query anew for each limit that is a value, so there the limit is part of the text
+// and reading just stops.
+func fetch(tx *store.Tx, agent string, limit int, now time.Time) (found []*message, more bool, err error) {
+	us := store.Micros(now)
+	if tx.Dialect() == store.Postgres {
+		if found, err = messages(tx, true, queueRows+`? FOR UPDATE SKIP LOCKED`, agent, us, us, limit); err == nil {
+			more, err = further(tx, agent, limit, found, us)
+		}
+		return found, more, err
+	}
+	errMore := errors.New("more")
+	err = tx.Each(func(r *sql.Rows) error {
+		if len(found) == limit {
+			return errMore
+		}
+		m, err := scanMessage(r, true)
+		found = append(found, m)
+		return err
+	}, queueRows+`101`, agent, us, us)
+	if errors.Is(err, errMore) {
+		return found, true, nil
+	}
+	return found, false, err
+}
 
 // take hands out what is there now; lapse is when the next lease ends.
 func (p *Place) take(ctx context.Context, who Caller, q mmp.ReceiveQuery) (out mmp.ReceiveAnswer, lapse time.Time, err error) {
@@ -124,12 +151,8 @@ func (b *batch) take(o *op) error {
 	if err := b.guard(t.who, t.q.AgentID); err != nil {
 		return err
 	}
-	now := store.Micros(b.now)
 	var err error
-	if t.took, err = messages(b.tx, true, queueRows+skipLocked(b.tx), t.q.AgentID, now, now, t.q.Limit); err != nil || len(t.took) == 0 {
-		return err
-	}
-	if t.more, err = further(b.tx, t.q, t.took, b.now); err != nil {
+	if t.took, t.more, err = fetch(b.tx, t.q.AgentID, t.q.Limit, b.now); err != nil || len(t.took) == 0 {
 		return err
 	}
 	if t.q.ManualAck {
@@ -140,14 +163,14 @@ func (b *batch) take(o *op) error {
 
 // further tells whether the limit cut the queue short. It is asked apart: locking
 // one row too many would make other receivers pass it by.
-func further(tx *store.Tx, q mmp.ReceiveQuery, took []*message, now time.Time) (bool, error) {
-	if len(took) < q.Limit {
+func further(tx *store.Tx, agent string, limit int, took []*message, now int64) (bool, error) {
+	if len(took) < limit {
 		return false, nil
 	}
 	var n int
 	err := tx.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM place_messages
 		WHERE recipient = ? AND state = 0 AND expires_at > ? AND leased_until <= ? AND num > ? LIMIT 1) t`,
-		q.AgentID, store.Micros(now), store.Micros(now), took[len(took)-1].num).Scan(&n)
+		agent, now, now, took[len(took)-1].num).Scan(&n)
 	return n > 0, err
 }
 
@@ -173,7 +196,7 @@ func (b *batch) lend(t *taking) error {
 		m.leasedUntil = until
 		nums = append(nums, m.num)
 	}
-	return lendRows.Run(nums, func(query string, args []any) error {
+	return lendRows.Run(b.tx, nums, func(query string, args []any) error {
 		_, err := b.tx.Exec(query, append([]any{store.Micros(until), store.Micros(b.now)}, args...)...)
 		return err
 	})
@@ -181,18 +204,28 @@ func (b *batch) lend(t *taking) error {
 
 // hand removes messages; only what somebody may still ask for leaves a trace.
 func (b *batch) hand(took []*message) error {
-	nums := make([]any, 0, len(took))
+	all, gone := make([]any, 0, len(took)), make([]any, 0, len(took))
 	for _, m := range took {
-		if err := b.note(actDequeue, m, ""); err != nil {
-			return err
-		}
+		all = append(all, m.num)
 		if !m.tracked {
-			nums = append(nums, m.num)
-		} else if err := m.finish(b.tx, stateReceived, "", b.now); err != nil {
-			return err
+			gone = append(gone, m.num)
 		}
 	}
-	return removeRows.Exec(b.tx, nums)
+	err := noteTaken.Run(b.tx, all, func(query string, args []any) error {
+		_, err := b.tx.Exec(query, append([]any{store.Micros(b.now)}, args...)...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range took {
+		if m.tracked {
+			if err := m.finish(b.tx, stateReceived, "", b.now); err != nil {
+				return err
+			}
+		}
+	}
+	return removeRows.Exec(b.tx, gone)
 }
 
 func (p *Place) handed(q mmp.ReceiveQuery, took []*message, out mmp.ReceiveAnswer) mmp.ReceiveAnswer {
@@ -240,7 +273,7 @@ func (p *Place) Peek(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.P
 			return err
 		}
 		now := store.Micros(p.now())
-		found, err := messages(tx, true, queueRows, q.AgentID, now, now, q.Limit)
+		found, err := messages(tx, true, queueRows+`?`, q.AgentID, now, now, q.Limit)
 		if err != nil {
 			return err
 		}

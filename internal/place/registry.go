@@ -142,7 +142,7 @@ func (p *Place) register(tx *store.Tx, who Caller, req *mmp.Registration, c clai
 	if err := putAgents.Exec(tx, agentValues(nil, req, v, ttl, now, out)); err != nil {
 		return out, err
 	}
-	return out, writeNotes(tx, enterNote(nil, now, out))
+	return out, newEntries.Exec(tx, enterNote(nil, now, out))
 }
 
 // room refuses what would make the place overflow.
@@ -189,12 +189,16 @@ func agentValues(args []any, req *mmp.Registration, v verdict, ttl time.Duration
 		us, store.Micros(out.RegisteredAt.Time), now, now+us)
 }
 
+var newEntries = store.ManyRows(`INSERT INTO place_audit (at, event, action, agent, other, ref, kind, size, hash, detail) VALUES `,
+	`(?, '`+mmp.AuditRegistration+`', ?, ?, '', '', '', 0, '', '')`, ``)
+
+// enterNote adds the audit's entry of a registration to what is to be written.
 func enterNote(args []any, now time.Time, out mmp.RegisterAnswer) []any {
 	action := "register"
 	if out.Updated {
 		action = "update"
 	}
-	return append(args, store.Micros(now), mmp.AuditRegistration, action, out.AgentID, "", "", "", int64(0), "", "")
+	return append(args, store.Micros(now), action, out.AgentID)
 }
 
 // Heartbeat keeps a registration alive; within one further life it revives it.

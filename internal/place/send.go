@@ -167,12 +167,14 @@ func (b *batch) enqueue(s *sending) error {
 		}
 	}
 	p.name(b.tx, m, b.now)
-	b.add(m)
+	if err := b.add(m); err != nil {
+		return err
+	}
 	s.answer = mmp.SendAnswer{RelayID: m.id, Status: string(mmp.FateQueued), ExpiresAt: mmp.At(m.expires)}
 	if s.dropped != nil {
 		s.answer.Dropped = &mmp.Dropped{RelayID: s.dropped.id, Reason: "queue_full"}
 	}
-	return b.note(actEnqueue, m, "")
+	return nil
 }
 
 // full tells whether a queue is; one that only might be is counted.
@@ -229,20 +231,25 @@ func (b *batch) known(id string) (bool, error) {
 }
 
 // add keeps a message for the end of the transaction.
-func (b *batch) add(m *message) {
+func (b *batch) add(m *message) error {
 	b.rows = append(b.rows, m.id, m.sender, m.recipient, m.peer, m.kind, m.hash, m.size, store.Bool(m.proven), store.Bool(m.tracked), m.idem,
 		store.Micros(m.created), store.Micros(m.expires), store.Micros(m.created), store.Micros(m.next), m.blob)
-	if b.tx.Dialect() == store.SQLite {
-		b.rows = append(b.rows, m.num)
-	}
+	b.waiting[m.recipient]++
+	b.p.bounds.set(m.recipient, b.waiting[m.recipient])
 	if m.idem != "" {
 		if b.keyed == nil {
 			b.keyed = map[[2]string]struct{}{}
 		}
 		b.keyed[[2]string{m.sender, m.idem}] = struct{}{}
 	}
-	b.waiting[m.recipient]++
-	b.p.bounds.set(m.recipient, b.waiting[m.recipient])
+	if b.tx.Dialect() != store.SQLite {
+		return b.note(actEnqueue, m, "")
+	}
+	b.rows = append(b.rows, m.num)
+	if b.first == 0 {
+		b.first = m.num
+	}
+	return nil
 }
 
 // overflow makes room in a full queue, or refuses, by policy; never silently.

@@ -6,7 +6,7 @@ import "strings"
 // them, so that few texts are prepared and kept, and few calls write many rows.
 //
 //	var newNotes = store.ManyRows(`INSERT INTO notes (id, text) VALUES `, `(?, ?)`, ``)
-//	err := newNotes.Run(args, func(query string, args []any) error { … })
+//	err := newNotes.Exec(tx, args)
 type Rows struct {
 	texts [8]string
 	width int
@@ -22,9 +22,16 @@ func ManyRows(before, row, after string) Rows {
 	return r
 }
 
-// Run calls run with as many rows of args at a time as there is a text for.
-func (r *Rows) Run(args []any, run func(query string, args []any) error) error {
+// The SQLite driver looks for each value among all of a statement: more of them
+// cost more to find than another statement costs to run.
+const mostValues = 64
+
+// Run calls run with as many rows of args at a time as is good for the database.
+func (r *Rows) Run(tx *Tx, args []any, run func(query string, args []any) error) error {
 	for k := len(r.texts) - 1; k >= 0; k-- {
+		if tx.Dialect() == SQLite && k > 0 && r.width<<k > mostValues {
+			continue
+		}
 		for n := r.width << k; len(args) >= n; args = args[n:] {
 			if err := run(r.texts[k], args[:n]); err != nil {
 				return err
@@ -36,7 +43,7 @@ func (r *Rows) Run(args []any, run func(query string, args []any) error) error {
 
 // Exec runs the statement for all rows of args.
 func (r *Rows) Exec(tx *Tx, args []any) error {
-	return r.Run(args, func(query string, args []any) error {
+	return r.Run(tx, args, func(query string, args []any) error {
 		_, err := tx.Exec(query, args...)
 		return err
 	})
