@@ -1,5 +1,9 @@
 package agentfirst
 
+// NoticeTitled is the code of the notice that tells attached devices a
+// conversation's new title, which is its text.
+const NoticeTitled = "titled"
+
 // Code is the number in an error answer.
 type Code uint32
 

@@ -43,6 +43,19 @@ test('the conversation is there after a reload, and equal in two browsers', asyn
   assert.deepEqual(await text(one), await text(two));
 });
 
+test('a title given in one browser is in the other at once', async () => {
+  const one = await stage.person();
+  await startTurn(one, '/say a thing to name');
+  const two = await stage.person();
+  await two.goto(one.url());
+  await two.getByText('a thing to name', { exact: true }).waitFor();
+  for (const page of [one, two]) await page.getByRole('button', { name: 'Memory' }).click();
+  await one.getByRole('button', { name: 'Rename' }).click();
+  await one.getByRole('dialog').getByRole('textbox').fill('Named by hand');
+  await one.getByRole('dialog').getByRole('textbox').press('Enter');
+  for (const page of [one, two]) await page.getByRole('complementary').getByText('Named by hand').first().waitFor();
+});
+
 test('a tool call is folded and can be opened', async () => {
   const page = await stage.person();
   await startTurn(page, '/tool recall {"query":"anything"}\n/say looked it up');

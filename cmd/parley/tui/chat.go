@@ -124,6 +124,9 @@ func (c *Chat) stream(id string, ev *wire.StreamEvent) []string {
 	case *wire.StreamEvent_Compacted:
 		return []string{dim.Render(Clean(fmt.Sprintf("— archived %d messages: %s —", e.Compacted.GetMessages(), e.Compacted.GetTitle()))), ""}
 	case *wire.StreamEvent_Notice:
+		if e.Notice.GetCode() == wire.NoticeTitled {
+			return []string{dim.Render("— titled: " + brief(e.Notice.GetText(), c.Width-12) + " —"), ""}
+		}
 		return []string{dim.Render(Clean(e.Notice.GetText()))}
 	case *wire.StreamEvent_End:
 		return c.end(id, e.End)

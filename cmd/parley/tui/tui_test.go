@@ -93,6 +93,14 @@ func TestARunIsShownWhileItGoesAndPrintedOnce(t *testing.T) {
 	}
 }
 
+func TestANewTitleIsToldBesideWhatIsSaid(t *testing.T) {
+	c := NewChat("crab", "ann", "")
+	titled := stream("", &wire.StreamEvent{Event: &wire.StreamEvent_Notice{Notice: &wire.Notice{Code: wire.NoticeTitled, Text: "Pri\x1b[2Jces"}}})
+	if got := apply(c, titled); got != "— titled: Pri·[2Jces —\n" || c.Running() {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestTheQueueIsCounted(t *testing.T) {
 	c := NewChat("crab", "ann", "")
 	queued := stream("w", &wire.StreamEvent{Event: &wire.StreamEvent_Queued{Queued: &wire.Queued{Position: 1, RunId: "w"}}})

@@ -59,6 +59,8 @@ func addedEvent(ev talk.Event) *wire.StreamEvent {
 		return roundUsage(ev)
 	case talk.Compacted:
 		return compacted(ev.Compaction)
+	case talk.Titled:
+		return &wire.StreamEvent{Event: &wire.StreamEvent_Notice{Notice: &wire.Notice{Code: wire.NoticeTitled, Text: ev.Text}}}
 	case talk.Notice:
 		return &wire.StreamEvent{Event: &wire.StreamEvent_Notice{Notice: &wire.Notice{Code: ev.Code, Text: ev.Text}}}
 	case talk.Waiting:

@@ -326,6 +326,29 @@ func TestAttachedDevicesSeeTheSameText(t *testing.T) {
 	}
 }
 
+// A title that a person gives reaches every attached device at once.
+func TestANewTitleReachesAttachedDevices(t *testing.T) {
+	h := newHub(t, facetalk.Limits{}, facetalk.TCPOptions{})
+	c, device := h.dialUnix(), h.mustWS(bearer(h.token))
+	hello(t, c, "")
+	hello(t, device, "")
+	send(t, c, stream("crab", "/say hi"))
+	for receive(t, c).GetStream().GetEnd() == nil {
+	}
+	send(t, device, &wire.ClientMessage{RequestId: 4, Message: &wire.ClientMessage_Attach{Attach: &wire.Attach{Agent: "crab"}}})
+	for !receive(t, device).GetConversationEvent().GetCaughtUp() {
+	}
+	list := ask(t, c, &wire.ClientMessage{Message: &wire.ClientMessage_ListConversations{ListConversations: &wire.ListConversations{}}})
+	path := list.GetConversationList().GetConversations()[0].GetFilePath()
+	if m := ask(t, c, &wire.ClientMessage{Message: &wire.ClientMessage_SetTitle{SetTitle: &wire.SetTitle{FilePath: path, Title: "Prices"}}}); m.GetPong() == nil {
+		t.Fatalf("got %v", m)
+	}
+	m := receive(t, device)
+	if n := m.GetConversationEvent().GetStream().GetNotice(); n.GetCode() != wire.NoticeTitled || n.GetText() != "Prices" || m.GetRequestId() != 4 {
+		t.Errorf("got %v", m)
+	}
+}
+
 // Whatever bytes a client sends, the hub answers the next one.
 func FuzzReceive(f *testing.F) {
 	f.Add([]byte{})

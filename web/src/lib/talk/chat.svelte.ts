@@ -58,7 +58,7 @@ export class Chat {
   limit = $state(0);
   cost = $state(0);
   tokens = $state(0);
-  /** Called after a run or an archive, when lists elsewhere are old. */
+  /** Called after a run, an archive or a new title, when lists elsewhere are old. */
   changed: () => void = () => {};
 
   #link: Link;
@@ -201,6 +201,10 @@ export class Chat {
   stream(message: StreamEvent, runId: string, source: 'own' | 'attached'): void {
     const { event } = message;
     if (event.case === undefined) return;
+    if (event.case === 'notice' && event.value.code === 'titled') {
+      this.changed(); // it is in the lists, not in what was said
+      return;
+    }
     if (event.case === 'compacted') {
       this.#compacted(event.value.archiveId, event.value.title, event.value.messages);
       return;

@@ -228,6 +228,17 @@ describe('a conversation', () => {
     expect(shown(chat)).toEqual(['said:hi', 'archived:Greetings.']);
   });
 
+  it('learns of a new title without showing it as a remark', () => {
+    const { hub, chat } = open();
+    let changed = 0;
+    chat.changed = () => void changed++;
+    hub.message(1, 'user', 'hi');
+    hub.attached({ case: 'start', value: { agent: 'a', runId: 'r1', seq: 1n } });
+    hub.attached({ case: 'notice', value: { code: 'titled', text: 'Greetings' } }, '');
+    expect(changed).toBe(1);
+    expect(shown(chat)).toEqual(['said:hi', 'run:']);
+  });
+
   it('answers a question with labels under their questions', async () => {
     const { hub, chat } = open();
     await chat.answer('q1', [{ question: 'Tea?' }, { question: 'Milk?' }], ['yes', 'no, thanks']);
