@@ -39,6 +39,9 @@ type Options struct {
 	AllowDowngrade bool
 	// Insecure allows plain HTTP to other machines.
 	Insecure bool
+	// Admit is asked before each registration whether this is the place that was
+	// meant; its error ends the attempt. Nil admits every place.
+	Admit func(ctx context.Context, info mmp.Info) error
 	// PollEvery is how often a place without long polls is asked (5 s).
 	PollEvery time.Duration
 	Now       func() time.Time
@@ -128,6 +131,11 @@ func (a *Agent) Info(ctx context.Context) (mmp.Info, error) {
 	if known != nil {
 		return *known, nil
 	}
+	return a.Look(ctx)
+}
+
+// Look asks what the place is now.
+func (a *Agent) Look(ctx context.Context) (mmp.Info, error) {
 	var info mmp.Info
 	if err := a.call(ctx, request{method: "GET", path: "/info", bare: true}, &info); err != nil {
 		return info, err
@@ -170,6 +178,9 @@ type registration struct {
 // Register enters the place, with the best proof it takes, and publishes the key.
 func (a *Agent) Register(ctx context.Context) (mmp.RegisterAnswer, error) {
 	var out mmp.RegisterAnswer
+	if err := a.admitted(ctx); err != nil {
+		return out, err
+	}
 	req := registration{
 		ID: a.ID(), Name: a.opts.Name, Description: a.opts.Description, Scope: a.opts.Scope, Capabilities: a.opts.Capabilities,
 		Endpoint: a.opts.Endpoint, Metadata: a.opts.Metadata,
@@ -190,6 +201,18 @@ func (a *Agent) Register(ctx context.Context) (mmp.RegisterAnswer, error) {
 		return out, nil
 	}
 	return out, a.PublishKey(ctx)
+}
+
+// admitted asks whether whoever answers at the address is who was meant.
+func (a *Agent) admitted(ctx context.Context) error {
+	if a.opts.Admit == nil {
+		return nil
+	}
+	info, err := a.Look(ctx)
+	if err != nil {
+		return err
+	}
+	return a.opts.Admit(ctx, info)
 }
 
 // prove adds a challenge's answer where the place asks for one, else a signed identity.

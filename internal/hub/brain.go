@@ -164,7 +164,7 @@ func (m *minds) List() []talk.Skill {
 	all := m.shelf.Usable()
 	list := make([]talk.Skill, len(all))
 	for i, s := range all {
-		list[i] = talk.Skill{Name: s.Name, Description: s.Description}
+		list[i] = talk.Skill{Name: s.Name, Description: s.Description, Agents: s.Agents}
 	}
 	return list
 }
@@ -173,7 +173,7 @@ func (m *minds) List() []talk.Skill {
 func (m *minds) Get(name string) (talk.Skill, bool) {
 	for _, s := range m.shelf.Usable() {
 		if s.Name == name {
-			return talk.Skill{Name: s.Name, Description: s.Description, Body: s.Body, AllowedTools: s.AllowedTools}, true
+			return talk.Skill{Name: s.Name, Description: s.Description, Body: s.Body, AllowedTools: s.AllowedTools, Agents: s.Agents}, true
 		}
 	}
 	return talk.Skill{}, false

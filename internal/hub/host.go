@@ -3,11 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,26 +24,18 @@ type hosts struct {
 	mu     sync.Mutex
 	home   map[string]context.CancelFunc
 	visits map[string]*visit
+	poked  chan struct{}
 }
-
-// visit is an agent at another place, for a while.
-type visit struct {
-	api   skill.Visit
-	agent *mmpagent.Agent
-	stop  context.CancelFunc
-	ended chan struct{}
-}
-
-// maxVisits is how many may go on at once.
-const maxVisits = 5
 
 func newHosts(h *Hub) *hosts {
 	ctx, stop := context.WithCancel(context.Background())
-	return &hosts{h: h, ctx: ctx, stop: stop, home: map[string]context.CancelFunc{}, visits: map[string]*visit{}}
+	return &hosts{h: h, ctx: ctx, stop: stop, home: map[string]context.CancelFunc{}, visits: map[string]*visit{}, poked: make(chan struct{}, 1)}
 }
 
-// start registers the agents whose file says so, and follows changes of the files.
+// start registers the agents whose file says so, follows changes of the files, and
+// goes on with visits that are not over.
 func (p *hosts) start() {
+	p.done.Go(p.followVisits)
 	changed := make(chan struct{}, 1)
 	cancel := p.h.minds.agents.Subscribe(func() {
 		select {
@@ -169,145 +157,6 @@ func (l placeLine) Key(ctx context.Context, address string) *mmp.PublicKey {
 // AcceptKey pins another key, after a person said so.
 func (l placeLine) AcceptKey(ctx context.Context, address, keyID string) error {
 	return l.agent.AcceptKey(ctx, address, keyID)
-}
-
-// Visit sends an agent to another place for a while.
-func (p *hosts) Visit(ctx context.Context, r skill.VisitRequest) (skill.Visit, error) {
-	host, err := p.h.skillHost(r.Agent)
-	if err != nil {
-		return skill.Visit{}, fmt.Errorf("%w: %s", skill.ErrNoAgent, r.Agent)
-	}
-	agent, err := p.enter(ctx, r)
-	if err != nil {
-		return skill.Visit{}, fmt.Errorf("%w: %w", skill.ErrInvalid, err)
-	}
-	info, err := agent.Info(ctx)
-	if err != nil {
-		return skill.Visit{}, err
-	}
-	if info.PlaceID == p.h.place.PlaceID() {
-		return skill.Visit{}, fmt.Errorf("%w: that is this hub's own place", skill.ErrInvalid)
-	}
-	if r.For <= 0 {
-		r.For = time.Hour
-	}
-	v := &visit{agent: agent, ended: make(chan struct{}), api: skill.Visit{
-		Agent: r.Agent, AgentID: agent.ID(), URL: r.URL, Place: firstOr(info.PlaceID, r.URL), Name: info.Name, Keep: r.Keep, Until: time.Now().Add(min(r.For, 24*time.Hour)),
-	}}
-	v.api.ID = r.Agent + "@" + v.api.Place
-	if err := p.begin(v); err != nil {
-		return skill.Visit{}, err
-	}
-	p.h.skills.Join(host, v.api.Place, placeLine{agent})
-	return v.api, nil
-}
-
-func firstOr(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}
-
-// enter registers the agent there. Whom it meets is remembered with whom it met at
-// home.
-func (p *hosts) enter(ctx context.Context, r skill.VisitRequest) (*mmpagent.Agent, error) {
-	keys, err := p.h.placeKeys(r.Agent)
-	if err != nil {
-		return nil, err
-	}
-	peers, err := p.h.placeAgents.peers(r.Agent)
-	if err != nil {
-		return nil, err
-	}
-	agent, err := mmpagent.Open(r.URL, mmpagent.Options{
-		Name: r.Agent, Version: p.h.opts.Version, Keys: keys, Peers: peers, Insecure: r.Insecure,
-		Capabilities: mmp.CoreActions(), HTTP: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	_, err = agent.Register(ctx)
-	return agent, err
-}
-
-// begin runs a visit; one to the same place with the same agent takes its turn.
-func (p *hosts) begin(v *visit) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ctx.Err() != nil {
-		return fmt.Errorf("%w: the hub is stopping", skill.ErrInvalid)
-	}
-	if old := p.visits[v.api.ID]; old != nil {
-		old.api.Keep = true // the same agent stays registered
-		old.stop()
-	} else if len(p.visits) >= maxVisits {
-		return fmt.Errorf("%w: %d visits go on already", skill.ErrInvalid, maxVisits)
-	}
-	ctx, stop := context.WithDeadline(p.ctx, v.api.Until)
-	v.stop = stop
-	p.visits[v.api.ID] = v
-	p.done.Go(func() { p.stay(ctx, v) })
-	return nil
-}
-
-// stay receives until the time is up, then leaves.
-func (p *hosts) stay(ctx context.Context, v *visit) {
-	defer close(v.ended)
-	defer v.stop()
-	for ctx.Err() == nil {
-		err := v.agent.Run(ctx, p.handler(v.api.Agent, v.api.Place))
-		if ctx.Err() != nil {
-			break
-		}
-		p.h.logger.Warn("a visit is disturbed; it goes on", "agent", v.api.Agent, "place", v.api.URL, "error", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(hostPause):
-		}
-	}
-	p.mu.Lock()
-	keep := v.api.Keep
-	if p.visits[v.api.ID] == v {
-		delete(p.visits, v.api.ID)
-		p.h.skills.Leave(v.api.Agent, v.api.Place)
-	}
-	p.mu.Unlock()
-	leaving, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
-	if !keep {
-		_, _ = v.agent.Unregister(leaving) // it expires there in any case
-	}
-	_ = v.agent.Close()
-}
-
-// Visits lists those that go on.
-func (p *hosts) Visits() []skill.Visit {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	out := []skill.Visit{}
-	for _, v := range p.visits {
-		out = append(out, v.api)
-	}
-	slices.SortFunc(out, func(a, b skill.Visit) int { return strings.Compare(a.ID, b.ID) })
-	return out
-}
-
-// EndVisit brings an agent home.
-func (p *hosts) EndVisit(ctx context.Context, id string) error {
-	p.mu.Lock()
-	v := p.visits[id]
-	p.mu.Unlock()
-	if v == nil {
-		return skill.ErrNotFound
-	}
-	v.stop()
-	select {
-	case <-v.ended:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (p *hosts) close() {

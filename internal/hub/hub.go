@@ -247,7 +247,7 @@ func (h *Hub) openFaces(ctx context.Context) error {
 		return err
 	}
 	h.metrics = newMetrics(h.opts.Version)
-	h.front = front.New(front.Deps{People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Errors: storeErrors})
+	h.front = front.New(front.Deps{People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Errors: slices.Concat(storeErrors, visitErrors)})
 	if err := h.eachPart(func(p part) error { return call(ctx, p.faces) }); err != nil {
 		return err
 	}

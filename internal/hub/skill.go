@@ -39,6 +39,7 @@ func (h *Hub) skillPart() part {
 func (h *Hub) openSkills(context.Context) error {
 	s, err := skill.New(skill.Deps{
 		DB: h.db, Inbox: h.inbox, Trust: h.place, Trail: h.trail, Log: h.logger, Own: h.ownSkills, Host: h.skillHost,
+		Agents: h.agentNames, Deliver: h.deliverNote,
 		Owner: func(ctx context.Context) (string, error) {
 			owner, err := h.people.Owner(ctx)
 			return owner.ID, err
@@ -90,6 +91,17 @@ func (h *Hub) skillHost(name string) (skill.Host, error) {
 	}
 	keys, err := h.placeKeys(name)
 	return skill.Host{Name: name, ID: keys.ID(), Description: a.Description, Ring: keys.Ring}, err
+}
+
+// agentNames are all agents of this hub that can be used.
+func (h *Hub) agentNames() []string {
+	var out []string
+	for _, e := range h.minds.agents.List() {
+		if e.Agent != nil {
+			out = append(out, e.Name)
+		}
+	}
+	return out
 }
 
 // ownSkills are the skills of the folder that an agent lists.
@@ -148,7 +160,7 @@ func (h *Hub) receivedSkills() []skillfile.Skill {
 		if err != nil {
 			s = skillfile.Skill{Body: i.Content} // a head we cannot read is text like the rest
 		}
-		s.Name, s.Public, s.AllowedTools = i.Name, false, nil
+		s.Name, s.Public, s.AllowedTools, s.Agents = i.Name, false, nil, i.Named()
 		if s.Description == "" {
 			s.Description = i.Title
 		}

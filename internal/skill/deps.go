@@ -84,9 +84,12 @@ type Deps struct {
 	Host func(name string) (Host, error)
 	// Own lists the skills an agent has from files.
 	Own func(agent string) []Own
-	// Deliver gives a note of a peer to the agent and returns its answer; nil keeps
-	// notes in the history only.
-	Deliver func(ctx context.Context, agent, peer string, level Level, text string) (string, error)
+	// Agents names every agent of this hub, for approvals that name single ones.
+	Agents func() []string
+	// Deliver puts a note of a peer into the agent's conversation with it, as marked
+	// data, and returns the agent's answer. The same note may come again after a
+	// crash. Nil keeps notes in the history only.
+	Deliver func(ctx context.Context, n Note) (string, error)
 	Log     *slog.Logger
 	Now     func() time.Time
 }
@@ -130,6 +133,9 @@ func (d *Deps) defaults() {
 	}
 	if d.Own == nil {
 		d.Own = func(string) []Own { return nil }
+	}
+	if d.Agents == nil {
+		d.Agents = func() []string { return nil }
 	}
 	if d.Trust == nil {
 		d.Trust = noTrust{}

@@ -14,6 +14,9 @@ var (
 	ErrNoAgent = errors.New("no such agent at the meeting place")
 	// ErrInvalid: the request makes no sense.
 	ErrInvalid = errors.New("invalid request")
+	// ErrPlaceChanged: another place answers at the address than the one that was
+	// visited first.
+	ErrPlaceChanged = errors.New("the place's key has changed")
 	// ErrNotShared: the peer has not said that it understands this.
 	ErrNotShared = errors.New("the other agent does not support this")
 )

@@ -31,6 +31,8 @@ type Extension struct {
 	Findings []mmp.Finding
 	Reason   string
 	Changed  time.Time
+	// Approval is the question whether it may count, while it waits.
+	Approval string
 
 	me, approval, message, provenance string
 	deadline                          int64
@@ -50,6 +52,9 @@ func scanExtension(row interface{ Scan(...any) error }) (Extension, error) {
 		return e, err
 	}
 	e.Changed = store.Time(changed)
+	if e.State == mmp.ExtPendingPromotion {
+		e.Approval = e.approval
+	}
 	return e, errors.Join(json.Unmarshal([]byte(actions), &e.Actions), json.Unmarshal([]byte(findings), &e.Findings))
 }
 

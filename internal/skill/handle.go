@@ -32,6 +32,7 @@ type turn struct {
 	items []string // to be asked about after the commit
 	exts  []string
 	alarm *keyChange
+	kept  *Note // to be asked about, or to be read by the agent
 }
 
 // Handle processes a message to an agent and says what it came to. Repeated, it
@@ -106,6 +107,9 @@ func (s *Skills) after(ctx context.Context, t *turn) {
 	if t.alarm != nil {
 		s.askKey(ctx, t.host, t.place, t.from.ID, t.alarm.was, t.alarm.now)
 	}
+	if t.kept != nil && t.kept.state == noteAsked {
+		s.askNote(ctx, *t.kept)
+	}
 	s.poke()
 }
 
@@ -152,9 +156,9 @@ func (t *turn) record(r mmp.Result) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.tx.Exec(`INSERT INTO skill_messages (me, peer, id, outgoing, auto, action, level, direct, note, result, at) VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?)
+	_, err = t.tx.Exec(`INSERT INTO skill_messages (me, peer, id, outgoing, auto, action, level, direct, note, result, place, at) VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (me, peer, id, outgoing) DO UPDATE SET result = excluded.result, at = excluded.at, note = excluded.note`,
-		t.host.ID, t.from.ID, t.m.ID, t.m.Action, string(t.level), store.Bool(t.from.Direct), t.note, string(raw), store.Micros(t.now))
+		t.host.ID, t.from.ID, t.m.ID, t.m.Action, string(t.level), store.Bool(t.from.Direct), t.note, string(raw), t.place, store.Micros(t.now))
 	return err
 }
 
@@ -248,6 +252,9 @@ func (t *turn) custom() (mmp.Result, error) {
 	if len(t.m.Payload) > mmp.MaxCustomPayload {
 		return t.m.InvalidResult(t.host.ID, mmp.CodeInvalidPayload, "The payload is too large", t.now)
 	}
-	t.note = string(t.m.Payload)
-	return mmp.Result{Status: mmp.ResultReceived, Action: t.m.Action, From: t.m.From, Fields: map[string]any{"note": "Delivered to the agent"}}, nil
+	fate, err := t.keepNote(t.m.Action + " " + string(t.m.Payload))
+	if err != nil {
+		return mmp.Result{}, err
+	}
+	return mmp.Result{Status: mmp.ResultReceived, Action: t.m.Action, From: t.m.From, Fields: map[string]any{"note": fate}}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"parley/internal/store"
@@ -53,20 +54,34 @@ type Item struct {
 	Decided     time.Time
 	DecidedBy   string
 	Reason      string
+	// Agents are those a person named when approving; AllAgents is everybody who
+	// lists the skill, and so is none at all.
+	Agents []string
 
 	me, message string
 }
 
+// AllAgents stands for every agent of the hub in an approval.
+const AllAgents = "*"
+
+// Named are the agents the approval holds for; nil for all that list the skill.
+func (i Item) Named() []string {
+	if slices.Contains(i.Agents, AllAgents) || len(i.Agents) == 0 {
+		return nil
+	}
+	return i.Agents
+}
+
 const itemColumns = `id, me, agent, name, title, sender, place, key_id, level, format, hash, content, size, provenance, verified, findings, state,
-	approval, unsolicited, public, exchange, message, file, received_at, decided_at, decided_by, reason`
+	approval, unsolicited, public, exchange, message, file, received_at, decided_at, decided_by, reason, agents`
 
 func scanItem(row interface{ Scan(...any) error }) (Item, error) {
 	var i Item
-	var provenance, verified, findings string
+	var provenance, verified, findings, agents string
 	var unsolicited, public, received, decided int64
 	err := row.Scan(&i.ID, &i.me, &i.Agent, &i.Name, &i.Title, &i.Sender, &i.Place, &i.KeyID, &i.Level, &i.Format, &i.Hash, &i.Content, &i.Size,
 		&provenance, &verified, &findings, &i.State, &i.Approval, &unsolicited, &public, &i.Exchange, &i.message, &i.File, &received, &decided,
-		&i.DecidedBy, &i.Reason)
+		&i.DecidedBy, &i.Reason, &agents)
 	if errors.Is(err, sql.ErrNoRows) {
 		return i, ErrNotFound
 	}
@@ -75,7 +90,7 @@ func scanItem(row interface{ Scan(...any) error }) (Item, error) {
 	}
 	i.Unsolicited, i.Public, i.Received, i.Decided = unsolicited == 1, public == 1, store.Time(received), store.Time(decided)
 	return i, errors.Join(json.Unmarshal([]byte(provenance), &i.Provenance), json.Unmarshal([]byte(verified), &i.Verified),
-		json.Unmarshal([]byte(findings), &i.Findings))
+		json.Unmarshal([]byte(findings), &i.Findings), json.Unmarshal([]byte(agents), &i.Agents))
 }
 
 func (i *Item) insert(tx *store.Tx) error {
@@ -86,17 +101,21 @@ func (i *Item) insert(tx *store.Tx) error {
 		return err
 	}
 	i.Size = len(i.Content)
-	_, err := tx.Exec(`INSERT INTO skill_items (`+itemColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err := tx.Exec(`INSERT INTO skill_items (`+itemColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		i.ID, i.me, i.Agent, i.Name, clean(i.Title), i.Sender, i.Place, i.KeyID, string(i.Level), clean(i.Format), i.Hash, i.Content, i.Size,
 		string(provenance), string(verified), clean(string(findings)), string(i.State), i.Approval, store.Bool(i.Unsolicited), store.Bool(i.Public),
-		i.Exchange, i.message, i.File, store.Micros(i.Received), store.Micros(i.Decided), i.DecidedBy, i.Reason)
+		i.Exchange, i.message, i.File, store.Micros(i.Received), store.Micros(i.Decided), i.DecidedBy, i.Reason, "[]")
 	return err
 }
 
 // settle writes what a person decided.
 func (i *Item) settle(tx *store.Tx) error {
-	_, err := tx.Exec(`UPDATE skill_items SET name = ?, content = ?, state = ?, approval = ?, public = ?, file = ?, decided_at = ?, decided_by = ?, reason = ?
-		WHERE id = ?`, i.Name, i.Content, string(i.State), i.Approval, store.Bool(i.Public), i.File, store.Micros(i.Decided), i.DecidedBy, clean(i.Reason), i.ID)
+	agents, err := json.Marshal(append([]string{}, i.Agents...))
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`UPDATE skill_items SET name = ?, content = ?, state = ?, approval = ?, public = ?, file = ?, decided_at = ?, decided_by = ?, reason = ?, agents = ?
+		WHERE id = ?`, i.Name, i.Content, string(i.State), i.Approval, store.Bool(i.Public), i.File, store.Micros(i.Decided), i.DecidedBy, clean(i.Reason), string(agents), i.ID)
 	return err
 }
 
@@ -132,7 +151,7 @@ func (s *Skills) Get(ctx context.Context, id string) (i Item, err error) {
 	return i, err
 }
 
-// Usable lists what agents of this hub may use; ofAgent empty for all.
+// Usable lists what agents of this hub may use; see [Item.Named].
 func (s *Skills) Usable(ctx context.Context) (out []Item, err error) {
 	err = s.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
 		out, err = listItems(tx, `WHERE state = 'approved' ORDER BY name, id`)

@@ -14,6 +14,7 @@ import (
 // peer is what an agent knows of another.
 type peer struct {
 	keyID, changedKey string
+	place             string // where another key was seen
 	extensions        []string
 	introduced        int64
 }
@@ -21,8 +22,8 @@ type peer struct {
 func loadPeer(tx *store.Tx, me, id string) (peer, error) {
 	var p peer
 	var extensions string
-	err := tx.QueryRow(`SELECT key_id, changed_key, extensions, introduced_at FROM skill_peers WHERE me = ? AND peer = ?`, me, id).
-		Scan(&p.keyID, &p.changedKey, &extensions, &p.introduced)
+	err := tx.QueryRow(`SELECT key_id, changed_key, place, extensions, introduced_at FROM skill_peers WHERE me = ? AND peer = ?`, me, id).
+		Scan(&p.keyID, &p.changedKey, &p.place, &extensions, &p.introduced)
 	if errors.Is(err, sql.ErrNoRows) {
 		return peer{}, nil
 	}
@@ -37,10 +38,10 @@ func (p peer) save(tx *store.Tx, me, id string, seen int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO skill_peers (me, peer, key_id, changed_key, extensions, introduced_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (me, peer) DO UPDATE SET key_id = excluded.key_id, changed_key = excluded.changed_key,
+	_, err = tx.Exec(`INSERT INTO skill_peers (me, peer, key_id, changed_key, place, extensions, introduced_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (me, peer) DO UPDATE SET key_id = excluded.key_id, changed_key = excluded.changed_key, place = excluded.place,
 		extensions = excluded.extensions, introduced_at = excluded.introduced_at, seen_at = excluded.seen_at`,
-		me, id, p.keyID, p.changedKey, string(extensions), p.introduced, seen)
+		me, id, p.keyID, p.changedKey, p.place, string(extensions), p.introduced, seen)
 	return err
 }
 
@@ -84,7 +85,7 @@ func (t *turn) pin() error {
 	case p.keyID != t.from.KeyID:
 		t.level = L2
 		if p.changedKey != t.from.KeyID {
-			p.changedKey = t.from.KeyID
+			p.changedKey, p.place = t.from.KeyID, t.place
 			t.alarm = &keyChange{was: p.keyID, now: t.from.KeyID}
 		}
 	default:
@@ -97,7 +98,7 @@ func (t *turn) pin() error {
 // keyChange is a question for a person.
 type keyChange struct{ was, now string }
 
-// within counts what a peer did since a time.
+// count counts what a peer did since a time.
 func (t *turn) count(since int64, where string, args ...any) (int, error) {
 	var n int
 	err := t.tx.QueryRow(`SELECT count(*) FROM skill_messages WHERE me = ? AND peer = ? AND at > ? AND `+where,

@@ -22,8 +22,8 @@ func (s *Skills) enqueue(tx *store.Tx, h Host, at string, m mmp.Message, auto bo
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO skill_messages (me, peer, id, outgoing, auto, action, level, direct, note, result, at) VALUES (?, ?, ?, 1, ?, ?, '', 0, '', '{}', ?)
-		ON CONFLICT (me, peer, id, outgoing) DO NOTHING`, h.ID, m.Recipient(), m.ID, store.Bool(auto), m.Action, store.Micros(now))
+	_, err = tx.Exec(`INSERT INTO skill_messages (me, peer, id, outgoing, auto, action, level, direct, note, result, place, at) VALUES (?, ?, ?, 1, ?, ?, '', 0, '', '{}', ?, ?)
+		ON CONFLICT (me, peer, id, outgoing) DO NOTHING`, h.ID, m.Recipient(), m.ID, store.Bool(auto), m.Action, at, store.Micros(now))
 	return err
 }
 

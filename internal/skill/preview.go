@@ -25,6 +25,8 @@ type Review struct {
 	// Diff is against the version in use, which InUse names; empty for a new one.
 	Diff  string
 	InUse string
+	// MayUse are the agents an approval may name.
+	MayUse []string
 }
 
 // Review shows a skill.
@@ -35,7 +37,7 @@ func (s *Skills) Review(ctx context.Context, id string) (Review, error) {
 		if err != nil {
 			return err
 		}
-		r = Review{Item: item, Source: Visible(item.Content), Preview: Plain(item.Content)}
+		r = Review{Item: item, Source: Visible(item.Content), Preview: Plain(item.Content), MayUse: s.d.Agents()}
 		old, err := inUse(tx, item)
 		if errors.Is(err, ErrNotFound) || err == nil && old.ID == item.ID {
 			return nil

@@ -3,10 +3,10 @@ package skill
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"parley/internal/approval"
 	"parley/internal/place"
@@ -34,120 +34,6 @@ func (s *Skills) Relayed(ctx context.Context, agent, at string, from place.Sende
 	return err
 }
 
-// ActionNote is the type of a plain text from one agent to another; it travels as
-// the text alone.
-const ActionNote = "note"
-
-// maxNote is how much of a note is kept.
-const maxNote = 16_000
-
-// noted keeps a note. One of a trusted peer reaches the agent at once, one of a
-// proven peer after a person said so, one of a stranger never.
-func (s *Skills) noted(ctx context.Context, agent, at string, from place.Sender, id, text string) error {
-	h, err := s.host(agent)
-	if err != nil {
-		return err
-	}
-	level, err := s.believed(ctx, from)
-	if err != nil {
-		return err
-	}
-	text = clean(clip(text, maxNote))
-	var t *turn
-	var fresh, ask bool
-	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
-		m := mmp.Message{ID: id, Action: ActionNote, From: from.ID}
-		t = &turn{s: s, tx: tx, host: h, from: from, place: at, level: level, m: m, now: s.now()}
-		fresh, ask = false, false
-		if _, again, err := t.seen(); err != nil || again {
-			return err
-		}
-		if err := t.pin(); err != nil {
-			return err
-		}
-		if err := t.peer.save(tx, h.ID, from.ID, store.Micros(t.now)); err != nil {
-			return err
-		}
-		fresh = true
-		if t.level == L1 {
-			if ask, err = t.mayAskInbox(); err != nil {
-				return err
-			}
-		}
-		if ask {
-			t.note = "asked"
-		}
-		return t.record(mmp.Result{Status: mmp.ResultReceived, Action: ActionNote, From: from.ID, Fields: map[string]any{"text": text}})
-	})
-	if err != nil || !fresh {
-		return err
-	}
-	s.after(ctx, t)
-	switch {
-	case t.level == L0:
-		s.deliver(h, at, from.ID, t.level, text)
-	case ask:
-		s.askNote(ctx, h, at, from.ID, id, t.level, text)
-	}
-	return nil
-}
-
-// askNote asks a person whether the agent should read a note.
-func (s *Skills) askNote(ctx context.Context, h Host, at, peer, id string, level Level, text string) {
-	args, err := json.Marshal(map[string]any{"from": peer, "level": level, "text": Visible(text)})
-	if err == nil {
-		question := questionID("note", h.ID, peer, id)
-		err = s.question(ctx, approval.Request{
-			ID: question, Kind: approval.KindNote, Title: "A note from " + peer, Arguments: args, Target: h.Name, RequestedBy: "agent:" + h.Name, Timeout: day,
-		})
-		if err == nil {
-			s.await(question, func(_ context.Context, o approval.Outcome) error {
-				if o.Approved() {
-					s.deliver(h, at, peer, level, text)
-				}
-				return nil
-			})
-		}
-	}
-	if err != nil {
-		s.d.Log.Warn("skills: asking about a note", "error", err)
-	}
-}
-
-// deliver gives a note to the agent, in the background, and sends its answer.
-func (s *Skills) deliver(h Host, at, peer string, level Level, text string) {
-	s.mu.Lock()
-	run := s.run
-	s.mu.Unlock()
-	if run == nil || s.d.Deliver == nil {
-		return
-	}
-	s.done.Go(func() {
-		answer, err := s.d.Deliver(run, h.Name, peer, level, text)
-		if err != nil || answer == "" {
-			if err != nil && run.Err() == nil {
-				s.d.Log.Warn("skills: a note for an agent", "agent", h.Name, "error", err)
-			}
-			return
-		}
-		err = s.speak(run, h.Name, peer, func(tx *store.Tx, h Host) error {
-			t := &turn{s: s, tx: tx, host: h, from: place.Sender{ID: peer}}
-			n, err := t.count(store.Micros(s.now().Add(-time.Hour)), `outgoing = 1 AND auto = 1`)
-			if err != nil || n >= autoHour {
-				return err // two agents that answer each other come to an end
-			}
-			m, err := mmp.NewMessage(ActionNote, h.ID, peer, map[string]string{"text": answer}, s.now())
-			if err != nil {
-				return err
-			}
-			return s.enqueue(tx, h, at, m, true)
-		})
-		if err != nil && run.Err() == nil {
-			s.d.Log.Warn("skills: answering a note", "error", err)
-		}
-	})
-}
-
 // questionID names a question by what it is about, so that it is asked once.
 func questionID(parts ...string) string {
 	sum := sha256.New()
@@ -171,7 +57,7 @@ func (s *Skills) KeyChanged(ctx context.Context, agent, at, peer, was, now strin
 		if p.keyID == "" {
 			p.keyID = was
 		}
-		p.changedKey = now
+		p.changedKey, p.place = now, at
 		return p.save(tx, h.ID, peer, store.Micros(s.now()))
 	})
 	if err == nil {
@@ -243,4 +129,26 @@ func (s *Skills) chainKeys(ctx context.Context, h Host, at string, m mmp.Message
 		}
 	}
 	return keys
+}
+
+// sweepKeys asks again about keys that changed, for whoever was not asked yet or
+// answered while the hub was away.
+func (s *Skills) sweepKeys(ctx context.Context, h Host) error {
+	changed := map[string]peer{}
+	err := s.d.DB.Read(ctx, func(tx *store.Tx) error {
+		clear(changed)
+		return tx.Each(func(row *sql.Rows) error {
+			var id string
+			var p peer
+			err := row.Scan(&id, &p.keyID, &p.changedKey, &p.place)
+			changed[id] = p
+			return err
+		}, `SELECT peer, key_id, changed_key, place FROM skill_peers WHERE me = ? AND changed_key <> '' LIMIT 1000`, h.ID)
+	})
+	for id, p := range changed {
+		if !s.awaited(questionID("key", h.ID, id, p.changedKey)) {
+			s.askKey(ctx, h, p.place, id, p.keyID, p.changedKey)
+		}
+	}
+	return err
 }

@@ -35,6 +35,7 @@ type shown struct {
 	Findings    []mmp.Finding  `json:"findings"`
 	Preview     string         `json:"preview"`
 	Diff        string         `json:"diff,omitempty"`
+	Agents      []string       `json:"agents,omitempty"`
 }
 
 // ask puts a quarantined skill before a person and waits for the decision in the
@@ -55,6 +56,7 @@ func (s *Skills) put(ctx context.Context, r Review) error {
 	args, err := json.Marshal(shown{
 		Skill: r.ID, Name: Visible(r.Title), Agent: r.Agent, Sender: r.Sender, Level: r.Level, KeyID: r.KeyID, Hash: r.Hash, Bytes: r.Size,
 		Unsolicited: r.Unsolicited, Provenance: r.Provenance, Verified: r.Verified, Findings: r.Findings, Preview: clip(r.Preview, 20_000), Diff: clip(r.Diff, 20_000),
+		Agents: r.Agents,
 	})
 	if err != nil {
 		return err
@@ -62,7 +64,7 @@ func (s *Skills) put(ctx context.Context, r Review) error {
 	return s.question(ctx, approval.Request{
 		ID: r.Approval, Kind: approval.KindSkill, Title: "Use the skill " + clip(Visible(r.Title), 100) + " from " + r.Sender, Tool: "skill", Arguments: args,
 		Target: r.Agent, Reason: fmt.Sprintf("sent by %s (%s), %d hop(s), %d finding(s)", r.Sender, r.Level, r.Provenance.HopCount, len(r.Findings)),
-		RequestedBy: "agent:" + r.Agent, Questions: dangers(r.Findings), Timeout: max(r.Received.Add(mmp.QuarantineTTL).Sub(s.now()), time.Minute),
+		RequestedBy: "agent:" + r.Agent, Questions: append(dangers(r.Findings), s.forWhom(r.Item)...), Timeout: max(r.Received.Add(mmp.QuarantineTTL).Sub(s.now()), time.Minute),
 	})
 }
 
@@ -94,6 +96,53 @@ func dangers(findings []mmp.Finding) []approval.Question {
 		}
 	}
 	return out
+}
+
+// forWhom asks which agents may use the skill, where there is a choice. It comes
+// behind the dangers.
+func (s *Skills) forWhom(i Item) []approval.Question {
+	all := s.d.Agents()
+	if len(all) < 2 {
+		return nil
+	}
+	q := approval.Question{Header: "Agents", Question: "Which agents may use it?", MultiSelect: true}
+	for _, name := range all {
+		o := approval.Option{Label: name}
+		if name == i.Agent {
+			o.Description = "it was sent to this one"
+		}
+		q.Options = append(q.Options, o)
+	}
+	q.Options = append(q.Options, approval.Option{Label: EveryAgent, Description: "whoever's file lists it"})
+	return []approval.Question{q}
+}
+
+// EveryAgent is the answer that names nobody in particular.
+const EveryAgent = "every agent"
+
+// named reads the answer behind the dangers: names with commas between. Without
+// one the approval holds for the agents of the version in use, or for the agent the
+// skill was sent to.
+func named(item Item, old []string, answers []string) []string {
+	var out []string
+	if n := len(dangers(item.Findings)); n < len(answers) {
+		for name := range strings.SplitSeq(answers[n], ",") {
+			name = clip(clean(strings.TrimSpace(name)), 64)
+			if strings.EqualFold(name, EveryAgent) || name == AllAgents {
+				return []string{AllAgents}
+			}
+			if name != "" && !slices.Contains(out, name) && len(out) < 100 {
+				out = append(out, name)
+			}
+		}
+	}
+	switch {
+	case len(out) > 0:
+		return out
+	case len(old) > 0:
+		return old
+	}
+	return []string{item.Agent}
 }
 
 // awaited tells whether somebody waits for the answer already.
@@ -152,7 +201,7 @@ func (s *Skills) decide(ctx context.Context, id string, o approval.Outcome) erro
 		}
 		item.Decided, item.DecidedBy, item.Reason = s.now(), o.By, firstText(o.Reason, string(o.State))
 		if o.Approved() {
-			err = s.approve(tx, &item)
+			err = s.approve(tx, &item, o.Answers)
 		} else {
 			err = s.reject(tx, &item)
 		}
@@ -161,7 +210,7 @@ func (s *Skills) decide(ctx context.Context, id string, o approval.Outcome) erro
 		}
 		return s.d.Trail.AppendTx(tx, audit.Entry{
 			Actor: firstText(o.By, "hub"), Action: "skill." + string(item.State), Target: item.ID, Digest: item.Hash,
-			Detail: map[string]any{"agent": item.Agent, "sender": item.Sender, "name": item.Name},
+			Detail: map[string]any{"agent": item.Agent, "sender": item.Sender, "name": item.Name, "for": strings.Join(item.Agents, ",")},
 		})
 	})
 	if err != nil {
@@ -178,7 +227,7 @@ func (s *Skills) decide(ctx context.Context, id string, o approval.Outcome) erro
 func acknowledged(findings []mmp.Finding, answers []string) bool {
 	n := len(dangers(findings))
 	said := 0
-	for _, a := range answers {
+	for _, a := range answers[:min(n, len(answers))] {
 		if strings.EqualFold(strings.TrimSpace(a), Acknowledge) {
 			said++
 		}
@@ -187,8 +236,9 @@ func acknowledged(findings []mmp.Finding, answers []string) bool {
 }
 
 // approve puts a skill into use under a name that is nobody else's.
-func (s *Skills) approve(tx *store.Tx, item *Item) error {
+func (s *Skills) approve(tx *store.Tx, item *Item, answers []string) error {
 	old, err := inUse(tx, *item)
+	item.Agents = named(*item, old.Agents, answers)
 	switch {
 	case err == nil:
 		item.Name = old.Name

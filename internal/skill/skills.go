@@ -23,6 +23,7 @@ type Skills struct {
 	hosts   map[string]Host // by name
 	lines   map[lineKey]Line
 	watched map[string]bool // approvals somebody waits for
+	reading map[string]bool // peers whose note an agent reads now
 	run     context.Context //nolint:containedctx // the life of the waits that Start began
 }
 
@@ -39,6 +40,7 @@ func New(d Deps, c Config) (*Skills, error) {
 	}
 	return &Skills{
 		d: d, c: c, scanner: scanner, wake: make(chan struct{}, 1), hosts: map[string]Host{}, lines: map[lineKey]Line{}, watched: map[string]bool{},
+		reading: map[string]bool{},
 	}, nil
 }
 
@@ -162,6 +164,7 @@ func (s *Skills) work(ctx context.Context) {
 	var swept time.Time
 	for {
 		s.flush(ctx)
+		s.deliverDue(ctx)
 		if now := s.now(); now.Sub(swept) >= sweepEvery {
 			swept = now
 			if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {

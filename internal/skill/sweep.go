@@ -20,17 +20,21 @@ const sweepPage = 200
 // old.
 func (s *Skills) Sweep(ctx context.Context) error {
 	for _, h := range s.Hosts() {
-		if err := errors.Join(s.sweepExchanges(ctx, h), s.sweepThreads(ctx, h), s.sweepExtensions(ctx, h)); err != nil {
+		if err := errors.Join(s.sweepExchanges(ctx, h), s.sweepThreads(ctx, h), s.sweepExtensions(ctx, h), s.sweepNotes(ctx, h), s.sweepKeys(ctx, h)); err != nil {
 			return err
 		}
 		if err := s.askAgain(ctx, h); err != nil {
 			return err
 		}
 	}
+	if err := s.sweepPlaces(ctx); err != nil {
+		return err
+	}
 	now := store.Micros(s.now())
 	return s.d.DB.Write(ctx, func(tx *store.Tx) error {
 		for query, arg := range map[string]int64{
 			`DELETE FROM skill_messages WHERE at < ?`:       store.Micros(s.now().Add(-keepMessages)),
+			`DELETE FROM skill_notes WHERE at < ?`:          store.Micros(s.now().Add(-keepMessages)),
 			`DELETE FROM skill_refused WHERE until < ?`:     now,
 			`DELETE FROM skill_outbox WHERE expires_at < ?`: now,
 		} {

@@ -2,7 +2,10 @@ package skill
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"parley/protocol/mmp"
 )
 
 // VisitRequest sends an agent to another place.
@@ -26,13 +29,75 @@ type Visit struct {
 	// Place is the id of the place, which exchanges there are kept under.
 	Place string
 	Name  string
-	Keep  bool
-	Until time.Time
+	// PlaceKey is the key the place had when it was first visited.
+	PlaceKey string
+	Keep     bool
+	Insecure bool
+	Started  time.Time
+	Until    time.Time
+	// Interactions are messages in and out; at Limit the visit is over.
+	Interactions int
+	Limit        int
+	// Warning says that the end is near, Problem why nothing is sent any more.
+	Warning string
+	Problem string
+
+	ending string
+}
+
+// Bounds of visits.
+const (
+	// MaxVisits is how many may go on at once.
+	MaxVisits = 5
+	// VisitLimit is how many messages a visit has, in and out.
+	VisitLimit = 50
+
+	visitFor  = time.Hour
+	visitMost = 24 * time.Hour
+	// warnPart is how much of a visit is over when people are warned.
+	warnPart = 0.8
+)
+
+// Length is how long a visit may take: what was asked for, within bounds.
+func (r VisitRequest) Length() time.Duration {
+	if r.For <= 0 {
+		return visitFor
+	}
+	return min(r.For, visitMost)
+}
+
+// WarnAt is when people are told that the end is near.
+func (v Visit) WarnAt() time.Time {
+	return v.Started.Add(time.Duration(warnPart * float64(v.Until.Sub(v.Started))))
+}
+
+// Near says why the end is near; empty while it is not.
+func (v Visit) Near(now time.Time) string {
+	switch {
+	case float64(v.Interactions) >= warnPart*float64(v.Limit):
+		return fmt.Sprintf("%d of %d messages are used; then it says goodbye", v.Interactions, v.Limit)
+	case !now.Before(v.WarnAt()):
+		return fmt.Sprintf("it ends at %s and says goodbye", v.Until.UTC().Format("15:04 MST"))
+	}
+	return ""
+}
+
+// Over is the goodbye's reason once the visit is at its end; empty before.
+func (v Visit) Over(now time.Time) string {
+	switch {
+	case v.ending != "":
+		return v.ending
+	case v.Interactions >= v.Limit:
+		return mmp.GoodbyeSessionComplete
+	case !now.Before(v.Until):
+		return mmp.GoodbyeTimeout
+	}
+	return ""
 }
 
 // Visits is what sends agents to other places; the hub brings it.
 type Visits interface {
 	Visit(ctx context.Context, r VisitRequest) (Visit, error)
-	Visits() []Visit
+	Visits(ctx context.Context) ([]Visit, error)
 	EndVisit(ctx context.Context, id string) error
 }

@@ -3,6 +3,7 @@ package talk
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"parley/internal/approval"
@@ -45,6 +46,14 @@ type Skill struct {
 	Body        string
 	// AllowedTools narrows the tools of a run that uses the skill; nil does not.
 	AllowedTools []string
+	// Agents are the only ones that may load it; nil for all that list it.
+	Agents []string
+}
+
+// For tells whether an agent may load the skill: its file lists it, and the skill is
+// not kept for others.
+func (s Skill) For(a *brain.Agent) bool {
+	return a.HasSkill(s.Name) && (s.Agents == nil || slices.Contains(s.Agents, a.Name))
 }
 
 // Skills is the library of skills. List has names and descriptions only. Get

@@ -195,7 +195,7 @@ func (t *Talk) fire(ctx context.Context, s Schedule) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := t.d.Skills.Get(s.Skill); !ok || !agent.HasSkill(s.Skill) {
+	if has, ok := t.d.Skills.Get(s.Skill); !ok || !has.For(agent) {
 		return fmt.Errorf("%s has no skill %q", s.Agent, s.Skill)
 	}
 	run, err := t.Turn(ctx, Admin(fmt.Sprintf("schedule:%d", s.ID)), TurnRequest{

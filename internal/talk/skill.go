@@ -33,7 +33,10 @@ func (r *running) skillIn(text string) (s Skill, rest string, ok bool) {
 	if line, _, _ := strings.Cut(text, "\n"); name == "" || offline.IsDirective(line) || !r.agent.HasSkill(name) {
 		return s, "", false
 	}
-	if s, ok = r.c.t.d.Skills.Get(name); ok {
+	if s, ok = r.c.t.d.Skills.Get(name); ok && !s.For(r.agent) {
+		return Skill{}, "", false
+	}
+	if ok {
 		rest = strings.TrimSpace(rest)
 		if rest != "" {
 			rest = "\n\n" + rest
@@ -50,7 +53,7 @@ func skillText(s Skill) string {
 func (r *running) skillIndex() string {
 	var b strings.Builder
 	for _, s := range r.c.t.d.Skills.List() {
-		if r.agent.HasSkill(s.Name) {
+		if s.For(r.agent) {
 			fmt.Fprintf(&b, "\n- %s: %s", s.Name, s.Description)
 		}
 	}
@@ -71,7 +74,7 @@ func (r *running) skillTool() *tool.Tool {
 				return tool.Result{}, err
 			}
 			s, ok := r.c.t.d.Skills.Get(args.Name)
-			if !ok || !r.agent.HasSkill(args.Name) {
+			if !ok || !s.For(r.agent) {
 				return tool.Result{}, tool.Errorf(tool.NotFound, "there is no skill %q; %s", args.Name, orNone(r.skillIndex()))
 			}
 			r.narrow.use(s)

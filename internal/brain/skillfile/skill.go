@@ -37,6 +37,8 @@ type Skill struct {
 	Version      string
 	// Public skills may be offered to other agents.
 	Public bool
+	// Agents are the only ones that may load it; nil for all that list it.
+	Agents []string
 	// Body is the text behind the front matter.
 	Body string
 	// File is the path below the skills folder, with slashes.

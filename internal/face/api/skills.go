@@ -72,6 +72,8 @@ type ReceivedSkill struct {
 	Decided     time.Time     `json:"decided_at,omitzero"`
 	DecidedBy   string        `json:"decided_by,omitempty"`
 	Reason      string        `json:"reason,omitempty"`
+	Agents      []string      `json:"agents" doc:"who may use it, once approved; * is every agent that lists it"`
+	MayUse      []string      `json:"may_use,omitempty" doc:"the agents an approval may name, while it waits"`
 }
 
 func receivedSkillOf(i skill.Item) ReceivedSkill {
@@ -79,7 +81,7 @@ func receivedSkillOf(i skill.Item) ReceivedSkill {
 		ID: i.ID, Agent: i.Agent, Name: i.Name, Title: skill.Visible(i.Title), Sender: i.Sender, Level: string(i.Level), KeyID: i.KeyID, Format: skill.Visible(i.Format),
 		Hash: i.Hash, HashLong: "sha256:" + i.Hash, Size: i.Size, Origin: i.Provenance.Origin, HopCount: i.Provenance.HopCount, Chain: []skillHop{},
 		Findings: []mmp.Finding{}, State: string(i.State), Unsolicited: i.Unsolicited, Public: i.Public, Received: i.Received, Decided: i.Decided,
-		DecidedBy: i.DecidedBy, Reason: i.Reason,
+		DecidedBy: i.DecidedBy, Reason: i.Reason, Agents: append([]string{}, i.Agents...),
 	}
 	for n, agent := range i.Provenance.Chain {
 		v.Chain = append(v.Chain, skillHop{Agent: agent, Verified: n < len(i.Verified) && i.Verified[n]})
@@ -153,6 +155,9 @@ func (r skillRoutes) show(ctx context.Context, _ identity.Session, in *SkillPath
 	}
 	out := &skillReview{}
 	out.Body.ReceivedSkill = receivedSkillOf(review.Item)
+	if review.State == skill.StateQuarantined {
+		out.Body.MayUse = review.MayUse
+	}
 	out.Body.Preview, out.Body.Source, out.Body.Diff, out.Body.InUse = review.Preview, review.Source, review.Diff, review.InUse
 	return out, nil
 }

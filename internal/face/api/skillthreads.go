@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/identity"
 	"parley/internal/skill"
+	"parley/protocol/mmp"
 )
 
 type extensionView struct {
@@ -19,12 +20,22 @@ type extensionView struct {
 	Actions []string  `json:"actions"`
 	Reason  string    `json:"reason,omitempty"`
 	Changed time.Time `json:"changed_at,omitzero"`
+
+	Findings []mmp.Finding `json:"findings,omitempty"`
+	Approval string        `json:"approval_id,omitempty" doc:"the question whether it may count, while it waits"`
+	Preview  string        `json:"preview,omitempty" doc:"how it reads; plain text"`
 }
 
 func extensionViewOf(e skill.Extension) extensionView {
+	var findings []mmp.Finding
+	for _, f := range e.Findings {
+		f.Excerpt = skill.Visible(f.Excerpt)
+		findings = append(findings, f)
+	}
 	return extensionView{
 		Agent: e.Agent, Name: skill.Visible(e.Name), Version: skill.Visible(e.Version), Hash: e.Hash, State: string(e.State), Sender: e.Sender,
 		Actions: append([]string{}, e.Actions...), Reason: e.Reason, Changed: e.Changed,
+		Findings: findings, Approval: e.Approval, Preview: skill.Plain(e.Content),
 	}
 }
 
@@ -147,17 +158,27 @@ func (r skillRoutes) say(ctx context.Context, _ identity.Session, in *sayIn) (*t
 }
 
 type visitView struct {
-	ID      string    `json:"id"`
-	Agent   string    `json:"agent"`
-	AgentID string    `json:"agent_id"`
-	URL     string    `json:"url"`
-	Place   string    `json:"place"`
-	Name    string    `json:"name"`
-	Until   time.Time `json:"until"`
+	ID           string    `json:"id"`
+	Agent        string    `json:"agent"`
+	AgentID      string    `json:"agent_id"`
+	URL          string    `json:"url"`
+	Place        string    `json:"place"`
+	Name         string    `json:"name"`
+	PlaceKey     string    `json:"place_key,omitempty" doc:"the key the place had when it was first visited"`
+	Keep         bool      `json:"keep"`
+	Started      time.Time `json:"started_at"`
+	Until        time.Time `json:"until"`
+	Interactions int       `json:"interactions" doc:"messages in and out so far"`
+	Limit        int       `json:"limit" doc:"at so many the visit ends"`
+	Warning      string    `json:"warning,omitempty" doc:"why the end is near"`
+	Problem      string    `json:"problem,omitempty" doc:"why nothing is sent any more"`
 }
 
 func visitViewOf(v skill.Visit) visitView {
-	return visitView{v.ID, v.Agent, v.AgentID, v.URL, v.Place, skill.Visible(v.Name), v.Until}
+	return visitView{
+		ID: v.ID, Agent: v.Agent, AgentID: v.AgentID, URL: v.URL, Place: v.Place, Name: skill.Visible(v.Name), PlaceKey: skill.Visible(v.PlaceKey), Keep: v.Keep,
+		Started: v.Started, Until: v.Until, Interactions: v.Interactions, Limit: v.Limit, Warning: v.Warning, Problem: skill.Visible(v.Problem),
+	}
 }
 
 type visitsOut struct {
@@ -166,13 +187,14 @@ type visitsOut struct {
 	}
 }
 
-func (r skillRoutes) visits(context.Context, identity.Session, *struct{}) (*visitsOut, error) {
+func (r skillRoutes) visits(ctx context.Context, _ identity.Session, _ *struct{}) (*visitsOut, error) {
 	out := &visitsOut{}
 	out.Body.Visits = []visitView{}
-	for _, v := range r.v.Visits() {
+	list, err := r.v.Visits(ctx)
+	for _, v := range list {
 		out.Body.Visits = append(out.Body.Visits, visitViewOf(v))
 	}
-	return out, nil
+	return out, err
 }
 
 type visitIn struct {

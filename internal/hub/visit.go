@@ -1,0 +1,227 @@
+package hub
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"parley/client/mmpagent"
+	"parley/internal/bus"
+	"parley/internal/face/front"
+	"parley/internal/skill"
+	"parley/protocol/mmp"
+)
+
+const (
+	// visitSubject wakes the hubs of a cluster when a visit begins or should end.
+	visitSubject = "skill.visits"
+	visitsEvery  = 5 * time.Second
+)
+
+// visitErrors is what clients see of a place that is not the one it was.
+var visitErrors = []front.Mapping{{Is: skill.ErrPlaceChanged, Status: http.StatusConflict, Code: "place_key_changed"}}
+
+// Visit sends an agent to another place for a while. It is there when this returns.
+func (p *hosts) Visit(ctx context.Context, r skill.VisitRequest) (skill.Visit, error) {
+	host, err := p.h.skillHost(r.Agent)
+	if err != nil {
+		return skill.Visit{}, fmt.Errorf("%w: %s", skill.ErrNoAgent, r.Agent)
+	}
+	v := skill.Visit{Agent: r.Agent, AgentID: host.ID, URL: r.URL, Keep: r.Keep, Insecure: r.Insecure}
+	agent, err := p.enter(ctx, v)
+	if err != nil {
+		return skill.Visit{}, err
+	}
+	info, err := agent.Info(ctx)
+	if err != nil {
+		return skill.Visit{}, err
+	}
+	v.Place, v.Name = placeName(info.PlaceID, r.URL), info.Name
+	if v.Place == p.h.place.PlaceID() {
+		return skill.Visit{}, fmt.Errorf("%w: that is this hub's own place", skill.ErrInvalid)
+	}
+	if v, err = p.h.skills.BeginVisit(ctx, "agent:"+r.Agent, v, r.Length()); err != nil {
+		return skill.Visit{}, err
+	}
+	if info.PlaceKey != nil {
+		v.PlaceKey = *info.PlaceKey
+	}
+	p.begin(ctx, v, agent)
+	p.pokeAll()
+	return v, nil
+}
+
+// placeName is the id a place gives itself, if it has a sound one, or one made from
+// its address.
+func placeName(id, url string) string {
+	if mmp.ValidID(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(url))
+	return "place_" + hex.EncodeToString(sum[:8])
+}
+
+// enter registers the agent there, if it is the place it was before. Whom it meets
+// is remembered with whom it met at home.
+func (p *hosts) enter(ctx context.Context, v skill.Visit) (*mmpagent.Agent, error) {
+	keys, err := p.h.placeKeys(v.Agent)
+	if err != nil {
+		return nil, err
+	}
+	peers, err := p.h.placeAgents.peers(v.Agent)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := mmpagent.Open(v.URL, mmpagent.Options{
+		Name: v.Agent, Version: p.h.opts.Version, Keys: keys, Peers: peers, Insecure: v.Insecure,
+		Capabilities: mmp.CoreActions(), HTTP: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}},
+		Admit: func(ctx context.Context, info mmp.Info) error { return p.h.checkPlace(ctx, v.URL, info) },
+	})
+	if err == nil {
+		_, err = agent.Register(ctx)
+	}
+	if err != nil && !errors.Is(err, skill.ErrPlaceChanged) {
+		err = fmt.Errorf("%w: %w", skill.ErrInvalid, err)
+	}
+	return agent, err
+}
+
+func (h *Hub) checkPlace(ctx context.Context, url string, info mmp.Info) error {
+	key := ""
+	if info.PlaceKey != nil {
+		key = *info.PlaceKey
+	}
+	return h.skills.CheckPlace(ctx, url, info.PlaceID, key)
+}
+
+// pokeAll lets this hub and the others of a cluster look at the visits.
+func (p *hosts) pokeAll() {
+	p.poke()
+	_ = p.h.bus.Publish(visitSubject, nil) // they look by themselves, later
+}
+
+func (p *hosts) poke() {
+	select {
+	case p.poked <- struct{}{}:
+	default:
+	}
+}
+
+// followVisits runs the visits that nobody else runs, until the hub stops.
+func (p *hosts) followVisits() {
+	sub, err := p.h.bus.Subscribe(visitSubject, func(bus.Msg) { p.poke() })
+	if err == nil {
+		defer sub.Close()
+	}
+	tick := time.NewTicker(visitsEvery)
+	defer tick.Stop()
+	for {
+		if err := p.lookAtVisits(p.ctx); err != nil && p.ctx.Err() == nil {
+			p.h.logger.Warn("looking at visits", "error", err)
+		}
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-tick.C:
+		case <-p.poked:
+		}
+	}
+}
+
+func (p *hosts) lookAtVisits(ctx context.Context) error {
+	all, err := p.h.skills.Visits(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, v := range all {
+		known[v.ID] = true
+		p.mu.Lock()
+		mine := p.visits[v.ID]
+		p.mu.Unlock()
+		if mine != nil {
+			mine.tell()
+		} else {
+			p.begin(ctx, v, nil)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, mine := range p.visits {
+		if !known[id] {
+			mine.stop()
+		}
+	}
+	return nil
+}
+
+// begin runs a visit here, unless another hub does or its agent is not ours.
+func (p *hosts) begin(ctx context.Context, at skill.Visit, agent *mmpagent.Agent) {
+	keys, err := p.h.placeKeys(at.Agent)
+	if err != nil || keys.ID() != at.AgentID || !p.vacate(ctx, at) {
+		return // of a hub with another folder, or it runs already
+	}
+	mine, err := p.h.leases.Acquire(ctx, "visit."+at.ID)
+	if err != nil {
+		return // another hub has it, or we try again soon
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx.Err() != nil || p.visits[at.ID] != nil {
+		return
+	}
+	running, stop := context.WithCancel(p.ctx)
+	v := &visit{hosts: p, lease: mine, id: at.ID, seen: at, agent: agent, stop: stop, news: make(chan struct{}, 1), ended: make(chan struct{})}
+	p.visits[at.ID] = v
+	p.done.Go(func() { v.stay(running) })
+}
+
+// vacate makes room for a visit that begins anew at another address of its place;
+// one that goes on as it is, is told.
+func (p *hosts) vacate(ctx context.Context, at skill.Visit) bool {
+	p.mu.Lock()
+	old := p.visits[at.ID]
+	p.mu.Unlock()
+	if old == nil {
+		return true
+	}
+	if now := old.state(); now.URL == at.URL && now.Insecure == at.Insecure {
+		old.tell()
+		return false
+	}
+	old.stop()
+	select {
+	case <-old.ended:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// EndVisit brings an agent home, from whatever hub it is visiting.
+func (p *hosts) EndVisit(ctx context.Context, id string) error {
+	if err := p.h.skills.AskEnd(ctx, id); err != nil {
+		return err
+	}
+	p.pokeAll()
+	p.mu.Lock()
+	mine := p.visits[id]
+	p.mu.Unlock()
+	if mine == nil {
+		return nil // the hub that has it brings it home
+	}
+	mine.tell()
+	select {
+	case <-mine.ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Visits lists those that go on.
+func (p *hosts) Visits(ctx context.Context) ([]skill.Visit, error) { return p.h.skills.Visits(ctx) }

@@ -1,0 +1,269 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"parley/client/mmpagent"
+	"parley/internal/lease"
+	"parley/internal/skill"
+	"parley/protocol/mmp"
+)
+
+// visit is an agent at another place, as the hub that runs it has it. What counts is
+// in the store: a visit outlives its hub.
+type visit struct {
+	hosts *hosts
+	id    string
+	lease *lease.Lease
+	stop  context.CancelFunc
+	// news says that the store knows more than we do.
+	news  chan struct{}
+	ended chan struct{}
+
+	mu     sync.Mutex
+	seen   skill.Visit     // as the store had it last
+	agent  *mmpagent.Agent // registered there; nil until it is
+	looked time.Time       // when the place was last seen to be the one it was
+}
+
+const (
+	// placeEvery is how often a visited place is looked at, and placeSure how long
+	// a look is good for before something is sent.
+	placeEvery   = 30 * time.Second
+	placeSure    = 10 * time.Second
+	farewellTime = 5 * time.Second
+)
+
+func (v *visit) tell() {
+	select {
+	case v.news <- struct{}{}:
+	default:
+	}
+}
+
+func (v *visit) state() skill.Visit {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.seen
+}
+
+func (v *visit) saw(now skill.Visit) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.seen = now
+}
+
+func (v *visit) there() *mmpagent.Agent {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.agent
+}
+
+func (v *visit) entered(a *mmpagent.Agent) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.agent = a
+}
+
+// stay is a visit from here to its end, or until this hub must let go of it.
+func (v *visit) stay(ctx context.Context) {
+	defer close(v.ended)
+	defer v.stop()
+	h := v.hosts.h
+	reason := v.attend(ctx)
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellTime)
+	defer cancel()
+	at := v.state()
+	if reason != "" {
+		v.leave(leaving, at, reason)
+	}
+	h.skills.Leave(at.Agent, at.Place)
+	if a := v.there(); a != nil {
+		_ = a.Close()
+	}
+	if v.hosts.ctx.Err() == nil {
+		_ = v.lease.Release(leaving)
+	}
+	v.hosts.mu.Lock()
+	delete(v.hosts.visits, v.id)
+	v.hosts.mu.Unlock()
+}
+
+// attend receives until the visit is over, and says why it is. It is empty when this
+// hub only lets go of it: it stops, lost its lease, or somebody struck the visit off.
+func (v *visit) attend(ctx context.Context) string {
+	receiving, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		v.receive(receiving)
+	}()
+	defer func() {
+		stop()
+		<-done
+	}()
+	silent := false
+	for ctx.Err() == nil {
+		now, err := v.hosts.h.skills.Interacted(ctx, v.lease, v.id, 0)
+		switch {
+		case errors.Is(err, skill.ErrNotFound), errors.Is(err, lease.ErrLost):
+			return ""
+		case err == nil && silent && now.Problem == "":
+			return "" // a person looked; it begins anew
+		case err == nil:
+			v.saw(now)
+			if reason := now.Over(time.Now()); reason != "" {
+				return reason
+			}
+			if now.Problem != "" && !silent {
+				silent = true
+				stop()
+				v.hosts.h.skills.Leave(now.Agent, now.Place)
+			}
+		}
+		v.wait(ctx, silent)
+	}
+	return ""
+}
+
+// wait ends when there is news, when something is due, and now and then, when the
+// place is looked at.
+func (v *visit) wait(ctx context.Context, silent bool) {
+	now, pause := v.state(), placeEvery
+	for _, due := range []time.Time{now.WarnAt(), now.Until} {
+		if d := time.Until(due); d > 0 {
+			pause = min(pause, d)
+		}
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-v.lease.Lost():
+	case <-v.news:
+	case <-timer.C:
+		if a := v.there(); a != nil && !silent {
+			_ = v.verify(ctx, a) // what it finds is in the store
+		}
+	}
+}
+
+// receive takes what the relay there brings, until the visit ends.
+func (v *visit) receive(ctx context.Context) {
+	h := v.hosts.h
+	for ctx.Err() == nil {
+		err := v.run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		at := v.state()
+		h.logger.Warn("a visit is disturbed; it goes on", "agent", at.Agent, "place", at.URL, "error", err)
+		if errors.Is(err, skill.ErrPlaceChanged) {
+			v.tell()
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(hostPause):
+		}
+	}
+}
+
+func (v *visit) run(ctx context.Context) error {
+	at := v.state()
+	a := v.there()
+	if a == nil {
+		var err error
+		if a, err = v.hosts.enter(ctx, at); err != nil {
+			return err
+		}
+		v.entered(a)
+	}
+	host, err := v.hosts.h.skillHost(at.Agent)
+	if err != nil {
+		return err
+	}
+	if err := v.verify(ctx, a); err != nil {
+		return err
+	}
+	v.hosts.h.skills.Join(host, at.Place, visitLine{placeLine{a}, v})
+	take := v.hosts.handler(at.Agent, at.Place)
+	return a.Run(ctx, func(ctx context.Context, m mmpagent.Message) error {
+		err := take(ctx, m)
+		if err == nil {
+			v.count(ctx)
+		}
+		return err
+	})
+}
+
+// verify looks whether the place is the one it was.
+func (v *visit) verify(ctx context.Context, a *mmpagent.Agent) error {
+	v.mu.Lock()
+	sure := time.Since(v.looked) < placeSure
+	v.mu.Unlock()
+	if sure {
+		return nil
+	}
+	info, err := a.Look(ctx)
+	if err != nil {
+		return err
+	}
+	if err := v.hosts.h.checkPlace(ctx, v.state().URL, info); err != nil {
+		v.tell()
+		return err
+	}
+	v.mu.Lock()
+	v.looked = time.Now()
+	v.mu.Unlock()
+	return nil
+}
+
+// count notes a message in or out.
+func (v *visit) count(ctx context.Context) {
+	now, err := v.hosts.h.skills.Interacted(ctx, v.lease, v.id, 1)
+	if err != nil && ctx.Err() == nil {
+		v.hosts.h.logger.Warn("counting the messages of a visit", "visit", v.id, "error", err)
+	}
+	if err == nil && now.Over(time.Now()) != "" {
+		v.tell()
+	}
+}
+
+// leave says goodbye, unless whoever is there now is not whom we visited.
+func (v *visit) leave(ctx context.Context, at skill.Visit, reason string) {
+	h := v.hosts.h
+	if a := v.there(); a != nil && at.Problem == "" {
+		h.skills.Farewell(ctx, at, reason)
+		if !at.Keep {
+			_, _ = a.Unregister(ctx) // it expires there in any case
+		}
+	}
+	if err := h.skills.EndedVisit(ctx, v.lease, at, reason); err != nil {
+		h.logger.Warn("ending a visit", "visit", v.id, "error", err)
+	}
+}
+
+// visitLine counts what is sent, and sends nothing to a place that is another than
+// it was.
+type visitLine struct {
+	placeLine
+	v *visit
+}
+
+// Send implements skill.Line.
+func (l visitLine) Send(ctx context.Context, to string, m mmp.Message) error {
+	if err := l.v.verify(ctx, l.agent); err != nil {
+		return err
+	}
+	if err := l.placeLine.Send(ctx, to, m); err != nil {
+		return err
+	}
+	if m.Action != mmp.ActionGoodbye {
+		l.v.count(ctx)
+	}
+	return nil
+}
