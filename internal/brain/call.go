@@ -90,7 +90,7 @@ func (c *calling) attempt() error {
 		return c.attemptDirect(p)
 	}
 	if c.stream == nil {
-		c.stream = newStream()
+		c.stream = newStream(c.policy.Early)
 	}
 	go c.stream.pump(c.ctx, c.provider, c.req)
 	heard, err := c.listen()
@@ -117,6 +117,8 @@ func (c *calling) listen() (heard bool, err error) {
 				return last, nil
 			}
 		}
+		early := c.stream.lastHeard()
+		c.sent = c.sent || !early.IsZero()
 		if err != nil {
 			return true, err
 		}
@@ -124,14 +126,18 @@ func (c *calling) listen() (heard bool, err error) {
 			return true, c.endedEarly()
 		}
 		if len(events) > 0 {
+			early = time.Now()
+		}
+		if !early.IsZero() {
 			silence = c.policy.BetweenTokens
-			quiet.heard(silence)
+			quiet.heardAt(early, silence)
 		}
 		select {
 		case <-c.stream.wake:
 		case <-c.ctx.Done():
 			return false, context.Cause(c.ctx)
 		case <-quiet.c():
+			quiet.heardAt(c.stream.lastHeard(), silence)
 			if quiet.over() {
 				return false, c.silent(silence)
 			}

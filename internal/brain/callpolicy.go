@@ -20,6 +20,11 @@ type CallPolicy struct {
 	BetweenTokens time.Duration
 	// OnRetry, if set, hears of each retry before its wait.
 	OnRetry func(attempt int, wait time.Duration, err error)
+	// Early, if set, gets events before they are due: all but the last of a call,
+	// on the provider's goroutine, which saves two changes of goroutine for each. It
+	// must not wait for anything. An event that it was not given comes as usual, after
+	// those that it was.
+	Early func(ev *model.Event)
 }
 
 // TurnPolicy is for conversations: somebody is looking at the screen.

@@ -29,10 +29,13 @@ type stream struct {
 	err   error
 	ended bool
 	left  bool // the reader is gone
+	// early gets events at once; heard is when it got the last.
+	early func(*model.Event)
+	heard time.Time
 }
 
-func newStream() *stream {
-	s := &stream{wake: make(chan struct{}, 1), ready: make([]model.Event, 0, 4)}
+func newStream(early func(*model.Event)) *stream {
+	s := &stream{wake: make(chan struct{}, 1), ready: make([]model.Event, 0, 4), early: early}
 	s.full.L = &s.mu
 	return s
 }
@@ -44,7 +47,7 @@ func (s *stream) reset() {
 	if cap(s.spare) > cap(s.ready) {
 		s.ready, s.spare = s.spare, s.ready // often the first batch is the only one
 	}
-	s.ready, s.spare, s.err, s.ended, s.left = s.ready[:0], s.spare[:0], nil, false, false
+	s.ready, s.spare, s.err, s.ended, s.left, s.heard = s.ready[:0], s.spare[:0], nil, false, false, time.Time{}
 	select {
 	case <-s.wake:
 	default:
@@ -71,11 +74,33 @@ func (s *stream) put(ev model.Event, err error) bool {
 	if s.left {
 		return false
 	}
+	if s.early != nil && ev.Kind != model.Done && len(s.ready) == 0 {
+		s.tellEarly(ev)
+		return true
+	}
 	s.ready = append(s.ready, ev)
 	if len(s.ready) == 1 {
 		s.signal()
 	}
 	return true
+}
+
+// tellEarly hands an event on from here. The first one wakes the reader, which then
+// waits for less silence than before.
+func (s *stream) tellEarly(ev model.Event) {
+	first := s.heard.IsZero()
+	s.heard = time.Now()
+	s.early(&ev)
+	if first {
+		s.signal()
+	}
+}
+
+// lastHeard is when an event was handed on early, zero if none was.
+func (s *stream) lastHeard() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heard
 }
 
 // end is deferred: a provider that panics has failed like any other.

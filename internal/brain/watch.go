@@ -17,13 +17,14 @@ func newWatch(limit time.Duration) watch {
 	return watch{timer: time.NewTimer(limit), due: time.Now().Add(limit)}
 }
 
-func (w *watch) heard(limit time.Duration) {
-	if w.timer == nil || limit <= 0 {
+// heardAt notes when something was heard; zero is nothing.
+func (w *watch) heardAt(at time.Time, limit time.Duration) {
+	if w.timer == nil || limit <= 0 || at.IsZero() {
 		return
 	}
-	due := time.Now().Add(limit)
+	due := at.Add(limit)
 	if due.Before(w.due) {
-		w.timer.Reset(limit)
+		w.timer.Reset(time.Until(due))
 	}
 	w.due = due
 }

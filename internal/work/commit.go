@@ -2,14 +2,12 @@ package work
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"parley/internal/brain/model"
 	"parley/internal/eventlog"
-	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/viber"
 )
@@ -53,21 +51,21 @@ func (t *task) say(text string) {
 		}
 		return
 	}
-	if t.text.Len() > 0 && t.text.Len()+len(text) > maxDelta {
+	if len(t.text) > 0 && len(t.text)+len(text) > maxDelta {
 		t.cutText()
 	}
-	t.text.WriteString(text)
+	t.text = append(t.text, text...)
 }
 
 // cutText makes a delta of the text that waits.
 func (t *task) cutText() {
-	if t.text.Len() == 0 {
+	if len(t.text) == 0 {
 		return
 	}
 	t.out.events = append(t.out.events, &viber.TaskDelta{
-		TaskRef: viber.TaskRef{TaskID: t.id, Turn: t.turn}, DeltaType: viber.DeltaText, Text: t.text.String(),
+		TaskRef: viber.TaskRef{TaskID: t.id, Turn: t.turn}, DeltaType: viber.DeltaText, Text: string(t.text),
 	})
-	t.text.Reset()
+	t.text = t.text[:0]
 }
 
 // op adds something to the transaction of the next commit. It may run more than
@@ -77,25 +75,47 @@ func (t *task) op(fn func(tx *store.Tx) error) { t.out.ops = append(t.out.ops, f
 // then runs fn once everything so far is on disk.
 func (t *task) then(fn func()) { t.out.then = append(t.out.then, fn) }
 
-// settle commits what should be on disk before the task waits for anything.
+// settle commits what should be on disk before the task waits for anything. Text
+// alone is handed over, and the task goes on.
 func (t *task) settle() {
 	for !t.over {
 		switch {
 		case len(t.out.events) > 0, t.out.row, len(t.out.ops) > 0, len(t.out.then) > 0:
-		case t.text.Len() > 0:
-			if wait := flushEvery - time.Since(t.flushed); wait > 0 {
-				t.flush.Reset(wait)
+			t.commit()
+		case len(t.text) > 0 && t.logBytes > t.w.d.Limits.LogBytes:
+			t.commit() // which shortens the log
+		case len(t.text) > 0:
+			if !t.maySend() {
 				return
 			}
+			t.sendText()
+			return
 		default:
 			return
 		}
-		t.commit()
 	}
+}
+
+// maySend tells whether the text that waits may be handed over now; if not, the
+// task is woken when it may.
+func (t *task) maySend() bool {
+	if t.air.wanted() {
+		return false
+	}
+	t.heedLanding()
+	if wait := flushEvery - time.Since(t.flushed); wait > 0 {
+		t.flush.set(wait)
+		return false
+	}
+	return !t.over
 }
 
 // commit writes what waits, then does what was to follow.
 func (t *task) commit() {
+	t.land()
+	if t.over {
+		return
+	}
 	t.cutText()
 	out := t.out
 	t.out = write{}
@@ -103,18 +123,14 @@ func (t *task) commit() {
 		for _, fn := range out.failed {
 			fn(err)
 		}
-		if errors.Is(err, lease.ErrLost) {
-			t.lose()
-			return
-		}
-		t.broken(err)
+		t.unwritten(err)
 		return
 	}
 	t.flushed = time.Now()
 	for _, fn := range out.then {
 		fn()
 	}
-	t.trim()
+	t.shorten()
 }
 
 func (t *task) put(out *write) error {
@@ -129,12 +145,12 @@ func (t *task) put(out *write) error {
 			return err
 		}
 		events[i] = e
-		size += len(e.Data) + len(e.Kind) + 32
+		size += eventSize(e.Kind, e.Data)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	if out.plain() {
-		first, err := t.w.d.Log.Append(ctx, t.lease, streamName(t.id), events...)
+		first, err := t.w.d.Log.Append(ctx, t.lease, t.stream, events...)
 		if err != nil {
 			return err
 		}
@@ -159,7 +175,7 @@ func (t *task) number(events []viber.TaskEvent, first int64) {
 func (t *task) transact(ctx context.Context, out *write, events []eventlog.Event) error {
 	var added eventlog.Appended
 	err := t.w.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
-		if added, err = t.w.d.Log.AppendTx(tx, t.lease, streamName(t.id), events...); err != nil {
+		if added, err = t.w.d.Log.AppendTx(tx, t.lease, t.stream, events...); err != nil {
 			return err
 		}
 		t.number(out.events, added.First())
@@ -207,27 +223,4 @@ func (t *task) keep(m model.Message) {
 		_, err = tx.Exec(`INSERT INTO work_history (task, n, data) VALUES (?, ?, ?)`, t.id, n, data)
 		return err
 	})
-}
-
-// trim forgets the older half of a log that has grown too large. Snapshots need
-// none of it: the row has the text.
-func (t *task) trim() {
-	if t.over || t.logBytes <= t.w.d.Limits.LogBytes {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
-	defer cancel()
-	out := write{row: true}
-	bounds, err := t.w.d.Log.Bounds(ctx, streamName(t.id))
-	if err == nil {
-		err = t.transact(ctx, &out, nil)
-	}
-	if err == nil {
-		err = t.w.d.Log.Trim(ctx, t.lease, streamName(t.id), bounds.Oldest+(bounds.Last-bounds.Oldest+1)/2)
-	}
-	if err != nil {
-		t.w.d.Logger.Warn("cannot shorten the log of a task", "task", t.id, "error", err)
-		return
-	}
-	t.logBytes /= 2
 }

@@ -32,15 +32,27 @@ func encodeEvent(ev viber.TaskEvent) (eventlog.Event, error) {
 	return eventlog.Event{Kind: string(ev.Type()), Data: data}, err
 }
 
-// decodeEvent reads the logged form.
-func decodeEvent(task string, e eventlog.Event) (viber.TaskEvent, error) {
-	ev, err := decodePayload(viber.Type(e.Kind), e.Data)
+// decodeEvent reads the logged form, for a reader that has everything up to a number.
+func decodeEvent(task string, e eventlog.Event, after int64) (viber.TaskEvent, error) {
+	ev, err := decodeAfter(e, after)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s %d: %w", errTorn, task, e.Seq, err)
 	}
 	ref := ev.Ref()
 	ref.TaskID, ref.Seq = task, e.Seq
 	return ev, nil
+}
+
+func decodeAfter(e eventlog.Event, after int64) (viber.TaskEvent, error) {
+	if e.Kind != textsKind {
+		return decodePayload(viber.Type(e.Kind), e.Data)
+	}
+	x, err := splitTexts(e)
+	if err != nil {
+		return nil, err
+	}
+	x.skip(after)
+	return x.delta(), nil
 }
 
 func decodePayload(kind viber.Type, data []byte) (viber.TaskEvent, error) {

@@ -38,7 +38,7 @@ func (w *Work) snapshot(ctx context.Context, who identity.Session, id string) (*
 			return err
 		}
 		snap = r.snapshot(bounds)
-		if snap.Text, err = r.fullText(tx); err != nil {
+		if snap.Text, err = w.fullText(tx, &r, bounds); err != nil {
 			return err
 		}
 		if r.status.Ended() {
@@ -72,22 +72,25 @@ func (r *record) snapshot(b eventlog.Bounds) viber.TaskSnapshot {
 }
 
 // fullText is the text of the turn: what the row has, and the deltas after it.
-func (r *record) fullText(tx *store.Tx) (string, error) {
+func (w *Work) fullText(tx *store.Tx, r *record, bounds eventlog.Bounds) (string, error) {
 	text := []byte(r.text)
-	err := tx.Each(func(row *sql.Rows) error {
-		var kind string
-		var data sql.RawBytes
-		if err := row.Scan(&kind, &data); err != nil {
-			return err
+	for after := max(r.textSeq, bounds.Oldest-1); after < bounds.Last; {
+		page, err := w.d.Log.ReadTx(tx, streamName(r.id), after, eventPage)
+		if err != nil {
+			return "", err
 		}
-		ev, err := decodePayload(viber.Type(kind), data)
-		if d, ok := ev.(*viber.TaskDelta); ok && err == nil && d.Turn == r.turn {
-			text = append(text, d.Text...)
+		for _, e := range page {
+			x, isText, err := readTexts(e, after)
+			if err != nil {
+				return "", err
+			}
+			if isText && int(x.turn) == r.turn {
+				text = append(text, x.text...)
+			}
+			after = e.Seq
 		}
-		return err
-	}, `SELECT kind, data FROM events WHERE stream = (SELECT id FROM streams WHERE name = ?) AND seq > ? AND kind = ? ORDER BY seq`,
-		streamName(r.id), r.textSeq, textKind)
-	return string(text), err
+	}
+	return string(text), nil
 }
 
 // pendingApprovals reads questions that wait, with what is left of their time.
@@ -160,10 +163,12 @@ func onlyEnd(end viber.TaskEvent, after int64) func(context.Context) iter.Seq2[v
 func (w *Work) stream(id string, snap *viber.TaskSnapshot, after int64) *Stream {
 	return NewStream(id, snap, func(ctx context.Context) iter.Seq2[viber.TaskEvent, error] {
 		return func(yield func(viber.TaskEvent, error) bool) {
+			last := after
 			for e, err := range w.d.Log.Follow(ctx, streamName(id), after) {
 				var ev viber.TaskEvent
 				if err == nil {
-					ev, err = decodeEvent(id, e)
+					ev, err = decodeEvent(id, e, last)
+					last = e.Seq
 				}
 				if err != nil {
 					yield(nil, lagged(err))
@@ -207,7 +212,7 @@ func (w *Work) Events(ctx context.Context, who identity.Session, id string, afte
 				return
 			}
 			for _, e := range page {
-				ev, err := decodeEvent(snap.TaskID, e)
+				ev, err := decodeEvent(snap.TaskID, e, after)
 				if !yield(ev, err) || err != nil || e.Seq >= snap.LastSeq {
 					return
 				}

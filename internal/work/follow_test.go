@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"parley/internal/brain/model"
 	"parley/internal/identity"
 	"parley/internal/work"
 	"parley/protocol/viber"
@@ -119,6 +120,74 @@ func TestAFinishedTaskCanBeFollowed(t *testing.T) {
 	}
 }
 
+// Before anything of a log is lost its text deltas are merged: all of it can still be
+// read, from the beginning and from every number.
+func TestALogThatGrowsTooLargeHasItsTextMergedFirst(t *testing.T) {
+	h := newHub(t, sqlite(t), withLimits(work.Limits{LogBytes: 5 << 10}))
+	seen := make(chan struct{}, 1)
+	h.models.play = func(ctx context.Context, _ model.Request, yield func(model.Event, error) bool) bool {
+		for i := range 140 {
+			if !yield(model.Event{Kind: model.Text, Text: fmt.Sprint(i % 10)}, nil) {
+				return true
+			}
+			select { // one delta for each
+			case <-seen:
+			case <-ctx.Done():
+				return true
+			}
+		}
+		yield(model.Event{Kind: model.Done, Finish: model.FinishStop}, nil)
+		return true
+	}
+	r := h.submit(goal("count"))
+	for ev := r.read(); ev != nil; ev = r.read() {
+		if _, ok := ev.(*viber.TaskDelta); ok {
+			seen <- struct{}{}
+		}
+	}
+	text := r.text()
+	whole, seqs := replayed(t, h, r.id, 0)
+	if whole != text || len(text) != 140 {
+		t.Fatalf("%d bytes of %d", len(whole), len(text))
+	}
+	if len(seqs) >= len(r.events) {
+		t.Fatalf("none of %d events was merged", len(r.events))
+	}
+	// Somebody who watched and left after any event has the text when they come back.
+	had := ""
+	for _, ev := range r.events {
+		if d, ok := ev.(*viber.TaskDelta); ok {
+			had += d.Text
+		}
+		if rest, _ := replayed(t, h, r.id, ev.Ref().Seq); had+rest != text {
+			t.Errorf("after %d: %d and %d bytes of %d", ev.Ref().Seq, len(had), len(rest), len(text))
+		}
+	}
+}
+
+// replayed is the text of what is logged after an event, and the numbers. Each event
+// begins right after the one before.
+func replayed(t *testing.T, h *hub, id string, after int64) (text string, seqs []int64) {
+	t.Helper()
+	last := after
+	for ev, err := range h.Events(ctx, alice, id, after) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := ev.Ref().Seq
+		if d, ok := ev.(*viber.TaskDelta); ok {
+			text += d.Text
+			first = d.FirstSeq()
+		}
+		if first != last+1 {
+			t.Fatalf("an event from %d follows %d", first, last)
+		}
+		last = ev.Ref().Seq
+		seqs = append(seqs, last)
+	}
+	return text, seqs
+}
+
 func TestALogThatGrowsTooLargeLosesItsBeginningAndNoText(t *testing.T) {
 	h := newHub(t, sqlite(t), withLimits(work.Limits{LogBytes: 8 << 10}))
 	text := strings.Repeat("0123456789abcdef", 1024)
@@ -138,8 +207,8 @@ func TestALogThatGrowsTooLargeLosesItsBeginningAndNoText(t *testing.T) {
 		t.Fatalf("%+v %v", stream.Snapshot, err)
 	}
 	back := h.follow(stream)
-	if first := back.read().Ref().Seq; first != stream.Snapshot.OldestSeq {
-		t.Errorf("the replay begins at %d", first)
+	if d, ok := back.read().(*viber.TaskDelta); !ok || d.FirstSeq() != stream.Snapshot.OldestSeq {
+		t.Errorf("the replay begins with %+v", d)
 	}
 	if stopped := r.stopOnly(); stopped.PartialResult.Text != text {
 		t.Error("the partial text is wrong")

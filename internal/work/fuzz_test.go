@@ -36,7 +36,7 @@ func TestEveryEventIsReadAsItWasWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.Seq = 7
-		got, err := decodeEvent("task", e)
+		got, err := decodeEvent("task", e, 6)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,8 +58,10 @@ func FuzzDecodeEvent(f *testing.F) {
 	f.Add("task:delta", []byte("{"))
 	f.Add("text", []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	f.Add("nonsense", []byte(nil))
+	f.Add("texts", []byte{1, 1, 2, 'h', 'i'})
+	f.Add("texts", []byte{1, 0xff, 0xff, 0x7f, 2})
 	f.Fuzz(func(t *testing.T, kind string, data []byte) {
-		ev, err := decodeEvent("task", eventlog.Event{Seq: 1, Kind: kind, Data: data})
+		ev, err := decodeEvent("task", eventlog.Event{Seq: 1, From: 1, Kind: kind, Data: data}, 0)
 		if err != nil {
 			return
 		}

@@ -168,7 +168,7 @@ func (t *task) enqueue(q *queued) {
 	case viber.Collect:
 		t.collects = append(t.collects, q)
 		if t.idle() {
-			t.collect.Reset(collectQuiet)
+			t.collect.set(collectQuiet)
 		}
 	default:
 		t.followups = append(t.followups, q)
@@ -206,7 +206,7 @@ func (t *task) turnOver() {
 	if t.over || t.ending || !t.idle() {
 		return
 	}
-	t.collect.Stop()
+	t.collect.stop()
 	switch {
 	case len(t.steers) > 0:
 		if !t.startTurns(t.takeSteers()...) {
@@ -233,7 +233,7 @@ func (t *task) turnOver() {
 func (t *task) collectTurn() {
 	last := t.collects[len(t.collects)-1]
 	if wait := collectQuiet - time.Since(last.at); wait > 0 {
-		t.collect.Reset(wait)
+		t.collect.set(wait)
 		return
 	}
 	list := t.heard(t.collects)

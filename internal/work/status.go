@@ -54,7 +54,7 @@ func (t *task) phase(p viber.Phase, message string) {
 func (t *task) progress(message string) { t.progressWith(message, nil) }
 
 func (t *task) progressWith(message string, b *viber.Budget) {
-	t.beat.Reset(progressEvery)
+	t.beat.set(progressEvery)
 	tokens := t.usage.Total()
 	ev := &viber.TaskProgress{
 		Status: t.state.Phase, CurrentStep: currentStep(t.state.Plan), TokensUsed: &tokens, CostEstimateUSD: costOf(t.usage), Message: message, Budget: b,

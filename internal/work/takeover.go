@@ -108,7 +108,7 @@ func (w *Work) leftover(ctx context.Context, id string) (r record, left *leftove
 			return err
 		}
 		left.last = bounds.Last
-		if left.text, err = r.fullText(tx); err != nil {
+		if left.text, err = w.fullText(tx, &r, bounds); err != nil {
 			return err
 		}
 		if left.asks, err = pendingApprovals(tx, `task = ?`, id); err != nil {

@@ -79,13 +79,16 @@ type task struct {
 
 	// What the next commit writes, and what was written.
 	out          write
-	text         strings.Builder // text deltas that wait
+	text         []byte // text that waits to be a delta
+	air          flight // text that is on its way
+	landed       func(first int64, err error)
+	stream       string
 	seq          int64
 	flushed      time.Time
 	checkpointed time.Time
 	logBytes     int
 
-	deadline, beat, collect, flush *time.Timer
+	deadline, beat, collect, flush *alarm
 	stopped                        []func(Stopped, error) // who waits for the end
 }
 
@@ -94,6 +97,7 @@ func newTask(w *Work, r record) *task {
 		w: w, record: r, opts: r.spec.Submit.Opts(), mail: make(chan func(), 16), gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		usedIDs: map[string]bool{}, asks: map[string]*question{}, remembered: map[string]string{}, logBytes: r.state.LogBytes,
 	}
+	t.stream, t.landed, t.air.ready = streamName(r.id), t.onLanded, make(chan struct{}, 1)
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	return t
 }
@@ -139,14 +143,7 @@ func (t *task) run(left *leftover) {
 			fn()
 		case <-t.wake:
 			t.hear()
-		case <-t.deadline.C:
-			t.timedOut()
-		case <-t.beat.C:
-			t.progress("")
-		case <-t.collect.C:
-			t.turnOver()
-		case <-t.flush.C:
-			t.flushed = time.Time{}
+			t.alarms()
 		case <-t.lease.Lost():
 			t.lose()
 		}
@@ -154,16 +151,32 @@ func (t *task) run(left *leftover) {
 }
 
 func (t *task) timers() {
-	t.deadline = time.NewTimer(time.Until(t.started.Add(t.opts.Timeout())))
-	t.beat = time.NewTimer(progressEvery)
-	t.collect, t.flush = time.NewTimer(time.Hour), time.NewTimer(time.Hour)
-	t.collect.Stop()
-	t.flush.Stop()
+	for _, a := range []**alarm{&t.deadline, &t.beat, &t.collect, &t.flush} {
+		*a = newAlarm(t.poke)
+	}
+	t.deadline.set(time.Until(t.started.Add(t.opts.Timeout())))
+	t.beat.set(progressEvery)
 }
 
 func (t *task) stopTimers() {
-	for _, timer := range []*time.Timer{t.deadline, t.beat, t.collect, t.flush} {
-		timer.Stop()
+	for _, a := range []*alarm{t.deadline, t.beat, t.collect, t.flush} {
+		a.stop()
+	}
+}
+
+// alarms does what is due.
+func (t *task) alarms() {
+	if !t.over && t.deadline.rings() {
+		t.timedOut()
+	}
+	if !t.over && t.beat.rings() {
+		t.progress("")
+	}
+	if !t.over && t.collect.rings() {
+		t.turnOver()
+	}
+	if t.flush.rings() {
+		t.flushed = time.Time{}
 	}
 }
 
@@ -182,6 +195,9 @@ func (t *task) begin(left *leftover) {
 // leave is the last thing a task does here.
 func (t *task) leave() {
 	t.cancel(errOver)
+	if err := t.air.wait(); err != nil {
+		t.w.d.Logger.Warn("a task leaves text behind", "task", t.id, "error", err)
+	}
 	t.w.forget(t)
 }
 

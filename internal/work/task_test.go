@@ -60,6 +60,7 @@ func TestATaskStartsStreamsAndCompletes(t *testing.T) {
 		if ends != 1 {
 			t.Errorf("%d ends", ends)
 		}
+		h.Drain(ctx) // the end is seen before it is in the trail
 		for _, action := range []string{"task.submitted", "task.ended"} {
 			if len(h.trail.of(action)) != 1 {
 				t.Errorf("%d entries of %s", len(h.trail.of(action)), action)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"parley/internal/brain"
 	"parley/internal/brain/model"
@@ -21,10 +22,12 @@ type modelCall struct {
 	cancel context.CancelCauseFunc
 	answer brain.Answer
 	split  viber.TextSplitter
+	torn   bool   // characters came in pieces: the splitter is in use
 	text   []byte // what was said in this call
 
 	mu     sync.Mutex
 	events []model.Event
+	spare  []model.Event // what was taken last
 	err    error
 	ended  bool
 }
@@ -40,10 +43,12 @@ func (c *modelCall) put(ev model.Event, err error) {
 	c.ended = ev.Kind == model.Done
 }
 
+// take gives what came since the last time, valid until the next.
 func (c *modelCall) take() (events []model.Event, ended bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	events, c.events = c.events, nil
+	clear(c.spare)
+	events, c.events, c.spare = c.events, c.spare[:0], c.events
 	return events, c.ended, c.err
 }
 
@@ -65,6 +70,10 @@ func (t *task) think() {
 		MaxOutput: maxOutput, Temperature: t.agent.Temperature, Thinking: t.agent.Thinking,
 	}
 	provider, policy := t.model.Provider, t.w.d.Calls
+	policy.Early = func(ev *model.Event) {
+		c.put(*ev, nil)
+		t.said()
+	}
 	t.background(func() {
 		defer cancel(nil)
 		for ev, err := range brain.Call(ctx, provider, req, policy) {
@@ -72,6 +81,14 @@ func (t *task) think() {
 			t.poke()
 		}
 	})
+}
+
+// said wakes the task for something the model said, if need be: while text is on
+// its way to the disk, more of it can wait until that has landed.
+func (t *task) said() {
+	if !t.air.wanted() {
+		t.poke()
+	}
 }
 
 func (t *task) poke() {
@@ -124,11 +141,7 @@ func (t *task) hear() {
 	}
 	events, ended, err := c.take()
 	for i := range events {
-		ev := &events[i]
-		c.answer.Add(ev)
-		if ev.Kind == model.Text {
-			t.spoken(c, c.split.Push([]byte(ev.Text)))
-		}
+		t.take(c, &events[i])
 	}
 	if t.turnText.Len() > viber.MaxTurnText {
 		t.fail(viber.ErrorInfo{
@@ -147,6 +160,22 @@ func (t *task) hear() {
 		return
 	}
 	t.answered(c)
+}
+
+// take takes one event in.
+func (t *task) take(c *modelCall, ev *model.Event) {
+	if ev.Kind != model.Text {
+		c.answer.Add(ev)
+		return
+	}
+	// Nearly every text is whole characters and needs no putting together.
+	if !c.torn && len(ev.Text) <= viber.MaxTerminalData && utf8.ValidString(ev.Text) {
+		c.text = append(c.text, ev.Text...)
+		t.say(ev.Text)
+		return
+	}
+	c.torn = true
+	t.spoken(c, c.split.Push([]byte(ev.Text)))
 }
 
 func (t *task) spoken(c *modelCall, chunks []viber.Chunk) {
@@ -230,7 +259,7 @@ func (t *task) cutCall(cause error) {
 	events, _, _ := c.take()
 	for i := range events {
 		if events[i].Kind == model.Text {
-			t.spoken(c, c.split.Push([]byte(events[i].Text)))
+			t.take(c, &events[i])
 		}
 	}
 	t.spoken(c, c.split.Flush())
