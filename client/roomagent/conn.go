@@ -47,6 +47,7 @@ type Conn struct {
 	since   uint64
 	meta    map[string]any
 	members []kibitz.Member
+	mesh    kibitz.MeshPolicy
 	caps    map[string]kibitz.Grant
 	known   []Schema
 	next    int64
@@ -240,6 +241,7 @@ func refusal(f *kibitz.Nak) error {
 func (c *Conn) greeted(f *kibitz.Hello) error {
 	c.mu.Lock()
 	c.hello, c.nonce = f, f.Nonce
+	c.setMesh(f.Mesh)
 	if c.addr.secret != "" && c.seal == nil {
 		secret, err := kibitz.ParseSecret(c.addr.secret)
 		if err == nil {
@@ -352,9 +354,17 @@ func (c *Conn) admitted(f *kibitz.Self) {
 func (c *Conn) setRoster(f *kibitz.Roster) {
 	c.mu.Lock()
 	c.members = f.Members
+	c.setMesh(f.Mesh)
 	c.mu.Unlock()
 	list := c.Participants()
 	c.deliver.do(func() { c.rosters.call(list) })
+}
+
+// setMesh keeps what goes peer to peer; a hub that says nothing relays.
+func (c *Conn) setMesh(m *kibitz.MeshPolicy) {
+	if m != nil {
+		c.mesh = *m
+	}
 }
 
 func (c *Conn) setCaps(f *kibitz.Caps) {

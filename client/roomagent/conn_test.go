@@ -59,6 +59,43 @@ func (p *place) call(t *testing.T, method, path, body string) {
 	}
 }
 
+// audited tells whether the trail has such an entry.
+func (p *place) audited(t *testing.T, kind, actor, id, detail string) bool {
+	t.Helper()
+	req := must(http.NewRequestWithContext(t.Context(), "GET", p.server.URL+"/api/rooms/table/audit?kind="+kind, nil))(t)
+	req.Header.Set("Authorization", "Bearer "+p.token)
+	resp := must(p.server.Client().Do(req))(t)
+	defer resp.Body.Close()
+	var page struct {
+		Entries []struct{ Actor, ID, Detail string }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range page.Entries {
+		if e.Actor == actor && e.ID == id && e.Detail == detail {
+			return true
+		}
+	}
+	return false
+}
+
+// roster is the room's as its operator sees it.
+func (p *place) roster(t *testing.T) (state struct {
+	Seq     uint64
+	Members []kibitz.Member
+}) {
+	t.Helper()
+	req := must(http.NewRequestWithContext(t.Context(), "GET", p.server.URL+"/api/rooms/table/roster", nil))(t)
+	req.Header.Set("Authorization", "Bearer "+p.token)
+	resp := must(p.server.Client().Do(req))(t)
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&state); err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
 func newKey(t *testing.T) *kibitz.PrivateKey {
 	t.Helper()
 	return must(kibitz.NewPrivateKey(must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)))(t)

@@ -97,6 +97,20 @@ func (c *Conn) OnSignal(fn func(from string, d json.RawMessage)) (unsubscribe fu
 	return c.signals.add(func(f *kibitz.Sig) { fn(f.From, json.RawMessage(f.D)) })
 }
 
+// Peers is what goes peer to peer in this room.
+func (c *Conn) Peers() kibitz.MeshPolicy {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mesh
+}
+
+// ReportBlocked tells the room what somebody sent over a link without the right
+// to; what is the content's word in the audit trail.
+func (c *Conn) ReportBlocked(ctx context.Context, id, what string) error {
+	_, err := c.ask(ctx, func(n int64) kibitz.Frame { return &kibitz.Blocked{N: n, ID: id, C: what} }, false)
+	return err
+}
+
 // OnMessage is told app data.
 func (c *Conn) OnMessage(fn func(data json.RawMessage, from string)) (unsubscribe func()) {
 	defer c.deliver.release()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/pion/webrtc/v4"
 
 	"parley/protocol/kibitz"
 )
@@ -35,6 +36,9 @@ type DialOptions struct {
 	Want *kibitz.Grant
 	// FP is the certificate's fingerprint, for links.
 	FP string
+	// OnTrack, for DialMesh, is told media lanes as they start; without it links
+	// carry data only. It runs beside everything else and should read the track.
+	OnTrack func(from string, lane Lane, track *webrtc.TrackRemote)
 	// HTTPClient dials; nil is the usual one.
 	HTTPClient *http.Client
 	// OnFrame, if not nil, is shown every frame of the room when it comes, what is
@@ -77,6 +81,11 @@ func parseAddress(roomURL, secret string) (address, error) {
 // itself: it resumes without gap or duplicate and sends again what was not
 // acknowledged. Leave ends it; so does ctx while Dial waits.
 func Dial(ctx context.Context, roomURL string, o DialOptions) (*Conn, error) {
+	return dial(ctx, roomURL, o, func(*Conn) {})
+}
+
+// dial is Dial with somebody who listens before anything can come.
+func dial(ctx context.Context, roomURL string, o DialOptions, listen func(*Conn)) (*Conn, error) {
 	addr, err := parseAddress(roomURL, o.RoomKey)
 	if err != nil {
 		return nil, err
@@ -89,6 +98,7 @@ func Dial(ctx context.Context, roomURL string, o DialOptions) (*Conn, error) {
 		opts: o, addr: addr, life: life, stop: stop, joined: make(chan struct{}), gone: make(chan struct{}),
 		pending: map[int64]*pending{}, meta: o.Meta, deliver: queue{held: true},
 	}
+	listen(c)
 	socket, err := c.connect(ctx)
 	if err != nil {
 		stop(ErrLeft)

@@ -1,6 +1,9 @@
 package roomagent
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // listeners are callbacks that may come and go while they are called.
 type listeners[T any] struct {
@@ -25,6 +28,7 @@ func (l *listeners[T]) add(fn func(T)) (unsubscribe func()) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.fns, id)
+		l.order = slices.DeleteFunc(l.order, func(other int) bool { return other == id })
 	}
 }
 

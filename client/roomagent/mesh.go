@@ -9,17 +9,27 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pion/webrtc/v4"
 
 	"parley/protocol/kibitz"
 )
 
+// A link that failed is tried again a few times, each time a little later.
+const (
+	linkTries = 5
+	linkPause = time.Second
+)
+
 // Mesh carries an agent over WebRTC links with every other participant that
 // announced a certificate; the room's socket carries the signalling. It is a
 // Controller. Nothing passes a link before its certificate, and an agent's key,
 // were checked against the roster; what a participant may not perceive is not
-// sent to it, and what it may not say is dropped here.
+// sent to it, and what it may not say is dropped here and reported to the hub.
+//
+// Content goes over links only where the room's policy says so (mesh.data); else
+// the relay carries it, and what comes over a link is dropped.
 type Mesh struct {
 	*Conn
 	linkKey *kibitz.PrivateKey
@@ -29,16 +39,25 @@ type Mesh struct {
 	messages listeners[message]
 	links    listeners[string]
 	blocked  listeners[string]
+	// inbox keeps messages until somebody listens, news is everything else.
+	inbox, news queue
+	reports     chan report
 
-	// events are run one at a time by the goroutine that owns peers.
+	// events are run one at a time by the goroutine that owns what follows.
 	events chan func()
 	quit   chan struct{}
 	done   sync.WaitGroup
 	peers  map[string]*peer
+	// tries counts failed links since the last good one, resting are those whose
+	// next try is not due yet.
+	tries   map[string]int
+	resting map[string]bool
 	// early are signals of participants the roster does not show yet: it comes
 	// less often.
 	early map[string][]json.RawMessage
 }
+
+type report struct{ id, what string }
 
 // DialMesh joins a room whose content goes over links.
 func DialMesh(ctx context.Context, roomURL string, o DialOptions) (*Mesh, error) {
@@ -48,6 +67,22 @@ func DialMesh(ctx context.Context, roomURL string, o DialOptions) (*Mesh, error)
 // dialMesh proves another key on the links than at the door, where a test wants
 // a liar; nil proves none.
 func dialMesh(ctx context.Context, roomURL string, o DialOptions, linkKey *kibitz.PrivateKey) (*Mesh, error) {
+	m, err := newMesh(linkKey)
+	if err != nil {
+		return nil, err
+	}
+	o.FP = m.fp
+	if _, err := dial(ctx, roomURL, o, m.listen); err != nil {
+		m.closeQuit()
+		m.done.Wait()
+		return nil, err
+	}
+	m.do(m.meet)
+	return m, nil
+}
+
+// newMesh makes the one certificate of all links.
+func newMesh(linkKey *kibitz.PrivateKey) (*Mesh, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -60,19 +95,22 @@ func dialMesh(ctx context.Context, roomURL string, o DialOptions, linkKey *kibit
 	if err != nil || len(prints) == 0 {
 		return nil, fmt.Errorf("the certificate has no fingerprint: %w", err)
 	}
-	o.FP = strings.ToLower(prints[0].Value)
-	conn, err := Dial(ctx, roomURL, o)
-	if err != nil {
-		return nil, err
-	}
-	m := &Mesh{Conn: conn, linkKey: linkKey, cert: *cert, fp: o.FP, events: make(chan func(), 64), quit: make(chan struct{}), peers: map[string]*peer{}, early: map[string][]json.RawMessage{}}
+	return &Mesh{
+		linkKey: linkKey, cert: *cert, fp: strings.ToLower(prints[0].Value), inbox: queue{held: true}, reports: make(chan report, 16),
+		events: make(chan func(), 64), quit: make(chan struct{}), peers: map[string]*peer{}, tries: map[string]int{}, resting: map[string]bool{},
+		early: map[string][]json.RawMessage{},
+	}, nil
+}
+
+// listen starts on a connection, before anything can come over it.
+func (m *Mesh) listen(conn *Conn) {
+	m.Conn = conn
 	m.done.Go(m.loop)
+	m.done.Go(m.report)
 	conn.OnSignal(func(from string, d json.RawMessage) { m.do(func() { m.signalled(from, d) }) })
 	conn.OnParticipants(func([]Participant) { m.do(m.meet) })
 	conn.OnGrant(func(kibitz.Grant) { m.do(m.grantsCame) })
-	conn.OnContent(func(Content) {}) // nobody else listens to the relay
-	m.do(m.meet)
-	return m, nil
+	conn.OnMessage(m.tell) // those without links, and rooms that relay
 }
 
 // do runs something on the mesh's goroutine, unless it has left.
@@ -95,6 +133,21 @@ func (m *Mesh) loop() {
 			return
 		case <-m.Conn.Done():
 			m.closeQuit()
+		}
+	}
+}
+
+// report tells the hub what was blocked, one after the other; in a flood it need
+// not hear of each.
+func (m *Mesh) report() {
+	for {
+		select {
+		case r := <-m.reports:
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			_ = m.ReportBlocked(ctx, r.id, r.what)
+			cancel()
+		case <-m.quit:
+			return
 		}
 	}
 }
@@ -123,7 +176,7 @@ func (m *Mesh) meet() {
 			continue
 		}
 		there[member.ID] = true
-		if _, known := m.peers[member.ID]; !known && self < member.ID {
+		if _, known := m.peers[member.ID]; !known && self < member.ID && !m.resting[member.ID] && m.tries[member.ID] <= linkTries {
 			m.peers[member.ID] = m.newPeer(member.ID, "")
 			m.peers[member.ID].offer()
 		}
@@ -131,6 +184,11 @@ func (m *Mesh) meet() {
 	for id := range m.peers {
 		if !there[id] {
 			m.drop(id)
+		}
+	}
+	for id := range m.tries {
+		if !there[id] {
+			delete(m.tries, id)
 		}
 	}
 	for id := range there {
@@ -154,6 +212,22 @@ func (m *Mesh) drop(id string) {
 		delete(m.peers, id)
 		p.close()
 	}
+}
+
+// failed drops a link that should stand and tries again later.
+func (m *Mesh) failed(id string) {
+	m.drop(id)
+	m.tries[id]++
+	if m.tries[id] > linkTries || m.resting[id] {
+		return
+	}
+	m.resting[id] = true
+	time.AfterFunc(linkPause*time.Duration(m.tries[id]), func() {
+		m.do(func() {
+			delete(m.resting, id)
+			m.meet()
+		})
+	})
 }
 
 func (m *Mesh) member(id string) (kibitz.Member, bool) {
@@ -180,7 +254,7 @@ func (m *Mesh) signalled(from string, d json.RawMessage) {
 	switch {
 	case s.Type == kibitz.SignalBye:
 		if p != nil && p.link == s.Link {
-			m.drop(from)
+			m.failed(from)
 		}
 		return
 	case s.Type == kibitz.SignalOffer && (p == nil || p.link != s.Link):
@@ -194,7 +268,7 @@ func (m *Mesh) signalled(from string, d json.RawMessage) {
 		return
 	}
 	if err := p.signalled(s); err != nil {
-		m.drop(from)
+		m.failed(from)
 	}
 }
 
@@ -203,12 +277,19 @@ func (m *Mesh) Broadcast(ctx context.Context, data json.RawMessage) error {
 	return m.SendTo(ctx, "", data)
 }
 
-// SendTo sends app data over the link with one participant.
+// SendTo sends app data over the link with one participant. What is sent before
+// the link is checked waits for that; when too much waits it is a *RateError.
 func (m *Mesh) SendTo(ctx context.Context, to string, data json.RawMessage) error {
+	if !m.Peers().Data {
+		return m.Conn.SendTo(ctx, to, data)
+	}
 	c := content(kibitz.ContentApp, map[string]any{"data": data})
 	opened, err := kibitz.OpenContent(kibitz.Raw(c))
 	if err != nil {
 		return err
+	}
+	if _, err := opened.Check(false, to != ""); err != nil {
+		return &DeniedError{Code: string(kibitz.CodeOf(err)), Reason: err.Error()}
 	}
 	if right := opened.Right(); !m.Grant().Has(right) {
 		return &DeniedError{Code: string(kibitz.ActDenied), Reason: "grant lacks " + string(right)}
@@ -227,10 +308,8 @@ func (m *Mesh) SendTo(ctx context.Context, to string, data json.RawMessage) erro
 
 func (m *Mesh) deliver(to string, c json.RawMessage) error {
 	if to == "" {
-		for id, p := range m.peers {
-			if m.GrantOf(id).Has(kibitz.ReadChat) {
-				p.send(c)
-			}
+		for _, p := range m.peers {
+			_ = p.send(held{c, kibitz.ReadChat}) // one link's full buffer is no reason to keep it from others
 		}
 		return nil
 	}
@@ -238,34 +317,50 @@ func (m *Mesh) deliver(to string, c json.RawMessage) error {
 	switch {
 	case p == nil:
 		return &DeniedError{Code: string(kibitz.ToUnknown), Reason: "no link with that participant"}
-	case !m.GrantOf(to).Has(kibitz.ReceiveDirected):
+	case m.grantKnown(to) && !m.GrantOf(to).Has(kibitz.ReceiveDirected):
 		return &DeniedError{Code: string(kibitz.PerceiveDenied), Reason: "grant lacks " + string(kibitz.ReceiveDirected)}
 	}
-	p.send(c)
-	return nil
+	return p.send(held{c, kibitz.ReceiveDirected})
 }
 
 // received hands on what a checked peer sent, if it may say it.
 func (m *Mesh) received(from string, data []byte) {
+	if !m.Peers().Data || len(data) > kibitz.MaxFrame {
+		return
+	}
 	opened, err := kibitz.OpenContent(kibitz.Raw(data))
 	if err != nil {
 		return
 	}
-	if !m.GrantOf(from).Has(opened.Right()) {
-		m.blocked.call(from)
+	member, _ := m.member(from)
+	if !m.GrantOf(from).Has(opened.Right()) || opened.IsView() && !member.Publisher {
+		m.news.do(func() { m.blocked.call(from) })
+		select {
+		case m.reports <- report{from, opened.Detail()}:
+		default:
+		}
+		return
+	}
+	wire, err := opened.Check(false, false)
+	if err != nil {
 		return
 	}
 	var c struct {
 		K    kibitz.ContentKind `json:"k"`
 		Data json.RawMessage    `json:"data"`
 	}
-	if json.Unmarshal(data, &c) == nil && c.K == kibitz.ContentApp {
-		m.messages.call(message{c.Data, from})
+	if json.Unmarshal(wire, &c) == nil && c.K == kibitz.ContentApp {
+		m.tell(c.Data, from)
 	}
 }
 
-// OnMessage is told app data that came over links.
+func (m *Mesh) tell(data json.RawMessage, from string) {
+	m.inbox.do(func() { m.messages.call(message{data, from}) })
+}
+
+// OnMessage is told app data that came over links, or over the relay.
 func (m *Mesh) OnMessage(fn func(data json.RawMessage, from string)) (unsubscribe func()) {
+	defer m.inbox.release()
 	return m.messages.add(func(v message) { fn(v.data, v.from) })
 }
 
@@ -273,12 +368,18 @@ func (m *Mesh) OnMessage(fn func(data json.RawMessage, from string)) (unsubscrib
 func (m *Mesh) OnLink(fn func(id string)) (unsubscribe func()) {
 	added := make(chan func(), 1)
 	m.do(func() {
+		var standing []string
 		for id, p := range m.peers {
 			if p.checked {
-				fn(id)
+				standing = append(standing, id)
 			}
 		}
-		added <- m.links.add(fn)
+		m.news.do(func() {
+			added <- m.links.add(fn)
+			for _, id := range standing {
+				fn(id)
+			}
+		})
 	})
 	select {
 	case unsubscribe = <-added:

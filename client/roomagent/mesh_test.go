@@ -136,3 +136,64 @@ func TestAPairDialsOnce(t *testing.T) {
 		t.Errorf("the one link does not carry both ways: %v", err)
 	}
 }
+
+func TestALinkThatFailedIsTriedAgain(t *testing.T) {
+	a, b := newKey(t), newKey(t)
+	p := openPlace(t, allowing(t, `"mesh":{"data":true},`, talker, a, b))
+	one, two := p.mesh(t, roomagent.DialOptions{Name: "A", Key: a}), p.mesh(t, roomagent.DialOptions{Name: "B", Key: b})
+	linked := make(chan string, 9)
+	one.OnLink(func(id string) { linked <- id })
+	next(t, linked)
+	one.Break(two.Self().ID)
+	next(t, linked)
+	heard := make(chan json.RawMessage, 9)
+	one.OnMessage(func(d json.RawMessage, _ string) { heard <- d })
+	if err := two.Broadcast(t.Context(), json.RawMessage(`"again"`)); err != nil {
+		t.Fatal(err)
+	}
+	next(t, heard)
+}
+
+// A tampered program may send what it likes: its peers drop it and tell the hub.
+func TestWhatAPeerMayNotSayIsDroppedAndReported(t *testing.T) {
+	a, b := newKey(t), newKey(t)
+	p := openPlace(t, `{"mesh":{"data":true},"humans":{"mode":"open"},"agents":{"mode":"gated","keys":[`+
+		`{"key":`+string(must(json.Marshal(a.Public()))(t))+`,"caps":`+talker+`},`+
+		`{"key":`+string(must(json.Marshal(b.Public()))(t))+`,"caps":`+watcher+`}]}}`)
+	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token})
+	honest, tampered := p.mesh(t, roomagent.DialOptions{Name: "A", Key: a}), p.mesh(t, roomagent.DialOptions{Name: "B", Key: b})
+	honest.OnMessage(func(d json.RawMessage, _ string) { t.Errorf("it was heard: %s", d) })
+	linked, blocked := make(chan string, 9), make(chan string, 9)
+	tampered.OnLink(func(id string) { linked <- id })
+	honest.OnBlocked(func(id string) { blocked <- id })
+	next(t, linked)
+	tampered.Over(honest.Self().ID, `{"k":"app","data":{"__kib_agent":"act","action":1}}`)
+	if got := next(t, blocked); got != tampered.Self().ID {
+		t.Errorf("%s was blocked", got)
+	}
+	for !p.audited(t, "blocked", honest.Self().ID, tampered.Self().ID, "act") {
+		if _, err := host.Chat(t.Context(), "wait", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestWithoutMeshDataTheRelayCarriesContentAndLinksCarryNone(t *testing.T) {
+	a, b := newKey(t), newKey(t)
+	p := openPlace(t, allowing(t, "", talker, a, b))
+	one, two := p.mesh(t, roomagent.DialOptions{Name: "A", Key: a}), p.mesh(t, roomagent.DialOptions{Name: "B", Key: b})
+	linked, heard := make(chan string, 9), make(chan json.RawMessage, 9)
+	one.OnLink(func(id string) { linked <- id })
+	two.OnMessage(func(d json.RawMessage, _ string) { heard <- d })
+	next(t, linked)
+	one.Over(two.Self().ID, `{"k":"app","data":"past the hub"}`)
+	if err := one.Broadcast(t.Context(), json.RawMessage(`"by the hub"`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, heard); string(got) != `"by the hub"` {
+		t.Errorf("%s", got)
+	}
+	if p.roster(t).Seq == 0 {
+		t.Error("it did not go through the hub")
+	}
+}

@@ -29,16 +29,23 @@ type peer struct {
 	id      string
 	link    string
 	pc      *webrtc.PeerConnection
-	channel *webrtc.DataChannel
+	channel interface{ SendText(string) error }
 	// fits: the certificate is the roster's; proven: an agent's key is too;
 	// checked: and the room has told what the other may do. Messages that come
 	// too early wait in inbox.
 	fits, proven, checked bool
 	inbox                 [][]byte
-	held                  [][]byte
-	size                  int
+	held                  []held
+	size, heldIn          int
+	tracks                []func()
 	early                 []webrtc.ICECandidateInit
 	timer                 *time.Timer
+}
+
+// held is a message with the right that whoever gets it must have.
+type held struct {
+	data  []byte
+	right kibitz.Capability
 }
 
 func (m *Mesh) newPeer(id, link string) *peer {
@@ -55,20 +62,26 @@ func (m *Mesh) newPeer(id, link string) *peer {
 			})
 		}
 	}
-	p.timer = time.AfterFunc(dialTime, mine(func() { m.drop(id) }))
+	broken := mine(func() { m.failed(id) })
+	p.timer = time.AfterFunc(dialTime, broken)
 	pc, err := webrtc.NewPeerConnection(webrtc.Configuration{Certificates: []webrtc.Certificate{m.cert}})
 	if err != nil {
-		mine(func() { m.drop(id) })()
+		go broken()
 		return p
 	}
 	p.pc = pc
 	negotiated, number := true, uint16(0)
-	if p.channel, err = pc.CreateDataChannel("kbz", &webrtc.DataChannelInit{Negotiated: &negotiated, ID: &number}); err != nil {
-		mine(func() { m.drop(id) })()
+	channel, err := pc.CreateDataChannel("kbz", &webrtc.DataChannelInit{Negotiated: &negotiated, ID: &number})
+	if err != nil {
+		go broken()
 		return p
 	}
-	p.channel.OnOpen(mine(p.opened))
-	p.channel.OnMessage(func(msg webrtc.DataChannelMessage) { mine(func() { p.heard(msg.Data) })() })
+	p.channel = channel
+	channel.OnOpen(mine(p.opened))
+	channel.OnMessage(func(msg webrtc.DataChannelMessage) { mine(func() { p.heard(msg.Data) })() })
+	pc.OnTrack(func(track *webrtc.TrackRemote, receiver *webrtc.RTPReceiver) {
+		mine(func() { p.track(track, receiver) })()
+	})
 	pc.OnICECandidate(func(c *webrtc.ICECandidate) {
 		if c != nil {
 			p.signal(kibitz.SignalCandidate, "candidate", c.ToJSON())
@@ -76,10 +89,29 @@ func (m *Mesh) newPeer(id, link string) *peer {
 	})
 	pc.OnConnectionStateChange(func(s webrtc.PeerConnectionState) {
 		if s == webrtc.PeerConnectionStateFailed || s == webrtc.PeerConnectionStateClosed {
-			go mine(func() { m.drop(id) })()
+			go broken()
 		}
 	})
 	return p
+}
+
+// track hands on a lane once the link is checked, if the other may speak.
+func (p *peer) track(track *webrtc.TrackRemote, receiver *webrtc.RTPReceiver) {
+	lane, ok := laneOf(p.pc, receiver)
+	on := p.mesh.opts.OnTrack
+	if !ok || on == nil {
+		return
+	}
+	show := func() {
+		if p.mesh.GrantOf(p.id).Has(kibitz.Speak) {
+			p.mesh.news.do(func() { on(p.id, lane, track) })
+		}
+	}
+	if p.checked {
+		show()
+		return
+	}
+	p.tracks = append(p.tracks, show)
 }
 
 // signal goes out in the background: the room answers each, and no link waits
@@ -110,15 +142,24 @@ func (p *peer) offer() {
 	if p.pc == nil {
 		return
 	}
+	if p.receives() {
+		for _, lane := range laneOrder {
+			if _, err := p.pc.AddTransceiverFromKind(lane.kind(), webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}); err != nil {
+				return // the timer drops it
+			}
+		}
+	}
 	offer, err := p.pc.CreateOffer(nil)
 	if err == nil {
 		err = p.pc.SetLocalDescription(offer)
 	}
 	if err != nil {
-		return // the timer drops it
+		return
 	}
-	p.signal(kibitz.SignalOffer, "sdp", offer.SDP)
+	p.signal(kibitz.SignalOffer, "sdp", listening(offer.SDP, p.receives()))
 }
+
+func (p *peer) receives() bool { return p.mesh.opts.OnTrack != nil }
 
 func (p *peer) signalled(s *kibitz.Signal) error {
 	if p.pc == nil {
@@ -136,7 +177,7 @@ func (p *peer) signalled(s *kibitz.Signal) error {
 		if err := p.pc.SetLocalDescription(answer); err != nil {
 			return err
 		}
-		p.signal(kibitz.SignalAnswer, "sdp", answer.SDP)
+		p.signal(kibitz.SignalAnswer, "sdp", listening(answer.SDP, p.receives()))
 		return p.flush()
 	case kibitz.SignalAnswer:
 		if err := p.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: s.SDP}); err != nil {
@@ -169,13 +210,13 @@ func (p *peer) flush() error {
 func (p *peer) opened() {
 	member, ok := p.mesh.member(p.id)
 	if !ok || !sameFingerprint(p.pc.SCTP().Transport().GetRemoteCertificate(), member.FP) {
-		p.mesh.drop(p.id)
+		p.mesh.failed(p.id)
 		return
 	}
 	if key := p.mesh.linkKey; key != nil {
 		proof, err := kibitz.SignAssertion(key, p.mesh.Hello().Room, p.mesh.fp, time.Now())
 		if err != nil {
-			p.mesh.drop(p.id)
+			p.mesh.failed(p.id)
 			return
 		}
 		_ = p.channel.SendText(string(content("link", map[string]any{"assertion": proof})))
@@ -216,18 +257,23 @@ func (p *peer) check() {
 	}
 	p.checked = true
 	p.timer.Stop()
-	for _, data := range p.held {
-		_ = p.channel.SendText(string(data))
+	delete(p.mesh.tries, p.id)
+	waiting, tracks := p.held, p.tracks
+	p.held, p.tracks, p.size = nil, nil, 0
+	for _, it := range waiting {
+		_ = p.send(it)
 	}
-	p.held = nil
-	p.mesh.links.call(p.id)
+	for _, show := range tracks {
+		show()
+	}
+	p.mesh.news.do(func() { p.mesh.links.call(p.id) })
 	p.hearAgain()
 }
 
 // hearAgain goes through what came too early.
 func (p *peer) hearAgain() {
 	waiting := p.inbox
-	p.inbox = nil
+	p.inbox, p.heldIn = nil, 0
 	for _, data := range waiting {
 		p.heard(data)
 	}
@@ -235,8 +281,8 @@ func (p *peer) hearAgain() {
 
 func (p *peer) heard(data []byte) {
 	if !p.fits || p.proven && !p.checked {
-		if len(p.inbox) < heldMessages {
-			p.inbox = append(p.inbox, data)
+		if len(p.inbox) < heldMessages && p.heldIn+len(data) <= heldBytes {
+			p.inbox, p.heldIn = append(p.inbox, data), p.heldIn+len(data)
 		}
 		return
 	}
@@ -245,7 +291,7 @@ func (p *peer) heard(data []byte) {
 		return
 	}
 	if !p.proves(data) {
-		p.mesh.drop(p.id)
+		p.mesh.failed(p.id)
 		return
 	}
 	p.proven = true
@@ -267,16 +313,21 @@ func (p *peer) proves(data []byte) bool {
 	return err == nil
 }
 
-// send passes data on, or holds a little of it until the link is checked.
-func (p *peer) send(data []byte) {
+// send passes a message on to somebody who may perceive it, or holds it until the
+// link is checked. What does not fit is not sent.
+func (p *peer) send(it held) error {
 	if p.checked {
-		_ = p.channel.SendText(string(data))
-		return
+		if p.mesh.GrantOf(p.id).Has(it.right) {
+			return p.channel.SendText(string(it.data))
+		}
+		return nil
 	}
-	if len(p.held) < heldMessages && p.size+len(data) <= heldBytes {
-		p.held = append(p.held, data)
-		p.size += len(data)
+	if len(p.held) == heldMessages || p.size+len(it.data) > heldBytes {
+		return &RateError{RetryAfter: time.Second}
 	}
+	p.held = append(p.held, it)
+	p.size += len(it.data)
+	return nil
 }
 
 func (p *peer) close() {
