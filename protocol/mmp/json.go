@@ -19,6 +19,13 @@ type Raw = jsontext.Value
 // Encode writes an answer or a message: compact, only what JSON requires is
 // escaped, raw members keep their escapes and digits.
 func Encode(v any) ([]byte, error) {
+	if a, ok := v.(appender); ok {
+		return a.appendJSON(make([]byte, 0, 256)), nil
+	}
+	return encode(v)
+}
+
+func encode(v any) ([]byte, error) {
 	return json.Marshal(v, jsontext.PreserveRawStrings(true), json.Deterministic(true))
 }
 
@@ -34,8 +41,16 @@ func Decode(data []byte, into any) error {
 // bounded refuses bombs before anything is allocated for them.
 func bounded(raw []byte) error {
 	var s boundScan
-	for _, c := range raw {
-		s.next(c)
+	for i := 0; i < len(raw); i++ {
+		if c := raw[i]; c == '"' && !s.inString {
+			// Most bytes are in strings without escapes: step over those at once.
+			if end := plainEnd(raw[i+1:]); end >= 0 {
+				s.next(' ')
+				i += end + 1
+				continue
+			}
+		}
+		s.next(raw[i])
 		switch {
 		case s.depth > MaxDepth:
 			return fmt.Errorf("nested deeper than %d", MaxDepth)
@@ -44,6 +59,15 @@ func bounded(raw []byte) error {
 		}
 	}
 	return nil
+}
+
+// plainEnd is where a string ends that has no escapes; -1 for all others.
+func plainEnd(rest []byte) int {
+	end := bytes.IndexByte(rest, '"')
+	if end < 0 || bytes.IndexByte(rest[:end], '\\') >= 0 {
+		return -1
+	}
+	return end
 }
 
 // boundScan follows strings, nesting and numbers; whether the text is JSON at
@@ -101,7 +125,7 @@ func openObject(body []byte) *object {
 	return &object{members: members}
 }
 
-// splitObject finds the members of an object; nulls are left out.
+// splitObject finds the members of an object, as parts of raw; nulls are left out.
 func splitObject(raw []byte) (map[string]Raw, error) {
 	if err := bounded(raw); err != nil {
 		return nil, err
@@ -113,7 +137,7 @@ func splitObject(raw []byte) (map[string]Raw, error) {
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, err
 	}
-	members := map[string]Raw{}
+	members := make(map[string]Raw, 8)
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
 		if err != nil {
@@ -125,7 +149,8 @@ func splitObject(raw []byte) (map[string]Raw, error) {
 			return nil, err
 		}
 		if value.Kind() != 'n' {
-			members[key] = value.Clone()
+			end := dec.InputOffset()
+			members[key] = raw[end-int64(len(value)) : end : end]
 		}
 	}
 	return members, atEnd(dec)
@@ -156,12 +181,15 @@ func (o *object) text(key string, limit int) string {
 		return ""
 	}
 	s, err := unquote(raw)
-	if err != nil || utf8.RuneCountInString(s) > limit {
+	if err != nil || longer(s, limit) {
 		o.fail(key)
 		return ""
 	}
 	return s
 }
+
+// longer tells whether a text has more characters than the limit.
+func longer(s string, limit int) bool { return len(s) > limit && utf8.RuneCountInString(s) > limit }
 
 // textOr is text with a default for what is absent.
 func (o *object) textOr(key string, limit int, otherwise string) string {
@@ -208,6 +236,7 @@ func (o *object) raw(key string, limit int, kinds ...jsontext.Kind) Raw {
 		if v.Kind() != k {
 			continue
 		}
+		v = v.Clone() // it is a part of the body, and others may read that too
 		err := v.Compact()
 		o.members[key] = v // compacted in place: the old slice would end in leftovers
 		if err != nil || len(v) > limit {
@@ -225,7 +254,7 @@ func (o *object) texts(key string, entries, limit int) []string {
 	out := make([]string, 0, len(items))
 	for _, item := range items {
 		s, err := unquote(item)
-		if err != nil || utf8.RuneCountInString(s) > limit {
+		if err != nil || longer(s, limit) {
 			o.fail(key)
 			return nil
 		}
@@ -331,6 +360,9 @@ func (o *object) flag(key string) bool {
 func unquote(raw Raw) (string, error) {
 	if raw.Kind() != '"' {
 		return "", fmt.Errorf("not a string")
+	}
+	if raw[0] == '"' && plainEnd(raw[1:]) == len(raw)-2 && utf8.Valid(raw) {
+		return string(raw[1 : len(raw)-1]), nil
 	}
 	b, err := jsontext.AppendUnquote(nil, raw)
 	return string(b), err
