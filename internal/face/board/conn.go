@@ -55,6 +55,7 @@ type conn struct {
 	held     map[string][]heldStatus
 	claims   map[string]*claim
 	viewers  map[string]*viewer
+	misused  map[string]bool // what is on record already
 }
 
 // login is who a connection is. It is replaced, never changed.
@@ -123,7 +124,8 @@ func (c *conn) Message(_ *wsconn.Conn, kind wsconn.Kind, data []byte) {
 }
 
 // Closed is the end of the connection.
-func (c *conn) Closed(*wsconn.Conn, wsconn.Ended) {
+func (c *conn) Closed(_ *wsconn.Conn, why wsconn.Ended) {
+	c.cut(why)
 	c.cancel(errLeft)
 	c.face.nonces.forget(c.nonce)
 	c.face.unregister(c)
@@ -245,6 +247,9 @@ func (c *conn) send(p viber.Payload, replyTo string) {
 		return
 	}
 	_ = c.ws.Send(message(p, data)) // a closed connection has told the handler, or will
+	if e, ok := p.(*viber.ConnectionError); ok {
+		c.misuse(e)
+	}
 }
 
 // message says what may happen to a frame whose reader is slow: neighbouring text

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"parley/internal/audit"
 	"parley/internal/face/front"
 	"parley/internal/identity"
@@ -110,6 +112,8 @@ type Face struct {
 	attempts *identity.Throttle
 	pairings *identity.Throttle
 	nonces   nonces
+	// strangers is shared by all who never said who they are.
+	strangers *rate.Limiter
 
 	mu        sync.Mutex
 	closing   bool
@@ -126,7 +130,7 @@ func New(d Deps) *Face {
 	if d.Challenge == "" {
 		d.Challenge = ChallengeAuto
 	}
-	f := &Face{d: d, log: d.Log, limits: d.Limits.withDefaults(), conns: map[*conn]struct{}{}, audiences: map[string]*audience{}}
+	f := &Face{d: d, log: d.Log, limits: d.Limits.withDefaults(), conns: map[*conn]struct{}{}, audiences: map[string]*audience{}, strangers: strangers()}
 	logins, pairings := identity.LoginLimits, identity.PairingLimits
 	logins.PerMinute, pairings.PerMinute = f.limits.AuthPerMinute, f.limits.PairPerMinute
 	f.attempts, f.pairings = identity.NewThrottle(logins), identity.NewThrottle(pairings)

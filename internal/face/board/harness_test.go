@@ -102,7 +102,7 @@ func (h *hub) serve(settings []setting) {
 	guard := must(wsconn.NewOriginPolicy(wsconn.OriginConfig{Listen: []string{"127.0.0.1:1"}}))(h.t)
 	d := board.Deps{
 		Work: h.work, Terminals: h.terminals, People: h.people, Version: "test", Trail: h.trail,
-		Front: front.New(front.Deps{People: h.people, Guard: guard, Logger: slog.New(slog.DiscardHandler)}),
+		Front: front.New(front.Deps{People: h.people, Guard: guard, Trail: h.trail, Logger: slog.New(slog.DiscardHandler)}),
 		// Tests come from one address, and in a hurry.
 		Limits: board.Limits{Unauthenticated: 100, AuthPerMinute: 10_000},
 	}

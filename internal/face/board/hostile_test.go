@@ -10,10 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"parley/internal/face/board"
@@ -350,4 +352,51 @@ func FuzzFrames(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Whatever a client does that it should not is on record: once for each kind, by
+// whom as far as that is known, and never with its words.
+func TestMisuseIsOnRecord(t *testing.T) {
+	h := newHub(t)
+	c := h.dial()
+	c.wantFatal(c.ask("task:submit", obj{"goal": "secret words"}), "auth_failed", "not_authenticated", 4401)
+	c = h.connect(h.newToken("owner", "task:submit", "task:control").Secret)
+	for range 3 {
+		c.raw(websocket.MessageText, []byte("{"))
+		c.next()
+	}
+	c.ask("no:such", obj{})
+	c.ask("terminal:list", obj{})
+	c.ask("terminal:list", obj{})
+	c.ask("task:message", obj{"task_id": "x", "message": obj{"role": "system", "content": "secret words"}, "injection_mode": "steer"})
+	c.raw(websocket.MessageText, make([]byte, 5<<20))
+	if code := c.closed(); code != websocket.StatusMessageTooBig {
+		t.Errorf("closed with %d", code)
+	}
+	if _, _, err := h.tryDial(http.Header{"Origin": {"https://evil.example"}}); err == nil {
+		t.Error("a foreign page came in")
+	}
+	want := []string{
+		"auth_failed/insufficient_scope", "auth_failed/not_authenticated", "protocol_error/bad_json", "protocol_error/bad_role",
+		"protocol_error/too_large", "protocol_error/unknown_type",
+	}
+	var got []string
+	eventually(t, "all of it is on record", func() bool {
+		got = nil
+		for _, r := range h.actions("board.misuse") {
+			got = append(got, r.Outcome)
+			text, err := jsonOf(r)
+			if err != nil || strings.Contains(string(text), "secret words") {
+				t.Fatalf("%s %v", text, err)
+			}
+			if stranger := strings.HasPrefix(r.Actor, "address:"); stranger != (r.Outcome == "auth_failed/not_authenticated") {
+				t.Errorf("%+v", r)
+			}
+		}
+		slices.Sort(got)
+		return len(got) >= len(want) && len(h.actions("origin.refused")) == 1
+	})
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"parley/internal/audit"
 	"parley/internal/identity"
 )
@@ -38,6 +40,8 @@ type Front struct {
 	// attempts counts wrong credentials per address.
 	attempts *identity.Throttle
 	more     []Mapping
+	// strangers bounds what refused pages can write into the trail.
+	strangers *rate.Limiter
 }
 
 // Deps is what a front is made from. Watch and Trail may be nil.
@@ -55,7 +59,7 @@ type Deps struct {
 func New(d Deps) *Front {
 	return &Front{
 		people: d.People, guard: d.Guard, logger: d.Logger, watch: d.Watch, trail: d.Trail, more: d.Errors,
-		attempts: identity.NewThrottle(identity.LoginLimits),
+		attempts: identity.NewThrottle(identity.LoginLimits), strangers: rate.NewLimiter(rate.Every(time.Second), 60),
 	}
 }
 
@@ -69,12 +73,28 @@ func (f *Front) Wrap(next http.Handler) http.Handler {
 		seen := &recorder{ResponseWriter: w}
 		defer f.finish(seen, r, started)
 		if err := f.guard.Check(r); err != nil {
+			f.foreign(r)
 			f.Fail(seen, r, NewProblem(http.StatusForbidden, "foreign_origin", err.Error(), err))
 			return
 		}
 		next.ServeHTTP(seen, r)
 	})
 }
+
+// foreign records a page or a name that is not ours: somebody's browser was sent
+// here by somebody else. Only the first of a flood are kept.
+func (f *Front) foreign(r *http.Request) {
+	if f.trail == nil || !f.strangers.Allow() {
+		return
+	}
+	f.trail.Note(audit.Entry{
+		Actor: "address:" + Address(r), Action: "origin.refused", Target: r.URL.Path, Outcome: "foreign_origin",
+		Detail: map[string]any{"origin": cut(r.Header.Get("Origin")), "host": cut(r.Host)},
+	})
+}
+
+// cut keeps what strangers write short.
+func cut(s string) string { return s[:min(len(s), 200)] }
 
 // finish logs the request and turns a panic into an answer.
 func (f *Front) finish(seen *recorder, r *http.Request, started time.Time) {

@@ -55,7 +55,7 @@ func (f *Face) authenticate(ctx context.Context, address, token string) (identit
 			return identity.Session{}, throttled
 		}
 		if errors.Is(err, identity.ErrRefused) {
-			f.attempts.Failed(address)
+			f.d.Front.Refused(address, err, f.attempts.Failed(address))
 		}
 		return identity.Session{}, err
 	}
