@@ -201,24 +201,11 @@ func (f *Fleet) recordConnect(ctx context.Context, s *Session, reg *kenny.Regist
 		r.meta, r.state, r.hub, r.epoch, r.connected, r.lastSeen = meta, wasOnline, f.hub, s.epoch, now, now
 	})
 	stamp := store.Micros(now)
-	err := f.d.DB.Write(ctx, func(tx *store.Tx) error {
-		if err := s.check(tx); err != nil {
-			return err
-		}
-		n, err := tx.Exec(`UPDATE fleet_machines SET meta = ?, state = ?, hub = ?, epoch = ?, connected_at = ?, last_seen = ?, changed_at = ? WHERE id = ? AND removed_at = 0`,
-			text(meta), wasOnline, f.hub, s.epoch, stamp, stamp, stamp, s.m.id)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return errRemoved
-		}
-		if !firstProof {
-			return nil
-		}
-		return f.proved(tx, s.m.id, key, stamp, retires)
-	})
-	if err != nil {
+	n := &arrival{s: s, meta: text(meta), stamp: stamp, retires: retires}
+	if firstProof {
+		n.key = key
+	}
+	if err := f.arrivals.add(n); err != nil {
 		return err
 	}
 	s.m.change(func(r *record) { r.changed = max(r.changed, stamp) })

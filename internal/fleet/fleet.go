@@ -42,11 +42,12 @@ type Fleet struct {
 	// hub runs.
 	updating, rolling idSet
 
-	cluster *cluster
-	events  *eventSink
-	log     *callLog
-	ingest  *ingest
-	packer  *packer
+	cluster  *cluster
+	arrivals *arrivals
+	events   *eventSink
+	log      *callLog
+	ingest   *ingest
+	packer   *packer
 
 	mu       sync.RWMutex
 	machines map[string]*machine
@@ -81,6 +82,7 @@ func New(d Deps) (*Fleet, error) {
 		yes: map[yesKey]time.Time{},
 	}
 	f.cluster = &cluster{f: f}
+	f.arrivals = &arrivals{f: f}
 	f.events = newEventSink(f)
 	f.log = newCallLog(f)
 	f.ingest = newIngest(f)

@@ -36,6 +36,9 @@ func (m Meta) check() error {
 	if err := atMost("meta.version", m.Version, MaxVersionText); err != nil {
 		return err
 	}
+	if m.small() {
+		return nil
+	}
 	raw, err := json.Marshal(m.members())
 	if err != nil {
 		return fmt.Errorf("meta: %w", err)
@@ -44,6 +47,20 @@ func (m Meta) check() error {
 		return fmt.Errorf("meta has %d bytes, at most %d", len(raw), MaxMeta)
 	}
 	return nil
+}
+
+// small says that the object cannot be too large, however it is written: a byte
+// takes six at most.
+func (m Meta) small() bool {
+	const worst, frame = 6, 64
+	size := frame + worst*(len(m.Hostname)+len(m.OS)+len(m.Version)+len(m.Arch))
+	for key, value := range m.Extra {
+		if !value.IsValid() {
+			return false
+		}
+		size += worst*(len(key)+len(value)) + 4
+	}
+	return size <= MaxMeta
 }
 
 func (c *Challenge) check() error {

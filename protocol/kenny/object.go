@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -16,10 +17,38 @@ import (
 // errNoObject separates well-formed JSON of another kind from broken text.
 var errNoObject = errors.New("not a JSON object")
 
+// decoder reads one text after the other.
+type decoder struct {
+	text bytes.Buffer
+	dec  *jsontext.Decoder
+}
+
+var (
+	decoders = sync.Pool{New: func() any { return &decoder{dec: jsontext.NewDecoder(new(bytes.Buffer))} }}
+	// noText is where a decoder reads that nobody uses.
+	noText = strings.NewReader("")
+)
+
+func (d *decoder) read(data []byte) *jsontext.Decoder {
+	// A buffer of the text itself is read where it is, without a copy.
+	d.text = *bytes.NewBuffer(data)
+	d.dec.Reset(&d.text)
+	return d.dec
+}
+
+// free gives it back without the text.
+func (d *decoder) free() {
+	d.text = bytes.Buffer{}
+	d.dec.Reset(noText)
+	decoders.Put(d)
+}
+
 // parseObject splits one JSON object into its members. The values alias data.
 // The decoder refuses duplicate keys and bad UTF-8 at every depth.
 func parseObject(data []byte) (map[string]jsontext.Value, error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(data))
+	d := decoders.Get().(*decoder)
+	defer d.free()
+	dec := d.read(data)
 	if dec.PeekKind() != '{' {
 		return nil, notObject(dec)
 	}

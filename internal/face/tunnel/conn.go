@@ -73,9 +73,9 @@ func (c *conn) Message(_ *wsconn.Conn, kind wsconn.Kind, data []byte) {
 	case c.session != nil:
 		c.session.Binary()
 	case c.greeting == nil:
-		c.register(kind, data)
+		c.face.crew.do(func() { c.register(kind, data) })
 	default:
-		c.auth(kind, data)
+		c.face.crew.do(func() { c.auth(kind, data) })
 	}
 }
 
@@ -115,7 +115,7 @@ func (c *conn) register(kind wsconn.Kind, data []byte) {
 		return
 	}
 	c.ws.SetDeadline(c.face.limits.Handshake, func(*wsconn.Conn) { c.refuse(g.Claimed(), "no auth in time") })
-	_ = c.ws.SendText(g.Challenge) // a connection that is gone tells Closed
+	_ = c.ws.Send(wsconn.Message{Kind: wsconn.Text, Data: g.Challenge, Now: true}) // a connection that is gone tells Closed
 }
 
 // auth is the second message; anything else in its place is a failure.
@@ -207,12 +207,12 @@ func (c *conn) Send(frame []byte) error {
 	if frames, _ := c.ws.Queued(); frames >= kenny.QueueFrames {
 		return fleet.ErrLinkFull
 	}
-	return c.ws.SendText(frame)
+	return c.ws.Send(wsconn.Message{Kind: wsconn.Text, Data: frame, Now: true})
 }
 
 // SendNewest queues a frame of which only the newest matters.
 func (c *conn) SendNewest(kind string, frame []byte) error {
-	return c.ws.Send(wsconn.Message{Kind: wsconn.Text, Data: frame, Policy: wsconn.Newest, Key: kind})
+	return c.ws.Send(wsconn.Message{Kind: wsconn.Text, Data: frame, Policy: wsconn.Newest, Key: kind, Now: true})
 }
 
 // Close says why and ends the connection; what waits is not sent.

@@ -71,6 +71,7 @@ type Face struct {
 	strangers *wsconn.AddressLimit
 	failed    *failures
 	enrols    *failures
+	crew      *crew
 }
 
 // New makes the face; Close ends it.
@@ -80,7 +81,7 @@ func New(d Deps) *Face {
 	}
 	l := d.Limits.withDefaults()
 	return &Face{
-		d: d, limits: l, strangers: wsconn.NewAddressLimit(l.PerAddress, l.Total), failed: newFailures(l.Failures), enrols: newFailures(l.Enrolments),
+		d: d, limits: l, strangers: wsconn.NewAddressLimit(l.PerAddress, l.Total), failed: newFailures(l.Failures), enrols: newFailures(l.Enrolments), crew: newCrew(),
 		group: wsconn.NewGroup(wsconn.Options{
 			Read: wsconn.ReadLimit{Message: kenny.MaxUnauthenticated, Close: wsconn.Close{Code: wsconn.Code(kenny.CloseUnauthorized), Reason: "too much before authentication"}},
 			// A machine on a thin line may take its time for a screenshot.
@@ -114,5 +115,7 @@ const (
 func (f *Face) Close(ctx context.Context) error {
 	f.d.Fleet.Quiesce(ctx)
 	spread := min(spreadMost, time.Duration(f.group.Len())*spreadPer)
-	return f.group.DrainOver(ctx, spread, wsconn.Code(kenny.CloseRestart), "the hub is stopping")
+	err := f.group.DrainOver(ctx, spread, wsconn.Code(kenny.CloseRestart), "the hub is stopping")
+	f.crew.close()
+	return err
 }

@@ -1,0 +1,195 @@
+package fleet
+
+import (
+	"context"
+	"database/sql"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/internal/store"
+)
+
+// arrivals writes down connections, many at a time: after a restart a whole fleet
+// comes back at once, and one statement for thirty machines costs little more than
+// one for one.
+type arrivals struct {
+	f       *Fleet
+	mu      sync.Mutex
+	waiting []*arrival
+	flowing bool // somebody writes; the others wait for it
+	departs time.Time
+}
+
+// arrival is one connection on its way to the disk.
+type arrival struct {
+	s     *Session
+	meta  string
+	stamp int64
+	// key is the public key if it is used for the first time; retires says that
+	// older ones end with that.
+	key     string
+	retires bool
+
+	written bool
+	err     error
+	done    chan struct{}
+}
+
+const (
+	// arrivalsMost bounds one transaction.
+	arrivalsMost = 128
+	// Those who come soon after a transaction share the next one: the wait is in
+	// proportion to what one takes, and nobody sees it, since the machine has its
+	// policy already.
+	arrivalRest = 10 * time.Millisecond
+)
+
+// add returns when the connection is on disk, or why it cannot be.
+func (a *arrivals) add(n *arrival) error {
+	n.done = make(chan struct{})
+	a.mu.Lock()
+	a.waiting = append(a.waiting, n)
+	if !a.flowing {
+		a.flowing = true
+		a.f.work.Go(a.flow)
+	}
+	a.mu.Unlock()
+	<-n.done
+	return n.err
+}
+
+// flow writes until nothing waits.
+func (a *arrivals) flow() {
+	for {
+		a.mu.Lock()
+		wait := time.Until(a.departs)
+		a.mu.Unlock()
+		if wait > 0 {
+			time.Sleep(wait)
+		} else {
+			runtime.Gosched() // those who were just let in may have company
+		}
+		a.mu.Lock()
+		n := min(len(a.waiting), arrivalsMost)
+		batch := a.waiting[:n:n]
+		a.waiting = a.waiting[n:]
+		a.flowing = n > 0
+		a.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		began := time.Now()
+		a.write(batch)
+		a.mu.Lock()
+		a.departs = time.Now().Add(min(time.Since(began), arrivalRest))
+		a.mu.Unlock()
+	}
+}
+
+// write puts a batch on disk. One that may not be written harms no other.
+func (a *arrivals) write(batch []*arrival) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.f.ctx), writeTime)
+	defer cancel()
+	// In one order, so that two who write the same rows do not wait for each other.
+	slices.SortFunc(batch, func(x, y *arrival) int { return strings.Compare(x.s.m.id, y.s.m.id) })
+	err := a.f.d.DB.Write(ctx, func(tx *store.Tx) error {
+		var good []*arrival
+		for _, n := range batch {
+			n.written = false
+			if n.err = n.s.check(tx); n.err == nil {
+				good = append(good, n)
+			}
+		}
+		return a.store(tx, good)
+	})
+	for _, n := range batch {
+		switch {
+		case n.err != nil:
+		case err != nil:
+			n.err = err
+		case !n.written:
+			n.err = errRemoved
+		}
+		close(n.done)
+	}
+}
+
+// store writes rows and the keys that were used for the first time.
+func (a *arrivals) store(tx *store.Tx, all []*arrival) error {
+	if err := a.storeRows(tx, all); err != nil {
+		return err
+	}
+	var first []*arrival
+	for _, n := range all {
+		switch {
+		case !n.written || n.key == "":
+		case n.retires:
+			if err := a.f.proved(tx, n.s.m.id, n.key, n.stamp, true); err != nil {
+				return err
+			}
+		default:
+			first = append(first, n)
+		}
+	}
+	return byParts(first, func(part []*arrival) error {
+		args := make([]any, 0, 3*len(part))
+		for _, n := range part {
+			args = append(args, n.s.m.id, n.key, n.stamp)
+		}
+		_, err := tx.Exec(`UPDATE fleet_keys SET proved_at = v.column3 FROM (VALUES `+values(len(part), "TEXT", "TEXT", "BIGINT")+`) AS v
+			WHERE fleet_keys.machine = v.column1 AND fleet_keys.public_key = v.column2`, args...)
+		return err
+	})
+}
+
+func (a *arrivals) storeRows(tx *store.Tx, all []*arrival) error {
+	byID := make(map[string]*arrival, len(all))
+	for _, n := range all {
+		byID[n.s.m.id] = n
+	}
+	return byParts(all, func(part []*arrival) error {
+		args := make([]any, 0, 2+4*len(part))
+		args = append(args, wasOnline, a.f.hub)
+		for _, n := range part {
+			args = append(args, n.s.m.id, n.meta, n.s.epoch, n.stamp)
+		}
+		return tx.Each(func(row *sql.Rows) error {
+			var id string
+			err := row.Scan(&id)
+			if n := byID[id]; n != nil {
+				n.written = true
+			}
+			return err
+		}, `UPDATE fleet_machines SET state = ?, hub = ?, meta = v.column2, epoch = v.column3, connected_at = v.column4, last_seen = v.column4, changed_at = v.column4
+			FROM (VALUES `+values(len(part), "TEXT", "TEXT", "BIGINT", "BIGINT")+`) AS v
+			WHERE fleet_machines.id = v.column1 AND fleet_machines.removed_at = 0 RETURNING id`, args...)
+	})
+}
+
+// byParts cuts a list into a few sizes, so that there are only a few texts of a
+// statement.
+func byParts[T any](all []T, do func(part []T) error) error {
+	for len(all) > 0 {
+		n := 1
+		for _, size := range []int{32, 8, 2} {
+			if len(all) >= size {
+				n = size
+				break
+			}
+		}
+		if err := do(all[:n]); err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+// values is a list of rows to be filled in, with the types both databases know.
+func values(rows int, types ...string) string {
+	row := "(CAST(? AS " + strings.Join(types, "), CAST(? AS ") + "))"
+	return row + strings.Repeat(", "+row, rows-1)
+}
