@@ -103,9 +103,12 @@ func newMachineList(g *globals) *cobra.Command {
 					return err
 				}
 				return g.show(cmd, list, func(p *printer) {
-					p.table("ID", "PRESENCE", "HEALTH", "SYSTEM", "VERSION", "TAGS", "SUMMARY")
+					p.table("ID", "PRESENCE", "HEALTH", "SWITCH", "SYSTEM", "VERSION", "TAGS", "SUMMARY")
 					for _, m := range list {
-						p.row(m.ID, m.Presence, m.Overall, m.Meta.OS, m.Meta.Version, strings.Join(m.Tags, " "), m.Summary)
+						p.row(m.ID, m.Presence, m.Overall, orDash(m.Control), orDash(m.Meta.OS), orDash(m.Meta.Version), orDash(strings.Join(m.Tags, " ")), m.Summary)
+					}
+					if len(list) == 0 {
+						p.note("no machines; 'parley machine link ID' gives a line that adds one")
 					}
 				})
 			})
@@ -156,7 +159,7 @@ func newMachineShow(g *globals) *cobra.Command {
 					return err
 				}
 				return g.show(cmd, map[string]any{"machine": m, "health": h}, func(p *printer) {
-					p.note("%s (%s, %s %s): %s, %s", m.ID, printable(m.Hostname), m.Meta.OS, m.Meta.Version, m.Presence, printable(m.Summary))
+					p.note("%s (%s, %s %s): %s, remote control %s, %s", m.ID, printable(m.Hostname), m.Meta.OS, m.Meta.Version, m.Presence, firstOf(m.Control, "unknown"), printable(m.Summary))
 					p.table("SECTION", "STATUS", "SUMMARY")
 					for _, name := range slices.Sorted(maps.Keys(h.Sections)) {
 						s := h.Sections[name]

@@ -1,13 +1,19 @@
 // Machines: this very computer is there within seconds with true figures; another
-// is added by one line; what changes something is confirmed; a rule refuses.
+// is added by one line; the one that is worst comes first; what changes something
+// is confirmed; a rule refuses; the person at a machine has a say.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { Machine } from './lib/machine.mjs';
+import { desktop } from './lib/picture.mjs';
 import { Stage, visit } from './lib/stage.mjs';
+
+const program = process.env.PARLEY_BIN || '../../bin/parley';
 
 let stage;
 const started = [];
@@ -16,25 +22,56 @@ before(async () => {
   stage = await Stage.open();
 });
 after(async () => {
-  for (const p of started) {
-    const ended = new Promise((done) => p.on('exit', done));
-    p.kill('SIGTERM');
-    await ended;
-  }
+  for (const p of started) await end(p);
   await stage?.close();
   for (const f of folders) rmSync(f, { recursive: true, force: true });
 });
 
-const tile = (page, name) => page.getByRole('list', { name: 'Machines, worst first' }).getByRole('listitem').filter({ hasText: name });
+async function end(child) {
+  if (child.exitCode !== null) return;
+  const ended = new Promise((done) => child.on('exit', done));
+  process.kill(-child.pid, 'SIGTERM');
+  await ended;
+}
 
-// The one line of the page, run on "another" computer: its own state folder.
-async function runLine(line) {
-  const state = mkdtempSync(join(tmpdir(), 'parley-endpoint-'));
-  folders.push(state);
-  const [, ...args] = line.trim().split(/\s+/);
-  const child = spawn(process.env.PARLEY_BIN || '../../bin/parley', [...args, '--state', state], { stdio: 'ignore' });
+const tiles = (page) => page.getByRole('list', { name: 'Machines, worst first' }).getByRole('listitem');
+const tile = (page, name) => tiles(page).filter({ hasText: name });
+
+function folder() {
+  const made = mkdtempSync(join(tmpdir(), 'parley-endpoint-'));
+  folders.push(made);
+  return made;
+}
+
+// The page's line, run on "another" computer: the hub's script fetches the program,
+// checks it and enrols; only instead of becoming a service it runs in a folder.
+async function runLine(line, state) {
+  const [, address] = /^curl -fsSL '([^']+)' \| sudo sh$/.exec(line.trim());
+  const answer = await fetch(address);
+  assert.equal(answer.status, 200);
+  const script = (await answer.text()).replace('endpoint install', `endpoint run --state '${state}'`);
+  assert.equal((await fetch(address)).status, 404, 'a line works once');
+  const child = spawn('sh', ['-s'], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  child.stdin.end(script);
   started.push(child);
-  return child;
+}
+
+async function tool(page, machine, name, fill) {
+  await visit(page, `/machines/${machine}`);
+  await page.getByRole('button', { name: 'Run a tool' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Tool', { exact: true }).selectOption(name);
+  await fill(dialog);
+  return dialog;
+}
+
+// A script on a machine, after the page has shown exactly what would run.
+async function script(page, machine, text) {
+  const dialog = await tool(page, machine, 'shell_exec', (d) => d.getByLabel('script').fill(text));
+  await dialog.getByRole('button', { name: 'Run…' }).click();
+  await dialog.getByRole('alert').getByText(text).waitFor();
+  await dialog.getByRole('button', { name: 'Yes, run it' }).click();
+  return dialog;
 }
 
 test('this computer is in the fleet, with its own disk', async () => {
@@ -49,41 +86,45 @@ test('this computer is in the fleet, with its own disk', async () => {
   assert.ok(JSON.stringify(await stage.hub.call('GET', '/api/fleet')).includes(hostname()), 'the host is known by its name');
 });
 
-test('a machine is added by one line and turns green by itself', async () => {
+test('from one line to a repaired machine, and everything is in the call log', async () => {
   const page = await stage.person();
+  const state = folder();
+
+  // One line, and it turns green by itself.
   await visit(page, '/machines/-/add');
   await page.getByLabel('Name of the machine').fill('second-box');
   await page.getByRole('button', { name: 'Make the line' }).click();
-  const line = await page.locator('code, input, pre').filter({ hasText: 'parley endpoint run' }).first().innerText();
-  await runLine(line);
+  await runLine(await page.locator('code, input, pre').filter({ hasText: 'curl -fsSL' }).first().innerText(), state);
   await page.getByText('second-box is here.').waitFor();
   await visit(page, '/machines');
   await tile(page, 'second-box').getByText('online').waitFor();
-});
 
-async function tool(page, machine, name, fill) {
-  await visit(page, `/machines/${machine}`);
-  await page.getByRole('button', { name: 'Run a tool' }).click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Tool', { exact: true }).selectOption(name);
-  await fill(dialog);
-  return dialog;
-}
+  // Another one falls ill while we look: its tile moves to the front.
+  const attic = await Machine.join(stage.hub, 'attic-pc', { screen_capture: () => ({ image_b64: desktop(640, 400), format: 'png', width: 640, height: 400 }) });
+  await tile(page, 'attic-pc').getByText('online').waitFor();
+  const volume = { mount: 'C:', total_bytes: 511e9, free_bytes: 15e9, percent_used: 97 };
+  attic.push({ disk: { status: 'ok', summary: 'the machine sees no harm', volumes: [volume], top_dirs: [] } });
+  await tiles(page).first().getByText('attic-pc').waitFor();
+  await tiles(page).first().getByText(/97/).waitFor();
+  assert.match(await tiles(page).first().getAttribute('class'), /\bbad\b/);
+  await page.getByRole('heading', { name: /critical|attic-pc/ }).first().waitFor();
 
-test('reading runs at once, changing is confirmed with exactly what will run', async () => {
-  const page = await stage.person();
+  // What does its screen show?
+  await tiles(page).first().getByRole('link').click();
+  await page.getByRole('list', { name: 'Sections' }).getByRole('button', { name: /^disk/ }).waitFor();
+  await page.getByRole('button', { name: 'Take a picture' }).click();
+  const picture = page.getByAltText(/^Screen of attic-pc/);
+  await picture.scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelector('img[alt^="Screen of"]')?.naturalWidth === 640);
+
+  // Looking runs at once, changing is confirmed with exactly what will run.
   let dialog = await tool(page, 'second-box', 'fs_disk_usage', async () => {});
   await dialog.getByRole('button', { name: 'Run', exact: true }).click();
   await dialog.getByLabel('Result').getByText(/percent_used/).waitFor();
-  dialog = await tool(page, 'second-box', 'shell_exec', (d) => d.getByLabel('script').fill('echo from-the-page'));
-  await dialog.getByRole('button', { name: 'Run…' }).click();
-  await dialog.getByRole('alert').getByText('echo from-the-page').waitFor();
-  await dialog.getByRole('button', { name: 'Yes, run it' }).click();
+  dialog = await script(page, 'second-box', 'echo from-the-page');
   await dialog.getByLabel('Result').getByText('from-the-page').waitFor();
-});
 
-test('a new rule refuses at once and stops when it is removed', async () => {
-  const page = await stage.person();
+  // A new rule refuses at once, and stops when it is removed.
   await visit(page, '/machines/-/policy');
   await page.getByLabel('Name').fill('no-fnord');
   await page.getByLabel('Pattern (regular expression, RE2)').fill('fnord');
@@ -93,34 +134,51 @@ test('a new rule refuses at once and stops when it is removed', async () => {
   await page.getByText(/Refused by/).waitFor();
   await page.getByRole('button', { name: 'Add it' }).click();
   await page.getByRole('region', { name: 'Your rules' }).getByText('no-fnord').waitFor();
-  let dialog = await tool(page, 'second-box', 'shell_exec', (d) => d.getByLabel('script').fill('echo fnord'));
-  await dialog.getByRole('button', { name: 'Run…' }).click();
-  await dialog.getByRole('button', { name: 'Yes, run it' }).click();
+  dialog = await script(page, 'second-box', 'echo fnord');
   await dialog.getByRole('alert').getByText(/blocked/).waitFor();
   await visit(page, '/machines/-/policy');
   await page.getByRole('row').filter({ hasText: 'no-fnord' }).getByRole('button', { name: 'Remove' }).click();
   await page.getByText('No rule of your own').waitFor();
-  dialog = await tool(page, 'second-box', 'shell_exec', (d) => d.getByLabel('script').fill('echo fnord'));
-  await dialog.getByRole('button', { name: 'Run…' }).click();
-  await dialog.getByRole('button', { name: 'Yes, run it' }).click();
+  dialog = await script(page, 'second-box', 'echo fnord');
   await dialog.getByLabel('Result').getByText('fnord').waitFor();
-});
 
-test('everything is in the call log, with who and how', async () => {
-  const page = await stage.person();
+  // All of it is in the call log, with who and how.
   await visit(page, '/machines/-/calls');
   const log = page.getByRole('region', { name: 'Call log' });
-  await log.getByText('blocked').first().waitFor();
-  await log.getByRole('row').filter({ hasText: 'fs_disk_usage' }).getByText(/by page/).first().waitFor();
-  await log.getByRole('row').filter({ hasText: 'echo from-the-page' }).first().waitFor();
-});
+  const row = (...texts) => texts.reduce((rows, text) => rows.filter({ hasText: text }), log.getByRole('row'));
+  await row('echo fnord', 'blocked').first().waitFor();
+  await row('echo from-the-page', 'second-box').first().waitFor();
+  await row('screen_capture', 'attic-pc').first().waitFor();
+  await row('fs_disk_usage', /by page/).first().waitFor();
+  assert.deepEqual(attic.calls.map((c) => c.tool), ['screen_capture']);
 
-test('a machine that goes away is seen to be away', async () => {
-  const page = await stage.person();
+  // A picture can be deleted; that it was taken stays on record.
+  await visit(page, '/machines/attic-pc');
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete it' }).click();
+  await page.getByText('No picture').waitFor();
+  await attic.leave();
+  await page.getByRole('status').filter({ hasText: 'off' }).first().waitFor();
+
+  await theSwitch(page, state);
   await visit(page, '/machines');
-  const gone = started.pop();
-  const ended = new Promise((done) => gone.on('exit', done));
-  gone.kill('SIGTERM');
-  await ended;
+  await end(started[0]);
   await tile(page, 'second-box').getByText(/off|reconnecting/).waitFor();
 });
+
+// The person at the machine has the last word, and the page shows it at once.
+async function theSwitch(page, state) {
+  const endpoint = (...args) => promisify(execFile)(program, ['endpoint', ...args, '--state', state]);
+  await visit(page, '/machines/second-box');
+  await endpoint('off');
+  await page.getByText('remote control is switched off there').waitFor();
+  await endpoint('ask');
+  await page.getByText('changes are asked at the machine too').waitFor();
+  const dialog = await script(page, 'second-box', 'echo consented');
+  let waiting = [];
+  for (let i = 0; i < 300 && !waiting.length; i++) waiting = JSON.parse((await endpoint('approvals', '--json')).stdout) ?? [];
+  assert.equal(waiting[0].arguments.script, 'echo consented');
+  await endpoint('approve', String(waiting[0].n));
+  await dialog.getByLabel('Result').getByText('consented').waitFor();
+  await endpoint('on');
+}

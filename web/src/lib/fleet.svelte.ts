@@ -73,9 +73,18 @@ export const fleet = {
   addRule: (rule: object) => api.post<Rules>('/api/fleet/policy/rules', rule),
   removeRule: (id: string) => api.delete(`/api/fleet/policy/rules/${part(id)}`),
   testRule: (body: object) => api.post<{ blocked: boolean; rule?: Rule }>('/api/fleet/policy/test', body),
-  shots: async (id: string) => (await api.get<{ screenshots: Shot[] | null }>(at(id, '/screenshots'))).screenshots ?? [],
+  // The hub answers 404 until there is a picture.
+  shots: async (id: string): Promise<Shot[]> => {
+    try {
+      return (await api.get<{ screenshots: Shot[] | null }>(at(id, '/screenshots'))).screenshots ?? [];
+    } catch (error) {
+      if (asProblem(error).status === 404) return [];
+      throw error;
+    }
+  },
   shoot: (id: string) => api.post<Shot>(at(id, '/screenshots'), {}),
   shotURL: (id: string, n: number) => at(id, `/screenshots/${n}.png`),
+  removeShot: (id: string, n: number) => api.delete(at(id, `/screenshots/${n}.png`)),
   rollouts: async () => (await api.get<{ updates: Rollout[] | null }>('/api/fleet/updates')).updates ?? [],
   changeRollout: (id: string, state: string) => api.patch<Rollout>(`/api/fleet/updates/${part(id)}`, { state }),
   startRollout: (body: object) => api.post<Rollout>('/api/fleet/updates', body),
@@ -86,6 +95,16 @@ export const fleet = {
 /** The words a machine goes by. */
 export function title(m: Machine): string {
   return m.name || m.agent_id;
+}
+
+/** What the person at the machine allows, where that is less than everything. */
+export function switched(m: Machine): { tone: string; short: string; says: string } | undefined {
+  switch (m.control) {
+    case 'ask': return { tone: 'accent', short: 'asks there', says: 'changes are asked at the machine too' };
+    case 'off': return { tone: 'warn', short: 'switched off', says: 'remote control is switched off there' };
+    case 'private': return { tone: 'warn', short: 'switched off', says: 'remote control is switched off there, files and screen too' };
+  }
+  return undefined;
 }
 
 /** Worst first: crit, overdue, warn, unknown, ok, off. */
