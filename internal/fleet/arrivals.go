@@ -134,28 +134,30 @@ func (a *arrivals) store(tx *store.Tx, all []*arrival) error {
 			first = append(first, n)
 		}
 	}
-	return byParts(first, func(part []*arrival) error {
-		args := make([]any, 0, 3*len(part))
-		for _, n := range part {
-			args = append(args, n.s.m.id, n.key, n.stamp)
-		}
-		_, err := tx.Exec(`UPDATE fleet_keys SET proved_at = v.column3 FROM (VALUES `+values(len(part), "TEXT", "TEXT", "BIGINT")+`) AS v
-			WHERE fleet_keys.machine = v.column1 AND fleet_keys.public_key = v.column2`, args...)
-		return err
-	})
+	args := make([]any, 0, 3*len(first))
+	for _, n := range first {
+		args = append(args, n.s.m.id, n.key, n.stamp)
+	}
+	return keysProved.Exec(tx, args)
 }
+
+var (
+	machinesOnline = store.ManyRows(`UPDATE fleet_machines SET meta = v.column2, state = v.column3, hub = v.column4, epoch = v.column5,
+		connected_at = v.column6, last_seen = v.column6, changed_at = v.column6 FROM (VALUES `,
+		`(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))`,
+		`) AS v WHERE fleet_machines.id = v.column1 AND fleet_machines.removed_at = 0 RETURNING id`)
+	keysProved = store.ManyRows(`UPDATE fleet_keys SET proved_at = v.column3 FROM (VALUES `, `(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT))`,
+		`) AS v WHERE fleet_keys.machine = v.column1 AND fleet_keys.public_key = v.column2`)
+)
 
 func (a *arrivals) storeRows(tx *store.Tx, all []*arrival) error {
 	byID := make(map[string]*arrival, len(all))
+	args := make([]any, 0, 6*len(all))
 	for _, n := range all {
 		byID[n.s.m.id] = n
+		args = append(args, n.s.m.id, n.meta, wasOnline, a.f.hub, n.s.epoch, n.stamp)
 	}
-	return byParts(all, func(part []*arrival) error {
-		args := make([]any, 0, 2+4*len(part))
-		args = append(args, wasOnline, a.f.hub)
-		for _, n := range part {
-			args = append(args, n.s.m.id, n.meta, n.s.epoch, n.stamp)
-		}
+	return machinesOnline.Run(tx, args, func(query string, args []any) error {
 		return tx.Each(func(row *sql.Rows) error {
 			var id string
 			err := row.Scan(&id)
@@ -163,33 +165,6 @@ func (a *arrivals) storeRows(tx *store.Tx, all []*arrival) error {
 				n.written = true
 			}
 			return err
-		}, `UPDATE fleet_machines SET state = ?, hub = ?, meta = v.column2, epoch = v.column3, connected_at = v.column4, last_seen = v.column4, changed_at = v.column4
-			FROM (VALUES `+values(len(part), "TEXT", "TEXT", "BIGINT", "BIGINT")+`) AS v
-			WHERE fleet_machines.id = v.column1 AND fleet_machines.removed_at = 0 RETURNING id`, args...)
+		}, query, args...)
 	})
-}
-
-// byParts cuts a list into a few sizes, so that there are only a few texts of a
-// statement.
-func byParts[T any](all []T, do func(part []T) error) error {
-	for len(all) > 0 {
-		n := 1
-		for _, size := range []int{32, 8, 2} {
-			if len(all) >= size {
-				n = size
-				break
-			}
-		}
-		if err := do(all[:n]); err != nil {
-			return err
-		}
-		all = all[n:]
-	}
-	return nil
-}
-
-// values is a list of rows to be filled in, with the types both databases know.
-func values(rows int, types ...string) string {
-	row := "(CAST(? AS " + strings.Join(types, "), CAST(? AS ") + "))"
-	return row + strings.Repeat(", "+row, rows-1)
 }

@@ -240,30 +240,47 @@ func (l *callLog) write(batch []logItem) []logItem {
 func (l *callLog) store(entries []logItem) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.f.ctx), writeTime)
 	defer cancel()
-	return l.f.d.DB.Write(ctx, func(tx *store.Tx) error {
-		for _, item := range entries {
-			if err := putCall(tx, item.entry); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return l.f.d.DB.Write(ctx, func(tx *store.Tx) error { return putCalls(tx, entries) })
 }
 
-// putCall writes a row of the call log, or what is new about it.
-func putCall(tx *store.Tx, e LogEntry) error {
-	exit, app := "", ""
-	if e.ExitCode != nil {
-		exit = strconv.Itoa(*e.ExitCode)
+// putCalls writes many rows at a time; a call that is in the list twice has its
+// later row after the earlier.
+func putCalls(tx *store.Tx, items []logItem) error {
+	calls, seen := make([]LogEntry, len(items)), make(map[string]bool, len(items))
+	for i, item := range items {
+		calls[i], seen[item.entry.CallID] = item.entry, true
 	}
-	if e.Approval != nil {
-		app = text(e.Approval)
+	if len(seen) == len(items) {
+		return putCall(tx, calls...)
 	}
-	_, err := tx.Exec(`INSERT INTO fleet_calls (id, at, machine, tool, class, actor, on_behalf, surface, token_id, address, hub, digest, args, approval,
-			state, code, message, exit_code, duration, queued, result_size, result_digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET approval = excluded.approval, state = excluded.state, code = excluded.code, message = excluded.message, exit_code = excluded.exit_code,
-			duration = excluded.duration, queued = excluded.queued, result_size = excluded.result_size, result_digest = excluded.result_digest`,
-		e.CallID, store.Micros(e.At), e.Machine, e.Tool, string(e.Class), storable(e.Actor), storable(e.OnBehalf), string(e.Surface), e.TokenID, e.Address, e.Hub, e.Digest,
-		storable(string(e.Args)), app, string(e.State), string(e.Code), storable(e.Message), exit, e.DurationMS, e.QueueMS, e.ResultSize, e.ResultDigest)
-	return err
+	for _, e := range calls {
+		if err := putCall(tx, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// putCall writes rows of the call log, or what is new about them; each call once.
+func putCall(tx *store.Tx, calls ...LogEntry) error {
+	args := make([]any, 0, 22*len(calls))
+	for _, e := range calls {
+		exit, app := "", ""
+		if e.ExitCode != nil {
+			exit = strconv.Itoa(*e.ExitCode)
+		}
+		if e.Approval != nil {
+			app = text(e.Approval)
+		}
+		args = append(args, e.CallID, store.Micros(e.At), e.Machine, e.Tool, string(e.Class), storable(e.Actor), storable(e.OnBehalf), string(e.Surface), e.TokenID,
+			e.Address, e.Hub, e.Digest, storable(string(e.Args)), app, string(e.State), string(e.Code), storable(e.Message), exit, e.DurationMS, e.QueueMS,
+			e.ResultSize, e.ResultDigest)
+	}
+	return newCalls.Exec(tx, args)
+}
+
+var newCalls = store.ManyRows(`INSERT INTO fleet_calls (id, at, machine, tool, class, actor, on_behalf, surface, token_id, address, hub, digest, args, approval,
+		state, code, message, exit_code, duration, queued, result_size, result_digest) VALUES `,
+	`(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	` ON CONFLICT (id) DO UPDATE SET approval = excluded.approval, state = excluded.state, code = excluded.code, message = excluded.message, exit_code = excluded.exit_code,
+		duration = excluded.duration, queued = excluded.queued, result_size = excluded.result_size, result_digest = excluded.result_digest`)

@@ -115,20 +115,16 @@ func (s *eventSink) gather(first eventItem) []eventItem {
 func (s *eventSink) write(batch []eventItem) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.f.ctx), writeTime)
 	defer cancel()
-	err := s.f.d.DB.Write(ctx, func(tx *store.Tx) error {
-		for _, item := range batch {
-			e := item.event
-			if item.mark != nil {
-				continue
-			}
-			_, err := tx.Exec(`INSERT INTO fleet_events (at, sent_at, machine, source, kind, level, target, message, fields) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-				store.Micros(e.At), store.Micros(e.Sent), e.Machine, e.Source, e.Kind, gravity(e.Level), storable(e.Target), storable(e.Message), string(e.Fields))
-			if err != nil {
-				return err
-			}
+	events := make([]Event, 0, len(batch))
+	for _, item := range batch {
+		if item.mark == nil {
+			events = append(events, item.event)
 		}
-		return nil
-	})
+	}
+	var err error
+	if len(events) > 0 {
+		err = s.f.d.DB.Write(ctx, func(tx *store.Tx) error { return putEvents(tx, events) })
+	}
 	if err != nil {
 		s.f.d.Log.Error("events about machines are lost", "count", len(batch), "error", err)
 		s.f.stats.drop("events_failed")
@@ -140,6 +136,17 @@ func (s *eventSink) write(batch []eventItem) {
 			s.f.tell(Change{Kind: "event", Machine: item.event.Machine})
 		}
 	}
+}
+
+var newEvents = store.ManyRows(`INSERT INTO fleet_events (at, sent_at, machine, source, kind, level, target, message, fields) VALUES `, `(?, ?, ?, ?, ?, ?, ?, ?, ?)`, ``)
+
+// putEvents writes events in their order.
+func putEvents(tx *store.Tx, events []Event) error {
+	args := make([]any, 0, 9*len(events))
+	for _, e := range events {
+		args = append(args, store.Micros(e.At), store.Micros(e.Sent), e.Machine, e.Source, e.Kind, gravity(e.Level), storable(e.Target), storable(e.Message), string(e.Fields))
+	}
+	return newEvents.Exec(tx, args)
 }
 
 // levels in order; a smaller number is graver.

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+	"runtime"
+	"time"
 )
 
 // session is one SQLite connection with its prepared statements. Only one
@@ -11,6 +13,21 @@ import (
 type session struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+	// turn is since when the writer has had its processor; see yield.
+	turn time.Time
+}
+
+// longTurn is how long the writer keeps others waiting who are ready to run: the
+// runtime would let it go on for ten milliseconds, and calls that touch no disk
+// would feel that.
+const longTurn = 2 * time.Millisecond
+
+// yield lets others run in the midst of a long transaction.
+func (s *session) yield() {
+	if !s.turn.IsZero() && time.Since(s.turn) > longTurn {
+		runtime.Gosched()
+		s.turn = time.Now()
+	}
 }
 
 // maxStatements bounds the cache; texts are constants, so it is never reached
@@ -52,6 +69,7 @@ func (s *session) ExecContext(ctx context.Context, query string, args ...any) (s
 	if err != nil {
 		return nil, err
 	}
+	s.yield()
 	return stmt.ExecContext(ctx, args...)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A batch is bounded so that the first of its callers does not wait for
@@ -121,6 +122,7 @@ func (w *writer) commit(batch []*job) {
 	if len(batch) == 0 {
 		return
 	}
+	w.on.turn = time.Now()
 	err := w.flush(batch)
 	if err == nil {
 		err = w.on.run("BEGIN IMMEDIATE")
