@@ -18,7 +18,7 @@ import (
 
 // streamRow: many tasks that stream at once, each watched.
 func streamRow() Row {
-	return Row{Name: "stream", What: "streams of 50 events/s, appended in batches, each followed by one reader", Run: runStream}
+	return Row{Name: "stream", What: "streams of 50 events/s, handed to the log as tasks do, each followed by one reader", Run: runStream}
 }
 
 // streamRate is about what a model says in a second.
@@ -29,18 +29,9 @@ const streamMost = float64(50 * time.Millisecond)
 
 func runStream(ctx context.Context, env *Env) ([]Result, error) {
 	var results []Result
-	for _, load := range []struct {
-		streams int
-		window  time.Duration
-	}{
-		// Tasks hand over what came together in 8 ms.
-		{pick(env, 10, 5), 8 * time.Millisecond},
-		{pick(env, 100, 10), 8 * time.Millisecond},
-		{pick(env, 1_000, 50), 8 * time.Millisecond},
-		{pick(env, 1_000, 50), 25 * time.Millisecond},
-	} {
-		env.say("%s, batches of %s", count(load.streams, "stream"), load.window)
-		r, err := streamStep(ctx, env, load.streams, load.window)
+	for _, n := range pick(env, []int{10, 100, 1_000}, []int{5, 50}) {
+		env.say("%s", count(n, "stream"))
+		r, err := streamStep(ctx, env, n)
 		if err != nil {
 			return results, err
 		}
@@ -53,7 +44,6 @@ func runStream(ctx context.Context, env *Env) ([]Result, error) {
 // streaming is one run: so many streams, and what their readers saw.
 type streaming struct {
 	*journal
-	window time.Duration
 	span   time.Duration
 	mu     sync.Mutex
 	delays []time.Duration
@@ -61,7 +51,7 @@ type streaming struct {
 	late   atomic.Int64
 }
 
-func streamStep(ctx context.Context, env *Env, streams int, window time.Duration) (Result, error) {
+func streamStep(ctx context.Context, env *Env, streams int) (Result, error) {
 	// A database of its own: readers begin at the beginning and must not meet the
 	// events of an earlier step.
 	dir, err := os.MkdirTemp(env.Dir, "step-*")
@@ -73,14 +63,16 @@ func streamStep(ctx context.Context, env *Env, streams int, window time.Duration
 		return Result{}, err
 	}
 	defer j.close()
-	s := &streaming{journal: j, window: window, span: pick(env, 10*time.Second, time.Second)}
-	name := fmt.Sprintf("%s, batches of %s", count(streams, "stream"), window)
+	settleDisk()
+	s := &streaming{journal: j, span: pick(env, 10*time.Second, time.Second)}
 	started, cpu := time.Now(), cpuTime()
 	var g errgroup.Group
 	for i := range streams {
 		stream := fmt.Sprintf("task.%d", i)
 		done := make(chan int64, 1)
-		g.Go(func() error { return s.write(ctx, stream, time.Duration(i)*window/time.Duration(streams), done) })
+		g.Go(func() error {
+			return s.write(ctx, stream, time.Duration(i)*time.Second/streamRate/time.Duration(streams), done)
+		})
 		g.Go(func() error { return s.follow(ctx, stream, done) })
 	}
 	if err := g.Wait(); err != nil {
@@ -88,7 +80,7 @@ func streamStep(ctx context.Context, env *Env, streams int, window time.Duration
 	}
 	spent := time.Since(started)
 	slices.Sort(s.delays)
-	r := atMost(name+": p99 delay", took(s.delays[len(s.delays)*99/100]), streamMost)
+	r := atMost(count(streams, "stream")+": p99 delay", took(s.delays[len(s.delays)*99/100]), streamMost)
 	kept := "kept up"
 	if s.late.Load() > s.sent.Load()/100 {
 		kept = "did NOT keep up"
@@ -101,31 +93,45 @@ func streamStep(ctx context.Context, env *Env, streams int, window time.Duration
 	return r, nil
 }
 
-// write makes events at the given rate and appends what has come together in
-// each window. An event carries the time at which it was made.
+// write makes events at the given rate, each with the time at which it was due, and
+// hands over what there is whenever the log has taken what came before, as a task
+// does with its text.
 func (s *streaming) write(ctx context.Context, stream string, offset time.Duration, done chan<- int64) error {
 	defer close(done)
-	tick := time.NewTicker(s.window)
-	defer tick.Stop()
 	begun := time.Now().Add(offset)
+	select {
+	case <-time.After(offset):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	tick := time.NewTicker(time.Second / streamRate)
+	defer tick.Stop()
+	landed := make(chan error, 1)
+	tell := func(_ int64, err error) { landed <- err }
 	made, all := int64(0), int64(s.span.Seconds()*streamRate)
-	for made < all {
+	var waiting []eventlog.Event
+	for away := false; made < all || away || len(waiting) > 0; {
+		if len(waiting) > 0 && !away {
+			s.AppendSoon(nil, stream, tell, waiting...)
+			waiting, away = nil, true
+		}
 		select {
+		case err := <-landed:
+			if away = false; err != nil {
+				return err
+			}
 		case <-tick.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		var batch []eventlog.Event
+		before := made
 		for due := time.Since(begun); made < all && time.Duration(made)*time.Second/streamRate <= due; made++ {
 			at := begun.Add(time.Duration(made) * time.Second / streamRate)
-			batch = append(batch, eventlog.Event{Kind: "delta", Data: binary.BigEndian.AppendUint64(make([]byte, 0, 48), uint64(at.UnixNano()))[:48]})
+			waiting = append(waiting, eventlog.Event{Kind: "delta", Data: binary.BigEndian.AppendUint64(make([]byte, 0, 48), uint64(at.UnixNano()))[:48]})
 		}
-		// More than two windows' worth at once: the writer was held up.
-		if len(batch) > 2+2*int(s.window*streamRate/time.Second) {
-			s.late.Add(int64(len(batch)))
-		}
-		if _, err := s.Append(ctx, nil, stream, batch...); err != nil {
-			return err
+		// More than two at once: the writer was held up.
+		if made-before > 2 {
+			s.late.Add(made - before)
 		}
 	}
 	s.sent.Add(made)

@@ -98,6 +98,7 @@ func tasksStep(ctx context.Context, env *Env, n int) (Result, error) {
 		return Result{}, err
 	}
 	defer stop()
+	settleDisk()
 	started, cpu := time.Now(), cpuTime()
 	var g errgroup.Group
 	for i := range n {

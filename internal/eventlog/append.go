@@ -80,17 +80,17 @@ func (l *Log) AppendTx(tx *store.Tx, guard Guard, stream string, events ...Event
 // costs them time only.
 func (l *Log) Publish(added Appended) {
 	if len(added.events) > 0 {
-		l.send(added.stream, added.First(), encode(added.events))
+		l.send(subject(added.stream), added.First(), encode(added.events))
 	}
 }
 
 // send publishes a run.
-func (l *Log) send(stream string, first int64, run []byte) {
+func (l *Log) send(subject string, first int64, run []byte) {
 	if len(run) > l.bus.MaxPayload() {
 		// Too large to carry: the number alone wakes readers, who ask the store.
 		run = beginRun(nil, first)
 	}
-	if err := l.bus.Publish(subject(stream), run); err != nil {
-		l.logger.Debug("eventlog: no news sent", "stream", stream, "error", err)
+	if err := l.bus.Publish(subject, run); err != nil {
+		l.logger.Debug("eventlog: no news sent", "subject", subject, "error", err)
 	}
 }

@@ -44,7 +44,7 @@ func (l *Log) commit(entries []*entry) error {
 	}
 	l.journal.done(b)
 	for i := range b.heads {
-		l.send(b.heads[i].name, b.heads[i].first(), b.heads[i].run)
+		l.send(l.subjectOf(b.heads[i].name), b.heads[i].first(), b.heads[i].run)
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (g *group) flow() {
 // that anybody sees it.
 const (
 	restShare = 2
-	maxRest   = 10 * time.Millisecond
+	maxRest   = 6 * time.Millisecond
 )
 
 // pause sets when the next transaction may begin that nobody is waiting for.

@@ -22,11 +22,13 @@ type Log struct {
 	logger  *slog.Logger
 	group   group
 	journal journal
+	// subjects are those of streams that were written lately; the group's writer's own.
+	subjects map[string]string
 }
 
 // New makes a log on a store and a bus.
 func New(db *store.DB, b bus.Bus, logger *slog.Logger) *Log {
-	l := &Log{db: db, bus: b, logger: logger, journal: newJournal()}
+	l := &Log{db: db, bus: b, logger: logger, journal: newJournal(), subjects: map[string]string{}}
 	l.group.log, l.group.hurry = l, make(chan struct{}, 1)
 	return l
 }
@@ -109,3 +111,20 @@ func (l *Log) deleteStream(tx *store.Tx, stream string) (id int64, err error) {
 }
 
 func subject(stream string) string { return "events." + bus.Token(stream) }
+
+// maxSubjects bounds the subjects that are remembered.
+const maxSubjects = 1 << 14
+
+// subjectOf is subject for the group's writer, which needs the same ones again and
+// again.
+func (l *Log) subjectOf(stream string) string {
+	name, ok := l.subjects[stream]
+	if !ok {
+		if len(l.subjects) >= maxSubjects {
+			clear(l.subjects)
+		}
+		name = subject(stream)
+		l.subjects[stream] = name
+	}
+	return name
+}
