@@ -22,11 +22,13 @@ func newSkill(g *globals) *cobra.Command {
   parley skill request AGENT tea        ask for one
   parley skill list                     what came, and what waits for you
   parley skill show ID                  provenance, findings, text, difference
-  parley skill approve ID               use it; nothing received is used before`,
+  parley skill approve ID               use it; nothing received is used before
+  parley skill threads                  discussions and negotiations
+  parley skill extensions               what other agents would like to speak`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newSkillList(g), newSkillShow(g), newSkillOffer(g), newSkillRequest(g), newSkillAccept(g), newSkillDecline(g), newSkillApprove(g),
-		newSkillReject(g), newSkillRevoke(g), newSkillExchanges(g), newSkillExtensions(g))
+		newSkillReject(g), newSkillRevoke(g), newSkillExchanges(g), newSkillExtensions(g), newSkillThreads(g), newSkillSay(g))
 	return cmd
 }
 
@@ -60,6 +62,7 @@ type receivedSkill struct {
 	Preview     string    `json:"preview,omitempty"`
 	Source      string    `json:"source,omitempty"`
 	Diff        string    `json:"diff,omitempty"`
+	Agents      []string  `json:"agents"`
 }
 
 func newSkillList(g *globals) *cobra.Command {
@@ -126,6 +129,9 @@ func (s receivedSkill) print(p *printer, source bool) {
 		hops = append(hops, h.Agent+mark)
 	}
 	p.line("way: " + strings.Join(hops, " → "))
+	if len(s.Agents) > 0 {
+		p.line("for: " + strings.Join(s.Agents, ", "))
+	}
 	for _, f := range s.Findings {
 		p.line(fmt.Sprintf("%s, line %d: %s", f.Severity, f.Line, f.Text))
 	}
@@ -222,8 +228,9 @@ func newSkillDecline(g *globals) *cobra.Command {
 	return jsonFlag(cmd, g)
 }
 
-// decideSkill answers the question of a skill in the inbox.
-func (g *globals) decideSkill(cmd *cobra.Command, id string, a answerApproval) error {
+// decideSkill answers the question of a skill in the inbox; agents are those that
+// may use it, none for the one it was sent to.
+func (g *globals) decideSkill(cmd *cobra.Command, id string, a answerApproval, agents []string) error {
 	var s receivedSkill
 	err := g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) (err error) {
 		s, err = skillByID(ctx, c, id)
@@ -250,11 +257,15 @@ func (g *globals) decideSkill(cmd *cobra.Command, id string, a answerApproval) e
 	for i := 1; a.Approved && i < dangers; i++ {
 		a.Answers = append(a.Answers, a.Answers[0])
 	}
+	if a.Approved && len(agents) > 0 {
+		a.Answers = append(a.Answers, strings.Join(agents, ", "))
+	}
 	return g.answer(cmd, s.Approval, a)
 }
 
 func newSkillApprove(g *globals) *cobra.Command {
 	var danger bool
+	var agents []string
 	cmd := &cobra.Command{
 		Use: "approve ID", Short: "Use a received skill", Args: exactly(1, "name one skill; see 'parley skill list'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -262,10 +273,11 @@ func newSkillApprove(g *globals) *cobra.Command {
 			if danger {
 				a.Answers = []string{"acknowledged"}
 			}
-			return g.decideSkill(cmd, args[0], a)
+			return g.decideSkill(cmd, args[0], a, agents)
 		},
 	}
 	cmd.Flags().BoolVar(&danger, "acknowledge-dangers", false, "I have read every dangerous passage and still want the skill")
+	cmd.Flags().StringSliceVar(&agents, "agents", nil, "who may use it; * for every agent that lists it (default: the agent it was sent to)")
 	return jsonFlag(cmd, g)
 }
 
@@ -273,7 +285,7 @@ func newSkillReject(g *globals) *cobra.Command {
 	var a answerApproval
 	cmd := &cobra.Command{
 		Use: "reject ID", Short: "Refuse a received skill; it is deleted", Args: exactly(1, "name one skill; see 'parley skill list'"),
-		RunE: func(cmd *cobra.Command, args []string) error { return g.decideSkill(cmd, args[0], a) },
+		RunE: func(cmd *cobra.Command, args []string) error { return g.decideSkill(cmd, args[0], a, nil) },
 	}
 	cmd.Flags().StringVar(&a.Reason, "reason", "", "why not")
 	return jsonFlag(cmd, g)
@@ -317,67 +329,4 @@ func newSkillExchanges(g *globals) *cobra.Command {
 			})
 		},
 	}, g)
-}
-
-func newSkillExtensions(g *globals) *cobra.Command {
-	return jsonFlag(&cobra.Command{
-		Use: "extensions", Short: "Extensions of the protocol: proposed, promoted, switched off", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				var out struct {
-					Extensions []struct {
-						Name    string   `json:"name"`
-						Version string   `json:"version"`
-						State   string   `json:"state"`
-						Sender  string   `json:"sender,omitempty"`
-						Hash    string   `json:"hash"`
-						Actions []string `json:"actions"`
-						Reason  string   `json:"reason,omitempty"`
-					} `json:"extensions"`
-				}
-				if err := c.Do(ctx, "GET", "/api/skills/extensions", nil, nil, &out); err != nil {
-					return err
-				}
-				return g.show(cmd, out.Extensions, func(p *printer) {
-					p.table("NAME", "VERSION", "STATE", "FROM", "ACTIONS", "REASON")
-					for _, e := range out.Extensions {
-						p.row(e.Name, e.Version, e.State, e.Sender, strings.Join(e.Actions, " "), e.Reason)
-					}
-				})
-			})
-		},
-	}, g)
-}
-
-func newPlaceVisit(g *globals) *cobra.Command {
-	var length time.Duration
-	var keep, insecure bool
-	cmd := &cobra.Command{
-		Use: "visit AGENT URL", Short: "Send an agent of this hub to another place for a while", Args: exactly(2, "name the agent and the address of the place"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				var v struct {
-					ID      string    `json:"id"`
-					AgentID string    `json:"agent_id"`
-					Place   string    `json:"place"`
-					Name    string    `json:"name"`
-					Until   time.Time `json:"until"`
-				}
-				err := c.Do(ctx, "POST", "/api/place/visits", nil, map[string]any{
-					"agent": args[0], "url": args[1], "minutes": int(length.Minutes()), "keep": keep, "insecure": insecure,
-				}, &v)
-				if err != nil {
-					return err
-				}
-				return g.show(cmd, v, func(p *printer) {
-					p.line(v.Place)
-					p.note("%s is %s at %s until %s", args[0], v.AgentID, v.Name, v.Until.Local().Format("15:04"))
-				})
-			})
-		},
-	}
-	cmd.Flags().DurationVar(&length, "for", time.Hour, "how long it stays")
-	cmd.Flags().BoolVar(&keep, "keep", false, "stay registered there at the end")
-	cmd.Flags().BoolVar(&insecure, "insecure", false, "allow plain http to another machine")
-	return jsonFlag(cmd, g)
 }

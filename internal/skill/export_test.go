@@ -9,6 +9,12 @@ import (
 // Flush sends what is due, once.
 func (s *Skills) Flush(ctx context.Context) { s.flush(ctx) }
 
+// DeliverNotes gives agents what is due, and waits until they have read it.
+func (s *Skills) DeliverNotes(ctx context.Context) {
+	s.deliverDue(ctx)
+	s.done.Wait()
+}
+
 // Decide acts as if a person had answered.
 func (s *Skills) Decide(ctx context.Context, id string, o approval.Outcome) error {
 	return s.decide(ctx, id, o)

@@ -61,6 +61,11 @@ type side struct {
 	own   []skill.Own
 	dir   string
 	key   *mmp.PrivateKey
+	// agents are all of the hub; read are the notes its agent was given, answer
+	// what it says to one.
+	agents []string
+	read   chan skill.Note
+	answer func(skill.Note) (string, error)
 }
 
 func newWorld(t *testing.T) *world {
@@ -85,7 +90,7 @@ func (w *world) addOn(name string, conf skill.Config, db *store.DB) *side {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s := &side{w: w, db: db, inbox: inbox, dir: w.t.TempDir(), key: keys()[len(w.all)]}
+	s := &side{w: w, db: db, inbox: inbox, dir: w.t.TempDir(), key: keys()[len(w.all)], read: make(chan skill.Note, 100)}
 	s.host = skill.Host{Name: name, ID: name + "-id", Ring: mmp.Keyring{RSA: s.key}}
 	w.all[s.host.ID] = s
 	s.open(conf)
@@ -104,12 +109,21 @@ func (s *side) open(conf skill.Config) {
 	skills, err := skill.New(skill.Deps{
 		DB: s.db, Inbox: s.inbox, Trust: s.w, Owner: func(context.Context) (string, error) { return "owner", nil },
 		Own: func(string) []skill.Own { return s.own }, Now: func() time.Time { return s.w.now },
+		Agents: func() []string { return s.agents }, Deliver: s.deliver,
 	}, conf)
 	if err != nil {
 		s.w.t.Fatal(err)
 	}
 	s.Skills = skills
 	s.Join(s.host, "", line{s})
+}
+
+func (s *side) deliver(_ context.Context, n skill.Note) (string, error) {
+	s.read <- n
+	if s.answer == nil {
+		return "", nil
+	}
+	return s.answer(n)
 }
 
 // line delivers at once.
@@ -126,7 +140,11 @@ func (l line) Send(ctx context.Context, to string, m mmp.Message) error {
 	if w.version == 2 {
 		sender.KeyID = l.from.key.Public().KeyID()
 	}
-	return other.Relayed(ctx, other.host.Name, "", sender, "relay_"+m.ID, mmp.FromRelay{Message: &m})
+	got := mmp.FromRelay{Message: &m}
+	if m.Action == skill.ActionNote {
+		got = mmp.FromRelay{Note: string(m.Payload)}
+	}
+	return other.Relayed(ctx, other.host.Name, "", sender, "relay_"+m.ID, got)
 }
 
 func (l line) Key(_ context.Context, address string) *mmp.PublicKey {

@@ -52,8 +52,25 @@ func SkillTools(s *skill.Skills, v skill.Visits) []Tool {
 		},
 		{
 			Name: "place_visit", Title: "Visit another place", Hints: open, Run: Handle(t.visit),
-			Description: "Send an agent of this hub to another meeting place for a while.",
+			Description: "Send an agent of this hub to another meeting place for a while. It leaves by itself, with a goodbye, when the time is over or 50 messages went in and out.",
 			Input:       Object(Required("url", Text("address of the place, https", 1, 2048)), Optional("minutes", Integer("how long (60)", 1, 1440)), agent),
+		},
+		{
+			Name: "place_visits", Title: "Visits", Hints: Hints{ReadOnly: true, Idempotent: true}, Run: Handle(t.going), Input: Object(),
+			Description: "List the agents of this hub that are at other meeting places now: until when, how many messages are left, and what is wrong.",
+		},
+		{
+			Name: "place_leave", Title: "End a visit", Hints: open, Run: Handle(t.leave), Input: Object(Required("visit_id", Text("id of a visit, from place_visits", 1, 300))),
+			Description: "Bring an agent home from another meeting place. It says goodbye there.",
+		},
+		{
+			Name: "extension_list", Title: "Extensions", Hints: Hints{ReadOnly: true, Idempotent: true}, Run: Handle(t.extensions), Input: Object(),
+			Description: "List extensions of the protocol: what this hub's files define, what other agents proposed, and where each stands. Only a person promotes one.",
+		},
+		{
+			Name: "extension_propose", Title: "Propose an extension", Hints: open, Run: Handle(t.propose),
+			Description: "Tell another agent about an extension that this hub's files define.",
+			Input:       Object(Required("name", Text("name of the extension", 1, 100)), to, at, agent),
 		},
 	}
 	for i := range tools {
@@ -123,6 +140,8 @@ type skillArgs struct {
 	URL         string         `json:"url"`
 	Minutes     int            `json:"minutes"`
 	Thread      string         `json:"thread"`
+	VisitID     string         `json:"visit_id"`
+	Name        string         `json:"name"`
 	Title       string         `json:"title"`
 	Text        string         `json:"text"`
 	Summary     string         `json:"summary"`
@@ -246,7 +265,74 @@ func (t skillTools) visit(ctx context.Context, _ *Call, in skillArgs) (Result, e
 	if err != nil {
 		return Result{}, skillError(placeError(err))
 	}
-	return Result{Value: map[string]any{"visit_id": v.ID, "agent": v.Agent, "agent_id": v.AgentID, "place": v.Place, "name": v.Name, "until": v.Until}}, nil
+	return Result{Value: viewVisit(v)}, nil
+}
+
+// visitView is an agent at another place.
+type visitView struct {
+	ID           string    `json:"visit_id"`
+	Agent        string    `json:"agent"`
+	AgentID      string    `json:"agent_id"`
+	URL          string    `json:"url"`
+	Place        string    `json:"place"`
+	Name         string    `json:"name"`
+	Until        time.Time `json:"until"`
+	Interactions int       `json:"interactions"`
+	Limit        int       `json:"limit"`
+	Warning      string    `json:"warning,omitempty"`
+	Problem      string    `json:"problem,omitempty"`
+}
+
+func viewVisit(v skill.Visit) visitView {
+	return visitView{
+		v.ID, v.Agent, v.AgentID, v.URL, v.Place, skill.Visible(v.Name), v.Until, v.Interactions, v.Limit, v.Warning, skill.Visible(v.Problem),
+	}
+}
+
+func (t skillTools) going(ctx context.Context, _ *Call, _ skillArgs) (Result, error) {
+	list, err := t.visits.Visits(ctx)
+	out := []visitView{}
+	for _, v := range list {
+		out = append(out, viewVisit(v))
+	}
+	return Result{Value: map[string]any{"visits": out}}, skillError(err)
+}
+
+func (t skillTools) leave(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
+	err := t.visits.EndVisit(ctx, in.VisitID)
+	return Result{Value: map[string]any{"visit_id": in.VisitID}}, skillError(err)
+}
+
+// extensionView is an extension; its text is for people.
+type extensionView struct {
+	Agent   string             `json:"agent,omitempty"`
+	Name    string             `json:"name"`
+	Version string             `json:"version"`
+	State   mmp.ExtensionState `json:"state"`
+	From    string             `json:"from,omitempty"`
+	Hash    string             `json:"content_hash"`
+	Actions []string           `json:"actions"`
+	Reason  string             `json:"reason,omitempty"`
+}
+
+func (t skillTools) extensions(ctx context.Context, _ *Call, _ skillArgs) (Result, error) {
+	list, off, err := t.skills.Extensions(ctx)
+	out := []extensionView{}
+	for _, e := range list {
+		out = append(out, extensionView{
+			e.Agent, skill.Visible(e.Name), skill.Visible(e.Version), e.State, e.Sender, e.Hash, append([]string{}, e.Actions...), skill.Visible(e.Reason),
+		})
+	}
+	unused := []map[string]string{}
+	for _, o := range off {
+		unused = append(unused, map[string]string{"name": o.Name, "reason": o.Reason})
+	}
+	return Result{Value: map[string]any{"extensions": out, "off": unused}}, skillError(err)
+}
+
+func (t skillTools) propose(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
+	err := t.skills.ProposeExtension(ctx, in.agent(), in.Place, in.Name, in.To)
+	return Result{Value: map[string]any{"proposed": in.Name, "to": in.To}}, skillError(err)
 }
 
 // threadView is a discussion or a negotiation.
@@ -311,6 +397,7 @@ var skillErrors = []struct {
 	{skill.ErrNoAgent, "agent_not_found"},
 	{skill.ErrInvalid, "bad_args"},
 	{skill.ErrNotShared, "unsupported"},
+	{skill.ErrPlaceChanged, "place_key_changed"},
 }
 
 func skillError(err error) error {

@@ -3,15 +3,32 @@
 import { api, part } from './api';
 
 export interface Finding { rule: string; severity: string; line: number; text: string; excerpt: string }
-export interface Received { id: string; agent: string; name?: string; title: string; sender: string; level: string; hash: string; hash_prefixed: string; size_bytes: number; origin: string; hop_count: number; chain: { agent: string; verified: boolean }[] | null; findings: Finding[] | null; state: string; approval_id?: string; unsolicited: boolean; public: boolean; received_at: string; reason?: string }
+export interface Received { id: string; agent: string; name?: string; title: string; sender: string; level: string; hash: string; hash_prefixed: string; size_bytes: number; origin: string; hop_count: number; chain: { agent: string; verified: boolean }[] | null; findings: Finding[] | null; state: string; approval_id?: string; unsolicited: boolean; public: boolean; received_at: string; reason?: string; agents: string[] | null; may_use?: string[] | null }
 export interface Review extends Received { preview: string; source: string; diff?: string; in_use?: string }
 export interface Exchange { id: string; agent: string; peer: string; place?: string; side: string; state: string; skill_id: string; skill_name: string; reason?: string; changed_at: string }
+
+export interface Extension { agent?: string; name: string; version: string; hash: string; state: string; sender?: string; actions: string[] | null; reason?: string; findings?: Finding[] | null; approval_id?: string; preview?: string; changed_at?: string }
+export interface Discussion { proposer: string; title: string; text: string; stances: Record<string, { support: boolean; reason: string }> | null; result: { summary: string; outcome: string } | null }
+export interface Negotiation { terms: unknown; terms_hash: string; last: string; rounds: number; reason: string }
+export interface Thread { id: string; agent: string; kind: string; peer: string; place?: string; state: string; approval_id?: string; body: Discussion & Negotiation; active_at: string }
+export interface Visit { id: string; agent: string; agent_id: string; url: string; place: string; name: string; place_key?: string; keep: boolean; started_at: string; until: string; interactions: number; limit: number; warning?: string; problem?: string }
+
+/** The answer that lets every agent use a skill. */
+export const everyAgent = 'every agent';
 
 export const skills = {
   received: async () => (await api.get<{ skills: Received[] | null }>('/api/skills/received')).skills ?? [],
   exchanges: async () => (await api.get<{ exchanges: Exchange[] | null }>('/api/skills/exchanges')).exchanges ?? [],
   review: (id: string) => api.get<Review>(`/api/skills/received/${part(id)}`),
-  approve: (approval: string, dangers: number) => api.post(`/api/approvals/${part(approval)}`, { approved: true, answers: Array(dangers).fill('acknowledged') }),
+  /** agents are those that may use it; none leaves it to the one it was sent to. */
+  approve: (approval: string, dangers: number, agents: string[] = []) => api.post(`/api/approvals/${part(approval)}`, { approved: true, answers: [...Array(dangers).fill('acknowledged'), ...(agents.length ? [agents.join(', ')] : [])] }),
   reject: (approval: string) => api.post(`/api/approvals/${part(approval)}`, { approved: false }),
+  extensions: () => api.get<{ extensions: Extension[] | null; off: { name: string; reason: string }[] | null }>('/api/skills/extensions'),
+  switchExtension: (hash: string, enabled: boolean) => api.post(`/api/skills/extensions/${part(hash)}`, { enabled }),
+  threads: async () => (await api.get<{ threads: Thread[] | null }>('/api/skills/threads')).threads ?? [],
+  say: (t: Thread, action: string, payload: Record<string, unknown> = {}) => api.post('/api/skills/threads', { agent: t.agent, to: t.peer, place: t.place ?? '', thread: t.id, action, payload }),
+  visits: async () => (await api.get<{ visits: Visit[] | null }>('/api/place/visits')).visits ?? [],
+  visit: (body: { agent: string; url: string; minutes: number; keep: boolean }) => api.post('/api/place/visits', body),
+  endVisit: (id: string) => api.delete(`/api/place/visits/${part(id)}`),
   revoke: (id: string) => api.post(`/api/skills/received/${part(id)}/revoke`, {}),
 };
