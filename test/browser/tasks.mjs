@@ -136,3 +136,64 @@ test('a terminal is shared: what one types the other sees, and a reload has it a
   await two.keyboard.type('exit 3\n');
   await one.getByRole('status').filter({ hasText: 'ended with 3' }).waitFor();
 });
+
+test('what a program prints cannot reach out of its terminal, and makes it type only what programs need', async () => {
+  const page = await stage.person();
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  let typed = [];
+  page.on('websocket', (socket) => socket.on('framesent', ({ payload }) => {
+    if (typeof payload !== 'string' || !payload.includes('"terminal:input"')) return;
+    const { data } = JSON.parse(payload).payload;
+    if (data.includes('\x1b')) typed.push(data);
+  }));
+  const opened = [];
+  page.on('dialog', (dialog) => (opened.push(dialog.message()), dialog.dismiss()));
+  page.on('popup', (popup) => opened.push(popup.url()));
+  await visit(page, '/terminals');
+  await page.getByRole('button', { name: 'Open one' }).click();
+  await page.getByLabel('Name').fill('hostile');
+  await page.getByRole('dialog').getByRole('button', { name: 'Open' }).click();
+  await page.waitForURL(/\/terminals\/.+/);
+  const shows = (text) => page.waitForFunction((t) => document.querySelector('.xterm-rows')?.textContent?.includes(t), text);
+  await page.evaluate(() => navigator.clipboard.writeText('mine'));
+  const title = await page.title();
+  await page.locator('.xterm-screen').click();
+  // Reads one answer, so that the shell does not: who are you.
+  const attack = [
+    '\\033]8;;javascript:document.title=1\\033\\\\press-me\\033]8;;\\033\\\\', '\\033]8;;https://evil.example/\\033\\\\or-me\\033]8;;\\033\\\\', '\\033]0;pwned\\007', '\\033]2;pwned\\007',
+    '\\033]52;c;cHduZWQ=\\007', '\\033]52;c;?\\007', '\\033P$qm\\033\\\\', '\\033P+q544e\\033\\\\', '\\033]10;?\\007', '\\033]4;1;?\\007', '\\033[>c', '\\033[=c', '\\033[>q', '\\033[21t',
+    '\\033[?2026$p', '\\005', '\\033[c',
+  ].join(' ');
+  await page.keyboard.type(`stty -echo; printf '${attack} done-%s\\n' $((6*7)); read -r x; stty echo\n`);
+  await shows('done-42');
+  while (typed.length === 0) await page.waitForTimeout(20); // what was shown has been answered
+  await page.keyboard.type('\n');
+  for (const text of ['press-me', 'or-me']) {
+    const word = await page.evaluate((t) => {
+      const walk = document.createTreeWalker(document.querySelector('.xterm-rows'), NodeFilter.SHOW_TEXT);
+      for (let n = walk.nextNode(); n; n = walk.nextNode()) {
+        if (!n.data.includes(t) || n.data.includes('printf')) continue;
+        const range = document.createRange();
+        range.setStart(n, n.data.indexOf(t));
+        range.setEnd(n, n.data.indexOf(t) + t.length);
+        const { x, y, width, height } = range.getBoundingClientRect();
+        return { x: x + width / 2, y: y + height / 2 };
+      }
+    }, text);
+    assert.ok(word, `${text} is shown`);
+    await page.mouse.move(word.x, word.y);
+    await page.mouse.click(word.x, word.y);
+  }
+  assert.deepEqual(opened, []);
+  assert.equal(await page.title(), title);
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'mine');
+  assert.deepEqual(typed, ['\x1b[?1;2c']);
+  // Shown again after a reload, it asks nothing.
+  typed = [];
+  await page.reload();
+  await shows('done-42');
+  await page.locator('.xterm-screen').click();
+  await page.keyboard.type('echo still-$((6*7))\n');
+  await shows('still-42');
+  assert.deepEqual(typed, []);
+});

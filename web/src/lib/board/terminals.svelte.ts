@@ -63,7 +63,8 @@ export class Terminals {
 
 /** What shows a terminal's bytes. */
 export interface Glass {
-  write(data: string): void;
+  /** again: it was printed before, and is shown once more. */
+  write(data: string, again: boolean): void;
   reset(): void;
   resize(cols: number, rows: number): void;
 }
@@ -118,7 +119,7 @@ export class Screen {
       this.cut = !!p.truncated;
     } else if (frame.type === 'terminal:output') {
       if (p.truncated) this.cut = true;
-      this.#glass.write(p.data);
+      this.#glass.write(p.data, !!p.replay);
     } else if (frame.type === 'terminal:resized') {
       this.#fit(p);
     } else if (frame.type === 'terminal:exit') {

@@ -5,12 +5,21 @@
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal, type ITheme } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
+import { tame, type Tamed } from './tame';
 
-export function openTerminal(parent: HTMLElement, fontSize: number): { term: Terminal; fit: FitAddon; dispose: () => void } {
+export interface Opened {
+  term: Terminal;
+  fit: FitAddon;
+  write: Tamed['write'];
+  dispose: () => void;
+}
+
+/** answers says whether programs get answers from this page; a recording's never do. */
+export function openTerminal(parent: HTMLElement, fontSize: number, answers: () => boolean = () => false): Opened {
   const term = new Terminal({
     fontSize, fontFamily: getComputedStyle(document.documentElement).getPropertyValue('--mono'), cursorBlink: false, scrollback: 5000,
-    // What a program prints may not open links, change the title or reach the clipboard.
-    linkHandler: null, allowProposedApi: false, theme,
+    // Links a program prints are taken out by tame; nothing here opens any.
+    linkHandler: { activate: () => {} }, allowProposedApi: false, theme,
   });
   const fit = new FitAddon();
   term.loadAddon(fit);
@@ -19,6 +28,7 @@ export function openTerminal(parent: HTMLElement, fontSize: number): { term: Ter
   return {
     term,
     fit,
+    write: tame(term, answers).write,
     dispose: () => {
       term.dispose();
       document.adoptedStyleSheets = document.adoptedStyleSheets.filter((s) => !sheets.includes(s));
