@@ -18,9 +18,6 @@ import (
 	"parley/protocol/mmp"
 )
 
-// frontAgent speaks at the direct endpoints when a caller names nobody.
-const frontAgent = "parley"
-
 // placePart is the meeting place.
 func (h *Hub) placePart() part {
 	return part{
@@ -52,7 +49,7 @@ func (h *Hub) openPlace(ctx context.Context) error {
 	}, place.Config{
 		Name: c.Name, Description: c.Description, Version: h.opts.Version, Auth: place.Auth(h.conf.PlaceAuth()), RefuseStatic: c.StaticProof == "refuse",
 		Anonymize: c.Anonymize, Federation: c.Federation, RegistryTTL: c.RegistryTTL, TokenTTL: c.TokenTTL, PostingTTL: c.PostingTTL,
-		RelayTTL: c.RelayTTL, PostingLimit: c.PostingLimit, DepositLimit: c.DepositLimit, QueueLimit: c.QueueLimit,
+		RelayTTL: c.RelayTTL, Sync: place.Sync(c.Sync), Hashes: mmp.HashForm(c.HashForm), PostingLimit: c.PostingLimit, DepositLimit: c.DepositLimit, QueueLimit: c.QueueLimit,
 	})
 	if err != nil {
 		return err
@@ -92,10 +89,10 @@ func (h *Hub) openPlaceFace(context.Context) error {
 		return nil
 	}
 	ring := sync.OnceValues(func() (mmp.Keyring, error) {
-		keys, err := h.placeKeys(frontAgent)
+		keys, err := h.placeKeys(h.conf.Place.FrontAgent)
 		return keys.Ring, err
 	})
-	h.placeFace.SetMeeting(&place.Core{Ring: ring, Name: frontAgent, Description: "An agent of this hub", Version: h.opts.Version, Now: time.Now})
+	h.placeFace.SetMeeting(&place.Core{Ring: ring, Name: h.conf.Place.FrontAgent, Description: "An agent of this hub", Version: h.opts.Version, Now: time.Now})
 	return nil
 }
 

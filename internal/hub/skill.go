@@ -45,7 +45,7 @@ func (h *Hub) openSkills(context.Context) error {
 			return owner.ID, err
 		},
 	}, skill.Config{
-		Dir: h.folder.Path("skills/received"), Extensions: h.folder.Path("extensions"), Front: frontAgent, Version: h.opts.Version,
+		Dir: h.folder.Path("skills/received"), Extensions: h.folder.Path("extensions"), Front: h.conf.Place.FrontAgent, Hashes: mmp.HashForm(h.conf.Place.HashForm), Version: h.opts.Version,
 		AllowFormats: h.conf.Skills.AllowFormats, L2Offers: h.conf.Skills.L2Offers, AllowUnprefixed: h.conf.Extensions.AllowUnprefixed,
 	})
 	if err != nil {

@@ -25,6 +25,12 @@ type API interface {
 	// agent that has proven its key elsewhere than in this request.
 	Speak(ctx context.Context, who Caller, from string) (Sender, error)
 
+	// StartTalk, EndTalk and Talks are the sessions of direct talk; agent is the one
+	// of this hub, by its id.
+	StartTalk(ctx context.Context, who Caller, agent, peer string) (Talk, error)
+	EndTalk(ctx context.Context, who Caller, agent string, req mmp.SessionEnd) (Talk, error)
+	Talks(ctx context.Context, agent, peer string, limit int) ([]Talk, error)
+
 	// Register, Heartbeat and Unregister are the registry.
 	Register(ctx context.Context, who Caller, req *mmp.Registration) (mmp.RegisterAnswer, error)
 	Heartbeat(ctx context.Context, who Caller, agent string) (mmp.HeartbeatAnswer, error)

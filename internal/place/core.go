@@ -131,16 +131,6 @@ func (c *Core) Make(_ context.Context, _, _ string, body []byte) (mmp.MadeAnswer
 	return mmp.MadeAnswer{}, mmp.SkillNotFound(ref.SkillID)
 }
 
-// StartSession names one; nothing is kept.
-func (c *Core) StartSession(_ context.Context, agent, _ string) (mmp.SessionAnswer, error) {
-	return mmp.SessionAnswer{SessionID: mmp.NewSessionID()}, c.known(agent)
-}
-
-// EndSession ends nothing.
-func (c *Core) EndSession(_ context.Context, agent, _ string) (mmp.SessionAnswer, error) {
-	return mmp.SessionAnswer{SessionID: mmp.NewSessionID()}, c.known(agent)
-}
-
 // History is empty.
 func (c *Core) History(_ context.Context, agent string, _ mmp.HistoryQuery) (mmp.HistoryAnswer, error) {
 	return mmp.HistoryAnswer{Interactions: []any{}, Summary: map[string]any{"total": 0}}, c.known(agent)

@@ -35,13 +35,22 @@ func (d *depositRow) notice() mmp.TrustNotice {
 	return mmp.TrustNotice{DepositorSigned: d.signature != "", DepositorID: d.owner, Disclaimer: mmp.Disclaimer}
 }
 
+// hashIn is the hash of the content in a form; it is kept bare.
+func (d *depositRow) hashIn(form mmp.HashForm) string {
+	h, err := mmp.ParseHash(d.hash)
+	if err != nil {
+		return d.hash
+	}
+	return form.Of(h)
+}
+
 // show is the deposit without its lines.
-func (d *depositRow) show() (mmp.Deposit, error) {
+func (d *depositRow) show(form mmp.HashForm) (mmp.Deposit, error) {
 	tags, err := texts(d.tags)
 	notice := d.notice()
 	return mmp.Deposit{
 		SkillID: d.skillID, Name: d.name, Description: d.description, Tags: tags, Format: d.format, SizeBytes: len(d.content),
-		ContentSizeLines: len(lines(d.content)), DepositedAt: mmp.At(d.updated), DepositorID: d.owner, ContentHash: d.hash,
+		ContentSizeLines: len(lines(d.content)), DepositedAt: mmp.At(d.updated), DepositorID: d.owner, ContentHash: d.hashIn(form),
 		Summary: optional(d.summary), Sections: sections(d.content), InputOutput: raw(d.inputOutput),
 		TrustMetadata: d.trustMetadata(), AgentID: d.owner, Type: mmp.EntryDeposit, TrustNotice: &notice,
 	}, err
@@ -180,7 +189,7 @@ func (p *Place) UpdateDeposit(ctx context.Context, who Caller, req *mmp.DepositR
 			return err
 		}
 		d.created, d.updated = old.created, out.UpdatedAt.Time
-		out.PreviousHash, out.NewHash = old.hash, d.hash
+		out.PreviousHash, out.NewHash = old.hashIn(p.c.Hashes), d.hashIn(p.c.Hashes)
 		if err := d.put(tx); err != nil {
 			return err
 		}
@@ -243,7 +252,7 @@ func (p *Place) Preview(ctx context.Context, who Caller, skillID string, q mmp.P
 		if err != nil {
 			return err
 		}
-		if out, err = d.show(); err != nil {
+		if out, err = d.show(p.c.Hashes); err != nil {
 			return err
 		}
 		all := lines(d.content)
@@ -267,7 +276,7 @@ func (p *Place) SkillContent(ctx context.Context, who Caller, skillID, owner str
 		}
 		provenance, err := mmp.DecodeProvenance([]byte(d.provenance))
 		out = mmp.ContentAnswer{
-			SkillID: d.skillID, Name: d.name, Content: d.content, ContentHash: d.hash, Format: d.format, DepositorID: d.owner,
+			SkillID: d.skillID, Name: d.name, Content: d.content, ContentHash: d.hashIn(p.c.Hashes), Format: d.format, DepositorID: d.owner,
 			Provenance: provenance, TrustNotice: d.notice(),
 		}
 		return err
@@ -276,25 +285,25 @@ func (p *Place) SkillContent(ctx context.Context, who Caller, skillID, owner str
 }
 
 func (p *Place) depositsOf(tx *store.Tx, owner string) ([]mmp.Deposit, error) {
-	return collectDeposits(tx, `WHERE owner = ? ORDER BY updated_at DESC`, owner)
+	return p.collectDeposits(tx, `WHERE owner = ? ORDER BY updated_at DESC`, owner)
 }
 
 func (p *Place) eachDeposit(tx *store.Tx, fn func(mmp.Deposit)) error {
-	all, err := collectDeposits(tx, `ORDER BY updated_at DESC LIMIT 500`)
+	all, err := p.collectDeposits(tx, `ORDER BY updated_at DESC LIMIT 500`)
 	for _, d := range all {
 		fn(d)
 	}
 	return err
 }
 
-func collectDeposits(tx *store.Tx, where string, args ...any) ([]mmp.Deposit, error) {
+func (p *Place) collectDeposits(tx *store.Tx, where string, args ...any) ([]mmp.Deposit, error) {
 	out := []mmp.Deposit{}
 	err := tx.Each(func(r *sql.Rows) error {
 		d, err := scanDeposit(r)
 		if err != nil {
 			return err
 		}
-		shown, err := d.show()
+		shown, err := d.show(p.c.Hashes)
 		out = append(out, shown)
 		return err
 	}, `SELECT `+depositColumns+` FROM place_deposits `+where, args...)

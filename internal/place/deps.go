@@ -77,6 +77,8 @@ type Config struct {
 	Auth        Auth
 	// Sync is SyncFull unless it says otherwise; keys and tokens are always on disk.
 	Sync Sync
+	// Hashes is how hashes of skills are answered; bare unless it says otherwise.
+	Hashes mmp.HashForm
 	// RefuseStatic takes only challenges as proof.
 	RefuseStatic bool
 	// Anonymize hides ids in the audit from everybody but the operator.

@@ -41,8 +41,6 @@ type Meeting interface {
 	// Make makes a message in the agent's name without sending it: offer_skill,
 	// accept, decline, request_skill or reflect. The body is the request's.
 	Make(ctx context.Context, agent, action string, body []byte) (mmp.MadeAnswer, error)
-	// StartSession, EndSession and History keep what happened with a peer.
-	StartSession(ctx context.Context, agent, peer string) (mmp.SessionAnswer, error)
-	EndSession(ctx context.Context, agent, summary string) (mmp.SessionAnswer, error)
+	// History is what happened with a peer, or with all.
 	History(ctx context.Context, agent string, q mmp.HistoryQuery) (mmp.HistoryAnswer, error)
 }

@@ -95,6 +95,7 @@ func (p *Place) Sweep(ctx context.Context) error {
 		{`place_nonces`, `nonce`, `expires_at <= ?`, []any{store.Micros(now)}},
 		{`place_tokens`, `hash`, `expires_at <= ?`, []any{store.Micros(now.Add(-time.Minute))}},
 		{`place_postings`, `id`, `expires_at <= ?`, []any{store.Micros(now)}},
+		{`place_meetings`, `id`, `started_at <= ?`, []any{store.Micros(now.Add(-talkLife))}},
 		{`place_needs`, `agent`, `expires_at <= ?`, []any{store.Micros(now)}},
 		// One further life in which a heartbeat revives. The first condition has an
 		// index, so that nobody alive is looked at.

@@ -100,6 +100,8 @@ type Config struct {
 	Dir string
 	// Extensions is the folder of extension definitions; empty for none.
 	Extensions string
+	// Hashes is how hashes of skills are sent.
+	Hashes mmp.HashForm
 	// Front is the agent that answers when nobody is named.
 	Front string
 	// Version is the hub's.

@@ -29,7 +29,7 @@ func (s *Skills) introduction(h Host, loaded mmp.Loaded, public []Own) (mmp.Intr
 		Capabilities: mmp.Capabilities{
 			MeetingProtocolVersion: mmp.ProtocolVersion, SupportedActions: actionsOf(loaded), SkillFormats: []string{mmp.FormatMarkdown}, Extensions: extensions,
 		},
-		Skills: infos(public),
+		Skills: s.infos(public),
 		Constraints: mmp.Constraints{
 			MaxSkillSizeBytes: mmp.MaxSkill, RateLimitPerMinute: 120, AllowedFormats: []string{mmp.FormatMarkdown}, RequireApproval: true,
 		},
@@ -40,10 +40,10 @@ func (s *Skills) introduction(h Host, loaded mmp.Loaded, public []Own) (mmp.Intr
 	return in, m, err
 }
 
-func infos(public []Own) []mmp.SkillInfo {
+func (s *Skills) infos(public []Own) []mmp.SkillInfo {
 	out := make([]mmp.SkillInfo, len(public))
 	for i, o := range public {
-		out[i] = o.info()
+		out[i] = o.info(s.c.Hashes)
 	}
 	return out
 }
@@ -72,7 +72,7 @@ func (s *Skills) Skills(ctx context.Context, agent string) (out mmp.SkillsAnswer
 		return out, err
 	}
 	err = s.d.DB.Read(ctx, func(tx *store.Tx) error {
-		out.Skills = infos(s.public(tx, h))
+		out.Skills = s.infos(s.public(tx, h))
 		return nil
 	})
 	out.Count, out.ExchangePolicy = len(out.Skills), exchangePolicy
@@ -101,7 +101,7 @@ func (s *Skills) Skill(ctx context.Context, agent, ref string) (mmp.SkillDetails
 	if err != nil {
 		return mmp.SkillDetails{}, err
 	}
-	i := own.info()
+	i := own.info(s.c.Hashes)
 	return mmp.SkillDetails{Metadata: mmp.SkillMetadata{
 		ID: i.ID, Name: i.Name, Layer: i.Layer, Format: i.Format, Summary: i.Summary, ContentHash: i.ContentHash, Available: true,
 	}}, nil
@@ -116,7 +116,7 @@ func (s *Skills) PreviewSkill(ctx context.Context, agent, ref string, n int) (mm
 	if err != nil {
 		return mmp.Deposit{}, err
 	}
-	i := own.info()
+	i := own.info(s.c.Hashes)
 	out := mmp.Deposit{
 		SkillID: i.ID, Name: i.Name, Description: i.Summary, Tags: i.Tags, Format: i.Format, SizeBytes: len(own.Content),
 		ContentSizeLines: mmp.CountLines(own.Content), DepositorID: h.ID, ContentHash: i.ContentHash, Summary: &i.Summary, Sections: mmp.Sections(own.Content),
@@ -234,18 +234,6 @@ func (s *Skills) makeRequest(ctx context.Context, h Host, body []byte) (out mmp.
 		return e.become(tx, mmp.ExRequested, s.now())
 	})
 	return out, err
-}
-
-// StartSession and EndSession name a stretch of talk; its messages are the record.
-func (s *Skills) StartSession(_ context.Context, agent, _ string) (mmp.SessionAnswer, error) {
-	_, err := s.host(agent)
-	return mmp.SessionAnswer{SessionID: mmp.NewSessionID()}, err
-}
-
-// EndSession ends it.
-func (s *Skills) EndSession(_ context.Context, agent, _ string) (mmp.SessionAnswer, error) {
-	_, err := s.host(agent)
-	return mmp.SessionAnswer{SessionID: mmp.NewSessionID()}, err
 }
 
 // Interaction is one message in the history, without its content.

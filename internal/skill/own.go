@@ -10,10 +10,10 @@ import (
 
 func (o Own) hash() mmp.Hash { return mmp.HashOf(o.Content) }
 
-func (o Own) info() mmp.SkillInfo {
+func (o Own) info(form mmp.HashForm) mmp.SkillInfo {
 	return mmp.SkillInfo{
 		ID: o.ID, Name: o.Name, Layer: "L1", Format: mmp.FormatMarkdown, Public: true, Summary: clip(o.Summary, mmp.MaxSummary),
-		Tags: append([]string{}, o.Tags...), ContentHash: o.hash().Bare(),
+		Tags: append([]string{}, o.Tags...), ContentHash: form.Of(o.hash()),
 	}
 }
 

@@ -122,7 +122,7 @@ func (t *turn) requested() (mmp.Result, error) {
 	found := matching(t.s.public(t.tx, t.host), p)
 	infos := make([]mmp.SkillInfo, len(found))
 	for i, own := range found {
-		infos[i] = own.info()
+		infos[i] = own.info(t.s.c.Hashes)
 	}
 	if !t.from.Direct {
 		if err := t.offerBack(found); err != nil {

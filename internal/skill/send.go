@@ -23,7 +23,7 @@ func (s *Skills) newOffer(h Host, at, to string, own Own, now time.Time) (Exchan
 		return Exchange{}, mmp.Message{}, err
 	}
 	m, err := mmp.NewMessage(mmp.ActionOfferSkill, h.ID, to, mmp.OfferSkillPayload{
-		SkillID: own.ID, SkillName: own.Name, SkillSummary: clip(own.Summary, mmp.MaxSummary), SkillFormat: mmp.FormatMarkdown, ContentHash: hash.Bare(), Tags: own.Tags,
+		SkillID: own.ID, SkillName: own.Name, SkillSummary: clip(own.Summary, mmp.MaxSummary), SkillFormat: mmp.FormatMarkdown, ContentHash: s.c.Hashes.Of(hash), Tags: own.Tags,
 	}, now)
 	if err != nil {
 		return Exchange{}, m, err
@@ -42,7 +42,7 @@ func (s *Skills) contentOf(h Host, e Exchange, reply string, now time.Time) (mmp
 		return mmp.Message{}, err
 	}
 	m, err := mmp.NewMessage(mmp.ActionSkillContent, h.ID, e.Peer, mmp.SkillContentPayload{
-		SkillID: e.SkillID, SkillName: e.SkillName, Format: e.Format, Content: e.content, ContentHash: e.Hash, Provenance: provenance,
+		SkillID: e.SkillID, SkillName: e.SkillName, Format: e.Format, Content: e.content, ContentHash: s.c.Hashes.Of(mmp.HashOf(e.content)), Provenance: provenance,
 	}, now)
 	if reply != "" {
 		m.InReplyTo = &reply

@@ -27,6 +27,37 @@ func set(name, value string) func(*store.Tx) error {
 	}
 }
 
+// softWrite changes between both kinds, alone and in one batch.
+func softWrite(t *testing.T, db *store.DB) {
+	for i := range 3 {
+		if err := db.WriteSoft(t.Context(), set(fmt.Sprint("soft", i), "")); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Write(t.Context(), set(fmt.Sprint("hard", i), "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.WriteSoft(t.Context(), set("soft0", "")); !store.IsConflict(err) {
+		t.Errorf("a conflict is %v", err)
+	}
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			write := db.Write
+			if i%2 == 0 {
+				write = db.WriteSoft
+			}
+			if err := write(t.Context(), set(fmt.Sprint("mixed", i), "")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := count(t, db); n != 26 {
+		t.Errorf("%d rows", n)
+	}
+}
+
 func count(t *testing.T, db *store.DB) (n int) {
 	t.Helper()
 	if err := db.Read(t.Context(), func(tx *store.Tx) error {
@@ -51,6 +82,7 @@ func TestContract(t *testing.T) {
 		{"readers see one snapshot", snapshot},
 		{"readers cannot write", readersCannotWrite},
 		{"many writers all succeed", manyWriters},
+		{"a soft write is seen like any other", softWrite},
 		{"closed is closed", closedIsClosed},
 	}
 	for _, c := range cases {

@@ -47,3 +47,20 @@ func SameHash(a, b string) bool {
 	y, errY := ParseHash(b)
 	return errX == nil && errY == nil && x == y
 }
+
+// HashForm is how hashes of skills are sent; both forms are understood.
+type HashForm string
+
+// The forms. Bare is the usual one.
+const (
+	HashBare     HashForm = "bare"
+	HashPrefixed HashForm = "prefixed"
+)
+
+// Of writes a hash in this form.
+func (f HashForm) Of(h Hash) string {
+	if f == HashPrefixed {
+		return h.Prefixed()
+	}
+	return h.Bare()
+}

@@ -51,21 +51,28 @@ func DecodeReply(body []byte) (ReplyRequest, error) {
 	return r, nil
 }
 
-// DecodeSessionStart reads who a session is with.
-func DecodeSessionStart(body []byte) (string, error) {
+// DecodeSessionStart reads who a session is with; with a token that is its agent.
+func DecodeSessionStart(body []byte, token string) (string, error) {
 	o := openObject(body)
 	peer := o.id("peer_id", ValidAddress)
-	if o.err == nil && peer == "" {
-		return "", Required("peer_id")
+	if o.err != nil {
+		return "", o.err
 	}
-	return peer, o.err
+	return actAs("peer_id", peer, token)
+}
+
+// SessionEnd ends a session: the last one, or the one that is named.
+type SessionEnd struct {
+	Summary   string
+	SessionID string
+	PeerID    string
 }
 
 // DecodeSessionEnd reads what a session came to.
-func DecodeSessionEnd(body []byte) (string, error) {
+func DecodeSessionEnd(body []byte) (SessionEnd, error) {
 	o := openObject(body)
-	summary := o.text("summary", MaxDescription)
-	return summary, o.err
+	r := SessionEnd{Summary: o.text("summary", MaxDescription), SessionID: o.text("session_id", MaxID), PeerID: o.id("peer_id", ValidAddress)}
+	return r, o.err
 }
 
 // GoodbyeAnswer answers POST goodbye.

@@ -124,7 +124,7 @@ func TestRequestsAreRefusedInTheWordsOfTheTables(t *testing.T) {
 	attest := func(b, _ string) error { _, err := DecodeAttest([]byte(b)); return err }
 	skill := func(b, _ string) error { _, err := DecodeSkillRef([]byte(b), true); return err }
 	reply := func(b, _ string) error { _, err := DecodeReply([]byte(b)); return err }
-	start := func(b, _ string) error { _, err := DecodeSessionStart([]byte(b)); return err }
+	start := func(b, _ string) error { _, err := DecodeSessionStart([]byte(b), ""); return err }
 	blob, hash := `"aGk="`, string(quote(HashOf("aGk=").Prefixed()))
 	for _, c := range []struct {
 		read        func(body, token string) error

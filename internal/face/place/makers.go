@@ -101,16 +101,32 @@ func withSender(body []byte, token string) []byte {
 	return filled
 }
 
+// host is the id of the agent of this hub that a call is about.
+func (r *request) host(m place.Meeting) (string, error) {
+	_, message, err := m.Introduction(r.http.Context(), r.named())
+	return message.From, err
+}
+
 func (r *request) startSession() (answer, error) {
 	m, err := r.admitted()
 	if err != nil {
 		return answer{}, err
 	}
-	peer, err := mmp.DecodeSessionStart(r.body)
+	peer, err := mmp.DecodeSessionStart(r.body, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
-	return ok(m.StartSession(r.http.Context(), r.named(), peer))
+	if !r.who.Operator {
+		if _, err := r.d.Place.Speak(r.http.Context(), r.who, peer); err != nil {
+			return answer{}, err
+		}
+	}
+	host, err := r.host(m)
+	if err != nil {
+		return answer{}, err
+	}
+	t, err := r.d.Place.StartTalk(r.http.Context(), r.who, host, peer)
+	return ok(mmp.SessionAnswer{SessionID: t.ID}, err)
 }
 
 func (r *request) endSession() (answer, error) {
@@ -118,11 +134,16 @@ func (r *request) endSession() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	summary, err := mmp.DecodeSessionEnd(r.body)
+	req, err := mmp.DecodeSessionEnd(r.body)
 	if err != nil {
 		return answer{}, err
 	}
-	return ok(m.EndSession(r.http.Context(), r.named(), summary))
+	host, err := r.host(m)
+	if err != nil {
+		return answer{}, err
+	}
+	t, err := r.d.Place.EndTalk(r.http.Context(), r.who, host, req)
+	return ok(mmp.SessionAnswer{SessionID: t.ID}, err)
 }
 
 // history is the operator's: it tells with whom an agent had to do. An agent may
@@ -146,5 +167,15 @@ func (r *request) history() (answer, error) {
 	default:
 		return answer{}, mmp.ErrAuthRequired
 	}
-	return ok(m.History(r.http.Context(), r.named(), q))
+	host, err := r.host(m)
+	if err != nil {
+		return answer{}, err
+	}
+	out, err := m.History(r.http.Context(), r.named(), q)
+	if err != nil {
+		return answer{}, err
+	}
+	talks, err := r.d.Place.Talks(r.http.Context(), host, q.PeerID, q.Limit)
+	out.Summary = map[string]any{"total": len(out.Interactions), "sessions": talks}
+	return ok(out, err)
 }

@@ -1,6 +1,7 @@
 package place_test
 
 import (
+	"regexp"
 	"testing"
 
 	faceplace "parley/internal/face/place"
@@ -70,3 +71,54 @@ func TestMakersAreForTheOperator(t *testing.T) {
 		open.want(open.post("/meeting/v1/"+path, token, m{"skill_id": "x", "to": "bob"}), 403, "operator_only")
 	}
 }
+
+func TestASessionHasOneNameFromStartToEndAndIsInTheHistory(t *testing.T) {
+	w := newWorld(t, policy(place.TOFU))
+	token := w.prove(keyNo(0), "ada")
+	start := func(token string, body m) string {
+		t.Helper()
+		r := w.want(w.post("/meeting/v1/session/start", token, body), 200, "")
+		if len(r.body) != 1 || !sessionID.MatchString(r.str("session_id")) {
+			t.Errorf("%s", r.raw)
+		}
+		return r.str("session_id")
+	}
+	w.want(w.post("/meeting/v1/session/end", token, m{"summary": "x"}), 404, "no_session")
+	first := start(token, m{"peer_id": "ada"})
+	second := start(token, m{}) // a token says who the peer is; the first one ends
+	other := start("", m{"peer_id": "eve"})
+	if r := w.want(w.post("/meeting/v1/session/end", token, m{"summary": "Exchanged 2 skills"}), 200, ""); r.str("session_id") != second || len(r.body) != 1 {
+		t.Errorf("%s, want %s", r.raw, second)
+	}
+	w.want(w.post("/meeting/v1/session/end", token, m{}), 404, "no_session")
+	w.want(w.post("/meeting/v1/session/end", token, m{"session_id": other}), 404, "no_session")
+	r := w.want(w.get("/meeting/v1/history", token), 200, "")
+	summary, _ := r.body["summary"].(map[string]any)
+	sessions, _ := summary["sessions"].([]any)
+	if r.list("interactions") == nil || len(sessions) != 2 {
+		t.Fatalf("%s", r.raw)
+	}
+	newest, oldest := sessions[0].(map[string]any), sessions[1].(map[string]any)
+	if newest["session_id"] != second || newest["summary"] != "Exchanged 2 skills" || newest["ended_at"] == nil || oldest["session_id"] != first || oldest["ended_at"] == nil || oldest["summary"] != nil {
+		t.Errorf("%s", r.raw)
+	}
+	for _, bad := range []struct {
+		body   m
+		token  string
+		status int
+		code   string
+	}{
+		{m{}, "", 400, "missing_field"},
+		{m{"peer_id": "not an id"}, "", 400, "invalid_id"},
+		{m{"peer_id": "ada"}, "", 401, "authentication_required"}, // proven: not without its token
+		{m{"peer_id": "eve"}, token, 403, "not_your_agent"},
+	} {
+		if r := w.post("/meeting/v1/session/start", bad.token, bad.body); r.status != bad.status || bad.status != 400 && r.code() != bad.code {
+			t.Errorf("%v: %d %s", bad.body, r.status, r.raw)
+		}
+	}
+	strict := newWorld(t, policy(place.Strict))
+	strict.want(strict.post("/meeting/v1/session/start", "", m{"peer_id": "eve"}), 401, "authentication_required")
+}
+
+var sessionID = regexp.MustCompile(`^session_[0-9a-f]{12}$`)

@@ -76,6 +76,9 @@ type Place struct {
 	PostingLimit int           `koanf:"posting_limit"`
 	DepositLimit int           `koanf:"deposit_limit"`
 	QueueLimit   int           `koanf:"queue_limit"`
+	Sync         string        `koanf:"sync"`
+	FrontAgent   string        `koanf:"front_agent"`
+	HashForm     string        `koanf:"hash_form"`
 }
 
 // Skills is about what other agents send.
