@@ -30,6 +30,8 @@ func appendFolded(b *strings.Builder, r rune) {
 	switch {
 	case r < 0x80 && (r >= 'a' && r <= 'z' || r >= '0' && r <= '9'):
 		b.WriteByte(byte(r))
+	case r == 'ς':
+		b.WriteRune('σ') // the same letter at the end of a word
 	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul):
 		b.WriteByte(' ')
 		b.WriteRune(r)

@@ -35,20 +35,33 @@ func TestSearchFindsTheSameOnBothDatabases(t *testing.T) {
 			said(model.Assistant, "東京タワーは高い"),
 			said(model.User, "서울에서 만나요"),
 			said(model.Assistant, "price: 12.50-EUR (v1.2), C++ & Go; don't OR can't NOT NEAR"),
-			said(model.User, "ﬁrst ＡＢＣ"))
+			said(model.User, "ﬁrst ＡＢＣ"),
+			said(model.User, "Ο Οδυσσεύς στους δρόμους"),
+			said(model.User, "Её ёлка стоит в МОСКВЕ, Йошкар-Ола"),
+			said(model.User, "العَرَبِيَّة לשׁוֹן हिन्दी भाषा"),
+			said(model.User, "rockets 🚀 and 👩‍🚀 crews"))
 		archived(t, m, id, "Talk about penguins. They swim.")
 		for query, want := range map[string][]string{
-			"cafe":            {"message: The Café in Zürich sells naïve art"},
-			"ZURICH Naive":    {"message: The Café in Zürich sells naïve art"},
-			"京タ":              {"message: 東京タワーは高い"},
-			"만나":              {"message: 서울에서 만나요"},
-			"12.50":           {"message: price: 12.50-EUR (v1.2), C++ & Go; don't OR can't NOT NEAR"},
-			"first abc":       {"message: ﬁrst ＡＢＣ"},
-			"penguins":        {"archive: Talk about penguins. They swim."},
-			"caf":             nil,
-			"nothing of this": nil,
-			"":                nil,
-			`"`:               nil,
+			"cafe":             {"message: The Café in Zürich sells naïve art"},
+			"ZURICH Naive":     {"message: The Café in Zürich sells naïve art"},
+			"京タ":               {"message: 東京タワーは高い"},
+			"만나":               {"message: 서울에서 만나요"},
+			"12.50":            {"message: price: 12.50-EUR (v1.2), C++ & Go; don't OR can't NOT NEAR"},
+			"first abc":        {"message: ﬁrst ＡＢＣ"},
+			"penguins":         {"archive: Talk about penguins. They swim."},
+			"ΟΔΥΣΣΕΥΣ ΔΡΌΜΟΥΣ": {"message: Ο Οδυσσεύς στους δρόμους"},
+			"οδυσσευσ":         {"message: Ο Οδυσσεύς στους δρόμους"},
+			"елка москве":      {"message: Её ёлка стоит в МОСКВЕ, Йошкар-Ола"},
+			"Ёлка ЙОШКАР":      {"message: Её ёлка стоит в МОСКВЕ, Йошкар-Ола"},
+			"العربية":          {"message: العَرَبِيَّة לשׁוֹן हिन्दी भाषा"},
+			"לשון":             {"message: العَرَبِيَّة לשׁוֹן हिन्दी भाषा"},
+			"हिन्दी":           {"message: العَرَبِيَّة לשׁוֹן हिन्दी भाषा"},
+			"rockets 🚀":        {"message: rockets 🚀 and 👩‍🚀 crews"},
+			"🚀":                nil, // no word, and no error
+			"caf":              nil,
+			"nothing of this":  nil,
+			"":                 nil,
+			`"`:                nil,
 		} {
 			got := snippets(search(t, m, memory.Query{Text: query}))
 			if diff := cmp.Diff(len(want), len(got)); diff != "" || (len(want) > 0 && got[0] != want[0]) {
