@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,7 +16,6 @@ type command struct {
 }
 
 // chatCommands are the chat's own.
-
 func chatCommands() []command {
 	return []command{
 		{"/help", "", "this list", (*Model).help},
@@ -43,10 +43,11 @@ func (m *Model) command(text string) (cmd tea.Cmd, ours bool) {
 func (m *Model) help(string) tea.Cmd {
 	lines := []string{bold.Render("Commands")}
 	for _, c := range chatCommands() {
-		lines = append(lines, "  "+c.name+" "+c.argument+dim.Render("  "+c.help))
+		lines = append(lines, fmt.Sprintf("  %-20s", c.name+" "+c.argument)+dim.Render(c.help))
 	}
 	lines = append(lines, bold.Render("Keys"),
-		"  Enter sends, Alt-Enter or Ctrl-J begins a new line, Up and Down bring back earlier lines, PgUp and PgDn scroll",
+		"  Enter sends, Alt-Enter or Ctrl-J begins a new line",
+		"  Up and Down bring back earlier lines, PgUp and PgDn scroll",
 		"  @NAME text asks another agent in this conversation, Tab completes",
 		"  Ctrl-C cancels what runs, twice leaves", "")
 	m.print(lines...)

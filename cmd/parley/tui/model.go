@@ -1,11 +1,13 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textarea"
@@ -262,7 +264,7 @@ func (m *Model) archives() tea.Cmd {
 		list, err := m.link.Archives(ctx, thread)
 		lines := []string{bold.Render(fmt.Sprintf("%d archives", len(list)))}
 		for _, a := range list {
-			lines = append(lines, fmt.Sprintf("%s  %s  %s", dim.Render(Clean(a.GetArchivedAt())), brief(a.GetTitle(), 80), dim.Render(a.GetId())))
+			lines = append(lines, fmt.Sprintf("%s  %s  %s", dim.Render(Clean(when(a.GetArchivedAt()))), brief(a.GetTitle(), 80), dim.Render(a.GetId())))
 		}
 		return lines, err
 	})
@@ -274,8 +276,25 @@ func (m *Model) search(query string) tea.Cmd {
 		hits, err := m.link.Search(ctx, query)
 		lines := []string{bold.Render(fmt.Sprintf("%d found", len(hits)))}
 		for _, h := range hits {
-			lines = append(lines, dim.Render(Clean(h.GetAt()+" "+h.GetRole()+h.GetKind()))+"  "+brief(h.GetSnippet(), width-30))
+			lines = append(lines, dim.Render(Clean(when(h.GetAt())+"  "+source(h)))+"  "+brief(h.GetSnippet(), width-30))
 		}
 		return lines, err
 	})
+}
+
+// when is a time as people write it, to the minute; the wire's is in UTC.
+func when(at string) string {
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return at
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+// source says whose words a hit is.
+func source(h *wire.Hit) string {
+	if h.GetKind() == "message" {
+		return cmp.Or(h.GetSpeaker(), h.GetRole())
+	}
+	return h.GetKind()
 }

@@ -236,7 +236,7 @@ func (h *hub) Archives(context.Context, string) ([]*wire.ArchiveInfo, error) {
 }
 
 func (h *hub) Search(context.Context, string) ([]*wire.Hit, error) {
-	return []*wire.Hit{{Snippet: "found it"}}, nil
+	return []*wire.Hit{{Snippet: "found it", Kind: "message", Role: "assistant", Speaker: "twin", At: "2026-04-03T10:00:00.5Z"}}, nil
 }
 
 func (h *hub) Agents(context.Context) ([]string, error) { return []string{"crab", "twin"}, nil }
@@ -324,7 +324,7 @@ func TestAPersonAtTheScreen(t *testing.T) {
 	}
 	s.press("/archives", "enter", "/search found", "enter", "/compact prices", "enter", "/help", "enter")
 	said := plain(strings.Join(s.m.lines, "\n"))
-	for _, w := range []string{"1 archives", "Prices.", "1 found", "found it", "nothing to compact", "/thread [NAME]"} {
+	for _, w := range []string{"1 archives", "Prices.", "1 found", "twin  found it", "nothing to compact", "/thread [NAME]"} {
 		if !strings.Contains(said, w) {
 			t.Errorf("%q was not printed:\n%s", w, said)
 		}
