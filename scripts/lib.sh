@@ -26,24 +26,87 @@ die() {
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # step TITLE COMMAND...  runs one step under a heading, with its time; the first
-# failing step ends the script and is named last.
-STEPS_DONE=0
+# failing step ends the script and is named last. Beside another lane its output
+# comes in one piece when it has ended.
+STEPS=$(mktemp)
+LANE=''
+trap 'rm -f "$STEPS"' EXIT
 step() {
-	local title=$1 start=$SECONDS
+	local title=$1 start=$SECONDS before code log=''
 	shift
-	printf '\n==> %s\n' "$title"
+	before=$(mktemp)
+	times >"$before"
+	if [ -n "$LANE" ]; then
+		log=$(mktemp)
+		printf '    … %s\n' "$title"
+	else
+		printf '\n==> %s\n' "$title"
+	fi
 	# The command runs in a shell of its own: inside a plain `if`, bash would ignore set -e.
 	set +e
-	(set -e; "$@")
-	local code=$?
+	if [ -n "$log" ]; then
+		(set -e; "$@") >"$log" 2>&1 </dev/null
+	else
+		(set -e; "$@")
+	fi
+	code=$?
 	set -e
+	times >>"$before"
+	if [ -n "$log" ]; then
+		printf '\n==> %s\n%s\n' "$title" "$(cat "$log")"
+		rm -f "$log"
+	fi
+	printf '%s\t%s\t%s\t%s\n' "$code" "$((SECONDS - start))" "$(spent <"$before")" "$title" >>"$STEPS"
+	rm -f "$before"
 	if [ "$code" -ne 0 ]; then
-		printf '\n==> FAILED: %s (after %s s, exit code %s)\n' "$title" "$((SECONDS - start))" "$code" >&2
-		printf 'steps: %s passed, 1 failed\n' "$STEPS_DONE" >&2
+		[ -n "$LANE" ] || report
 		exit 1
 	fi
-	STEPS_DONE=$((STEPS_DONE + 1))
 	say "$title: $((SECONDS - start)) s"
+}
+
+# spent reads two outputs of `times` and prints the seconds of processor time that
+# ended children used in between.
+spent() {
+	awk 'NR % 2 == 0 { split($1, u, /[ms]/); split($2, v, /[ms]/); t[NR] = u[1] * 60 + u[2] + v[1] * 60 + v[2] } END { printf "%d", t[4] - t[2] }'
+}
+
+# together LANE...  runs functions made of steps side by side: most steps leave a
+# core idle now and then. The first failure ends the other lanes too.
+together() {
+	local lane pids=() pid failed=0
+	set -m # a lane is a process group, so that it can be ended with all it started
+	for lane in "$@"; do
+		(
+			LANE=$lane
+			trap - EXIT
+			"$lane"
+		) &
+		pids+=($!)
+	done
+	set +m
+	# shellcheck disable=SC2064 # the numbers of now
+	trap "for p in ${pids[*]}; do kill -TERM -- -\$p 2>/dev/null; done; exit 130" INT TERM
+	for lane in "$@"; do
+		wait -n || { failed=1 && break; }
+	done
+	trap - INT TERM
+	if [ "$failed" -ne 0 ]; then
+		for pid in "${pids[@]}"; do kill -TERM -- "-$pid" 2>/dev/null || true; done
+		wait
+		report
+		exit 1
+	fi
+}
+
+# report prints every step with its seconds, wall clock and processor, and names what failed.
+report() {
+	printf '\n==> steps\n    %7s %7s\n' seconds CPU
+	awk -F '\t' '{ printf "    %7d %7d  %s%s\n", $2, $3, $4, $1 == 0 ? "" : "  FAILED" }' "$STEPS"
+	if grep -qv '^0\b' "$STEPS"; then
+		awk -F '\t' '$1 != 0 { printf "\n==> FAILED: %s (after %s s, exit code %s)\n", $4, $2, $1 }' "$STEPS" >&2
+	fi
+	awk -F '\t' '{ $1 == 0 ? good++ : bad++ } END { printf "steps: %d passed, %d failed\n", good, bad }' "$STEPS"
 }
 
 # fingerprint PATH...  one hash over the names and contents of all files below the paths.

@@ -120,13 +120,78 @@ test('a token is made, shown once, rotated and revoked', async () => {
   await row.waitFor({ state: 'detached' });
 });
 
-test('a person is added', async () => {
+test('a person is added and comes in by a link that works once', async () => {
   const page = await stage.person();
   await visit(page, '/settings/people');
   await page.getByRole('button', { name: 'Add a person' }).click();
   await page.getByLabel('Name').fill('grace');
   await page.getByRole('button', { name: 'Add', exact: true }).click();
+  const link = await page.getByLabel('Sign-in link', { exact: true }).innerText();
+  await page.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('cell', { name: 'grace', exact: true }).waitFor();
+  const grace = await stage.visitor();
+  await grace.goto(link);
+  await grace.locator('nav.side').getByText('grace', { exact: true }).waitFor();
+  await visit(grace, '/settings');
+  assert.equal(await grace.getByRole('link', { name: 'People' }).count(), 0, 'a newcomer is offered other people');
+});
+
+test('settings show the hubs, what they hold and share, and how clients come in', async () => {
+  const page = await stage.person();
+  await visit(page, '/settings/cluster');
+  await page.getByText('This hub is alone').waitFor();
+  const row = page.getByRole('region', { name: 'Hubs and what they hold' }).getByRole('row').nth(1);
+  await row.getByText('this one').waitFor();
+  await row.getByText('alive').waitFor();
+  // This computer is in the fleet: the machine is held here.
+  const machines = await page.getByRole('columnheader').allInnerTexts().then((heads) => heads.findIndex((h) => /machines/i.test(h)));
+  await page.waitForFunction((i) => document.querySelector('tbody tr')?.children[i]?.textContent === '1', machines);
+  await page.getByText('SQLite, one file').waitFor();
+  await page.getByText('None: only this computer can connect').waitFor();
+  await page.getByText(stage.hub.url, { exact: true }).waitFor();
+});
+
+test('what an agent may spend is set on the page and kept in its file', async () => {
+  const page = await stage.person();
+  await visit(page, '/settings/models');
+  await page.getByRole('button', { name: 'Change the budget of parley' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('A day, USD').fill('2.5');
+  await dialog.getByLabel('A month, USD').fill('20');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('of $2.50').waitFor();
+  await page.reload();
+  await page.getByText('of $20.00').waitFor();
+  assert.deepEqual((await stage.hub.call('GET', '/api/agents/parley')).budget.day_usd, 2.5);
+  await page.getByRole('button', { name: 'Change the budget of parley' }).click();
+  for (const field of ['A day, USD', 'A month, USD']) await page.getByRole('dialog').getByLabel(field).fill('');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await page.getByText('of $2.50').waitFor({ state: 'detached' });
+});
+
+test('a backup of everything is one button', async () => {
+  const page = await stage.person();
+  await visit(page, '/settings');
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download a backup' }).click()]);
+  assert.equal(file.suggestedFilename(), 'parley-backup.tar.gz');
+});
+
+test('somebody with few scopes sees what they may and is told about the rest', async () => {
+  const { token } = await stage.hub.call('POST', '/api/tokens', { name: 'a guest', role: 'operator', scopes: ['status:read', 'task:read'], ttl: '1h' });
+  const page = await stage.visitor();
+  await page.goto(stage.hub.url);
+  await page.getByRole('tab', { name: 'Token' }).click();
+  await page.locator('#token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('The hub is healthy.').waitFor();
+  assert.deepEqual(await page.locator('nav.side li').allInnerTexts(), ['Home', 'Tasks', 'Settings']);
+  await visit(page, '/tasks');
+  await page.getByText('No task yet').waitFor();
+  assert.equal(await page.getByRole('link', { name: 'New task' }).count(), 0);
+  for (const path of ['/inbox', '/agents', '/terminals', '/rooms', '/machines', '/place', '/audit', '/settings/people', '/settings/cluster', '/settings/tokens', '/settings/models']) {
+    await visit(page, path);
+    await page.getByText('You may not see this').waitFor();
+  }
 });
 
 test('without the network the page says so and goes on by itself', async () => {
@@ -149,6 +214,50 @@ test('the shell opens without the hub and says what to do', async () => {
   await page.context().setOffline(false);
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.locator('#page-title').waitFor();
+});
+
+test('a hub that is killed and comes back: every page says so, keeps what it shows and goes on', async () => {
+  const pages = [];
+  // Three profiles, because one has only so many connections.
+  for (const paths of [['/', '/tasks', '/machines'], ['/agents', '/rooms', '/place'], ['/inbox', '/terminals', '/audit', '/settings/cluster']]) {
+    const first = await stage.person();
+    for (const path of paths) {
+      const page = path === paths[0] ? first : await first.context().newPage();
+      await page.goto(stage.hub.url + path);
+      pages.push(page);
+    }
+  }
+  for (const page of pages) await page.getByText('Live', { exact: true }).first().waitFor();
+  await stage.hub.kill();
+  for (const page of pages) {
+    await page.locator('[role=status].pill:visible').filter({ hasText: /Reconnecting|Offline/ }).waitFor();
+    await page.locator('#page-title').waitFor();
+  }
+  await stage.hub.restart();
+  for (const page of pages) {
+    await page.getByText('Live', { exact: true }).first().waitFor();
+    await page.getByText('cannot be reached').waitFor({ state: 'detached' });
+    await page.close();
+  }
+});
+
+test('many tabs can be open at once: those nobody looks at share one connection', async () => {
+  const first = await stage.person();
+  const hide = (page, hidden) => page.evaluate((h) => {
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => h });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, hidden);
+  const tabs = [first];
+  for (let i = 0; i < 8; i++) {
+    await hide(tabs.at(-1), true);
+    const tab = await first.context().newPage();
+    await tab.goto(`${stage.hub.url}/settings`);
+    await tab.getByText('Live', { exact: true }).first().waitFor();
+    tabs.push(tab);
+  }
+  await hide(tabs.at(-1), true);
+  await hide(tabs[3], false);
+  await tabs[3].getByText('Live', { exact: true }).first().waitFor();
 });
 
 test('an unknown page says so', async () => {

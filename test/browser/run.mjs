@@ -28,7 +28,7 @@ if (files.length === 0) {
 const scratch = mkdtempSync(join(tmpdir(), 'parley-browser-run-'));
 const count = join(scratch, 'count');
 const flags = [
-  '--test', '--test-concurrency=2', '--test-timeout=300000',
+  '--test', '--test-concurrency=2', '--test-timeout=900000',
   '--test-reporter=spec', '--test-reporter-destination=stdout',
   '--test-reporter=./lib/tally.mjs', `--test-reporter-destination=${count}`,
 ];

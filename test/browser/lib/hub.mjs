@@ -31,7 +31,8 @@ async function startReal(more) {
   const data = mkdtempSync(join(tmpdir(), 'parley-browser-'));
   const url = `http://127.0.0.1:${await freePort()}`;
   const env = { ...process.env, PARLEY_MODEL: 'offline', ...more };
-  const child = spawn(program, ['up', '--data', data, '--listen', url.slice('http://'.length)], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const run = () => spawn(program, ['up', '--data', data, '--listen', url.slice('http://'.length)], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let child = run();
   let output = '';
   const printed = new Promise((done, fail) => {
     const read = (chunk) => {
@@ -50,6 +51,11 @@ async function startReal(more) {
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
     return answer.status === 204 ? null : answer.json();
   };
+  const end = (signal) => {
+    const ended = new Promise((done) => child.on('exit', done));
+    child.kill(signal);
+    return ended;
+  };
   let used = false;
   return {
     url, token, call, data,
@@ -61,10 +67,17 @@ async function startReal(more) {
       return url + (await call('POST', '/api/login-links', {})).path;
     },
     prepare: async () => {},
+    /** As a power cut would: at once. */
+    kill: () => end('SIGKILL'),
+    /** The same hub again, after kill. */
+    restart: async () => {
+      child = run();
+      child.stdout.resume();
+      child.stderr.resume();
+      while (!(await fetch(`${url}/readyz`).then((a) => a.ok, () => false))) await new Promise((again) => setTimeout(again, 50));
+    },
     stop: async () => {
-      const ended = new Promise((done) => child.on('exit', done));
-      child.kill('SIGTERM');
-      await ended;
+      await end('SIGTERM');
       rmSync(data, { recursive: true, force: true });
     },
   };

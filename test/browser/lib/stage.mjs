@@ -12,6 +12,9 @@ import { startHub } from './hub.mjs';
 
 if (!process.env.PARLEY_CHROMIUM && existsSync('/usr/bin/chromium')) process.env.PARLEY_CHROMIUM = '/usr/bin/chromium';
 
+// Far above what anything needs: on a machine that does much else, slow is not wrong.
+const PATIENCE = 120_000;
+
 export class Stage {
   faults = [];
   strangers = new Set();
@@ -26,6 +29,7 @@ export class Stage {
   /** A fresh profile with an empty page. */
   async visitor(options = {}) {
     const context = await this.browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
+    context.setDefaultTimeout(PATIENCE);
     await this.hub.prepare(context);
     const page = await context.newPage();
     this.#watch(page);

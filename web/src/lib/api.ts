@@ -2,7 +2,7 @@
 // so that a page has one thing to catch and one thing to show.
 
 import type {
-  Agent, Approval, ApprovalAnswer, AuditHour, AuditPage, AuditVerdict, Browser, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, Token,
+  Agent, AgentSpend, Approval, ApprovalAnswer, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, Token,
 } from './types';
 import type { Ceremony, Proof } from './passkey';
 
@@ -166,6 +166,7 @@ export class Client {
   };
 
   status = () => this.get<Status>('/api/status');
+  cluster = () => this.get<Cluster>('/api/cluster');
 
   // Approvals
 
@@ -205,8 +206,8 @@ export class Client {
   beginPasskey = () => this.post<Ceremony>('/api/passkeys/begin', {});
   addPasskey = (body: Proof & { name: string }) => this.post<Passkey>('/api/passkeys', body);
   removePasskey = (id: string) => this.delete(`/api/passkeys/${part(id)}`);
-  /** A one-time way in for this person, as a path of the page. */
-  loginLink = () => this.post<{ path: string }>('/api/login-links', {});
+  /** A one-time way in, as a path of the page: for oneself, or for the person named. */
+  loginLink = (principal?: string) => this.post<{ path: string; expires_at?: string }>('/api/login-links', principal ? { principal } : {});
   pair = (body: { name?: string; scopes?: string[] }) => this.post<Pairing>('/api/pairing', body);
 
   // Agents. Conversations have a protocol of their own: see talk/.
@@ -215,6 +216,7 @@ export class Client {
   agent = (name: string) => this.get<Agent>(`/api/agents/${part(name)}`);
   /** Summarises an archive again from its raw messages. */
   redoArchive = (id: string, focus: string) => this.post<{ title: string; summary: string }>(`/api/archives/${part(id)}/redo`, { focus });
+  spend = async () => list<AgentSpend>(await this.get('/api/spend'), 'agents');
   createAgent = (body: Record<string, unknown>) => this.post<Agent>('/api/agents', body);
   updateAgent = (name: string, body: Record<string, unknown>) => this.put<Agent>(`/api/agents/${part(name)}`, body);
   removeAgent = (name: string) => this.delete(`/api/agents/${part(name)}`);

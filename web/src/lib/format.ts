@@ -36,7 +36,7 @@ export function span(ms: number): string {
 
 export function day(at: string | undefined): string {
   const time = at ? new Date(at) : null;
-  if (!time || Number.isNaN(time.getTime())) return '–';
+  if (!time || !(time.getTime() > 0)) return '–';
   const sameYear = time.getFullYear() === new Date().getFullYear();
   return time.toLocaleDateString(undefined, { day: 'numeric', month: 'short', ...(sameYear ? {} : { year: 'numeric' }) });
 }
@@ -44,7 +44,7 @@ export function day(at: string | undefined): string {
 /** Date and time to the second, for tables and tooltips. */
 export function moment(at: string | undefined): string {
   const time = at ? new Date(at) : null;
-  if (!time || Number.isNaN(time.getTime())) return '–';
+  if (!time || !(time.getTime() > 0)) return '–';
   return time.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 }
 

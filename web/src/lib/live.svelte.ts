@@ -30,16 +30,44 @@ class Live {
       if (this.#source || this.#timer) this.state = 'offline';
     });
     document.addEventListener('visibilitychange', () => {
-      if (!document.hidden && this.state !== 'live' && this.#timer) this.retry();
+      if (document.hidden) return this.#rest();
+      this.#letGo?.();
+      if (this.#resting) this.#wake();
+      else if (this.state !== 'live' && this.#timer) this.retry();
     });
+  }
+
+  #resting = false;
+  #letGo: (() => void) | undefined;
+
+  // A browser opens six connections to one hub, for all its tabs together: with
+  // a stream in each, the seventh tab would wait for ever. So of all tabs nobody
+  // looks at, one keeps its stream, for the count in its title; the others catch
+  // up when they are looked at again.
+  #rest(): void {
+    if (!this.#source || !navigator.locks) return;
+    void navigator.locks.request('parley-hidden-tab', { ifAvailable: true }, (lock) => {
+      if (!document.hidden) return;
+      if (lock) return new Promise<void>((done) => (this.#letGo = done));
+      this.#source?.close();
+      this.#source = null;
+      this.#resting = true;
+    });
+  }
+
+  #wake(): void {
+    this.#resting = false;
+    this.state = 'reconnecting';
+    this.#open();
   }
 
   start(): void {
     // The stream is about approvals; who may not see them has none.
-    if (session.can('approval:read') && !this.#source && !this.#timer) this.#open();
+    if (session.can('approval:read') && !this.#source && !this.#timer && !this.#resting) this.#open();
   }
 
   stop(): void {
+    this.#resting = false;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#source?.close();

@@ -29,10 +29,66 @@ export interface Status {
   uptime_s: number;
   healthy: boolean;
   checks: Check[];
-  counts: Partial<Record<'people' | 'devices' | 'tokens' | 'approvals_pending' | 'agents' | 'conversations' | 'running', number>>;
+  counts: Partial<Record<'people' | 'devices' | 'tokens' | 'approvals_pending' | 'agents' | 'conversations' | 'running' | 'tasks_running' | 'tasks_paused' | 'terminals' | 'machines' | 'machines_online' | 'rooms_live' | 'room_members' | 'place_agents' | 'skills_waiting', number>>;
   model: { active: string; provider: string };
   spend_today_usd: number;
   warnings: { code: string; text: string }[];
+}
+
+/** Which hubs run, and what they share. */
+export interface Cluster {
+  /** No second hub can join: the database is a file of this one. */
+  alone: boolean;
+  hubs: Member[];
+  database: Engine;
+  bus: Engine;
+  door: Door;
+}
+
+export interface Member {
+  id: string;
+  /** The hub that answered. */
+  here: boolean;
+  alive: boolean;
+  started_at: string;
+  silent_after: string;
+  holds: Record<string, number>;
+}
+
+export interface Engine {
+  kind: 'sqlite' | 'postgres' | 'local' | 'nats';
+  where: string;
+  ok: boolean;
+  detail?: string;
+}
+
+export interface Door {
+  listen: string;
+  url: string;
+  tls: 'none' | 'files' | 'acme' | 'proxy';
+  certificate?: { names: string[]; issuer: string; not_after: string };
+  verdict: 'good' | 'note' | 'bad';
+  found: string;
+  advice?: string;
+}
+
+/** What one agent used; money is in US dollars. */
+export interface AgentSpend {
+  agent: string;
+  today_usd: number;
+  today_tokens: number;
+  month_usd: number;
+  month_tokens: number;
+}
+
+/** What one agent may use; what is missing has no limit. */
+export interface Budget {
+  run_usd?: number;
+  run_tokens?: number;
+  day_usd?: number;
+  day_tokens?: number;
+  month_usd?: number;
+  hard?: boolean;
 }
 
 export interface Question {
