@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"parley/internal/brain/model"
@@ -17,24 +18,50 @@ const nearlyFull = 95
 
 // Run takes a request through as many rounds as it needs and says how it ended.
 func Run(ctx context.Context, spec RunSpec, sink Sink) Outcome {
-	spec.defaults()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errOver)
-	if spec.Timeout > 0 {
-		defer time.AfterFunc(spec.Timeout, func() { cancel(ErrRunTimeout) }).Stop()
+	r, _ := runs.Get().(*run)
+	r.spec = spec
+	r.spec.defaults()
+	if r.spec.Timeout > 0 {
+		defer time.AfterFunc(r.spec.Timeout, func() { cancel(ErrRunTimeout) }).Stop()
 	}
-	r := &run{ctx: ctx, spec: &spec, sink: sink, msgs: slices.Clip(spec.Request.Messages)}
-	r.calling = calling{ctx: ctx, cancel: cancel, provider: spec.Model.Provider, policy: &spec.Calls, yield: r.hearing.hear}
+	r.ctx, r.sink, r.msgs = ctx, sink, slices.Clip(spec.Request.Messages)
+	r.calling.ctx, r.calling.cancel, r.calling.provider, r.calling.policy = ctx, cancel, spec.Model.Provider, &r.spec.Calls
 	r.out.Tainted = spec.Tainted
 	stop, err := r.loop()
 	r.end(stop, err)
-	return r.out
+	out := r.out
+	r.recycle()
+	return out
+}
+
+// runs are used again: what a run needs is nearly two kilobytes, and clearing them
+// is cheaper than having them collected.
+var runs = sync.Pool{New: func() any { return newRun() }}
+
+func newRun() *run {
+	r := &run{}
+	r.calling.yield = r.hearing.hear
+	return r
+}
+
+// recycle gives the run back if nobody else can still hold it: no provider on a
+// goroutine of its own and no tool.
+func (r *run) recycle() {
+	if r.out.Stop != StopDone || r.out.Rounds != 1 || r.calling.stream != nil {
+		return
+	}
+	yield, take := r.calling.yield, r.calling.direct.take
+	*r = run{}
+	r.calling.yield, r.calling.direct.take, r.calling.direct.calling = yield, take, &r.calling
+	runs.Put(r)
 }
 
 // run is one Run in progress.
 type run struct {
 	ctx   context.Context
-	spec  *RunSpec
+	spec  RunSpec
 	sink  Sink
 	msgs  []model.Message
 	out   Outcome
