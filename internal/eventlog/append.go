@@ -24,7 +24,7 @@ func (l *Log) Append(ctx context.Context, guard Guard, stream string, events ...
 // AppendSoon is Append for a writer that has something else to do: it returns at
 // once, and done is called when the events are on disk or refused. Events that come
 // shortly after one another share a transaction, whatever their streams, for which
-// none of them waits longer than ten milliseconds beyond the transactions before it.
+// none of them waits longer than a few milliseconds beyond the one before it.
 //
 // done runs on the log's goroutine and must not wait for anything. Until it was
 // called, the writer appends nothing else to the stream.

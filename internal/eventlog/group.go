@@ -133,12 +133,13 @@ func (g *group) flow() {
 }
 
 // How long events wait for others that come soon after them, if nobody waits for
-// an answer: in proportion to what a transaction takes, so that one stream is not
-// held up and a thousand share, on a slow disk as on a fast one; and never so long
-// that anybody sees it.
+// an answer: in proportion to what a transaction takes, so that one stream is hardly
+// held up, but not for long. With few streams this saves most of the flushes; a
+// thousand fill the time of the transaction before anyway, and waiting longer would
+// only make the next one longer too.
 const (
 	restShare = 2
-	maxRest   = 6 * time.Millisecond
+	maxRest   = 3 * time.Millisecond
 )
 
 // pause sets when the next transaction may begin that nobody is waiting for.
