@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -12,28 +13,67 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/mcpbridge"
+	"parley/client/roommcp"
 	"parley/internal/hub"
+	"parley/protocol/kibitz"
 )
 
 // mcpParts are what a model can be given: one part of the hub, or all.
 var mcpParts = []string{"all", "agents", "fleet", "place", "room", "tasks"}
 
 func newMCP(g *globals) *cobra.Command {
-	return &cobra.Command{
+	var key string
+	cmd := &cobra.Command{
 		Use: "mcp " + strings.Join(mcpParts, "|"), Short: "Offer the hub's tools to a language model, over standard input and output",
 		Long: `Speaks the Model Context Protocol on standard input and output, for desktop
 programs that start tool servers themselves. It carries every message to the hub
 with your token, so it can do what the token may do and nothing else; make a
-narrow one with 'parley token create'.`,
-		Example: "  parley mcp fleet\n  PARLEY_HUB=https://hub.example.org PARLEY_TOKEN=prl_… parley mcp all",
+narrow one with 'parley token create'.
+
+'parley mcp room --key FILE' needs no token: the model enters rooms as the agent of
+that key (see 'parley room keygen'), from this computer, over the room's WebSocket
+or, if it asks for the transport webrtc, over WebRTC links.`,
+		Example: "  parley mcp fleet\n  PARLEY_HUB=https://hub.example.org PARLEY_TOKEN=prl_… parley mcp all\n  parley mcp room --hub https://hub.example.org --key notes.key",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(mcpParts, args[0]) {
 				return usageError("say which tools: %s", strings.Join(mcpParts, ", "))
 			}
+			if key != "" && args[0] != "room" {
+				return usageError("--key is for 'parley mcp room'")
+			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return g.mcp(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if key != "" {
+				return g.mcpRoom(cmd, key)
+			}
+			return g.mcp(cmd, args[0])
+		},
 	}
+	cmd.Flags().StringVar(&key, "key", "", "with room: enter as the agent of this key instead of by a token")
+	return cmd
+}
+
+// mcpRoom lets a model sit in rooms by a key of its own.
+func (g *globals) mcpRoom(cmd *cobra.Command, file string) error {
+	data, err := readFile(file)
+	if err != nil {
+		return err
+	}
+	key, err := kibitz.ParsePrivateKey(bytes.TrimSpace(data))
+	if err != nil {
+		return usageError("%s: %s", file, oneLine(err))
+	}
+	address := firstOf(g.hub, os.Getenv("PARLEY_HUB"))
+	if address == "" {
+		running, err := hub.Folder(g.data).Running()
+		if err != nil {
+			return fmt.Errorf("no hub runs on %s: start one with 'parley up', or name one with --hub", g.data)
+		}
+		address = running.URL
+	}
+	server := &roommcp.Server{Hub: address, Key: key, Version: version}
+	return server.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 }
 
 func (g *globals) mcp(cmd *cobra.Command, part string) error {

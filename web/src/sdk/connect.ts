@@ -145,6 +145,8 @@ export class RoomConnection implements Controller {
   setGrant = (id: string, grant: Partial<Grant> | null) => this.#ask({ t: 'grant', id, grant });
   command = (op: string, target?: string, reason?: string) => this.#ask({ t: 'mod', op, ...(target ? { target } : {}), ...(reason ? { reason } : {}) });
   signal = (to: string, d: unknown) => this.#ask({ t: 'sig', to, d });
+  /** Tells the room what somebody sent over a link without the right to. */
+  blocked = (id: string, c: string) => this.#ask({ t: 'blocked', id, c });
   media = (lanes: { audio: boolean; camera: boolean; screen: boolean }) => this.#ask({ t: 'media', ...lanes });
   rename = (name: string) => this.#ask({ t: 'voice', on: true, name });
 

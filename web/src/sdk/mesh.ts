@@ -3,7 +3,8 @@
 // before anything passes, and whoever may not see or hear gets a placeholder.
 
 import { colonHex, fromBase64url, keyPair, sha256, signToken, utf8, utf8Text, type Key } from './codec';
-import type { RoomConnection } from './connect';
+import type { Controller } from './agent';
+import { connectRoom, Refused, type ConnectOptions, type RoomConnection } from './connect';
 import { blackTrack, silentTrack, type Placeholder } from './placeholder';
 
 export type Lane = 'audio' | 'camera' | 'screen';
@@ -22,6 +23,8 @@ export interface MeshOptions {
   /** An agent proves its key on every link. */
   key?: Key;
   ice?: RTCIceServer[];
+  /** What flows in place of a withheld lane, if not silence and black of our own. */
+  placeholders?: Record<'audio' | 'video', Placeholder>;
 }
 
 type Fn = (value: any) => void;
@@ -31,14 +34,20 @@ const HELD_BYTES = 1 << 20;
 const PROOF_MS = 5000;
 const DIAL_MS = 10_000;
 const LOST_MS = 12_000;
+const TRIES = 5;
 
-/** All links of one participant. */
-export class Mesh {
+/**
+ * All links of one participant. It is a controller, too: where the room's policy
+ * moves content to links they carry it, else the relay does.
+ */
+export class Mesh implements Controller {
   #room: RoomConnection;
   #options: MeshOptions;
   #links = new Map<string, Link>();
   #tracks = new Map<Lane, MediaStreamTrack>();
+  /** Failed links since the last good one, and those whose next try is not due yet. */
   #tries = new Map<string, number>();
+  #resting = new Set<string>();
   #over = false;
   /** Signals of participants the roster does not show yet: it comes less often. */
   #early = new Map<string, unknown[]>();
@@ -47,11 +56,12 @@ export class Mesh {
   #lost: ReturnType<typeof setTimeout> | undefined;
   /** While the hub is away for long nobody can say who may perceive what. */
   #blind = false;
-  #placeholders: Record<'audio' | 'video', Placeholder> = { audio: silentTrack(), video: blackTrack() };
+  #placeholders: Record<'audio' | 'video', Placeholder>;
 
   constructor(room: RoomConnection, options: MeshOptions) {
     this.#room = room;
     this.#options = options;
+    this.#placeholders = options.placeholders ?? { audio: silentTrack(), video: blackTrack() };
     this.#ends = [
       room.on('roster', () => this.#meet()),
       room.on('caps', () => this.#apply()),
@@ -78,12 +88,49 @@ export class Mesh {
     await this.#room.media({ audio: this.#tracks.has('audio'), camera: this.#tracks.has('camera'), screen: this.#tracks.has('screen') });
   }
 
-  /** Sends content over the links, to those who may perceive it. */
-  send(c: unknown, to = ''): void {
-    for (const [id, link] of this.#links) {
-      if (to ? id === to && this.can(id, 'receive-directed') : this.can(id, 'read-chat')) link.send(c);
-    }
+  /** Whether content goes over links in this room. */
+  get data(): boolean {
+    return !!(this.#room.roster.mesh ?? this.#room.hello?.mesh)?.data;
   }
+
+  /** Sends content to those who may perceive it: over the links, or by the relay. */
+  async send(c: any, to = ''): Promise<{ seq: number }> {
+    if (!this.data) return this.#room.send(c, to || undefined);
+    const right = rightOf(c);
+    if (!this.can(this.#room.self?.id, right)) throw new Refused('act.denied', `grant lacks ${right}`);
+    if (to && !this.#links.has(to)) throw new Refused('to.unknown', 'no link with that participant');
+    if (to && this.knows(to) && !this.can(to, 'receive-directed')) throw new Refused('perceive.denied', 'grant lacks receive-directed');
+    const text = JSON.stringify(c);
+    for (const [id, link] of this.#links) {
+      if (to && id !== to) continue;
+      const sent = link.send(text, to ? 'receive-directed' : 'read-chat');
+      if (to && !sent) throw new Refused('limit.rate', 'too much waits for that link', 1000);
+    }
+    return { seq: 0 }; // links have no order, and so no number
+  }
+
+  // --- The controller an agent is built on
+
+  broadcast = (data: unknown) => this.send({ k: 'app', data });
+  sendTo = (id: string, data: unknown) => this.send({ k: 'app', data }, id);
+  participants = () => this.#room.participants();
+  onParticipants: Controller['onParticipants'] = (fn) => this.#room.onParticipants(fn);
+  setMeta = (meta: Record<string, unknown>) => this.#room.setMeta(meta);
+  schemas = () => this.#room.schemas();
+  onSchema: RoomConnection['onSchema'] = (fn) => this.#room.onSchema(fn);
+  grant = () => this.#room.grant();
+  onGrant: RoomConnection['onGrant'] = (fn) => this.#room.onGrant(fn);
+
+  /** App data of links and of the relay: those without links are heard, too. */
+  onMessage: Controller['onMessage'] = (fn) => {
+    const ends = [this.#room.onMessage(fn), this.on('content', ({ from, c }) => c.k === 'app' && fn(c.data, from))];
+    return () => ends.forEach((end) => end());
+  };
+
+  leave = (): void => {
+    this.close();
+    this.#room.leave();
+  };
 
   /** Ids of those a checked link stands with. */
   get linked(): string[] {
@@ -91,6 +138,7 @@ export class Mesh {
   }
 
   close(): void {
+    if (this.#over) return;
     this.#over = true;
     clearTimeout(this.#lost);
     for (const end of this.#ends) end();
@@ -107,6 +155,11 @@ export class Mesh {
     return g.perceive.includes(right) || g.act.includes(right);
   }
 
+  /** Whether the room has told what somebody may do. */
+  knows(id: string): boolean {
+    return !!this.#room.grants[id];
+  }
+
   member(id: string): any {
     return this.#room.roster.members.find((m: any) => m.id === id);
   }
@@ -115,13 +168,30 @@ export class Mesh {
     return this.can(this.#room.self?.id, 'speak');
   }
 
-  /** The real track where a caps permits it; else something that flows and says nothing. */
+  /** The real track where a caps permits it; else something that flows and says nothing; else nothing. */
   trackFor(id: string, lane: Lane): MediaStreamTrack | null {
     if (!this.speaks) return null;
     const real = this.#tracks.get(lane);
     if (!real) return null;
-    const may = !this.#blind && this.can(id, lane === 'audio' ? 'hear-audio' : 'see-screen');
-    return may ? real : this.#placeholders[lane === 'audio' ? 'audio' : 'video'].track();
+    if (!this.#blind && this.can(id, lane === 'audio' ? 'hear-audio' : 'see-screen')) return real;
+    try {
+      return this.#placeholders[lane === 'audio' ? 'audio' : 'video'].track();
+    } catch {
+      return null; // better nothing than what is not for the other's eyes
+    }
+  }
+
+  /** Takes what came over a checked link, unless its sender may not say it. */
+  received(from: string, c: any): void {
+    if (!this.data || typeof c?.k !== 'string' || !contents.includes(c.k)) return;
+    const view = c.k === 'app' && c.data?.__kib_agent === 'view';
+    if (!this.can(from, rightOf(c)) || (view && !this.member(from)?.publisher)) {
+      // The hub sees none of this: it is told.
+      const kind = c.k === 'app' && ['act', 'view'].includes(c.data?.__kib_agent) ? c.data.__kib_agent : c.k;
+      this.#room.blocked(from, kind).catch(() => {});
+      return;
+    }
+    this.tell('content', { from, c });
   }
 
   signal(to: string, d: object): void {
@@ -145,15 +215,16 @@ export class Mesh {
 
   #meet(): void {
     const me = this.#room.self?.id;
-    if (!me) return;
+    if (!me || this.#over) return;
     const there = new Set<string>();
     for (const m of this.#room.roster.members) {
       if (m.id === me || !m.fp) continue;
       there.add(m.id);
       // The smaller id offers, so that a pair dials once.
-      if (!this.#links.has(m.id) && me < m.id) this.#links.set(m.id, new Link(this, m.id, true));
+      if (me < m.id && !this.#links.has(m.id) && !this.#resting.has(m.id) && (this.#tries.get(m.id) ?? 0) <= TRIES) this.#links.set(m.id, new Link(this, m.id, true));
     }
     for (const [id, link] of this.#links) if (!there.has(id)) this.drop(id, link);
+    for (const id of this.#tries.keys()) if (!there.has(id)) this.#tries.delete(id);
     for (const id of there) {
       const waiting = this.#early.get(id) ?? [];
       this.#early.delete(id);
@@ -167,18 +238,31 @@ export class Mesh {
     if (this.#links.get(id) !== link) return;
     this.#links.delete(id);
     link.close();
-    this.#again(id);
     this.tell('stream', { id, lane: undefined, track: undefined });
   }
 
-  // A link that failed is tried again a few times, while both are there.
-  #again(id: string): void {
+  /** Drops a link that should stand; it is tried again a few times, each time a little later. */
+  failed(id: string, link: Link): void {
+    if (this.#links.get(id) !== link) return;
+    this.drop(id, link);
     const tries = (this.#tries.get(id) ?? 0) + 1;
     this.#tries.set(id, tries);
-    if (tries <= 5) setTimeout(() => !this.#over && this.#meet(), 1000 * tries);
+    if (tries > TRIES || this.#resting.has(id)) return;
+    this.#resting.add(id);
+    setTimeout(() => {
+      this.#resting.delete(id);
+      this.#meet();
+    }, 1000 * tries);
+  }
+
+  /** A link is checked: what failed before is forgotten. */
+  stands(id: string): void {
+    this.#tries.delete(id);
+    this.tell('link', id);
   }
 
   async #signalled(from: string, d: any): Promise<void> {
+    if (this.#over) return;
     if (!this.member(from)) {
       const waiting = this.#early.get(from) ?? [];
       if (waiting.length < HELD && this.#early.size < HELD) this.#early.set(from, [...waiting, d]);
@@ -186,7 +270,7 @@ export class Mesh {
     }
     let link = this.#links.get(from);
     if (d?.type === 'bye') {
-      if (link) this.drop(from, link);
+      if (link && link.id === d.link) this.failed(from, link);
       return;
     }
     if (!link || (d?.type === 'offer' && d.link !== link.id)) {
@@ -201,7 +285,7 @@ export class Mesh {
   // Withdrawing comes first: nobody sees one frame more than allowed.
   #apply(): void {
     for (const [id, link] of this.#links) link.applyTracks((lane) => this.trackFor(id, lane));
-    for (const link of this.#links.values()) link.negotiateIfNeeded();
+    for (const link of this.#links.values()) link.grantsCame();
   }
 
   #state(state: string): void {
@@ -221,6 +305,23 @@ export class Mesh {
   }
 }
 
+/** Joins a room with links to everybody, by a certificate of its own; the promise is kept once the room has let it in. */
+export async function connectMesh(url: string, options: ConnectOptions & Pick<MeshOptions, 'ice' | 'placeholders'> = {}): Promise<Mesh> {
+  const { ice, placeholders, ...rest } = options;
+  const made = await newCertificate();
+  const room = connectRoom(url, { ...rest, fp: made.fp });
+  const mesh = new Mesh(room, { ...made, key: rest.key, ice, placeholders });
+  await new Promise<void>((done, fail) => {
+    room.on('live', () => done());
+    room.on('door', (f) => f.code && fail(new Refused(f.code, f.reason ?? f.status)));
+    room.on('state', (s) => ['left', 'refused'].includes(s) && fail(room.refusal ?? new Refused('left', 'left the room')));
+  });
+  return mesh;
+}
+
+const contents = ['chat', 'app', 'pay', 'ink', 'schema'];
+const rightOf = (c: any): string => (c?.k === 'app' && c.data?.__kib_agent === 'act' ? 'act' : 'send-chat');
+
 /** One pair of participants. */
 class Link {
   id: string;
@@ -230,10 +331,18 @@ class Link {
   #pc: RTCPeerConnection;
   #channel: RTCDataChannel;
   #senders: Partial<Record<Lane, RTCRtpTransceiver>> = {};
-  #held: string[] = [];
+  /** The certificate is the roster's; an agent's key is, too. */
+  #fits = false;
+  #proven = false;
+  #proving = false;
+  #held: { text: string; right: string }[] = [];
   #heldBytes = 0;
+  /** What came before the link was checked. */
+  #inbox: string[] = [];
+  #inboxBytes = 0;
   #early: RTCIceCandidateInit[] = [];
   #remote: { lane: Lane; track: MediaStreamTrack }[] = [];
+  #shown = false;
   #closed = false;
   #making = false;
   #offering: boolean;
@@ -249,11 +358,11 @@ class Link {
     this.#pc = new RTCPeerConnection({ certificates: [mesh.options.certificate], iceServers: mesh.options.ice ?? [] });
     this.#channel = this.#pc.createDataChannel('kbz', { negotiated: true, id: 0 });
     this.#channel.addEventListener('open', () => void this.#opened());
-    this.#channel.addEventListener('message', (event) => void this.#heard(event.data));
+    this.#channel.addEventListener('message', (event) => this.#heard(event.data));
     this.#pc.addEventListener('icecandidate', ({ candidate }) => candidate && mesh.signal(peer, { link: this.id, type: 'candidate', candidate: candidate.toJSON() }));
     this.#pc.addEventListener('track', ({ track, transceiver }) => this.#track(track, transceiver));
-    this.#pc.addEventListener('connectionstatechange', () => ['failed', 'closed'].includes(this.#pc.connectionState) && mesh.drop(peer, this));
-    this.#timer = setTimeout(() => !this.checked && mesh.drop(peer, this), DIAL_MS);
+    this.#pc.addEventListener('connectionstatechange', () => ['failed', 'closed'].includes(this.#pc.connectionState) && mesh.failed(peer, this));
+    this.#timer = setTimeout(() => !this.checked && mesh.failed(peer, this), DIAL_MS);
     if (offers) {
       for (const lane of lanes) this.#senders[lane] = this.#pc.addTransceiver(lane === 'audio' ? 'audio' : 'video', { direction: this.#sending ? 'sendrecv' : 'recvonly' });
       this.applyTracks((lane) => mesh.trackFor(peer, lane));
@@ -297,7 +406,7 @@ class Link {
       const lane = lanes[i];
       if (!lane) continue;
       this.#senders[lane] = t;
-      t.direction = this.#sending ? 'sendrecv' : 'recvonly';
+      if (t.currentDirection !== 'stopped') t.direction = this.#sending ? 'sendrecv' : 'recvonly';
     }
     this.applyTracks((lane) => this.#mesh.trackFor(this.#peer, lane));
     await this.#pc.setLocalDescription();
@@ -318,21 +427,26 @@ class Link {
     }
   }
 
-  /** Being given or losing the right to speak changes the directions, which needs a new offer. */
-  negotiateIfNeeded(): void {
+  /** Other rights: the link may open, what the other publishes may end, and our directions change, which needs a new offer. */
+  grantsCame(): void {
+    this.#advance();
+    this.#show();
     if (this.#closed || this.#sending === this.#mesh.speaks) return;
     this.#sending = this.#mesh.speaks;
-    for (const t of Object.values(this.#senders)) t.direction = this.#sending ? 'sendrecv' : 'recvonly';
+    for (const t of Object.values(this.#senders)) if (t.currentDirection !== 'stopped') t.direction = this.#sending ? 'sendrecv' : 'recvonly';
     if (this.#pc.signalingState === 'stable') void this.#offer();
   }
 
   async #opened(): Promise<void> {
     const member = this.#mesh.member(this.#peer);
-    if (!(await this.#certificateFits(member?.fp))) return this.#mesh.drop(this.#peer, this);
+    if (!(await this.#certificateFits(member?.fp))) return this.#mesh.failed(this.#peer, this);
+    if (this.#closed) return;
     if (this.#mesh.options.key) this.#channel.send(JSON.stringify({ k: 'link', assertion: await this.#mesh.proof() }));
     // A person's link is proven by its certificate; an agent says more first.
-    if (member.kind !== 'agent') this.#check();
-    else setTimeout(() => !this.checked && this.#mesh.drop(this.#peer, this), PROOF_MS);
+    this.#fits = true;
+    if (member.kind !== 'agent') this.#proven = true;
+    else setTimeout(() => !this.checked && this.#mesh.failed(this.#peer, this), PROOF_MS);
+    this.#advance();
   }
 
   async #certificateFits(fp: string | undefined): Promise<boolean> {
@@ -341,39 +455,66 @@ class Link {
     return colonHex(await sha256(new Uint8Array(certificates[0]))) === fp.trim().toLowerCase();
   }
 
+  // Goes as far as is known: the certificate, the key, what the other may do.
+  #advance(): void {
+    if (this.#closed || this.checked || !this.#fits || this.#proving) return;
+    if (this.#proven) {
+      if (this.#mesh.knows(this.#peer)) this.#check();
+      return;
+    }
+    const first = this.#inbox.shift();
+    if (first === undefined) return;
+    this.#proving = true;
+    void this.#proves(first).then((proven) => {
+      this.#proving = false;
+      if (!proven) return this.#mesh.failed(this.#peer, this);
+      this.#proven = true;
+      this.#advance();
+    });
+  }
+
   #check(): void {
-    if (this.#closed) return;
     this.checked = true;
     clearTimeout(this.#timer);
-    for (const text of this.#held.splice(0)) this.#channel.send(text);
+    for (const { text, right } of this.#held.splice(0)) this.send(text, right);
     this.applyTracks((lane) => this.#mesh.trackFor(this.#peer, lane));
-    for (const { lane, track } of this.#remote) this.#mesh.tell('stream', { id: this.#peer, lane, track });
-    this.#mesh.tell('link', this.#peer);
+    this.#show();
+    this.#mesh.stands(this.#peer);
+    for (const text of this.#inbox.splice(0)) this.#take(text);
   }
 
-  async #heard(data: unknown): Promise<void> {
+  // What somebody publishes who may not speak is not played.
+  #show(): void {
+    const may = this.checked && this.#mesh.can(this.#peer, 'speak');
+    if (may) for (const { lane, track } of this.#remote) this.#mesh.tell('stream', { id: this.#peer, lane, track });
+    else if (this.#shown) this.#mesh.tell('stream', { id: this.#peer, lane: undefined, track: undefined });
+    this.#shown = may;
+  }
+
+  #heard(data: unknown): void {
     const text = typeof data === 'string' ? data : utf8Text(data as ArrayBuffer);
-    let c: any;
-    try {
-      c = JSON.parse(text);
-    } catch {
-      return;
-    }
-    if (!this.checked) {
-      if (c?.k === 'link' && (await this.#proves(c.assertion))) this.#check();
-      else this.#mesh.drop(this.#peer, this);
-      return;
-    }
-    // What the other may not say is dropped here, whatever its program thinks.
-    const right = c?.k === 'app' && c.data?.__kib_agent === 'act' ? 'act' : 'send-chat';
-    if (typeof c?.k === 'string' && c.k !== 'link' && this.#mesh.can(this.#peer, right)) this.#mesh.tell('content', { from: this.#peer, c });
+    if (this.checked) return this.#take(text);
+    if (this.#inbox.length === HELD || this.#inboxBytes + text.length > HELD_BYTES) return;
+    this.#inbox.push(text);
+    this.#inboxBytes += text.length;
+    this.#advance();
   }
 
-  async #proves(token: unknown): Promise<boolean> {
-    const member = this.#mesh.member(this.#peer);
-    if (typeof token !== 'string' || !member?.key) return false;
-    const [body, sig] = token.split('.');
+  #take(text: string): void {
     try {
+      this.#mesh.received(this.#peer, JSON.parse(text));
+    } catch {
+      // not content
+    }
+  }
+
+  // An agent's first message: its key vouches for the certificate of this very link.
+  async #proves(first: string): Promise<boolean> {
+    const member = this.#mesh.member(this.#peer);
+    try {
+      const { k, assertion } = JSON.parse(first);
+      if (k !== 'link' || typeof assertion !== 'string' || !member?.key) return false;
+      const [body, sig] = assertion.split('.');
       const key = await crypto.subtle.importKey('jwk', { kty: 'EC', crv: 'P-256', x: member.key.x, y: member.key.y }, { name: 'ECDSA', namedCurve: 'P-256' }, false, ['verify']);
       if (!(await crypto.subtle.verify({ name: 'ECDSA', hash: 'SHA-256' }, key, fromBase64url(sig!), utf8.encode(body!)))) return false;
       const claims = JSON.parse(utf8Text(fromBase64url(body!)));
@@ -384,21 +525,26 @@ class Link {
     }
   }
 
-  send(c: unknown): void {
-    const text = JSON.stringify(c);
-    if (this.checked && this.#channel.readyState === 'open') {
-      this.#channel.send(text);
-      return;
+  /** Passes a message on, or holds it until the link is checked; false when it does not fit. The right counts when it passes. */
+  send(text: string, right: string): boolean {
+    if (this.checked) {
+      if (this.#channel.readyState === 'open' && this.#mesh.can(this.#peer, right)) this.#channel.send(text);
+      return true;
     }
+    if (this.#held.length === HELD || this.#heldBytes + text.length > HELD_BYTES) return false;
+    this.#held.push({ text, right });
     this.#heldBytes += text.length;
-    if (this.#held.length < HELD && this.#heldBytes <= HELD_BYTES) this.#held.push(text);
+    return true;
   }
 
   #track(track: MediaStreamTrack, transceiver: RTCRtpTransceiver): void {
     const lane = lanes[this.#pc.getTransceivers().indexOf(transceiver)];
     if (!lane) return;
     this.#remote.push({ lane, track });
-    if (this.checked) this.#mesh.tell('stream', { id: this.#peer, lane, track });
+    if (this.checked && this.#mesh.can(this.#peer, 'speak')) {
+      this.#shown = true;
+      this.#mesh.tell('stream', { id: this.#peer, lane, track });
+    }
   }
 
   close(): void {

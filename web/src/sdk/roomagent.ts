@@ -10,5 +10,5 @@ export type { Bridge, ChatLine, Controller, Denied, Grant, Participant, Schema }
 export { connectRoom, Refused, RoomConnection } from './connect';
 export type { ConnectOptions, Content, Memory, State } from './connect';
 export { channelFingerprint, newKey, roomId, thumbprint } from './codec';
-export { lanes, Mesh, newCertificate } from './mesh';
+export { connectMesh, lanes, Mesh, newCertificate } from './mesh';
 export type { Lane, MeshOptions } from './mesh';

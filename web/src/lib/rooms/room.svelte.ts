@@ -65,6 +65,7 @@ export class Room {
   #mesh: Mesh | undefined;
   #name: string;
   #closed = false;
+  #below = 0;
 
   constructor(id: string, link: string, name: string, jwt: string) {
     this.id = id;
@@ -106,7 +107,13 @@ export class Room {
         else this.streams[id] = { ...this.streams[id], [lane]: track };
       });
       this.#mesh.on('link', () => (this.linked = this.#mesh!.linked));
+      this.#mesh.on('content', ({ from, c }) => this.#content({ seq: this.#unnumbered(), ts: Date.now(), from, c }));
     }
+  }
+
+  /** What came over a link has no place in the room's order; lists need a number all the same. */
+  #unnumbered(): number {
+    return --this.#below;
   }
 
   get hosting(): boolean {
@@ -130,8 +137,9 @@ export class Room {
   }
 
   async say(text: string, to?: string): Promise<void> {
-    const ack = await this.#do(() => this.#room!.chat(text, to));
-    this.#line({ seq: ack.seq, ts: Date.now(), from: this.self.id, name: this.self.name, agent: false, text: [...text].slice(0, 500).join('').trim(), to, mine: true });
+    const line = { k: 'chat', text, ...(to ? { dm: true } : {}) };
+    const ack = await this.#do(() => (this.#mesh ? this.#mesh.send(line, to) : this.#room!.send(line, to)));
+    this.#line({ seq: ack.seq || this.#unnumbered(), ts: Date.now(), from: this.self.id, name: this.self.name, agent: false, text: [...text].slice(0, 500).join('').trim(), to, mine: true });
   }
 
   grant = (id: string, g: Partial<Grant> | null) => this.#do(() => this.#room!.setGrant(id, g));
@@ -140,7 +148,7 @@ export class Room {
   /** Lets an app's answer out: the page is the app here, and says what was decided. */
   async decide(ask: Ask, honoured: boolean): Promise<void> {
     this.asks = this.asks.filter((a) => a !== ask);
-    await this.#do(() => this.#room!.sendTo(ask.from, { decided: { action: ask.action, honoured } }));
+    await this.#do(() => (this.#mesh ?? this.#room!).sendTo(ask.from, { decided: { action: ask.action, honoured } }));
   }
 
   async share(lane: Lane, on: boolean): Promise<void> {
