@@ -100,6 +100,9 @@ func (f *Fleet) decided(p *prepared, id string, d Decision, err error) error {
 	case err != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)):
 		return errorf(Cancelled, "the caller gave up before anybody answered; nothing ran")
 	case err != nil:
+		if own, ok := errors.AsType[*Error](err); ok {
+			return own // the approver knows better what is wrong
+		}
 		return errorf(Denied, "nobody could be asked: %w", err)
 	case !d.Approved:
 		reason := "a person said no"

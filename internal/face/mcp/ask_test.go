@@ -41,8 +41,10 @@ func TestAPersonIsAskedInTheirClient(t *testing.T) {
 }
 
 // byHand is a client that answers questions itself, or does not.
-func byHand(r *rig, token string) *sdk.ClientSession {
-	return r.connect("/mcp/probe", standalone, options{token: token, client: sdk.ClientOptions{
+func byHand(r *rig, token string) *sdk.ClientSession { return byHandAt(r, "/mcp/probe", token) }
+
+func byHandAt(r *rig, path, token string) *sdk.ClientSession {
+	return r.connect(path, standalone, options{token: token, client: sdk.ClientOptions{
 		Capabilities:   &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}},
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
 	}})

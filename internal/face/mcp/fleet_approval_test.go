@@ -49,6 +49,22 @@ func TestChangesAreAskedInTheClient(t *testing.T) {
 	}
 }
 
+// A yes for one script is none for another, and the refusal says so plainly.
+func TestAYesBelongsToItsArguments(t *testing.T) {
+	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{})
+	m := p.enrol("pc-1", true)
+	s := byHandAt(p.rig, "/mcp/fleet", p.token)
+	asked := must(s.CallTool(t.Context(), &sdk.CallToolParams{Name: "shell_exec", Arguments: script}))(t)
+	other := &sdk.CallToolParams{
+		Name: "shell_exec", Arguments: map[string]any{"agent_id": "pc-1", "script": "echo other"}, RequestState: asked.RequestState,
+		InputResponses: sdk.InputResponseMap{"approval": &sdk.ElicitResult{Action: "accept"}},
+	}
+	if got := must(s.CallTool(t.Context(), other))(t); !got.IsError || !strings.HasPrefix(textOf(got), "bad_args: the answer does not belong") {
+		t.Errorf("%s", textOf(got))
+	}
+	m.idle(t)
+}
+
 // pending is the one question that waits.
 func (p *park) pending() approval.Item {
 	p.t.Helper()

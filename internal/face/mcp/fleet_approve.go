@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -31,6 +32,9 @@ func (a clientApprover) Approve(ctx context.Context, q fleet.Question) (fleet.De
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	yes, err := a.call.Confirm(asking, shown(q), binding(q))
+	if wrong, ok := errors.AsType[*Error](err); ok {
+		err = &fleet.Error{Code: fleet.Code(wrong.Code), Message: wrong.Message}
+	}
 	if err != nil {
 		return fleet.Decision{}, err
 	}
