@@ -28,7 +28,7 @@ after(async () => {
 });
 
 async function end(child) {
-  if (child.exitCode !== null) return;
+  if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((done) => child.on('exit', done));
   process.kill(-child.pid, 'SIGTERM');
   await ended;
