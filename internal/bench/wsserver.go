@@ -23,7 +23,7 @@ import (
 type echoHandler struct{}
 
 func (echoHandler) Message(c *wsconn.Conn, kind wsconn.Kind, data []byte) {
-	_ = c.Send(wsconn.Message{Kind: kind, Data: bytes.Clone(data)})
+	_ = c.Answer(wsconn.Message{Kind: kind, Data: bytes.Clone(data)})
 }
 
 func (echoHandler) Closed(*wsconn.Conn, wsconn.Ended) {}

@@ -44,7 +44,8 @@ const (
 	// Those who come soon after a transaction share the next one: the wait is in
 	// proportion to what one takes, and nobody sees it, since the machine has its
 	// policy already.
-	arrivalRest = 10 * time.Millisecond
+	arrivalRest  = 20 * time.Millisecond
+	arrivalShare = 2
 )
 
 // add returns when the connection is on disk, or why it cannot be.
@@ -84,7 +85,7 @@ func (a *arrivals) flow() {
 		began := time.Now()
 		a.write(batch)
 		a.mu.Lock()
-		a.departs = time.Now().Add(min(time.Since(began), arrivalRest))
+		a.departs = time.Now().Add(min(arrivalShare*time.Since(began), arrivalRest))
 		a.mu.Unlock()
 	}
 }

@@ -21,6 +21,9 @@ const (
 	eventQueue = 8192
 	// eventBatch bounds one transaction.
 	eventBatch = 512
+	// eventRest is how far apart transactions are while nobody waits for one: a
+	// fleet that comes back then shares a few.
+	eventRest = 25 * time.Millisecond
 )
 
 // eventSink takes events from anywhere and writes them behind everybody's back.
@@ -86,10 +89,12 @@ func (s *eventSink) flush(ctx context.Context) {
 
 // run writes until the fleet closes, and then what is left.
 func (s *eventSink) run() {
+	var rested time.Time
 	for {
 		select {
 		case first := <-s.queue:
-			s.write(s.gather(first))
+			s.write(s.gather(s.rest(first, rested)...))
+			rested = time.Now().Add(eventRest)
 		case <-s.f.ctx.Done():
 			for len(s.queue) > 0 {
 				s.write(s.gather(<-s.queue))
@@ -99,8 +104,30 @@ func (s *eventSink) run() {
 	}
 }
 
-func (s *eventSink) gather(first eventItem) []eventItem {
+// rest collects until a time, or until somebody waits.
+func (s *eventSink) rest(first eventItem, until time.Time) []eventItem {
 	batch := []eventItem{first}
+	wait := time.Until(until)
+	if wait <= 0 {
+		return batch
+	}
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	for batch[len(batch)-1].mark == nil && len(batch) < eventBatch {
+		select {
+		case next := <-s.queue:
+			batch = append(batch, next)
+		case <-over.C:
+			return batch
+		case <-s.f.ctx.Done():
+			return batch
+		}
+	}
+	return batch
+}
+
+// gather adds whatever waits already.
+func (s *eventSink) gather(batch ...eventItem) []eventItem {
 	for len(batch) < eventBatch {
 		select {
 		case next := <-s.queue:

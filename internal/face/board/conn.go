@@ -151,10 +151,10 @@ func (c *conn) Closed(_ *wsconn.Conn, why wsconn.Ended) {
 func (c *conn) dispatch(m viber.Message) {
 	switch p := m.Body.(type) {
 	case *viber.Ping:
-		c.send(&viber.Pong{}, m.ID)
+		c.sendBy(c.ws.Answer, &viber.Pong{}, m.ID)
 		return
 	case *viber.HealthPing:
-		c.send(p.Pong(time.Now()), m.ID)
+		c.sendBy(c.ws.Answer, p.Pong(time.Now()), m.ID)
 		return
 	case *viber.Pong, *viber.HealthPong:
 		return
@@ -240,13 +240,16 @@ func (c *conn) guard(id string, fn func()) {
 }
 
 // send queues a frame. One for a connection that has ended goes nowhere.
-func (c *conn) send(p viber.Payload, replyTo string) {
+func (c *conn) send(p viber.Payload, replyTo string) { c.sendBy(c.ws.Send, p, replyTo) }
+
+// sendBy is send in one of the connection's ways.
+func (c *conn) sendBy(send func(wsconn.Message) error, p viber.Payload, replyTo string) {
 	data, err := viber.Encode(viber.Header{ID: c.frames.next(), At: time.Now(), ReplyTo: replyTo}, p)
 	if err != nil {
 		c.face.log.Error("a frame cannot be encoded", "type", p.Type(), "error", err)
 		return
 	}
-	_ = c.ws.Send(message(p, data)) // a closed connection has told the handler, or will
+	_ = send(message(p, data)) // a closed connection has told the handler, or will
 	if e, ok := p.(*viber.ConnectionError); ok {
 		c.misuse(e)
 	}

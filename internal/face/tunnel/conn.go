@@ -210,9 +210,11 @@ func (c *conn) Send(frame []byte) error {
 	return c.ws.Send(wsconn.Message{Kind: wsconn.Text, Data: frame, Now: true})
 }
 
-// SendNewest queues a frame of which only the newest matters.
+// SendNewest queues a frame of which only the newest matters. Rules may be for
+// thousands at once, and the first ones are sent before the machine is online:
+// neither is a reason to hurry.
 func (c *conn) SendNewest(kind string, frame []byte) error {
-	return c.ws.Send(wsconn.Message{Kind: wsconn.Text, Data: frame, Policy: wsconn.Newest, Key: kind, Now: true})
+	return c.ws.Send(wsconn.Message{Kind: wsconn.Text, Data: frame, Policy: wsconn.Newest, Key: kind, Now: kind != string(kenny.TypePolicy)})
 }
 
 // Close says why and ends the connection; what waits is not sent.
