@@ -3,6 +3,8 @@ package place
 import (
 	"context"
 	"database/sql"
+	"sync"
+	"time"
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
@@ -80,16 +82,58 @@ func (p *Place) Stats(ctx context.Context, who Caller) (mmp.Stats, error) {
 // sampled bounds what the details of /stats look at.
 const sampled = 10_000
 
+// scopes keeps the sums over all registrations for a while: the longer the more
+// it cost to make them.
+type scopes struct {
+	mu    sync.Mutex
+	at    time.Time
+	cost  time.Duration
+	value mmp.RegistryStats
+}
+
+// mostScopes bounds an answer: agents choose what they call their scope.
+const mostScopes = 1000
+
 func (p *Place) registryStats(tx *store.Tx, s *mmp.RegistryStats) error {
-	s.ByScope = map[string]int64{}
-	return p.eachAgent(tx, func(a *agentRow) bool {
-		s.ByScope[a.scope]++
-		if s.OldestRegistration.IsZero() {
-			s.OldestRegistration = mmp.At(a.registered)
+	c := &p.scopes
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	total := s.TotalAgents
+	if age := time.Since(c.at); c.at.IsZero() || age >= 20*c.cost {
+		began := time.Now()
+		fresh, err := p.sumScopes(tx)
+		if err != nil {
+			return err
 		}
-		s.NewestRegistration = mmp.At(a.registered)
-		return true
-	})
+		c.at, c.cost, c.value = time.Now(), time.Since(began), fresh
+		if c.cost < 5*time.Millisecond {
+			c.cost = 0
+		}
+	}
+	*s = c.value
+	s.TotalAgents = total
+	return nil
+}
+
+func (p *Place) sumScopes(tx *store.Tx) (s mmp.RegistryStats, err error) {
+	s.ByScope = map[string]int64{}
+	err = tx.Each(func(r *sql.Rows) error {
+		var scope string
+		var n, oldest, newest int64
+		if err := r.Scan(&scope, &n, &oldest, &newest); err != nil {
+			return err
+		}
+		s.ByScope[scope] = n
+		if at := store.Time(oldest); s.OldestRegistration.IsZero() || at.Before(s.OldestRegistration.Time) {
+			s.OldestRegistration = mmp.At(at)
+		}
+		if at := store.Time(newest); at.After(s.NewestRegistration.Time) {
+			s.NewestRegistration = mmp.At(at)
+		}
+		return nil
+	}, `SELECT scope, count(*), min(registered_at), max(registered_at) FROM place_agents WHERE expires_at > ? GROUP BY scope ORDER BY 2 DESC, 1 LIMIT ?`,
+		store.Micros(p.now()), mostScopes)
+	return s, err
 }
 
 func (p *Place) boardStats(tx *store.Tx, s *mmp.BoardStats) error {

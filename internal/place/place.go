@@ -31,6 +31,7 @@ type Place struct {
 	deposits Window // per agent, an hour's attempts
 	peerUse  meters // per peer
 	figures  figures
+	scopes   scopes
 	relayed  atomic.Uint64 // how many ids were made, from a random start
 	remember meta
 	group    group

@@ -71,8 +71,11 @@ func New(d Deps) *Face {
 // SetMeeting says who speaks at the direct endpoints from now on.
 func (f *Face) SetMeeting(m place.Meeting) { f.meeting.Store(&m) }
 
-// Paths are where the face belongs in a mux.
-func (f *Face) Paths() []string { return []string{"/place/v1/", "/meeting/v1/", "/health"} }
+// Paths are where the face belongs in a mux. Those without a final slash keep the
+// mux from sending callers elsewhere: they are unknown like all others.
+func (f *Face) Paths() []string {
+	return []string{"/place/v1", "/place/v1/", "/meeting/v1", "/meeting/v1/", "/health"}
+}
 
 // request is one call on its way.
 type request struct {

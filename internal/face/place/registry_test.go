@@ -1,7 +1,9 @@
 package place_test
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -223,4 +225,31 @@ func TestNewIdsOfAnAddressAreLimitedAndLoopbackIsNot(t *testing.T) {
 	}
 	strange.want(strange.post("/place/v1/register", "", m{"id": "a0"}), 200, "")
 	strange.want(strange.get("/place/v1/agents/b", ""), 404, "")
+}
+
+func TestAPathWithoutItsSlashIsUnknownAndNoDetour(t *testing.T) {
+	w := newWorld(t)
+	mux := http.NewServeMux()
+	for _, path := range w.face.Paths() {
+		mux.Handle(path, w.face)
+	}
+	for _, path := range []string{"/place/v1", "/meeting/v1", "/place/v1/", "/meeting/v1/"} {
+		rec := httptest.NewRecorder()
+		mux.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
+		if rec.Code != 404 || !strings.Contains(rec.Body.String(), `"error":"Not found"`) {
+			t.Errorf("%s: %d %s", path, rec.Code, rec.Body)
+		}
+	}
+}
+
+func TestStatsSumAllScopes(t *testing.T) {
+	w := newWorld(t, policy(place.Open))
+	for i, scope := range []string{"tea", "tea", "coffee"} {
+		w.want(w.post("/place/v1/register", "", m{"id": fmt.Sprint("a", i), "scope": scope}), 200, "")
+	}
+	registry, _ := w.want(w.get("/place/v1/stats", ""), 200, "").body["registry"].(map[string]any)
+	scopes, _ := registry["by_scope"].(map[string]any)
+	if registry["total_agents"] != 3.0 || scopes["tea"] != 2.0 || scopes["coffee"] != 1.0 || registry["oldest_registration"] == nil || registry["newest_registration"] == nil {
+		t.Errorf("%v", registry)
+	}
 }
