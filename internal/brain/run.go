@@ -46,10 +46,11 @@ func newRun() *run {
 	return r
 }
 
-// recycle gives the run back if nobody else can still hold it: no provider on a
-// goroutine of its own and no tool.
+// recycle gives the run back if nobody else can still hold it: it came to a good end,
+// and no provider had a goroutine of its own. (A tool that is left behind knows its
+// call and nothing of the run.)
 func (r *run) recycle() {
-	if r.out.Stop != StopDone || r.out.Rounds != 1 || r.calling.stream != nil {
+	if r.out.Stop != StopDone || r.calling.stream != nil {
 		return
 	}
 	yield, take := r.calling.yield, r.calling.direct.take

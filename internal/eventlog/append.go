@@ -61,6 +61,7 @@ func (l *Log) AppendTx(tx *store.Tx, guard Guard, stream string, events ...Event
 	if len(events) == 0 {
 		return Appended{stream: stream}, nil
 	}
+	l.known.forget(stream)
 	heads := []head{{name: stream, more: int64(len(events))}}
 	if err := advance(tx, heads); err != nil {
 		return Appended{}, err

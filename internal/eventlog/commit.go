@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -35,13 +36,19 @@ func (l *Log) commit(entries []*entry) error {
 		return err
 	}
 	var b *batch
-	err := l.db.Write(ctx, func(tx *store.Tx) (err error) {
+	fill := func(tx *store.Tx) (err error) {
 		b, err = l.fill(tx, entries)
 		return err
-	})
+	}
+	err := l.db.Write(ctx, fill)
+	if errors.Is(err, errStale) {
+		l.known.forget()
+		err = l.db.Write(ctx, fill)
+	}
 	if err != nil {
 		return err
 	}
+	l.known.remember(b.heads)
 	l.journal.done(b)
 	for i := range b.heads {
 		l.send(l.subjectOf(b.heads[i].name), b.heads[i].first(), b.heads[i].run)
@@ -55,7 +62,7 @@ func (l *Log) fill(tx *store.Tx, entries []*entry) (*batch, error) {
 		return nil, err
 	}
 	b := &batch{at: time.UnixMicro(time.Now().UnixMicro()).UTC(), heads: headsOf(entries)}
-	if err := advance(tx, b.heads); err != nil {
+	if err := l.reserve(tx, b.heads); err != nil {
 		return nil, err
 	}
 	b.journal = tx.Dialect() == store.SQLite && len(b.heads) >= l.journal.from

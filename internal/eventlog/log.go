@@ -22,6 +22,7 @@ type Log struct {
 	logger  *slog.Logger
 	group   group
 	journal journal
+	known   known
 	// subjects are those of streams that were written lately; the group's writer's own.
 	subjects map[string]string
 }
@@ -82,7 +83,7 @@ func (l *Log) Trim(ctx context.Context, guard Guard, stream string, keep int64) 
 // Delete forgets a stream altogether; its numbers start anew.
 func (l *Log) Delete(ctx context.Context, guard Guard, stream string) error {
 	var id int64
-	e := &entry{ctx: ctx, then: func() { l.journal.drop(id) }, alone: func(tx *store.Tx) (err error) {
+	e := &entry{ctx: ctx, then: func() { l.journal.drop(id); l.known.forget(stream) }, alone: func(tx *store.Tx) (err error) {
 		if guard != nil {
 			if err := guard.Check(tx); err != nil {
 				return err

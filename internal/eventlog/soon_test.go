@@ -117,3 +117,38 @@ func TestNamesThatNeedEscapingAreNumberedLikeOthers(t *testing.T) {
 }
 
 func plain(name string) bool { return name[:2] == "pl" }
+
+// A log that believes to know where streams are finds out when another has written.
+func TestAStreamThatAnotherLogHasWrittenToGoesOnWhereItIs(t *testing.T) {
+	db := storetest.SQLite(t)
+	one, other := newLog(t, db), newLog(t, db)
+	all := func(log *eventlog.Log, want func(i int) int64) {
+		t.Helper()
+		var answers []func() (int64, error)
+		for i := range 20 {
+			answers = append(answers, soon(log, nil, fmt.Sprint("s", i), "x"))
+		}
+		for i, answer := range answers {
+			if first, err := answer(); first != want(i) || err != nil {
+				t.Errorf("s%d: %d %v, want %d", i, first, err, want(i))
+			}
+		}
+	}
+	all(one, func(int) int64 { return 1 })
+	all(one, func(int) int64 { return 2 })
+	appended(t, other, "s4", "y")
+	all(one, func(i int) int64 { return 3 + number(i == 4) })
+	if err := other.Delete(t.Context(), nil, "s19"); err != nil {
+		t.Fatal(err)
+	}
+	appended(t, other, "elsewhere", "takes the id")
+	all(one, func(i int) int64 { return map[bool]int64{true: 1, false: 4 + number(i == 4)}[i == 19] })
+	all(one, func(i int) int64 { return map[bool]int64{true: 2, false: 5 + number(i == 4)}[i == 19] })
+}
+
+func number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
