@@ -3,8 +3,6 @@ package approval_test
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,17 +14,14 @@ import (
 	"parley/internal/approval"
 	"parley/internal/bus"
 	"parley/internal/store"
+	"parley/internal/store/storetest"
 )
 
 // An approval is decided exactly once, whatever people, time and cancellation
 // do at the same moment on two hubs, and everybody is told the same.
 func TestAnApprovalIsDecidedExactlyOnce(t *testing.T) {
-	empty := emptyDatabase(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		path := filepath.Join(t.TempDir(), "parley.db")
-		if err := os.WriteFile(path, empty, 0o600); err != nil {
-			rt.Fatal(err)
-		}
+		path := storetest.File(t)
 		synctest.Test(t, func(t *testing.T) {
 			db, err := store.Open(context.Background(), path, store.Options{})
 			if err != nil {
@@ -36,24 +31,6 @@ func TestAnApprovalIsDecidedExactlyOnce(t *testing.T) {
 			runMachine(t, rt, db)
 		})
 	})
-}
-
-// emptyDatabase is a migrated file, to be copied instead of migrated each time.
-func emptyDatabase(t *testing.T) []byte {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "empty.db")
-	db, err := store.Open(t.Context(), path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 // question is what the model knows of one.

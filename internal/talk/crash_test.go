@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -104,7 +103,7 @@ func crashAt(t *testing.T, target string, lines int) (said []string) {
 func TestKill9BetweenAnyTwoEvents(t *testing.T) {
 	for lines := 2; lines <= 26; lines += 4 {
 		t.Run(fmt.Sprint(lines), func(t *testing.T) {
-			target := filepath.Join(t.TempDir(), "parley.db")
+			target := storetest.File(t)
 			said := crashAt(t, target, lines)
 			db := storetest.Open(t, target)
 			h := newHub(t, db, withTools(echo()))

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -307,7 +306,7 @@ func (h *hub) stop() {
 
 func sqlite(t testing.TB) *store.DB {
 	t.Helper()
-	return storetest.Open(t, filepath.Join(t.TempDir(), "parley.db"))
+	return storetest.SQLite(t)
 }
 
 var (

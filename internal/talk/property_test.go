@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"parley/internal/brain/model"
 	"parley/internal/store"
+	"parley/internal/store/storetest"
 	"parley/internal/talk"
 	"parley/internal/talk/memory"
 )
@@ -147,10 +147,8 @@ func (m *machine) check() {
 }
 
 func TestAnySequenceOfTurnsAndControlEndsEveryTurnOnce(t *testing.T) {
-	dir, n := t.TempDir(), 0
 	rapid.Check(t, func(rt *rapid.T) {
-		n++
-		db, err := store.Open(context.Background(), filepath.Join(dir, fmt.Sprintf("%d.db", n)), store.Options{})
+		db, err := store.Open(context.Background(), storetest.File(t), store.Options{})
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -154,11 +154,15 @@ func owner() *syscall.Credential {
 	return nil
 }
 
-// makeDir makes the server's folder, owned by its account. As root it goes below
-// /tmp, because the other account may not be able to enter root's TMPDIR.
+// room is what the server's folder may grow to.
+const room = 4 << 30
+
+// makeDir makes the server's folder, owned by its account, in memory if there is
+// room. As root it goes below /tmp else, because the other account may not be able
+// to enter root's TMPDIR.
 func makeDir() (string, error) {
-	base := ""
-	if owner() != nil {
+	base := Memory(room)
+	if base == "" && owner() != nil {
 		base = "/tmp"
 	}
 	dir, err := os.MkdirTemp(base, "parley-pg-")

@@ -15,7 +15,7 @@ func Each(t *testing.T, run func(t *testing.T, db *store.DB)) {
 	t.Run("postgres", func(t *testing.T) { run(t, Postgres(t)) })
 }
 
-// SQLite opens a new file in the test's folder.
+// SQLite opens a new file that goes with the test.
 func SQLite(t testing.TB) *store.DB {
 	t.Helper()
 	return Open(t, File(t))
