@@ -37,6 +37,7 @@ type Mesh struct {
 	fp      string
 
 	messages listeners[message]
+	contents listeners[Content]
 	links    listeners[string]
 	blocked  listeners[string]
 	// inbox keeps messages until somebody listens, news is everything else.
@@ -110,7 +111,7 @@ func (m *Mesh) listen(conn *Conn) {
 	conn.OnSignal(func(from string, d json.RawMessage) { m.do(func() { m.signalled(from, d) }) })
 	conn.OnParticipants(func([]Participant) { m.do(m.meet) })
 	conn.OnGrant(func(kibitz.Grant) { m.do(m.grantsCame) })
-	conn.OnMessage(m.tell) // those without links, and rooms that relay
+	conn.OnContent(m.tell) // of those without links, and of rooms that relay
 }
 
 // do runs something on the mesh's goroutine, unless it has left.
@@ -345,17 +346,27 @@ func (m *Mesh) received(from string, data []byte) {
 	if err != nil {
 		return
 	}
-	var c struct {
+	m.tell(Content{At: time.Now(), From: from, C: json.RawMessage(wire)})
+}
+
+func (m *Mesh) tell(c Content) {
+	var app struct {
 		K    kibitz.ContentKind `json:"k"`
 		Data json.RawMessage    `json:"data"`
 	}
-	if json.Unmarshal(wire, &c) == nil && c.K == kibitz.ContentApp {
-		m.tell(c.Data, from)
-	}
+	m.inbox.do(func() {
+		m.contents.call(c)
+		if json.Unmarshal(c.C, &app) == nil && app.K == kibitz.ContentApp {
+			m.messages.call(message{app.Data, c.From})
+		}
+	})
 }
 
-func (m *Mesh) tell(data json.RawMessage, from string) {
-	m.inbox.do(func() { m.messages.call(message{data, from}) })
+// OnContent is told everything that came over links, which has no number, or over
+// the relay.
+func (m *Mesh) OnContent(fn func(Content)) (unsubscribe func()) {
+	defer m.inbox.release()
+	return m.contents.add(fn)
 }
 
 // OnMessage is told app data that came over links, or over the relay.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"parley/client/roomagent"
 	"parley/protocol/kibitz"
 )
 
@@ -18,7 +19,7 @@ type notes struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and renewed when anything happens
 	fresh   bool
-	// links says that app data is told by hear, with what came over links.
+	// links says that content is told by hear, with what came over links.
 	links bool
 
 	members  []kibitz.Member
@@ -66,7 +67,7 @@ func (n *notes) frame(frame kibitz.Frame, _ []byte) {
 		n.members = f.Members
 	case *kibitz.Caps, *kibitz.Kick:
 	case *kibitz.From:
-		if !n.content(f) {
+		if n.links || !n.content(f) {
 			return
 		}
 	default:
@@ -91,16 +92,16 @@ func (n *notes) content(f *kibitz.From) bool {
 	case kibitz.ContentSchema:
 		n.schemas[c.Name] = json.RawMessage(f.C)
 	case kibitz.ContentApp:
-		return !n.links && n.app(f, c.Data)
+		return n.app(f, c.Data)
 	}
 	return true
 }
 
-// hear is told app data where links carry it, or may.
-func (n *notes) hear(data json.RawMessage, from string) {
+// hear is told content where links may carry it.
+func (n *notes) hear(c roomagent.Content) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.app(&kibitz.From{From: from}, data) {
+	if n.content(&kibitz.From{Seq: c.Seq, From: c.From, To: c.To, C: kibitz.Raw(c.C), Retained: c.Retained}) {
 		n.note()
 	}
 }

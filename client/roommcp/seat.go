@@ -102,7 +102,7 @@ func (s *Server) enter(ctx context.Context, in args) (*seat, error) {
 		return nil, err
 	}
 	made.conn = made.mesh.Conn
-	made.mesh.OnMessage(made.notes.hear)
+	made.mesh.OnContent(made.notes.hear)
 	return made, nil
 }
 

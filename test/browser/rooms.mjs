@@ -55,6 +55,54 @@ class Agent {
   }
 }
 
+// A model's tool server in a process of its own: it sits in rooms by its key, over
+// the relay or over WebRTC links.
+class Model {
+  #next = 1;
+  #waiting = new Map();
+  constructor(room, name, caps) {
+    const key = join(scratch, `${name}.key`);
+    const made = JSON.parse(parley('room', 'keygen', '--out', key, '--json'));
+    const open = join(scratch, `${name}.pub`);
+    writeFileSync(open, JSON.stringify(made.public));
+    parley('room', 'policy', room, '--allow', open, '--label', name, '--caps', caps);
+    this.process = spawn(program, ['mcp', 'room', '--hub', stage.hub.url, '--key', key], { env: { ...env(), PARLEY_TOKEN: '' }, stdio: ['pipe', 'pipe', 'inherit'] });
+    createInterface(this.process.stdout).on('line', (line) => {
+      const { id, result, error } = JSON.parse(line);
+      this.#waiting.get(id)?.(error ? { error } : result);
+    });
+    agents.push(this);
+    this.ready = this.#ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }).then(() => this.#put({ jsonrpc: '2.0', method: 'notifications/initialized' }));
+  }
+  #put(message) {
+    this.process.stdin.write(`${JSON.stringify(message)}\n`);
+  }
+  #ask(method, params) {
+    const id = this.#next++;
+    return new Promise((done) => {
+      this.#waiting.set(id, done);
+      this.#put({ jsonrpc: '2.0', id, method, params });
+    });
+  }
+  /** What a tool gives back, or says why not. */
+  async call(tool, args = {}) {
+    await this.ready;
+    const { isError, structuredContent, content, error } = await this.#ask('tools/call', { name: tool, arguments: args });
+    if (error) throw new Error(error.message);
+    return isError ? content[0].text : structuredContent;
+  }
+  /** Looks until somebody has said it. */
+  async hears(text) {
+    for (;;) {
+      const { chat } = await this.call('observe', { waitMs: 30_000 });
+      const found = chat.find((l) => l.text === text);
+      if (found) return found;
+    }
+  }
+}
+
+const WATCH = 'read-chat,read-roster,receive-directed';
+
 // A browser whose camera and screen show one colour.
 const painted = (colour) => `
   const paint = () => {
@@ -68,9 +116,19 @@ const painted = (colour) => `
   navigator.mediaDevices.getUserMedia = async () => paint();
 `;
 
+// And one that can make no black picture of its own.
+const withoutPlaceholders = `
+  const capture = HTMLCanvasElement.prototype.captureStream;
+  HTMLCanvasElement.prototype.captureStream = function (rate) {
+    if (rate === 15) return capture.call(this, rate); // the painted screen above
+    throw new Error('not here');
+  };
+`;
+
 async function enter(path, options = {}) {
   const page = options.guest ? await stage.visitor() : await stage.person();
   if (options.colour) await page.context().addInitScript(painted(options.colour));
+  await options.before?.(page);
   await page.goto(new URL(path, stage.hub.url).href);
   await page.getByLabel('Your name here').fill(options.name ?? 'Somebody');
   await page.getByRole('button', { name: 'Enter' }).click();
@@ -90,9 +148,9 @@ async function open(name, more = {}) {
   await stage.hub.call('POST', '/api/rooms', { room: name, policy: { humans: { mode: 'open' }, agents: { mode: 'gated' }, ...more } });
 }
 
-test('two browsers and two Go agents: one agent only watches until the host lets it speak', async () => {
+test('two browsers and two Go agents: one agent only watches until the host lets it speak, and a withheld lane carries only the placeholder', async () => {
   await open('table');
-  const host = await enter('/r/table', { name: 'Hanna' });
+  const host = await enter('/r/table', { name: 'Hanna', colour: '#f00000' });
   const guest = await enter('/r/table', { name: 'Gus', guest: true });
   const notes = new Agent('table', 'notes', '--backend', 'Claude');
   const other = new Agent('table', 'other');
@@ -127,6 +185,20 @@ test('two browsers and two Go agents: one agent only watches until the host lets
   await host.getByRole('button', { name: 'Audit' }).click();
   await host.getByRole('list', { name: 'Audit of this room' }).getByText(/granted/).first().waitFor();
   assert.equal(await line(guest, 'again?').count(), 0);
+
+  await host.getByRole('button', { name: 'People' }).click();
+  await member(host, 'Gus').click();
+  await right(host, /^can see cameras and screens/).click();
+  await right(host, /^cannot see cameras and screens/).waitFor();
+  await host.getByRole('dialog').getByLabel('Close').click();
+  await host.getByRole('button', { name: 'Share screen' }).click();
+  await host.getByText(/Gus.* only black and silence\./).waitFor();
+  await shows(guest, 'black');
+  const seen = await watchColours(guest);
+  assert.equal((await notes.hears((f) => f.t === 'roster' && f.members.some((m) => m.media.screen))).t, 'roster');
+  await say(host, 'can you see it?');
+  await line(guest, 'can you see it?').waitFor();
+  assert.deepEqual(await seen(), ['black']);
 });
 
 test('a guest cannot change rights, and a name with markup stays text', async () => {
@@ -139,23 +211,31 @@ test('a guest cannot change rights, and a name with markup stays text', async ()
   assert.equal(await host.locator('img[src=x]').count(), 0);
 });
 
-// The colour in the middle of what a page shows of somebody's screen.
-const colourOf = (page) =>
-  page.evaluate(() => {
-    const video = document.querySelector('video[data-lane=screen]');
-    if (!video?.videoWidth) return 'nothing';
-    const canvas = document.createElement('canvas');
-    canvas.width = canvas.height = 1;
-    const c = canvas.getContext('2d');
-    c.drawImage(video, video.videoWidth / 2, video.videoHeight / 2, 1, 1, 0, 0, 1, 1);
-    const [r, g, b] = c.getImageData(0, 0, 1, 1).data;
-    return r > 150 && g < 100 && b < 100 ? 'red' : r + g + b < 60 ? 'black' : `${r},${g},${b}`;
-  });
+// The colour in the middle of what a page shows of somebody's screen; it runs there.
+function colourNow() {
+  const video = document.querySelector('video[data-lane=screen]');
+  if (!video?.videoWidth) return 'nothing';
+  const canvas = document.createElement('canvas');
+  canvas.width = canvas.height = 1;
+  const c = canvas.getContext('2d');
+  c.drawImage(video, video.videoWidth / 2, video.videoHeight / 2, 1, 1, 0, 0, 1, 1);
+  const [r, g, b] = c.getImageData(0, 0, 1, 1).data;
+  return r > 150 && g < 100 && b < 100 ? 'red' : r + g + b < 60 ? 'black' : `${r},${g},${b}`;
+}
+const colourOf = (page) => page.evaluate(colourNow);
 const shows = async (page, colour) => {
   for (;;) {
     if ((await colourOf(page)) === colour) return;
     await page.evaluate(() => new Promise(requestAnimationFrame));
   }
+};
+
+// Notes every colour that a page shows of somebody's screen from now on; the answer
+// is all of them, once.
+const watchColours = async (page) => {
+  await page.evaluate(`globalThis.colours = new Set(); globalThis.colourNow = ${String(colourNow)};
+    (function look() { globalThis.colours.add(colourNow()); globalThis.looking = requestAnimationFrame(look); })()`);
+  return () => page.evaluate(() => (cancelAnimationFrame(globalThis.looking), [...globalThis.colours]));
 };
 
 test('a shared screen is black for whoever may not see it, and real once the host allows it', async () => {
@@ -174,6 +254,114 @@ test('a shared screen is black for whoever may not see it, and real once the hos
   await shows(guest, 'red');
   await right(host, /^can see cameras and screens/).click();
   await shows(guest, 'black');
+});
+
+test('a shared screen is black for an agent until the host grants it', async () => {
+  await open('eyes');
+  const host = await enter('/r/eyes', { name: 'Hanna', colour: '#f00000' });
+  // An agent in a browser of its own, by the SDK the hub serves: it shows what it receives.
+  const eyes = await stage.visitor();
+  await eyes.goto(new URL('/r/eyes', stage.hub.url).href);
+  const key = await eyes.evaluate(async () => (globalThis.key = await (await import('/sdk/roomagent.js')).newKey()));
+  const file = join(scratch, 'eyes.pub');
+  writeFileSync(file, JSON.stringify({ kty: key.kty, crv: key.crv, x: key.x, y: key.y }));
+  parley('room', 'policy', 'eyes', '--allow', file, '--label', 'eyes');
+  await eyes.evaluate(async (link) => {
+    const sdk = await import('/sdk/roomagent.js');
+    globalThis.mesh = await sdk.connectMesh(link, { name: 'Eyes', key: globalThis.key });
+    sdk.createAgent(globalThis.mesh, { readOnly: true });
+    globalThis.mesh.on('stream', ({ lane, track }) => {
+      if (lane !== 'screen') return;
+      document.querySelector('video[data-lane=screen]')?.remove();
+      const video = Object.assign(document.createElement('video'), { srcObject: new MediaStream([track]), muted: true, autoplay: true });
+      video.dataset.lane = 'screen';
+      document.body.append(video);
+    });
+  }, new URL('/r/eyes', stage.hub.url).href);
+  await member(host, 'Eyes').waitFor();
+  await host.getByRole('button', { name: 'Share screen' }).click();
+  await host.getByText('Eyes gets only black and silence.').waitFor();
+  await shows(eyes, 'black');
+  const seen = await watchColours(eyes);
+  await say(host, 'is it black?');
+  assert.deepEqual((await seen()).filter((c) => c !== 'nothing'), ['black']);
+  await member(host, 'Eyes').click();
+  await right(host, /^cannot see cameras and screens/).click();
+  await shows(eyes, 'red');
+  await right(host, /^can see cameras and screens/).click();
+  await shows(eyes, 'black');
+});
+
+test('where no placeholder can be made, nothing is sent to whoever may not see', async () => {
+  await open('blind');
+  const host = await enter('/r/blind', { name: 'Hanna', colour: '#f00000', before: (page) => page.context().addInitScript(withoutPlaceholders) });
+  const guest = await enter('/r/blind', { name: 'Gus', guest: true });
+  const other = await enter('/r/blind', { name: 'Olga', guest: true });
+  await member(host, 'Gus').click();
+  await right(host, /^can see cameras and screens/).click();
+  await right(host, /^cannot see cameras and screens/).waitFor();
+  await host.getByRole('dialog').getByLabel('Close').click();
+  const seen = await watchColours(guest);
+  await host.getByRole('button', { name: 'Share screen' }).click();
+  await shows(other, 'red'); // so it has been sent
+  await member(host, 'Gus').click();
+  assert.deepEqual(await seen(), ['nothing']);
+  await right(host, /^cannot see cameras and screens/).click();
+  await shows(guest, 'red');
+});
+
+test('a hub that is away for 12 s leaves only the placeholder', async () => {
+  await open('lost');
+  const cut = { on: false, sockets: [] };
+  const host = await enter('/r/lost', {
+    name: 'Hanna', colour: '#f00000',
+    before: async (page) => {
+      await page.clock.install();
+      await page.routeWebSocket(/\/rooms\//, (ws) => {
+        if (cut.on) return void ws.close({ code: 1011 });
+        cut.sockets.push(ws);
+        ws.connectToServer();
+      });
+    },
+  });
+  const guest = await enter('/r/lost', { name: 'Gus', guest: true });
+  await member(host, 'Gus').waitFor();
+  await host.getByRole('button', { name: 'Share screen' }).click();
+  await shows(guest, 'red');
+  cut.on = true;
+  for (const ws of cut.sockets) await ws.close({ code: 1011 });
+  await member(guest, 'Hanna').getByText('away').waitFor();
+  assert.equal(await colourOf(guest), 'red');
+  await host.clock.fastForward(12_000);
+  await shows(guest, 'black');
+});
+
+test('a Go agent and a browser share data over the mesh, past the hub', async () => {
+  await open('links', { mesh: { media: true, data: true } });
+  const page = await enter('/r/links', { name: 'Hanna' });
+  const other = await stage.visitor();
+  await other.goto(new URL('/r/links', stage.hub.url).href);
+  await other.evaluate(async (link) => {
+    const sdk = await import('/sdk/roomagent.js');
+    const mesh = (globalThis.mesh = await sdk.connectMesh(link, { name: 'Scripted' }));
+    globalThis.heard = [];
+    globalThis.agent = sdk.createAgent(mesh);
+    globalThis.agent.onChat((m) => globalThis.heard.push(`${m.name}: ${m.text}`));
+  }, new URL('/r/links', stage.hub.url).href);
+  const model = new Model('links', 'gopher', `${WATCH},send-chat`);
+  const joined = await model.call('join', { room: 'links', name: 'Gopher', readOnly: false, transport: 'webrtc' });
+  assert.equal(joined.canAct, true, JSON.stringify(joined));
+  // Everybody is linked with everybody.
+  await other.waitForFunction(() => globalThis.mesh.linked.length === 2);
+  await model.call('say', { text: 'hello from Go' });
+  await other.waitForFunction(() => globalThis.heard.includes('Gopher: hello from Go'));
+  await line(page, 'hello from Go').waitFor();
+  await other.evaluate(() => globalThis.agent.say('hello from the browser'));
+  assert.equal((await model.hears('hello from the browser')).name, 'Scripted');
+  await line(page, 'hello from the browser').waitFor();
+  await say(page, 'hello from the page');
+  assert.equal((await model.hears('hello from the page')).name, 'Hanna');
+  assert.equal((await stage.hub.call('GET', '/api/rooms/links/roster')).seq, 0, 'the hub relayed something');
 });
 
 test('a request to the app is shown to the host, who honours it; the SDK is the one the hub serves', async () => {

@@ -191,7 +191,10 @@ describe('lanes', () => {
       await publishing(full, placeholders);
       vi.useFakeTimers();
       room.tell('state', 'broken');
-      vi.advanceTimersByTime(11_999);
+      vi.advanceTimersByTime(8000);
+      room.tell('state', 'door');
+      room.tell('state', 'broken');
+      vi.advanceTimersByTime(3999);
       expect(link.sends[2]).toBe(real.screen);
       vi.advanceTimersByTime(1);
       expect(link.sends).toEqual(instead);

@@ -289,13 +289,15 @@ export class Mesh implements Controller {
   }
 
   #state(state: string): void {
-    clearTimeout(this.#lost);
     if (state === 'in') {
+      clearTimeout(this.#lost);
+      this.#lost = undefined;
       this.#blind = false;
       this.#meet();
       this.#apply();
     } else if (state === 'broken' || state === 'door') {
-      this.#lost = setTimeout(() => {
+      // Counted from the loss: a hub that opens the door and shuts it again is away, too.
+      this.#lost ??= setTimeout(() => {
         this.#blind = true;
         this.#apply();
       }, LOST_MS);
