@@ -31,6 +31,7 @@ type stream struct {
 	left  bool // the reader is gone
 	// early gets events at once; heard is when it got the last.
 	early func(*model.Event)
+	event model.Event // that one: kept here, so that it need not move to the heap
 	heard time.Time
 }
 
@@ -48,6 +49,7 @@ func (s *stream) reset() {
 		s.ready, s.spare = s.spare, s.ready // often the first batch is the only one
 	}
 	s.ready, s.spare, s.err, s.ended, s.left, s.heard = s.ready[:0], s.spare[:0], nil, false, false, time.Time{}
+	s.event = model.Event{}
 	select {
 	case <-s.wake:
 	default:
@@ -89,8 +91,8 @@ func (s *stream) put(ev model.Event, err error) bool {
 // waits for less silence than before.
 func (s *stream) tellEarly(ev model.Event) {
 	first := s.heard.IsZero()
-	s.heard = time.Now()
-	s.early(&ev)
+	s.heard, s.event = time.Now(), ev
+	s.early(&s.event)
 	if first {
 		s.signal()
 	}

@@ -23,6 +23,9 @@
 //     reservation, the task and its first event are one transaction.
 //   - Events are numbered 1, 2, 3 … and on disk before anybody sees them. Exactly
 //     one end is the last.
+//   - A log that grows beyond its limit has the text deltas of its older part merged
+//     first (from_seq), and only if that is not enough are the oldest events
+//     forgotten. Whoever comes back after any number still gets the same text.
 //   - A message to a running task is processed or refused or given back; there is
 //     no fourth outcome. The task decides "completed" in the same step in which it
 //     would accept one.
