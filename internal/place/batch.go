@@ -28,6 +28,9 @@ type batch struct {
 	keyed       map[[2]string]struct{}
 	// first is the number of the first message in rows, where the clock gives it.
 	first int64
+	// gone were handed out and are still to be removed; handed are their queues.
+	gone   []*message
+	handed map[string]struct{}
 	// fresh are registrations still to be written, entries where each begins, and
 	// entered what the audit says of them.
 	fresh, entered []any
@@ -64,7 +67,7 @@ func (p *Place) runBatch(tx *store.Tx, ops []*op) error {
 			return err
 		}
 	}
-	return b.write()
+	return b.remove()
 }
 
 // settle keeps a refusal for the request and passes trouble on.

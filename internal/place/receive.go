@@ -151,6 +151,12 @@ func (b *batch) take(o *op) error {
 	if err := b.guard(t.who, t.q.AgentID); err != nil {
 		return err
 	}
+	if _, before := b.handed[t.q.AgentID]; before {
+		// Another receiver of this queue came first: what it has must be out of it.
+		if err := b.remove(); err != nil {
+			return err
+		}
+	}
 	var err error
 	if t.took, t.more, err = fetch(b.tx, t.q.AgentID, t.q.Limit, b.now); err != nil || len(t.took) == 0 {
 		return err
@@ -158,7 +164,8 @@ func (b *batch) take(o *op) error {
 	if t.q.ManualAck {
 		return b.lend(t)
 	}
-	return b.hand(t.took)
+	b.hand(t.q.AgentID, t.took)
+	return nil
 }
 
 // further tells whether the limit cut the queue short. It is asked apart: locking
@@ -202,10 +209,20 @@ func (b *batch) lend(t *taking) error {
 	})
 }
 
-// hand removes messages; only what somebody may still ask for leaves a trace.
-func (b *batch) hand(took []*message) error {
-	all, gone := make([]any, 0, len(took)), make([]any, 0, len(took))
-	for _, m := range took {
+// hand keeps messages to be removed at the end of the transaction.
+func (b *batch) hand(agent string, took []*message) {
+	if b.handed == nil {
+		b.handed = map[string]struct{}{}
+	}
+	b.handed[agent] = struct{}{}
+	b.gone = append(b.gone, took...)
+}
+
+// remove ends the messages that were handed out; only what somebody may still ask
+// for leaves a trace.
+func (b *batch) remove() error {
+	all, gone := make([]any, 0, len(b.gone)), make([]any, 0, len(b.gone))
+	for _, m := range b.gone {
 		all = append(all, m.num)
 		if !m.tracked {
 			gone = append(gone, m.num)
@@ -218,13 +235,15 @@ func (b *batch) hand(took []*message) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range took {
+	for _, m := range b.gone {
 		if m.tracked {
 			if err := m.finish(b.tx, stateReceived, "", b.now); err != nil {
 				return err
 			}
 		}
 	}
+	b.gone = nil
+	clear(b.handed)
 	return removeRows.Exec(b.tx, gone)
 }
 
