@@ -52,6 +52,9 @@ func Waiting(ctx context.Context, folder string) ([]control.Question, error) {
 	if err == nil && reply.Error != "" {
 		err = errors.New(reply.Error)
 	}
+	if reply.Waiting == nil {
+		reply.Waiting = []control.Question{} // none is a list, too
+	}
 	return reply.Waiting, err
 }
 
