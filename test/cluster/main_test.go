@@ -59,7 +59,7 @@ func start(t *testing.T, hubs int) *cluster {
 	t.Helper()
 	c := &cluster{nodes: natstest.Cluster(t, 3), db: pgtest.URL(t)}
 	for i := range hubs {
-		data := filepath.Join(t.TempDir(), "data")
+		data := filepath.Join(pgtest.Folder(t), "data")
 		c.hubs = append(c.hubs, hubtest.Start(t, hubtest.Config{Data: data, Args: []string{"--db", c.db, "--nats", c.urls(), "--name", fmt.Sprintf("hub-%d", i)}}))
 	}
 	return c

@@ -142,7 +142,7 @@ func fill(t *testing.T, data string, megabytes int) {
 
 func TestKill9DuringABackupLeavesNoHalfFileInPlace(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := pgtest.Folder(t)
 	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "backup.tar.gz")
 	fill(t, data, 24)
 	h := hubtest.Start(t, hubtest.Config{Data: data})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"parley/test/hubtest"
+	"parley/test/pgtest"
 )
 
 // slowBackup is a request that goes on as long as nobody reads its answer.
@@ -25,7 +26,7 @@ func slowBackup(t *testing.T, h *hubtest.Hub) io.ReadCloser {
 
 func startWithNoise(t *testing.T, args ...string) *hubtest.Hub {
 	t.Helper()
-	data := filepath.Join(t.TempDir(), "data")
+	data := filepath.Join(pgtest.Folder(t), "data")
 	fill(t, data, 16)
 	return hubtest.Start(t, hubtest.Config{Data: data, Args: args})
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley/client/hubapi"
+	"parley/test/pgtest"
 )
 
 // Patience bounds every wait; only something broken reaches it.
@@ -61,7 +62,7 @@ func Start(t testing.TB, conf Config) *Hub {
 func New(t testing.TB, conf Config) *Hub {
 	t.Helper()
 	if conf.Data == "" {
-		conf.Data = filepath.Join(t.TempDir(), "data")
+		conf.Data = filepath.Join(pgtest.Folder(t), "data")
 	}
 	h := &Hub{t: t, conf: conf, Output: &Output{}, http: &http.Client{Timeout: Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	t.Cleanup(func() {

@@ -10,8 +10,11 @@ const inMemory = "/dev/shm"
 // tests of databases do on one is wait.
 func Memory(bytes uint64) string {
 	var fs syscall.Statfs_t
-	if err := syscall.Statfs(inMemory, &fs); err != nil || fs.Bavail*uint64(fs.Bsize) < bytes {
+	if err := syscall.Statfs(inMemory, &fs); err != nil || fs.Flags&noExec != 0 || fs.Bavail*uint64(fs.Bsize) < bytes {
 		return ""
 	}
 	return inMemory
 }
+
+// noExec is ST_NOEXEC: what lies there cannot be run, and a test may want to.
+const noExec = 0x8

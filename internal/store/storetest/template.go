@@ -39,24 +39,6 @@ var pgTemplate = pgtest.NewTemplate(func(url string) error {
 	return db.Close()
 })
 
-// room is what the databases of tests that run at the same time may grow to.
-const room = 1 << 30
-
-// folder is where a test's file goes: in memory, if there is room.
-func folder(t testing.TB) string {
-	t.Helper()
-	base := pgtest.Memory(room)
-	if base == "" {
-		return t.TempDir()
-	}
-	dir, err := os.MkdirTemp(base, "storetest-*")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 // File makes an empty, migrated SQLite file that goes with the test, and names it.
 func File(t testing.TB) string {
 	t.Helper()
@@ -64,7 +46,7 @@ func File(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("making a database: %v", err)
 	}
-	path := filepath.Join(folder(t), "parley.db")
+	path := filepath.Join(pgtest.Folder(t), "parley.db")
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
