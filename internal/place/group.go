@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
@@ -17,6 +19,9 @@ const (
 	maxGroup      = 512
 	maxGroupBytes = 8 << 20
 )
+
+// stuck is how long a transaction may take before it is given up.
+const stuck = 30 * time.Second
 
 // group collects what callers want while the transaction before is on its way to
 // the disk, and does it all in the next one: however many wait, looking up and
@@ -126,7 +131,7 @@ func (g *group) next() []*op {
 // that one bad request harms nobody else.
 func (g *group) write(batch []*op) {
 	err := g.run(batch)
-	if err != nil && len(batch) > 1 && !errors.Is(err, store.ErrClosed) {
+	if err != nil && len(batch) > 1 && !errors.Is(err, store.ErrClosed) && !errors.Is(err, context.DeadlineExceeded) {
 		for _, o := range batch {
 			g.write([]*op{o})
 		}
@@ -144,12 +149,21 @@ func (g *group) write(batch []*op) {
 
 // commit runs a batch in a transaction. Taking messages alone does not wait for
 // the disk: after a loss of power they come again, under their ids.
-func (p *Place) commit(batch []*op) error {
-	// What began is finished whatever becomes of its callers.
-	ctx := context.WithoutCancel(batch[0].ctx)
+func (p *Place) commit(batch []*op) (err error) {
+	// What began is finished whatever becomes of its callers, unless the database
+	// is stuck: then they must be let go.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].ctx), stuck)
+	defer cancel()
+	// One bad request must not take the hub with it.
+	defer func() {
+		if cause := recover(); cause != nil {
+			p.d.Log.Error("place: panic in a transaction", "panic", cause, "stack", string(debug.Stack()))
+			err = mmp.ErrInternal
+		}
+	}()
 	soft := p.c.Sync == SyncOS || !slices.ContainsFunc(batch, func(o *op) bool { return o.take == nil })
 	run := func(tx *store.Tx) error { return p.runBatch(tx, batch) }
-	err := p.writeAs(ctx, soft, run)
+	err = p.writeAs(ctx, soft, run)
 	if store.IsConflict(err) {
 		// Another hub was first with an idempotency key, and now it can be seen.
 		err = p.writeAs(ctx, soft, run)
