@@ -18,7 +18,7 @@
 //	     └── results ◀─ tool.Round ◀─ Store.Calls ◀───┘
 //
 // Run guarantees: it always returns, within a second of a cancel even if a
-// provider or a tool hangs; the sink is called from one goroutine, in order; the
+// provider or a tool hangs; the sink is never called twice at a time, in order; the
 // chunks of a round add up to its text byte for byte; every call gets exactly one
 // result; nothing is retried once a token went out; a budget is checked before
 // every model call. It starts no goroutine that it does not wait for, except to

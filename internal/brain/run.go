@@ -23,6 +23,7 @@ func Run(ctx context.Context, spec RunSpec, sink Sink) Outcome {
 	r, _ := runs.Get().(*run)
 	r.spec = spec
 	r.spec.defaults()
+	r.spec.Calls.Early = r.early
 	if r.spec.Timeout > 0 {
 		defer time.AfterFunc(r.spec.Timeout, func() { cancel(ErrRunTimeout) }).Stop()
 	}
@@ -43,6 +44,9 @@ var runs = sync.Pool{New: func() any { return newRun() }}
 func newRun() *run {
 	r := &run{}
 	r.calling.yield = r.hearing.hear
+	// While a provider speaks, the run itself says nothing: it can be heard where it
+	// speaks, and the sink still hears one thing at a time.
+	r.early = func(ev *model.Event) { r.hearing.hear(ev) }
 	return r
 }
 
@@ -53,8 +57,8 @@ func (r *run) recycle() {
 	if r.out.Stop != StopDone || r.calling.stream != nil {
 		return
 	}
-	yield, take := r.calling.yield, r.calling.direct.take
-	*r = run{}
+	yield, take, early := r.calling.yield, r.calling.direct.take, r.early
+	*r = run{early: early}
 	r.calling.yield, r.calling.direct.take, r.calling.direct.calling = yield, take, &r.calling
 	runs.Put(r)
 }
@@ -72,6 +76,7 @@ type run struct {
 
 	calling calling
 	hearing hearing
+	early   func(*model.Event)
 }
 
 func (r *run) loop() (Stop, error) {
