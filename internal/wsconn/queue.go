@@ -14,7 +14,14 @@ type item struct {
 // itemCost is what an item takes beside its bytes, so that empty messages are not free.
 const itemCost = 16
 
-func (it *item) size() int { return len(it.wire) + len(it.data) + itemCost }
+// size is what an item takes of the limit. Of Newest ones only one with a key waits,
+// so they may be as large as they are: a room's roster must not cut its readers.
+func (it *item) size() int {
+	if it.policy == Newest {
+		return itemCost
+	}
+	return len(it.wire) + len(it.data) + itemCost
+}
 
 // queue is what waits for one connection. The connection's lock guards it.
 type queue struct {

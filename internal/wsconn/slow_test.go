@@ -277,3 +277,25 @@ func countFrames(t *testing.T, r *bufio.Reader, n, size int, step chan<- struct{
 		step <- struct{}{}
 	}
 }
+
+// A room's roster and grants may be larger than the whole queue; only one of each
+// waits, so a reader is not cut for them.
+func TestALargeNewestMessageDoesNotCutItsReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, conn, _, _ := stalled(t, wsconn.Options{Queue: wsconn.QueueLimit{Frames: 9, Bytes: 1 << 10}})
+		defer g.Close()
+		for range 3 {
+			for _, key := range []string{"roster", "caps"} {
+				if err := conn.Send(wsconn.Message{Kind: wsconn.Text, Data: make([]byte, 4<<10), Policy: wsconn.Newest, Key: key}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := conn.SendText([]byte("said")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, _ := conn.Queued(); n != 5 {
+			t.Errorf("%d messages wait", n)
+		}
+	})
+}
