@@ -302,7 +302,8 @@ func runFleet(ctx context.Context, env *Env) (results []Result, err error) {
 		n = pick(env, 2_000, 40)
 	}
 	if can := env.affordable([]int{n}, 1); len(can) == 0 {
-		return nil, fmt.Errorf("%s machines need as many open files", thousands(int64(n)))
+		return nil, fmt.Errorf("%s machines need as many open files, and the system allows this process %s (ulimit -Hn): that is its limit, not the hub's",
+			thousands(int64(n)), thousands(int64(openFiles())))
 	}
 	env.say("enrolling %s machines", thousands(int64(n)))
 	c, err := env.start(ctx, "machines", filepath.Join(env.Dir, "fleet.db"), strconv.Itoa(n))

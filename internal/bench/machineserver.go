@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -34,41 +35,82 @@ func machineKey(i int) ed25519.PrivateKey {
 func machineName(i int) string { return fmt.Sprintf("bench-%05d", i) }
 
 // machineHub is the role: the machines' part of a hub, its tunnel, and a path that
-// makes one call. Arguments: a folder and how many machines to enrol.
+// makes one call. Arguments: a database and how many machines to enrol; for one of
+// several hubs also NATS servers and its name.
 func machineHub(ctx context.Context, args []string) (*server, error) {
 	n, err := strconv.Atoi(args[1])
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.Open(ctx, args[0], store.Options{})
-	if err != nil {
-		return nil, err
+	h := &machineServer{name: "bench"}
+	if len(args) > 3 {
+		h.nats, h.name = args[2], args[3]
 	}
-	local := bus.NewLocal()
+	if err := h.open(ctx, args[0]); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	if err := enrolAll(ctx, h.fleet, n); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	s, err := serveMachines(ctx, h.fleet, func() { _ = h.close() }) // the process ends
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return s, nil
+}
+
+type machineServer struct {
+	name, nats string
+	db         *store.DB
+	bus        bus.Bus
+	leases     *lease.Leases
+	trail      *audit.Log
+	fleet      *fleet.Fleet
+}
+
+func (h *machineServer) open(ctx context.Context, target string) (err error) {
+	if h.db, err = store.Open(ctx, target, store.Options{}); err != nil {
+		return err
+	}
+	alone := h.nats == ""
+	if alone {
+		h.bus = bus.NewLocal()
+	} else if h.bus, err = bus.ConnectNATS(ctx, bus.NATSConfig{URLs: []string{h.nats}, Name: h.name}); err != nil {
+		return err
+	}
+	if h.leases, err = lease.Join(ctx, h.db, h.name, lease.Options{Alone: alone}); err != nil {
+		return err
+	}
 	key := machineKey(-1)
-	leases, err := lease.Join(ctx, db, "bench", lease.Options{Alone: true})
-	if err != nil {
-		return nil, err
+	if h.trail, err = audit.Open(ctx, h.db, audit.Options{Key: key}); err != nil {
+		return err
 	}
-	trail, err := audit.Open(ctx, db, audit.Options{Key: key})
-	if err != nil {
-		return nil, err
+	if h.fleet, err = fleet.New(fleet.Deps{DB: h.db, Bus: h.bus, Leases: h.leases, Audit: h.trail, Key: key, Alone: alone}); err != nil {
+		return err
 	}
-	f, err := fleet.New(fleet.Deps{DB: db, Bus: local, Leases: leases, Audit: trail, Key: key, Alone: true})
-	if err != nil {
-		return nil, err
+	return h.fleet.Start(ctx)
+}
+
+func (h *machineServer) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var errs []error
+	if h.fleet != nil {
+		errs = append(errs, h.fleet.Close(ctx))
 	}
-	if err := f.Start(ctx); err != nil {
-		return nil, err
+	if h.trail != nil {
+		errs = append(errs, h.trail.Close())
 	}
-	if err := enrolAll(ctx, f, n); err != nil {
-		return nil, err
+	if h.leases != nil {
+		errs = append(errs, h.leases.Close(ctx))
 	}
-	return serveMachines(ctx, f, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_, _, _, _, _ = f.Close(ctx), trail.Close(), leases.Close(ctx), local.Close(), db.Close() // the process ends
-	})
+	if h.bus != nil {
+		errs = append(errs, h.bus.Close())
+	}
+	if h.db != nil {
+		errs = append(errs, h.db.Close())
+	}
+	return errors.Join(errs...)
 }
 
 func operator() fleet.Caller { return fleet.Caller{Session: identity.Hub(), Surface: fleet.SurfaceHub} }

@@ -123,6 +123,8 @@ type Env struct {
 	Dir string
 	// machines is how many a simulated fleet has; 0 is the usual number.
 	machines int
+	// db and nats are servers for hubs that work together; see Options.DB.
+	db, nats string
 	// profile is where children leave CPU profiles; see Options.Profile.
 	profile string
 	// child is the command line that starts a role; see Options.Child.

@@ -11,7 +11,7 @@ func Rows() []Row {
 	return []Row{
 		idleRow(), echoRow(), boardRow(), fanoutRow(), roomRow(), roomsRow(), durableRow(), relayRow(), eventlogRow(), streamRow(), busRow(), runRow(), startRow(),
 		tasksRow(), turnRow(), mcpRow(), talkersRow(), appendRow(), searchRow(),
-		handshakesRow(), tunnelRow(), fleetRow(),
+		handshakesRow(), tunnelRow(), fleetRow(), acrossRow(), pageRow(),
 	}
 }
 

@@ -27,6 +27,9 @@ type Options struct {
 	Dir string
 	// Machines is how many the row fleet simulates; 0 is the usual number.
 	Machines int
+	// DB is a PostgreSQL server and NATS the servers of a cluster, for the row across;
+	// a database of its own is made there and dropped.
+	DB, NATS string
 	// Profile, if not empty, is a folder where every server that is measured leaves
 	// a CPU profile.
 	Profile string
@@ -67,6 +70,14 @@ type Found struct {
 // errNotHere says that this system does not tell what the row wants to know.
 var errNotHere = errors.New("this system does not tell")
 
+// missing is errNotHere with its own words: what would have to be there.
+type missing string
+
+func (m missing) Error() string { return string(m) }
+
+// Is makes it an errNotHere.
+func (missing) Is(target error) bool { return target == errNotHere }
+
 // Run measures and prints: results to out, progress to remarks. A row that
 // cannot be measured is reported and does not keep the others from running.
 func Run(ctx context.Context, opts Options, out, remarks io.Writer) error {
@@ -106,7 +117,7 @@ func measure(ctx context.Context, row Row, opts Options, remarks io.Writer) (fou
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	started := time.Now()
-	results, err := row.Run(ctx, &Env{Quick: opts.Quick, Dir: dir, machines: opts.Machines, profile: opts.Profile, child: opts.Child, remark: remarks})
+	results, err := row.Run(ctx, &Env{Quick: opts.Quick, Dir: dir, machines: opts.Machines, db: opts.DB, nats: opts.NATS, profile: opts.Profile, child: opts.Child, remark: remarks})
 	for i := range results {
 		results[i].judge()
 		found.Results = append(found.Results, results[i])

@@ -51,6 +51,7 @@ const (
 	// holderCheck is how often a waiting caller asks whether the hub that has the
 	// machine still lives.
 	holderCheck = 2 * time.Second
+	holderFirst = 200 * time.Millisecond
 )
 
 func callSubject(id string) string { return "machine." + kenny.SubjectToken(id) + ".call" }
@@ -378,6 +379,15 @@ func busFailure(err, cause error) error {
 // had the machine is dead.
 func (c *cluster) watchHolder(ctx context.Context, id string, lost context.CancelCauseFunc) {
 	var first string
+	// A dead hub keeps its lease for seconds, so that the first look has time: most
+	// calls are over before it.
+	early := time.NewTimer(holderFirst)
+	defer early.Stop()
+	select {
+	case <-early.C:
+	case <-ctx.Done():
+		return
+	}
 	tick := time.NewTicker(holderCheck)
 	defer tick.Stop()
 	for {

@@ -1,0 +1,161 @@
+package bench
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	slashes "path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// pageRow: what a browser fetches before the page can be used.
+func pageRow() Row {
+	return Row{Name: "page", What: "the page's first load: everything index.html and its modules name, compressed, from a whole hub", Run: runPage}
+}
+
+// What the first load may be, compressed, and take on loopback.
+const (
+	pageMost     = 300_000
+	pageTimeMost = time.Second
+)
+
+func runPage(ctx context.Context, env *Env) ([]Result, error) {
+	c, err := env.start(ctx, "hub", filepath.Join(env.Dir, "page"))
+	if err != nil {
+		return nil, err
+	}
+	defer c.stop()
+	var last *pageLoad
+	times := make([]time.Duration, 0, 20)
+	for range pick(env, 20, 3) {
+		p := &pageLoad{base: c.hello.Addr, seen: map[string]bool{}}
+		began := time.Now()
+		if err := p.load(ctx); err != nil {
+			return nil, err
+		}
+		times = append(times, time.Since(began))
+		last = p // all are the same
+	}
+	if last.files < 2 {
+		return nil, missing("this program was built without the page")
+	}
+	slices.Sort(times)
+	size := atMost("first load", Figure{float64(last.packed), Bytes}, pageMost)
+	size.Note = fmt.Sprintf("%s, %s before compression; headers are not counted", count(last.files, "file"), Figure{float64(last.plain), Bytes})
+	whole := &pageLoad{base: c.hello.Addr, seen: map[string]bool{}, all: true}
+	if err := whole.load(ctx); err != nil {
+		return nil, err
+	}
+	every := atMost("all there is, every view opened", Figure{float64(whole.packed), Bytes}, 0)
+	every.Note = fmt.Sprintf("%s, %s before compression; the first load is what comes before the first view", count(whole.files, "file"), Figure{float64(whole.plain), Bytes})
+	spent := atMost("fetched one after the other, median", took(times[len(times)/2]), float64(pageTimeMost))
+	spent.Note = "without a browser's own work: no script is run"
+	return []Result{size, every, spent}, nil
+}
+
+// pageLoad is one load with an empty cache.
+type pageLoad struct {
+	base          string
+	seen          map[string]bool
+	all           bool // also what is only loaded on demand
+	files         int
+	packed, plain int64
+}
+
+var (
+	// named finds what a page loads by itself: scripts, styles, modules, icons.
+	named = regexp.MustCompile(`<(?:script|link)[^>]*?\s(?:src|href)="(/[^"]+)"`)
+	// imported finds the modules that a module needs before it runs. What it
+	// imports later, on demand, is written import(…).
+	imported = regexp.MustCompile(`(?:^|[;}\s])(?:import|export)\s*(?:[\w$*{},\s]+from\s*)?"(\.[^"]+)"`)
+	// mentioned finds those too: views and the styles that come with them.
+	mentioned = regexp.MustCompile(`"((?:\./|assets/)[\w.-]+\.(?:js|css))"`)
+)
+
+// load fetches the page and all it names.
+func (p *pageLoad) load(ctx context.Context) error {
+	page, err := p.get(ctx, "/")
+	if err != nil {
+		return err
+	}
+	for _, m := range named.FindAllSubmatch(page, -1) {
+		if err := p.follow(ctx, string(m[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow fetches a file and, of a module, those it imports.
+func (p *pageLoad) follow(ctx context.Context, path string) error {
+	if p.seen[path] {
+		return nil
+	}
+	p.seen[path] = true
+	body, err := p.get(ctx, path)
+	if err != nil || !strings.HasSuffix(path, ".js") {
+		return err
+	}
+	more := imported.FindAllSubmatch(body, -1)
+	if p.all {
+		more = append(more, mentioned.FindAllSubmatch(body, -1)...)
+	}
+	for _, m := range more {
+		next := slashes.Join(slashes.Dir(path), string(m[1]))
+		if rest, ok := strings.CutPrefix(string(m[1]), "assets/"); ok {
+			next = "/assets/" + rest
+		}
+		if err := p.follow(ctx, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// get fetches a file as a browser does and counts it; the body is unpacked.
+func (p *pageLoad) get(ctx context.Context, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept-Encoding", "gzip")
+	res, err := benchClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", path, res.Status)
+	}
+	packed, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	body, err := unpack(packed, res.Header.Get("Content-Encoding"))
+	p.files++
+	p.packed += int64(len(packed))
+	p.plain += int64(len(body))
+	return body, err
+}
+
+// unpack undoes the encodings the hub has.
+func unpack(data []byte, encoding string) ([]byte, error) {
+	switch encoding {
+	case "":
+		return data, nil
+	case "gzip":
+		r, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return nil, err
+		}
+		return io.ReadAll(r)
+	}
+	return nil, fmt.Errorf("the hub packs with %q, which this row cannot unpack", encoding)
+}
