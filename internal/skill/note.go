@@ -72,6 +72,17 @@ func (t *turn) keepNote(text string) (fate string, err error) {
 	return "Delivered to the agent", err
 }
 
+// SendNote puts a plain text to another agent on its way.
+func (s *Skills) SendNote(ctx context.Context, agent, at, to, text string) error {
+	return s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+		m, err := mmp.NewMessage(ActionNote, h.ID, to, map[string]string{"text": clean(clip(text, maxNote))}, s.now())
+		if err != nil {
+			return err
+		}
+		return s.enqueue(tx, h, at, m, false)
+	})
+}
+
 // noted handles a note that came by relay.
 func (s *Skills) noted(ctx context.Context, agent, at string, from place.Sender, id, text string) error {
 	h, err := s.host(agent)

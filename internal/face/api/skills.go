@@ -24,6 +24,7 @@ func RegisterSkills(a *API, s *skill.Skills, visits skill.Visits) {
 	add(a, rt("POST", "/api/skills/offer", "Offer a public skill to an agent"), r.offer)
 	add(a, rt("POST", "/api/skills/request", "Ask an agent for a skill"), r.request)
 	add(a, rt("POST", "/api/skills/introduce", "Introduce an agent of this hub to another"), r.introduce)
+	add(a, rt("POST", "/api/skills/note", "Send a plain text to another agent, sealed"), r.note)
 	add(a, rt("POST", "/api/skills/exchanges/{id}/accept", "Accept an offer; what comes waits for approval"), r.accept)
 	add(a, rt("POST", "/api/skills/exchanges/{id}/decline", "Decline an offer"), r.decline)
 	add(a, rt("GET", "/api/skills/extensions", "Extensions: proposed, adopted, promoted, switched off"), r.extensions)
@@ -270,6 +271,17 @@ type introduceIn struct{ Body ToPeer }
 
 func (r skillRoutes) introduce(ctx context.Context, _ identity.Session, in *introduceIn) (*struct{}, error) {
 	return nil, r.s.Introduce(ctx, in.Body.Agent, in.Body.Place, in.Body.To)
+}
+
+type noteIn struct {
+	Body struct {
+		ToPeer
+		Text string `json:"text" minLength:"1" maxLength:"16000"`
+	}
+}
+
+func (r skillRoutes) note(ctx context.Context, _ identity.Session, in *noteIn) (*struct{}, error) {
+	return nil, r.s.SendNote(ctx, in.Body.Agent, in.Body.Place, in.Body.To, in.Body.Text)
 }
 
 func (r skillRoutes) accept(ctx context.Context, _ identity.Session, in *SkillPath) (*exchangeOut, error) {
