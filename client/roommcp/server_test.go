@@ -216,11 +216,11 @@ func TestAModelSitsInARoomByItsOwnKey(t *testing.T) {
 			// The end of the input leaves the room, too.
 			m.ok("join", map[string]any{"room": link, "transport": transport})
 			m.fails("say", map[string]any{"text": "x"}, "read-only")
+			rosters := make(chan int, 99)
+			host.OnContent(func(roomagent.Content) {}) // it listens
+			host.OnParticipants(func(list []roomagent.Participant) { rosters <- len(list) })
 			m.end()
-			for len(host.Members()) != 2 {
-				if _, err := host.Chat(t.Context(), "wait", ""); err != nil {
-					t.Fatal(err)
-				}
+			for n := len(host.Members()); n != 2; n = <-rosters {
 			}
 		})
 	}

@@ -1,0 +1,31 @@
+package roomagenttest_test
+
+import (
+	"errors"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley/client/roomagent"
+	"parley/client/roomagent/roomagenttest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestAgentsMeetInMemoryUnderTheRealRules(t *testing.T) {
+	bus := roomagenttest.New(t, `{"humans":{"mode":"open"},"agents":{"mode":"open"}}`)
+	person := bus.Join(t, roomagent.DialOptions{Name: "Ann"})
+	agent := roomagent.New(bus.Join(t, roomagent.DialOptions{Name: "Notes", Meta: map[string]any{"role": "agent"}}))
+	heard := make(chan roomagent.Chat, 1)
+	agent.OnChat(func(c roomagent.Chat) { heard <- c })
+	if err := roomagent.New(person).Say(t.Context(), "hello"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-heard; got.Text != "hello" || got.Name != "Ann" {
+		t.Errorf("%+v", got)
+	}
+	var denied *roomagent.DeniedError
+	if err := agent.Say(t.Context(), "may I?"); !errors.As(err, &denied) || denied.Code != "act.denied" {
+		t.Errorf("an agent that may only watch spoke: %v", err)
+	}
+}
