@@ -91,7 +91,7 @@ func FuzzShortTexts(f *testing.F) {
 		_, _, _ = DecodeRemove([]byte(text), "")
 		_, _ = DecodeWithdraw([]byte(text))
 		_, _ = DecodeAgentRef([]byte(text), "")
-		_, _ = DecodeSessionStart([]byte(text))
+		_, _ = DecodeSessionStart([]byte(text), "")
 		_, _ = DecodeSessionEnd([]byte(text))
 	})
 }
