@@ -42,6 +42,9 @@ type Caller struct {
 	OnBehalf string
 	// Task and Conversation name the hosted run the call belongs to, if any.
 	Task, Conversation string
+	// ApprovedBy is who said yes to exactly this call when the run asked; nobody is
+	// asked again.
+	ApprovedBy string
 }
 
 // CallRequest asks one machine to do one thing.

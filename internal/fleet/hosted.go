@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,7 +54,7 @@ func (h hosted) as(call tool.Call) Caller {
 			Principal: identity.Principal{Kind: identity.KindAgent, ID: call.Agent, Name: call.Agent},
 			Scopes:    identity.Expand(identity.FleetRead, identity.FleetSensitive, identity.FleetCall),
 		},
-		Surface: SurfaceAgent, OnBehalf: call.Principal, Conversation: call.Run,
+		Surface: SurfaceAgent, OnBehalf: call.Principal, Conversation: cmp.Or(call.Conversation, call.Run), ApprovedBy: call.ApprovedBy,
 	}
 }
 
@@ -131,9 +132,6 @@ func (h hosted) do(ctx context.Context, call tool.Call, t kenny.Tool, in kenny.I
 		return tool.Result{Text: fmt.Sprintf("Picture %d of %s was taken (%d×%d); people see it on the machine's page.", shot.N, in.AgentID, shot.Width, shot.Height)}, nil
 	}
 	req := CallRequest{Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor}
-	if call.ApprovedBy != "" {
-		req.Approver = asked{call.ApprovedBy}
-	}
 	done, err := h.api.Call(ctx, who, req)
 	if err != nil {
 		return tool.Result{}, toolError(err)
@@ -142,14 +140,6 @@ func (h hosted) do(ctx context.Context, call tool.Call, t kenny.Tool, in kenny.I
 		return tool.Result{Text: text(map[string]any{"state": done.State, "call_id": done.CallID, "expires_at": done.Expires})}, nil
 	}
 	return forModel("machine "+in.AgentID, string(done.Result)), nil
-}
-
-// asked answers for a person whom the run has asked about this very call.
-type asked struct{ by string }
-
-// Approve implements Approver.
-func (a asked) Approve(context.Context, Question) (Decision, error) {
-	return Decision{Approved: true, By: a.by, How: "task"}, nil
 }
 
 // forModel frames a machine's words as data and keeps them short.

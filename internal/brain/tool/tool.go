@@ -40,6 +40,8 @@ type Call struct {
 	Agent     string
 	Principal string
 	Run       string
+	// Conversation is the one the run belongs to; empty in a task, which is one run.
+	Conversation string
 	// Workspace is the folder file and shell tools stay in; Dir is the working
 	// directory inside it (or an allowed root), empty for the workspace itself.
 	Workspace string
