@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func (v *visitor) enter(ctx context.Context, g *globals) (*mmpagent.Agent, error
 		return nil, err
 	}
 	a, err := mmpagent.Open(address, mmpagent.Options{
-		ID: v.id, Name: "parley command line", Version: version, Keys: keys, Peers: peers, Insecure: v.insecure,
+		ID: v.id, Name: cmp.Or(v.id, "parley command line"), Version: version, Keys: keys, Peers: peers, Insecure: v.insecure,
 		HTTP: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}},
 	})
 	if err != nil {

@@ -5,11 +5,12 @@
 // Not a test; run.mjs leaves it out. The talk is made up (lib/players.mjs says
 // it), everything around it is real.
 
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { startModel } from './lib/players.mjs';
 import { Stage, visit } from './lib/stage.mjs';
 import { say, settled } from './lib/tester.mjs';
@@ -97,13 +98,13 @@ async function play(stage) {
 
 // What the command line does for the scene, as the owner.
 const env = (stage) => ({ ...process.env, PARLEY_HUB: stage.hub.url, PARLEY_TOKEN: stage.hub.token });
-const parley = (stage, ...args) => execFileSync(program, args, { env: env(stage), encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+const parley = async (stage, ...args) => (await promisify(execFile)(program, args, { env: env(stage) })).stdout;
 const running = [];
 
 async function works(stage) {
   mkdirSync(join(stage.hub.data, 'workspace/photos'), { recursive: true });
   writeFileSync(join(stage.hub.data, 'workspace/photos/index.txt'), 'IMG_2041.jpg 4.1 MB\n2025-03-beach.jpg 4.1 MB\n…\n');
-  for (const goal of [ask.invoices, ask.site]) parley(stage, 'task', 'submit', goal, '--watch');
+  for (const goal of [ask.invoices, ask.site]) await parley(stage, 'task', 'submit', goal, '--watch');
   const page = await stage.person();
   await visit(page, '/tasks/new');
   await page.getByLabel('Goal').fill(ask.photos);
@@ -122,7 +123,11 @@ async function types(stage) {
   await page.getByLabel('Name').fill('backup check');
   await page.getByRole('dialog').getByRole('button', { name: 'Open' }).click();
   await page.waitForURL(/\/terminals\/.+/);
-  const shows = (text) => page.waitForFunction((t) => document.querySelector('.xterm-rows')?.textContent?.includes(t), text);
+  // The text is there and the shell waits for the next line.
+  const shows = (text) => page.waitForFunction((t) => {
+    const rows = [...(document.querySelector('.xterm-rows')?.children ?? [])].map((row) => row.textContent.trim()).filter(Boolean);
+    return rows.some((row) => row.includes(t)) && rows.at(-1) === 'studio$';
+  }, text);
   await page.locator('.xterm-screen').click();
   await page.keyboard.type(`cd ${join(stage.hub.data, 'workspace')}; PS1='studio$ '; clear\n`);
   await shows('studio$');
@@ -135,7 +140,7 @@ async function types(stage) {
 
 async function machines(stage) {
   for (const id of ['studio-mac', 'nas', 'laptop-grace', 'build-box', 'kiosk']) {
-    const t = JSON.parse(parley(stage, 'machine', 'token', id, '--json'));
+    const t = JSON.parse(await parley(stage, 'machine', 'token', id, '--json'));
     const state = join(scratch, id);
     running.push(spawn(program, ['endpoint', 'run', '--url', stage.hub.url, '--id', id, '--server-key', t.server_public_key, '--state', state], { env: { ...process.env, PARLEY_ENROLL_TOKEN: t.token }, stdio: 'ignore' }));
   }
@@ -146,6 +151,12 @@ async function machines(stage) {
   }
   running.pop().kill('SIGTERM'); // the kiosk is switched off at night
   await page.getByRole('list', { name: 'Machines, worst first' }).getByRole('listitem').filter({ hasText: 'kiosk' }).getByText(/off/).waitFor();
+  // These are all one computer, and what is amiss with it is not the studio's worry.
+  const until = new Date(Date.now() + 7 * 86_400_000).toISOString();
+  for (const { agent_id } of (await stage.hub.call('GET', '/api/fleet')).agents) {
+    const worries = ['app_updates', 'encryption', 'time_sync', 'reboot_pending', 'autostart'].filter((s) => agent_id !== 'nas' || s !== 'encryption');
+    await stage.hub.call('PATCH', `/api/machines/${encodeURIComponent(agent_id)}`, { mutes: Object.fromEntries(worries.map((s) => [s, { reason: 'known', until }])) });
+  }
   await page.context().close();
 }
 
@@ -160,17 +171,17 @@ async function room(stage) {
   };
   const host = await enter(await stage.person(), 'Ada');
   const guest = await enter(await stage.visitor(), 'Grace');
-  const agent = (name, ...more) => {
+  const agent = async (name, ...more) => {
     const key = join(scratch, `${name}.key`);
-    const made = JSON.parse(parley(stage, 'room', 'keygen', '--out', key, '--json'));
+    const made = JSON.parse(await parley(stage, 'room', 'keygen', '--out', key, '--json'));
     writeFileSync(`${key}.pub`, JSON.stringify(made.public));
-    parley(stage, 'room', 'policy', 'release', '--allow', `${key}.pub`, '--label', name);
+    await parley(stage, 'room', 'policy', 'release', '--allow', `${key}.pub`, '--label', name);
     const child = spawn(program, ['room', 'join', 'release', '--name', name, '--key', key, '--json', ...more], { env: env(stage), stdio: ['pipe', 'ignore', 'ignore'] });
     running.push(child);
     return child;
   };
-  const minutes = agent('minutes', '--backend', 'Claude');
-  agent('kibitzer');
+  const minutes = await agent('minutes', '--backend', 'Claude');
+  await agent('kibitzer');
   const say = async (page, text) => {
     await page.getByLabel('Say something').fill(text);
     await page.getByLabel('Say something').press('Enter');
@@ -193,13 +204,13 @@ async function room(stage) {
 }
 
 // Agents of other people, each with a key of its own, as they would come from elsewhere.
-function meet(stage) {
+async function meet(stage) {
   const as = (name, ...args) => parley(stage, 'place', ...args, '--place', stage.hub.url, '--as', join(scratch, `${name}.pem`), '--id', name);
-  as('alder-print', 'post', 'offer_skill', 'Proof reading', 'Reads a PDF the way a printer does: bleeds, fonts, black text in black only', '--tags', 'print,pdf');
-  as('northlight', 'post', 'offer_skill', 'Colour grading', 'Matches the look of a set of photos to one of them', '--tags', 'photo');
-  as('harbour-books', 'post', 'request_skill', 'Invoice reading', 'Looking for a way to read scanned invoices in Portuguese', '--tags', 'invoice,ocr');
-  as('tide-tables', 'post', 'announcement', 'Tides for 2027', 'The tables for the whole coast are ready', '--tags', 'sea');
-  for (const [from, to, text] of [['alder-print', 'harbour-books', 'We have something for you'], ['harbour-books', 'alder-print', 'Gladly'], ['northlight', 'alder-print', 'Proofs by Friday?'], ['tide-tables', 'harbour-books', 'As promised']]) as(from, 'send', to, text);
+  await as('alder-print', 'post', 'offer_skill', 'Proof reading', 'Reads a PDF the way a printer does: bleeds, fonts, black text in black only', '--tags', 'print,pdf');
+  await as('northlight', 'post', 'offer_skill', 'Colour grading', 'Matches the look of a set of photos to one of them', '--tags', 'photo');
+  await as('harbour-books', 'post', 'request_skill', 'Invoice reading', 'Looking for a way to read scanned invoices in Portuguese', '--tags', 'invoice,ocr');
+  await as('tide-tables', 'post', 'announcement', 'Tides for 2027', 'The tables for the whole coast are ready', '--tags', 'sea');
+  for (const [from, to, text] of [['alder-print', 'harbour-books', 'We have something for you'], ['harbour-books', 'alder-print', 'Gladly'], ['northlight', 'alder-print', 'Proofs by Friday?'], ['tide-tables', 'harbour-books', 'As promised']]) await as(from, 'send', to, text);
 }
 
 async function shoot(page, name) {
@@ -219,10 +230,10 @@ mkdirSync(folder, { recursive: true });
 const stage = await Stage.open({ PARLEY_MODEL: 'openai:demo', OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'none' });
 try {
   await machines(stage);
-  meet(stage);
+  await meet(stage);
   const scenes = { chat: await play(stage), task: await works(stage), terminal: await types(stage), room: await room(stage) };
   const page = await stage.person();
-  const paths = { home: '/', inbox: '/inbox', agents: '/agents', tasks: '/tasks', machines: '/machines', machine: '/machines/nas', place: '/place', postings: '/place/postings', audit: '/audit', cluster: '/settings/cluster' };
+  const paths = { home: '/', inbox: '/inbox', machines: '/machines', machine: '/machines/nas', place: '/place', audit: '/audit', cluster: '/settings/cluster' };
   for (const colorScheme of ['light', 'dark']) {
     for (const p of [page, ...Object.values(scenes)]) {
       await p.emulateMedia({ colorScheme });
@@ -238,16 +249,10 @@ try {
       await shoot(page, `${name}-${colorScheme}`);
     }
   }
-  for (const [name, p] of [['chat', scenes.chat], ['task', scenes.task], ['room', scenes.room]]) {
-    await p.emulateMedia({ colorScheme: 'light' });
-    await p.setViewportSize({ width: 390, height: 844 });
-    await shoot(p, `${name}-phone`);
-  }
-  await page.setViewportSize({ width: 390, height: 844 });
-  await page.emulateMedia({ colorScheme: 'light' });
-  for (const name of ['home', 'inbox', 'machines', 'place', 'tasks', 'cluster']) {
-    await visit(page, paths[name]);
-    await shoot(page, `${name}-phone`);
+  for (const name of ['chat', 'task']) {
+    await scenes[name].emulateMedia({ colorScheme: 'light' });
+    await scenes[name].setViewportSize({ width: 390, height: 844 });
+    await shoot(scenes[name], `${name}-phone`);
   }
 } finally {
   for (const child of running) child.kill('SIGTERM');
