@@ -75,8 +75,8 @@ func (r *relayed) cpu() time.Duration {
 type relayConn struct {
 	net.Conn
 	addr string
-	in  *bufio.Reader
-	out []byte
+	in   *bufio.Reader
+	out  []byte
 	// took are the times of requests, for percentiles.
 	took []time.Duration
 }
@@ -200,6 +200,10 @@ func runRelay(ctx context.Context, env *Env) ([]Result, error) {
 		return r.conns[who].call("POST /place/v1/register", 200, `{"id":"a`+strconv.FormatInt(r.next.Add(1), 10)+`","name":"bench"}`)
 	}})
 	if err != nil {
+		return results, err
+	}
+	bare, err := relayHandler(ctx, env, d)
+	if results = append(results, bare...); err != nil {
 		return results, err
 	}
 	crowded, err := relayCrowd(ctx, env)
