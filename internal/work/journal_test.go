@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"parley/internal/brain/model"
 	"parley/internal/store"
@@ -42,6 +43,7 @@ func TestTextThatIsStillInTheJournalIsInTheSnapshot(t *testing.T) {
 		}()
 		<-held
 		close(gate)
+		<-time.After(time.Second) // all of them have handed it over
 		synctest.Wait()
 		close(release)
 		for _, r := range runs {
