@@ -375,6 +375,7 @@ test('a Go agent and a browser share data over the mesh, past the hub', async ()
 test('a request to the app is shown to the host, who honours it; the SDK is the one the hub serves', async () => {
   await open('acts');
   const host = await enter('/r/acts', { name: 'Hanna' });
+  assert.deepEqual(await host.evaluate(() => Object.keys(globalThis.Kibitz)), ['createAgent', 'createAgentFromBridge', 'cooldown']);
   const page = await stage.visitor();
   await page.goto(new URL('/r/acts', stage.hub.url).href);
   await page.evaluate(async (link) => {

@@ -1,10 +1,13 @@
 // A room as the page shows it.
 
 import { connectRoom, Refused, type Content, type RoomConnection, type State } from '../../sdk/connect';
-import type { Grant, Schema } from '../../sdk/agent';
+import { cooldown, createAgent, createAgentFromBridge, type Grant, type Schema } from '../../sdk/agent';
 import { Mesh, type Lane } from '../../sdk/mesh';
 import { asProblem, Problem } from '../api';
 import { certificateOf, memoryOf } from './keep';
+
+// Scripts that know the original protocol's page find the SDK where it has it.
+Object.assign(globalThis, { Kibitz: { createAgent, createAgentFromBridge, cooldown } });
 
 export interface Member {
   id: string;
