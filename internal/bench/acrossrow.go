@@ -160,7 +160,7 @@ func newDatabase(ctx context.Context, server string) (target string, drop func()
 	if _, err := rand.Read(random); err != nil {
 		return "", nil, err
 	}
-	name := "parley_bench_" + hex.EncodeToString(random)
+	name := "parleybench_" + hex.EncodeToString(random)
 	do := func(ctx context.Context, sql string) error {
 		c, err := pgx.Connect(ctx, server)
 		if err != nil {
