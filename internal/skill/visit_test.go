@@ -9,6 +9,7 @@ import (
 	"parley/internal/approval"
 	"parley/internal/skill"
 	"parley/internal/store"
+	"parley/internal/store/storetest"
 	"parley/protocol/mmp"
 )
 
@@ -215,4 +216,37 @@ func TestAnApprovalNamesTheAgentsThatMayUseTheSkill(t *testing.T) {
 	if got := bob.items()[0]; !slices.Equal(got.Agents, old.Agents) {
 		t.Errorf("the newer: %v, the older: %v", got.Agents, old.Agents)
 	}
+}
+
+func TestVisitsPinsAndNotesOnBothDatabases(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		w := newWorld(t)
+		bob := w.addOn("bob", skill.Config{}, db)
+		v := bob.begin("tea-house")
+		if err := bob.CheckPlace(t.Context(), v.URL, "tea-house", "ed25519:first"); err != nil {
+			t.Fatal(err)
+		}
+		if got := bob.interacted(v, 40); got.Warning == "" || got.PlaceKey != "ed25519:first" {
+			t.Errorf("%+v", got)
+		}
+		bob.note(w.trustedPeer("zoe"), "relay_1", "tea")
+		bob.note(proven("one"), "relay_2", "tea")
+		if got := bob.was(); !slices.Equal(got, []string{"zoe L0 tea"}) {
+			t.Errorf("read %q", got)
+		}
+		bob.Farewell(t.Context(), v, mmp.GoodbyeTimeout)
+		if err := bob.CheckPlace(t.Context(), v.URL, "tea-house", "ed25519:second"); !errors.Is(err, skill.ErrPlaceChanged) {
+			t.Errorf("%v", err)
+		}
+		bob.sweep()
+		if err := bob.AskEnd(t.Context(), v.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := bob.EndedVisit(t.Context(), free{}, v, "user_request"); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := bob.Visits(t.Context()); err != nil || len(all) != 0 {
+			t.Errorf("%+v %v", all, err)
+		}
+	})
 }
