@@ -84,7 +84,8 @@ func (p *place) audited(t *testing.T, kind, actor, id, detail string) bool {
 func (p *place) roster(t *testing.T) (state struct {
 	Seq     uint64
 	Members []kibitz.Member
-}) {
+},
+) {
 	t.Helper()
 	req := must(http.NewRequestWithContext(t.Context(), "GET", p.server.URL+"/api/rooms/table/roster", nil))(t)
 	req.Header.Set("Authorization", "Bearer "+p.token)

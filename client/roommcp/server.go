@@ -86,17 +86,25 @@ type tool struct {
 func (s *Server) tools() []*tool {
 	session := `"session":{"type":"string","minLength":1,"maxLength":64}`
 	return []*tool{
-		{sdk.Tool{Name: "join", Title: "Join a room", Description: "Join a room as an agent, by this program's key. You begin by watching only; readOnly:false lets you speak as soon as a host grants it. One room at a time."},
+		{
+			sdk.Tool{Name: "join", Title: "Join a room", Description: "Join a room as an agent, by this program's key. You begin by watching only; readOnly:false lets you speak as soon as a host grants it. One room at a time."},
 			`{"type":"object","additionalProperties":false,"required":["room"],"properties":{"room":{"type":"string","minLength":1,"maxLength":2048,"description":"the room's id, or a link to it"},` +
 				`"name":{"type":"string","maxLength":200,"description":"the name others see (Agent)"},"readOnly":{"type":"boolean","description":"never speak, even if granted (true)"},` +
 				`"backend":{"type":"string","maxLength":200,"description":"which model is behind you"},"egress":{"type":"boolean","description":"what you see leaves the room"},` +
-				`"transport":{"type":"string","enum":["ws","webrtc"],"description":"how to connect (ws)"}}}`, s.join},
-		{sdk.Tool{Name: "observe", Title: "Look around", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}, Description: "See what is new in the room since you last looked: lines, data, the current view, who is there, and what you may do. Waits up to waitMs for something to happen."},
-			`{"type":"object","additionalProperties":false,"properties":{` + session + `,"waitMs":{"type":"integer","minimum":0,"maximum":30000},"max":{"type":"integer","minimum":1,"maximum":200}}}`, s.observe},
-		{sdk.Tool{Name: "say", Title: "Say something", Description: "Say a line in the room, to everybody or to one participant. Works only while your grant has send-chat."},
-			`{"type":"object","additionalProperties":false,"required":["text"],"properties":{"text":{"type":"string","minLength":1,"maxLength":2000},"to":{"type":"string","minLength":1,"maxLength":64},` + session + `}}`, s.say},
-		{sdk.Tool{Name: "leave", Title: "Leave the room", Description: "Leave the room.", Annotations: &sdk.ToolAnnotations{IdempotentHint: true}},
-			`{"type":"object","additionalProperties":false,"properties":{` + session + `}}`, s.leave},
+				`"transport":{"type":"string","enum":["ws","webrtc"],"description":"how to connect (ws)"}}}`, s.join,
+		},
+		{
+			sdk.Tool{Name: "observe", Title: "Look around", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}, Description: "See what is new in the room since you last looked: lines, data, the current view, who is there, and what you may do. Waits up to waitMs for something to happen."},
+			`{"type":"object","additionalProperties":false,"properties":{` + session + `,"waitMs":{"type":"integer","minimum":0,"maximum":30000},"max":{"type":"integer","minimum":1,"maximum":200}}}`, s.observe,
+		},
+		{
+			sdk.Tool{Name: "say", Title: "Say something", Description: "Say a line in the room, to everybody or to one participant. Works only while your grant has send-chat."},
+			`{"type":"object","additionalProperties":false,"required":["text"],"properties":{"text":{"type":"string","minLength":1,"maxLength":2000},"to":{"type":"string","minLength":1,"maxLength":64},` + session + `}}`, s.say,
+		},
+		{
+			sdk.Tool{Name: "leave", Title: "Leave the room", Description: "Leave the room.", Annotations: &sdk.ToolAnnotations{IdempotentHint: true}},
+			`{"type":"object","additionalProperties":false,"properties":{` + session + `}}`, s.leave,
+		},
 	}
 }
 

@@ -37,8 +37,11 @@ func TestACondensedStreamKeepsItsNumbers(t *testing.T) {
 		}
 		appended(t, log, "s", "g")
 		for after, want := range [][]string{
-			{"1-3:abc", "4:d", "5:e", "6:f", "7:g"}, {"1-3:abc", "4:d", "5:e", "6:f", "7:g"}, {"1-3:abc", "4:d", "5:e", "6:f", "7:g"},
-			{"4:d", "5:e", "6:f", "7:g"}, {"5:e", "6:f", "7:g"},
+			{"1-3:abc", "4:d", "5:e", "6:f", "7:g"},
+			{"1-3:abc", "4:d", "5:e", "6:f", "7:g"},
+			{"1-3:abc", "4:d", "5:e", "6:f", "7:g"},
+			{"4:d", "5:e", "6:f", "7:g"},
+			{"5:e", "6:f", "7:g"},
 		} {
 			var got []string
 			for ev, err := range log.Follow(t.Context(), "s", int64(after)) {
