@@ -26,40 +26,25 @@ die() {
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # step TITLE COMMAND...  runs one step under a heading, with its time; the first
-# failing step ends the script and is named last. Beside another lane its output
-# comes in one piece when it has ended.
+# failing step ends the script and is named last.
 STEPS=$(mktemp)
-LANE=''
 trap 'rm -f "$STEPS"' EXIT
 step() {
-	local title=$1 start=$SECONDS before code log=''
+	local title=$1 start=$SECONDS before code
 	shift
 	before=$(mktemp)
 	times >"$before"
-	if [ -n "$LANE" ]; then
-		log=$(mktemp)
-		printf '    … %s\n' "$title"
-	else
-		printf '\n==> %s\n' "$title"
-	fi
+	printf '\n==> %s\n' "$title"
 	# The command runs in a shell of its own: inside a plain `if`, bash would ignore set -e.
 	set +e
-	if [ -n "$log" ]; then
-		(set -e; "$@") >"$log" 2>&1 </dev/null
-	else
-		(set -e; "$@")
-	fi
+	(set -e; "$@")
 	code=$?
 	set -e
 	times >>"$before"
-	if [ -n "$log" ]; then
-		printf '\n==> %s\n%s\n' "$title" "$(cat "$log")"
-		rm -f "$log"
-	fi
 	printf '%s\t%s\t%s\t%s\n' "$code" "$((SECONDS - start))" "$(spent <"$before")" "$title" >>"$STEPS"
 	rm -f "$before"
 	if [ "$code" -ne 0 ]; then
-		[ -n "$LANE" ] || report
+		report
 		exit 1
 	fi
 	say "$title: $((SECONDS - start)) s"
@@ -69,34 +54,6 @@ step() {
 # ended children used in between.
 spent() {
 	awk 'NR % 2 == 0 { split($1, u, /[ms]/); split($2, v, /[ms]/); t[NR] = u[1] * 60 + u[2] + v[1] * 60 + v[2] } END { printf "%d", t[4] - t[2] }'
-}
-
-# together LANE...  runs functions made of steps side by side: most steps leave a
-# core idle now and then. The first failure ends the other lanes too.
-together() {
-	local lane pids=() pid failed=0
-	set -m # a lane is a process group, so that it can be ended with all it started
-	for lane in "$@"; do
-		(
-			LANE=$lane
-			trap - EXIT
-			"$lane"
-		) &
-		pids+=($!)
-	done
-	set +m
-	# shellcheck disable=SC2064 # the numbers of now
-	trap "for p in ${pids[*]}; do kill -TERM -- -\$p 2>/dev/null; done; exit 130" INT TERM
-	for lane in "$@"; do
-		wait -n || { failed=1 && break; }
-	done
-	trap - INT TERM
-	if [ "$failed" -ne 0 ]; then
-		for pid in "${pids[@]}"; do kill -TERM -- "-$pid" 2>/dev/null || true; done
-		wait
-		report
-		exit 1
-	fi
 }
 
 # report prints every step with its seconds, wall clock and processor, and names what failed.

@@ -26,25 +26,18 @@ browser_tests() {
 	(cd test/browser && PARLEY_CHROMIUM=$(cat "$TOOLS/chromium") npm test --silent)
 }
 
-# Two lanes for two cores. Tests wait for clocks, disks and browsers much of the
-# time, compilers do not: each lane has both.
-lane_of_the_page() {
-	step "the program" scripts/build.sh
-	step "browser tests" browser_tests
-	step "page: types" page_types
-	step "page: unit tests" page_units
-	step "cross-builds" scripts/build.sh linux/arm64 windows/amd64 darwin/arm64
-}
-
-lane_of_go() {
-	step "format and lint" scripts/lint.sh
-	step "go vet on windows, darwin" scripts/vet.sh
-	step "go test (SQLite, PostgreSQL, NATS, real processes)" go_tests
-	step "go test -race on what all else hangs on" race_tests
-}
-
+# One after the other: every step can use both cores, and tests that share them with
+# compilers and browsers tell more about the machine than about the code.
 step "set-up" scripts/setup.sh
 step "page: build" scripts/page.sh
-together lane_of_the_page lane_of_go
+step "page: types" page_types
+step "page: unit tests" page_units
+step "format and lint" scripts/lint.sh
+step "go vet on windows, darwin" scripts/vet.sh
+step "go test (SQLite, PostgreSQL, NATS, real processes)" go_tests
+step "go test -race on what all else hangs on" race_tests
+step "the program" scripts/build.sh
+step "browser tests" browser_tests
+step "cross-builds" scripts/build.sh linux/arm64 windows/amd64 darwin/arm64
 report
 printf '\n==> everything passed in %s s\n' "$SECONDS"

@@ -172,7 +172,7 @@ test('a conversation is exported and imported into another thread', async () => 
   await page.getByLabel('File').setInputFiles(path);
   await page.getByLabel('Into a thread').fill('imported');
   await page.getByRole('dialog').getByRole('button', { name: 'Import' }).click();
-  await page.getByText(/2 messages/).waitFor();
+  await page.getByRole('dialog').getByText(/2 messages .* are in/).waitFor();
   await visit(page, `/agents/${TESTER}?thread=imported`);
   await page.getByText('to be kept', { exact: true }).waitFor();
 });
