@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -85,39 +86,41 @@ func transcript(list []talk.ConversationEvent) string {
 }
 
 func TestADeviceAttachedMidRunEndsWithTheSameText(t *testing.T) {
-	g := newGate()
-	h := newHub(t, sqlite(t), withTools(g.tool("slow")))
-	early := h.attach(t, crab, 0, 0)
-	early.caughtUp()
-	h.say("/say before")
-	run := h.begin(talk.TurnRequest{Content: "/say first round\n/tool slow\n/say second\n/sleep 30\n/say third"})
-	<-g.called
-	middle := h.attach(t, crab, 0, 0)
-	middle.caughtUp()
-	g.open <- struct{}{}
-	until(t, run, talk.ToolsComplete)
-	until(t, run, talk.Chunk)
-	late := h.attach(t, crab, 0, 0)
-	late.caughtUp()
-	short := h.attach(t, crab, 0, 1)
-	short.caughtUp()
-	for _, d := range []*device{early, middle, late, short} {
-		d.ended(run.ID)
-	}
-	want := "\nuser: /say before\ncrab: before\nuser: /say first round\n/tool slow\n/say second\n/sleep 30\n/say third\ncrab: first roundsecond\nthird"
-	if got := transcript(early.got); got != want {
-		t.Errorf("early\n%s\nwant\n%s", got, want)
-	}
-	// A round that is stored is a message for those who came later.
-	later := strings.Replace(want, "first roundsecond", "first round\ncrab: second", 1)
-	for name, d := range map[string]*device{"middle": middle, "late": late} {
-		if got := transcript(d.got); got != later {
-			t.Errorf("%s\n%s\nwant\n%s", name, got, later)
+	synctest.Test(t, func(t *testing.T) { // the run pauses while devices attach
+		g := newGate()
+		h := newHub(t, sqlite(t), withTools(g.tool("slow")))
+		early := h.attach(t, crab, 0, 0)
+		early.caughtUp()
+		h.say("/say before")
+		run := h.begin(talk.TurnRequest{Content: "/say first round\n/tool slow\n/say second\n/sleep 30\n/say third"})
+		<-g.called
+		middle := h.attach(t, crab, 0, 0)
+		middle.caughtUp()
+		g.open <- struct{}{}
+		until(t, run, talk.ToolsComplete)
+		until(t, run, talk.Chunk)
+		late := h.attach(t, crab, 0, 0)
+		late.caughtUp()
+		short := h.attach(t, crab, 0, 1)
+		short.caughtUp()
+		for _, d := range []*device{early, middle, late, short} {
+			d.ended(run.ID)
 		}
-	}
-	if got := transcript(short.got); !strings.HasSuffix(later, got) || !strings.Contains(got, "first round") {
-		t.Errorf("short\n%s", got)
-	}
+		want := "\nuser: /say before\ncrab: before\nuser: /say first round\n/tool slow\n/say second\n/sleep 30\n/say third\ncrab: first roundsecond\nthird"
+		if got := transcript(early.got); got != want {
+			t.Errorf("early\n%s\nwant\n%s", got, want)
+		}
+		// A round that is stored is a message for those who came later.
+		later := strings.Replace(want, "first roundsecond", "first round\ncrab: second", 1)
+		for name, d := range map[string]*device{"middle": middle, "late": late} {
+			if got := transcript(d.got); got != later {
+				t.Errorf("%s\n%s\nwant\n%s", name, got, later)
+			}
+		}
+		if got := transcript(short.got); !strings.HasSuffix(later, got) || !strings.Contains(got, "first round") {
+			t.Errorf("short\n%s", got)
+		}
+	})
 }
 
 func TestAttachResumesBySeq(t *testing.T) {
