@@ -132,6 +132,7 @@ func TestManySmallMessagesAreNotOneLongOne(t *testing.T) {
 		g := wsconn.NewGroup(wsconn.Options{MessageTimeout: 10 * time.Second})
 		defer g.Close()
 		_, p := pipeConn(t, g, &script{message: echo})
+		p.send(text("hello")[:3]) // before the sender, which goes on from there
 		var sender sync.WaitGroup
 		defer sender.Wait()
 		sender.Go(func() { // every write ends inside a frame
@@ -143,7 +144,6 @@ func TestManySmallMessagesAreNotOneLongOne(t *testing.T) {
 				<-time.After(time.Second)
 			}
 		})
-		p.send(text("hello")[:3])
 		for range 60 {
 			p.want("1:hello")
 		}
