@@ -41,11 +41,14 @@ type Item struct {
 	Size    int
 	// Provenance is a claim; Verified tells for each of its chain whether a key we
 	// hold signed for this content.
-	Provenance  mmp.Provenance
-	Verified    []bool
-	Findings    []mmp.Finding
-	State       ItemState
+	Provenance mmp.Provenance
+	Verified   []bool
+	Findings   []mmp.Finding
+	State      ItemState
+	// Approval is the id of the question about it; Asked tells that the question is
+	// in the inbox, which it is not in the moment after the skill arrived.
 	Approval    string
+	Asked       bool
 	Unsolicited bool
 	Public      bool
 	Exchange    string
@@ -75,20 +78,23 @@ func (i Item) Named() []string {
 const itemColumns = `id, me, agent, name, title, sender, place, key_id, level, format, hash, content, size, provenance, verified, findings, state,
 	approval, unsolicited, public, exchange, message, file, received_at, decided_at, decided_by, reason, agents`
 
+// itemRow is what scanItem reads.
+const itemRow = itemColumns + `, (SELECT count(*) FROM approvals WHERE approvals.id = skill_items.approval)`
+
 func scanItem(row interface{ Scan(...any) error }) (Item, error) {
 	var i Item
 	var provenance, verified, findings, agents string
-	var unsolicited, public, received, decided int64
+	var unsolicited, public, received, decided, asked int64
 	err := row.Scan(&i.ID, &i.me, &i.Agent, &i.Name, &i.Title, &i.Sender, &i.Place, &i.KeyID, &i.Level, &i.Format, &i.Hash, &i.Content, &i.Size,
 		&provenance, &verified, &findings, &i.State, &i.Approval, &unsolicited, &public, &i.Exchange, &i.message, &i.File, &received, &decided,
-		&i.DecidedBy, &i.Reason, &agents)
+		&i.DecidedBy, &i.Reason, &agents, &asked)
 	if errors.Is(err, sql.ErrNoRows) {
 		return i, ErrNotFound
 	}
 	if err != nil {
 		return i, err
 	}
-	i.Unsolicited, i.Public, i.Received, i.Decided = unsolicited == 1, public == 1, store.Time(received), store.Time(decided)
+	i.Unsolicited, i.Public, i.Asked, i.Received, i.Decided = unsolicited == 1, public == 1, asked == 1, store.Time(received), store.Time(decided)
 	return i, errors.Join(json.Unmarshal([]byte(provenance), &i.Provenance), json.Unmarshal([]byte(verified), &i.Verified),
 		json.Unmarshal([]byte(findings), &i.Findings), json.Unmarshal([]byte(agents), &i.Agents))
 }
@@ -120,7 +126,7 @@ func (i *Item) settle(tx *store.Tx) error {
 }
 
 func loadItem(tx *store.Tx, id string) (Item, error) {
-	return scanItem(tx.QueryRow(`SELECT `+itemColumns+` FROM skill_items WHERE id = ?`+tx.ForUpdate(), id))
+	return scanItem(tx.QueryRow(`SELECT `+itemRow+` FROM skill_items WHERE id = ?`+tx.ForUpdate(), id))
 }
 
 func listItems(tx *store.Tx, rest string, args ...any) ([]Item, error) {
@@ -129,7 +135,7 @@ func listItems(tx *store.Tx, rest string, args ...any) ([]Item, error) {
 		i, err := scanItem(row)
 		out = append(out, i)
 		return err
-	}, `SELECT `+itemColumns+` FROM skill_items `+rest, args...)
+	}, `SELECT `+itemRow+` FROM skill_items `+rest, args...)
 	return out, err
 }
 
@@ -145,7 +151,7 @@ func (s *Skills) List(ctx context.Context, state ItemState, limit int) (out []It
 // Get finds one.
 func (s *Skills) Get(ctx context.Context, id string) (i Item, err error) {
 	err = s.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
-		i, err = scanItem(tx.QueryRow(`SELECT `+itemColumns+` FROM skill_items WHERE id = ?`, id))
+		i, err = scanItem(tx.QueryRow(`SELECT `+itemRow+` FROM skill_items WHERE id = ?`, id))
 		return err
 	})
 	return i, err

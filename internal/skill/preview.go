@@ -33,7 +33,7 @@ type Review struct {
 func (s *Skills) Review(ctx context.Context, id string) (Review, error) {
 	var r Review
 	err := s.d.DB.Read(ctx, func(tx *store.Tx) error {
-		item, err := scanItem(tx.QueryRow(`SELECT `+itemColumns+` FROM skill_items WHERE id = ?`, id))
+		item, err := scanItem(tx.QueryRow(`SELECT `+itemRow+` FROM skill_items WHERE id = ?`, id))
 		if err != nil {
 			return err
 		}

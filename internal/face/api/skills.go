@@ -91,7 +91,7 @@ func receivedSkillOf(i skill.Item) ReceivedSkill {
 		f.Excerpt = skill.Visible(f.Excerpt)
 		v.Findings = append(v.Findings, f)
 	}
-	if i.State == skill.StateQuarantined {
+	if i.State == skill.StateQuarantined && i.Asked {
 		v.Approval = i.Approval
 	}
 	return v
