@@ -122,7 +122,7 @@ func runSearch(ctx context.Context, env *Env) ([]Result, error) {
 		if err := p.growTo(ctx, env, c.n); err != nil {
 			return steps, err
 		}
-		r, err := p.search(ctx, pick(env, 100, 10))
+		r, err := p.search(ctx, pick(env, 600, 12))
 		if err != nil {
 			return steps, err
 		}
