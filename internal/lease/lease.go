@@ -58,15 +58,54 @@ func (l *Lease) Release(ctx context.Context) error {
 	})
 }
 
+// New is the lease of a thing that is only now made, so that nobody can own it.
+// Claim it in the transaction that makes the thing, and Claimed once that is
+// committed; until then it is worth nothing.
+func (l *Leases) New(name string) *Lease {
+	return &Lease{leases: l, name: name, epoch: 1, lost: make(chan struct{})}
+}
+
+// Claim takes a new thing. See [Leases.New].
+func (l *Lease) Claim(tx *store.Tx) error {
+	_, err := tx.Exec(`INSERT INTO leases (name, owner, epoch) VALUES (?, ?, ?)`, l.name, l.leases.id, l.epoch)
+	return err
+}
+
+// Claimed tells that the transaction of Claim is committed.
+func (l *Lease) Claimed() {
+	l.leases.mu.Lock()
+	defer l.leases.mu.Unlock()
+	l.leases.held[l.name] = l
+}
+
 // Retire gives up a thing that will never be owned again, and forgets it. Its name
 // must not be used for anything else.
 func (l *Lease) Retire(ctx context.Context) error {
+	l.Retired()
+	return l.leases.db.Write(ctx, l.RetireTx)
+}
+
+// RetireTx is Retire in the transaction that ends the thing. Call Retired once that
+// is committed.
+func (l *Lease) RetireTx(tx *store.Tx) error {
+	_, err := tx.Exec(`DELETE FROM leases WHERE name = ? AND owner = ? AND epoch = ?`, l.name, l.leases.id, l.epoch)
+	return err
+}
+
+// Retired forgets a thing that was retired.
+func (l *Lease) Retired() {
 	l.leases.forget(l)
 	l.drop()
-	return l.leases.db.Write(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(`DELETE FROM leases WHERE name = ? AND owner = ? AND epoch = ?`, l.name, l.leases.id, l.epoch)
-		return err
-	})
+}
+
+// gone tells, without asking the database, that the lease was lost or given up.
+func (l *Lease) gone() bool {
+	select {
+	case <-l.lost:
+		return true
+	default:
+		return false
+	}
 }
 
 func (l *Lease) drop() { l.once.Do(func() { close(l.lost) }) }

@@ -192,6 +192,86 @@ func TestAHubThatIsAloneNeedNotWaitForItsFormerLife(t *testing.T) {
 	}
 }
 
+func TestANewThingIsOwnedAndGivenUpInTheTransactionsThatMakeAndEndIt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a, b := join(t, db, "a", long), join(t, db, "b", long)
+		defer closed(t, a)
+		defer closed(t, b)
+		undone := errors.New("undone")
+		fresh := a.New("task.1")
+		err := db.Write(t.Context(), func(tx *store.Tx) error { return errors.Join(fresh.Claim(tx), undone) })
+		if owner, _ := b.Owner(t.Context(), "task.1"); !errors.Is(err, undone) || owner != "" {
+			t.Fatalf("a claim that was undone: %v, owner %q", err, owner)
+		}
+		if err := db.Write(t.Context(), fresh.Claim); err != nil {
+			t.Fatal(err)
+		}
+		fresh.Claimed()
+		if _, err := b.Acquire(t.Context(), "task.1"); err == nil {
+			t.Error("a second owner")
+		}
+		if again, err := a.Acquire(t.Context(), "task.1"); err != nil || again != fresh {
+			t.Errorf("asking again: %v, %v", again, err)
+		}
+		if err := db.Write(t.Context(), fresh.Check); err != nil {
+			t.Errorf("its owner cannot write: %v", err)
+		}
+		if err := db.Write(t.Context(), fresh.RetireTx); err != nil {
+			t.Fatal(err)
+		}
+		fresh.Retired()
+		if err := db.Write(t.Context(), fresh.Check); !errors.Is(err, lease.ErrLost) {
+			t.Errorf("after its end: %v", err)
+		}
+	})
+}
+
+func TestALonelyHubChecksManyLeasesAtOnceAndStillLosesThem(t *testing.T) {
+	db := storetest.SQLite(t)
+	a := join(t, db, "a", lease.Options{Alone: true})
+	defer a.Abandon()
+	var leases []*lease.Lease
+	for i := range 20 {
+		l, err := a.Acquire(t.Context(), fmt.Sprint("task.", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		leases = append(leases, l)
+	}
+	check := func() (lost []int) {
+		err := db.Write(t.Context(), func(tx *store.Tx) error {
+			verdicts, err := lease.CheckAll(tx, leases)
+			for i, v := range verdicts {
+				if errors.Is(v, lease.ErrLost) {
+					lost = append(lost, i)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lost
+	}
+	if lost := check(); len(lost) != 0 {
+		t.Errorf("lost %v", lost)
+	}
+	if err := leases[7].Retire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if lost := check(); !cmp.Equal(lost, []int{7}) {
+		t.Errorf("lost %v, given up 7", lost)
+	}
+	next := join(t, db, "a", lease.Options{Alone: true})
+	defer closed(t, next)
+	if _, err := next.Acquire(t.Context(), "task.3"); err != nil {
+		t.Fatal(err)
+	}
+	if lost := check(); !cmp.Equal(lost, []int{3, 7}) {
+		t.Errorf("lost %v, the next life has 3", lost)
+	}
+}
+
 func TestMembersTellWhoLivesAndWhatEachHolds(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		a, b := join(t, db, "a", long), join(t, db, "b", dead)

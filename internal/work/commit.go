@@ -21,12 +21,15 @@ type write struct {
 	events []viber.TaskEvent
 	row    bool // the task's row changed
 	ops    []func(tx *store.Tx) error
+	// history is what the model was told and said. Once the task ends nobody needs it.
+	history []historyRow
 	// then runs once it is on disk, failed when it cannot be.
 	then   []func()
 	failed []func(error)
 }
 
-func (w *write) plain() bool { return !w.row && len(w.ops) == 0 }
+// plain tells that there are only events, which need no transaction of their own.
+func (w *write) plain() bool { return !w.row && len(w.ops) == 0 && len(w.history) == 0 }
 
 // emit adds an event to the next commit.
 func (t *task) emit(ev viber.TaskEvent) {
@@ -80,7 +83,7 @@ func (t *task) then(fn func()) { t.out.then = append(t.out.then, fn) }
 func (t *task) settle() {
 	for !t.over {
 		switch {
-		case len(t.out.events) > 0, t.out.row, len(t.out.ops) > 0, len(t.out.then) > 0:
+		case len(t.out.events) > 0, !t.out.plain(), len(t.out.then) > 0:
 			t.commit()
 		case len(t.text) > 0 && t.logBytes > t.w.d.Limits.LogBytes:
 			t.commit() // which shortens the log
@@ -119,6 +122,9 @@ func (t *task) commit() {
 	t.cutText()
 	out := t.out
 	t.out = write{}
+	if !out.plain() && len(t.opened) > 0 {
+		out.row, out.history, t.opened = true, append(t.opened, out.history...), nil
+	}
 	if err := t.put(&out); err != nil {
 		for _, fn := range out.failed {
 			fn(err)
@@ -179,15 +185,11 @@ func (t *task) transact(ctx context.Context, out *write, events []eventlog.Event
 			return err
 		}
 		t.number(out.events, added.First())
-		if out.row {
-			t.textSeq = t.seq
-			if n := len(out.events); n > 0 {
-				t.textSeq = out.events[n-1].Ref().Seq
-			}
-			t.record.text, t.state.LogBytes = t.turnText.String(), t.logBytes
-			if err := t.update(tx); err != nil {
-				return err
-			}
+		if err := t.writeRow(tx, out, events); err != nil {
+			return err
+		}
+		if err := t.writeHistory(tx, out.history); err != nil {
+			return err
 		}
 		for _, op := range out.ops {
 			if err := op(tx); err != nil {
@@ -206,21 +208,58 @@ func (t *task) transact(ctx context.Context, out *write, events []eventlog.Event
 	return nil
 }
 
-// remember adds a message to the history, durably with the next commit.
+// writeRow writes the task's row, if it changed.
+func (t *task) writeRow(tx *store.Tx, out *write, events []eventlog.Event) error {
+	if !out.row {
+		return nil
+	}
+	t.textSeq = t.seq
+	n := len(out.events)
+	if n > 0 {
+		t.textSeq = out.events[n-1].Ref().Seq
+	}
+	t.state.LogBytes = t.logBytes
+	if t.ending {
+		t.endKind, t.endEvent = viber.Type(events[n-1].Kind), events[n-1].Data
+		return t.record.end(tx)
+	}
+	t.record.text = t.turnText.String()
+	return t.update(tx)
+}
+
+// historyRow is a message of the history and its place.
+type historyRow struct {
+	n   int64
+	msg model.Message
+}
+
+func (t *task) historyRow(m model.Message) historyRow {
+	t.historyN++
+	return historyRow{t.historyN - 1, m}
+}
+
+func (t *task) writeHistory(tx *store.Tx, rows []historyRow) error {
+	if t.ending {
+		return nil
+	}
+	for _, row := range rows {
+		data, err := json.Marshal(row.msg, anyText)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`INSERT INTO work_history (task, n, data) VALUES (?, ?, ?)`, t.id, row.n, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remember adds a message to the history, durably with the next transaction.
 func (t *task) remember(m model.Message) {
 	t.history = append(t.history, m)
 	t.keep(m)
 }
 
 func (t *task) keep(m model.Message) {
-	n := t.historyN
-	t.historyN++
-	t.op(func(tx *store.Tx) error {
-		data, err := json.Marshal(m, anyText)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(`INSERT INTO work_history (task, n, data) VALUES (?, ?, ?)`, t.id, n, data)
-		return err
-	})
+	t.out.history = append(t.out.history, t.historyRow(m))
 }

@@ -88,7 +88,7 @@ func (t *task) end(status viber.TaskStatus, ev viber.TaskEvent, holds bool) {
 	t.ending = true
 	t.out.row = true
 	left := sortQueued(t.steers, t.followups, t.collects)
-	t.out.ops = append(t.out.ops, func(tx *store.Tx) error { return t.writeEnd(tx, ev, holds, left) })
+	t.op(func(tx *store.Tx) error { return t.writeEnd(tx, holds, left) })
 	t.then(func() {
 		t.over = true
 		t.cancel(errOver)
@@ -98,15 +98,14 @@ func (t *task) end(status viber.TaskStatus, ev viber.TaskEvent, holds bool) {
 		}
 		t.w.countEnd(status)
 		t.auditEnd(ev)
-		t.retire()
+		t.lease.Retired()
 		t.closeTerminals()
 	})
 }
 
-func (t *task) writeEnd(tx *store.Tx, ev viber.TaskEvent, holds bool, left []*queued) error {
-	if err := t.record.end(tx, ev); err != nil {
-		return err
-	}
+// writeEnd writes what the end means beside the task's row: the key, the messages
+// nobody heard, and that nobody owns the task any more.
+func (t *task) writeEnd(tx *store.Tx, holds bool, left []*queued) error {
 	free := store.Bool(!holds)
 	_, err := tx.Exec(`UPDATE work_keys SET free = ?, expires_at = ? WHERE hash = ? AND task = ?`, free, store.Micros(t.ended.Add(t.w.d.Limits.Keep)), t.keyHash, t.id)
 	if err != nil {
@@ -117,7 +116,7 @@ func (t *task) writeEnd(tx *store.Tx, ev viber.TaskEvent, holds bool, left []*qu
 			return err
 		}
 	}
-	return nil
+	return t.lease.RetireTx(tx)
 }
 
 func (t *task) closeTerminals() {

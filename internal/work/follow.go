@@ -73,6 +73,9 @@ func (r *record) snapshot(b eventlog.Bounds) viber.TaskSnapshot {
 
 // fullText is the text of the turn: what the row has, and the deltas after it.
 func (w *Work) fullText(tx *store.Tx, r *record, bounds eventlog.Bounds) (string, error) {
+	if r.status.Ended() {
+		return r.endText()
+	}
 	text := []byte(r.text)
 	for after := max(r.textSeq, bounds.Oldest-1); after < bounds.Last; {
 		page, err := w.d.Log.ReadTx(tx, streamName(r.id), after, eventPage)

@@ -99,13 +99,14 @@ func (t *task) equipped(e equipment, err error, next func()) {
 	t.think()
 }
 
-// open begins the history.
+// open begins the history. It follows from what was submitted, so it need not be on
+// disk before the model is asked: it goes with the next transaction.
 func (t *task) open() {
 	for _, m := range t.opening() {
-		t.remember(m)
+		t.history = append(t.history, m)
+		t.opened = append(t.opened, t.historyRow(m))
 		t.state.Opening++
 	}
-	t.out.row = true
 }
 
 // agentName is the agent's, also before it is prepared.

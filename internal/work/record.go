@@ -126,14 +126,42 @@ func (r *record) update(tx *store.Tx) error {
 	return err
 }
 
-// end writes how the task ended.
-func (r *record) end(tx *store.Tx, ev viber.TaskEvent) error {
-	event, err := encodeEvent(ev)
+// end writes how the task ended. The text is in its last event.
+func (r *record) end(tx *store.Tx) error {
+	rawState, usage, err := r.encodeState()
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`UPDATE work_tasks SET ended_at = ?, end_kind = ?, end_event = ? WHERE id = ?`, store.Micros(r.ended), event.Kind, event.Data, r.id)
+	_, err = tx.Exec(`UPDATE work_tasks SET status = ?, pending = ?, turn = ?, text = ?, text_seq = ?, usage = ?, state = ?, ended_at = ?, end_kind = ?, end_event = ? WHERE id = ?`,
+		string(r.status), r.pending, r.turn, []byte{}, r.textSeq, usage, rawState, store.Micros(r.ended), string(r.endKind), r.endEvent, r.id)
 	return err
+}
+
+// endText is the text of the turn in which the task ended.
+func (r *record) endText() (string, error) {
+	if r.text != "" {
+		return r.text, nil // of a hub that kept it twice
+	}
+	ev, err := r.endEventAt(0)
+	if err != nil {
+		return "", err
+	}
+	switch ev := ev.(type) {
+	case *viber.TaskCompleted:
+		return ev.Result.Text, nil
+	case *viber.TaskError:
+		return partial(ev.PartialResult), nil
+	case *viber.TaskStopped:
+		return partial(ev.PartialResult), nil
+	}
+	return "", nil
+}
+
+func partial(p *viber.PartialResult) string {
+	if p == nil {
+		return ""
+	}
+	return p.Text
 }
 
 func (r *record) encodeState() (raw []byte, usage string, err error) {

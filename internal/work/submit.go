@@ -205,18 +205,13 @@ func (w *Work) create(ctx context.Context, p *proposal) (*task, error) {
 	return t, nil
 }
 
-// insert reserves the key and writes the task and its first event in one
-// transaction. The task stays registered only if that succeeds.
+// insert reserves the key and writes the task, whose it is and its first event in
+// one transaction. The task stays registered only if that succeeds.
 func (w *Work) insert(ctx context.Context, t *task, p *proposal) error {
-	lease, err := w.d.Leases.Acquire(ctx, leaseName(t.id))
-	if err != nil {
-		w.forget(t)
-		return err
-	}
-	t.lease = lease
+	t.lease = w.d.Leases.New(leaseName(t.id))
 	var added eventlog.Appended
-	err = w.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
-		if err := lease.Check(tx); err != nil {
+	err := w.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+		if err := t.lease.Claim(tx); err != nil {
 			return err
 		}
 		if t.spec.Attempt, err = w.reserveKey(tx, p); err != nil {
@@ -234,10 +229,10 @@ func (w *Work) insert(ctx context.Context, t *task, p *proposal) error {
 		return err
 	})
 	if err != nil {
-		t.retire()
 		w.forget(t)
 		return err
 	}
+	t.lease.Claimed()
 	w.d.Log.Publish(added)
 	t.seq = 1
 	return nil

@@ -207,12 +207,20 @@ func (t *task) rebuild(left *leftover) {
 		}
 	}
 	// What the model was saying when its hub went away stays said.
-	if rest := t.turnText.String(); t.batch == nil && said < len(rest) {
-		t.remember(model.Message{Role: model.Assistant, Text: rest[said:], Interrupted: true})
+	switch rest := t.turnText.String(); {
+	case len(t.history) == 0:
+		t.cutShort = rest // the history is begun first
+	case t.batch == nil && said < len(rest):
+		t.rememberCut(rest[said:])
 	}
 	for i := range left.asks {
 		t.reopen(&left.asks[i])
 	}
+}
+
+// rememberCut keeps what the model had said when its call was cut short.
+func (t *task) rememberCut(text string) {
+	t.remember(model.Message{Role: model.Assistant, Text: text, Interrupted: true})
 }
 
 // reopen finds a question again in the inbox.
@@ -286,6 +294,9 @@ func (t *task) goOn() {
 	}
 	if len(t.history) == 0 {
 		t.open()
+		if t.cutShort != "" {
+			t.rememberCut(t.cutShort)
+		}
 	}
 	if n := len(t.history); n > 0 && t.history[n-1].Role == model.Assistant && !t.history[n-1].Interrupted {
 		t.turnOver()

@@ -66,7 +66,9 @@ type task struct {
 	ready  bool
 
 	history  []model.Message
-	historyN int64 // rows written
+	historyN int64        // rows written
+	opened   []historyRow // its beginning, if not yet written
+	cutShort string       // what was said before a restart, if there is no history to say it in
 	usedIDs  map[string]bool
 	call     *modelCall
 	batch    *batch
@@ -199,15 +201,6 @@ func (t *task) leave() {
 		t.w.d.Logger.Warn("a task leaves text behind", "task", t.id, "error", err)
 	}
 	t.w.forget(t)
-}
-
-// retire ends the ownership of a task that has ended or never was.
-func (t *task) retire() {
-	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
-	defer cancel()
-	if err := t.lease.Retire(ctx); err != nil {
-		t.w.d.Logger.Warn("cannot give up the lease of a task", "task", t.id, "error", err)
-	}
 }
 
 // suspend leaves the task for its next owner: nothing more is written.
