@@ -26,6 +26,8 @@ func newBench() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&opts.List, "list", false, "only name the rows")
 	flags.BoolVar(&opts.JSON, "json", false, "print JSON")
+	flags.BoolVar(&opts.Markdown, "markdown", false, "print tables for a document")
+	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
 	flags.BoolVar(&opts.Quick, "quick", false, "smaller loads: seconds instead of minutes")
 	flags.StringVar(&opts.Dir, "dir", "", "folder for the data that is written, which is the disk that is measured (default: a temporary one)")
 	flags.StringVar(&opts.DB, "db", "", "a PostgreSQL server, for the row across: postgres://… (it makes and drops a database of its own)")

@@ -111,7 +111,7 @@ func TestTheTableIsAligned(t *testing.T) {
 		},
 	}
 	var out strings.Builder
-	if err := r.print(&out, false); err != nil {
+	if err := r.print(&out, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	want := `linux/amd64, 2 cores, go1.26, load 1 2 3, 2026-01-02 03:04:05 UTC
@@ -223,6 +223,32 @@ func TestQuickRowsMeasureSomething(t *testing.T) {
 			if r.Ours.Value <= 0 || r.Limit != nil && r.Ratio <= 0 {
 				t.Errorf("%s, %s: %+v", row.Name, r.Case, r)
 			}
+		}
+	}
+}
+
+func TestPublishedTablesAreWhatARunPrinted(t *testing.T) {
+	no, yes := false, true
+	limit := Figure{100, PerSecond}
+	report := Report{Machine: Machine{System: "linux/amd64", Cores: 2, CPU: "a|b", Go: "go1"}, Rows: []Found{
+		{Name: "relay", What: "sends", Load: "0.1 0.2 0.3", Seconds: 7, Results: []Result{
+			{Case: "1 | 2", Ours: Figure{50, PerSecond}, Limit: &limit, Ratio: 0.5, Target: Target{Ratio: 0.7}, Met: &no, Note: "slow"},
+			{Case: "size", Ours: Figure{512, Bytes}, Target: Target{Most: 1024}, Met: &yes, Growth: 1.5},
+		}},
+		{Name: "across", What: "hubs", Error: "no server"},
+	}}
+	var out bytes.Buffer
+	if err := report.print(&out, Options{Markdown: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"### `relay`: sends", "Load average at its start 0.1 0.2 0.3, 7 s.",
+		`| 1 \| 2 | 50.0/s | 100/s | 0.50 | ▇▇▇▇▇▇▇▇▇▇░░░░░░░░░░ | ≥ 0.7 | **missed** |  | slow |`,
+		"| size | 512 B | – | – | ▇▇▇▇▇▇▇▇▇▇░░░░░░░░░░ | ≤ 1 KiB | ok | ×1.50 |  |",
+		"### `across`: hubs\n\n\nNot measured: no server",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
 		}
 	}
 }

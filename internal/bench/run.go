@@ -20,6 +20,8 @@ type Options struct {
 	List bool
 	// JSON prints for programs.
 	JSON bool
+	// Markdown prints for a document.
+	Markdown bool
 	// Quick uses smaller loads: seconds instead of minutes.
 	Quick bool
 	// Dir is where data is written; empty for the system's temporary folder. What
@@ -58,9 +60,11 @@ type Machine struct {
 
 // Found is what one row found.
 type Found struct {
-	Name    string   `json:"name"`
-	What    string   `json:"what"`
-	Seconds float64  `json:"seconds"`
+	Name    string  `json:"name"`
+	What    string  `json:"what"`
+	Seconds float64 `json:"seconds"`
+	// Load is the load average when the row began.
+	Load    string   `json:"load,omitempty"`
 	Results []Result `json:"results"`
 	Error   string   `json:"error,omitempty"`
 	// notHere says that the error is no failure.
@@ -100,7 +104,7 @@ func Run(ctx context.Context, opts Options, out, remarks io.Writer) error {
 			return ctx.Err()
 		}
 	}
-	if err := report.print(out, opts.JSON); err != nil {
+	if err := report.print(out, opts); err != nil {
 		return err
 	}
 	return errors.Join(failed...)
@@ -108,7 +112,7 @@ func Run(ctx context.Context, opts Options, out, remarks io.Writer) error {
 
 // measure runs one row in a folder of its own.
 func measure(ctx context.Context, row Row, opts Options, remarks io.Writer) (found Found) {
-	found = Found{Name: row.Name, What: row.What, Results: []Result{}}
+	found = Found{Name: row.Name, What: row.What, Load: loadNow(), Results: []Result{}}
 	fmt.Fprintf(remarks, "%s: %s\n", row.Name, row.What)
 	dir, err := os.MkdirTemp(opts.Dir, "parley-bench-*")
 	if err != nil {
@@ -145,11 +149,15 @@ func list(out io.Writer, rows []Row, asJSON bool) error {
 	return nil
 }
 
-func (r Report) print(out io.Writer, asJSON bool) error {
-	if asJSON {
+func (r Report) print(out io.Writer, opts Options) error {
+	switch {
+	case opts.JSON:
 		return writeJSON(out, r)
+	case opts.Markdown:
+		return r.markdown(out)
+	default:
+		return r.table(out)
 	}
-	return r.table(out)
 }
 
 func writeJSON(out io.Writer, v any) error {
@@ -169,10 +177,15 @@ func thisMachine() Machine {
 			}
 		}
 	}
-	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
-		if words := strings.Fields(string(load)); len(words) >= 3 {
-			m.Load = strings.Join(words[:3], " ")
-		}
-	}
+	m.Load = loadNow()
 	return m
+}
+
+// loadNow is the system's load average; empty where it does not tell.
+func loadNow() string {
+	load, err := os.ReadFile("/proc/loadavg")
+	if words := strings.Fields(string(load)); err == nil && len(words) >= 3 {
+		return strings.Join(words[:3], " ")
+	}
+	return ""
 }
