@@ -23,9 +23,9 @@ type batch struct {
 	moved   moved
 }
 
-// commit writes entries in one transaction and tells the readers. Only the
-// group's current writer calls it, so nothing else changes the journal.
-func (l *Log) commit(entries []*entry) error {
+// commit writes entries in one transaction. Only the group's current writer calls
+// it, so nothing else changes the journal.
+func (l *Log) commit(entries []*entry) (*batch, error) {
 	// A write that began is finished whatever becomes of its callers.
 	ctx := context.WithoutCancel(entries[0].ctx)
 	if only := entries[0]; only.alone != nil {
@@ -33,7 +33,7 @@ func (l *Log) commit(entries []*entry) error {
 		if err == nil {
 			only.then()
 		}
-		return err
+		return nil, err
 	}
 	var b *batch
 	fill := func(tx *store.Tx) (err error) {
@@ -46,14 +46,21 @@ func (l *Log) commit(entries []*entry) error {
 		err = l.db.Write(ctx, fill)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l.known.remember(b.heads)
 	l.journal.done(b)
+	return b, nil
+}
+
+// publish tells the readers of a transaction; one after the other.
+func (l *Log) publish(b *batch) {
+	if b == nil {
+		return
+	}
 	for i := range b.heads {
 		l.send(l.subjectOf(b.heads[i].name), b.heads[i].first(), b.heads[i].run)
 	}
-	return nil
 }
 
 func (l *Log) fill(tx *store.Tx, entries []*entry) (*batch, error) {

@@ -59,8 +59,9 @@ func (g *group) add(e *entry) error {
 		g.flowing = true
 		g.mu.Unlock()
 		began := time.Now()
-		g.write([]*entry{e})
+		tell := g.write([]*entry{e})
 		g.pause(began)
+		tell()
 		g.handOver()
 		return e.err
 	}
@@ -115,20 +116,44 @@ func (g *group) handOver() {
 	}
 }
 
-// flow writes until nothing waits; an idle log has no goroutine.
+// tellAside is how many entries take long enough to tell that the next transaction
+// should not wait for it.
+const tellAside = 32
+
+// flow writes until nothing waits; an idle log has no goroutine. While readers are
+// told of many events, the next transaction is on its way already.
 func (g *group) flow() {
+	told := make(chan struct{})
+	close(told)
 	for {
 		g.rest()
-		batch := g.take()
-		if len(batch) == 0 {
+		batch, over := g.take(told)
+		if over {
 			return
 		}
+		if len(batch) == 0 {
+			select {
+			case <-told: // whoever was told may have more to say
+			case <-g.hurry:
+			}
+			continue
+		}
 		began := time.Now()
-		g.write(batch)
+		tell := g.write(batch)
 		g.pause(began)
-		// Those who were just answered often have more to say: let them, and the
-		// next flush of the disk is for all of them.
-		runtime.Gosched()
+		<-told // one after the other: readers hear things in their order
+		if len(batch) < tellAside {
+			tell()
+			// Those who were just answered often have more to say: let them, and the
+			// next flush of the disk is for all of them.
+			runtime.Gosched()
+			continue
+		}
+		told = make(chan struct{})
+		go func() {
+			defer close(told)
+			tell()
+		}()
 	}
 }
 
@@ -169,9 +194,20 @@ func (g *group) rest() {
 	}
 }
 
-func (g *group) take() []*entry {
+// take gives what is written next; over tells that nothing waits and nobody is being
+// told, so that the next caller may write by itself.
+func (g *group) take(told <-chan struct{}) (batch []*entry, over bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if len(g.waiting) == 0 {
+		select {
+		case <-told:
+			g.flowing = false
+			return nil, true
+		default:
+			return nil, false
+		}
+	}
 	n, events := 0, 0
 	for _, e := range g.waiting {
 		if n > 0 && (e.alone != nil || events+len(e.events) > maxGroup) {
@@ -185,23 +221,34 @@ func (g *group) take() []*entry {
 			break
 		}
 	}
-	batch := slices.Clone(g.waiting[:n])
+	batch = slices.Clone(g.waiting[:n])
 	g.waiting = slices.Delete(g.waiting, 0, n)
-	g.flowing = n > 0
-	return batch
+	return batch, false
 }
 
 // write appends a batch together and, only if that fails, each entry by itself,
-// so that one bad entry harms nobody else.
-func (g *group) write(batch []*entry) {
-	err := g.log.commit(batch)
+// so that one bad entry harms nobody else. Readers and callers have to be told yet.
+func (g *group) write(batch []*entry) (tell func()) {
+	written, err := g.log.commit(batch)
 	if err != nil && len(batch) > 1 && !errors.Is(err, store.ErrClosed) {
-		for _, e := range batch {
-			g.write([]*entry{e})
+		tells := make([]func(), len(batch))
+		for i, e := range batch {
+			tells[i] = g.write([]*entry{e})
 		}
-		return
+		return func() {
+			for _, tell := range tells {
+				tell()
+			}
+		}
 	}
-	for _, e := range batch {
+	return func() {
+		g.log.publish(written)
+		answer(batch, err)
+	}
+}
+
+func answer(entries []*entry, err error) {
+	for _, e := range entries {
 		if e.err == nil {
 			e.err = err
 		}

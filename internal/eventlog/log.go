@@ -23,7 +23,8 @@ type Log struct {
 	group   group
 	journal journal
 	known   known
-	// subjects are those of streams that were written lately; the group's writer's own.
+	// subjects are those of streams that were written lately; whoever tells the readers
+	// has them, and that is one at a time.
 	subjects map[string]string
 }
 
@@ -116,8 +117,7 @@ func subject(stream string) string { return "events." + bus.Token(stream) }
 // maxSubjects bounds the subjects that are remembered.
 const maxSubjects = 1 << 14
 
-// subjectOf is subject for the group's writer, which needs the same ones again and
-// again.
+// subjectOf is subject for publish, which needs the same ones again and again.
 func (l *Log) subjectOf(stream string) string {
 	name, ok := l.subjects[stream]
 	if !ok {
