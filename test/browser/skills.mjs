@@ -45,16 +45,18 @@ async function until(look) {
 }
 
 const received = async (state) => (await stage.hub.call('GET', `/api/skills/received?state=${state}`)).skills[0];
+// A skill is there a moment before its question is.
+const asked = async () => { const s = await received('quarantined'); return s?.approval_id && s; };
 const offer = () => other.call('POST', '/api/skills/offer', { to: mine, place: at, skill: 'tea' });
 
 test('a hostile skill is read as text, compared with the one in use, and used after its dangers are acknowledged', opts, async () => {
   await offer();
-  const first = await until(() => received('quarantined'));
+  const first = await until(asked);
   await stage.hub.call('POST', `/api/approvals/${first.approval_id}`, { approved: true, answers: ['parley'] });
   await until(() => received('approved'));
   writeFileSync(join(other.data, 'skills/tea.md'), hostile);
   await offer();
-  await until(() => received('quarantined'));
+  await until(asked);
   // Neither the one in use, which is for another agent, nor the one that waits.
   assert.ok((await loads('tea')).includes('there is no skill'), 'an agent nobody named loads nothing');
 
