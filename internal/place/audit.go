@@ -51,6 +51,34 @@ func writeNotes(tx *store.Tx, args []any) error {
 	return notes.Exec(tx, args)
 }
 
+// relayEntry is an entry about a message that is still to be written.
+type relayEntry struct {
+	action, reason string
+	m              *message
+}
+
+// writeRelay writes entries about messages, as a pack if there are several.
+func writeRelay(tx *store.Tx, now time.Time, entries []relayEntry) (err error) {
+	if len(entries) < 2 || tx.Dialect() != store.SQLite {
+		var args []any
+		for _, e := range entries {
+			if args, err = relayNote(args, now, e.action, e.m, e.reason); err != nil {
+				return err
+			}
+		}
+		return writeNotes(tx, args)
+	}
+	lines := make([]byte, 0, 192*len(entries))
+	for _, e := range entries {
+		text, err := relayDetail(e.m, e.reason)
+		if err != nil {
+			return err
+		}
+		lines = packEntry(lines, e.action, e.m.sender, e.m.recipient, e.m.id, e.m.kind, e.m.size, e.m.hash, text)
+	}
+	return writePack(tx, store.Micros(now), mmp.AuditRelay, len(entries), lines)
+}
+
 // noteRelay is note for the one event that happens all the time.
 func (p *Place) noteRelay(tx *store.Tx, action string, m *message, reason string) error {
 	args, err := relayNote(nil, p.now(), action, m, reason)
@@ -62,15 +90,17 @@ func (p *Place) noteRelay(tx *store.Tx, action string, m *message, reason string
 
 // relayNote adds an entry about a message to what is to be written.
 func relayNote(args []any, now time.Time, action string, m *message, reason string) ([]any, error) {
-	text := ""
-	if reason != "" {
-		encoded, err := mmp.Encode(detail{Reason: reason, Peer: m.peer})
-		if err != nil {
-			return args, err
-		}
-		text = string(encoded)
+	text, err := relayDetail(m, reason)
+	return append(args, store.Micros(now), mmp.AuditRelay, action, m.sender, m.recipient, m.id, m.kind, m.size, m.hash, text), err
+}
+
+// relayDetail is what only the unusual has.
+func relayDetail(m *message, reason string) (string, error) {
+	if reason == "" {
+		return "", nil
 	}
-	return append(args, store.Micros(now), mmp.AuditRelay, action, m.sender, m.recipient, m.id, m.kind, m.size, m.hash, text), nil
+	encoded, err := mmp.Encode(detail{Reason: reason, Peer: m.peer})
+	return string(encoded), err
 }
 
 // maxAuditScan bounds how far back a filter looks through relay entries: they have
@@ -158,11 +188,13 @@ func auditEntries(tx *store.Tx, q mmp.AuditQuery, hide func(string) (string, err
 		if row.at < since {
 			return errDone // numbers follow the clock
 		}
-		if scanned++; q.AgentID == "" || row.agent == q.AgentID || row.other == q.AgentID {
-			found = append(found, row)
-		}
-		if len(found) >= q.Limit || scanned >= maxAuditScan {
-			return errDone
+		for _, e := range slices.Backward(row.unpack()) {
+			if scanned++; q.AgentID == "" || e.agent == q.AgentID || e.other == q.AgentID {
+				found = append(found, e)
+			}
+			if len(found) >= q.Limit || scanned >= maxAuditScan {
+				return errDone
+			}
 		}
 		return nil
 	}, query+` ORDER BY seq DESC`, args...)

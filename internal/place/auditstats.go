@@ -34,53 +34,40 @@ func rolledTo(tx *store.Tx) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// rollUp sums what has settled.
+// rollUp sums what has settled, a stretch at a time: the writer is not kept from
+// others while it is added up.
 func (p *Place) rollUp(ctx context.Context) error {
 	before := store.Micros(p.now().Add(-settle))
-	return p.write(ctx, func(tx *store.Tx) error {
-		from, err := rolledTo(tx)
+	for {
+		var t *tally
+		var from int64
+		err := p.read(ctx, func(tx *store.Tx) (err error) {
+			if from, err = rolledTo(tx); err == nil {
+				t, err = tallyOf(tx, from, before)
+			}
+			return err
+		})
+		if err != nil || t.to == 0 {
+			return err
+		}
+		err = p.writeSoft(ctx, func(tx *store.Tx) error {
+			// Another hub may have summed it meanwhile.
+			if now, err := rolledTo(tx); err != nil || now != from {
+				return err
+			}
+			if err := t.keep(tx); err != nil {
+				return err
+			}
+			return setMeta(tx, "rolled", strconv.FormatInt(t.to, 10))
+		})
 		if err != nil {
 			return err
 		}
-		var to sql.NullInt64
-		if err := tx.QueryRow(`SELECT max(seq) FROM (SELECT seq, at FROM place_audit WHERE seq > ? ORDER BY seq LIMIT 20000) t WHERE at < ?`, from, before).Scan(&to); err != nil {
-			return err
-		}
-		if !to.Valid {
-			return nil
-		}
-		return rollRange(tx, from, to.Int64)
-	})
-}
-
-func rollRange(tx *store.Tx, from, to int64) error {
-	for _, query := range []string{
-		`INSERT INTO place_hours (hour, event, action, count, bytes)
-			SELECT at / 3600000000, event, action, count(*), sum(size) FROM place_audit WHERE seq > ? AND seq <= ? GROUP BY 1, 2, 3
-			ON CONFLICT (hour, event, action) DO UPDATE SET count = place_hours.count + excluded.count, bytes = place_hours.bytes + excluded.bytes`,
-		`INSERT INTO place_hour_agents (hour, agent)
-			SELECT DISTINCT at / 3600000000, agent FROM place_audit WHERE seq > ? AND seq <= ? AND event = 'relay' ON CONFLICT DO NOTHING`,
-		`INSERT INTO place_hour_agents (hour, agent)
-			SELECT DISTINCT at / 3600000000, other FROM place_audit WHERE seq > ? AND seq <= ? AND event = 'relay' ON CONFLICT DO NOTHING`,
-		`INSERT INTO place_edges (sender, recipient, count, bytes, last_at)
-			SELECT agent, other, count(*), sum(size), max(at) FROM place_audit WHERE seq > ? AND seq <= ? AND event = 'relay' AND action = 'enqueue' GROUP BY 1, 2
-			ON CONFLICT (sender, recipient) DO UPDATE SET count = place_edges.count + excluded.count, bytes = place_edges.bytes + excluded.bytes,
-				last_at = excluded.last_at`,
-	} {
-		// SQLite wants a WHERE before ON CONFLICT of an INSERT … SELECT; each has one.
-		if _, err := tx.Exec(query, from, to); err != nil {
-			return err
-		}
 	}
-	return setMeta(tx, "rolled", strconv.FormatInt(to, 10))
 }
 
 // sums adds kept and fresh sums since an hour; 0 is all time.
-func sums(tx *store.Tx, since int64) (map[hourKey]hourSum, error) {
-	from, err := rolledTo(tx)
-	if err != nil {
-		return nil, err
-	}
+func sums(tx *store.Tx, since int64, rest *tally) (map[hourKey]hourSum, error) {
 	out := map[hourKey]hourSum{}
 	add := func(r *sql.Rows) error {
 		var k hourKey
@@ -95,28 +82,47 @@ func sums(tx *store.Tx, since int64) (map[hourKey]hourSum, error) {
 	if err := tx.Each(add, `SELECT hour, event, action, count, bytes FROM place_hours WHERE hour >= ?`, since); err != nil {
 		return nil, err
 	}
-	return out, tx.Each(add, `SELECT at / 3600000000, event, action, count(*), COALESCE(sum(size), 0) FROM place_audit
-		WHERE seq > ? AND at >= ? GROUP BY 1, 2, 3`, from, since*hourMicros)
+	for k, s := range rest.sums {
+		if k.hour >= since {
+			had := out[k]
+			out[k] = hourSum{had.count + s.count, had.bytes + s.bytes}
+		}
+	}
+	return out, nil
 }
 
-// uniqueAgents counts, per hour, whoever took part in the relay.
-func uniqueAgents(tx *store.Tx, since int64) (map[int64]int64, error) {
+// restOf adds up what is not in the sums that are kept.
+func restOf(tx *store.Tx) (*tally, error) {
 	from, err := rolledTo(tx)
 	if err != nil {
 		return nil, err
 	}
+	return tallyOf(tx, from, 0)
+}
+
+// uniqueAgents counts, per hour, whoever took part in the relay.
+func uniqueAgents(tx *store.Tx, since int64, rest *tally) (map[int64]int64, error) {
 	out := map[int64]int64{}
-	err = tx.Each(func(r *sql.Rows) error {
+	err := tx.Each(func(r *sql.Rows) error {
 		var hour, n int64
 		err := r.Scan(&hour, &n)
 		out[hour] = n
 		return err
-	}, `SELECT hour, count(*) FROM (
-			SELECT hour, agent FROM place_hour_agents WHERE hour >= ?
-			UNION SELECT at / 3600000000, agent FROM place_audit WHERE seq > ? AND at >= ? AND event = 'relay'
-			UNION SELECT at / 3600000000, other FROM place_audit WHERE seq > ? AND at >= ? AND event = 'relay') u GROUP BY hour`,
-		since, from, since*hourMicros, from, since*hourMicros)
-	return out, err
+	}, `SELECT hour, count(*) FROM place_hour_agents WHERE hour >= ? GROUP BY hour`, since)
+	if err != nil {
+		return nil, err
+	}
+	for a := range rest.agents {
+		if a.hour < since {
+			continue
+		}
+		var counted int64
+		if err := tx.QueryRow(`SELECT count(*) FROM place_hour_agents WHERE hour = ? AND agent = ?`, a.hour, a.agent).Scan(&counted); err != nil {
+			return nil, err
+		}
+		out[a.hour] += 1 - counted
+	}
+	return out, nil
 }
 
 // AuditStats sums the audit.
@@ -128,11 +134,15 @@ func (p *Place) AuditStats(ctx context.Context, who Caller, hours int) (mmp.Audi
 	now := p.now()
 	first := store.Micros(now)/hourMicros - int64(hours) + 1
 	err := p.read(ctx, func(tx *store.Tx) error {
-		all, err := sums(tx, 0)
+		rest, err := restOf(tx)
 		if err != nil {
 			return err
 		}
-		agents, err := uniqueAgents(tx, first)
+		all, err := sums(tx, 0, rest)
+		if err != nil {
+			return err
+		}
+		agents, err := uniqueAgents(tx, first, rest)
 		if err != nil {
 			return err
 		}

@@ -24,17 +24,17 @@ type batch struct {
 	waiting map[string]int64
 	loose   map[string]bool
 	// rows and notes are still to be written; keyed are the idempotency keys in rows.
-	rows, notes []any
-	keyed       map[[2]string]struct{}
-	// first is the number of the first message in rows, where the clock gives it.
-	first int64
+	rows  []any
+	notes []relayEntry
+	keyed map[[2]string]struct{}
 	// gone were handed out and are still to be removed; handed are their queues.
 	gone   []*message
 	handed map[string]struct{}
 	// fresh are registrations still to be written, entries where each begins, and
 	// entered what the audit says of them.
-	fresh, entered []any
-	entries        map[string]int
+	fresh   []any
+	entered []mmp.RegisterAnswer
+	entries map[string]int
 }
 
 const noKey = int64(-1)
@@ -170,10 +170,16 @@ var (
 )
 
 func (b *batch) lookKeys(ids []any) error {
+	unknown := ids[:0:0]
 	for _, id := range ids {
-		b.keys[id.(string)] = noKey
+		name := id.(string)
+		at, ok := b.p.keys.get(b.tx, name)
+		if b.keys[name] = at; !ok {
+			b.keys[name] = noKey
+			unknown = append(unknown, id)
+		}
 	}
-	return askKeys.Run(b.tx, ids, func(query string, args []any) error {
+	err := askKeys.Run(b.tx, unknown, func(query string, args []any) error {
 		return b.tx.Each(func(r *sql.Rows) error {
 			var id string
 			var at int64
@@ -182,6 +188,12 @@ func (b *batch) lookKeys(ids []any) error {
 			return err
 		}, query, args...)
 	})
+	if err == nil {
+		for _, id := range unknown {
+			b.p.keys.set(b.tx, id.(string), b.keys[id.(string)])
+		}
+	}
+	return err
 }
 
 // key tells when an id proved its key, if it has one.
@@ -284,24 +296,17 @@ func (b *batch) write() error {
 	if err := b.writeMessages(); err != nil {
 		return err
 	}
-	if err := writeNotes(b.tx, b.notes); err != nil {
+	if err := b.writeRelay(); err != nil {
 		return err
 	}
-	b.notes = b.notes[:0]
 	return b.writeAgents()
 }
 
-// The entries of messages that are in the table are made from it: that is cheaper
-// than sending every value twice.
-const (
-	noteFrom   = intoNote + `SELECT ?, 'relay', `
-	noteValues = `, sender, recipient, id, type, size, hash, '' FROM place_messages WHERE num `
-)
-
-var (
-	noteQueued = `INSERT` + noteFrom + `'enqueue'` + noteValues + `BETWEEN ? AND ?`
-	noteTaken  = store.ManyRows(`INSERT`+noteFrom+`'dequeue'`+noteValues+`IN (`, `?`, `) ORDER BY num`)
-)
+func (b *batch) writeRelay() error {
+	err := writeRelay(b.tx, b.now, b.notes)
+	b.notes = b.notes[:0]
+	return err
+}
 
 func (b *batch) writeMessages() error {
 	if len(b.rows) == 0 {
@@ -313,16 +318,10 @@ func (b *batch) writeMessages() error {
 	}
 	b.rows = b.rows[:0]
 	clear(b.keyed)
-	if b.first == 0 {
-		return nil
-	}
-	_, err := b.tx.Exec(noteQueued, store.Micros(b.now), b.first, b.p.lastNum)
-	b.first = 0
-	return err
+	return nil
 }
 
 // note keeps an entry about a message for the end of the transaction.
-func (b *batch) note(action string, m *message, reason string) (err error) {
-	b.notes, err = relayNote(b.notes, b.now, action, m, reason)
-	return err
+func (b *batch) note(action string, m *message, reason string) {
+	b.notes = append(b.notes, relayEntry{action, reason, m})
 }

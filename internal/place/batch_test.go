@@ -44,7 +44,7 @@ func overflowTogether(t *testing.T, p *place.Place) {
 	dropped := map[string]bool{}
 	together(90, func(i int) {
 		blob := fmt.Sprint("m", i)
-		out, err := p.Send(t.Context(), stranger, &mmp.SendRequest{From: "ada", To: "full", Blob: blob, BlobHash: mmp.HashOf(blob).Bare(), MessageType: "test"})
+		out, err := p.Send(t.Context(), stranger, &mmp.SendRequest{From: "ada", To: "full", Blob: []byte(blob), BlobHash: mmp.HashOf(blob).Bare(), MessageType: "test"})
 		if err != nil {
 			t.Error(err)
 			return
@@ -94,7 +94,7 @@ func idempotentTogether(t *testing.T, p *place.Place) {
 	var mu sync.Mutex
 	ids, first := map[string]int{}, 0
 	together(20, func(int) {
-		out, err := p.Send(t.Context(), stranger, &mmp.SendRequest{From: "ada", To: "once", Blob: "x", BlobHash: mmp.HashOf("x").Bare(), MessageType: "test", IdempotencyKey: "k"})
+		out, err := p.Send(t.Context(), stranger, &mmp.SendRequest{From: "ada", To: "once", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test", IdempotencyKey: "k"})
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
@@ -119,7 +119,7 @@ func refusedTogether(t *testing.T, p *place.Place) {
 		if i%4 == 0 {
 			from = "proven"
 		}
-		_, err := p.Send(t.Context(), stranger, &mmp.SendRequest{From: from, To: fmt.Sprint("calm", i), Blob: "x", BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
+		_, err := p.Send(t.Context(), stranger, &mmp.SendRequest{From: from, To: fmt.Sprint("calm", i), Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -187,7 +187,7 @@ func TestABoundOnAQueueIsCountedBeforeAnythingIsRefused(t *testing.T) {
 		for i := range 5 {
 			send(t, p, bob, "bob", "bob", fmt.Sprint(i))
 		}
-		_, err := p.Send(t.Context(), bob, &mmp.SendRequest{From: "bob", To: "bob", Blob: "x", BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
+		_, err := p.Send(t.Context(), bob, &mmp.SendRequest{From: "bob", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
 		if full, _ := errors.AsType[mmp.Error](err); full.Code != mmp.ErrQueueFull.Code {
 			t.Fatalf("the sixth: %v", err)
 		}
@@ -203,7 +203,7 @@ func TestABoundOnAQueueIsCountedBeforeAnythingIsRefused(t *testing.T) {
 		}
 	}
 	// One unknown queue was allowed, however often it was emptied; a second is not.
-	_, err := open.Send(t.Context(), stranger, &mmp.SendRequest{From: "ada", To: "mallory", Blob: "x", BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
+	_, err := open.Send(t.Context(), stranger, &mmp.SendRequest{From: "ada", To: "mallory", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
 	if !errors.Is(err, mmp.ErrPlaceFull) {
 		t.Errorf("%v", err)
 	}
@@ -273,7 +273,7 @@ func TestACallerWhoLeftHasNoEffect(t *testing.T) {
 	p, _ := open(t, storetest.SQLite(t), place.Config{Auth: place.Open})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := p.Send(ctx, stranger, &mmp.SendRequest{From: "ada", To: "bob", Blob: "x", BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
+	_, err := p.Send(ctx, stranger, &mmp.SendRequest{From: "ada", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}

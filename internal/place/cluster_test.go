@@ -128,7 +128,7 @@ func exactLimit(t *testing.T, a, b *place.Place) {
 	for i := range 140 {
 		wg.Go(func() {
 			blob := fmt.Sprint(i)
-			_, err := []*place.Place{a, b}[i%2].Send(t.Context(), ada, &mmp.SendRequest{From: "sender", To: "full", Blob: blob, BlobHash: mmp.HashOf(blob).Bare(), MessageType: "t"})
+			_, err := []*place.Place{a, b}[i%2].Send(t.Context(), ada, &mmp.SendRequest{From: "sender", To: "full", Blob: []byte(blob), BlobHash: mmp.HashOf(blob).Bare(), MessageType: "t"})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"parley/internal/store"
 	"parley/protocol/mmp"
 )
 
@@ -64,17 +65,34 @@ func (b *batch) put(e *entering, v verdict, row *agentRow) {
 		b.fresh = append(b.fresh, values...)
 	}
 	b.agents[row.id] = row
-	b.entered = enterNote(b.entered, b.now, e.answer)
+	b.entered = append(b.entered, e.answer)
 }
 
 func (b *batch) writeAgents() error {
 	if err := putAgents.Exec(b.tx, b.fresh); err != nil {
 		return err
 	}
-	if err := newEntries.Exec(b.tx, b.entered); err != nil {
+	if err := b.writeEntered(); err != nil {
 		return err
 	}
 	b.fresh, b.entered = b.fresh[:0], b.entered[:0]
 	clear(b.entries)
 	return nil
+}
+
+// writeEntered writes what the audit says of registrations, as a pack if there are
+// several.
+func (b *batch) writeEntered() error {
+	if len(b.entered) < 2 || b.tx.Dialect() != store.SQLite {
+		var args []any
+		for _, e := range b.entered {
+			args = enterNote(args, b.now, e)
+		}
+		return newEntries.Exec(b.tx, args)
+	}
+	var lines []byte
+	for _, e := range b.entered {
+		lines = packEntry(lines, enterAction(e), e.AgentID, "", "", "", 0, "", "")
+	}
+	return writePack(b.tx, store.Micros(b.now), mmp.AuditRegistration, len(b.entered), lines)
 }

@@ -168,6 +168,9 @@ func (p *Place) commit(batch []*op) (err error) {
 		// Another hub was first with an idempotency key, and now it can be seen.
 		err = p.writeAs(ctx, soft, run)
 	}
+	if err != nil {
+		p.keys.forgetAll()
+	}
 	return p.storage(err)
 }
 

@@ -61,7 +61,7 @@ var stranger = place.Anonymous("")
 
 func send(t testing.TB, p *place.Place, who place.Caller, from, to, blob string) string {
 	t.Helper()
-	out, err := p.Send(t.Context(), who, &mmp.SendRequest{From: from, To: to, Blob: blob, BlobHash: mmp.HashOf(blob).Prefixed(), MessageType: "test"})
+	out, err := p.Send(t.Context(), who, &mmp.SendRequest{From: from, To: to, Blob: []byte(blob), BlobHash: mmp.HashOf(blob).Prefixed(), MessageType: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

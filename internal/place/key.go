@@ -99,6 +99,7 @@ func (p *Place) admit(who Caller) error {
 
 // putKey stores a key; proof is empty for one nobody has proven.
 func (p *Place) putKey(tx *store.Tx, old *keyRow, agent string, key *mmp.PublicKey, entry mmp.SignedEntry, proof string) error {
+	p.keys.forget(agent)
 	now := p.now()
 	row := keyRow{
 		agent: agent, pem: key.PEM(), keyID: key.KeyID(), fingerprint: key.Fingerprint(), entry: entry, proof: proof,

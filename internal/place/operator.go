@@ -1,9 +1,12 @@
 package place
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
+	"slices"
 
 	"parley/internal/audit"
 	"parley/internal/store"
@@ -13,26 +16,53 @@ import (
 // Graph is who sent how much to whom, the latest first: kept sums and what came
 // after them.
 func (p *Place) Graph(ctx context.Context, limit int) ([]Edge, error) {
-	var out []Edge
+	found := map[[2]string]Edge{}
 	err := p.read(ctx, func(tx *store.Tx) error {
-		from, err := rolledTo(tx)
+		rest, err := restOf(tx)
 		if err != nil {
 			return err
 		}
-		return tx.Each(func(r *sql.Rows) error {
-			var e Edge
-			var last int64
-			err := r.Scan(&e.From, &e.To, &e.Messages, &e.Bytes, &last)
-			e.Last = store.Time(last)
-			out = append(out, e)
-			return err
-		}, `SELECT sender, recipient, sum(n), sum(b), max(l) FROM (
-				SELECT sender, recipient, count AS n, bytes AS b, last_at AS l FROM place_edges
-				UNION ALL SELECT agent, other, count(*), sum(size), max(at) FROM place_audit
-					WHERE seq > ? AND event = 'relay' AND action = 'enqueue' GROUP BY agent, other) e
-			GROUP BY sender, recipient ORDER BY 5 DESC, 1, 2 LIMIT ?`, from, limit)
+		for pair, e := range rest.edges {
+			found[pair] = Edge{From: pair[0], To: pair[1], Messages: e.count, Bytes: e.bytes, Last: store.Time(e.last)}
+		}
+		return keptEdges(tx, found, limit)
 	})
-	return out, err
+	out := slices.SortedFunc(maps.Values(found), func(a, b Edge) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+	return out[:min(len(out), limit)], err
+}
+
+// keptEdges adds the sums that are kept: the latest, and those of the pairs that
+// were found already.
+func keptEdges(tx *store.Tx, found map[[2]string]Edge, limit int) error {
+	const edges = `SELECT sender, recipient, count, bytes, last_at FROM place_edges`
+	fresh := slices.Collect(maps.Keys(found))
+	seen := map[[2]string]bool{}
+	add := func(r *sql.Rows) error {
+		var e Edge
+		var last int64
+		if err := r.Scan(&e.From, &e.To, &e.Messages, &e.Bytes, &last); err != nil {
+			return err
+		}
+		pair := [2]string{e.From, e.To}
+		if seen[pair] {
+			return nil
+		}
+		seen[pair] = true
+		e.Last = store.Time(last)
+		if had, ok := found[pair]; ok {
+			e.Messages, e.Bytes, e.Last = e.Messages+had.Messages, e.Bytes+had.Bytes, had.Last
+		}
+		found[pair] = e
+		return nil
+	}
+	for _, pair := range fresh {
+		if err := tx.Each(add, edges+` WHERE sender = ? AND recipient = ?`, pair[0], pair[1]); err != nil {
+			return err
+		}
+	}
+	return tx.Each(add, edges+` ORDER BY last_at DESC, sender, recipient LIMIT ?`, limit)
 }
 
 // Pins lists the key directory, newest first.
@@ -158,6 +188,7 @@ func (p *Place) Forget(ctx context.Context, by, agent string) error {
 		if k == nil {
 			return mmp.ErrKeyNotFound
 		}
+		p.keys.forget(agent)
 		if _, err := tx.Exec(`DELETE FROM place_keys WHERE agent = ?`, agent); err != nil {
 			return err
 		}

@@ -37,6 +37,7 @@ type Place struct {
 	group    group
 	// Of the group's transaction, of which there is one at a time:
 	bounds  bounds
+	keys    keyMemory
 	lastNum int64 // the newest number given to a message
 
 	subs []bus.Subscription
@@ -72,7 +73,7 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 	p.started = p.now()
 	p.relayed.Store(rand.Uint64())
 	p.sessions.known = map[string]session{}
-	p.group.run, p.bounds.alone = p.commit, !d.Clustered
+	p.group.run, p.bounds.alone, p.keys.alone = p.commit, !d.Clustered, !d.Clustered
 	p.waiters.of = map[string]map[*waiter]struct{}{}
 	if err := p.loadMeta(ctx); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func TestTheWholeRelayOnBothDatabases(t *testing.T) {
 			send(t, p, ada, "ada", "bob", fmt.Sprint("m", i))
 		}
 		// bob never proved anything: the oldest makes room, loudly.
-		out, err := p.Send(t.Context(), ada, &mmp.SendRequest{From: "ada", To: "bob", Blob: "m5\x00", BlobHash: mmp.HashOf("m5\x00").Bare(), MessageType: "t", IdempotencyKey: "k"})
+		out, err := p.Send(t.Context(), ada, &mmp.SendRequest{From: "ada", To: "bob", Blob: []byte("m5\x00"), BlobHash: mmp.HashOf("m5\x00").Bare(), MessageType: "t", IdempotencyKey: "k"})
 		if err != nil || out.Dropped == nil {
 			t.Fatalf("%+v %v", out, err)
 		}
@@ -45,7 +45,7 @@ func TestTheWholeRelayOnBothDatabases(t *testing.T) {
 		if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); cmp.Diff(got, []string{"m1", "m2", "m3", "m4", "m5\x00"}) != "" {
 			t.Errorf("%v", got)
 		}
-		dup, err := p.Send(t.Context(), ada, &mmp.SendRequest{From: "ada", To: "bob", Blob: "m5\x00", BlobHash: mmp.HashOf("m5\x00").Bare(), IdempotencyKey: "k"})
+		dup, err := p.Send(t.Context(), ada, &mmp.SendRequest{From: "ada", To: "bob", Blob: []byte("m5\x00"), BlobHash: mmp.HashOf("m5\x00").Bare(), IdempotencyKey: "k"})
 		if err != nil || !dup.Duplicate || dup.RelayID != out.RelayID {
 			t.Errorf("%+v %v", dup, err)
 		}
@@ -142,7 +142,7 @@ func TestTextsNoDatabaseKeepsAlikeAreRefused(t *testing.T) {
 		if _, err := p.Register(t.Context(), stranger, &mmp.Registration{ID: "a", Name: "nul\x00"}); !errors.Is(err, mmp.InvalidField("name")) {
 			t.Errorf("%v", err)
 		}
-		if _, err := p.Send(t.Context(), stranger, &mmp.SendRequest{From: "a", To: "b", Blob: "x", BlobHash: mmp.HashOf("x").Bare(), MessageType: "\x00"}); !errors.Is(err, mmp.InvalidField("message_type")) {
+		if _, err := p.Send(t.Context(), stranger, &mmp.SendRequest{From: "a", To: "b", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "\x00"}); !errors.Is(err, mmp.InvalidField("message_type")) {
 			t.Errorf("%v", err)
 		}
 		if _, err := p.Post(t.Context(), stranger, &mmp.PostRequestBody{AgentID: "a", Type: mmp.PostOffer, SkillName: "\x00"}); !errors.Is(err, mmp.InvalidField("skill_name")) {
@@ -277,7 +277,7 @@ func TestTheOperatorSeesMetadataAndActsForNobody(t *testing.T) {
 			return err
 		},
 		"send": func() error {
-			_, err := p.Send(t.Context(), who, &mmp.SendRequest{From: "ada", To: "ada", Blob: "x", BlobHash: mmp.HashOf("x").Bare()})
+			_, err := p.Send(t.Context(), who, &mmp.SendRequest{From: "ada", To: "ada", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare()})
 			return err
 		},
 		"post": func() error {

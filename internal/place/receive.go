@@ -221,29 +221,25 @@ func (b *batch) hand(agent string, took []*message) {
 // remove ends the messages that were handed out; only what somebody may still ask
 // for leaves a trace.
 func (b *batch) remove() error {
-	all, gone := make([]any, 0, len(b.gone)), make([]any, 0, len(b.gone))
+	if len(b.gone) == 0 {
+		return nil
+	}
+	gone := make([]any, 0, len(b.gone))
 	for _, m := range b.gone {
-		all = append(all, m.num)
+		b.note(actDequeue, m, "")
 		if !m.tracked {
 			gone = append(gone, m.num)
+			continue
 		}
-	}
-	err := noteTaken.Run(b.tx, all, func(query string, args []any) error {
-		_, err := b.tx.Exec(query, append([]any{store.Micros(b.now)}, args...)...)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, m := range b.gone {
-		if m.tracked {
-			if err := m.finish(b.tx, stateReceived, "", b.now); err != nil {
-				return err
-			}
+		if err := m.finish(b.tx, stateReceived, "", b.now); err != nil {
+			return err
 		}
 	}
 	b.gone = nil
 	clear(b.handed)
+	if err := b.writeRelay(); err != nil {
+		return err
+	}
 	return removeRows.Exec(b.tx, gone)
 }
 

@@ -194,11 +194,14 @@ var newEntries = store.ManyRows(`INSERT INTO place_audit (at, event, action, age
 
 // enterNote adds the audit's entry of a registration to what is to be written.
 func enterNote(args []any, now time.Time, out mmp.RegisterAnswer) []any {
-	action := "register"
+	return append(args, store.Micros(now), enterAction(out), out.AgentID)
+}
+
+func enterAction(out mmp.RegisterAnswer) string {
 	if out.Updated {
-		action = "update"
+		return "update"
 	}
-	return append(args, store.Micros(now), action, out.AgentID)
+	return "register"
 }
 
 // Heartbeat keeps a registration alive; within one further life it revives it.

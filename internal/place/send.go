@@ -30,7 +30,7 @@ func (p *Place) Send(ctx context.Context, who Caller, req *mmp.SendRequest) (mmp
 	now := p.now()
 	out, err := p.queue(ctx, &sending{who: who, m: &message{
 		sender: req.From, recipient: req.To, kind: req.MessageType, hash: req.BlobHash, size: int64(len(req.Blob)),
-		blob: []byte(req.Blob), idem: req.IdempotencyKey, created: now, expires: now.Add(p.c.RelayTTL),
+		blob: req.Blob, idem: req.IdempotencyKey, created: now, expires: now.Add(p.c.RelayTTL),
 	}})
 	if err == nil && who.Agent == "" {
 		p.touch(req.From)
@@ -167,9 +167,7 @@ func (b *batch) enqueue(s *sending) error {
 		}
 	}
 	p.name(b.tx, m, b.now)
-	if err := b.add(m); err != nil {
-		return err
-	}
+	b.add(m)
 	s.answer = mmp.SendAnswer{RelayID: m.id, Status: string(mmp.FateQueued), ExpiresAt: mmp.At(m.expires)}
 	if s.dropped != nil {
 		s.answer.Dropped = &mmp.Dropped{RelayID: s.dropped.id, Reason: "queue_full"}
@@ -231,7 +229,7 @@ func (b *batch) known(id string) (bool, error) {
 }
 
 // add keeps a message for the end of the transaction.
-func (b *batch) add(m *message) error {
+func (b *batch) add(m *message) {
 	b.rows = append(b.rows, m.id, m.sender, m.recipient, m.peer, m.kind, m.hash, m.size, store.Bool(m.proven), store.Bool(m.tracked), m.idem,
 		store.Micros(m.created), store.Micros(m.expires), store.Micros(m.created), store.Micros(m.next), m.blob)
 	b.waiting[m.recipient]++
@@ -242,14 +240,10 @@ func (b *batch) add(m *message) error {
 		}
 		b.keyed[[2]string{m.sender, m.idem}] = struct{}{}
 	}
-	if b.tx.Dialect() != store.SQLite {
-		return b.note(actEnqueue, m, "")
+	if b.tx.Dialect() == store.SQLite {
+		b.rows = append(b.rows, m.num)
 	}
-	b.rows = append(b.rows, m.num)
-	if b.first == 0 {
-		b.first = m.num
-	}
-	return nil
+	b.note(actEnqueue, m, "")
 }
 
 // overflow makes room in a full queue, or refuses, by policy; never silently.
@@ -278,7 +272,8 @@ func (b *batch) overflow(s *sending) error {
 	}
 	s.refusal = mmp.ErrQueueFull.WithRetry(5)
 	p.name(b.tx, m, b.now)
-	return b.note(actRefused, m, "queue_full")
+	b.note(actRefused, m, "queue_full")
+	return nil
 }
 
 func (b *batch) drop(m *message) error {
@@ -291,7 +286,8 @@ func (b *batch) drop(m *message) error {
 	if err != nil {
 		return err
 	}
-	return b.note(actDropped, m, "queue_full")
+	b.note(actDropped, m, "queue_full")
+	return nil
 }
 
 // name gives a message its number and its id. In SQLite the number comes from the

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -154,16 +155,14 @@ func (p *Place) sweepMessages(ctx context.Context) (int, error) {
 		if err != nil {
 			return err
 		}
-		var notes []any
+		notes := make([]relayEntry, 0, len(found))
 		for _, m := range found {
 			if err := m.finish(tx, stateExpired, "", now); err != nil {
 				return err
 			}
-			if notes, err = relayNote(notes, now, actExpired, m, ""); err != nil {
-				return err
-			}
+			notes = append(notes, relayEntry{action: actExpired, m: m})
 		}
-		return writeNotes(tx, notes)
+		return writeRelay(tx, now, notes)
 	})
 	if err != nil {
 		return 0, err
@@ -183,7 +182,9 @@ func (p *Place) trim(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`DELETE FROM place_audit WHERE seq <= ? AND seq IN (SELECT seq FROM place_audit WHERE at < ? ORDER BY seq LIMIT 5000)`,
+		// The newest entry stays: the next one is numbered after it.
+		if _, err := tx.Exec(`DELETE FROM place_audit WHERE seq <= ? AND seq IN (SELECT seq FROM place_audit WHERE at < ? ORDER BY seq LIMIT 5000)
+			AND seq < (SELECT max(seq) FROM place_audit)`,
 			rolled, store.Micros(now.Add(-auditLife))); err != nil {
 			return err
 		}
@@ -240,9 +241,11 @@ func auditDigest(tx *store.Tx, hour int64) (sum string, entries int, err error) 
 		case a.at >= (hour+1)*hourMicros:
 			return nil
 		}
-		entries++
-		_, err = fmt.Fprintf(h, "%d %d %q %q %q %q %q %q %d %q %q\n", a.seq, a.at, a.event, a.action, a.agent, a.other, a.ref, a.kind, a.size, a.hash, a.detailRaw)
-		return err
+		for _, e := range slices.Backward(a.unpack()) {
+			entries++
+			_, _ = fmt.Fprintf(h, "%d %d %q %q %q %q %q %q %d %q %q\n", e.seq, e.at, e.event, e.action, e.agent, e.other, e.ref, e.kind, e.size, e.hash, e.detailRaw)
+		}
+		return nil
 	}, auditColumns+` ORDER BY seq DESC`)
 	if errors.Is(err, errDone) {
 		err = nil

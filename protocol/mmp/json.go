@@ -127,6 +127,14 @@ func openObject(body []byte) *object {
 
 // splitObject finds the members of an object, as parts of raw; nulls are left out.
 func splitObject(raw []byte) (map[string]Raw, error) {
+	if members, ok := splitPlain(raw); ok {
+		return members, nil
+	}
+	return splitAny(raw)
+}
+
+// splitAny is splitObject for whatever there is.
+func splitAny(raw []byte) (map[string]Raw, error) {
 	if err := bounded(raw); err != nil {
 		return nil, err
 	}
@@ -186,6 +194,19 @@ func (o *object) text(key string, limit int) string {
 		return ""
 	}
 	return s
+}
+
+// bytes is text for what is large: where nothing has to be done to it, it is a part
+// of the body.
+func (o *object) bytes(key string, limit int) []byte {
+	raw, ok := o.members[key]
+	if !ok {
+		return nil
+	}
+	if raw.Kind() == '"' && len(raw) <= limit && plainEnd(raw[1:]) == len(raw)-2 && utf8.Valid(raw) {
+		return raw[1 : len(raw)-1 : len(raw)-1]
+	}
+	return []byte(o.text(key, limit))
 }
 
 // longer tells whether a text has more characters than the limit.

@@ -1,10 +1,11 @@
 package mmp
 
-// SendRequest is a relay/send request; blob and hash are kept as sent.
+// SendRequest is a relay/send request; blob and hash are kept as sent. The blob may be
+// a part of the body it was read from.
 type SendRequest struct {
 	From           string
 	To             string
-	Blob           string
+	Blob           []byte
 	BlobHash       string
 	MessageType    string
 	IdempotencyKey string
@@ -16,7 +17,7 @@ type SendRequest struct {
 func DecodeSend(body []byte, idempotencyKey, token string) (*SendRequest, error) {
 	o := openObject(body)
 	r := &SendRequest{
-		From: o.id("from", ValidID), To: o.id("to", ValidAddress), Blob: o.text("encrypted_blob", MaxRelayBody),
+		From: o.id("from", ValidID), To: o.id("to", ValidAddress), Blob: o.bytes("encrypted_blob", MaxRelayBody),
 		BlobHash: o.text("blob_hash", MaxID), MessageType: o.textOr("message_type", MaxMessageType, "unknown"),
 		IdempotencyKey: o.textOr("idempotency_key", MaxIdempotency, idempotencyKey),
 	}
@@ -38,7 +39,7 @@ func (r *SendRequest) check(o *object) error {
 		return Required("encrypted_blob")
 	case r.BlobHash == "":
 		return Required("blob_hash")
-	case r.Blob == "":
+	case len(r.Blob) == 0:
 		return ErrBlobEmpty
 	case len(r.Blob) > MaxBlob:
 		return ErrBlobTooLarge
