@@ -9,11 +9,8 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -22,11 +19,6 @@ import (
 // member's grant.
 func roomRow() Row {
 	return Row{Name: "room", What: "1 KiB to every member of a room, grants checked, against the same bytes written to raw TCP", Run: runRoom}
-}
-
-// roomsRow: many small rooms.
-func roomsRow() Row {
-	return Row{Name: "rooms", What: "rooms of 5 members, 10,000 messages a second in all", Run: runRooms}
 }
 
 func runRoom(ctx context.Context, env *Env) ([]Result, error) {
@@ -221,159 +213,4 @@ func pumpRoom(hub *child, all []*roomMember, rounds int) (int64, error) {
 		}
 	}
 	return int64(rounds * len(all)), g.Wait()
-}
-
-// Members of a small room, and what all rooms say together in a second.
-const (
-	seatsEach   = 5
-	roomsPerSec = 10_000
-)
-
-func runRooms(ctx context.Context, env *Env) ([]Result, error) {
-	var results []Result
-	for _, n := range env.affordable(pick(env, []int{200, 2_000}, []int{10}), seatsEach) {
-		env.say("%s", count(n, "room"))
-		r, err := roomsStep(ctx, env, n)
-		if err != nil {
-			return results, err
-		}
-		results = append(results, r)
-	}
-	grow(results, perOp(results))
-	return results, nil
-}
-
-func roomsStep(ctx context.Context, env *Env, n int) (Result, error) {
-	hub, err := env.start(ctx, "room", env.Dir, strconv.Itoa(n))
-	if err != nil {
-		return Result{}, err
-	}
-	defer hub.stop()
-	all, err := joinAll(ctx, hub.hello.Addr, n*seatsEach, func(i int) string { return fmt.Sprint("room-", i/seatsEach) })
-	defer func() {
-		for _, m := range all {
-			hangUp([]net.Conn{m.Conn})
-		}
-	}()
-	if err != nil {
-		return Result{}, err
-	}
-	// The first word of a room reserves numbers, on disk: it is no part of the pace.
-	if _, _, err := chatter(all, n, n, time.Second); err != nil {
-		return Result{}, err
-	}
-	before, err := hub.usage(false)
-	if err != nil {
-		return Result{}, err
-	}
-	own := cpuTime()
-	late, sent, err := chatter(all, n, pick(env, roomsPerSec, 500), pick(env, 5*time.Second, time.Second))
-	if err != nil {
-		return Result{}, err
-	}
-	own = cpuTime() - own
-	after, err := hub.usage(false)
-	if err != nil {
-		return Result{}, err
-	}
-	slices.Sort(late)
-	r := atMost(count(n, "room")+" × 5, p99 from sending to hearing", took(late[len(late)*99/100]), float64(50*time.Millisecond))
-	r.cost = (after.CPU - before.CPU) / time.Duration(sent)
-	r.Note = fmt.Sprintf("%s messages, %s heard; server CPU per message (4 hear it) %s, of those who speak and hear %s", thousands(int64(sent)), thousands(int64(len(late))), took(r.cost), took(own/time.Duration(sent)))
-	return r, nil
-}
-
-// chatter has the first member of each room speak at a steady pace and tells how
-// long the others waited.
-func chatter(all []*roomMember, rooms, perSecond int, d time.Duration) (late []time.Duration, sent int, err error) {
-	each := max(1, int(float64(perSecond)/float64(rooms)*d.Seconds()))
-	every := d / time.Duration(each)
-	began := time.Now()
-	var mu sync.Mutex
-	var g errgroup.Group
-	// One that fails ends all: nobody waits for words that never come.
-	hush := sync.OnceFunc(func() {
-		for _, m := range all {
-			_ = m.SetDeadline(began)
-		}
-	})
-	run := func(f func() error) {
-		g.Go(func() error {
-			err := f()
-			if err != nil {
-				hush()
-			}
-			return err
-		})
-	}
-	for i, m := range all {
-		if i%seatsEach == 0 {
-			start := every * time.Duration(i/seatsEach) / time.Duration(rooms) // spread out
-			run(func() error { return m.speak(began, start, every, each) })
-			run(func() error { return m.drain(each) })
-			continue
-		}
-		run(func() error {
-			mine, err := m.listen(began, each)
-			mu.Lock()
-			defer mu.Unlock()
-			late = append(late, mine...)
-			return err
-		})
-	}
-	err = g.Wait()
-	return late, each * rooms, err
-}
-
-// listen tells how long each of the next messages was on its way.
-func (m *roomMember) listen(began time.Time, n int) ([]time.Duration, error) {
-	late := make([]time.Duration, 0, n)
-	for range n {
-		data, err := m.content()
-		if err != nil {
-			return late, err
-		}
-		at, err := spokenAt(data)
-		if err != nil {
-			return late, err
-		}
-		late = append(late, time.Since(began)-at)
-	}
-	return late, nil
-}
-
-// speak says when it speaks, again and again.
-func (m *roomMember) speak(began time.Time, start, every time.Duration, n int) error {
-	tick := time.NewTimer(start)
-	defer tick.Stop()
-	frame := append(make([]byte, 0, 128), 0x81, 0, 0, 0, 0, 0) // masked by zero
-	for i := range n {
-		<-tick.C
-		line := append(strconv.AppendInt(append(frame[:6], `{"t":"send","n":`...), int64(i)+1, 10), `,"c":{"k":"app","data":`...)
-		line = append(strconv.AppendInt(line, int64(time.Since(began)), 10), "}}"...)
-		line[1] = 0x80 | byte(len(line)-6)
-		if _, err := m.Write(line); err != nil {
-			return err
-		}
-		tick.Reset(time.Until(began.Add(start + every*time.Duration(i+1))))
-	}
-	return nil
-}
-
-// drain reads a speaker's acknowledgements.
-func (m *roomMember) drain(n int) error {
-	for range n {
-		if err := m.until("ack"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// spokenAt finds the number that a speaker sent.
-func spokenAt(data []byte) (time.Duration, error) {
-	_, after, _ := bytes.Cut(data, []byte(`"data":`))
-	digits, _, _ := bytes.Cut(after, []byte("}"))
-	n, err := strconv.ParseInt(string(digits), 10, 64)
-	return time.Duration(n), err
 }

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -17,7 +18,8 @@ const mailbox = 256
 // seqBlock is how many numbers are reserved with one write.
 const seqBlock = 1000
 
-// room is one live room. Everything below mail is its goroutine's own.
+// room is one live room. Everything below turn belongs to whoever has the turn:
+// the room's goroutine, or for one message the goroutine that read it (now).
 type room struct {
 	e     *Rooms
 	id    string
@@ -25,6 +27,9 @@ type room struct {
 	mail  chan func()
 	quit  chan struct{} // closed to end it
 	gone  chan struct{} // closed when it has ended
+
+	turn sync.Mutex
+	over bool // the goroutine has had its last turn
 	// ending is why, set before quit is closed.
 	ending ending
 
@@ -138,10 +143,12 @@ func (r *room) loop() {
 		}
 		select {
 		case f := <-r.mail:
-			f()
+			r.take(f)
 		case <-r.timer.C:
-			r.next = time.Time{}
-			r.due()
+			r.take(func() {
+				r.next = time.Time{}
+				r.due()
+			})
 		case <-r.quit:
 			return
 		case <-r.lease.Lost():
@@ -151,8 +158,40 @@ func (r *room) loop() {
 		if r.ending != endStop {
 			return
 		}
+	}
+}
+
+// take is a turn of the room's goroutine.
+func (r *room) take(f func()) {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	f()
+	if r.ending == endStop {
 		r.flush()
 	}
+}
+
+// now does on the caller's goroutine what leaves the room as it is (a message), if
+// nobody else has the turn or waits for it: that spares the room's goroutine being
+// woken. It tells whether it did.
+func (r *room) now(f func()) bool {
+	if len(r.mail) > 0 || !r.turn.TryLock() {
+		return false
+	}
+	defer r.turn.Unlock()
+	select {
+	case <-r.quit:
+		return false
+	case <-r.lease.Lost():
+		return false
+	default:
+	}
+	if r.over {
+		return false
+	}
+	f()
+	r.flush()
+	return true
 }
 
 // stop ends the goroutine from outside.
@@ -247,6 +286,9 @@ func (r *room) note(n note) { r.e.auditor.note(r, n.entry(r.id)) }
 
 // finish ends every connection in the way the room's end asks for.
 func (r *room) finish() {
+	r.turn.Lock()
+	r.over = true
+	r.turn.Unlock()
 	r.timer.Stop()
 	for _, c := range r.conns {
 		switch r.ending {

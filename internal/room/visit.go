@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/internal/identity"
@@ -42,6 +43,8 @@ type visit struct {
 	rates *rates
 	flood streak
 	bad   streak
+	// posted is how many frames wait for the room's goroutine.
+	posted atomic.Int32
 
 	mu     sync.Mutex
 	to     target
@@ -141,6 +144,7 @@ func (v *visit) settle(t target) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.to = t
+	v.posted.Store(0) // what waits in a room that has ended waits for ever
 	close(v.moved)
 	v.moved = make(chan struct{})
 }
@@ -376,8 +380,17 @@ func (e *Rooms) orphaned(c *conn, seq uint64) {
 type localRoom struct{ r *room }
 
 func (l localRoom) frame(v *visit, in *inbound) bool {
-	cid := v.about.CID
-	return l.r.post(func() { l.r.frame(cid, in.frame, in.m) })
+	run := func() { l.r.frame(v.about.CID, in.frame, in.m) }
+	// A message may be judged here and now, unless something of the same connection
+	// goes before it.
+	if in.m != nil && v.posted.Load() == 0 && l.r.now(run) {
+		return true
+	}
+	v.posted.Add(1)
+	return l.r.post(func() {
+		run()
+		v.posted.Add(-1)
+	})
 }
 
 func (l localRoom) end(v *visit, revoked bool) {
