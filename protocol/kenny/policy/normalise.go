@@ -29,16 +29,19 @@ type Form struct {
 }
 
 // ScriptForms gives the forms a script is matched in: as it came, normalised,
-// and normalised without any quotes.
+// and with its own variables and detours resolved; the last two also without
+// any quotes.
 func ScriptForms(d Dialect, script string) []Form {
 	n := plainCharacters(script)
 	if d == PowerShell {
 		n = normalPowerShell(n)
 	} else {
-		n = normalShell(n)
+		n = normalShell(spellOut(n))
 	}
+	r := listComma.ReplaceAllString(n, "$1 $2")
 	n = collapseBlanks(unquoteWords(n))
-	forms := []Form{{Text: script}, {Text: n}, {Text: noQuotes.Replace(n), Unquoted: true}}
+	r = collapseBlanks(unquoteWords(resolve(d, collapseBlanks(unquoteWords(r)))))
+	forms := []Form{{Text: script}, {Text: n}, {Text: noQuotes.Replace(n), Unquoted: true}, {Text: r}, {Text: noQuotes.Replace(r), Unquoted: true}}
 	for i := range forms {
 		forms[i].lower = strings.ToLower(forms[i].Text)
 	}
@@ -89,8 +92,10 @@ var (
 	ifs       = regexp.MustCompile(`\$\{IFS[^}]*\}|\$IFS(?:\$\d)?`)
 	emptyVar  = regexp.MustCompile(`\$[@*]|\$\{[@*]\}`)
 	dollarStr = regexp.MustCompile(`\$(['"])`)
-	escaped   = regexp.MustCompile(`\\([A-Za-z0-9/._*~ -])`)
-	braces    = regexp.MustCompile(`\{([^{}\s,'"$]+(?:,[^{}\s,'"$]*)+)\}`)
+	// lineEnd is what printf makes of the end of a text: the end of a line.
+	lineEnd = regexp.MustCompile(`(?:\\(?:[nrt]|0+|x00))+(['"])`)
+	escaped = regexp.MustCompile(`\\([A-Za-z0-9/._*~ -])`)
+	braces  = regexp.MustCompile(`\{([^{}\s,'"$]+(?:,[^{}\s,'"$]*)+)\}`)
 )
 
 func collapseBlanks(s string) string {
@@ -125,7 +130,7 @@ func normalPowerShell(s string) string {
 	s = tickLine.ReplaceAllString(s, " ")
 	s = caretLine.ReplaceAllString(s, "")
 	s = strings.NewReplacer("`", "", "^", "").Replace(s)
-	return settle(s, func(s string) string {
+	return settle(fillIn(s), func(s string) string {
 		s = joinSingle.ReplaceAllString(s, "")
 		s = joinDouble.ReplaceAllString(s, "")
 		s = joinMixed.ReplaceAllString(s, "'$1$2$3$4'")
@@ -141,6 +146,7 @@ func normalShell(s string) string {
 	s = ifs.ReplaceAllString(s, " ")
 	s = emptyVar.ReplaceAllString(s, "")
 	s = dollarStr.ReplaceAllString(s, "$1")
+	s = lineEnd.ReplaceAllString(s, "$1")
 	s = escaped.ReplaceAllString(s, "$1")
 	return braces.ReplaceAllStringFunc(s, func(m string) string {
 		return strings.ReplaceAll(m[1:len(m)-1], ",", " ")

@@ -64,7 +64,12 @@ var (
 // cleanWindows folds every spelling of a local file to drive form. Where the
 // drive is not told by the text, C stands for it: no rule depends on it.
 func cleanWindows(path string) string {
-	p := strings.TrimSpace(strings.ReplaceAll(path, "/", `\`))
+	return cleanComponents(cleanWindowsPrefix(strings.TrimSpace(path)))
+}
+
+// cleanWindowsPrefix is cleanWindows for the beginning of a path alone.
+func cleanWindowsPrefix(path string) string {
+	p := strings.ReplaceAll(path, "/", `\`)
 	for range 4 { // prefixes nest; a bound keeps the loop honest
 		next := foldPrefix(p)
 		if next == p {
@@ -72,7 +77,7 @@ func cleanWindows(path string) string {
 		}
 		p = next
 	}
-	return cleanComponents(p)
+	return p
 }
 
 func foldPrefix(p string) string {

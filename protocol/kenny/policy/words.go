@@ -11,7 +11,7 @@ var common = []string{
 	// <cmd>: where a program's name may begin, also behind a path or a quote.
 	"<cmd>", `(?:^|[\s;|&({"'\x60=@!\\/>,])`,
 	// <run>: the stricter start of a command, for names that are common words.
-	"<run>", `(?:^|[\n;|&({!\x60"']\s*|\b(?:sudo|doas|exec|nohup|env|time|nice|xargs|then|do|else|command|busybox|eval)\s+(?:-\S+\s+|\w+=\S*\s+)*)(?:[^\s;|&"'(]*/)?`,
+	"<run>", `(?:^|[\n;|&({!\x60"']\s*|\b(?:sudo|doas|exec|nohup|env|time|nice|xargs|then|do|else|command|builtin|busybox|toybox|eval|timeout|stdbuf|setsid|ionice|chrt|taskset|chroot|nsenter|unshare|parallel)\s+(?:-\S+\s+(?:[\w.:@%{}]+\s+)?|\w+=\S*\s+|[\d.]+[smhd]?\s+|/\S*\s+)*)(?:[^\s;|&"'(]*/)?`,
 	// <exe>: what may follow a program's name before its arguments.
 	"<exe>", `(?:\.(?:exe|com|cmd|bat))?["']?`,
 	// <rest>: anything within the same statement; <any>: anything at all.
@@ -24,9 +24,9 @@ var common = []string{
 	// <done>: the end of an argument.
 	"<done>", `["']?(?:$|[\s;|&)},<>])`,
 	// <wintop>: a drive, or a folder Windows or a person cannot do without.
-	"<wintop>", `["']?(?:(?:[a-z]:|\$\{?env:systemdrive\}?|%systemdrive%)[\\/]*(?:(?:windows|winnt)(?:[\\/]+(?:system32|syswow64|winsxs|system|boot|servicing)(?:[\\/][^\s"';|&]*)?)?|users(?:[\\/]+[^\\/\s"'*;|&]+(?:[\\/]+(?:documents|desktop|pictures|music|videos|onedrive|appdata))?)?|program files(?: \(x86\))?|programdata|documents and settings|boot|recovery|system volume information)?|(?:\$\{?env:|%)(?:windir|systemroot)[}%]?[\\/]+(?:system32|syswow64|winsxs|system|boot|servicing)(?:[\\/][^\s"';|&]*)?|(?:\$\{?env:|%)userprofile[}%]?[\\/]+(?:documents|desktop|pictures|music|videos|onedrive|appdata)|(?:\$\{?env:|%)(?:windir|systemroot|programfiles(?:\(x86\))?|programw6432|programdata|allusersprofile|userprofile|public|appdata|localappdata)[}%]?|~|\$home)[\\/]*(?:\*(?:\.\*)?)?<done>`,
-	// <top>: the root, a system folder, or a home.
-	"<top>", `["']?(?:/+(?:\.{1,2}/+)*(?:\*|\.\*|\.)?|/+(?:bin|boot|dev|etc|lib(?:32|64|x32)?|opt|proc|root|run|sbin|srv|sys|usr(?:/+(?:bin|sbin|lib(?:32|64|exec)?|share|local))?|var(?:/+lib)?|system(?:/+library)?|library|applications|volumes|private(?:/+(?:etc|var))?|home(?:/+[^/\s"';|&]+)?|users(?:/+[^/\s"';|&]+)?)(?:/+(?:\.?\*)?)?|~[\w.-]*(?:/+(?:\.?\*)?)?|\$\{?home\}?(?:/+(?:\.?\*)?)?)<done>`,
+	"<wintop>", `["']?(?:(?:[a-z]:|\$\{?env:(?:system|home)drive\}?|%(?:system|home)drive%)[\\/]*(?:(?:windows|winnt)(?:[\\/]+(?:system32|syswow64|winsxs|system|boot|servicing)(?:[\\/][^\s"';|&]*)?)?|users(?:[\\/]+[^\\/\s"'*;|&]+(?:[\\/]+(?:documents|desktop|pictures|music|videos|onedrive|appdata))?)?|program files(?: \(x86\))?|progra~\d|docume~\d|(?:[^\\/\s"'*?;|&]{0,2}|win|pro|prog|use|user)[*?][^\\/\s"';|&]*|programdata|documents and settings|boot|recovery|system volume information)?|(?:\$\{?env:|%)(?:windir|systemroot)[}%]?[\\/]+(?:system32|syswow64|winsxs|system|boot|servicing)(?:[\\/][^\s"';|&]*)?|(?:\$\{?env:|%)userprofile[}%]?[\\/]+(?:documents|desktop|pictures|music|videos|onedrive|appdata)|(?:\$\{?env:|%)(?:windir|systemroot|programfiles(?:\(x86\))?|programw6432|programdata|allusersprofile|userprofile|public|appdata|localappdata)[}%]?|~|\$home)[\\/]*(?:\*(?:\.\*)?)?<done>`,
+	// <top>: the root, a system folder, a home, or a pattern that means them.
+	"<top>", `["']?(?:/+(?:\.{1,2}/+)*(?:\*|\.\*|\.{1,2})?|/+[^/\s"'*?\[;|&]{0,2}[*?\[][^/\s"';|&]*|/+(?:bin|boot|dev|etc|lib(?:32|64|x32)?|opt|proc|root|run|sbin|srv|sys|usr(?:/+(?:bin|sbin|lib(?:32|64|exec)?|share|local))?|var(?:/+lib)?|system(?:/+library)?|library|applications|volumes|private(?:/+(?:etc|var))?|home(?:/+[^/\s"';|&]+)?|users(?:/+[^/\s"';|&]+)?)(?:\*|/+(?:\.?\*)?)?|~[\w.-]*(?:/+(?:\.?\*)?)?|\$\{?home\}?(?:/+(?:\.?\*)?)?)<done>`,
 	// <disk>: a block device that holds data.
 	"<disk>", `["']?/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|md\d|dm-\d|mapper/|disk/by-|nbd\d|zd\d|block/|root\b)`,
 	// <shell>: programs that run what they are fed.

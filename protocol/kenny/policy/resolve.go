@@ -1,0 +1,184 @@
+package policy
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A script can name what it means in a roundabout way: by a variable it has
+// just set, by the output of echo, by a path with detours. The resolved form
+// undoes what can be undone by reading from the beginning to the end, once.
+// What only running the script would tell stays as it is.
+
+// resolve gives the form of a normalised script in which its own variables,
+// echoes and detours are replaced by what they stand for.
+func resolve(d Dialect, s string) string {
+	if d == PowerShell {
+		return foldWindowsPaths(powerShellVariables.in(winEcho.ReplaceAllString(s, "$1")))
+	}
+	return foldPaths(shellVariables.in(echoed.ReplaceAllString(s, "$1$2")))
+}
+
+var (
+	// echoed is a command substitution that only prints its arguments.
+	echoed = regexp.MustCompile("\\$\\(\\s*(?:echo|printf)(?:\\s+-\\w+)*\\s+([^()$`|;&<>]*?)\\s*\\)|`\\s*(?:echo|printf)(?:\\s+-\\w+)*\\s+([^()$`|;&<>]*?)\\s*`")
+	// winEcho is a subexpression that is nothing but a variable.
+	winEcho = regexp.MustCompile(`\$\(\s*(\$[\w:]+)\s*\)`)
+)
+
+// variables knows how a language sets and uses variables. In set, the groups
+// are name and value, as often as there are ways to set one; in use, the name
+// and, after it, a value to use when there is none.
+type variables struct {
+	set, use *regexp.Regexp
+	// unset is what a variable stands for that the script never sets: true
+	// for nothing, where the language says so.
+	unset bool
+}
+
+const shellValue = `('[^'\n]*'|"[^"\n]*"|[^\s;|&()<>'"]*)`
+
+var (
+	shellVariables = variables{
+		set: regexp.MustCompile(`(?:^|[\s;&|({'"])([A-Za-z_]\w*)=` + shellValue +
+			`|\bfor\s+([A-Za-z_]\w*)\s+in\s+([^\n;]*)|\bset\s+--\s+()([^\n;&|]*)|\bread\s+(?:-\w+\s+)*([A-Za-z_]\w*)()`),
+		use:   regexp.MustCompile(`\$(?:([A-Za-z_]\w*|1)|\{([A-Za-z_]\w*|1)(?::?[-=]([^{}]*))?\})`),
+		unset: true,
+	}
+	powerShellVariables = variables{
+		set: regexp.MustCompile(`(?i)\$(?:\w+:)?(\w+)\s*=\s*('[^'\n]*'|"[^"\n]*"|[^\s;|&(){}'"]+)` +
+			`|\bforeach\s*\(\s*\$(\w+)\s+in\s+([^)\n]*)\)|\bset\s+"?(\w+)=([^&|"\n]*)|\bfor\s+(?:/\w\s+)*%%?(\w)\s+in\s+\(([^)\n]*)\)`),
+		use: regexp.MustCompile(`(?i)\$\{?(\w+)\}?|%%?(\w+)%?`),
+	}
+)
+
+// maxValue bounds what a variable stands for: values made of values grow fast,
+// and no path or command is that long.
+const maxValue = 512
+
+// surroundings are variables a script finds set.
+var surroundings = map[string]bool{"HOME": true, "TMPDIR": true, "TMP": true, "TEMP": true, "PWD": true, "OLDPWD": true, "USER": true, "LOGNAME": true, "1": true}
+
+// in reads a text from the beginning to the end, and replaces every use of a
+// variable by what it was last set to.
+func (v variables) in(s string) string {
+	if !strings.ContainsAny(s, "$%") {
+		return s
+	}
+	known := map[string]string{}
+	var out strings.Builder
+	for s != "" {
+		at := v.set.FindStringSubmatchIndex(s)
+		if at == nil {
+			out.WriteString(v.replace(s, known))
+			break
+		}
+		out.WriteString(v.replace(s[:at[0]], known))
+		written := at[0]
+		for i := 2; i < len(at); i += 4 {
+			if at[i] < 0 || at[i+2] < 0 {
+				continue
+			}
+			name, value := s[at[i]:at[i+1]], v.replace(s[at[i+2]:at[i+3]], known)
+			if name == "" {
+				name = "1" // set --
+			}
+			known[strings.ToLower(name)] = strings.NewReplacer(`'`, "", `"`, "", ",", " ").Replace(value)
+			out.WriteString(s[written:at[i+2]] + value)
+			written = at[i+3]
+		}
+		out.WriteString(s[written:at[1]])
+		s = s[at[1]:]
+	}
+	return out.String()
+}
+
+func (v variables) replace(s string, known map[string]string) string {
+	return v.use.ReplaceAllStringFunc(s, func(use string) string {
+		groups := v.use.FindStringSubmatch(use)
+		name := groups[1] + groups[2]
+		if value, ok := known[strings.ToLower(name)]; ok {
+			if value == "" || len(value) > maxValue || strings.ContainsAny(value, "$`") {
+				return use // set, to what only running it would tell
+			}
+			return value
+		}
+		if len(groups) > 3 && groups[3] != "" {
+			return groups[3]
+		}
+		if v.unset && !surroundings[name] && !strings.Contains(use, ":?") {
+			return ""
+		}
+		return use
+	})
+}
+
+// pathWord is a path with a detour; winWord one of Windows with anything a
+// drive's letter may hide behind.
+var (
+	pathWord = regexp.MustCompile(`/[^\s"'\x60;|&()<>]*`)
+	winWord  = regexp.MustCompile(`(?i)(?:\\\\[^\s"'\x60;|&()<>,]+|\b[a-z]:[\\/][^\s"'\x60;|&()<>,]*)`)
+)
+
+// foldPaths takes the detours out of absolute paths.
+func foldPaths(s string) string {
+	return pathWord.ReplaceAllStringFunc(s, func(p string) string {
+		if !strings.Contains(p, "/.") && !strings.Contains(p, "//") {
+			return p
+		}
+		return path.Clean(p)
+	})
+}
+
+// foldWindowsPaths spells the paths of a script in drive form, without detours.
+func foldWindowsPaths(s string) string {
+	return winWord.ReplaceAllStringFunc(s, func(p string) string {
+		clean := cleanWindowsPrefix(p)
+		if !drive.MatchString(clean) {
+			return p
+		}
+		rest := path.Clean("/" + strings.ReplaceAll(clean[2:], `\`, "/"))
+		return clean[:2] + strings.ReplaceAll(rest, "/", `\`)
+	})
+}
+
+// cStyle is the shell's quoting in which characters can be numbers.
+var (
+	cStyle    = regexp.MustCompile(`\$'([^'\n]*)'`)
+	numbered  = regexp.MustCompile(`\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{4})|([0-7]{1,3}))`)
+	formatted = regexp.MustCompile(`["']([^"'\n]*\{\d\}[^"'\n]*)["']\s*-f\s*((?:["'][^"'\n]*["']\s*,?\s*)+)`)
+	quoted    = regexp.MustCompile(`["']([^"'\n]*)["']`)
+	listComma = regexp.MustCompile(`(["'])\s*,\s*(["'])`)
+)
+
+// spellOut turns numbered characters into what they are.
+func spellOut(s string) string {
+	return cStyle.ReplaceAllStringFunc(s, func(q string) string {
+		return `'` + numbered.ReplaceAllStringFunc(q[2:len(q)-1], func(n string) string {
+			g := numbered.FindStringSubmatch(n)
+			digits, base := g[1]+g[2], 16
+			if g[3] != "" {
+				digits, base = g[3], 8
+			}
+			code, err := strconv.ParseUint(digits, base, 16)
+			if err != nil || code < ' ' {
+				return " "
+			}
+			return string(rune(code))
+		}) + `'`
+	})
+}
+
+// fillIn does what PowerShell's format operator does to literals.
+func fillIn(s string) string {
+	return formatted.ReplaceAllStringFunc(s, func(expression string) string {
+		g := formatted.FindStringSubmatch(expression)
+		text := g[1]
+		for i, value := range quoted.FindAllStringSubmatch(g[2], -1) {
+			text = strings.ReplaceAll(text, "{"+strconv.Itoa(i)+"}", value[1])
+		}
+		return `'` + text + `'`
+	})
+}
