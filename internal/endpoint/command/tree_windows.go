@@ -96,20 +96,32 @@ func forget(job windows.Handle) {
 
 var isProcessInJob = windows.NewLazySystemDLL("kernel32.dll").NewProc("IsProcessInJob")
 
-// Belongs reports whether a process is part of a call of this endpoint.
+// Belongs reports whether a process is part of a call of this endpoint. One
+// that cannot be looked at is taken for one while calls are under way.
 func Belongs(pid int) bool {
-	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
-	if err != nil {
-		return false
-	}
-	defer func() { _ = windows.CloseHandle(process) }()
 	jobs.mu.Lock()
 	defer jobs.mu.Unlock()
+	if len(jobs.all) == 0 {
+		return false
+	}
+	process, err := openToAsk(uint32(pid))
+	if err != nil {
+		return true
+	}
+	defer func() { _ = windows.CloseHandle(process) }()
 	for job := range jobs.all {
 		var member int32
-		if ok, _, _ := isProcessInJob.Call(uintptr(process), uintptr(job), uintptr(unsafe.Pointer(&member))); ok != 0 && member != 0 {
+		if ok, _, _ := isProcessInJob.Call(uintptr(process), uintptr(job), uintptr(unsafe.Pointer(&member))); ok == 0 || member != 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// openToAsk wants the fuller right first: Wine tells nothing with less.
+func openToAsk(pid uint32) (windows.Handle, error) {
+	if h, err := windows.OpenProcess(windows.PROCESS_QUERY_INFORMATION, false, pid); err == nil {
+		return h, nil
+	}
+	return windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, pid)
 }

@@ -212,7 +212,7 @@ func (w *walk) match(name, path string) {
 		w.out.Truncated = true
 		return
 	}
-	w.out.Matches = append(w.out.Matches, command.Text([]byte(path)))
+	w.out.Matches = append(w.out.Matches, command.Text([]byte(truepath.Plain(path))))
 }
 
 // join adds a name to a true path, which may be a root.
