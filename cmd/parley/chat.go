@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/agentfirst"
+	"parley/cmd/parley/tui"
 	"parley/internal/hub"
 	wire "parley/protocol/agentfirst"
 )
@@ -24,6 +25,7 @@ const exitCancelled = 130
 type chatOptions struct {
 	agent, message, guest, sender, thread string
 	given, steer, interrupt, json         bool
+	files                                 []string
 }
 
 func newChat(g *globals) *cobra.Command {
@@ -33,7 +35,7 @@ func newChat(g *globals) *cobra.Command {
 		Long: `On a terminal this is a chat: /help shows what it knows. With -m, or with
 something piped in, one message is sent: the reply is on standard output, all
 else on standard error. Exit codes: 0 replied, 1 failed, 2 usage, 130 cancelled.`,
-		Example: "  parley chat parley\n  parley chat parley -m 'What did we decide about prices?'\n  git diff | parley chat reviewer",
+		Example: "  parley chat parley\n  parley chat parley -m 'What did we decide about prices?'\n  git diff | parley chat reviewer\n  parley chat reviewer -m 'Is this safe to run?' --attach deploy.sh",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError("name one agent; see 'parley agent list'")
@@ -50,6 +52,7 @@ else on standard error. Exit codes: 0 replied, 1 failed, 2 usage, 130 cancelled.
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.message, "message", "m", "", "say this and print the reply")
+	flags.StringArrayVar(&o.files, "attach", nil, "take a text file along (may be given several times)")
 	flags.StringVar(&o.guest, "guest", "", "another agent that answers, in this agent's conversation")
 	flags.StringVar(&o.sender, "sender", "", "speak as this sender (default: yourself)")
 	flags.StringVar(&o.thread, "thread", "", "a thread of the conversation (default: the main one)")
@@ -92,6 +95,9 @@ func (g *globals) chat(cmd *cobra.Command, o chatOptions) error {
 	}
 	defer func() { _ = c.Close() }()
 	if !o.given && onTerminal(cmd.InOrStdin()) && onTerminal(cmd.OutOrStdout()) && !o.json {
+		if len(o.files) > 0 {
+			return usageError("--attach goes with -m or with something piped in; in the chat it is /attach FILE")
+		}
 		return chatScreen(cmd.Context(), g, c, cmd.OutOrStdout(), o)
 	}
 	if !o.given {
@@ -101,11 +107,26 @@ func (g *globals) chat(cmd *cobra.Command, o chatOptions) error {
 		}
 		o.message = string(text)
 	}
-	if strings.TrimSpace(o.message) == "" {
+	files, err := readFiles(o.files)
+	if err != nil {
+		return err
+	}
+	if o.message = tui.Compose(o.message, files); strings.TrimSpace(o.message) == "" {
 		return usageError("there is nothing to say: give -m TEXT, or pipe something in")
 	}
 	out := &plainChat{client: c, out: cmd.OutOrStdout(), remarks: cmd.ErrOrStderr(), options: o}
 	return out.say(cmd.Context(), o.turn(o.message))
+}
+
+func readFiles(paths []string) (files []tui.Attachment, err error) {
+	for _, path := range paths {
+		file, err := tui.Read(path, files)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
 }
 
 // dialTalk reaches the conversations of the hub a command is about: the one that

@@ -56,6 +56,76 @@ test('a title given in one browser is in the other at once', async () => {
   for (const page of [one, two]) await page.getByRole('complementary').getByText('Named by hand').first().waitFor();
 });
 
+test('the lists of conversations show a new conversation and its new title at once', async () => {
+  const list = await stage.person();
+  await visit(list, '/agents');
+  const one = await stage.person();
+  await startTurn(one, '/say a thing for the list');
+  const rows = list.getByRole('region', { name: 'Conversations' }).getByRole('link');
+  await rows.filter({ hasText: `thread ${new URL(one.url()).searchParams.get('thread')}` }).waitFor();
+  const other = await stage.person();
+  await visit(other, `/agents/${TESTER}`);
+  await other.getByRole('button', { name: 'Memory' }).click();
+  await one.getByRole('button', { name: 'Memory' }).click();
+  await one.getByRole('button', { name: 'Rename' }).click();
+  await one.getByRole('dialog').getByRole('textbox').fill('Seen from afar');
+  await one.getByRole('dialog').getByRole('textbox').press('Enter');
+  await rows.filter({ hasText: 'Seen from afar' }).waitFor();
+  await other.getByRole('complementary').getByText('Seen from afar').waitFor();
+});
+
+test('text files go along with a message, and are folded for everybody who reads it', async () => {
+  const one = await stage.person();
+  await startTurn(one, '/say ready');
+  await settled(one);
+  const files = one.getByRole('list', { name: 'Attached files' });
+  const [chooser] = await Promise.all([one.waitForEvent('filechooser'), one.getByRole('button', { name: 'Attach text files' }).click()]);
+  await chooser.setFiles([
+    { name: 'notes.md', mimeType: 'text/markdown', buffer: Buffer.from('# Notes\n```\n<b>kept</b>\n```\n') },
+    { name: 'photo.png', mimeType: 'image/png', buffer: Buffer.from([0x89, 0x50, 0x4e, 0x47, 0xff, 0]) },
+  ]);
+  await files.getByText('notes.md').waitFor();
+  await one.getByRole('alert').filter({ hasText: 'photo.png was not attached: it is not a text file' }).waitFor();
+  await give(one, 'drop', 'dropped.txt', 'by the mouse');
+  await give(one, 'paste', 'pasted.txt', 'from elsewhere');
+  await give(one, 'drop', 'wrong.txt', 'not this one');
+  await files.getByRole('button', { name: 'Remove wrong.txt' }).click();
+  await one.reload();
+  await files.getByText('pasted.txt').waitFor();
+  assert.deepEqual(await files.getByRole('listitem').locator('.ellipsis').allInnerTexts(), ['notes.md', 'dropped.txt', 'pasted.txt'], 'what is attached and not sent is still there after a reload');
+  await say(one, '/say read them');
+  await one.getByText('read them', { exact: true }).waitFor();
+  await files.waitFor({ state: 'detached' });
+
+  const two = await stage.person();
+  await two.goto(one.url());
+  for (const page of [one, two]) {
+    const said = page.locator('.bubble').last();
+    assert.equal((await said.locator('.words').innerText()).trim(), '/say read them');
+    const file = said.locator('details').filter({ hasText: 'notes.md' });
+    await file.getByText('28 bytes').waitFor();
+    assert.equal(await page.getByText('kept', { exact: false }).count(), 0, 'a file is folded');
+    await file.locator('summary').press('Enter');
+    await file.locator('pre', { hasText: '<b>kept</b>' }).waitFor();
+  }
+  const [saved] = await Promise.all([two.waitForEvent('download'), two.locator('details').getByRole('button', { name: 'Save' }).click()]);
+  assert.equal(saved.suggestedFilename(), 'notes.md');
+  assert.equal(readFileSync(await saved.path(), 'utf8'), '# Notes\n```\n<b>kept</b>\n```\n');
+});
+
+/** Drops or pastes a file, as the browser tells the page about it. */
+async function give(page, how, name, content) {
+  const data = await page.evaluateHandle(([name, content]) => {
+    const data = new DataTransfer();
+    data.items.add(new File([content], name));
+    return data;
+  }, [name, content]);
+  const field = page.getByLabel('Message', { exact: true });
+  if (how === 'paste') await field.evaluate((el, data) => el.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })), data);
+  else await page.locator('.scroll').dispatchEvent('drop', { dataTransfer: data });
+  await page.getByRole('list', { name: 'Attached files' }).getByText(name).waitFor();
+}
+
 test('a tool call is folded and can be opened', async () => {
   const page = await stage.person();
   await startTurn(page, '/tool recall {"query":"anything"}\n/say looked it up');
@@ -202,6 +272,7 @@ test('an agent is edited and removed', async () => {
   await visit(page, '/agents/shortlived/edit');
   await page.getByLabel('Description').fill('Briefly described');
   await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved. The next turn uses it.').waitFor();
   await visit(page, '/agents');
   await page.getByText('Briefly described').waitFor();
   await visit(page, '/agents/shortlived/edit');

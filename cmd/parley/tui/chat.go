@@ -98,7 +98,7 @@ func (c *Chat) message(m *wire.HistoryMessage) []string {
 	case m.GetSummary():
 		return []string{dim.Render("— what came before —"), dim.Render(Render(m.GetContent(), c.Width)), ""}
 	case m.GetRole() == "user":
-		return []string{accent.Render(cmp.Or(c.Sender, wire.DefaultSender)), Render(m.GetContent(), c.Width), ""}
+		return []string{accent.Render(cmp.Or(c.Sender, wire.DefaultSender)), Render(Fold(m.GetContent()), c.Width), ""}
 	}
 	return []string{c.speaker(cmp.Or(m.GetAgent(), c.Agent)), Render(m.GetContent(), c.Width), ""}
 }
@@ -120,7 +120,7 @@ func (c *Chat) stream(id string, ev *wire.StreamEvent) []string {
 	case *wire.StreamEvent_Steered:
 		delete(c.waiting, id)
 		c.seen = max(c.seen, e.Steered.GetSeq())
-		return append(c.flush(), accent.Render(cmp.Or(c.Sender, wire.DefaultSender))+dim.Render(" (joins in)"), Render(e.Steered.GetContent(), c.Width), "")
+		return append(c.flush(), accent.Render(cmp.Or(c.Sender, wire.DefaultSender))+dim.Render(" (joins in)"), Render(Fold(e.Steered.GetContent()), c.Width), "")
 	case *wire.StreamEvent_Compacted:
 		return []string{dim.Render(Clean(fmt.Sprintf("— archived %d messages: %s —", e.Compacted.GetMessages(), e.Compacted.GetTitle()))), ""}
 	case *wire.StreamEvent_Notice:

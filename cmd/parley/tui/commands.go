@@ -22,6 +22,7 @@ func chatCommands() []command {
 		{"/exit", "", "leave", func(*Model, string) tea.Cmd { return tea.Quit }},
 		{"/guest", "[NAME]", "let another agent answer from now on; without a name, the agent itself", (*Model).setGuest},
 		{"/thread", "[NAME]", "go to a thread; without a name, to the main one", (*Model).setThread},
+		{"/attach", "FILE", "take a text file along with the next message; without a name, none", (*Model).attachFile},
 		{"/compact", "[FOCUS]", "archive what was said behind a summary", (*Model).compact},
 		{"/archives", "", "list what was archived", func(m *Model, _ string) tea.Cmd { return m.archives() }},
 		{"/search", "WORDS", "find what was said, archived or noted", (*Model).find},
@@ -48,7 +49,7 @@ func (m *Model) help(string) tea.Cmd {
 	lines = append(lines, bold.Render("Keys"),
 		"  Enter sends, Alt-Enter or Ctrl-J begins a new line",
 		"  Up and Down bring back earlier lines, PgUp and PgDn scroll",
-		"  @NAME text asks another agent in this conversation, Tab completes",
+		"  @NAME text asks another agent in this conversation, Tab completes names and files",
 		"  Ctrl-C cancels what runs, twice leaves", "")
 	m.print(lines...)
 	return nil
@@ -60,6 +61,20 @@ func (m *Model) setGuest(name string) tea.Cmd {
 		return nil
 	}
 	m.guest = name
+	return nil
+}
+
+func (m *Model) attachFile(path string) tea.Cmd {
+	if path == "" {
+		m.files = nil
+		return nil
+	}
+	file, err := Read(expand(path), m.files)
+	if err != nil {
+		m.print(failure.Render(brief(err.Error(), 400)))
+		return nil
+	}
+	m.files = append(m.files, file)
 	return nil
 }
 

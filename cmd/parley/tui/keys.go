@@ -71,7 +71,10 @@ func (m *Model) interrupt() tea.Cmd {
 	if m.chat.Running() {
 		return m.cancel()
 	}
-	m.input.Reset()
+	if !m.takeBack() {
+		m.input.Reset()
+		m.files = nil
+	}
 	return nil
 }
 
@@ -87,15 +90,12 @@ func (m *Model) enter() tea.Cmd {
 		}
 		return nil
 	}
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(text) == "" && len(m.files) == 0 {
 		return nil
 	}
 	m.input.Reset()
 	m.scroll = 0
-	if len(m.history) == 0 || m.history[len(m.history)-1] != text {
-		m.history = append(m.history, text)
-	}
-	m.at = len(m.history)
+	m.remember(text)
 	if cmd, ours := m.command(text); ours {
 		return cmd
 	}
@@ -103,7 +103,16 @@ func (m *Model) enter() tea.Cmd {
 	if guest == "" {
 		guest = m.guest
 	}
+	said, m.files = Compose(said, m.files), nil
 	return m.say(guest, said)
+}
+
+// remember keeps a line to be brought back.
+func (m *Model) remember(text string) {
+	if text != "" && (len(m.history) == 0 || m.history[len(m.history)-1] != text) {
+		m.history = append(m.history, text)
+	}
+	m.at = len(m.history)
 }
 
 // mention reads "@NAME text": a guest's turn, if there is such an agent.
@@ -138,10 +147,14 @@ func (m *Model) browse(by int) bool {
 	return true
 }
 
-// complete finishes a name behind @ or a command.
+// complete finishes a name behind @, a command or a file to attach.
 func (m *Model) complete() {
 	text := m.input.Value()
 	done := completion(text, m.agents)
+	if path, ok := strings.CutPrefix(text, "/attach "); ok {
+		path, _ = finish(path, paths(path))
+		done = "/attach " + path
+	}
 	if done != text {
 		m.input.SetValue(done)
 		m.input.MoveToEnd()
@@ -164,18 +177,25 @@ func completion(text string, agents []string) string {
 			candidates = append(candidates, c.name)
 		}
 	}
-	candidates = slices.DeleteFunc(candidates, func(c string) bool { return !strings.HasPrefix(c, text) })
-	if len(candidates) == 0 {
-		return text
+	done, certain := finish(text, candidates)
+	if certain {
+		return done + " "
 	}
-	if len(candidates) == 1 {
-		return candidates[0] + " "
+	return done
+}
+
+// finish is the beginning of a word as far as those it may mean agree; certain
+// when only one is left.
+func finish(text string, candidates []string) (common string, certain bool) {
+	fit := slices.DeleteFunc(candidates, func(c string) bool { return !strings.HasPrefix(c, text) })
+	if len(fit) == 0 {
+		return text, false
 	}
-	common := candidates[0]
-	for _, c := range candidates[1:] {
+	common = fit[0]
+	for _, c := range fit[1:] {
 		for !strings.HasPrefix(c, common) {
 			common = common[:len(common)-1]
 		}
 	}
-	return common
+	return strings.ToValidUTF8(common, ""), len(fit) == 1
 }

@@ -10,7 +10,8 @@ import (
 // Link is the hub, as far as a chat needs it.
 type Link interface {
 	Attach(ctx context.Context, thread string) iter.Seq2[*wire.ConversationEvent, error]
-	// Say sends a turn and returns when it is over, with what refused it.
+	// Say sends a turn and returns when it is over, with what refused it. When ctx
+	// ends first, the turn is cancelled, also if the hub has not answered yet.
 	Say(ctx context.Context, thread, guest, text string) error
 	Cancel(ctx context.Context, thread string) error
 	Reply(ctx context.Context, thread, askID, answer string) error

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -37,7 +38,10 @@ type Model struct {
 
 	chat   *Chat
 	input  textarea.Model
-	guest  string // for every turn, until changed
+	guest  string       // for every turn, until changed
+	files  []Attachment // for the next turn
+	saying map[int]saying
+	turns  int
 	agents []string
 	height int
 
@@ -50,6 +54,12 @@ type Model struct {
 	scroll  int      // lines between the end and what is shown
 }
 
+// saying is a turn of ours that is not over.
+type saying struct {
+	thread string
+	stop   context.CancelFunc
+}
+
 // What happens besides keys.
 type (
 	eventMsg struct {
@@ -57,7 +67,11 @@ type (
 		ev     *wire.ConversationEvent
 		err    error
 	}
-	doneMsg   struct{ err error } // something we asked for is done
+	doneMsg struct{ err error } // something we asked for is done
+	saidMsg struct {            // a turn is over
+		turn int
+		err  error
+	}
 	printMsg  struct{ lines []string }
 	agentsMsg struct{ names []string }
 )
@@ -72,7 +86,7 @@ func New(ctx context.Context, link Link, o Options) *Model {
 	input.SetHeight(1)
 	input.Focus()
 	return &Model{
-		ctx: ctx, link: link, chat: NewChat(o.Agent, o.Sender, o.Thread), input: input, guest: o.Guest, height: 24, send: func(tea.Msg) {},
+		ctx: ctx, link: link, chat: NewChat(o.Agent, o.Sender, o.Thread), input: input, guest: o.Guest, height: 24, send: func(tea.Msg) {}, saying: map[int]saying{},
 	}
 }
 
@@ -142,6 +156,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.agents = msg.names
 	case printMsg:
 		m.print(msg.lines...)
+	case saidMsg:
+		m.saying[msg.turn].stop()
+		delete(m.saying, msg.turn)
+		if !errors.Is(msg.err, context.Canceled) { // what was taken back is told as such in the conversation
+			return m.Update(doneMsg{msg.err})
+		}
 	case doneMsg:
 		if msg.err != nil && m.ctx.Err() == nil {
 			m.print(failure.Render(brief(msg.err.Error(), 400)))
@@ -217,6 +237,13 @@ func (m *Model) below() (parts []string) {
 	if m.guest != "" {
 		status += dim.Render(" · guest " + m.guest)
 	}
+	if len(m.files) > 0 {
+		names := make([]string, len(m.files))
+		for i, f := range m.files {
+			names[i] = f.Name
+		}
+		status += dim.Render(" · with " + brief(strings.Join(names, ", "), 60))
+	}
 	if m.scroll > 0 {
 		status += dim.Render(" · PgDn for the newest")
 	}
@@ -233,8 +260,23 @@ func (m *Model) run(what func(ctx context.Context) error) tea.Cmd {
 }
 
 func (m *Model) say(guest, text string) tea.Cmd {
-	thread := m.chat.Thread
-	return m.run(func(ctx context.Context) error { return m.link.Say(ctx, thread, guest, text) })
+	ctx, stop := context.WithCancel(m.ctx)
+	thread, turn := m.chat.Thread, m.turns
+	m.turns++
+	m.saying[turn] = saying{thread, stop}
+	return func() tea.Msg { return saidMsg{turn, m.link.Say(ctx, thread, guest, text)} }
+}
+
+// takeBack stops turns of this thread that were sent and have not begun as far as
+// can be seen here. It reports whether there was one.
+func (m *Model) takeBack() (any bool) {
+	for _, s := range m.saying {
+		if s.thread == m.chat.Thread {
+			s.stop()
+			any = true
+		}
+	}
+	return any
 }
 
 func (m *Model) cancel() tea.Cmd {

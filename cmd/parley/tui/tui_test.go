@@ -199,7 +199,10 @@ func TestCompletionAndMentions(t *testing.T) {
 }
 
 // hub is a Link that notes what it is asked.
-type hub struct{ asked []string }
+type hub struct {
+	asked []string
+	say   func(ctx context.Context) error // instead of noting a turn
+}
 
 func (h *hub) note(format string, args ...any) {
 	h.asked = append(h.asked, fmt.Sprintf(format, args...))
@@ -209,7 +212,10 @@ func (h *hub) Attach(context.Context, string) iter.Seq2[*wire.ConversationEvent,
 	return func(func(*wire.ConversationEvent, error) bool) {}
 }
 
-func (h *hub) Say(_ context.Context, thread, guest, text string) error {
+func (h *hub) Say(ctx context.Context, thread, guest, text string) error {
+	if h.say != nil {
+		return h.say(ctx)
+	}
 	h.note("say %s/%s: %s", thread, guest, text)
 	return nil
 }
@@ -267,7 +273,7 @@ func (s *screen) update(msg tea.Msg) {
 	switch next := cmd().(type) {
 	case tea.QuitMsg:
 		s.left = true
-	case doneMsg, printMsg, agentsMsg:
+	case doneMsg, saidMsg, printMsg, agentsMsg:
 		s.update(next)
 	}
 }
@@ -347,6 +353,46 @@ func TestCtrlCCancelsAndTwiceLeaves(t *testing.T) {
 	s.press("ctrl+c")
 	if !s.left {
 		t.Error("the second did not leave")
+	}
+}
+
+// A run that was asked for and has told nothing yet is cancelled too.
+func TestCtrlCRightAfterEnterTakesTheTurnBack(t *testing.T) {
+	s := newScreen(t)
+	told := make(chan error, 1)
+	s.hub.say = func(ctx context.Context) error {
+		<-ctx.Done()
+		told <- ctx.Err()
+		return ctx.Err()
+	}
+	s.press("hello")
+	_, cmd := s.m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+	over := make(chan tea.Msg)
+	go func() { over <- cmd() }()
+	s.press("next", "ctrl+c")
+	if err := <-told; !errors.Is(err, context.Canceled) || s.left {
+		t.Errorf("%v, left %v", err, s.left)
+	}
+	s.update(<-over)
+	if got := s.m.input.Value(); got != "next" || len(s.m.lines) != 0 || len(s.m.saying) != 0 {
+		t.Errorf("typed %q, printed %q, still saying %d", got, s.m.lines, len(s.m.saying))
+	}
+	// With nothing on its way, it empties the line.
+	s.press("x", "ctrl+c")
+	if got := s.m.input.Value(); got != "" {
+		t.Errorf("typed %q", got)
+	}
+}
+
+// A turn in another thread is not what Ctrl-C means here.
+func TestCtrlCSparesOtherThreads(t *testing.T) {
+	s := newScreen(t)
+	s.hub.say = func(ctx context.Context) error { return ctx.Err() }
+	s.press("hello")
+	_, cmd := s.m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+	s.press("/thread trip", "enter", "ctrl+c")
+	if said, ok := cmd().(saidMsg); !ok || said.err != nil {
+		t.Errorf("%v", said)
 	}
 }
 

@@ -9,6 +9,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 const built = resolve('../../bin/parley');
+// Programs that take their time and whose answers no test looks at.
+const PATH = `${resolve('lib/quiet')}:${process.env.PATH}`;
 const program = process.env.PARLEY_BIN || (existsSync(built) ? built : 'mock');
 
 /** Whether the hub under test is the real one. */
@@ -30,7 +32,7 @@ async function startMockHub() {
 async function startReal(more) {
   const data = mkdtempSync(join(tmpdir(), 'parley-browser-'));
   const url = `http://127.0.0.1:${await freePort()}`;
-  const env = { ...process.env, PARLEY_MODEL: 'offline', ...more };
+  const env = { ...process.env, PATH, PARLEY_MODEL: 'offline', ...more };
   const run = () => spawn(program, ['up', '--data', data, '--listen', url.slice('http://'.length)], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let child = run();
   let output = '';

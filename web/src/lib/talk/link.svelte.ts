@@ -3,7 +3,7 @@
 
 import { create, fromBinary, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
 import {
-  ClientMessageSchema, ServerMessageSchema, type ClientMessage, type ConversationEvent, type ServerMessage,
+  ClientMessageSchema, ServerMessageSchema, type AgentEvent, type ClientMessage, type ConversationEvent, type ServerMessage,
 } from '../../gen/agentfirst_pb.js';
 import { Problem } from '../api';
 
@@ -31,6 +31,15 @@ export interface Follower extends Place {
   refused: (problem: Problem) => void;
 }
 
+/** Whoever wants to be told what happens in all conversations, or in those of an agent. */
+export interface Listener {
+  agent: string;
+  sender: string;
+  event: (event: AgentEvent) => void;
+  /** It begins, also after a break: what happened before was not told. */
+  begun: () => void;
+}
+
 const HISTORY = 100;
 
 export class Link {
@@ -41,6 +50,7 @@ export class Link {
   #next = 1n;
   #waiting = new Map<bigint, Waiting>();
   #followers = new Set<Follower>();
+  #listeners = new Set<Listener>();
   #ready: Promise<void> | null = null;
   #attempt = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -95,8 +105,34 @@ export class Link {
         const { agent, sender, thread } = follower;
         this.#send({ case: 'detach', value: { agent, sender, thread } }, { take: () => true, fail: () => {} });
       }
-      if (!this.#followers.size) this.#rest();
+      if (!this.#wanted) this.#rest();
     };
+  }
+
+  /**
+   * Tells a listener what happens, until the returned function is called. The wire
+   * has no word for leaving: who listens for a while has a link of their own.
+   */
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    if (this.state === 'open') this.#subscribe(listener);
+    else void this.#connected().catch(() => {});
+    return () => {
+      this.#listeners.delete(listener);
+      if (!this.#wanted) this.#hangUp();
+    };
+  }
+
+  get #wanted(): boolean {
+    return this.#followers.size + this.#listeners.size > 0;
+  }
+
+  // Nobody wants it any more; whatever is asked next connects again.
+  #hangUp(): void {
+    clearTimeout(this.#timer);
+    const socket = this.#socket;
+    if (socket) this.#closed(socket);
+    socket?.close(1000);
   }
 
   /** Tries again now. */
@@ -134,6 +170,7 @@ export class Link {
                 this.#attempt = 0;
                 resolve();
                 for (const f of this.#followers) this.#attach(f);
+                for (const l of this.#listeners) this.#subscribe(l);
               } else if (answer.case === 'error') {
                 reject(problemOf(answer.value.code, answer.value.message));
                 for (const f of this.#followers) f.refused(problemOf(answer.value.code, answer.value.message));
@@ -162,6 +199,16 @@ export class Link {
         fail: () => {}, // attached again after the reconnect
       },
     );
+  }
+
+  #subscribe(listener: Listener): void {
+    const { agent, sender } = listener;
+    const take = (answer: Answer) => {
+      if (answer.case === 'agentEvent' && this.#listeners.has(listener)) listener.event(answer.value);
+      return answer.case === 'error';
+    };
+    this.#send({ case: 'subscribeEvents', value: { agent, sender } }, { take, fail: () => {} });
+    listener.begun();
   }
 
   #send(message: Ask, waiting: Waiting): void {
@@ -195,7 +242,7 @@ export class Link {
     const lost = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const w of lost) w.fail(gone());
-    if (!this.#followers.size) {
+    if (!this.#wanted) {
       this.state = 'closed';
       return;
     }
@@ -208,10 +255,8 @@ export class Link {
   #rest(): void {
     const socket = this.#socket;
     setTimeout(() => {
-      if (this.#followers.size || this.#waiting.size || socket !== this.#socket) return;
-      clearTimeout(this.#timer);
-      this.state = 'closed';
-      socket?.close(1000);
+      if (this.#wanted || this.#waiting.size || socket !== this.#socket) return;
+      this.#hangUp();
     }, 5000);
   }
 }
