@@ -163,5 +163,10 @@ func (s *localSub) Close() {
 	s.mailbox.close()
 }
 
-// Lagged implements Subscription.
-func (s *localSub) Lagged() <-chan struct{} { return s.lagged }
+// Lagged implements Subscription. A light one has no queue and nothing to lose: nil.
+func (s *localSub) Lagged() <-chan struct{} {
+	if s.light {
+		return nil
+	}
+	return s.lagged
+}
