@@ -147,8 +147,9 @@ func (g *group) write(batch []*op) {
 	}
 }
 
-// commit runs a batch in a transaction. Taking messages alone does not wait for
-// the disk: after a loss of power they come again, under their ids.
+// commit runs a batch in a transaction. Only messages wait for the disk: after a loss
+// of power those that were taken come again, under their ids, and who was
+// registered registers again.
 func (p *Place) commit(batch []*op) (err error) {
 	// What began is finished whatever becomes of its callers, unless the database
 	// is stuck: then they must be let go.
@@ -161,7 +162,7 @@ func (p *Place) commit(batch []*op) (err error) {
 			err = mmp.ErrInternal
 		}
 	}()
-	soft := p.c.Sync == SyncOS || !slices.ContainsFunc(batch, func(o *op) bool { return o.take == nil })
+	soft := p.c.Sync == SyncOS || !slices.ContainsFunc(batch, func(o *op) bool { return o.send != nil })
 	run := func(tx *store.Tx) error { return p.runBatch(tx, batch) }
 	err = p.writeAs(ctx, soft, run)
 	if store.IsConflict(err) {

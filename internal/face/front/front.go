@@ -111,6 +111,9 @@ func (f *Front) finish(seen *recorder, r *http.Request, started time.Time) {
 	if f.watch != nil {
 		f.watch.Request(r.Method, r.Pattern, seen.status, took)
 	}
+	if !f.logger.Enabled(r.Context(), slog.LevelDebug) {
+		return
+	}
 	// The query is left out: it may carry words that are nobody's business.
 	f.logger.DebugContext(r.Context(), "request", "request_id", RequestID(r.Context()), "method", r.Method, "path", r.URL.Path, "status", seen.status, "took", took)
 }
@@ -127,7 +130,7 @@ func RequestID(ctx context.Context) string {
 var clean = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 func requestID(r *http.Request) string {
-	if id := r.Header.Get("X-Request-Id"); clean.MatchString(id) {
+	if id := r.Header.Get("X-Request-Id"); id != "" && clean.MatchString(id) {
 		return id
 	}
 	return rand.Text()

@@ -21,10 +21,17 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error)
 		w.Header().Set("Connection", "close")
 		return nil, mmp.ErrBodyTooLarge
 	}
+	if n := r.ContentLength; n > 0 && n <= min(believed, int64(limit)) {
+		// What is announced is believed as far as it costs little.
+		body := make([]byte, n)
+		if _, err := io.ReadFull(r.Body, body); err != nil {
+			return nil, mmp.ErrInvalidJSON
+		}
+		return body, nil
+	}
 	var body bytes.Buffer
 	if r.ContentLength > 0 {
-		// What is announced is believed as far as it costs little.
-		body.Grow(int(min(r.ContentLength, believed)) + bytes.MinRead)
+		body.Grow(believed + bytes.MinRead)
 	}
 	if _, err := body.ReadFrom(io.LimitReader(r.Body, int64(limit)+1)); err != nil {
 		return nil, mmp.ErrInvalidJSON

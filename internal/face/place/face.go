@@ -108,7 +108,10 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.fail(w, r, unmatched(w, allowed), first)
 		return
 	}
-	req := &request{Face: f, http: r, route: rt, arg: arg, query: r.URL.Query()}
+	req := &request{Face: f, http: r, route: rt, arg: arg}
+	if r.URL.RawQuery != "" {
+		req.query = r.URL.Query()
+	}
 	out, err := req.serve(w)
 	if err != nil {
 		f.fail(w, r, err, first)
