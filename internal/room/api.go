@@ -106,6 +106,9 @@ type Visit interface {
 	Receive(data []byte)
 	// Revoked ends the presence at once: its credential was taken back.
 	Revoked()
+	// Cut says, before Gone, that the hub ended the connection for a fault of the
+	// client, which the trail shall name.
+	Cut(why Fault)
 	// Gone says that the connection is no more. It is called exactly once.
 	Gone()
 }

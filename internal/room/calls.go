@@ -65,7 +65,10 @@ func (r *room) changePolicy(who by, c *call) (any, error) {
 			err = r.setPolicy(who, p, nil, "changed")
 		}
 	case "manifest":
-		warnings, err = r.manifest(who, c.Token, c.Key)
+		if warnings, err = r.manifest(who, c.Token, c.Key); err != nil {
+			no := refusalOf(err)
+			r.note(note{kind: "refused", actor: who.actor, detail: no.Reason, code: no.Code})
+		}
 	case "allow":
 		err = r.allow(who, c.Allowed)
 	case "revoke":

@@ -214,7 +214,7 @@ func (cl *cluster) request(r *room, m bus.Msg) {
 		}
 		r.post(func() { r.frame(h.CID, f, msg) })
 	case "gone", "revoked":
-		r.post(func() { r.endConn(h.CID, h.Op == "revoked") })
+		r.post(func() { r.endConn(h.CID, h.Op == "revoked", Fault(h.Reason)) })
 	case "arrive":
 		if h.About != nil {
 			ok := r.post(func() {
@@ -448,9 +448,9 @@ func (rr *remoteRoom) frame(v *visit, in *inbound) bool {
 	return true
 }
 
-func (rr *remoteRoom) end(v *visit, revoked bool) {
+func (rr *remoteRoom) end(v *visit, revoked bool, why Fault) {
 	rr.remove(v)
-	h := head{Op: "gone", Hub: rr.cl.e.hub, CID: v.about.CID}
+	h := head{Op: "gone", Hub: rr.cl.e.hub, CID: v.about.CID, Reason: string(why)}
 	if revoked {
 		h.Op = "revoked"
 	}

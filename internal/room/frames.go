@@ -126,6 +126,7 @@ func (r *room) update(c *conn, f *kibitz.Voice) {
 	switch {
 	case err != nil:
 	case fp != "" && p.FP != "" && fp != p.FP:
+		r.blocked(p, "sig", kibitz.SigFingerprint)
 		err = deny(kibitz.SigFingerprint, "the certificate is fixed while present")
 	case fp != "" && !kibitz.ValidFingerprint(fp):
 		err = deny(kibitz.SigFingerprint, "not a SHA-256 fingerprint")

@@ -15,8 +15,8 @@ func (r *room) signal(p *participant, f *kibitz.Sig) error {
 		return err
 	}
 	if err := s.Judge(p.FP, !r.policy.Mesh.Media, p.effective(time.Now())); err != nil {
-		if kibitz.CodeOf(err) == kibitz.ActDenied {
-			r.blocked(p, "sig", kibitz.ActDenied)
+		if code := kibitz.CodeOf(err); code == kibitz.ActDenied || code == kibitz.SigFingerprint {
+			r.blocked(p, "sig", code)
 		}
 		return err
 	}

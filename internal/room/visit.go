@@ -23,8 +23,9 @@ type roomLink interface {
 type target interface {
 	// frame hands a frame over; false when nobody takes it any more.
 	frame(v *visit, in *inbound) bool
-	// end says that the connection is gone; revoked that its credential is.
-	end(v *visit, revoked bool)
+	// end says that the connection is gone, and perhaps why; revoked that its
+	// credential is.
+	end(v *visit, revoked bool, why Fault)
 }
 
 // inbound is one frame with what was found out about it off the room.
@@ -53,6 +54,7 @@ type visit struct {
 	seen   uint64
 	gone   bool
 	ending bool
+	fault  Fault
 }
 
 var (
@@ -256,6 +258,7 @@ func (v *visit) mayNow(in *inbound, size int) bool {
 	}
 	v.send(&kibitz.Nak{N: in.frame.Number(), Code: kibitz.LimitRate, Reason: "too fast", RetryMs: wait.Milliseconds() + 1})
 	if v.flood.hit(floodNaks, floodWindow) {
+		v.Cut(FaultFlood)
 		v.link.Close(kibitz.CloseFlooding, "flooding")
 	}
 	return false
@@ -269,6 +272,7 @@ func (v *visit) badFrame(err error) {
 	}
 	switch {
 	case f.Code == kibitz.LimitSize:
+		v.Cut(FaultOversize)
 		v.link.Close(kibitz.CloseTooBig, "frame too large")
 		return
 	case f.Code == kibitz.ProtoUnknown && f.N == 0:
@@ -276,6 +280,7 @@ func (v *visit) badFrame(err error) {
 	}
 	v.send(&kibitz.Nak{N: f.N, Code: f.Code, Reason: f.Reason})
 	if f.Code == kibitz.ProtoBadFrame && v.bad.hit(badFrames, badWindow) {
+		v.Cut(FaultBadFrames)
 		v.link.Close(kibitz.CloseBadFrames, "too many bad frames")
 	}
 }
@@ -286,7 +291,16 @@ func (v *visit) Revoked() {
 	t := v.to
 	v.mu.Unlock()
 	if t != nil {
-		t.end(v, true)
+		t.end(v, true, "")
+	}
+}
+
+// Cut implements Visit: the first fault counts.
+func (v *visit) Cut(why Fault) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.fault == "" {
+		v.fault = why
 	}
 }
 
@@ -294,13 +308,13 @@ func (v *visit) Revoked() {
 func (v *visit) Gone() {
 	v.e.forgetVisit(v)
 	v.mu.Lock()
-	t := v.to
+	t, why := v.to, v.fault
 	v.gone, v.to = true, nil
 	close(v.moved)
 	v.moved = make(chan struct{})
 	v.mu.Unlock()
 	if t != nil {
-		t.end(v, false)
+		t.end(v, false, why)
 	}
 }
 
@@ -393,17 +407,18 @@ func (l localRoom) frame(v *visit, in *inbound) bool {
 	})
 }
 
-func (l localRoom) end(v *visit, revoked bool) {
+func (l localRoom) end(v *visit, revoked bool, why Fault) {
 	cid := v.about.CID
-	l.r.post(func() { l.r.endConn(cid, revoked) })
+	l.r.post(func() { l.r.endConn(cid, revoked, why) })
 }
 
 // endConn is the end of a connection: of the socket, or of the right behind it.
-func (r *room) endConn(cid string, revoked bool) {
+func (r *room) endConn(cid string, revoked bool, why Fault) {
 	c := r.conns[cid]
 	if c == nil {
 		return
 	}
+	r.noteFault(c, why)
 	if !revoked || c.p == nil {
 		r.depart(cid)
 		return

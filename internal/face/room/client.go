@@ -88,8 +88,15 @@ func (c *client) Message(_ *wsconn.Conn, _ wsconn.Kind, data []byte) {
 }
 
 // Closed is the end of the connection.
-func (c *client) Closed(*wsconn.Conn, wsconn.Ended) {
+func (c *client) Closed(_ *wsconn.Conn, how wsconn.Ended) {
 	if c.visit != nil {
+		switch {
+		case how.ByPeer:
+		case how.Close == tooSlow:
+			c.visit.Cut(room.FaultSlow)
+		case how.Code == wsconn.CodeTooLarge:
+			c.visit.Cut(room.FaultOversize)
+		}
 		c.visit.Gone()
 	}
 	c.release()

@@ -42,6 +42,9 @@ type Face struct {
 	strangers *wsconn.AddressLimit
 }
 
+// tooSlow is how a connection ends that does not read.
+var tooSlow = wsconn.Close{Code: kibitz.CloseSlow, Reason: "too slow"}
+
 // New makes a face; Close ends it.
 func New(d Deps) *Face {
 	if d.Log == nil {
@@ -57,7 +60,7 @@ func New(d Deps) *Face {
 		group: wsconn.NewGroup(wsconn.Options{
 			Read: wsconn.ReadLimit{Message: kibitz.MaxFrame}, RefuseBinary: true,
 			Queue:    wsconn.QueueLimit{Frames: 256, Bytes: 2 << 20},
-			Overflow: wsconn.Close{Code: kibitz.CloseSlow, Reason: "too slow"},
+			Overflow: tooSlow,
 			Ping:     wsconn.Heartbeat{Every: l.Ping},
 			Silence:  wsconn.Silence{After: l.Silence, Close: wsconn.Close{Code: kibitz.CloseSlow, Reason: "silent"}},
 			Log:      d.Log,

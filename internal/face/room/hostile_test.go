@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/room"
 	"parley/protocol/kibitz"
 )
 
@@ -14,14 +15,21 @@ func TestAFloodIsStoppedBeforeTheRoomAndDelaysNobody(t *testing.T) {
 	h := newHub(t, withRates)
 	id := h.open("r", openTo())
 	flood, ann, ben := h.guest(id, "Flood"), h.guest(id, "Ann"), h.guest(id, "Ben")
-	for range 200 {
+	for i := range 200 {
 		flood.send(chat("spam"))
+		if i%25 == 0 { // in the midst of it
+			seq := ann.say("on time")
+			want(ben, func(f *kibitz.From) bool { return f.Seq == seq })
+		}
 	}
 	nak := want(flood, func(n *kibitz.Nak) bool { return n.Code == kibitz.LimitRate })
 	if nak.RetryMs < 1 {
 		t.Errorf("%+v", nak)
 	}
 	flood.closed(kibitz.CloseFlooding)
+	if e := h.audit(id, kind("blocked", "flood")); e.ID != flood.self.ID || e.Code != kibitz.LimitRate || e.Actor != "hub" {
+		t.Errorf("%+v", e)
+	}
 	ann.say("still here")
 	want(ben, func(f *kibitz.From) bool { return f.From == ann.self.ID })
 }
@@ -48,6 +56,146 @@ func TestAReaderThatIsStuckIsCutAndOthersAreUnharmed(t *testing.T) {
 	})
 	if n := h.face.Slow(); n != 1 {
 		t.Errorf("%d were cut", n)
+	}
+	if e := h.audit(id, kind("blocked", "slow")); e.ID != roster.Members[2].ID {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestAnOversizeSenderIsCutAndNobodyHearsIt(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	big, ann, ben := h.guest(id, "Big"), h.guest(id, "Ann"), h.guest(id, "Ben")
+	big.refused(kibitz.LimitSize, app(strings.Repeat("x", kibitz.MaxApp)))
+	big.send(app(strings.Repeat("x", kibitz.MaxFrame)))
+	big.closed(kibitz.CloseTooBig)
+	if e := h.audit(id, kind("blocked", "oversize")); e.ID != big.self.ID || e.Code != kibitz.LimitSize {
+		t.Errorf("%+v", e)
+	}
+	garbage := h.guest(id, "Garbage")
+	for range 10 {
+		check(t, garbage.ws.Write(t.Context(), 1, []byte(`{"t":`)))
+	}
+	garbage.closed(kibitz.CloseBadFrames)
+	if e := h.audit(id, kind("blocked", "bad frames")); e.ID != garbage.self.ID || e.Code != kibitz.ProtoBadFrame {
+		t.Errorf("%+v", e)
+	}
+	seq := ann.say("small")
+	if f := want[*kibitz.From](ben); f.Seq != seq {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Whatever stands in for a proof, the door answers with its code, the trail has
+// it, and those inside notice nothing.
+func TestForgedProofsAreRefusedAuditedAndUnnoticed(t *testing.T) {
+	h := newHub(t)
+	key := newKey(t)
+	id := h.open("r", openTo(key))
+	ann, ben := h.guest(id, "Ann"), h.guest(id, "Ben")
+	ann.settled()
+	refusals := 0
+	old := h.agent(id, key, nil)
+	used := must(kibitz.SignAssertion(key, id, old.fp(), time.Now()))(t)
+	old.ok(obj{"t": "leave"})
+	want(ann, func(r *kibitz.Roster) bool { return len(r.Members) == 2 })
+	for _, tc := range []struct {
+		name  string
+		proof func(c *client) string
+		code  kibitz.Code
+	}{
+		{"replayed from a connection that is gone", func(*client) string { return used }, kibitz.GateNotBound},
+		{"stale", func(c *client) string {
+			return must(kibitz.SignAssertion(key, id, c.fp(), time.Now().Add(-time.Hour)))(t)
+		}, kibitz.GateStale},
+		{"from the future", func(c *client) string {
+			return must(kibitz.SignAssertion(key, id, c.fp(), time.Now().Add(time.Hour)))(t)
+		}, kibitz.GateFuture},
+		{"without a signature", func(c *client) string { return strings.Split(c.proof(key), ".")[0] }, kibitz.GateUnlisted},
+		{"with an empty signature", func(c *client) string { return strings.Split(c.proof(key), ".")[0] + "." }, kibitz.GateUnlisted},
+		{"with a signature cut short", func(c *client) string { p := c.proof(key); return p[:len(p)-4] }, kibitz.GateUnlisted},
+		{"padded", func(c *client) string { return c.proof(key) + "==" }, kibitz.GateUnlisted},
+		{"with a third part", func(c *client) string { return c.proof(key) + ".e30" }, kibitz.GateUnlisted},
+		{"of no JSON", func(*client) string { return "bm90IGpzb24.AAAA" }, kibitz.GateUnlisted},
+		{"with another's body", func(c *client) string {
+			return strings.Split(used, ".")[0] + "." + strings.Split(c.proof(key), ".")[1]
+		}, kibitz.GateUnlisted},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := h.dial(id, "")
+			c.turnedAway(tc.code, obj{"name": tc.name, "agentAssertion": tc.proof(c)})
+			c.refused(kibitz.RoomNotAdmitted, chat("all the same"))
+			h.audit(id, func(e room.AuditEntry) bool { return e.Kind == "refused" && e.Code == tc.code && e.ID == "" })
+			seq := ann.say("undisturbed")
+			if f := want(ben, func(f *kibitz.From) bool { return f.Seq == seq }); f.From != ann.self.ID {
+				t.Errorf("%+v", f)
+			}
+			if n := len(lastRoster(ann).Members); n != 2 {
+				t.Errorf("%d are in the roster", n)
+			}
+			refusals++
+			page := must(h.rooms.Audit(t.Context(), room.Who{}, id, room.AuditQuery{Kind: "refused"}))(t)
+			if n := len(page.Entries); n != refusals {
+				t.Errorf("%d of %d refusals are in the trail", n, refusals)
+			}
+		})
+	}
+}
+
+func TestAnAlteredManifestChangesNothingAndIsInTheTrail(t *testing.T) {
+	h := newHub(t)
+	creator, thief, agent, stranger := newKey(t), newKey(t), newKey(t), newKey(t)
+	id := h.open("r", obj{"humans": obj{"mode": "open"}})
+	manifest := func(signer, allowed *kibitz.PrivateKey, ver float64) string {
+		return must(kibitz.Sign(signer, kibitz.Manifest{
+			Mode: "names", Room: id, Exp: float64(time.Now().Add(time.Hour).Unix()), Ver: ver,
+			AgentKeys: []kibitz.AllowedKey{{Key: must(allowed.Public().MarshalJSON())(t)}},
+		}))(t)
+	}
+	put := func(token string, signer *kibitz.PrivateKey) (int, obj) {
+		return h.call("PUT", "/api/rooms/"+id+"/policy", obj{"manifest": token, "key": signer.Public()})
+	}
+	if status, out := put(manifest(creator, agent, 1), creator); status != 200 {
+		t.Fatalf("%d %v", status, out)
+	}
+	bot := h.agent(id, agent, nil)
+	good, evil := strings.Split(manifest(creator, agent, 2), "."), strings.Split(manifest(thief, stranger, 2), ".")
+	for code, refused := range map[kibitz.Code]func() (int, obj){
+		kibitz.PolicyBad:   func() (int, obj) { return put(evil[0]+"."+good[1], creator) },
+		kibitz.PolicyStale: func() (int, obj) { return put(manifest(thief, stranger, 9), thief) },
+	} {
+		if status, out := refused(); status < 400 || out["error"].(obj)["code"] != string(code) {
+			t.Errorf("%s: %d %v", code, status, out)
+		}
+		h.audit(id, func(e room.AuditEntry) bool { return e.Kind == "refused" && e.Code == code })
+		c := h.dial(id, "")
+		c.turnedAway(kibitz.GateUnlisted, obj{"agentAssertion": c.proof(stranger)})
+	}
+	bot.settled() // still here
+	if _, out := h.call("GET", "/api/rooms/"+id+"/policy", nil); out["version"] != 2.0 {
+		t.Errorf("version %v", out["version"])
+	}
+}
+
+func TestAPeerThatLiesAboutItsFingerprintIsBlockedAndAudited(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	fp := strings.TrimSuffix(strings.Repeat("ab:", 32), ":")
+	other := strings.ReplaceAll(fp, "ab", "cd")
+	liar := h.dial(id, "").voice(obj{"name": "Liar", "fp": fp})
+	ann := h.dial(id, "").voice(obj{"name": "Ann", "fp": other})
+	for _, typ := range []string{"offer", "answer"} {
+		liar.refused(kibitz.SigFingerprint, obj{"t": "sig", "to": ann.self.ID, "d": obj{"link": "l", "type": typ, "sdp": "v=0\r\nm=application 9 UDP 0" + sdpTail + other}})
+	}
+	// Nor may it take another's certificate for its own once it is here.
+	liar.refused(kibitz.SigFingerprint, obj{"t": "voice", "on": true, "fp": other})
+	e := h.audit(id, func(e room.AuditEntry) bool { return e.Kind == "blocked" && e.Code == kibitz.SigFingerprint })
+	if e.ID != liar.self.ID || e.Detail != "sig" {
+		t.Errorf("%+v", e)
+	}
+	ann.settled()
+	if strings.Contains(ann.everything(), `"t":"sig"`) || lastRoster(ann).Members[0].FP != fp {
+		t.Error("the lie was passed on")
 	}
 }
 
@@ -94,6 +242,30 @@ func TestForgedRolesAndHubFramesDoNothing(t *testing.T) {
 			t.Errorf("%s had an effect: %s", forged, after)
 		}
 	}
+}
+
+// What only hosts may do is refused, told in the trail and without effect, whatever
+// a client says it is.
+func TestForgedHostsAreRefusedAndAudited(t *testing.T) {
+	h := newHub(t)
+	key := newKey(t)
+	id := h.open("r", openTo(key))
+	ann := h.guest(id, "Ann")
+	bot := h.agent(id, key, obj{"meta": obj{"role": "human", "host": true, "tier": "operator"}, "host": true, "tier": "operator"})
+	forged := must(kibitz.SignCommand(key, kibitz.Command{Op: kibitz.OpClaim}, id, bot.fp(), time.Now()))(t)
+	bot.refused(kibitz.HostDenied, obj{"t": "mod", "token": forged})
+	for _, op := range []string{"kick", "ban", "publisher", "lock", "reset"} {
+		bot.refused(kibitz.HostDenied, obj{"t": "mod", "op": op, "target": ann.self.ID})
+	}
+	bot.refused(kibitz.GrantDenied, obj{"t": "grant", "id": ann.self.ID, "grant": obj{}})
+	bot.refused(kibitz.GrantDenied, obj{"t": "send", "c": obj{"k": "caps", "grants": obj{}}})
+	for _, detail := range []string{"mod", "grant", "caps"} {
+		if e := h.audit(id, kind("blocked", detail)); e.ID != bot.self.ID || e.KeyID != key.Public().Thumbprint() {
+			t.Errorf("%+v", e)
+		}
+	}
+	ann.say("unharmed")
+	want(bot, func(f *kibitz.From) bool { return f.From == ann.self.ID })
 }
 
 func frameOf(t *testing.T, text string) obj {
