@@ -28,14 +28,14 @@ func (r *run) makeRoom() bool {
 		r.compacted = true
 		msgs, err := r.spec.Compact(r.ctx, r.msgs)
 		if err == nil {
-			r.msgs = msgs
+			r.msgs, r.own = msgs, nil // the others' from now on
 			return true
 		}
 		r.sink.Emit(Event{Kind: Notice, Code: "compact_failed", Text: "the conversation could not be shortened: " + err.Error()})
 	}
 	msgs, changed := elide(r.msgs)
 	if changed {
-		r.msgs = msgs
+		r.msgs, r.own = msgs, nil
 		r.sink.Emit(Event{Kind: Notice, Code: "elided", Text: "older tool output was left out to fit the model's window"})
 	}
 	return changed

@@ -50,6 +50,9 @@ func newRun() *run {
 	return r
 }
 
+// keptMessages is how many messages the room of a run that is kept may hold.
+const keptMessages = 1024
+
 // recycle gives the run back if nobody else can still hold it: it came to a good end,
 // and no provider had a goroutine of its own. (A tool that is left behind knows its
 // call and nothing of the run.)
@@ -57,8 +60,12 @@ func (r *run) recycle() {
 	if r.out.Stop != StopDone || r.calling.stream != nil {
 		return
 	}
-	yield, take, early := r.calling.yield, r.calling.direct.take, r.early
-	*r = run{early: early}
+	yield, take, early, own := r.calling.yield, r.calling.direct.take, r.early, r.own
+	// Messages that joined last stand behind it.
+	if clear(own[:min(cap(own), max(len(own), len(r.msgs)))]); cap(own) > keptMessages {
+		own = nil
+	}
+	*r = run{early: early, own: own[:0]}
 	r.calling.yield, r.calling.direct.take, r.calling.direct.calling = yield, take, &r.calling
 	runs.Put(r)
 }
@@ -69,6 +76,7 @@ type run struct {
 	spec  RunSpec
 	sink  Sink
 	msgs  []model.Message
+	own   []model.Message // where msgs is once it grew, if it is the run's own
 	out   Outcome
 	spoke bool // there was text in some round
 
@@ -211,7 +219,9 @@ func (r *run) round() *tool.Round {
 
 // remember adds a round to what the model is sent next.
 func (r *run) remember(msg model.Message, results []tool.Done) {
-	r.msgs = slices.Grow(r.msgs, 1+len(results))
+	if len(r.own) == 0 {
+		r.msgs = append(r.own, r.msgs...)
+	}
 	r.msgs = append(r.msgs, msg)
 	for i := range results {
 		d := &results[i]
@@ -220,6 +230,7 @@ func (r *run) remember(msg model.Message, results []tool.Done) {
 			Role: model.Tool, Text: d.Text, CallID: d.Call.ID, Name: d.Call.Name, IsError: d.IsError,
 		})
 	}
+	r.own = r.msgs
 }
 
 func (r *run) finished() Stop {

@@ -14,7 +14,10 @@ const shownSchema = 2 << 10
 // checker is a schema ready to be applied. A schema that cannot be resolved (one
 // of a foreign server, say, with remote references) checks nothing but that the
 // arguments are an object: the tool itself has the last word anyway.
-type checker struct{ resolved *jsonschema.Resolved }
+type checker struct {
+	resolved *jsonschema.Resolved
+	plain    *plain // nil unless the schema is
+}
 
 func newChecker(schema json.RawMessage) *checker {
 	if len(schema) == 0 {
@@ -28,7 +31,7 @@ func newChecker(schema json.RawMessage) *checker {
 	if err != nil {
 		return &checker{}
 	}
-	return &checker{resolved: resolved}
+	return &checker{resolved: resolved, plain: newPlain(schema)}
 }
 
 // arguments reads the JSON text of a call. No text at all means no arguments.
@@ -36,11 +39,14 @@ func (e *entry) arguments(text string) (json.RawMessage, error) {
 	if text == "" {
 		text = "{}"
 	}
+	e.once.Do(func() { e.check = newChecker(e.Schema) })
+	if e.check.plain != nil && e.check.plain.fits(text) {
+		return json.RawMessage(text), nil
+	}
 	var object map[string]any
 	if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {
 		return nil, e.badArguments("not a JSON object")
 	}
-	e.once.Do(func() { e.check = newChecker(e.Schema) })
 	if e.check.resolved != nil {
 		if err := e.check.resolved.Validate(object); err != nil {
 			return nil, e.badArguments(err.Error())
