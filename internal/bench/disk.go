@@ -46,6 +46,7 @@ type writing struct {
 	// write does one durable write; who is the number of the writer.
 	write func(who int) error
 	// cpu is the time used so far by what does the writing; nil is this process.
+	// Where it is another one, what this one used is told apart.
 	cpu func() time.Duration
 }
 
@@ -77,7 +78,7 @@ func (w writing) against(env *Env, d *disk, name string, least float64) (Result,
 	}
 	var n [2]int64
 	var spent [2]time.Duration
-	var cpu time.Duration
+	var cpu, own time.Duration
 	for range pick(env, 6, 2) {
 		span := pick(env, 500*time.Millisecond, 50*time.Millisecond)
 		a, t, err := d.appends(span)
@@ -85,11 +86,12 @@ func (w writing) against(env *Env, d *disk, name string, least float64) (Result,
 			return Result{}, err
 		}
 		n[0], spent[0] = n[0]+a, spent[0]+t
-		before := used()
+		before, ownBefore := used(), cpuTime()
 		b, t, err := w.run(span)
 		if err != nil {
 			return Result{}, err
 		}
+		own += cpuTime() - ownBefore
 		cpu += used() - before
 		n[1], spent[1] = n[1]+b, spent[1]+t
 	}
@@ -97,6 +99,9 @@ func (w writing) against(env *Env, d *disk, name string, least float64) (Result,
 	if cpu > 0 && n[1] > 0 {
 		r.cost = cpu / time.Duration(n[1])
 		r.Note = "CPU per write: " + took(r.cost).String()
+		if w.cpu != nil {
+			r.Note += ", of the client " + took(own/time.Duration(n[1])).String()
+		}
 	}
 	return r, nil
 }

@@ -95,11 +95,15 @@ func fill(ctx context.Context, env *Env, data string, size int64) error {
 	return nil
 }
 
-// startHub is the role: a hub as `parley serve` runs it.
+// startHub is the role: a hub as `parley serve` runs it. A second word is what its
+// meeting place promises; see the setting place.sync.
 func startHub(ctx context.Context, args []string) (*server, error) {
 	conf, err := config.Load(config.Sources{Data: args[0], Flags: map[string]string{"listen": "127.0.0.1:0", "shutdown-grace": "1s"}})
 	if err != nil {
 		return nil, err
+	}
+	if len(args) > 1 {
+		conf.Place.Sync = args[1]
 	}
 	return runHub(ctx, conf)
 }
