@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -30,11 +29,6 @@ func handshakesRow() Row {
 // tunnelRow: request and response through the machines' real handler.
 func tunnelRow() Row {
 	return Row{Name: "tunnel", What: "small JSON request → response on every machine's tunnel at once, against raw TCP", Run: runTunnel}
-}
-
-// fleetRow: a simulated fleet on one hub.
-func fleetRow() Row {
-	return Row{Name: "fleet", What: "a simulated fleet: connecting, memory, telemetry stored, calls", Run: runFleet}
 }
 
 // wsRequest asks for the tunnel.
@@ -79,9 +73,21 @@ func readFrame(c io.Reader) ([]byte, error) {
 	data := make([]byte, size)
 	_, err := io.ReadFull(c, data)
 	if err == nil && head[0]&0x0f == 8 {
-		err = fmt.Errorf("the hub closed: %q", data)
+		err = hubClosed(data)
 	}
 	return data, err
+}
+
+// hubClosed is what a close frame says.
+type hubClosed []byte
+
+func (h hubClosed) Error() string { return fmt.Sprintf("the hub closed: %q", []byte(h)) }
+
+func (h hubClosed) code() kenny.CloseCode {
+	if len(h) < 2 {
+		return 0
+	}
+	return kenny.CloseCode(binary.BigEndian.Uint16(h))
 }
 
 // dialMachine connects one simulated machine up to its policy.
@@ -280,49 +286,6 @@ func tunnelStep(ctx context.Context, env *Env, n int) (Result, error) {
 	return r, nil
 }
 
-// Per machine, and per call, from the list of what to reach.
-const (
-	machineMost = 40 << 10
-	callMost    = float64(10 * time.Millisecond)
-)
-
-// snapshotOf is telemetry of a usual size.
-func snapshotOf(i int) []byte {
-	var rows strings.Builder
-	for p := range 15 {
-		fmt.Fprintf(&rows, `{"pid":%d,"name":"process-%d","cpu":%d.5,"mem_bytes":%d},`, 1000+p, p, p, (p+1)<<20)
-	}
-	return fmt.Appendf(nil, `{"type":"telemetry","agent_id":%q,"collected_at":%q,"snapshot":{"disk":{"status":"ok","summary":"fine","volumes":[{"mount":"/","total_bytes":511000000000,"free_bytes":300000000000,"percent_used":%d}],"top_dirs":[]},"memory":{"status":"ok","summary":"fine","percent_used":%d},"processes":{"status":"ok","summary":"15 of 200","count":200,"processes":[%s]},"uptime":{"status":"ok","summary":"3 days","uptime_secs":259200}}}`,
-		machineName(i), time.Now().UTC().Format(time.RFC3339), 20+i%50, 10+i%60, strings.TrimSuffix(rows.String(), ","))
-}
-
-func runFleet(ctx context.Context, env *Env) (results []Result, err error) {
-	n := env.machines
-	if n <= 0 {
-		n = pick(env, 2_000, 40)
-	}
-	if can := env.affordable([]int{n}, 1); len(can) == 0 {
-		return nil, fmt.Errorf("%s machines need as many open files, and the system allows this process %s (ulimit -Hn): that is its limit, not the hub's",
-			thousands(int64(n)), thousands(int64(openFiles())))
-	}
-	env.say("enrolling %s machines", thousands(int64(n)))
-	c, err := env.start(ctx, "machines", filepath.Join(env.Dir, "fleet.db"), strconv.Itoa(n))
-	if err != nil {
-		return nil, err
-	}
-	defer c.stop()
-	fl := &simulated{addr: c.hello.Addr}
-	defer fl.close()
-	for _, step := range []func(context.Context, *Env, *child, int) (Result, error){fl.connect, fl.telemetry, fl.calls} {
-		r, err := step(ctx, env, c, n)
-		if err != nil {
-			return results, err
-		}
-		results = append(results, r)
-	}
-	return results, nil
-}
-
 // simulated is the machines of a fleet: they answer calls and pings.
 type simulated struct {
 	addr  string
@@ -392,46 +355,6 @@ func answerCalls(c net.Conn) error {
 	}
 }
 
-// telemetry has every machine push once and waits until all of it is stored.
-func (s *simulated) telemetry(ctx context.Context, env *Env, _ *child, n int) (Result, error) {
-	env.say("telemetry")
-	began := time.Now()
-	for i, c := range s.conns {
-		if _, err := c.Write(longFrame(snapshotOf(i))); err != nil {
-			return Result{}, err
-		}
-		// A hub drops what comes faster than it stores; machines do not push all at once.
-		if i%256 == 255 {
-			if err := s.stored(ctx, i+1); err != nil {
-				return Result{}, err
-			}
-		}
-	}
-	if err := s.stored(ctx, n); err != nil {
-		return Result{}, err
-	}
-	r := Result{Case: "telemetry stored", Ours: rate(float64(n), time.Since(began)), Note: "to reach: 100/s on 8 cores"}
-	return r, nil
-}
-
-// stored waits until that many machines have a verdict.
-func (s *simulated) stored(ctx context.Context, n int) error {
-	for {
-		text, err := s.get(ctx, "/bench/stored")
-		if err != nil {
-			return err
-		}
-		if got, err := strconv.Atoi(text); err != nil || got >= n {
-			return err
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 func (s *simulated) get(ctx context.Context, path string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+path, http.NoBody)
 	if err != nil {
@@ -450,30 +373,3 @@ func (s *simulated) get(ctx context.Context, path string) (string, error) {
 }
 
 var benchClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
-
-// calls goes round the machines and tells how long a call takes beyond the
-// machine's own time, which here is none.
-func (s *simulated) calls(ctx context.Context, env *Env, _ *child, n int) (Result, error) {
-	env.say("calls")
-	total := pick(env, 4_000, 100)
-	took := make([]int64, total)
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(8)
-	for i := range took {
-		g.Go(func() error {
-			text, err := s.get(ctx, "/bench/call/"+machineName(i%n))
-			if err == nil {
-				took[i], err = strconv.ParseInt(text, 10, 64)
-			}
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return Result{}, err
-	}
-	slices.Sort(took)
-	p99 := took[len(took)*99/100]
-	r := atMost("call overhead, p99", Figure{float64(p99), Nanos}, callMost)
-	r.Note = fmt.Sprintf("half of them within %s, 8 at a time", time.Duration(took[len(took)/2]).Round(time.Microsecond))
-	return r, nil
-}

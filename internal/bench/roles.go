@@ -15,6 +15,8 @@ type server struct {
 	hello hello
 	// on handles a line the table below does not know.
 	on func(line string)
+	// answer, where there is one, does what such a line says and tells how it went.
+	answer func(line string) any
 	// close ends it.
 	close func()
 }
@@ -29,6 +31,8 @@ var roles = map[string]func(ctx context.Context, args []string) (*server, error)
 	"room":     roomHub,
 	"board":    boardHub,
 	"machines": machineHub,
+
+	"endpoints": endpoints,
 }
 
 // RunRole is the other life of this program: it serves in a role until in ends.
@@ -69,6 +73,11 @@ func (s *server) obey(in io.Reader, answers *json.Encoder, p *profile) error {
 				return err
 			}
 		default:
+			if s.answer != nil {
+				if err := answers.Encode(s.answer(line)); err != nil {
+					return err
+				}
+			}
 			if s.on != nil {
 				s.on(line)
 			}
