@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"fmt"
 	"sync"
 	"testing"
@@ -168,17 +169,18 @@ func TestWhoMayAnswer(t *testing.T) {
 		for name, c := range map[string]struct {
 			who  identity.Session
 			want error
+			says string
 		}{
-			"a stranger":                 {person("bob", "approvals", "fleet"), approval.ErrNotFound},
-			"nobody":                     {identity.Session{}, approval.ErrNotFound},
-			"without approval:respond":   {person("carol", "approval:read", "fleet"), approval.ErrForbidden},
-			"without the policy's scope": {person("carol", "approvals"), approval.ErrForbidden},
-			"the asking token":           {person("alice", "approvals", "fleet"), approval.ErrForbidden},
-			"an agent":                   {agent, approval.ErrForbidden},
-			"the hub":                    {identity.Hub(), approval.ErrForbidden},
+			"a stranger":                 {person("bob", "approvals", "fleet"), approval.ErrNotFound, ""},
+			"nobody":                     {identity.Session{}, approval.ErrNotFound, ""},
+			"without approval:respond":   {person("carol", "approval:read", "fleet"), approval.ErrForbidden, "lacks the scope approval:respond"},
+			"without the policy's scope": {person("carol", "approvals"), approval.ErrForbidden, "lacks the scope fleet:call"},
+			"the asking token":           {person("alice", "approvals", "fleet"), approval.ErrForbidden, "this token asked"},
+			"an agent":                   {agent, approval.ErrForbidden, "only a person decides"},
+			"the hub":                    {identity.Hub(), approval.ErrForbidden, "only a person decides"},
 		} {
-			if _, err := in.Answer(t.Context(), c.who, id, approval.Answer{Approved: true}); !errors.Is(err, c.want) {
-				t.Errorf("%s: %v, want %v", name, err, c.want)
+			if _, err := in.Answer(t.Context(), c.who, id, approval.Answer{Approved: true}); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v, want %v %s", name, err, c.want, c.says)
 			}
 		}
 		if _, err := in.Answer(t.Context(), alice, "unknown", approval.Answer{}); !errors.Is(err, approval.ErrNotFound) {

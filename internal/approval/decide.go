@@ -83,11 +83,13 @@ func (i Item) mayAnswer(who identity.Session) error {
 	case !i.visible(who):
 		return ErrNotFound
 	case who.Principal.Kind != identity.KindPerson:
-		return fmt.Errorf("%w: only a person decides", ErrForbidden)
-	case !who.Scopes.Has(identity.ApprovalRespond), i.Policy.Scope != "" && !who.Scopes.Has(i.Policy.Scope):
-		return fmt.Errorf("%w: a scope is missing", ErrForbidden)
+		return fmt.Errorf("%w: only a person decides, and this token belongs to no person", ErrForbidden)
+	case !who.Scopes.Has(identity.ApprovalRespond):
+		return fmt.Errorf("%w: this token lacks the scope %s", ErrForbidden, identity.ApprovalRespond)
+	case i.Policy.Scope != "" && !who.Scopes.Has(i.Policy.Scope):
+		return fmt.Errorf("%w: this token lacks the scope %s, which what is asked needs", ErrForbidden, i.Policy.Scope)
 	case i.Policy.NotAsker && i.AskingToken != "" && who.TokenID == i.AskingToken:
-		return fmt.Errorf("%w: the asking token does not answer itself", ErrForbidden)
+		return fmt.Errorf("%w: this token asked, and whoever asks does not answer; use the page or another token", ErrForbidden)
 	default:
 		return nil
 	}
