@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/internal/bus"
@@ -18,6 +19,9 @@ const (
 	beatEvery   = 2 * time.Second
 	hubSilence  = 8 * time.Second
 	requestTime = 5 * time.Second
+	// ownerCheck is how often somebody who waits for an owner's answer looks whether
+	// it still is one: a hub that hangs answers nothing, and nobody says so.
+	ownerCheck = 250 * time.Millisecond
 )
 
 func roomSubject(id string) string { return "room." + bus.Token(id) }
@@ -217,7 +221,7 @@ func (cl *cluster) request(r *room, m bus.Msg) {
 		r.post(func() { r.endConn(h.CID, h.Op == "revoked", Fault(h.Reason)) })
 	case "arrive":
 		if h.About != nil {
-			ok := r.post(func() {
+			ok := r.serve(func() {
 				r.arriveOrAttach(&conn{arrival: *h.About, hub: h.Hub, link: r.linkTo(h.Hub, h.About.CID)})
 				cl.respond(m, struct{}{}, nil)
 			})
@@ -226,11 +230,11 @@ func (cl *cluster) request(r *room, m bus.Msg) {
 			}
 		}
 	case "beat":
-		if !r.post(func() { cl.respondWith(m, verdict{OK: json.RawMessage(`{}`), Unknown: r.beat(h.Hub, h.CIDs)}) }) {
+		if !r.serve(func() { cl.respondWith(m, verdict{OK: json.RawMessage(`{}`), Unknown: r.beat(h.Hub, h.CIDs)}) }) {
 			cl.respond(m, nil, errEnded)
 		}
 	case "call":
-		ok := r.post(func() {
+		ok := r.serve(func() {
 			answer, err := r.do(h.Call)
 			r.flush()
 			cl.respond(m, answer, err)
@@ -239,6 +243,15 @@ func (cl *cluster) request(r *room, m bus.Msg) {
 			cl.respond(m, nil, errEnded)
 		}
 	}
+}
+
+// serve is post for another hub's question. A former owner leaves it to the next.
+func (r *room) serve(f func()) bool {
+	return r.post(func() {
+		if !r.fenced() {
+			f()
+		}
+	})
 }
 
 func (cl *cluster) respond(m bus.Msg, answer any, err error) {
@@ -269,10 +282,35 @@ func (cl *cluster) respondWith(m bus.Msg, v verdict) {
 	}
 }
 
+// whileOwned is a context for a question to a room's owner: it also ends when no
+// living hub owns the room any more.
+func (cl *cluster) whileOwned(ctx context.Context, id string) (owned context.Context, done func()) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	ended := make(chan struct{})
+	timer := time.AfterFunc(ownerCheck, func() {
+		defer close(ended)
+		for {
+			if owner, err := cl.e.d.Leases.Owner(ctx, leaseName(id)); err == nil && owner == "" {
+				cancel()
+				return
+			}
+			if pause(ctx, ownerCheck) != nil {
+				return
+			}
+		}
+	})
+	return ctx, func() {
+		cancel()
+		if !timer.Stop() {
+			<-ended
+		}
+	}
+}
+
 // demand asks the owner of a room something.
 func (cl *cluster) demand(ctx context.Context, id string, h head) (verdict, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
-	defer cancel()
+	ctx, done := cl.whileOwned(ctx, id)
+	defer done()
 	h.Hub = cl.e.hub
 	raw, err := cl.requestOf(ctx, id, h)
 	if err != nil {
@@ -368,19 +406,26 @@ func (cl *cluster) heard(m bus.Msg) {
 func (cl *cluster) beats() {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
+	ctx, cancel := context.WithCancel(cl.e.ctx)
+	defer cancel()
 	for {
 		select {
 		case <-cl.quit:
 			return
 		case <-tick.C:
 		}
-		for _, rr := range cl.remotes() {
-			cl.beat(rr)
+		for _, rr := range cl.remotes() { // side by side: an owner that hangs must not keep the others waiting
+			if rr.beating.CompareAndSwap(false, true) {
+				cl.work.Go(func() {
+					defer rr.beating.Store(false)
+					cl.beat(ctx, rr)
+				})
+			}
 		}
 	}
 }
 
-func (cl *cluster) beat(rr *remoteRoom) {
+func (cl *cluster) beat(ctx context.Context, rr *remoteRoom) {
 	all := rr.all()
 	if len(all) == 0 {
 		cl.mu.Lock()
@@ -394,7 +439,10 @@ func (cl *cluster) beat(rr *remoteRoom) {
 	for i, v := range all {
 		cids[i] = v.about.CID
 	}
-	answer, err := cl.demand(cl.e.ctx, rr.id, head{Op: "beat", CIDs: cids})
+	answer, err := cl.demand(ctx, rr.id, head{Op: "beat", CIDs: cids})
+	if ctx.Err() != nil {
+		return // this hub stops
+	}
 	for _, v := range all {
 		if err != nil || slices.Contains(answer.Unknown, v.about.CID) {
 			rr.remove(v)
@@ -405,8 +453,9 @@ func (cl *cluster) beat(rr *remoteRoom) {
 
 // remoteRoom is a room another hub has, with the connections of this one.
 type remoteRoom struct {
-	cl *cluster
-	id string
+	cl      *cluster
+	id      string
+	beating atomic.Bool
 
 	mu     sync.Mutex
 	visits map[string]*visit

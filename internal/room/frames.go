@@ -2,8 +2,10 @@ package room
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
 )
@@ -12,6 +14,13 @@ import (
 func (r *room) frame(cid string, f kibitz.ClientFrame, m *message) {
 	c := r.conns[cid]
 	if c == nil {
+		return
+	}
+	if err := r.sure(); err != nil {
+		// The next owner hears what other hubs' connections say as well, and answers.
+		if c.hub == "" || !errors.Is(err, lease.ErrLost) {
+			c.nak(f.Number(), err)
+		}
 		return
 	}
 	switch f := f.(type) {

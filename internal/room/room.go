@@ -1,6 +1,7 @@
 package room
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -147,7 +148,9 @@ func (r *room) loop() {
 		case <-r.timer.C:
 			r.take(func() {
 				r.next = time.Time{}
-				r.due()
+				if !r.fenced() {
+					r.due()
+				}
 			})
 		case <-r.quit:
 			return
@@ -250,13 +253,20 @@ func (r *room) dueIdle(now time.Time) {
 	r.need(at)
 }
 
+// sure tells whether the room is still this hub's. A hub that was stopped for a
+// while, or cannot reach the database, asks before it does or says anything.
+func (r *room) sure() error {
+	if r.lease.Certain() {
+		return nil
+	}
+	return r.write(nil)
+}
+
+// fenced: another hub has the room. The goroutine ends with this turn.
+func (r *room) fenced() bool { return errors.Is(r.sure(), lease.ErrLost) }
+
 // nextSeq gives the number of an accepted message.
 func (r *room) nextSeq() (uint64, error) {
-	if !r.lease.Certain() { // another hub may have the room: nothing is acknowledged unless we still do
-		if err := r.write(nil); err != nil {
-			return 0, err
-		}
-	}
 	if r.seq == r.reserved {
 		to := r.seq + seqBlock
 		err := r.write(func(tx *store.Tx) error {

@@ -166,6 +166,9 @@ func (e *Rooms) ended(r *room) {
 func (r *room) on(ctx context.Context, f func()) error {
 	done := make(chan struct{})
 	run := func() {
+		if r.fenced() {
+			return // and ends: the caller asks the next owner
+		}
 		f()
 		r.flush() // the answer must not overtake what was told to others
 		close(done)
