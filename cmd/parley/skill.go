@@ -233,8 +233,11 @@ func newSkillDecline(g *globals) *cobra.Command {
 func (g *globals) decideSkill(cmd *cobra.Command, id string, a answerApproval, agents []string) error {
 	var s receivedSkill
 	err := g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) (err error) {
-		s, err = skillByID(ctx, c, id)
-		return err
+		if s, err = skillByID(ctx, c, id); err != nil || s.State != "quarantined" || s.Approval != "" {
+			return err
+		}
+		// A stranger's skill asks nobody by itself.
+		return c.Do(ctx, "POST", "/api/skills/received/"+url.PathEscape(s.ID)+"/ask", nil, nil, &s)
 	})
 	if err != nil {
 		return err

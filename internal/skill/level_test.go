@@ -1,6 +1,7 @@
 package skill_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -248,5 +249,40 @@ func TestOnlyPublicSkillsAreListedShownMadeAndSent(t *testing.T) {
 	p, err := ada.PreviewSkill(ctx, "", "Tea", 1)
 	if err != nil || p.FirstLines == nil || *p.FirstLines != "# Tea\n" {
 		t.Errorf("%+v %v", p, err)
+	}
+}
+
+// A stranger's skill bothers nobody; a person who looks at it may decide, and the
+// question outlives the hub as any other does.
+func TestAPersonMayDecideOnAStrangersSkill(t *testing.T) {
+	w := newWorld(t)
+	bob := w.add("bob", skill.Config{L2Offers: true})
+	bob.say(stranger("two"), mmp.ActionSkillContent, content("Tea", text, nil), "")
+	bob.sweep()
+	if item := bob.only(); item.Level != skill.L2 || item.Asked || len(bob.waiting()) != 0 {
+		t.Fatalf("a stranger reached a person: %+v", item)
+	}
+	item, err := bob.Ask(t.Context(), bob.only().ID)
+	if err != nil || !item.Asked {
+		t.Fatalf("%+v, %v", item, err)
+	}
+	if _, err := bob.Ask(t.Context(), item.ID); err != nil {
+		t.Errorf("asked twice: %v", err)
+	}
+	if n := len(bob.waiting()); n != 1 {
+		t.Fatalf("%d questions", n)
+	}
+	if err := bob.Close(); err != nil {
+		t.Fatal(err)
+	}
+	bob.open(skill.Config{L2Offers: true})
+	if err := bob.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = bob.Close() })
+	bob.say1(item.Approval, true)
+	bob.until("it is in use", func() bool { return bob.only().State == skill.StateApproved })
+	if _, err := bob.Ask(t.Context(), item.ID); !errors.Is(err, skill.ErrState) {
+		t.Errorf("asked about what is decided: %v", err)
 	}
 }

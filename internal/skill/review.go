@@ -52,6 +52,20 @@ func (s *Skills) ask(ctx context.Context, id string) {
 	s.await(review.Approval, func(ctx context.Context, o approval.Outcome) error { return s.decide(ctx, id, o) })
 }
 
+// Ask puts a quarantined skill before a person who has looked at it. A stranger's
+// skill asks nobody by itself.
+func (s *Skills) Ask(ctx context.Context, id string) (Item, error) {
+	item, err := s.Get(ctx, id)
+	if err != nil {
+		return Item{}, err
+	}
+	if item.State != StateQuarantined {
+		return Item{}, ErrState
+	}
+	s.ask(ctx, id)
+	return s.Get(ctx, id)
+}
+
 func (s *Skills) put(ctx context.Context, r Review) error {
 	args, err := json.Marshal(shown{
 		Skill: r.ID, Name: Visible(r.Title), Agent: r.Agent, Sender: r.Sender, Level: r.Level, KeyID: r.KeyID, Hash: r.Hash, Bytes: r.Size,

@@ -95,7 +95,7 @@ func (s *Skills) askAgain(ctx context.Context, h Host) error {
 	})
 	for _, i := range waiting {
 		switch {
-		case i.Level == L2:
+		case i.Level == L2 && !i.Asked:
 			if s.now().Sub(i.Received) > mmp.QuarantineTTL {
 				err = errors.Join(err, s.decide(ctx, i.ID, expired))
 			}

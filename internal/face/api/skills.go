@@ -18,6 +18,7 @@ func RegisterSkills(a *API, s *skill.Skills, visits skill.Visits) {
 	r := skillRoutes{s, visits}
 	add(a, rt("GET", "/api/skills/received", "Skills received from other agents, and our public ones"), r.list)
 	add(a, rt("GET", "/api/skills/received/{id}", "One received skill: provenance, findings, preview as text, diff against the version in use"), r.show)
+	add(a, rt("POST", "/api/skills/received/{id}/ask", "Put a skill that waits before its person, if nobody was asked yet: a stranger's asks nobody by itself"), r.ask)
 	add(a, rt("POST", "/api/skills/received/{id}/revoke", "Take an approved skill out of use"), r.revoke)
 	add(a, rt("POST", "/api/skills/received/{id}/public", "Let an approved skill be handed on, or keep it here"), r.publish)
 	add(a, rt("GET", "/api/skills/exchanges", "Exchanges, newest first"), r.exchanges)
@@ -164,6 +165,11 @@ func (r skillRoutes) show(ctx context.Context, _ identity.Session, in *SkillPath
 }
 
 type skillOut struct{ Body ReceivedSkill }
+
+func (r skillRoutes) ask(ctx context.Context, _ identity.Session, in *SkillPath) (*skillOut, error) {
+	item, err := r.s.Ask(ctx, in.ID)
+	return &skillOut{receivedSkillOf(item)}, err
+}
 
 type revokeIn struct {
 	SkillPath

@@ -20,6 +20,8 @@ export const skills = {
   received: async () => (await api.get<{ skills: Received[] | null }>('/api/skills/received')).skills ?? [],
   exchanges: async () => (await api.get<{ exchanges: Exchange[] | null }>('/api/skills/exchanges')).exchanges ?? [],
   review: (id: string) => api.get<Review>(`/api/skills/received/${part(id)}`),
+  /** ask makes the question about a skill that nobody was asked about. */
+  ask: (id: string) => api.post(`/api/skills/received/${part(id)}/ask`, {}),
   /** agents are those that may use it; none leaves it to the one it was sent to. */
   approve: (approval: string, dangers: number, agents: string[] = []) => api.post(`/api/approvals/${part(approval)}`, { approved: true, answers: [...Array(dangers).fill('acknowledged'), ...(agents.length ? [agents.join(', ')] : [])] }),
   reject: (approval: string) => api.post(`/api/approvals/${part(approval)}`, { approved: false }),
