@@ -114,6 +114,7 @@ type Face struct {
 	nonces   nonces
 	// strangers is shared by all who never said who they are.
 	strangers *rate.Limiter
+	crowds    *rate.Limiter
 
 	mu        sync.Mutex
 	closing   bool
@@ -130,7 +131,7 @@ func New(d Deps) *Face {
 	if d.Challenge == "" {
 		d.Challenge = ChallengeAuto
 	}
-	f := &Face{d: d, log: d.Log, limits: d.Limits.withDefaults(), conns: map[*conn]struct{}{}, audiences: map[string]*audience{}, strangers: strangers()}
+	f := &Face{d: d, log: d.Log, limits: d.Limits.withDefaults(), conns: map[*conn]struct{}{}, audiences: map[string]*audience{}, strangers: strangers(), crowds: crowds()}
 	logins, pairings := identity.LoginLimits, identity.PairingLimits
 	logins.PerMinute, pairings.PerMinute = f.limits.AuthPerMinute, f.limits.PairPerMinute
 	f.attempts, f.pairings = identity.NewThrottle(logins), identity.NewThrottle(pairings)
@@ -180,6 +181,7 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p := front.NewProblem(http.StatusTooManyRequests, "too_many_connections", "too many connections from this address", err)
 		p.RetryAfter = time.Second
 		f.d.Front.Fail(w, r, p)
+		f.crowded(address)
 		return
 	}
 	_, err = f.group.Upgrade(w, r, func(ws *wsconn.Conn) wsconn.Handler {

@@ -215,7 +215,8 @@ func TestAnotherPersonsThingsDoNotExist(t *testing.T) {
 // come back.
 func TestASlowReaderIsCutAndSlowsNobody(t *testing.T) {
 	h := newHub(t, limits(board.Limits{AuthPerMinute: 1000, Queued: 1 << 20}))
-	slow, quick := h.connect(h.token), h.connect(h.token)
+	sleeper := h.newToken("owner", "*")
+	slow, quick := h.connect(sleeper.Secret), h.connect(h.token)
 	// A tool result per step, so that not everything can be merged away.
 	line := strings.Repeat("x", 32<<10)
 	check(t, os.WriteFile(filepath.Join(h.workspace, "big"), []byte(line), 0o600))
@@ -265,6 +266,7 @@ func TestASlowReaderIsCutAndSlowsNobody(t *testing.T) {
 	if told && last.text("details.reason") != "slow_consumer" {
 		t.Errorf("the last frame was %.100s", last)
 	}
+	h.wantRecord(t, "board.misuse", "rate_limited/slow_consumer", sleeper.ID)
 	// Coming back, it has everything, once.
 	back := h.connect(h.token)
 	for task := range ended {

@@ -14,6 +14,20 @@ import (
 // trail: what matters shows in the first of it.
 func strangers() *rate.Limiter { return rate.NewLimiter(rate.Every(time.Second), 60) }
 
+// crowds bounds it for addresses that want too many connections, apart from the
+// others: who only knocks must not hide what those inside do.
+func crowds() *rate.Limiter { return rate.NewLimiter(rate.Every(time.Second), 10) }
+
+// crowded puts on record that an address had all the connections it may have.
+func (f *Face) crowded(address string) {
+	if f.crowds.Allow() {
+		f.note(audit.Entry{
+			Actor: "address:" + address, Action: "board.misuse", Outcome: string(viber.CodeRateLimited) + "/too_many_connections",
+			Detail: map[string]any{"by_address": address},
+		})
+	}
+}
+
 // misuse puts on record that a client did what it should not: garbage, the wrong
 // order, floods, other people's scopes. Each kind is there once per connection.
 // What was wrong with a credential has entries of its own.
