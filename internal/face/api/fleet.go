@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -177,6 +178,12 @@ func (fr fleetRoutes) machineRoutes() {
 func listQuery(r *http.Request) (fleet.ListQuery, error) {
 	q := r.URL.Query()
 	limit, err := number(r, "limit")
+	if err == nil && !slices.Contains([]string{"", "online", "off", "reconnecting", "overdue"}, q.Get("presence")) {
+		err = badFleetQuery("presence is online, off, reconnecting or overdue")
+	}
+	if err == nil && !slices.Contains([]string{"", "ok", "warn", "crit", "unknown"}, q.Get("overall")) {
+		err = badFleetQuery("overall is ok, warn, crit or unknown")
+	}
 	return fleet.ListQuery{
 		Q: q.Get("q"), Tag: q.Get("tag"), Presence: fleet.Presence(q.Get("presence")), Overall: kenny.Status(q.Get("overall")),
 		Cursor: q.Get("cursor"), Limit: limit,
