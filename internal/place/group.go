@@ -155,13 +155,7 @@ func (p *Place) commit(batch []*op) (err error) {
 	// is stuck: then they must be let go.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].ctx), stuck)
 	defer cancel()
-	// One bad request must not take the hub with it.
-	defer func() {
-		if cause := recover(); cause != nil {
-			p.d.Log.Error("place: panic in a transaction", "panic", cause, "stack", string(debug.Stack()))
-			err = mmp.ErrInternal
-		}
-	}()
+	defer p.caught(&err)
 	soft := p.c.Sync == SyncOS || !slices.ContainsFunc(batch, func(o *op) bool { return o.send != nil })
 	run := func(tx *store.Tx) error { return p.runBatch(tx, batch) }
 	err = p.writeAs(ctx, soft, run)
@@ -173,6 +167,14 @@ func (p *Place) commit(batch []*op) (err error) {
 		p.keys.forgetAll()
 	}
 	return p.storage(err)
+}
+
+// caught makes an error of a panic: one bad request must not take the hub with it.
+func (p *Place) caught(err *error) {
+	if cause := recover(); cause != nil {
+		p.d.Log.Error("place: panic in a transaction", "panic", cause, "stack", string(debug.Stack()))
+		*err = mmp.ErrInternal
+	}
 }
 
 func (p *Place) writeAs(ctx context.Context, soft bool, fn func(*store.Tx) error) error {

@@ -42,21 +42,21 @@ func (p *Place) wait(ctx context.Context, who Caller, q mmp.ReceiveQuery, one *w
 		if err != nil || out.Count > 0 {
 			return out, err
 		}
-		again := p.again(lapse)
+		again, stop := p.again(lapse)
 		select {
 		case <-one.wake:
-		case <-again.C:
+		case <-again:
 		case <-one.gone:
-			again.Stop()
+			stop()
 			return out, nil
 		case <-end.C:
-			again.Stop()
+			stop()
 			return out, nil
 		case <-ctx.Done():
-			again.Stop()
+			stop()
 			return mmp.ReceiveAnswer{}, ctx.Err()
 		}
-		again.Stop()
+		stop()
 		if who.token != "" {
 			if _, err := p.session(ctx, who.token); err != nil {
 				return mmp.ReceiveAnswer{}, err
@@ -67,15 +67,18 @@ func (p *Place) wait(ctx context.Context, who Caller, q mmp.ReceiveQuery, one *w
 
 // again is when to look without being woken: when a lease lapses, and now and
 // then if other hubs are around. Alone and without leases it is never.
-func (p *Place) again(lapse time.Time) *time.Timer {
-	in := time.Hour
+func (p *Place) again(lapse time.Time) (at <-chan time.Time, stop func() bool) {
+	in := time.Hour // longer than anybody waits
 	if p.d.Clustered {
 		in = recheck
+	} else if lapse.IsZero() {
+		return nil, func() bool { return true }
 	}
 	if !lapse.IsZero() {
 		in = min(in, max(lapse.Sub(p.now()), 0)+time.Millisecond)
 	}
-	return time.NewTimer(in)
+	t := time.NewTimer(in)
+	return t.C, t.Stop
 }
 
 const queueRows = `SELECT ` + messageColumns + `, blob FROM place_messages
@@ -112,7 +115,7 @@ func (p *Place) take(ctx context.Context, who Caller, q mmp.ReceiveQuery) (out m
 	out.Messages = []mmp.RelayMessage{}
 	// Looking costs no write: most polls find nothing.
 	if q.Limit == 0 || !p.hints.use(q.AgentID) {
-		some, lapse, err := p.anything(ctx, who, q.AgentID)
+		some, lapse, err := p.anything(ctx, who, q)
 		if err != nil || !some || q.Limit == 0 {
 			out.More = err == nil && some
 			return out, lapse, err
@@ -128,7 +131,7 @@ func (p *Place) take(ctx context.Context, who Caller, q mmp.ReceiveQuery) (out m
 	out.More = t.more
 	if len(t.took) == 0 && q.Wait > 0 {
 		// The hint was stale; a waiting caller must know when a lease ends.
-		_, lapse, err = p.anything(ctx, who, q.AgentID)
+		_, lapse, err = p.anything(ctx, who, q)
 	}
 	return p.handed(q, t.took, out), lapse, err
 }
@@ -261,8 +264,23 @@ func (p *Place) handed(q mmp.ReceiveQuery, took []*message, out mmp.ReceiveAnswe
 }
 
 // anything tells whether something can be handed out, and else when the first
-// lease ends.
-func (p *Place) anything(ctx context.Context, who Caller, agent string) (some bool, lapse time.Time, err error) {
+// lease ends. Who is going to wait has another goroutine look: the database needs a
+// large stack, and thousands that wait would each keep one.
+func (p *Place) anything(ctx context.Context, who Caller, q mmp.ReceiveQuery) (some bool, lapse time.Time, err error) {
+	if q.Wait <= 0 {
+		return p.look(ctx, who, q.AgentID)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer p.caught(&err)
+		some, lapse, err = p.look(ctx, who, q.AgentID)
+	}()
+	<-done
+	return some, lapse, err
+}
+
+func (p *Place) look(ctx context.Context, who Caller, agent string) (some bool, lapse time.Time, err error) {
 	err = p.read(ctx, func(tx *store.Tx) error {
 		if _, err := p.guard(tx, who, agent); err != nil {
 			return err
