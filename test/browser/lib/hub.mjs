@@ -76,7 +76,7 @@ async function startReal(more) {
       child = run();
       child.stdout.resume();
       child.stderr.resume();
-      while (!(await fetch(`${url}/readyz`).then((a) => a.ok, () => false))) await new Promise((again) => setTimeout(again, 50));
+      await ready(url);
     },
     stop: async () => {
       await end('SIGTERM');
@@ -85,8 +85,31 @@ async function startReal(more) {
   };
 }
 
+/** Another hub of a cluster, whose engines env names: { url, kill, stop }. */
+export async function joinHub(more) {
+  const data = mkdtempSync(join(tmpdir(), 'parley-browser-'));
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const env = { ...process.env, PATH, PARLEY_MODEL: 'offline', ...more };
+  const child = spawn(program, ['serve', '--data', data, '--listen', url.slice('http://'.length)], { env, stdio: 'ignore' });
+  const ended = new Promise((done) => child.on('exit', done));
+  await ready(url);
+  const end = (signal) => (child.kill(signal), ended);
+  return {
+    url,
+    kill: () => end('SIGKILL'),
+    stop: async () => {
+      await end('SIGTERM');
+      rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
+
+async function ready(url) {
+  while (!(await fetch(`${url}/readyz`).then((a) => a.ok, () => false))) await new Promise((again) => setTimeout(again, 50));
+}
+
 // The port is free when we look; nothing else on the machine asks for it in the moment between.
-function freePort() {
+export function freePort() {
   return new Promise((done) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
       const { port } = server.address();

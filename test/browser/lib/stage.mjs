@@ -18,10 +18,13 @@ const PATIENCE = 120_000;
 export class Stage {
   faults = [];
   strangers = new Set();
+  /** Addresses a page may ask. */
+  own = [];
 
   static async open(env) {
     const stage = new Stage();
     stage.hub = await startHub(env);
+    stage.own.push(stage.hub.url, byName(stage.hub.url));
     stage.browser = await launch();
     return stage;
   }
@@ -51,10 +54,9 @@ export class Stage {
     page.on('console', (message) => {
       if (/Content Security Policy|Permissions-Policy|Trusted(HTML|Script)|Refused to/i.test(message.text())) this.faults.push(message.text());
     });
-    const own = [this.hub.url, byName(this.hub.url)];
     page.on('request', (request) => {
       const url = new URL(request.url());
-      if (!['data:', 'blob:'].includes(url.protocol) && !own.includes(url.origin)) this.strangers.add(request.url());
+      if (!['data:', 'blob:'].includes(url.protocol) && !this.own.includes(url.origin)) this.strangers.add(request.url());
     });
   }
 
