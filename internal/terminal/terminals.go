@@ -79,6 +79,7 @@ func New(d Deps) (*Terminals, error) {
 		}
 		ts.relay = r
 	}
+	mindHangUps()
 	return ts, nil
 }
 
