@@ -173,7 +173,7 @@ func (b *batch) lookKeys(ids []any) error {
 	unknown := ids[:0:0]
 	for _, id := range ids {
 		name := id.(string)
-		at, ok := b.p.keys.get(b.tx, name)
+		at, ok := b.p.keys.get(name)
 		if b.keys[name] = at; !ok {
 			b.keys[name] = noKey
 			unknown = append(unknown, id)
@@ -190,7 +190,7 @@ func (b *batch) lookKeys(ids []any) error {
 	})
 	if err == nil {
 		for _, id := range unknown {
-			b.p.keys.set(b.tx, id.(string), b.keys[id.(string)])
+			b.p.keys.set(id.(string), b.keys[id.(string)])
 		}
 	}
 	return err

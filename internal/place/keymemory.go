@@ -1,6 +1,8 @@
 package place
 
 import (
+	"context"
+	"database/sql"
 	"sync"
 
 	"parley/internal/store"
@@ -14,34 +16,81 @@ type keyMemory struct {
 	alone bool
 	mu    sync.Mutex
 	of    map[string]int64
+	// all says that ids which are neither known nor in doubt have no key.
+	all   bool
+	doubt map[string]struct{}
 }
 
-func (k *keyMemory) get(tx *store.Tx, id string) (int64, bool) {
-	if !k.alone || tx.Dialect() != store.SQLite {
+// mostKeys is how many keys are read at the start: more would be felt.
+const mostKeys = 20_000
+
+// loadKeys reads the keys, if there are not too many.
+func (p *Place) loadKeys(ctx context.Context) error {
+	k := &p.keys
+	if !k.alone {
+		return nil
+	}
+	of := map[string]int64{}
+	err := p.read(ctx, func(tx *store.Tx) error {
+		if tx.Dialect() != store.SQLite {
+			k.alone = false
+			return nil
+		}
+		return tx.Each(func(r *sql.Rows) error {
+			var id string
+			var at int64
+			err := r.Scan(&id, &at)
+			of[id] = at
+			return err
+		}, `SELECT agent, proven_at FROM place_keys LIMIT ?`, mostKeys+1)
+	})
+	if k.all = err == nil && k.alone && len(of) <= mostKeys; k.all {
+		k.of = of
+	}
+	return err
+}
+
+func (k *keyMemory) get(id string) (int64, bool) {
+	if !k.alone {
 		return 0, false
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	at, ok := k.of[id]
-	return at, ok
+	if at, ok := k.of[id]; ok {
+		return at, true
+	}
+	_, unsure := k.doubt[id]
+	return noKey, k.all && !unsure
 }
 
-func (k *keyMemory) set(tx *store.Tx, id string, at int64) {
-	if !k.alone || tx.Dialect() != store.SQLite {
+func (k *keyMemory) set(id string, at int64) {
+	if !k.alone {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if delete(k.doubt, id); k.all && at == noKey {
+		return
+	}
 	if k.of == nil || len(k.of) > maxCounted {
-		k.of = map[string]int64{}
+		k.of, k.all, k.doubt = map[string]int64{}, false, nil
 	}
 	k.of[id] = at
 }
 
+// forget is called in the transaction that changes a key.
 func (k *keyMemory) forget(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.of, id)
+	if delete(k.of, id); !k.all {
+		return
+	}
+	if k.doubt == nil {
+		k.doubt = map[string]struct{}{}
+	}
+	if k.doubt[id] = struct{}{}; len(k.doubt) > maxCounted {
+		k.of, k.all, k.doubt = nil, false, nil
+	}
 }
 
 // forgetAll is for when a transaction failed: it may have seen what was undone with
@@ -49,5 +98,5 @@ func (k *keyMemory) forget(id string) {
 func (k *keyMemory) forgetAll() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.of = nil
+	k.of, k.all, k.doubt = nil, false, nil
 }

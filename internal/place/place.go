@@ -84,6 +84,9 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 	if err := p.newest(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.loadKeys(ctx); err != nil {
+		return nil, err
+	}
 	return p, p.listen()
 }
 
