@@ -310,10 +310,18 @@ func TestAKilledRunEndsWithinASecondWhateverHangs(t *testing.T) {
 }
 
 func TestAClientThatLeavesCancelsItsRunUnlessSomebodyLooksOn(t *testing.T) {
-	h := newHub(t, sqlite(t))
-	script := "/say a\n/sleep 600000"
-	t.Run("alone", func(t *testing.T) {
-		run := h.begin(talk.TurnRequest{Content: script})
+	// Each has its own time: what is asked while the model sleeps is asked in time.
+	run := func(name string, test func(t *testing.T, h *hub)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHub(t, sqlite(t))
+				defer h.stop()
+				test(t, h)
+			})
+		})
+	}
+	run("alone", func(t *testing.T, h *hub) {
+		run := h.begin(talk.TurnRequest{Content: "/say a\n/sleep 600000"})
 		until(t, run, talk.Chunk)
 		watch := h.watch(t, me, talk.Filter{})
 		run.Leave()
@@ -322,7 +330,7 @@ func TestAClientThatLeavesCancelsItsRunUnlessSomebodyLooksOn(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("detached", func(t *testing.T) {
+	run("detached", func(t *testing.T, h *hub) {
 		key := talk.Key{Agent: "crab", Sender: "user", Thread: "d"}
 		run := h.begin(talk.TurnRequest{Key: key, Content: "/say a\n/sleep 50\n/say b", Detached: true})
 		until(t, run, talk.Chunk)
@@ -333,7 +341,7 @@ func TestAClientThatLeavesCancelsItsRunUnlessSomebodyLooksOn(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("a device is attached", func(t *testing.T) {
+	run("a device is attached", func(t *testing.T, h *hub) {
 		key := talk.Key{Agent: "crab", Sender: "user", Thread: "w"}
 		device := h.attach(t, key, 0, 0)
 		device.until(func(e talk.ConversationEvent) bool { return e.CaughtUp })
@@ -345,7 +353,7 @@ func TestAClientThatLeavesCancelsItsRunUnlessSomebodyLooksOn(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("waiting", func(t *testing.T) {
+	run("waiting", func(t *testing.T, h *hub) {
 		key := talk.Key{Agent: "crab", Sender: "user", Thread: "q"}
 		run := h.begin(talk.TurnRequest{Key: key, Content: "/say a\n/sleep 50"})
 		until(t, run, talk.Chunk)

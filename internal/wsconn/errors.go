@@ -9,14 +9,16 @@ var (
 	ErrOverflow = errors.New("wsconn: queue full")
 	// ErrBadClose says that a close code may not be sent; the connection was closed with CodeInternal instead.
 	ErrBadClose = errors.New("wsconn: bad close code")
+	// The texts of those below are what clients read.
+
 	// ErrNotWebSocket says that the request is no valid WebSocket handshake; it has been answered.
-	ErrNotWebSocket = errors.New("wsconn: not a websocket handshake")
+	ErrNotWebSocket = errors.New("not a WebSocket handshake")
 	// ErrDraining says that the group takes no more connections; the request has been answered 503.
-	ErrDraining = errors.New("wsconn: draining")
+	ErrDraining = errors.New("the hub is about to stop")
 	// ErrForeignHost says that the Host header names neither this hub nor a loopback name.
-	ErrForeignHost = errors.New("wsconn: foreign host")
+	ErrForeignHost = errors.New("the hub does not go by that name")
 	// ErrForeignOrigin says that a page of another site made the request.
-	ErrForeignOrigin = errors.New("wsconn: foreign origin")
+	ErrForeignOrigin = errors.New("a page of another origin may not use the hub")
 	// ErrTooMany says that the address, or everyone together, has as many connections as allowed.
-	ErrTooMany = errors.New("wsconn: too many connections")
+	ErrTooMany = errors.New("too many connections")
 )
