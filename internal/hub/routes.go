@@ -59,7 +59,7 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	api.RegisterPasskeys(a, people)
 	api.RegisterAudit(a, h.trail)
 	api.RegisterApprovals(a, h.inbox)
-	api.RegisterEvents(a, api.Live{Inbox: h.inbox, People: h.people, Stopping: h.stopping})
+	api.RegisterEvents(a, api.Live{Inbox: h.inbox, People: h.people, Fleet: h.fleet, Stopping: h.stopping})
 	api.RegisterAgents(a, api.Minds{Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf})
 	api.RegisterStatus(a, h.status)
 	api.RegisterCluster(a, h.cluster)

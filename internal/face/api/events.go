@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/approval"
+	"parley/internal/fleet"
 	"parley/internal/identity"
 )
 
@@ -19,13 +20,15 @@ const beat = 15 * time.Second
 type Live struct {
 	Inbox  *approval.Inbox
 	People *identity.Directory
+	// Fleet is for pages about machines, which ask for its changes too; nil is none.
+	Fleet fleet.API
 	// Stopping is closed when the hub drains: a stream would hold it up.
 	Stopping <-chan struct{}
 }
 
 // RegisterEvents adds the page's live stream (server-sent events).
 func RegisterEvents(a *API, l Live) {
-	rt := rawRoute{route{Method: "GET", Path: "/api/events", Tag: "hub", Summary: "What happens, live: approvals added and resolved, for callers with approval:read"}, "text/event-stream"}
+	rt := rawRoute{route{Method: "GET", Path: "/api/events", Tag: "hub", Summary: "What happens, live: approvals added and resolved, for callers with approval:read; with ?machines=1 what /api/fleet/stream tells too, for callers with fleet:read"}, "text/event-stream"}
 	addRaw(a, rt, l.stream)
 }
 
@@ -35,10 +38,14 @@ func (l Live) stream(w http.ResponseWriter, r *http.Request, who identity.Sessio
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	out := &sse{w: w, flush: http.NewResponseController(w)}
+	var machines <-chan fleet.Change // a page opens one stream, whatever it shows
+	if l.Fleet != nil && r.URL.Query().Get("machines") == "1" && who.Scopes.Has(identity.FleetRead) {
+		machines = machineChanges(ctx, l.Fleet, callerOf(r, who))
+	}
 	if err := out.send("hello", map[string]any{}); err != nil {
 		return nil
 	}
-	out.keepAlive(ctx, l.changes(ctx, who))
+	out.keepAlive(ctx, l.changes(ctx, who), machines)
 	return nil
 }
 
@@ -97,7 +104,7 @@ func (s *sse) send(event string, data any) error {
 }
 
 // keepAlive writes events until one of the sides has enough.
-func (s *sse) keepAlive(ctx context.Context, events <-chan approval.Event) {
+func (s *sse) keepAlive(ctx context.Context, events <-chan approval.Event, machines <-chan fleet.Change) {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	for {
@@ -108,6 +115,11 @@ func (s *sse) keepAlive(ctx context.Context, events <-chan approval.Event) {
 				return
 			}
 			err = s.approval(ev)
+		case c, ok := <-machines:
+			if !ok {
+				return
+			}
+			err = s.send(c.Kind, c)
 		case <-tick.C:
 			_, err = fmt.Fprint(s.w, ": alive\n\n")
 			_ = s.flush.Flush()

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -412,10 +413,20 @@ func (fr fleetRoutes) stream(w http.ResponseWriter, r *http.Request, who fleet.C
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	out := &sse{w: w, flush: http.NewResponseController(w)}
+	changes := machineChanges(ctx, fr.fleet, who) // before hello, after which a page reads everything
+	if err := out.send("hello", map[string]any{}); err != nil {
+		return nil
+	}
+	out.keepAlive(ctx, nil, changes)
+	return nil
+}
+
+// machineChanges turns the fleet's feed into a channel that ends with ctx.
+func machineChanges(ctx context.Context, machines fleet.API, who fleet.Caller) <-chan fleet.Change {
 	changes := make(chan fleet.Change)
 	go func() {
 		defer close(changes)
-		for c, err := range fr.fleet.Watch(ctx, who) {
+		for c, err := range machines.Watch(ctx, who) {
 			if err != nil {
 				return
 			}
@@ -426,27 +437,5 @@ func (fr fleetRoutes) stream(w http.ResponseWriter, r *http.Request, who fleet.C
 			}
 		}
 	}()
-	if err := out.send("hello", map[string]any{}); err != nil {
-		return nil
-	}
-	tick := time.NewTicker(beat)
-	defer tick.Stop()
-	for {
-		var err error
-		select {
-		case c, ok := <-changes:
-			if !ok {
-				return nil
-			}
-			err = out.send(c.Kind, c)
-		case <-tick.C:
-			_, err = io.WriteString(w, ": alive\n\n")
-			_ = out.flush.Flush()
-		case <-ctx.Done():
-			return nil
-		}
-		if err != nil {
-			return nil
-		}
-	}
+	return changes
 }

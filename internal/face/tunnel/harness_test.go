@@ -121,7 +121,9 @@ func newHub(t testing.TB, o options) *hub {
 	mux := http.NewServeMux()
 	rest := api.New(mux, door, "test")
 	stopping := make(chan struct{})
-	api.RegisterFleet(rest, h.fleet, api.Live{People: h.people, Stopping: stopping})
+	live := api.Live{Inbox: h.inbox, People: h.people, Fleet: h.fleet, Stopping: stopping}
+	api.RegisterFleet(rest, h.fleet, live)
+	api.RegisterEvents(rest, live)
 	h.face.Routes(mux)
 	h.server = httptest.NewServer(door.Wrap(mux))
 	h.stop = sync.OnceFunc(func() {

@@ -1,6 +1,7 @@
 // Machines over REST, and the stream that says what changed.
 
 import { api, asProblem, part, type Problem } from './api';
+import { live } from './live.svelte';
 
 export type Health = 'ok' | 'warn' | 'crit' | 'unknown';
 
@@ -123,20 +124,20 @@ export class Fleet {
   more = $state('');
   problem = $state<Problem | null>(null);
   filter = $state<{ q?: string; tag?: string; presence?: string; overall?: string }>({});
-  #source: EventSource | undefined;
+  #leave: (() => void)[];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #heard: (kind: string, machine: string) => void;
 
   constructor(heard: (kind: string, machine: string) => void = () => {}) {
     this.#heard = heard;
-    this.#source = new EventSource('/api/fleet/stream');
-    for (const kind of ['machine', 'call', 'event', 'removed']) this.#source.addEventListener(kind, (e) => this.#change(kind, JSON.parse((e as MessageEvent<string>).data)));
-    this.#source.addEventListener('open', () => void this.reload());
+    this.#leave = (['machine', 'call', 'event', 'removed'] as const).map((kind) => live.on(kind, (change) => this.#change(kind, change as { agent_id: string; agent?: Machine })));
+    this.#leave.push(live.on('hello', () => void this.reload()), live.machines());
+    void this.reload();
   }
 
   close(): void {
     clearTimeout(this.#timer);
-    this.#source?.close();
+    for (const leave of this.#leave) leave();
   }
 
   async reload(): Promise<void> {

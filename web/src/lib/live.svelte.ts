@@ -5,11 +5,21 @@
 import { session } from './session.svelte';
 import type { Approval, Resolution, Status } from './types';
 
+/** Something about a machine; only while a page about machines is open. */
+export interface MachineChange {
+  agent_id: string;
+  agent?: unknown;
+}
+
 export interface LiveEvents {
   hello: unknown;
   approval: Approval;
   approval_resolved: Resolution;
   status: Status;
+  machine: MachineChange;
+  call: MachineChange;
+  event: MachineChange;
+  removed: MachineChange;
 }
 
 type Name = keyof LiveEvents;
@@ -66,12 +76,33 @@ class Live {
     if (session.can('approval:read') && !this.#source && !this.#timer && !this.#resting) this.#open();
   }
 
-  stop(): void {
-    this.#resting = false;
+  #machines = 0;
+  #hasMachines = false;
+
+  /** Has the one stream tell of machines too, until the returned function is called. */
+  machines(): () => void {
+    this.#machines++;
+    if (!this.#hasMachines && !this.#resting) {
+      this.#close();
+      this.#open();
+    }
+    let held = true;
+    return () => {
+      if (held) this.#machines--;
+      held = false; // the stream goes on as it is until it is opened again
+    };
+  }
+
+  #close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#source?.close();
     this.#source = null;
+  }
+
+  stop(): void {
+    this.#resting = false;
+    this.#close();
     this.state = 'idle';
   }
 
@@ -101,7 +132,8 @@ class Live {
   #open(): void {
     this.#timer = undefined;
     if (this.state === 'idle') this.state = 'reconnecting';
-    const source = new EventSource('/api/events');
+    this.#hasMachines = this.#machines > 0;
+    const source = new EventSource(this.#hasMachines ? '/api/events?machines=1' : '/api/events');
     this.#source = source;
     this.#bound.clear();
     source.addEventListener('open', () => {
