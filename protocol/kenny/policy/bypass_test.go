@@ -172,6 +172,12 @@ var bypasses = map[kenny.OS]struct{ blocks, passes []string }{
 			`rm -rf "$BUILD/out"`,
 			`rm -rf ${TMPDIR:-/tmp}/work`,
 			`for d in a b; do rm -rf "$d"; done`,
+			`while read -r a b; do rm -rf "$b"/*; done < list`,
+			`. ./settings.sh; rm -rf "$CACHE"/*`,
+			`: "${CACHE:=/tmp/cache}"; rm -rf "$CACHE"/*`,
+			`d=$(mktemp -d); rm -rf "$d"/*`,
+			`rm -rf "$HOME/.cache/app"`,
+			`clean() { rm -rf "$1"/*; }; clean build`,
 			`for d in / /home; do df -h $d; done`,
 			`set -- a b; rm -rf "$1"`,
 			`printf '%s\n' /tmp/a /tmp/b | xargs rm -rf`,
@@ -327,6 +333,21 @@ var bypasses = map[kenny.OS]struct{ blocks, passes []string }{
 	},
 }
 
+// PowerShell away from Windows is read as both languages; its variables are set
+// in its own way.
+func TestPowerShellsVariablesAreNotTakenForUnsetOnes(t *testing.T) {
+	for text, want := range map[string]bool{
+		`$d = '/tmp/x'; rm -r $d/*`:                     false,
+		`foreach ($d in $list) { rm -r "$d/out" }`:      false,
+		`$d = '/usr'; Remove-Item -Recurse $d; rm -r /`: true,
+	} {
+		c := call{kenny.Linux, "powershell_exec", map[string]any{"script": text}}
+		if r, hit := c.check(t, Builtin()); hit != want {
+			t.Errorf("%s: %v %s", text, hit, r.ID)
+		}
+	}
+}
+
 func TestKnownWaysRoundTheGuardAreClosed(t *testing.T) {
 	s := Builtin()
 	for os, cases := range bypasses {
@@ -345,13 +366,17 @@ func TestKnownWaysRoundTheGuardAreClosed(t *testing.T) {
 
 // A value made of itself doubles with every line; judging must not.
 func TestVariablesThatGrowAreLeftAlone(t *testing.T) {
-	text := "a=xxxxxxxx\n" + strings.Repeat("a=$a$a$a$a$a$a$a$a\n", 1000) + "rm -rf $a; rm -rf /"
-	for _, f := range ScriptForms(POSIXShell, text) {
-		if len(f.Text) > 100*len(text) {
-			t.Errorf("%d characters became %d", len(text), len(f.Text))
+	for _, text := range []string{
+		"a=xxxxxxxx\n" + strings.Repeat("a=$a$a$a$a$a$a$a$a\n", 1000) + "rm -rf $a; rm -rf /",
+		"a=" + strings.Repeat("x", 500) + "\n" + strings.Repeat("$a ", 30_000) + "; rm -rf /",
+	} {
+		for _, f := range ScriptForms(POSIXShell, text) {
+			if len(f.Text) > len(text)+maxGrowth {
+				t.Errorf("%d characters became %d", len(text), len(f.Text))
+			}
 		}
-	}
-	if _, hit := script(kenny.Linux, text).check(t, Builtin()); !hit {
-		t.Error("not blocked")
+		if _, hit := script(kenny.Linux, text).check(t, Builtin()); !hit {
+			t.Error("not blocked")
+		}
 	}
 }

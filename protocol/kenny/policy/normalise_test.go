@@ -72,6 +72,11 @@ func FuzzScripts(f *testing.F) {
 		f.Add(e.Blocks[0])
 		f.Add(e.Passes[0])
 	}
+	for _, cases := range bypasses {
+		for _, text := range cases.blocks {
+			f.Add(text)
+		}
+	}
 	s := Builtin()
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 8<<10 {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"parley/protocol/kenny"
 )
 
 // A script can name what it means in a roundabout way: by a variable it has
@@ -43,7 +45,8 @@ const shellValue = `('[^'\n]*'|"[^"\n]*"|[^\s;|&()<>'"]*)`
 var (
 	shellVariables = variables{
 		set: regexp.MustCompile(`(?:^|[\s;&|({'"])([A-Za-z_]\w*)=` + shellValue +
-			`|\bfor\s+([A-Za-z_]\w*)\s+in\s+([^\n;]*)|\bset\s+--\s+()([^\n;&|]*)|\bread\s+(?:-\w+\s+)*([A-Za-z_]\w*)()`),
+			`|\bfor\s+([A-Za-z_]\w*)\s+in\s+([^\n;]*)|\bset\s+--\s+()([^\n;&|]*)` +
+			`|\b(?:read|mapfile|readarray|getopts\s+\S+|printf\s+-v)\s+(?:-\w+\s+)*([A-Za-z_][\w ]*)()|\$([A-Za-z_]\w*)\s*(?:=|in\b)()`),
 		use:   regexp.MustCompile(`\$(?:([A-Za-z_]\w*|1)|\{([A-Za-z_]\w*|1)(?::?[-=]([^{}]*))?\})`),
 		unset: true,
 	}
@@ -58,6 +61,13 @@ var (
 // and no path or command is that long.
 const maxValue = 512
 
+// maxGrowth bounds by how much values may lengthen a script: judging stays cheap
+// whatever it looks like.
+const maxGrowth = kenny.MaxScript
+
+// elsewhere is a script that takes variables from another file.
+var elsewhere = regexp.MustCompile(`(?:^|[\n;&|]\s*)(?:source|\.|eval)\s`)
+
 // surroundings are variables a script finds set.
 var surroundings = map[string]bool{"HOME": true, "TMPDIR": true, "TMP": true, "TEMP": true, "PWD": true, "OLDPWD": true, "USER": true, "LOGNAME": true, "1": true}
 
@@ -67,25 +77,28 @@ func (v variables) in(s string) string {
 	if !strings.ContainsAny(s, "$%") {
 		return s
 	}
-	known := map[string]string{}
+	known, room := map[string]string{}, maxGrowth
+	v.unset = v.unset && !elsewhere.MatchString(s)
 	var out strings.Builder
 	for s != "" {
 		at := v.set.FindStringSubmatchIndex(s)
 		if at == nil {
-			out.WriteString(v.replace(s, known))
+			out.WriteString(v.replace(s, known, &room))
 			break
 		}
-		out.WriteString(v.replace(s[:at[0]], known))
+		out.WriteString(v.replace(s[:at[0]], known, &room))
 		written := at[0]
 		for i := 2; i < len(at); i += 4 {
 			if at[i] < 0 || at[i+2] < 0 {
 				continue
 			}
-			name, value := s[at[i]:at[i+1]], v.replace(s[at[i+2]:at[i+3]], known)
+			name, value := s[at[i]:at[i+1]], v.replace(s[at[i+2]:at[i+3]], known, &room)
 			if name == "" {
 				name = "1" // set --
 			}
-			known[strings.ToLower(name)] = strings.NewReplacer(`'`, "", `"`, "", ",", " ").Replace(value)
+			for n := range strings.FieldsSeq(name) { // read sets several
+				known[strings.ToLower(n)] = strings.NewReplacer(`'`, "", `"`, "", ",", " ").Replace(value)
+			}
 			out.WriteString(s[written:at[i+2]] + value)
 			written = at[i+3]
 		}
@@ -95,17 +108,21 @@ func (v variables) in(s string) string {
 	return out.String()
 }
 
-func (v variables) replace(s string, known map[string]string) string {
+func (v variables) replace(s string, known map[string]string, room *int) string {
 	return v.use.ReplaceAllStringFunc(s, func(use string) string {
 		groups := v.use.FindStringSubmatch(use)
 		name := groups[1] + groups[2]
 		if value, ok := known[strings.ToLower(name)]; ok {
-			if value == "" || len(value) > maxValue || strings.ContainsAny(value, "$`") {
+			if value == "" || len(value) > min(maxValue, *room) || strings.ContainsAny(value, "$`") {
 				return use // set, to what only running it would tell
 			}
+			*room -= len(value)
 			return value
 		}
 		if len(groups) > 3 && groups[3] != "" {
+			if strings.Contains(use, "=") {
+				known[strings.ToLower(name)] = groups[3]
+			}
 			return groups[3]
 		}
 		if v.unset && !surroundings[name] && !strings.Contains(use, ":?") {
