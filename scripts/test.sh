@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Everything that must hold, in one run: sets itself up, stops at the first step
-# that fails, and names it. Nothing is skipped for want of a tool.
+# that fails, and names it. Nothing is skipped for want of a tool, except that the
+# Windows program runs only where Wine is installed (test/wine): it is too large to
+# fetch for that.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 export PARLEY_TEST_REQUIRE_ALL=1

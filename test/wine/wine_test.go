@@ -214,7 +214,7 @@ type execution struct {
 // runs has scripts run, fail, refused, and ended with everything they started.
 func (d desk) runs() {
 	var got execution
-	if code := d.call("powershell_exec", `{"script":"echo hello\r\nexit 7"}`, &got); code != "" || strings.TrimSpace(got.Stdout) != "hello" || got.Code != 7 {
+	if code := d.call("powershell_exec", `{"script":"echo hello\r\nexit 7","timeout_s":300}`, &got); code != "" || strings.TrimSpace(got.Stdout) != "hello" || got.Code != 7 {
 		d.t.Errorf("%s %+v", code, got)
 	}
 	for _, script := range []string{`format C: /y`, `rd /s /q C:\\`, `powershell -enc ZQBjAGgAbwA=`, `parley.exe endpoint on`} {
@@ -245,7 +245,7 @@ func (d desk) switches(w *windows, exe string) {
 	if got := w.run(d.t, exe, "endpoint", "on", "--state", state); !strings.Contains(got, "remote control is on") {
 		d.t.Error(got)
 	}
-	if code := d.call("powershell_exec", `{"script":"echo hello"}`, nil); code != "" {
+	if code := d.call("powershell_exec", `{"script":"echo hello","timeout_s":300}`, nil); code != "" {
 		d.t.Errorf("switched on: %q", code)
 	}
 	if got := w.run(d.t, exe, "endpoint", "status", "--state", state, "--json"); !strings.Contains(got, `"connected":true`) {
