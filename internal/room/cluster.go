@@ -355,15 +355,13 @@ func (cl *cluster) arrive(ctx context.Context, v *visit, _ string) error {
 	about := v.arrival()
 	rr := cl.remoteRoom(v.room)
 	rr.add(v)
-	v.settle(rr)
 	if _, err := cl.demand(ctx, v.room, head{Op: "arrive", About: &about}); err != nil {
 		rr.remove(v)
-		v.mu.Lock()
-		if v.to == target(rr) {
-			v.to = nil
-		}
-		v.mu.Unlock()
 		return err
+	}
+	// Not before: what it says is for a room that knows it.
+	if !v.settle(rr) {
+		rr.end(v, false, "")
 	}
 	return nil
 }
@@ -444,7 +442,8 @@ func (cl *cluster) beat(ctx context.Context, rr *remoteRoom) {
 		return // this hub stops
 	}
 	for _, v := range all {
-		if err != nil || slices.Contains(answer.Unknown, v.about.CID) {
+		// One that is on its way there is not known yet.
+		if v.at(rr) && (err != nil || slices.Contains(answer.Unknown, v.about.CID)) {
 			rr.remove(v)
 			cl.e.reattach(v, rr)
 		}

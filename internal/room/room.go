@@ -25,7 +25,7 @@ type room struct {
 	e     *Rooms
 	id    string
 	lease *lease.Lease
-	mail  chan func()
+	mail  chan job
 	quit  chan struct{} // closed to end it
 	gone  chan struct{} // closed when it has ended
 
@@ -79,7 +79,7 @@ const (
 
 func newRoom(e *Rooms, l *lease.Lease, rec *record) *room {
 	r := &room{
-		e: e, id: rec.id, lease: l, mail: make(chan func(), mailbox), quit: make(chan struct{}), gone: make(chan struct{}),
+		e: e, id: rec.id, lease: l, mail: make(chan job, mailbox), quit: make(chan struct{}), gone: make(chan struct{}),
 		title: rec.title, owner: rec.owner, key: rec.key, version: rec.version, policy: rec.policy, signer: rec.signer, signedVer: rec.signedVer,
 		locked: rec.locked, lobby: rec.lobby, appointed: rec.publishers, seq: rec.seq, reserved: rec.seq, rev: rec.rev,
 		conns: map[string]*conn{}, byID: map[string]*participant{}, departed: map[string]*participant{}, byResume: map[string]*participant{},
@@ -119,13 +119,38 @@ func (r *room) restore(list []stored) {
 	r.due()
 }
 
+// job is something for the room's goroutine to do; dropped, if set, is done instead
+// when the goroutine ends before its turn.
+type job struct{ do, dropped func() }
+
 // post gives the room's goroutine something to do; false when it has ended.
-func (r *room) post(f func()) bool {
+func (r *room) post(f func()) bool { return r.give(job{do: f}) }
+
+func (r *room) give(j job) bool {
 	select {
-	case r.mail <- f:
-		return true
+	case r.mail <- j:
 	case <-r.gone:
 		return false
+	}
+	select {
+	case <-r.gone: // perhaps after its last look into the mail
+		r.dropMail()
+	default:
+	}
+	return true
+}
+
+// dropMail is for what arrived when the goroutine had ended.
+func (r *room) dropMail() {
+	for {
+		select {
+		case j := <-r.mail:
+			if j.dropped != nil {
+				j.dropped()
+			}
+		default:
+			return
+		}
 	}
 }
 
@@ -143,8 +168,8 @@ func (r *room) loop() {
 		default:
 		}
 		select {
-		case f := <-r.mail:
-			r.take(f)
+		case j := <-r.mail:
+			r.take(j.do)
 		case <-r.timer.C:
 			r.take(func() {
 				r.next = time.Time{}
@@ -314,12 +339,13 @@ func (r *room) finish() {
 	r.flushHubs()
 	r.e.ended(r)
 	close(r.gone)
+	r.dropMail()
 }
 
 // tryPost is post for those who must not wait while the room ends.
 func (r *room) tryPost(f func()) {
 	select {
-	case r.mail <- f:
+	case r.mail <- job{do: f}:
 	case <-r.gone:
 	case <-r.quit:
 	}

@@ -174,7 +174,7 @@ func (r *room) on(ctx context.Context, f func()) error {
 		close(done)
 	}
 	select {
-	case r.mail <- run:
+	case r.mail <- job{do: run}:
 	case <-r.gone:
 		return errEnded
 	case <-ctx.Done():

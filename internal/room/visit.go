@@ -127,8 +127,9 @@ func (v *visit) attach(ctx context.Context) error {
 	t := localRoom{r}
 	return r.on(ctx, func() {
 		c := &conn{arrival: about, link: v}
-		v.settle(t)
-		r.arriveOrAttach(c)
+		if v.settle(t) {
+			r.arriveOrAttach(c)
+		}
 	})
 }
 
@@ -141,14 +142,18 @@ func (v *visit) arrival() arrival {
 	return a
 }
 
-// settle makes t the target; nil means that there is none for now.
-func (v *visit) settle(t target) {
+// settle makes t the target; false when the connection is gone.
+func (v *visit) settle(t target) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.gone {
+		return false
+	}
 	v.to = t
 	v.posted.Store(0) // what waits in a room that has ended waits for ever
 	close(v.moved)
 	v.moved = make(chan struct{})
+	return true
 }
 
 // target waits until there is somebody to talk to; nil when the visit has ended.
@@ -169,6 +174,13 @@ func (v *visit) target() target {
 			return nil
 		}
 	}
+}
+
+// at tells whether t is where the visit's frames go.
+func (v *visit) at(t target) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.to == t
 }
 
 func (v *visit) participant() string {
@@ -401,10 +413,19 @@ func (l localRoom) frame(v *visit, in *inbound) bool {
 		return true
 	}
 	v.posted.Add(1)
-	return l.r.post(func() {
-		run()
-		v.posted.Add(-1)
+	return l.r.give(job{
+		do: func() {
+			run()
+			v.posted.Add(-1)
+		},
+		dropped: func() { v.refuse(in) },
 	})
+}
+
+// refuse answers a frame that nobody looked at.
+func (v *visit) refuse(in *inbound) {
+	no := refusalOf(errEnded)
+	v.send(&kibitz.Nak{N: in.frame.Number(), Code: no.Code, Reason: no.Reason})
 }
 
 func (l localRoom) end(v *visit, revoked bool, why Fault) {
