@@ -13,7 +13,8 @@
 //	                                   │  gate: proofs, off the room's goroutine
 //	                                   └▶ store: policy, grants, bans, presences; trail
 //
-// A room is one goroutine that owns its state; the lease it holds makes it the
+// A room is one goroutine that owns its state (a reader may have a turn for one
+// message while it is idle, docs/decisions/017); the lease it holds makes it the
 // only one in the cluster. Other hubs hold sockets and forward over the bus.
 //
 // What it guarantees:
