@@ -88,6 +88,12 @@ type relayConn struct {
 
 // call makes a request and reads the answer, of which only the status matters.
 func (c *relayConn) call(head string, want int, body ...string) error {
+	c.out = appendRequest(c.out[:0], head, body...)
+	return c.exchange(c.out, want)
+}
+
+// exchange is call for a request that is written already.
+func (c *relayConn) exchange(request []byte, want int) error {
 	if c.Conn == nil {
 		conn, err := dialTCP(c.addr)(context.Background())
 		if err != nil {
@@ -96,24 +102,37 @@ func (c *relayConn) call(head string, want int, body ...string) error {
 		c.Conn, c.in = conn, bufio.NewReader(conn)
 	}
 	began := time.Now()
-	size := 0
-	for _, b := range body {
-		size += len(b)
-	}
-	c.out = append(append(c.out[:0], head...), " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: "...)
-	c.out = append(strconv.AppendInt(c.out, int64(size), 10), "\r\n\r\n"...)
-	for _, b := range body {
-		c.out = append(c.out, b...)
-	}
-	if _, err := c.Write(c.out); err != nil {
+	if _, err := c.Write(request); err != nil {
 		return err
 	}
 	status, answer, err := c.answer()
 	c.took = append(c.took, time.Since(began))
 	if err == nil && status != want {
-		err = fmt.Errorf("%s: %d %s", head, status, answer)
+		line, _, _ := bytes.Cut(request, []byte(" HTTP/"))
+		err = fmt.Errorf("%s: %d %s", line, status, answer)
 	}
 	return err
+}
+
+// appendRequest writes a request; head is its method and path.
+func appendRequest(to []byte, head string, body ...string) []byte {
+	size := 0
+	for _, b := range body {
+		size += len(b)
+	}
+	to = append(append(to, head...), " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: "...)
+	to = append(strconv.AppendInt(to, int64(size), 10), "\r\n\r\n"...)
+	for _, b := range body {
+		to = append(to, b...)
+	}
+	return to
+}
+
+// asking is what clients are about: so many requests after each other.
+type asking struct {
+	turns int
+	// next appends a client's request and tells the status of the answer that is due.
+	next func(who, turn int, to []byte) (request []byte, want int)
 }
 
 func (c *relayConn) answer() (status int, body []byte, err error) {
@@ -147,9 +166,28 @@ func (r *relayed) receive(who int, from string) error {
 	return r.conns[who].call("GET /place/v1/relay/receive?agent_id="+from, 200)
 }
 
+func (r *relayed) askSend(_, _ int, to []byte) ([]byte, int) {
+	return appendRequest(to, "POST /place/v1/relay/send", r.before, r.anywhere(), r.after), 201
+}
+
+func (r *relayed) askPair(who, turn int, to []byte) ([]byte, int) {
+	name := "pair" + strconv.Itoa(who)
+	if turn == 0 {
+		return appendRequest(to, "POST /place/v1/relay/send", r.before, name, r.after), 201
+	}
+	return appendRequest(to, "GET /place/v1/relay/receive?agent_id="+name), 200
+}
+
+func (r *relayed) askRegister(_, _ int, to []byte) ([]byte, int) {
+	return appendRequest(to, "POST /place/v1/register", `{"id":"a`+strconv.FormatInt(r.next.Add(1), 10)+`","name":"bench"}`), 200
+}
+
+// anywhere is a queue; every one is kept below its limit.
+func (r *relayed) anywhere() string { return "q" + strconv.FormatInt(r.next.Add(1)/90, 10) }
+
 // sendAnywhere keeps every queue below its limit.
 func (r *relayed) sendAnywhere(who int) error {
-	return r.send(who, "q"+strconv.FormatInt(r.next.Add(1)/90, 10))
+	return r.send(who, r.anywhere())
 }
 
 // p99 of the requests since it was asked last.
@@ -158,6 +196,10 @@ func (r *relayed) p99() string {
 	for _, c := range r.conns {
 		all, c.took = append(all, c.took...), nil
 	}
+	return percentiles(all)
+}
+
+func percentiles(all []time.Duration) string {
 	if len(all) == 0 {
 		return ""
 	}
@@ -177,34 +219,28 @@ func runRelay(ctx context.Context, env *Env) ([]Result, error) {
 	}
 	defer d.close()
 	var results []Result
-	measure := func(name string, least float64, w writing) error {
-		w.cpu = r.cpu
-		one, err := w.against(env, d, name, least)
+	measure := func(name string, least float64, clients int, ask asking) error {
+		drive, err := r.drive(ctx, clients, ask)
+		if err != nil {
+			return err
+		}
+		defer drive.close()
+		one, err := writing{inFlight: clients, all: drive.run, cpu: r.cpu}.against(env, d, name, least)
 		if err == nil {
-			one.Note += r.p99()
+			one.Note += percentiles(drive.times())
 			results = append(results, one)
 		}
 		return err
 	}
 	for _, f := range inFlight {
-		if err := measure(fmt.Sprintf("send, %d in flight", f.n), f.least, writing{inFlight: f.n, write: r.sendAnywhere}); err != nil {
+		if err := measure(fmt.Sprintf("send, %d in flight", f.n), f.least, f.n, asking{1, r.askSend}); err != nil {
 			return results, err
 		}
 	}
-	err = measure("send and receive, 32 in flight; to reach: 6,000/s", 0, writing{inFlight: 32, write: func(who int) error {
-		name := "pair" + strconv.Itoa(who)
-		if err := r.send(who, name); err != nil {
-			return err
-		}
-		return r.receive(who, name)
-	}})
-	if err != nil {
+	if err := measure("send and receive, 32 in flight; to reach: 6,000/s", 0, 32, asking{2, r.askPair}); err != nil {
 		return results, err
 	}
-	err = measure("registration, 32 in flight; to reach: 20,000/s", 0, writing{inFlight: 32, write: func(who int) error {
-		return r.conns[who].call("POST /place/v1/register", 200, `{"id":"a`+strconv.FormatInt(r.next.Add(1), 10)+`","name":"bench"}`)
-	}})
-	if err != nil {
+	if err := measure("registration, 32 in flight; to reach: 20,000/s", 0, 32, asking{1, r.askRegister}); err != nil {
 		return results, err
 	}
 	bare, err := relayHandler(ctx, env, d)
