@@ -55,7 +55,7 @@ function pages() {
     home: '/', inbox: '/inbox', agents: '/agents', chat: conversation.pathname + conversation.search, talk: new URL(plan).pathname + new URL(plan).search, editor: `/agents/${TESTER}/edit`,
     tasks: '/tasks', task: new URL(task).pathname, newtask: '/tasks/new', terminals: '/terminals', rooms: '/rooms', room: '/r/looks',
     machines: '/machines', machine: `/machines/${encodeURIComponent(machine)}`, addmachine: '/machines/-/add', calls: '/machines/-/calls', policy: '/machines/-/policy', updates: '/machines/-/updates',
-    place: '/place', postings: '/place/postings', skills: '/place/skills', keys: '/place/keys', traffic: '/place/traffic', peers: '/place/peers',
+    place: '/place', postings: '/place/postings', skills: '/place/skills', threads: '/place/threads', extensions: '/place/extensions', visits: '/place/visits', keys: '/place/keys', traffic: '/place/traffic', peers: '/place/peers',
     audit: '/audit', notifications: '/settings/notifications', settings: '/settings', devices: '/settings/devices', tokens: '/settings/tokens', models: '/settings/models', people: '/settings/people', cluster: '/settings/cluster', lost: '/nowhere', gone: '/tasks/no-such-task',
   };
 }
@@ -89,6 +89,12 @@ async function looks(page, name) {
   await check(page, `${name}, phone`);
   const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   assert.ok(over <= 0, `${name} is ${over} px wider than the screen`);
+  // What is chosen is in view, and what can be pressed in a table can be reached without pushing it aside.
+  const hidden = await page.evaluate(() => {
+    const outside = (e) => e.getBoundingClientRect().left < 0 || e.getBoundingClientRect().right > innerWidth;
+    return [...document.querySelectorAll('nav[aria-label=Sections] [aria-current], .cards button')].filter(outside).map((e) => e.textContent);
+  });
+  assert.deepEqual(hidden, [], `${name}, phone`);
   await page.setViewportSize(desk);
 }
 

@@ -8,7 +8,7 @@ import { setUpTester, TESTER } from './lib/tester.mjs';
 
 let stage;
 before(async () => {
-  stage = await Stage.open();
+  stage = await Stage.open({ PARLEY_TERMINAL_RECORD: 'all' });
   await setUpTester(stage);
 });
 after(() => stage?.close());
@@ -53,6 +53,29 @@ test('what a task wants to run is approved on another device, and both show it',
   await one.locator('details.done').getByText('"exit_code": 0').waitFor();
 });
 
+test('what waits and costs is on the home page; it survives a reload; allowed for this task, it is not asked again', async () => {
+  const page = await stage.person();
+  const call = '/tool shell {"command":"echo the-same; true"}';
+  await give(page, `/cost 0.5\n${call}\n${call}\n/say over`, () => page.getByLabel('Budget, USD').fill('2'));
+  await state(page, 'needs you');
+  await page.waitForFunction(() => document.querySelector('meter[aria-label="Budget used"]')?.value === 0.25);
+  const home = await stage.person();
+  const tile = (name) => home.locator('.tile').filter({ hasText: name }).locator('b');
+  await tile('Needs you').and(home.getByText('1', { exact: true })).waitFor();
+  assert.notEqual(await tile('Running').innerText(), '0');
+  assert.match(await tile('Cost today').innerText(), /^\$\d/);
+  assert.match(await tile('Unwell').innerText(), /^\d+$/);
+  await visit(home, '/inbox');
+  await home.reload();
+  const card = home.getByRole('article').filter({ hasText: 'echo the-same; true' });
+  await card.getByText(/^\d+:\d\d$/).waitFor();
+  for (const word of ['asked by', TESTER, 'for', 'shell', 'Runs a command']) await card.getByText(word).first().waitFor();
+  await card.getByRole('button', { name: 'Allow for this task' }).click();
+  await card.waitFor({ state: 'detached' });
+  await state(page, 'done');
+  assert.equal(await page.locator('details.done summary').filter({ hasText: 'shell' }).count(), 2);
+});
+
 test('a rejected call says so and the task goes on', async () => {
   const page = await stage.person();
   await give(page, '/tool shell {"command":"echo never; true"}\n/say went on');
@@ -75,6 +98,25 @@ test('steering stops what is said and is read first; a follow-up waits its turn'
   await field.fill('/say steered now');
   await field.press('Control+Enter');
   await says(page, /steered now[^]*the follow-up/);
+  await state(page, 'done');
+});
+
+test('collected messages are given together', async () => {
+  const page = await stage.person();
+  await give(page, '/tool shell {"command":"echo meanwhile; true"}\n/say first');
+  const approve = page.getByRole('article').filter({ hasText: 'echo meanwhile' }).getByRole('button', { name: 'Approve' });
+  await approve.waitFor();
+  await page.getByLabel('Collect').check();
+  const field = page.getByLabel('Message to the task');
+  const waiting = page.getByRole('list', { name: 'Waiting messages' });
+  for (const words of ['/say one of them', '/say and the other']) {
+    await field.fill(words);
+    await field.press('Enter');
+    await waiting.getByText(words).waitFor();
+  }
+  assert.equal(await waiting.getByText('is collected').count(), 2);
+  await approve.click();
+  await says(page, /first[^]*one of them\s+and the other/);
   await state(page, 'done');
 });
 
@@ -135,6 +177,9 @@ test('a terminal is shared: what one types the other sees, and a reload has it a
   await two.locator('.xterm-screen').click();
   await two.keyboard.type('exit 3\n');
   await one.getByRole('status').filter({ hasText: 'ended with 3' }).waitFor();
+  await one.getByRole('link', { name: 'Recording' }).click();
+  await one.getByLabel('Speed').selectOption('8×');
+  await shows(one, 'sum-42');
 });
 
 test('what a program prints cannot reach out of its terminal, and makes it type only what programs need', async () => {
