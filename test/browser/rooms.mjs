@@ -104,12 +104,12 @@ class Model {
 const WATCH = 'read-chat,read-roster,receive-directed';
 
 // A browser whose camera and screen show one colour.
-const painted = (colour) => `
+const painted = (colour, [width, height] = [320, 180]) => `
   const paint = () => {
     const canvas = document.createElement('canvas');
-    canvas.width = 320; canvas.height = 180;
+    canvas.width = ${width}; canvas.height = ${height};
     const c = canvas.getContext('2d');
-    setInterval(() => { c.fillStyle = '${colour}'; c.fillRect(0, 0, 320, 180); }, 50);
+    setInterval(() => { c.fillStyle = '${colour}'; c.fillRect(0, 0, canvas.width, canvas.height); }, 50);
     return canvas.captureStream(15);
   };
   navigator.mediaDevices.getDisplayMedia = async () => paint();
@@ -127,7 +127,7 @@ const withoutPlaceholders = `
 
 async function enter(path, options = {}) {
   const page = options.guest ? await stage.visitor() : await stage.person();
-  if (options.colour) await page.context().addInitScript(painted(options.colour));
+  if (options.colour) await page.context().addInitScript(painted(options.colour, options.size));
   await options.before?.(page);
   await page.goto(new URL(path, stage.hub.url).href);
   await page.getByLabel('Your name here').fill(options.name ?? 'Somebody');
@@ -342,6 +342,51 @@ test('a hub that is away for 12 s leaves only the placeholder', async () => {
   cut.on = true;
   for (const ws of cut.sockets) await ws.close({ code: 3000 });
   while ((await colourOf(guest)) !== 'black') await host.clock.fastForward(12_000);
+});
+
+// A Go agent that is sent lanes: it tells the size of every picture. A square one is
+// the painted screen, however a busy browser scales it; the placeholder is wide.
+const square = (size) => size?.split('x')[0] === size?.split('x')[1];
+class Watcher {
+  sizes = [];
+  #changed = () => {};
+  constructor(room, name) {
+    const file = join(scratch, 'watcher');
+    execFileSync('go', ['build', '-o', file, './watcher'], { stdio: 'inherit' });
+    const key = join(scratch, `${name}.key`);
+    const made = JSON.parse(parley('room', 'keygen', '--out', key, '--json'));
+    const open = join(scratch, `${name}.pub`);
+    writeFileSync(open, JSON.stringify(made.public));
+    parley('room', 'policy', room, '--allow', open, '--label', name);
+    this.process = spawn(file, [new URL(`/r/${room}`, stage.hub.url).href, key], { stdio: ['pipe', 'pipe', 'inherit'] });
+    createInterface(this.process.stdout).on('line', (line) => {
+      const { lane, size } = JSON.parse(line);
+      if (lane === 'screen') this.sizes.push(size);
+      this.#changed();
+    });
+    agents.push(this);
+  }
+  /** Waits until the newest picture fits. */
+  async sees(fits) {
+    while (!fits(this.sizes.at(-1))) await new Promise((done) => (this.#changed = done));
+  }
+}
+
+test('a Go agent gets the real screen only while the host grants it, else the placeholder', async () => {
+  await open('lanes');
+  const host = await enter('/r/lanes', { name: 'Hanna', colour: '#f00000', size: [320, 320] });
+  const watcher = new Watcher('lanes', 'watcher');
+  await member(host, 'Watcher').waitFor();
+  await host.getByRole('button', { name: 'Share screen' }).click();
+  await host.getByText('Watcher gets only black and silence.').waitFor();
+  await watcher.sees((size) => size);
+  await say(host, 'is it the placeholder?');
+  assert.ok(!watcher.sizes.some(square), watcher.sizes.join());
+  await member(host, 'Watcher').click();
+  await right(host, /^cannot see cameras and screens/).click();
+  await watcher.sees((size) => size && square(size));
+  await right(host, /^can see cameras and screens/).click();
+  await watcher.sees((size) => !square(size));
 });
 
 test('a Go agent and a browser share data over the mesh, past the hub', async () => {
