@@ -260,6 +260,41 @@ test('many tabs can be open at once: those nobody looks at share one connection'
   await tabs[3].getByText('Live', { exact: true }).first().waitFor();
 });
 
+test('a room is opened on the page; its policy is edited there, and a stranger enters by an invitation', async () => {
+  const host = await stage.person();
+  await stage.hub.call('POST', '/api/rooms', { room: 'parlour', policy: { humans: { mode: 'invite' }, agents: { mode: 'gated' } } });
+  await visit(host, '/rooms');
+  await host.getByRole('link', { name: /parlour/ }).first().click();
+  await host.getByRole('button', { name: 'Enter' }).click();
+  await host.getByRole('button', { name: 'Policy' }).click();
+  const policy = host.getByRole('dialog').getByRole('textbox');
+  const version = await host.getByRole('dialog').locator('label[for=policy]').innerText();
+  await policy.fill('{ not a policy');
+  await host.getByRole('button', { name: 'Save' }).click();
+  await host.getByRole('dialog').getByRole('alert').waitFor();
+  await policy.fill(JSON.stringify({ humans: { mode: 'invite' }, agents: { mode: 'gated' }, max: 7 }));
+  await host.getByRole('button', { name: 'Save' }).click();
+  await host.getByText('The policy holds now.').waitFor();
+  assert.notEqual(await host.getByRole('dialog').locator('label[for=policy]').innerText(), version);
+  assert.equal(JSON.parse(await policy.inputValue()).max, 7);
+  await host.keyboard.press('Escape');
+
+  const stranger = await stage.visitor();
+  await stranger.goto(`${stage.hub.url}/r/parlour`);
+  await stranger.getByRole('button', { name: 'Enter' }).click();
+  await stranger.getByText('This room is for invited people.').waitFor();
+  await host.getByRole('button', { name: 'Invite' }).click();
+  await host.getByLabel('Name', { exact: true }).fill('Ines');
+  await host.getByRole('button', { name: 'Make the link' }).click();
+  const guest = await stage.visitor();
+  await guest.goto(await host.getByLabel('Invite link').innerText());
+  await guest.getByLabel('Your name here').fill('Ines');
+  await guest.getByRole('button', { name: 'Enter' }).click();
+  await guest.getByRole('log', { name: 'Chat' }).waitFor();
+  await host.keyboard.press('Escape');
+  await host.getByRole('list', { name: 'People and agents' }).getByText('Ines').waitFor();
+});
+
 test('an unknown page says so', async () => {
   const page = await stage.person();
   await visit(page, '/nowhere');
