@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -81,6 +82,8 @@ type options struct {
 	db     *store.DB
 	key    ed25519.PrivateKey
 	bus    bus.Bus
+	// tight gives connections hardly any room for what the hub sends.
+	tight bool
 }
 
 func newHub(t testing.TB, o options) *hub {
@@ -125,7 +128,14 @@ func newHub(t testing.TB, o options) *hub {
 	api.RegisterFleet(rest, h.fleet, live)
 	api.RegisterEvents(rest, live)
 	h.face.Routes(mux)
-	h.server = httptest.NewServer(door.Wrap(mux))
+	h.server = httptest.NewUnstartedServer(door.Wrap(mux))
+	if o.tight {
+		h.server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+			check(t, c.(*net.TCPConn).SetWriteBuffer(4096))
+			return ctx
+		}
+	}
+	h.server.Start()
 	h.stop = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

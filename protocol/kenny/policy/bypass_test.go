@@ -368,7 +368,7 @@ func TestKnownWaysRoundTheGuardAreClosed(t *testing.T) {
 func TestVariablesThatGrowAreLeftAlone(t *testing.T) {
 	for _, text := range []string{
 		"a=xxxxxxxx\n" + strings.Repeat("a=$a$a$a$a$a$a$a$a\n", 1000) + "rm -rf $a; rm -rf /",
-		"a=" + strings.Repeat("x", 500) + "\n" + strings.Repeat("$a ", 30_000) + "; rm -rf /",
+		"a=" + strings.Repeat("x", 500) + "\n" + strings.Repeat("$a ", 400) + "; rm -rf /",
 	} {
 		for _, f := range ScriptForms(POSIXShell, text) {
 			if len(f.Text) > len(text)+maxGrowth {
