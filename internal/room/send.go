@@ -130,8 +130,9 @@ func (r *room) deliver(c *conn, p *participant, m *message, now time.Time) {
 		return
 	}
 	ack := &kibitz.Ack{N: m.N, Seq: seq}
-	if p.tier != "" {
-		ack.To, ack.Withheld = &to, &withheld
+	if p.tier != "" { // counted apart: nobody else's message pays for it
+		heard, spared := to, withheld
+		ack.To, ack.Withheld = &heard, &spared
 	}
 	out := encode(ack)
 	out.Now = it.now

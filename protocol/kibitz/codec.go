@@ -13,7 +13,9 @@ import (
 // Unknown members are ignored; known ones of another type, names used twice
 // and bad UTF-8 are refused. The frame owns its memory.
 func DecodeClient(data []byte) (ClientFrame, error) {
-	o, head, err := readHead(data, MaxFrame)
+	members := objects.Get().(object)
+	defer members.free()
+	o, head, err := readHead(members, data, MaxFrame)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +38,7 @@ func DecodeClient(data []byte) (ClientFrame, error) {
 // DecodeHub reads a message of the hub. The error is a [*FrameError]; one with
 // proto.unknown is a frame of a later hub, to be ignored.
 func DecodeHub(data []byte) (Frame, error) {
-	o, head, err := readHead(data, MaxHubFrame)
+	o, head, err := readHead(make(object, 8), data, MaxHubFrame)
 	if err != nil {
 		return nil, err
 	}
@@ -54,13 +56,13 @@ func DecodeHub(data []byte) (Frame, error) {
 }
 
 // readHead finds t and n. The head is an error waiting for its reason.
-func readHead(data []byte, most int) (object, *FrameError, error) {
+func readHead(members object, data []byte, most int) (object, *FrameError, error) {
 	head := &FrameError{Code: ProtoBadFrame}
 	if len(data) > most {
 		head.Code, head.Reason = LimitSize, "frame too large"
 		return nil, nil, head
 	}
-	o, err := readObject(data)
+	o, err := readObjectInto(members, data)
 	if err != nil {
 		head.Reason = "not a JSON object"
 		return nil, nil, head
@@ -117,7 +119,7 @@ func (f *Send) fill(o object, n int64) (err error) {
 		}
 	}
 	if c, ok := o["c"]; ok {
-		f.C, err = compact(c)
+		f.C, err = compact(c.Clone()) // the frame owns its memory
 	}
 	return err
 }

@@ -53,7 +53,18 @@ var noText = strings.NewReader("")
 
 // readObject takes one JSON object apart. A name used twice, at any depth, is
 // refused: two readers could see two different messages.
-func readObject(data []byte) (object, error) {
+func readObject(data []byte) (object, error) { return readObjectInto(make(object, 8), data) }
+
+// objects are used again where nothing is left of one after a call.
+var objects = sync.Pool{New: func() any { return make(object, 8) }}
+
+func (o object) free() {
+	clear(o)
+	objects.Put(o)
+}
+
+// readObjectInto is readObject with an empty object to use.
+func readObjectInto(o object, data []byte) (object, error) {
 	if !utf8.Valid(data) {
 		return nil, errUTF8
 	}
@@ -66,7 +77,6 @@ func readObject(data []byte) (object, error) {
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, err
 	}
-	o := make(object, 8)
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
 		if err != nil {
@@ -118,11 +128,31 @@ func number(v Raw) (float64, bool) {
 	return f, err == nil && !math.IsInf(f, 0)
 }
 
-// compact is the value without white space, every token as it was.
+// compact is the value without white space, every token as it was. The value is
+// good JSON; one that is compact already, as most are, is returned as it is.
 func compact(v Raw) (Raw, error) {
+	if isCompact(v) {
+		return v, nil
+	}
 	c := v.Clone()
 	err := c.Compact(jsontext.AllowInvalidUTF8(true))
 	return c, err
+}
+
+// isCompact tells that good JSON has no white space outside strings.
+func isCompact(v Raw) bool {
+	text := false
+	for i := 0; i < len(v); i++ {
+		switch c := v[i]; {
+		case c == '"':
+			text = !text
+		case text && c == '\\':
+			i++
+		case !text && c <= ' ':
+			return false
+		}
+	}
+	return true
 }
 
 // marshal writes JSON; raw members keep every token.

@@ -72,7 +72,7 @@ func FuzzSendReadByHand(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		o, head, err := readHead(data, MaxFrame)
+		o, head, err := readHead(object{}, data, MaxFrame)
 		if err != nil || head.Type != "send" || !utf8.Valid(data) {
 			return
 		}
@@ -106,6 +106,24 @@ func BenchmarkSend(b *testing.B) {
 		}
 		if _, err := Encode(&Ack{N: 12, Seq: 90}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestWhiteSpaceIsFoundOutsideStringsOnly(t *testing.T) {
+	for text, want := range map[string]bool{
+		`1`: true, `"a b"`: true, `"\" "`: true, `"\\"`: true, `{"a b":"\\\" c","d":[1,2]}`: true,
+		`[1, 2]`: false, "{\"a\":\t1}": false, `{"\\" :1}`: false, "[\n]": false,
+	} {
+		if got := isCompact(Raw(text)); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+		byLibrary := Raw(text).Clone()
+		if err := byLibrary.Compact(); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := compact(Raw(text)); err != nil || string(c) != string(byLibrary) {
+			t.Errorf("%s: %s, %v", text, c, err)
 		}
 	}
 }
