@@ -88,7 +88,7 @@ func (d *driver) run(span time.Duration) (n int64, spent time.Duration, err erro
 	var events [256]syscall.EpollEvent
 	for busy := len(d.clients); busy > 0; {
 		k, err := syscall.EpollWait(d.poll, events[:], 10_000)
-		if err == syscall.EINTR { //nolint:errorlint // it is the system's own
+		if err == syscall.EINTR {
 			continue
 		}
 		if err != nil || k == 0 {
