@@ -4,15 +4,19 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	slashes "path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"parley/client/hubapi"
 )
 
 // pageRow: what a browser fetches before the page can be used.
@@ -57,7 +61,54 @@ func runPage(ctx context.Context, env *Env) ([]Result, error) {
 	every.Note = fmt.Sprintf("%s, %s before compression; the first load is what comes before the first view", count(whole.files, "file"), Figure{float64(whole.plain), Bytes})
 	spent := atMost("fetched one after the other, median", took(times[len(times)/2]), float64(pageTimeMost))
 	spent.Note = "without a browser's own work: no script is run"
-	return []Result{size, every, spent}, nil
+	results := []Result{size, every, spent}
+	seen, err := browse(ctx, env, c.hello.Addr)
+	if errors.Is(err, errNoBrowser) {
+		results[2].Note += "; " + err.Error()
+		return results, nil
+	}
+	return append(results, seen...), err
+}
+
+// browseMost bounds the whole measurement in a browser: it is far above what any needs.
+const browseMost = 5 * time.Minute
+
+// browse measures what a person sees: a real browser with an empty profile follows
+// a login link to the home page.
+func browse(ctx context.Context, env *Env, base string) ([]Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, browseMost)
+	defer cancel()
+	token, err := os.ReadFile(filepath.Join(env.Dir, "page", "owner.token"))
+	if err != nil {
+		return nil, err
+	}
+	b, err := openBrowser(ctx, filepath.Join(env.Dir, "profile"))
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	owner := hubapi.New(base, strings.TrimSpace(string(token)))
+	var most int64
+	times := make([]time.Duration, 0, 20)
+	for range pick(env, 15, 2) {
+		var link struct {
+			Path string `json:"path"`
+		}
+		if err := owner.Do(ctx, http.MethodPost, "/api/login-links", nil, struct{}{}, &link); err != nil {
+			return nil, err
+		}
+		received, ready, err := b.visit(base + link.Path)
+		if err != nil {
+			return nil, err
+		}
+		most, times = max(most, received), append(times, ready)
+	}
+	slices.Sort(times)
+	size := atMost("in Chromium: transferred until ready, most", Figure{float64(most), Bytes}, pageMost)
+	size.Note = "home, by a login link, empty profile; headers are counted"
+	ready := atMost("in Chromium: ready, median", took(times[len(times)/2]), float64(pageTimeMost))
+	ready.Note = fmt.Sprintf("from the navigation until the home page shows everything and hears the hub; slowest of %d %s", len(times), took(times[len(times)-1]))
+	return []Result{size, ready}, nil
 }
 
 // pageLoad is one load with an empty cache.
