@@ -119,7 +119,7 @@ func (p *people) listen(hear func(frame []byte) error) error {
 	var events [512]syscall.EpollEvent
 	for {
 		n, err := syscall.EpollWait(p.poll, events[:], 0)
-		if err == syscall.EINTR { //nolint:errorlint // it is the system's own
+		if err == syscall.EINTR {
 			continue
 		}
 		if err != nil {
