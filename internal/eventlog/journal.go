@@ -79,11 +79,15 @@ func (j *journal) done(b *batch) {
 	if b.row == 0 {
 		return
 	}
+	events := 0
 	for i := range b.heads {
 		if h := &b.heads[i]; len(h.run) <= smallRun {
-			j.keep(h.id, run{row: b.row, first: h.first(), last: h.last, data: h.run})
+			r := run{row: b.row, first: h.first(), last: h.last, data: h.run}
+			j.keep(h.id, r)
+			events += r.events()
 		}
 	}
+	j.rows[b.row] = events
 }
 
 func (j *journal) keep(id int64, r run) {
@@ -97,7 +101,6 @@ func (j *journal) keep(id int64, r run) {
 	p.runs = append(p.runs, r)
 	p.events, p.bytes = p.events+n, p.bytes+len(r.data)
 	j.events, j.bytes = j.events+n, j.bytes+len(r.data)
-	j.rows[r.row] += n
 }
 
 func (j *journal) forget(p *pending) {

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/internal/store"
@@ -15,6 +16,7 @@ type Lease struct {
 	epoch  int64
 	lost   chan struct{}
 	once   sync.Once
+	onLost atomic.Pointer[func()]
 }
 
 // Name is the thing's name.
@@ -25,6 +27,16 @@ func (l *Lease) Epoch() int64 { return l.epoch }
 
 // Lost is closed once this hub knows that the lease is gone.
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
+
+// OnLost has fn called once the lease is gone, by whoever finds out: it must not wait
+// for anything, and may be called twice. It is for owners that wait for many things
+// and would wait for Lost besides.
+func (l *Lease) OnLost(fn func()) {
+	l.onLost.Store(&fn)
+	if l.gone() {
+		fn()
+	}
+}
 
 // Certain tells, without asking the database, that nobody else can have the thing
 // now. When it is false the hub may have been given up for dead: Check knows.
@@ -108,4 +120,11 @@ func (l *Lease) gone() bool {
 	}
 }
 
-func (l *Lease) drop() { l.once.Do(func() { close(l.lost) }) }
+func (l *Lease) drop() {
+	l.once.Do(func() {
+		close(l.lost)
+		if fn := l.onLost.Load(); fn != nil {
+			(*fn)()
+		}
+	})
+}

@@ -3,7 +3,9 @@ package work
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,8 +45,10 @@ type task struct {
 	opts  viber.TaskOptions
 	lease *lease.Lease
 
-	// From anywhere: the mailbox, the end, what a model call wakes.
-	mail   chan func()
+	// From anywhere: the mailbox, the end, and what wakes the task. It waits for that
+	// alone, whatever happens: for every token, waiting for several things would cost
+	// as much as dealing with it.
+	mail   mailbox
 	gone   chan struct{}
 	wake   chan struct{}
 	paused atomic.Bool
@@ -96,7 +100,7 @@ type task struct {
 
 func newTask(w *Work, r record) *task {
 	t := &task{
-		w: w, record: r, opts: r.spec.Submit.Opts(), mail: make(chan func(), 16), gone: make(chan struct{}), wake: make(chan struct{}, 1),
+		w: w, record: r, opts: r.spec.Submit.Opts(), gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		usedIDs: map[string]bool{}, asks: map[string]*question{}, remembered: map[string]string{}, logBytes: r.state.LogBytes,
 	}
 	t.stream, t.landed, t.air.ready = streamName(r.id), t.onLanded, make(chan struct{}, 1)
@@ -107,21 +111,46 @@ func newTask(w *Work, r record) *task {
 // do runs fn on the task's goroutine.
 func (t *task) do(ctx context.Context, fn func()) error {
 	select {
-	case t.mail <- fn:
-		return nil
 	case <-t.gone:
 		return errGone
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	default:
+		t.post(fn)
+		return nil
 	}
 }
 
-// post is do for the task's own helpers: they have nobody to answer to.
+// post is do for the task's own helpers: they have nobody to answer to. What comes
+// after the end is not done.
 func (t *task) post(fn func()) {
-	select {
-	case t.mail <- fn:
-	case <-t.gone:
+	t.mail.put(fn)
+	t.poke()
+}
+
+// mailbox holds what a task is to do. Whoever puts something in waits for what comes
+// of it, so it is never long.
+type mailbox struct {
+	mu    sync.Mutex
+	queue []func()
+}
+
+func (m *mailbox) put(fn func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.queue = append(m.queue, fn)
+}
+
+// next takes the oldest; nil if there is none.
+func (m *mailbox) next() func() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.queue) == 0 {
+		return nil
 	}
+	fn := m.queue[0]
+	m.queue = slices.Delete(m.queue, 0, 1)
+	return fn
 }
 
 // background runs fn on a goroutine that Close waits for.
@@ -134,21 +163,28 @@ func (t *task) run(left *leftover) {
 	defer stopListening()
 	t.timers()
 	defer t.stopTimers()
+	t.lease.OnLost(t.poke)
 	t.begin(left)
-	for {
-		t.settle()
-		if t.over {
-			return
-		}
-		select {
-		case fn := <-t.mail:
+	for t.settle(); !t.over; t.settle() {
+		<-t.wake
+		for fn := t.mail.next(); fn != nil && !t.over; fn = t.mail.next() {
 			fn()
-		case <-t.wake:
-			t.hear()
-			t.alarms()
-		case <-t.lease.Lost():
+			t.settle()
+		}
+		t.heedLease()
+		t.hear()
+		t.alarms()
+	}
+}
+
+// heedLease stops a task that another hub owns now.
+func (t *task) heedLease() {
+	select {
+	case <-t.lease.Lost():
+		if !t.over {
 			t.lose()
 		}
+	default:
 	}
 }
 
