@@ -21,6 +21,11 @@ race_tests() {
 	CGO_ENABLED=1 pgserver go test -race -vet=off -timeout 15m ./internal/bus/... ./internal/lease ./internal/wsconn ./internal/terminal ./internal/room
 }
 
+# A Windows of its own takes minutes to make and both cores; see test/wine.
+wine_tests() {
+	PARLEY_TEST_WINE=1 static go test -trimpath -vet=off -timeout 20m ./test/wine
+}
+
 page_types() { (cd web && npm run --silent check); }
 page_units() { (cd web && npm test --silent); }
 
@@ -41,5 +46,10 @@ step "go test -race on what all else hangs on" race_tests
 step "the program" scripts/build.sh
 step "browser tests" browser_tests
 step "cross-builds" scripts/build.sh linux/arm64 windows/amd64 darwin/arm64
+if command -v wine wine64 /usr/lib/wine/wine64 >/dev/null; then
+	step "the Windows program under Wine" wine_tests
+else
+	printf '\n==> skipped: the Windows program under Wine, which is not installed here (Debian: apt-get install wine64)\n'
+fi
 report
 printf '\n==> everything passed in %s s\n' "$SECONDS"

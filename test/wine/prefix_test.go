@@ -24,6 +24,9 @@ type windows struct {
 // newWindows makes one, or says in one line why the test is skipped.
 func newWindows(t *testing.T) *windows {
 	t.Helper()
+	if os.Getenv("PARLEY_TEST_WINE") == "" {
+		t.Skip("set PARLEY_TEST_WINE=1 to run the Windows program under Wine; 'make test' does, as a step of its own, where Wine is installed")
+	}
 	w := &windows{prefix: filepath.Join(t.TempDir(), "prefix")}
 	for _, p := range places {
 		if found, err := exec.LookPath(p); err == nil {
