@@ -279,8 +279,8 @@ func TestANodeIsNoOperator(t *testing.T) {
 // A node has one connection: the newest. Whoever was there before is told and may
 // say goodbye; other nodes, and boards, are left alone.
 func TestANewerConnectionOfANodeTakesThePlaceOfTheOlder(t *testing.T) {
-	var told []board.Newcomer
-	h := newHub(t, func(d *board.Deps) { d.Arrived = func(n board.Newcomer) { told = append(told, n) } })
+	told := make(chan board.Newcomer, 8)
+	h := newHub(t, func(d *board.Deps) { d.Arrived = func(n board.Newcomer) { told <- n } })
 	token := h.issue(identity.TokenRequest{Name: "n", Role: identity.RoleNode})
 	connect := func(d device) *client {
 		c := h.dial()
@@ -300,7 +300,15 @@ func TestANewerConnectionOfANodeTakesThePlaceOfTheOlder(t *testing.T) {
 		t.Errorf("closed with %d", code)
 	}
 	// Elsewhere: another hub tells of a newer one, and of an older one that comes late.
-	last := told[len(told)-1]
+	// The one that came twice is meant.
+	var last board.Newcomer
+	seen := map[string]int{}
+	for range 3 {
+		n := <-told
+		if seen[n.Device]++; seen[n.Device] == 2 {
+			last = n
+		}
+	}
 	h.face.Replace(board.Newcomer{Principal: last.Principal, Device: last.Device, Session: "0"})
 	rude.alive()
 	h.face.Replace(board.Newcomer{Principal: last.Principal, Device: last.Device, Session: "f"})
