@@ -42,7 +42,7 @@ describe('reading a file', () => {
     await expect(readAttachment(file('a.bin', 'a\0b'), [])).rejects.toThrow('not a text file');
   });
   it('refuses what a message cannot hold, alone or with the others', async () => {
-    await expect(readAttachment(file('big.log', 'x'.repeat(9 << 20)), [])).rejects.toThrow('big.log was not attached: it has 9.4 MB, and a message holds 8.3 MB.');
+    await expect(readAttachment({ name: 'big.log', size: 9 << 20 } as File, [])).rejects.toThrow('big.log was not attached: it has 9.4 MB, and a message holds 8.3 MB.');
     const other = { name: 'b', text: 'x'.repeat(8 << 20) };
     await expect(readAttachment(file('small', 'x'), [other])).rejects.toThrow('there is room for 0 bytes more');
     const many = Array.from({ length: 20 }, () => ({ name: 'a', text: '' }));
