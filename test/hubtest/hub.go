@@ -20,7 +20,7 @@ import (
 )
 
 // Patience bounds every wait; only something broken reaches it.
-const Patience = 60 * time.Second
+const Patience = 3 * time.Minute
 
 // Config says how a hub is started.
 type Config struct {
