@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -161,17 +162,24 @@ func (n *Node) greeting() (servers int, err error) {
 	return max(1, len(info.ConnectURLs)), nil
 }
 
-// freePorts holds all of them open until it has enough, so that they differ.
+// freePorts holds all of them open until it has enough, so that they differ. They are
+// below what systems give to outgoing connections: nobody takes one by chance between
+// its closing here and the server's listening.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	ports := make([]int, 0, n)
+	for range 1000 {
+		if len(ports) == n {
+			return ports
+		}
+		port := 12_000 + rand.IntN(20_000)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
 		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+		ports = append(ports, port)
 	}
-	return ports
+	t.Fatal("no free ports")
+	return nil
 }
