@@ -18,10 +18,8 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 // run is main without the exit, so that tests can drive the whole program.
 func run(args []string) int {
-	// The first signal asks everything to finish; the second ends the process.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	root := newRoot()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -36,4 +34,21 @@ func run(args []string) int {
 	}
 	fmt.Fprintln(os.Stderr, "parley:", oneLine(err))
 	return 1
+}
+
+// untilSignal ends its context with the first signal, which asks everything to finish.
+// By then nobody listens for signals any more, so the second ends the process.
+func untilSignal() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+		case <-ctx.Done():
+		}
+		signal.Stop(signals)
+		cancel()
+	}()
+	return ctx, cancel
 }

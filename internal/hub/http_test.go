@@ -322,7 +322,8 @@ func TestBadInputGetsAClearAnswer(t *testing.T) {
 		"unknown field": {ask{method: "POST", path: "/api/tokens", body: `{"colour":"x"}`}, 400, "bad_request"},
 		"bad number":    {ask{method: "GET", path: "/api/audit?limit=x"}, 400, "bad_request"},
 		"negative":      {ask{method: "GET", path: "/api/audit?after=-1"}, 400, "bad_request"},
-		"too large":     {ask{method: "POST", path: "/api/tokens", body: `{"name":"` + strings.Repeat("x", 2<<20) + `"}`}, 413, "too_large"},
+		// Little enough over the limit that the server takes the rest before it hangs up.
+		"too large":     {ask{method: "POST", path: "/api/tokens", body: `{"name":"` + strings.Repeat("x", 1<<20) + `"}`}, 413, "too_large"},
 		"no such route": {ask{method: "GET", path: "/api/nothing"}, 404, "not_found"},
 		"no such token": {ask{method: "DELETE", path: "/api/tokens/x"}, 404, "not_found"},
 		"nothing sent":  {ask{method: "POST", path: "/api/session", body: `{}`}, 400, "bad_request"},

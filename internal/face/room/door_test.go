@@ -232,7 +232,7 @@ func TestPoliciesAreCheckedVersionedAndCompared(t *testing.T) {
 	if status, _, _ := h.callAs(h.newToken("ann", "talk").Secret, "GET", "/api/rooms/nowhere", nil, nil); status != http.StatusForbidden {
 		t.Error(status, "the scope is asked before anything else")
 	}
-	if status, _ := h.call("PUT", path, `{"notice":"`+strings.Repeat("x", 2<<20)+`"}`); status != http.StatusRequestEntityTooLarge {
+	if status, _ := h.call("PUT", path, `{"notice":"`+strings.Repeat("x", 1<<20)+`"}`); status != http.StatusRequestEntityTooLarge {
 		t.Error(status)
 	}
 }
