@@ -43,6 +43,42 @@ test('an honest trail is unbroken, and the hub is not asked for its opinion', op
   assert.equal(asked.includes('/api/audit/verify'), false);
 });
 
+test('the chart counts what the filter lets through, and agrees with the entries listed', options, async () => {
+  const page = await stage.person();
+  await visit(page, '/audit');
+  const chart = page.getByRole('img', { name: /^\d+ entr.* in 24 hours/ });
+  await chart.waitFor();
+  // What the bars say, one by one, against the figure that sums them up and the rows below.
+  const counted = () => chart.locator('rect.back title').evaluateAll((all) => all.map((t) => Number(/: (\d+)/.exec(t.textContent)[1])));
+  const sum = async () => (await counted()).reduce((a, b) => a + b, 0);
+  const everything = Number(/^\d+/.exec(await chart.getAttribute('aria-label'))[0]);
+  assert.equal(await sum(), everything);
+  const { entries } = await stage.hub.call('GET', '/api/audit?action=person.added&limit=1000');
+  assert.ok(entries.length >= 30 && entries.length < 50 && entries.length < everything);
+  const steps = [
+    ['action', 'person.added', entries.length, `${entries.length} entries in 24 hours, 0 not successful`],
+    ['target', entries.at(-1).target, 1, '1 entry in 24 hours, 0 not successful'],
+    ['outcome', 'error', 0, '0 entries in 24 hours, 0 not successful'],
+  ];
+  for (const [field, text, n, says] of steps) {
+    await page.getByLabel(`Filter by ${field}`).fill(text);
+    await page.getByRole('img', { name: says, exact: true }).waitFor();
+    const listed = page.getByRole('button', { name: /Details of entry/ });
+    await page.waitForFunction((n) => document.querySelectorAll('[aria-label^="Details of entry"]').length === n, n);
+    assert.equal(await listed.count(), n);
+    assert.equal(await sum(), n);
+    const heights = await chart.locator('rect.bar').evaluateAll((all) => all.map((r) => Number(r.getAttribute('height')) > 0));
+    assert.deepEqual(heights, (await counted()).map((c) => c > 0), 'a bar for each hour with entries');
+  }
+  // Whoever is turned away counts as not successful.
+  await stage.hub.call('POST', '/api/session', { token: 'prl_wrong' }).catch(() => {});
+  while (!(await stage.hub.call('GET', '/api/audit?action=auth.refused')).entries.length);
+  await page.getByRole('button', { name: 'Clear' }).click();
+  await page.getByLabel('Filter by action').fill('auth.refused');
+  await page.getByRole('img', { name: '1 entry in 24 hours, 1 not successful' }).waitFor();
+  assert.equal(await chart.locator('rect.bad').evaluateAll((all) => all.filter((r) => Number(r.getAttribute('height')) > 0).length), 1);
+});
+
 test('a changed entry is found and named', options, async () => {
   const page = await stage.person();
   await tamper(page, (lines) => lines.map((l) => l.replace('Person 7 ', 'Person 8 ')));

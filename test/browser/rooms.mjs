@@ -437,6 +437,98 @@ test('a request to the app is shown to the host, who honours it; the SDK is the 
   assert.deepEqual(await page.evaluate(() => globalThis.decided), { decided: { action: { play: '7♠' }, honoured: true } });
 });
 
+test('what an app tells of itself is read as data: its view and its schema, kept for who comes later', async () => {
+  await open('inspect', { views: { publishers: ['humans'] } });
+  const host = await enter('/r/inspect', { name: 'Hanna' });
+  await host.getByRole('button', { name: 'App', exact: true }).click();
+  await host.getByText('The app has shown nothing.').waitFor();
+  await host.getByText('None was published.').waitFor();
+  const app = await stage.visitor();
+  await app.goto(new URL('/r/inspect', stage.hub.url).href);
+  await app.evaluate(async (link) => {
+    const sdk = await import('/sdk/roomagent.js');
+    const room = sdk.connectRoom(link, { name: 'Weather' });
+    await new Promise((done) => room.on('live', done));
+    await room.registerSchema('weather', '3', { type: 'object', description: '<b id=planted>bold</b>' });
+    await room.publish({ sky: '<img id=planted src=x onerror=alert(1)>', hidden: 'a\u202eb' });
+  }, new URL('/r/inspect', stage.hub.url).href);
+  const late = await enter('/r/inspect', { name: 'Gus', guest: true });
+  await late.getByRole('button', { name: 'App', exact: true }).click();
+  for (const page of [host, late]) {
+    const aside = page.getByRole('complementary');
+    const view = aside.getByRole('group').filter({ hasText: /Weather/ }).locator('pre');
+    await view.waitFor();
+    assert.equal(await view.innerText(), '{\n  "sky": "<img id=planted src=x onerror=alert(1)>",\n  "hidden": "a\\u{202e}b"\n}');
+    const schema = aside.getByRole('group').filter({ hasText: 'weather 3' });
+    await schema.locator('summary').click();
+    assert.deepEqual(JSON.parse(await schema.locator('pre').innerText()), { type: 'object', description: '<b id=planted>bold</b>' });
+    assert.equal(await page.locator('#planted').count(), 0, 'an app has put HTML into the page');
+  }
+});
+
+test('the card table is played on the page, live, and nobody gets the cards of another', async () => {
+  const host = await stage.person();
+  await visit(host, '/rooms');
+  await host.getByRole('button', { name: 'Open a room' }).click();
+  await host.getByLabel('Name in the link').fill('cards');
+  await host.getByLabel('People').selectOption('open');
+  await host.getByLabel('With a card table to try it out').check();
+  await host.getByRole('dialog').getByRole('button', { name: 'Open' }).click();
+  await host.getByLabel('Your name here').waitFor();
+  const got = new Map();
+  const listen = (page) => {
+    const frames = [];
+    got.set(page, frames);
+    page.on('websocket', (ws) => ws.on('framereceived', (f) => frames.push(String(f.payload))));
+  };
+  listen(host);
+  await host.getByRole('button', { name: 'Enter' }).click();
+  await host.getByRole('log', { name: 'Chat' }).waitFor();
+  const guest = await enter('/r/cards', { name: 'Gus', guest: true, before: listen });
+  const looker = await enter('/r/cards', { name: 'Olga', guest: true, before: listen });
+  await member(host, 'Olga').click();
+  await right(host, /^can ask the app/).click();
+  await right(host, /^cannot ask the app/).waitFor();
+  await host.getByRole('dialog').getByLabel('Close').click();
+
+  for (const page of [host, guest, looker]) await page.getByRole('button', { name: 'App', exact: true }).click();
+  const table = (page) => page.getByRole('region', { name: 'Card table' });
+  const hand = (page) => table(page).getByRole('list', { name: 'Your hand' }).getByRole('button');
+  const lies = (page, card) => table(page).getByRole('list', { name: 'On the table' }).getByRole('listitem').filter({ hasText: card });
+  await table(looker).getByText('You are looking on.').waitFor();
+  const held = new Map([[host, new Set()], [guest, new Set()]]);
+  const look = async (page) => {
+    await hand(page).nth(4).waitFor();
+    for (const card of await hand(page).allInnerTexts()) held.get(page).add(card);
+  };
+  await look(host);
+  await look(guest);
+  const played = new Set();
+  const turn = (page) => table(page).getByText('It is your turn.').waitFor().then(() => page);
+  for (let round = 0; round < 4; round++) {
+    const now = await Promise.any([turn(host), turn(guest)]);
+    const other = now === host ? guest : host;
+    await table(other).getByText(now === host ? /^It is the turn of (?!Gus)/ : 'It is the turn of Gus.').waitFor();
+    assert.ok(await hand(other).first().isDisabled(), 'a card can be played out of turn');
+    const card = await hand(now).first().innerText();
+    await hand(now).first().click();
+    played.add(card);
+    for (const page of [other, looker, now]) await lies(page, card).waitFor();
+    await look(now);
+  }
+  const frames = (page) => got.get(page).join('\n');
+  const suits = { '♣': 'C', '♦': 'D', '♥': 'H', '♠': 'S' };
+  const wire = (card) => `"${card.slice(0, -1)}${suits[card.at(-1)]}"`;
+  for (const [owner, cards] of held) {
+    assert.ok(cards.size >= 7, 'each has played and drawn');
+    for (const card of cards) {
+      assert.ok(frames(owner).includes(wire(card)));
+      if (played.has(card)) continue;
+      for (const page of got.keys()) if (page !== owner) assert.ok(!frames(page).includes(wire(card)), `${card} went to somebody else`);
+    }
+  }
+});
+
 test('a reload resumes as the same participant', async () => {
   await open('again');
   const host = await enter('/r/again', { name: 'Hanna' });

@@ -43,6 +43,22 @@ test('the conversation is there after a reload, and equal in two browsers', asyn
   assert.deepEqual(await text(one), await text(two));
 });
 
+test('the meter tells what was spent, grows with every turn and is there after a reload', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/usage 1000 200\n/cost 0.25\n/say a first answer');
+  const meter = page.getByRole('group', { name: 'Use and cost' });
+  await meter.getByText('$0.25', { exact: true }).waitFor();
+  await meter.getByText('1.2k tokens', { exact: true }).waitFor();
+  await replies(page).last().getByText('$0.25').waitFor();
+  await say(page, '/usage 1000 300\n/cost 0.5\n/say a second answer');
+  await meter.getByText('$0.75', { exact: true }).waitFor();
+  await meter.getByText('2.5k tokens', { exact: true }).waitFor();
+  await page.reload();
+  await page.getByText('a second answer', { exact: true }).waitFor();
+  await meter.getByText('$0.75', { exact: true }).waitFor();
+  await meter.getByText('2.5k tokens', { exact: true }).waitFor();
+});
+
 test('a title given in one browser is in the other at once', async () => {
   const one = await stage.person();
   await startTurn(one, '/say a thing to name');

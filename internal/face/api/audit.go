@@ -84,7 +84,11 @@ func (t auditRoutes) list(ctx context.Context, _ identity.Session, in *auditQuer
 }
 
 type hoursQuery struct {
-	Hours int `query:"hours" minimum:"1" maximum:"744" default:"24"`
+	Hours   int    `query:"hours" minimum:"1" maximum:"744" default:"24"`
+	Actor   string `query:"actor"`
+	Action  string `query:"action" doc:"matches as a prefix"`
+	Target  string `query:"target"`
+	Outcome string `query:"outcome"`
 }
 
 type hourCount struct {
@@ -107,13 +111,17 @@ func (t auditRoutes) hours(ctx context.Context, _ identity.Session, in *hoursQue
 	for i := range out.Body.Hours {
 		out.Body.Hours[i].At = first.Add(time.Duration(i) * time.Hour)
 	}
-	all, err := t.trail.Hours(ctx, audit.Filter{Since: first})
+	wanted := audit.Filter{Since: first, Actor: in.Actor, Action: in.Action, Target: in.Target, Outcome: in.Outcome}
+	all, err := t.trail.Hours(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
-	fine, err := t.trail.Hours(ctx, audit.Filter{Since: first, Outcome: "ok"})
-	if err != nil {
-		return nil, err
+	var fine []audit.HourCount
+	if in.Outcome == "" || in.Outcome == "ok" {
+		wanted.Outcome = "ok"
+		if fine, err = t.trail.Hours(ctx, wanted); err != nil {
+			return nil, err
+		}
 	}
 	put := func(list []audit.HourCount, into func(*hourCount, int64)) {
 		for _, h := range list {

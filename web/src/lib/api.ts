@@ -180,7 +180,7 @@ export class Client {
   // Audit
 
   audit = (query: Query) => this.get<AuditPage>('/api/audit', query);
-  auditHours = async (hours: number) => (await this.get<{ hours: AuditHour[] | null }>('/api/audit/hours', { hours })).hours ?? [];
+  auditHours = async (hours: number, filter: Record<string, string> = {}) => (await this.get<{ hours: AuditHour[] | null }>('/api/audit/hours', { ...filter, hours })).hours ?? [];
   /** The whole trail as it comes. */
   auditExport = async (): Promise<ReadableStream<Uint8Array>> => {
     const answer = await this.#once('GET', '/api/audit/export');

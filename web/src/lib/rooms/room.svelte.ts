@@ -57,7 +57,7 @@ export class Room {
   grants = $state<Record<string, Grant>>({});
   lines = $state<Line[]>([]);
   audit = $state<Entry[]>([]);
-  views = $state<Record<string, { name: string; view: unknown; directed: boolean }>>({});
+  views = $state<Record<string, { from: string; name: string; view: unknown; directed: boolean }>>({});
   schemas = $state<Schema[]>([]);
   asks = $state<Ask[]>([]);
   streams = $state<Record<string, Partial<Record<Lane, MediaStreamTrack>>>>({});
@@ -154,6 +154,9 @@ export class Room {
     await this.#do(() => (this.#mesh ?? this.#room!).sendTo(ask.from, { decided: { action: ask.action, honoured } }));
   }
 
+  /** Asks an app to do something. It goes to the app alone: what goes to everybody is read by everybody. */
+  act = (app: string, action: unknown) => this.#do(() => (this.#mesh ?? this.#room!).sendTo(app, { __kib_agent: 'act', action }));
+
   async share(lane: Lane, on: boolean): Promise<void> {
     const old = this.mine[lane];
     if (!on) {
@@ -193,7 +196,7 @@ export class Room {
     if (c.k !== 'app') return;
     const kind = typeof c.data?.__kib_agent === 'string' ? c.data.__kib_agent : '';
     if (kind === 'chat') this.#line({ seq: m.seq, ts: m.ts, from: m.from, name, agent, text: String(c.data.text ?? ''), to: m.to });
-    else if (kind === 'view') this.views[`${m.from}${m.to ? ' (for you)' : ''}`] = { name, view: c.data.view, directed: !!m.to };
+    else if (kind === 'view') this.views[`${m.from}${m.to ? ' (for you)' : ''}`] = { from: m.from, name, view: c.data.view, directed: !!m.to };
     else if (kind === 'act') this.asks = [...this.asks, { seq: m.seq, from: m.from, name, action: c.data.action }].slice(-50);
   }
 
