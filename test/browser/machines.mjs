@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -84,6 +85,113 @@ test('this computer is in the fleet, with its own disk', async () => {
   const { snapshot } = await stage.hub.call('GET', `/api/machines/${encodeURIComponent(new URL(page.url()).pathname.split('/').at(-1))}/snapshot`);
   assert.ok(Object.keys(snapshot).length >= 8, `sections: ${Object.keys(snapshot)}`);
   assert.ok(JSON.stringify(await stage.hub.call('GET', '/api/fleet')).includes(hostname()), 'the host is known by its name');
+});
+
+test('the past of a machine and the trend of the fleet are drawn from what the hub knows', async () => {
+  const lab = await Machine.join(stage.hub, '00-lab');
+  for (const [c, d] of [[50, 20], [61.5, 97]]) {
+    lab.push({ disk: { status: 'ok', summary: '', volumes: [{ mount: 'C:', percent_used: c }, { mount: 'D:', percent_used: d }], top_dirs: [] } });
+  }
+  let points = [];
+  while (points.length < 4) points = (await stage.hub.call('GET', '/api/machines/00-lab/history?metric=disk_percent')).points ?? [];
+  assert.deepEqual(points.map((p) => `${p.label} ${p.value}`).sort(), ['C: 50', 'C: 61.5', 'D: 20', 'D: 97']);
+
+  const page = await stage.person();
+  await visit(page, '/machines/00-lab');
+  await page.getByText('Disk: C: 61.5%, D: 97%', { exact: true }).waitFor();
+  const plot = page.getByRole('img', { name: 'Disk over 7 days' });
+  await plot.scrollIntoViewIfNeeded();
+  assert.ok(await plot.locator('canvas').evaluate((c) => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(Boolean)), 'nothing is drawn');
+  // Everything was measured just now, at the right edge: the legend tells what lies there.
+  const over = plot.locator('.u-over');
+  const legend = plot.locator('.u-series').filter({ hasText: /^[CD]:/ });
+  let told = [];
+  for (let y = 20; !told.length || told.some(([, value]) => Number.isNaN(value)); y = 60 - y) { // news of the machine draw the plot again
+    await over.hover({ position: { x: (await over.evaluate((o) => o.clientWidth)) - 2, y } });
+    told = await legend.evaluateAll((rows) => rows.map((r) => [r.querySelector('.u-label').textContent, Number(r.querySelector('.u-value').textContent)]));
+  }
+  assert.deepEqual(told.map(([label]) => label), ['C:', 'D:']);
+  for (const [label, value] of told) assert.ok(points.some((p) => p.label === label && p.value === value), `${label} ${value}`);
+  await page.getByRole('button', { name: 'a day' }).click();
+  await page.getByRole('img', { name: 'Disk over 1 day', exact: true }).waitFor();
+
+  const answer = page.waitForResponse((r) => r.url().includes('/api/fleet/trend'));
+  await visit(page, '/machines');
+  const { days } = await (await answer).json();
+  assert.ok(days.at(-1).crit_members.includes('00-lab'));
+  const chart = page.getByRole('img', { name: 'Health of the fleet in the last 30 days' });
+  await chart.waitFor();
+  const drawn = await chart.locator('g').evaluateAll((all) => all.map((g) => ({
+    says: /: (.*?)( \(|$)/.exec(g.querySelector('title').textContent)[1],
+    heights: ['crit', 'warn', 'ok'].map((kind) => Number(g.querySelector(`.${kind}`).getAttribute('height'))),
+  })));
+  const most = Math.max(...days.map((d) => d.crit + d.warn + d.ok));
+  assert.deepEqual(drawn, days.map((d) => ({ says: `${d.crit} critical, ${d.warn} to look at, ${d.ok} well`, heights: [d.crit, d.warn, d.ok].map((n) => (n / most) * 64) })));
+  await lab.leave();
+  await stage.hub.call('DELETE', '/api/machines/00-lab');
+});
+
+// A program with the signature of a release, as `parley machine update --binary` would add it.
+async function addProgram(version, platform) {
+  const body = Buffer.from(`not really a program: ${version}`);
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const sum = createHash('sha256').update(body).digest('hex');
+  const query = new URLSearchParams({
+    platform, version,
+    public_key: publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64'),
+    signature: sign(null, Buffer.from(['parley-release-v1', version, platform, sum].join('\0')), privateKey).toString('base64'),
+  });
+  const answer = await fetch(`${stage.hub.url}/api/fleet/binaries?${query}`, { method: 'POST', headers: { Authorization: `Bearer ${stage.hub.token}` }, body });
+  assert.equal(answer.status, 201, await answer.text());
+  return sum;
+}
+
+test('an update goes out in waves that can be paused, and stops by itself when a wave fails', async () => {
+  const page = await stage.person();
+  await visit(page, '/machines/-/updates');
+  await page.getByText('None yet').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Update all' }).count(), 0, 'there is nothing to update to');
+  const sum = await addProgram('9.9.9', 'windows-amd64');
+  let asked, staged;
+  const asking = new Promise((done) => (asked = done));
+  const staging = new Promise((done) => (staged = done));
+  const lab = await Machine.join(stage.hub, '01-lab', { agent_update: (args) => (asked(args), staging) });
+
+  await page.reload();
+  await page.getByRole('row').filter({ hasText: 'windows-amd64' }).filter({ hasText: '9.9.9' }).getByText(sum.slice(0, 16)).waitFor();
+  await page.getByRole('button', { name: 'Update all' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Start with one' }).click();
+  const rollout = page.getByRole('region', { name: 'Roll-outs' }).getByRole('listitem').filter({ hasText: '9.9.9' });
+  await rollout.getByText('running', { exact: true }).waitFor();
+  await rollout.getByText(/wave 1 · .* · 0 updated · 0 failed/).waitFor();
+  await rollout.getByRole('button', { name: 'Pause' }).click();
+  await rollout.getByText('paused', { exact: true }).waitFor();
+  await rollout.getByRole('button', { name: 'Go on' }).click();
+  await rollout.getByText('running', { exact: true }).waitFor();
+
+  // The first takes it and comes back new; the next wave has nobody who can, so it ends there.
+  assert.equal((await asking).sha256, sum);
+  staged({ staged: true });
+  await staging;
+  await lab.leave();
+  await lab.back({ version: '9.9.9' });
+  await rollout.getByText('stopped', { exact: true }).waitFor();
+  await rollout.getByText(/wave 2 · .* · 1 updated · 1 failed/).waitFor();
+  await rollout.getByText('too many machines of a wave failed').waitFor();
+  assert.equal(await rollout.getByRole('button').count(), 0);
+
+  const { token } = await stage.hub.call('POST', '/api/tokens', { name: 'a looker', role: 'operator', scopes: ['status:read', 'fleet:read'], ttl: '1h' });
+  const looker = await stage.visitor();
+  await looker.goto(stage.hub.url);
+  await looker.getByRole('tab', { name: 'Token' }).click();
+  await looker.locator('#token').fill(token);
+  await looker.getByRole('button', { name: 'Sign in' }).click();
+  await looker.locator('#page-title').waitFor();
+  await visit(looker, '/machines/-/updates');
+  await looker.getByText('too many machines of a wave failed').waitFor();
+  assert.equal(await looker.getByRole('button', { name: 'Update all' }).count(), 0, 'who only looks is offered an update');
+  await lab.leave();
+  await stage.hub.call('DELETE', '/api/machines/01-lab');
 });
 
 test('from one line to a repaired machine, and everything is in the call log', async () => {

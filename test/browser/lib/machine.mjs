@@ -13,6 +13,7 @@ const LABEL = Buffer.from('kenny-mutual-auth-v1');
 
 export class Machine {
   calls = [];
+  #enter;
   #socket;
   #inbox = [];
   #waiting = [];
@@ -30,10 +31,18 @@ export class Machine {
     assert.equal(answer.status, 200, await answer.text());
     const m = new Machine();
     Object.assign(m, { id, tools });
-    await m.#dial(hub.url);
-    await m.#shake(keys.privateKey, server_public_key, { hostname: id.toUpperCase(), os: 'windows', version: '0.8.1', ...meta });
-    void m.#serve();
+    m.#enter = async (news) => {
+      await m.#dial(hub.url);
+      await m.#shake(keys.privateKey, server_public_key, { hostname: id.toUpperCase(), os: 'windows', version: '0.8.1', ...meta, ...news });
+      void m.#serve();
+    };
+    await m.#enter();
     return m;
+  }
+
+  /** Comes again after leave, perhaps as another version. */
+  back(meta) {
+    return this.#enter(meta);
   }
 
   async #shake(key, pin, meta) {
@@ -57,13 +66,13 @@ export class Machine {
       if (frame.type === 'ping') this.#send({ type: 'pong' });
       if (frame.type !== 'request') continue;
       this.calls.push(frame);
-      const tool = this.tools[frame.tool];
-      this.#send(
-        tool
-          ? { type: 'response', id: frame.id, ok: true, result: tool(frame.args) }
-          : { type: 'response', id: frame.id, ok: false, error: { code: 'unsupported', message: `${frame.tool} is not supported here` } },
-      );
+      void this.#answer(frame);
     }
+  }
+
+  async #answer({ id, tool, args }) {
+    if (this.tools[tool]) this.#send({ type: 'response', id, ok: true, result: await this.tools[tool](args) });
+    else this.#send({ type: 'response', id, ok: false, error: { code: 'unsupported', message: `${tool} is not supported here` } });
   }
 
   /** Sends a snapshot. */
