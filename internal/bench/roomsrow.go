@@ -75,7 +75,12 @@ func roomsStep(ctx context.Context, env *Env, n int) (Result, error) {
 		return Result{}, err
 	}
 	slices.Sort(late)
-	r := atMost(count(n, "room")+" × 5, p99 from sending to hearing", took(late[len(late)*99/100]), float64(50*time.Millisecond))
+	// The target is asked of 200 rooms; more of them show how the cost grows.
+	most := 50 * time.Millisecond
+	if n > 200 {
+		most = 0
+	}
+	r := atMost(count(n, "room")+" × 5, p99 from sending to hearing", took(late[len(late)*99/100]), float64(most))
 	r.cost = (after.CPU - before.CPU) / time.Duration(chat.words)
 	r.Note = fmt.Sprintf("%s messages, %s heard; server CPU per message (4 hear it) %s, of those who speak and hear %s", thousands(int64(chat.words)), thousands(int64(len(late))), took(r.cost), took(own/time.Duration(chat.words)))
 	return r, nil

@@ -92,6 +92,11 @@ func talkers(ctx context.Context, data string, n, chunks int) (late []time.Durat
 	began := time.Now()
 	for i := range n {
 		wg.Go(func() {
+			// Nobody begins a thousand turns in one instant; the row tasks spreads its own alike.
+			select {
+			case <-time.After(time.Duration(i) * time.Second / time.Duration(n)):
+			case <-ctx.Done():
+			}
 			mine, failed := listen(ctx, data, fmt.Sprintf("sender-%d-%d", n, i), script)
 			mu.Lock()
 			defer mu.Unlock()
