@@ -122,6 +122,7 @@ func runSearch(ctx context.Context, env *Env) ([]Result, error) {
 		if err := p.growTo(ctx, env, c.n); err != nil {
 			return steps, err
 		}
+		settleDisk() // what filling left behind is not what a search waits for
 		r, err := p.search(ctx, pick(env, 600, 12))
 		if err != nil {
 			return steps, err
