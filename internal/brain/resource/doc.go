@@ -10,6 +10,6 @@
 // Servers come from the hub's settings, which only the settings change, and from
 // resources.yaml in the data folder (0600: it holds secrets), which SetMCPs
 // writes. A change is on disk before it counts. Skills are read from the skills
-// folder again when it was not looked at for a moment, so a new file counts
-// within two seconds.
+// folder: at once for people, and for agents again when it was not looked at for
+// a moment, so that a new file counts for them within two seconds.
 package resource

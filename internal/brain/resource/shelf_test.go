@@ -112,4 +112,23 @@ func TestSwitchesOutliveARestart(t *testing.T) {
 	}
 }
 
+func TestAFileWrittenAMomentAgoIsListed(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	file := filepath.Join(dir, "skills", "tea.md")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, about := range []string{"green", "black"} {
+		text := "---\nname: tea\ndescription: " + about + "\n---\nBrew.\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := s.Skills()
+		if err != nil || len(all) != 1 || all[0].Description != about {
+			t.Fatalf("after writing %s: %+v %v", about, all, err)
+		}
+	}
+}
+
 func contains(raw []byte, s string) bool { return bytes.Contains(raw, []byte(s)) }

@@ -15,11 +15,15 @@ type Skill struct {
 	Enabled bool
 }
 
-// Skills lists all of them by name, broken and switched-off ones too.
-func (s *Shelf) Skills() ([]Skill, error) {
+// Skills lists all of them by name as the folder has them now, broken and
+// switched-off ones too: whoever writes a file and asks must not be told of the
+// one before.
+func (s *Shelf) Skills() ([]Skill, error) { return s.list(true) }
+
+func (s *Shelf) list(again bool) ([]Skill, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all, err := s.look(false)
+	all, err := s.look(again)
 	out := make([]Skill, len(all))
 	for i, skill := range all {
 		out[i] = Skill{Skill: skill, Enabled: !slices.Contains(s.state.SkillsOff, skill.Name)}
@@ -27,9 +31,10 @@ func (s *Shelf) Skills() ([]Skill, error) {
 	return out, err
 }
 
-// Usable lists what agents may load: skills without a mistake that are on.
+// Usable lists what agents may load: skills without a mistake that are on. Every
+// turn asks, so a look at the folder holds for a moment.
 func (s *Shelf) Usable() []skillfile.Skill {
-	all, err := s.Skills()
+	all, err := s.list(false)
 	if err != nil {
 		s.o.Log.Warn("reading skills", "error", err)
 	}
