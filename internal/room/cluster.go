@@ -395,6 +395,7 @@ func (cl *cluster) heard(m bus.Msg) {
 		case h.Op == "close":
 			v.Close(h.Code, h.Reason)
 		default:
+			v.open.heard(data)
 			v.Send(out)
 		}
 	}
@@ -490,6 +491,7 @@ func (rr *remoteRoom) all() []*visit {
 
 func (rr *remoteRoom) frame(v *visit, in *inbound) bool {
 	h := head{Op: "frame", Hub: rr.cl.e.hub, CID: v.about.CID}
+	v.open.sent(in)
 	if err := publish(rr.cl.e.d.Bus, roomSubject(rr.id), h.message(in.data)); err != nil {
 		v.link.Close(kibitz.CloseGoingAway, "the room cannot be reached")
 	}

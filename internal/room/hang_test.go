@@ -99,3 +99,38 @@ func TestAnOwnerThatHangsIsReplacedAndFencedWhenItGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// Nobody knows whether a hub that hangs has heard what it did not answer. The
+// connection ends, and what is sent again under its id is heard once.
+func TestWhatAHangingOwnerDidNotAnswerIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wire := bus.NewLocal()
+		t.Cleanup(func() { _ = wire.Close() })
+		db, stopped := sqlite(t), &hangingBus{}
+		a := newHub(t, db, wire.Peer(), clustered, func(d *room.Deps) { stopped.Bus, d.Bus = d.Bus, stopped })
+		b := newHub(t, db, wire.Peer(), clustered)
+		id := a.open("r", openTo())
+		a.guest(id, "Here")
+		there, third := b.guest(id, "There"), b.guest(id, "Third")
+		seq := there.say("answered")
+		a.leases.Abandon()
+		goOn := stopped.hang()
+		defer goOn()
+		lost := chat("while it hangs")
+		lost["id"], lost["n"] = "mine", 77
+		there.send(lost)
+		there.closed(kibitz.CloseGoingAway)
+		// Whoever waits for nothing stays.
+		want[*kibitz.Live](third)
+
+		again := there.back(b, seq)
+		if ack := again.ok(lost); ack.Dup || ack.Seq <= seq {
+			t.Errorf("sent again: %+v", ack)
+		}
+		goOn()
+		later(time.Second)
+		if n := strings.Count(third.everything(), "while it hangs"); n != 1 {
+			t.Errorf("heard %d times", n)
+		}
+	})
+}

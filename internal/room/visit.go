@@ -46,6 +46,7 @@ type visit struct {
 	bad   streak
 	// posted is how many frames wait for the room's goroutine.
 	posted atomic.Int32
+	open   unanswered
 
 	mu     sync.Mutex
 	to     target
@@ -360,6 +361,11 @@ func (e *Rooms) attachAgain(v *visit) {
 		v.mu.Unlock()
 	}()
 	for {
+		if v.open.any() {
+			v.link.Close(kibitz.CloseGoingAway, "the room has moved")
+			v.giveUp()
+			return
+		}
 		err := v.attach(ctx)
 		switch {
 		case err == nil:
