@@ -66,6 +66,9 @@ func New(t testing.TB, conf Config) *Hub {
 	}
 	h := &Hub{t: t, conf: conf, Output: &Output{}, http: &http.Client{Timeout: Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	t.Cleanup(func() {
+		if t.Failed() && h.cmd != nil {
+			h.quit()
+		}
 		h.Kill9()
 		h.http.CloseIdleConnections()
 		if t.Failed() {
@@ -195,6 +198,18 @@ func (h *Hub) Kill9() {
 	}
 	_ = h.cmd.Process.Kill()
 	<-h.exited
+}
+
+// quit ends the process with a word on what each of its goroutines was doing: a test
+// that waited in vain is hard to understand without.
+func (h *Hub) quit() {
+	if h.cmd.Process.Signal(syscall.SIGQUIT) != nil {
+		return // it has ended, or the system knows no such signal
+	}
+	select {
+	case <-h.exited:
+	case <-time.After(10 * time.Second):
+	}
 }
 
 // Signal sends a signal.
