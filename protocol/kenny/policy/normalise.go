@@ -33,12 +33,16 @@ type Form struct {
 // any quotes.
 func ScriptForms(d Dialect, script string) []Form {
 	n := plainCharacters(script)
+	var r string
 	if d == PowerShell {
 		n = normalPowerShell(n)
+		r = n
 	} else {
-		n = normalShell(spellOut(n))
+		n = spellOut(n, cStyle)
+		r = normalShell(spellOut(n, format))
+		n = normalShell(n)
 	}
-	r := listComma.ReplaceAllString(n, "$1 $2")
+	r = listComma.ReplaceAllString(r, "$1 $2")
 	n = collapseBlanks(unquoteWords(n))
 	r = collapseBlanks(unquoteWords(resolve(d, collapseBlanks(unquoteWords(r)))))
 	forms := []Form{{Text: script}, {Text: n}, {Text: noQuotes.Replace(n), Unquoted: true}, {Text: r}, {Text: noQuotes.Replace(r), Unquoted: true}}

@@ -20,15 +20,82 @@ func resolve(d Dialect, s string) string {
 	if d == PowerShell {
 		return foldWindowsPaths(powerShellVariables.in(winEcho.ReplaceAllString(s, "$1")))
 	}
-	return foldPaths(shellVariables.in(echoed.ReplaceAllString(s, "$1$2")))
+	return globCommands(foldPaths(shellVariables.in(echoed.ReplaceAllStringFunc(s, printed))))
 }
 
 var (
 	// echoed is a command substitution that only prints its arguments.
-	echoed = regexp.MustCompile("\\$\\(\\s*(?:echo|printf)(?:\\s+-\\w+)*\\s+([^()$`|;&<>]*?)\\s*\\)|`\\s*(?:echo|printf)(?:\\s+-\\w+)*\\s+([^()$`|;&<>]*?)\\s*`")
+	echoed = regexp.MustCompile("\\$\\(\\s*(echo|printf)(?:\\s+-[\\w-]+)*\\s+([^()$`|;&<>]*?)\\s*\\)|`\\s*(echo|printf)(?:\\s+-[\\w-]+)*\\s+([^()$`|;&<>]*?)\\s*`")
 	// winEcho is a subexpression that is nothing but a variable.
 	winEcho = regexp.MustCompile(`\$\(\s*(\$[\w:]+)\s*\)`)
 )
+
+// printed is what a command substitution prints. A format is filled in with what
+// follows it, and what follows is kept too: a line's end between two of them is
+// not seen any more.
+func printed(substitution string) string {
+	g := echoed.FindStringSubmatch(substitution)
+	text := g[2] + g[4]
+	pattern, rest, _ := strings.Cut(text, " ")
+	if text != "" && strings.ContainsRune(`'"`, rune(text[0])) {
+		pattern, rest, _ = strings.Cut(text[1:], text[:1])
+	}
+	if g[1]+g[3] == "echo" || !directive.MatchString(pattern) {
+		return text
+	}
+	words := strings.Fields(noQuotes.Replace(rest))
+	var out strings.Builder
+	for left := words; out.Len() <= maxValue; {
+		out.WriteString(directive.ReplaceAllStringFunc(pattern, func(d string) string {
+			if d == "%%" {
+				return "%"
+			}
+			if len(left) == 0 {
+				return ""
+			}
+			word := left[0]
+			left = left[1:]
+			return word
+		}))
+		if len(left) == 0 || len(left) == len(words) {
+			break
+		}
+	}
+	return strings.Join(append([]string{out.String()}, words...), " ")
+}
+
+// directive is where printf puts something.
+var directive = regexp.MustCompile(`%(?:%|[-+ #0-9.]*[a-zA-Z])`)
+
+// globbed is a command that is found by a pattern.
+var globbed = regexp.MustCompile(`((?:^|[\n;|&({!]|\b(?:sudo|doas|exec|command|nohup|env|time|nice|xargs|then|do|else)\s)\s*)([^\s;|&(){}<>"'$=]*/[^\s;|&(){}<>"'$=]*)(\s)`)
+
+// feared are programs such a pattern is replaced by if it may mean them.
+var feared = []string{"rm", "dd", "mv", "sh", "bash", "find", "chmod", "chown", "shred", "mkfs", "wipefs", "truncate", "python3", "perl"}
+
+// globCommands names the programs that patterns such as /bin/r? may mean.
+func globCommands(s string) string {
+	if !strings.ContainsAny(s, "*?[") {
+		return s
+	}
+	return globbed.ReplaceAllStringFunc(s, func(command string) string {
+		g := globbed.FindStringSubmatch(command)
+		base := path.Base(g[2])
+		if !strings.ContainsAny(base, "*?[") || strings.Trim(base, "*") == "" {
+			return command
+		}
+		var names []string
+		for _, name := range feared {
+			if ok, err := path.Match(base, name); ok && err == nil {
+				names = append(names, name)
+			}
+		}
+		if names == nil {
+			return command
+		}
+		return g[1] + strings.Join(names, " ") + g[3]
+	})
+}
 
 // variables knows how a language sets and uses variables. In set, the groups
 // are name and value, as often as there are ways to set one; in use, the name
@@ -161,19 +228,21 @@ func foldWindowsPaths(s string) string {
 	})
 }
 
-// cStyle is the shell's quoting in which characters can be numbers.
+// cStyle is the shell's quoting in which characters can be numbers; in a format of
+// printf they can be, too.
 var (
-	cStyle    = regexp.MustCompile(`\$'([^'\n]*)'`)
+	cStyle    = regexp.MustCompile(`\$'[^'\n]*'`)
+	format    = regexp.MustCompile(`\bprintf\s+(?:'[^'\n]*'|"[^"\n]*")`)
 	numbered  = regexp.MustCompile(`\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{4})|([0-7]{1,3}))`)
 	formatted = regexp.MustCompile(`["']([^"'\n]*\{\d\}[^"'\n]*)["']\s*-f\s*((?:["'][^"'\n]*["']\s*,?\s*)+)`)
 	quoted    = regexp.MustCompile(`["']([^"'\n]*)["']`)
 	listComma = regexp.MustCompile(`(["'])\s*,\s*(["'])`)
 )
 
-// spellOut turns numbered characters into what they are.
-func spellOut(s string) string {
-	return cStyle.ReplaceAllStringFunc(s, func(q string) string {
-		return `'` + numbered.ReplaceAllStringFunc(q[2:len(q)-1], func(n string) string {
+// spellOut turns numbered characters into what they are, wherever where finds them.
+func spellOut(s string, where *regexp.Regexp) string {
+	return where.ReplaceAllStringFunc(s, func(q string) string {
+		return strings.TrimPrefix(numbered.ReplaceAllStringFunc(q, func(n string) string {
 			g := numbered.FindStringSubmatch(n)
 			digits, base := g[1]+g[2], 16
 			if g[3] != "" {
@@ -184,7 +253,7 @@ func spellOut(s string) string {
 				return " "
 			}
 			return string(rune(code))
-		}) + `'`
+		}), "$")
 	})
 }
 

@@ -27,6 +27,12 @@ var common = []string{
 	"<wintop>", `["']?(?:(?:[a-z]:|\$\{?env:(?:system|home)drive\}?|%(?:system|home)drive%)[\\/]*(?:(?:windows|winnt)(?:[\\/]+(?:system32|syswow64|winsxs|system|boot|servicing)(?:[\\/][^\s"';|&]*)?)?|users(?:[\\/]+[^\\/\s"'*;|&]+(?:[\\/]+(?:documents|desktop|pictures|music|videos|onedrive|appdata))?)?|program files(?: \(x86\))?|progra~\d|docume~\d|(?:[^\\/\s"'*?;|&]{0,2}|win|pro|prog|use|user)[*?][^\\/\s"';|&]*|programdata|documents and settings|boot|recovery|system volume information)?|(?:\$\{?env:|%)(?:windir|systemroot)[}%]?[\\/]+(?:system32|syswow64|winsxs|system|boot|servicing)(?:[\\/][^\s"';|&]*)?|(?:\$\{?env:|%)userprofile[}%]?[\\/]+(?:documents|desktop|pictures|music|videos|onedrive|appdata)|(?:\$\{?env:|%)(?:windir|systemroot|programfiles(?:\(x86\))?|programw6432|programdata|allusersprofile|userprofile|public|appdata|localappdata)[}%]?|~|\$home)[\\/]*(?:\*(?:\.\*)?)?<done>`,
 	// <top>: the root, a system folder, a home, or a pattern that means them.
 	"<top>", `["']?(?:/+(?:\.{1,2}/+)*(?:\*|\.\*|\.{1,2})?|/+[^/\s"'*?\[;|&]{0,2}[*?\[][^/\s"';|&]*|/+(?:bin|boot|dev|etc|lib(?:32|64|x32)?|opt|proc|root|run|sbin|srv|sys|usr(?:/+(?:bin|sbin|lib(?:32|64|exec)?|share|local))?|var(?:/+lib)?|system(?:/+library)?|library|applications|volumes|private(?:/+(?:etc|var))?|home(?:/+[^/\s"';|&]+)?|users(?:/+[^/\s"';|&]+)?)(?:\*|/+(?:\.?\*)?)?|~[\w.-]*(?:/+(?:\.?\*)?)?|\$\{?home\}?(?:/+(?:\.?\*)?)?)<done>`,
+	// <sys>: the root, or a folder no system runs without; no home.
+	"<sys>", `["']?/+(?:(?:bin|boot|dev|etc|home|lib(?:32|64|x32)?|proc|root|sbin|sys|usr(?:/+(?:bin|sbin|lib(?:32|64|exec)?|share))?|users|var(?:/+lib)?|system(?:/+library)?|library|applications|private(?:/+(?:etc|var))?)(?:/+\*?|\*)?|\*|[^/\s"'*?\[;|&]{0,2}[?\[][^/\s"';|&]*)?<done>`,
+	// <up>: a way up that ends at a root sooner or later.
+	"<up>", `["']?(?:(?:\$\{?(?:old)?pwd\}?|\$\(pwd\)|\x60pwd\x60|\.)/+)?\.\.(?:/+\.\.)+(?:/+(?:\.\.)?\*?|(?:/+\.\.){2,}/+(?:bin|boot|etc|lib(?:32|64)?|opt|root|sbin|srv|usr|var|home))?/*\*?<done>`,
+	// <core>: a file no system starts or lets anybody in without.
+	"<core>", `["']?/+(?:(?:usr/+)?(?:s?bin|lib(?:32|64|exec)?)/+[^\s"';|&]+|etc/+(?:passwd|group|g?shadow|sudoers|fstab|crypttab|inittab|nsswitch\.conf|shells|ld\.so\.\S+|pam\.d/\S+|ssh/sshd_config)["']?(?:$|[\s;|&)}]))`,
 	// <disk>: a block device that holds data.
 	"<disk>", `["']?/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|md\d|dm-\d|mapper/|disk/by-|nbd\d|zd\d|block/|root\b)`,
 	// <shell>: programs that run what they are fed.
