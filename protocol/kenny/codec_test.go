@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -261,27 +260,6 @@ func TestPeekResponseReadsTheHeadOfAnOversizedMessage(t *testing.T) {
 			t.Errorf("%s: %q, %v", c.name, id, ok)
 		}
 	}
-}
-
-// TestSharedSamples reads samples of other implementations, where a folder
-// with them is given.
-func TestSharedSamples(t *testing.T) {
-	root := os.Getenv("PARLEY_FIXTURES")
-	if root == "" {
-		t.Skip("PARLEY_FIXTURES is not set: samples of other implementations not compared")
-	}
-	for name, data := range readDir(t, os.DirFS(filepath.Join(root, "kenny"))) {
-		t.Run(name, func(t *testing.T) { roundTrip(t, data) })
-	}
-	data, err := os.ReadFile(filepath.Join(root, "kenny", "vectors", "mutual_auth.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v vector
-	if err := json.Unmarshal(data, &v); err != nil {
-		t.Fatal(err)
-	}
-	t.Run("vector", func(t *testing.T) { v.verify(t) })
 }
 
 func FuzzDecode(f *testing.F) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -170,37 +169,43 @@ func TestUpdatesComeFromNamedHostsOnly(t *testing.T) {
 	}
 }
 
-// TestReferenceRulesCompile checks only the shape of another implementation's
-// list: its rules arrive as an operator's would.
-func TestReferenceRulesCompile(t *testing.T) {
-	root := os.Getenv("PARLEY_FIXTURES")
-	if root == "" {
-		t.Skip("PARLEY_FIXTURES is not set: rules of other implementations not compiled")
-	}
-	data, err := os.ReadFile(filepath.Join(root, "kenny", "policy", "deny_rules.json"))
+// A whole list, as an operator keeps it in a file, is taken rule for rule, travels
+// to a machine and comes out as it went in.
+func TestAnOperatorsListIsTakenWholeAndTravels(t *testing.T) {
+	data, err := os.ReadFile("testdata/operator.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list struct{ Rules []ruleFile }
-	if err := json.Unmarshal(data, &list); err != nil || len(list.Rules) == 0 {
-		t.Fatal(len(list.Rules), err)
+	var list []ruleFile
+	if err := json.Unmarshal(data, &list); err != nil || len(list) == 0 {
+		t.Fatal(len(list), err)
 	}
-	var rules []kenny.Rule
-	for _, r := range list.Rules {
+	rules := make([]kenny.Rule, 0, len(list))
+	for _, r := range list {
 		rules = append(rules, kenny.Rule{ID: r.ID, AppliesTo: r.AppliesTo, Pattern: r.Pattern, Reason: r.Reason})
 	}
-	if _, skipped := Builtin().WithOperator(rules); len(skipped) > 0 {
+	for _, r := range rules {
+		if err := Builtin().Validate(r); err != nil {
+			t.Error(r.ID, err)
+		}
+	}
+	frame, err := kenny.Encode(&kenny.Policy{Rules: rules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived, err := kenny.DecodeFromHub(frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, skipped := Builtin().WithOperator(arrived.(*kenny.Policy).Rules)
+	if len(skipped) > 0 {
 		t.Error(skipped)
 	}
-	if _, err := kenny.Encode(&kenny.Policy{Rules: rules}); err != nil {
-		t.Error(err)
+	if got := len(s.Rules()) - len(Builtin().Rules()); got != len(rules) {
+		t.Errorf("%d of %d rules are in force", got, len(rules))
 	}
-	for _, own := range entries(t) {
-		for _, r := range rules {
-			if own.ID == r.ID || own.Pattern == r.Pattern || own.Reason == r.Reason {
-				t.Errorf("%s is not ours", own.ID)
-			}
-		}
+	if r, hit := script(kenny.Windows, `reg import C:\Temp\x.reg`).check(t, s); !hit || r.ID != "no-registry-import" {
+		t.Error(r.ID, hit)
 	}
 }
 
