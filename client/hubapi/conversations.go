@@ -23,6 +23,20 @@ type Conversation struct {
 	Loaded   time.Time `json:"loaded_at,omitzero"`
 	Created  time.Time `json:"created_at"`
 	Last     time.Time `json:"last_at"`
+	// Usage is nil in a list.
+	Usage *Usage `json:"usage,omitempty"`
+}
+
+// Usage is what turns and summaries used so far.
+type Usage struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+	Total      int64 `json:"total_tokens"`
+	// Cost is nil while no price is known of any of it; CostKnown tells whether it
+	// covers all of it.
+	Cost      *float64 `json:"cost_usd,omitempty"`
+	CostKnown bool     `json:"cost_known"`
+	Rounds    int64    `json:"rounds"`
 }
 
 // Conversations lists conversations, newest activity first; empty agent or sender

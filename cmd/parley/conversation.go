@@ -25,7 +25,7 @@ func newConversation(g *globals) *cobra.Command {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&which.sender, "sender", "", "whose conversation (default: yours)")
 	flags.StringVar(&which.thread, "thread", "", "which thread (default: the main one)")
-	cmd.AddCommand(newConversationList(g, &which), newConversationHistory(g, &which), newConversationArchives(g, &which),
+	cmd.AddCommand(newConversationList(g, &which), newConversationShow(g, &which), newConversationHistory(g, &which), newConversationArchives(g, &which),
 		newConversationSearch(g, &which), newConversationCompact(g, &which), newConversationExport(g, &which), newConversationImport(g, &which))
 	return cmd
 }
@@ -88,6 +88,34 @@ func newConversationList(g *globals, which *address) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&agent, "agent", "", "only this agent's")
 	return jsonFlag(cmd, g)
+}
+
+func newConversationShow(g *globals, which *address) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show AGENT", Short: "Show a conversation and what it has used", Args: cobra.ExactArgs(1),
+		RunE: g.about(which, func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v hubapi.Conversation) error {
+			v, err := c.Conversation(ctx, v.ID)
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, v, func(p *printer) {
+				p.table("AGENT", "SENDER", "THREAD", "MESSAGES", "TOKENS", "COST", "TITLE")
+				p.row(v.Agent, v.Sender, v.Thread, strconv.FormatInt(v.Messages, 10), strconv.FormatInt(v.Usage.Total, 10), costText(v.Usage), v.Title)
+			})
+		}),
+	}
+	return jsonFlag(cmd, g)
+}
+
+// costText is in dollars; what has no price is not left out silently.
+func costText(u *hubapi.Usage) string {
+	switch {
+	case u.Cost == nil:
+		return "unknown"
+	case !u.CostKnown:
+		return fmt.Sprintf("$%.4f and more", *u.Cost)
+	}
+	return fmt.Sprintf("$%.4f", *u.Cost)
 }
 
 func newConversationHistory(g *globals, which *address) *cobra.Command {

@@ -193,7 +193,7 @@ func TestFilters(t *testing.T) {
 			}
 		}
 		hours, err := log.Hours(t.Context(), audit.Filter{Until: hour.Add(2 * time.Hour)})
-		want := []audit.HourCount{{Hour: hour, Count: 2}, {Hour: hour.Add(time.Hour), Count: 1}}
+		want := []audit.HourCount{{Hour: hour, Count: 2, Failed: 1}, {Hour: hour.Add(time.Hour), Count: 1}}
 		if diff := cmp.Diff(want, hours); err != nil || diff != "" {
 			t.Errorf("hours: %v %s", err, diff)
 		}

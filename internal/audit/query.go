@@ -91,6 +91,8 @@ func (l *Log) Query(ctx context.Context, f Filter) ([]Record, error) {
 type HourCount struct {
 	Hour  time.Time `json:"hour"`
 	Count int64     `json:"count"`
+	// Failed are those of them whose outcome is not ok.
+	Failed int64 `json:"failed"`
 }
 
 // Hours counts the entries that match, by hour; hours without any are left out.
@@ -102,11 +104,11 @@ func (l *Log) Hours(ctx context.Context, f Filter) ([]HourCount, error) {
 	err := l.db.Read(ctx, func(tx *store.Tx) error {
 		counts = counts[:0]
 		return tx.Each(func(row *sql.Rows) error {
-			var hour, n int64
-			err := row.Scan(&hour, &n)
-			counts = append(counts, HourCount{Hour: time.Unix(hour*3600, 0).UTC(), Count: n})
+			var hour, n, failed int64
+			err := row.Scan(&hour, &n, &failed)
+			counts = append(counts, HourCount{Hour: time.Unix(hour*3600, 0).UTC(), Count: n, Failed: failed})
 			return err
-		}, `SELECT at / 3600000000 AS hour, count(*) FROM audit_entries`+where+` GROUP BY at / 3600000000 ORDER BY at / 3600000000`, args...)
+		}, `SELECT at / 3600000000 AS hour, count(*), sum(CASE WHEN outcome = 'ok' THEN 0 ELSE 1 END) FROM audit_entries`+where+` GROUP BY at / 3600000000 ORDER BY at / 3600000000`, args...)
 	})
 	return counts, err
 }

@@ -122,6 +122,8 @@ type API interface {
 	// Find looks a key up; Get an id (of a handle).
 	Find(ctx context.Context, who Who, key Key) (Info, error)
 	Get(ctx context.Context, who Who, id string) (Info, error)
+	// Usage sums what a conversation has used: its turns and its summaries.
+	Usage(ctx context.Context, who Who, id string) (model.Usage, error)
 	History(ctx context.Context, who Who, id string, req HistoryRequest) (History, error)
 	// Archives lists oldest first; before is an archive id to stop at.
 	Archives(ctx context.Context, who Who, key Key, before string, limit int) ([]memory.Archive, error)

@@ -189,7 +189,7 @@ func TestAnInterruptedRunIsEndedOnLoadAndNotRunAgain(t *testing.T) {
 		err = m.Write(t.Context(), func(tx *store.Tx) error {
 			seq, err := m.AppendTx(tx, nil, c.ID,
 				memory.Message{Run: "r", Message: model.Message{Role: model.User, Text: "/tool echo"}},
-				memory.Message{Run: "r", Message: model.Message{Role: model.Assistant, Calls: []model.Call{{ID: "a", Name: "echo"}, {ID: "b", Name: "echo"}}}})
+				memory.Message{Run: "r", Message: model.Message{Role: model.Assistant, Calls: []model.Call{{ID: "a", Name: "echo"}, {ID: "b", Name: "echo"}}}, Usage: model.Usage{Prompt: 7, Rounds: 1}})
 			if err != nil {
 				return err
 			}
@@ -198,7 +198,16 @@ func TestAnInterruptedRunIsEndedOnLoadAndNotRunAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// What the rounds of a run have used counts while it goes on, and when it was cut short.
+		used := func() {
+			t.Helper()
+			if u, err := m.Usage(t.Context(), c.ID); err != nil || u.Prompt != 7 {
+				t.Errorf("%+v, %v", u, err)
+			}
+		}
+		used()
 		h := newHub(t, db, withTools(echo()))
+		used()
 		if r, err := m.GetRun(t.Context(), "r"); err != nil || brain.Stop(r.Stop) != brain.StopInterrupted || r.Ended.IsZero() {
 			t.Errorf("%+v, %v", r, err)
 		}

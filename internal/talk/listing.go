@@ -52,6 +52,15 @@ func (t *Talk) Get(ctx context.Context, who Who, id string) (Info, error) {
 	return info(c), err
 }
 
+// Usage sums what a conversation has used so far: its turns, the rounds of a going
+// one included once they are stored, and the summaries of its archives.
+func (t *Talk) Usage(ctx context.Context, who Who, id string) (model.Usage, error) {
+	if _, err := t.get(ctx, who, id); err != nil {
+		return model.Usage{}, err
+	}
+	return t.d.Memory.Usage(ctx, id)
+}
+
 func (t *Talk) get(ctx context.Context, who Who, id string) (memory.Conversation, error) {
 	c, err := t.d.Memory.Get(ctx, id)
 	if err == nil && !who.May(c.Sender) {

@@ -93,6 +93,14 @@ func TestThreeSteersInARoundArriveInOrder(t *testing.T) {
 		if list := h.stored(crab); len(list) != 7 || list[6] != "assistant s2" {
 			t.Error(list)
 		}
+		// Four turns were one run, which is paid for once.
+		c, err := h.mem.Find(t.Context(), crab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u, err := h.mem.Usage(t.Context(), c.ID); err != nil || u != *whole.end(t).Usage {
+			t.Errorf("%+v of %+v, %v", u, whole.end(t).Usage, err)
+		}
 	})
 }
 

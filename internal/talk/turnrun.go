@@ -169,7 +169,7 @@ func (r *running) finish(out brain.Outcome) (end Event, ok bool) {
 			reply.Seq = seq
 		}
 		for _, tn := range ids {
-			record.ID = tn.id
+			record.ID, record.Joined = tn.id, tn != r.tn
 			if err := c.t.d.Memory.End(tx, record); err != nil {
 				return err
 			}

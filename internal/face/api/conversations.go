@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"parley/internal/brain/model"
 	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/talk"
@@ -58,6 +59,27 @@ type conversationView struct {
 	Loaded   time.Time `json:"loaded_at,omitzero"`
 	Created  time.Time `json:"created_at"`
 	Last     time.Time `json:"last_at"`
+	// Usage is in the answer about one conversation: a list would have to sum all of them.
+	Usage *usageView `json:"usage,omitempty" doc:"what its turns and its summaries used so far; only when one conversation is asked for"`
+}
+
+// usageView is a use of models in JSON.
+type usageView struct {
+	Prompt     int64    `json:"prompt_tokens"`
+	Completion int64    `json:"completion_tokens"`
+	Total      int64    `json:"total_tokens"`
+	Cost       *float64 `json:"cost_usd,omitempty" doc:"absent while no price is known of any of it"`
+	CostWhole  bool     `json:"cost_known" doc:"whether cost_usd covers all of it"`
+	Rounds     int64    `json:"rounds" doc:"calls of a model"`
+}
+
+func viewUsage(u model.Usage) *usageView {
+	out := &usageView{Prompt: u.Prompt, Completion: u.Completion, Total: u.Total(), CostWhole: u.CostKnown || u == model.Usage{}, Rounds: u.Rounds}
+	if u.CostKnown || u.CostMicros > 0 {
+		cost := float64(u.CostMicros) / 1e6
+		out.Cost = &cost
+	}
+	return out
 }
 
 func viewConversation(c talk.Info) conversationView {
@@ -103,7 +125,13 @@ func (c conversationRoutes) get(ctx context.Context, s identity.Session, in *byI
 		return nil, err
 	}
 	info, err := c.talk.Get(ctx, who, in.ID)
-	return &conversationAnswer{viewConversation(info)}, err
+	if err != nil {
+		return nil, err
+	}
+	used, err := c.talk.Usage(ctx, who, in.ID)
+	out := viewConversation(info)
+	out.Usage = viewUsage(used)
+	return &conversationAnswer{out}, err
 }
 
 type titleRequest struct {

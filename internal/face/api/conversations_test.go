@@ -183,6 +183,49 @@ func TestConversationsOverREST(t *testing.T) {
 	refused(t, "a removed one", "not_found", err)
 }
 
+// The sum is the hub's: the same for everybody who asks, whoever paid the attention.
+func TestAConversationTellsWhatItUsed(t *testing.T) {
+	r, ctx := newRig(t), t.Context()
+	used := func(thread string) *hubapi.Usage {
+		t.Helper()
+		for _, c := range must(r.owner.Conversations(ctx, "parley", "user"))(t) {
+			if c.Usage != nil {
+				t.Error("a list has no sums")
+			}
+			if c.Thread == thread {
+				return must(r.owner.Conversation(ctx, c.ID))(t).Usage
+			}
+		}
+		t.Fatal("no such conversation")
+		return nil
+	}
+	check := func(thread string, want hubapi.Usage) {
+		t.Helper()
+		if diff := cmp.Diff(&want, used(thread)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	dollars := func(d float64) *float64 { return &d }
+	r.say(t, r.owner, "parley", "", "/usage 1000 200\n/cost 0.25\n/say one")
+	r.say(t, r.owner, "parley", "other", "/usage 7 3\n/cost 0\n/say elsewhere")
+	check("", hubapi.Usage{Prompt: 1000, Completion: 200, Total: 1200, Cost: dollars(0.25), CostKnown: true, Rounds: 1})
+	r.say(t, r.owner, "parley", "", "/usage 10 5\n/cost 0.5\n/say two")
+	check("", hubapi.Usage{Prompt: 1010, Completion: 205, Total: 1215, Cost: dollars(0.75), CostKnown: true, Rounds: 2})
+	check("other", hubapi.Usage{Prompt: 7, Completion: 3, Total: 10, Cost: dollars(0), CostKnown: true, Rounds: 1})
+
+	// Summaries are paid for too, every time.
+	id := must(r.owner.Conversations(ctx, "parley", "user"))(t)[0].ID
+	archive := must(r.owner.Compact(ctx, id, ""))(t)
+	once := used("")
+	if once.Rounds != 3 || once.Total <= 1215 {
+		t.Errorf("with a summary %+v", once)
+	}
+	must(r.owner.RedoArchive(ctx, archive.ID, ""))(t)
+	if twice := used(""); twice.Rounds != 4 || twice.Total <= once.Total {
+		t.Errorf("with the summary made again %+v", twice)
+	}
+}
+
 // Export, import, export: byte for byte the same.
 func TestExportAndImportOverREST(t *testing.T) {
 	r, ctx := newRig(t), t.Context()

@@ -84,7 +84,12 @@ func (m *Memory) Resummarise(ctx context.Context, guard Guard, id, summary, mode
 		}
 		summary := clean(summary)
 		title := agentfirst.Title(summary)
-		n, err := tx.Exec(`UPDATE talk_archives SET summary = ?, title = ?, model = ?, usage = ? WHERE id = ?`, summary, title, modelName, encodeUsage(usage), id)
+		old, err := getArchive(tx, id)
+		if err != nil {
+			return err
+		}
+		// What the summary before cost was spent all the same.
+		n, err := tx.Exec(`UPDATE talk_archives SET summary = ?, title = ?, model = ?, usage = ? WHERE id = ?`, summary, title, modelName, encodeUsage(old.Usage.Add(usage)), id)
 		if err != nil || n == 0 {
 			return errors.Join(err, missing(n))
 		}

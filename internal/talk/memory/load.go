@@ -44,9 +44,13 @@ func (m *Memory) Load(ctx context.Context, guard Guard, id string, in Interrupti
 		if _, err := tx.Exec(`UPDATE talk_conversations SET loaded_at = ? WHERE id = ?`, store.Micros(time.Now()), id); err != nil {
 			return err
 		}
-		for _, r := range l.Interrupted {
+		for i := range l.Interrupted {
+			r := &l.Interrupted[i]
 			r.Stop, r.Error = in.Stop, in.Reason
-			if err := m.End(tx, r); err != nil {
+			if r.Usage, err = storedUsage(tx, *r); err != nil {
+				return err
+			}
+			if err := m.End(tx, *r); err != nil {
 				return err
 			}
 		}

@@ -28,6 +28,9 @@ type Run struct {
 	Provider string
 	Model    string
 	Usage    model.Usage
+	// Joined is for a turn that became part of another's run: its usage is that
+	// run's, and counts once.
+	Joined bool
 }
 
 // Begin records a run, in the transaction that stores its user message.
@@ -44,7 +47,7 @@ func (m *Memory) Begin(tx *store.Tx, r Run) error {
 // End records how a run ended, in the transaction that stores its reply.
 func (m *Memory) End(tx *store.Tx, r Run) error {
 	_, err := tx.Exec(`UPDATE talk_runs SET ended_at = ?, stop = ?, error = ?, text = ?, provider = ?, model = ?, usage = ? WHERE id = ?`,
-		store.Micros(time.Now()), r.Stop, clean(r.Error), []byte(r.Text), r.Provider, r.Model, encodeUsage(r.Usage), r.ID)
+		store.Micros(time.Now()), r.Stop, clean(r.Error), []byte(r.Text), r.Provider, r.Model, encodeRunUsage(r.Usage, r.Joined), r.ID)
 	return err
 }
 

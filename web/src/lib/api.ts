@@ -2,7 +2,7 @@
 // so that a page has one thing to catch and one thing to show.
 
 import type {
-  Agent, AgentSpend, Approval, ApprovalAnswer, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, Token,
+  Agent, AgentSpend, Approval, ApprovalAnswer, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, StoredConversation, Token,
 } from './types';
 import type { Ceremony, Proof } from './passkey';
 
@@ -214,6 +214,8 @@ export class Client {
 
   agents = async () => list<Agent>(await this.get('/api/agents'), 'agents');
   agent = (name: string) => this.get<Agent>(`/api/agents/${part(name)}`);
+  conversations = async (agent: string, sender: string) => list<StoredConversation>(await this.get('/api/conversations', { agent, sender }), 'conversations');
+  conversation = (id: string) => this.get<StoredConversation>(`/api/conversations/${part(id)}`);
   /** Summarises an archive again from its raw messages. */
   redoArchive = (id: string, focus: string) => this.post<{ title: string; summary: string }>(`/api/archives/${part(id)}/redo`, { focus });
   spend = async () => list<AgentSpend>(await this.get('/api/spend'), 'agents');

@@ -251,3 +251,13 @@ export interface Agent {
   guest_tools?: string[];
   [key: string]: unknown;
 }
+
+/** A conversation as the hub stores it. */
+export interface StoredConversation {
+  id: string;
+  agent: string;
+  sender: string;
+  thread: string;
+  /** Only in the answer about one conversation. */
+  usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number; cost_usd?: number; cost_known: boolean; rounds: number };
+}

@@ -2,7 +2,7 @@
 // happen, and what was typed but is not stored yet. It is built from events
 // only, so that every device of a person ends up with the same picture.
 
-import type { ConversationEvent, HistoryMessage, StreamEvent, TokenUsage } from '../../gen/agentfirst_pb.js';
+import type { ConversationEvent, HistoryMessage, StreamEvent } from '../../gen/agentfirst_pb.js';
 import { TurnMode } from '../../gen/agentfirst_pb.js';
 import { asProblem, type Problem } from '../api';
 import type { Question } from '../types';
@@ -42,6 +42,9 @@ export interface Pending {
 }
 
 export type Mode = 'queue' | 'steer' | 'interrupt';
+// A round is stored before its tools run: whatever they tell comes after that.
+const paid = new Set<string>(['toolResult', 'waiting', 'askUser']);
+
 const modes: Record<Mode, TurnMode> = { queue: TurnMode.QUEUE, steer: TurnMode.STEER, interrupt: TurnMode.INTERRUPT };
 
 export class Chat {
@@ -56,10 +59,10 @@ export class Chat {
   problem = $state<Problem | null>(null);
   used = $state(0);
   limit = $state(0);
-  cost = $state(0);
-  tokens = $state(0);
   /** Called after a run, an archive or a new title, when lists elsewhere are old. */
   changed: () => void = () => {};
+  /** Called when the conversation may have cost more: the hub has stored something that a model was asked for. */
+  spent: () => void = () => {};
 
   #link: Link;
   #stop: () => void;
@@ -184,6 +187,7 @@ export class Chat {
   #ready(): void {
     if (!this.caughtUp) this.more = this.#first() > 1;
     this.caughtUp = true;
+    this.spent();
   }
 
   #message(m: HistoryMessage, runId: string): void {
@@ -223,7 +227,8 @@ export class Chat {
     if (event.case === 'roundUsage') {
       this.used = Number(event.value.contextUsed);
       this.limit = Number(event.value.contextLimit ?? 0n);
-    } else if (event.case === 'end') this.#count(event.value.usage);
+    } else if (event.case === 'end') this.#ended();
+    else if (paid.has(event.case)) this.spent();
   }
 
   #start(id: string, agent: string, seq: number, source: 'own' | 'attached'): void {
@@ -260,12 +265,12 @@ export class Chat {
     this.entries.push({ kind: 'archived', seq: last, id, title, messages });
     this.used = 0;
     this.changed();
+    this.spent();
   }
 
-  #count(usage: TokenUsage | undefined): void {
-    this.cost += Number(usage?.costMicros ?? 0n) / 1e6;
-    this.tokens += usage?.totalTokens ?? 0;
+  #ended(): void {
     this.changed();
+    this.spent();
     if (!this.#new) return;
     // The first turn has made the conversation; now it can be followed.
     this.#new = false;

@@ -185,7 +185,26 @@ describe('a conversation', () => {
     expect(hub.own({ case: 'end', value: { stop: StopReason.DONE, seq: 2n, usage: { totalTokens: 9, costMicros: 2_000_000n } } })).toBe(true);
     expect(hub.followed).toBe(2);
     expect(hub.follower.resume()).toBe(2);
-    expect([chat.tokens, chat.cost]).toEqual([9, 2]);
+    expect((chat.entries.at(-1) as Run).cost).toBe(2);
+  });
+
+  it('says when it may have cost more: what was stored before a tool ran, an end, an archive, a new connection', () => {
+    const { hub, chat } = open();
+    let asked = 0;
+    chat.spent = () => asked++;
+    const asks = (what: () => void) => {
+      const before = asked;
+      what();
+      return asked - before;
+    };
+    expect(asks(() => hub.event({ case: 'caughtUp', value: true }))).toBe(1);
+    hub.attached({ case: 'start', value: { agent: 'a', runId: 'r1', seq: 1n } });
+    expect(asks(() => hub.attached({ case: 'chunk', value: { content: 'a' } }))).toBe(0);
+    expect(asks(() => hub.attached({ case: 'toolResult', value: { callId: 'c1', output: '' } }))).toBe(1);
+    expect(asks(() => hub.attached({ case: 'waiting', value: { approvalId: 'p' } }))).toBe(1);
+    expect(asks(() => hub.attached({ case: 'askUser', value: { askId: 'q', questions: [] } }))).toBe(1);
+    expect(asks(() => hub.attached({ case: 'end', value: { stop: StopReason.DONE, seq: 2n } }))).toBe(1);
+    expect(asks(() => hub.attached({ case: 'compacted', value: { archiveId: 'x' } }))).toBe(1);
   });
 
   it('loads what came before, page by page, each message once', async () => {
