@@ -35,7 +35,7 @@ func NewKeys() (Keys, error) {
 }
 
 // CreateKeys makes keys and writes them: PATH (RSA, private), PATH.hpke (private)
-// and PATH.pub. It never overwrites a key.
+// and PATH.pub. It never overwrites a key, not even one made at the same time.
 func CreateKeys(path string) (Keys, error) {
 	if _, err := os.Lstat(path); err == nil {
 		return Keys{}, fmt.Errorf("%s: %w", path, os.ErrExist)
@@ -45,7 +45,7 @@ func CreateKeys(path string) (Keys, error) {
 		return keys, err
 	}
 	keys.Path = path
-	return keys, keys.Save()
+	return keys, keys.save()
 }
 
 // OpenKeys reads what CreateKeys wrote, or a key of another implementation; the
@@ -74,15 +74,13 @@ func OpenKeys(path string, passphrase []byte) (Keys, error) {
 	return keys, err
 }
 
-// Save writes the files, the private ones for their owner alone.
-func (k Keys) Save() error {
-	if k.Path == "" {
-		return errors.New("the keys have no path")
-	}
+// save writes the files, the private ones for their owner alone. Whoever sees the RSA
+// key finds the others.
+func (k Keys) save() error {
 	if err := k.saveHPKE(); err != nil {
 		return err
 	}
-	if err := writeFile(k.Path, mmp.EncodePrivateKey(k.Ring.RSA), 0o600); err != nil {
+	if err := writeNew(k.Path, mmp.EncodePrivateKey(k.Ring.RSA), 0o600); err != nil {
 		return err
 	}
 	return writeFile(k.Path+".pub", []byte(k.Ring.RSA.Public().PEM()), 0o644)
@@ -123,11 +121,21 @@ func RestoreKeys(path string, backup, passphrase []byte) (Keys, error) {
 		return Keys{}, err
 	}
 	keys := Keys{Path: path, Ring: mmp.Keyring{RSA: key, HPKE: hpke}}
-	return keys, keys.Save()
+	return keys, keys.save()
+}
+
+// writeNew writes a file that must not exist, all of it or nothing.
+func writeNew(path string, data []byte, mode os.FileMode) error {
+	return writeBeside(path, data, mode, os.Link)
 }
 
 // writeFile replaces a file as a whole, never leaving half of it.
 func writeFile(path string, data []byte, mode os.FileMode) error {
+	return writeBeside(path, data, mode, os.Rename)
+}
+
+// writeBeside writes a file beside path and lets put bring it there.
+func writeBeside(path string, data []byte, mode os.FileMode, put func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
@@ -142,5 +150,5 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return put(f.Name(), path)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 
 	"parley/client/mmpagent"
@@ -40,6 +41,27 @@ func TestKeyFilesAreForTheirOwnerAloneAndAreNeverOverwritten(t *testing.T) {
 	}
 	if _, err := mmpagent.OpenKeys(path+".broken", nil); !errors.Is(err, mmp.ErrBadKey) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestOfTwoWhoMakeAKeyAtTheSameTimeOneIsTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ada.pem")
+	var made [2]mmpagent.Keys
+	var failed [2]error
+	var both sync.WaitGroup
+	for i := range made {
+		both.Go(func() { made[i], failed[i] = mmpagent.CreateKeys(path) })
+	}
+	both.Wait()
+	first := 0
+	if failed[0] != nil {
+		first = 1
+	}
+	if failed[first] != nil || !errors.Is(failed[1-first], os.ErrExist) {
+		t.Fatalf("%v, %v", failed[0], failed[1])
+	}
+	if kept, err := mmpagent.OpenKeys(path, nil); err != nil || kept.ID() != made[first].ID() {
+		t.Errorf("%s is kept, %s was made: %v", kept.ID(), made[first].ID(), err)
 	}
 }
 

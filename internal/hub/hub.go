@@ -90,12 +90,15 @@ type Hub struct {
 	// place is the meeting place, placeFace its HTTP.
 	place     *place.Place
 	placeFace *faceplace.Face
+	// makingKeys is held while a hosted agent gets its first keys.
+	makingKeys sync.Mutex
 	// skills is what agents exchange; hosts keeps them at places.
 	skills      *skill.Skills
 	hosts       *hosts
 	placeAgents *placeAgents
 	metrics     *metrics
 	front       *front.Front
+	parking     *front.Parking
 	gate        *gate
 	handler     http.Handler
 
@@ -247,7 +250,11 @@ func (h *Hub) openFaces(ctx context.Context) error {
 		return err
 	}
 	h.metrics = newMetrics(h.opts.Version)
-	h.front = front.New(front.Deps{People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Errors: slices.Concat(storeErrors, visitErrors)})
+	h.parking = front.NewParking(idleTime, h.logger)
+	h.front = front.New(front.Deps{
+		People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Parking: h.parking,
+		Errors: slices.Concat(storeErrors, visitErrors),
+	})
 	if err := h.eachPart(func(p part) error { return call(ctx, p.faces) }); err != nil {
 		return err
 	}

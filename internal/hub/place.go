@@ -102,9 +102,17 @@ func (h *Hub) placeKeys(agent string) (mmpagent.Keys, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return mmpagent.Keys{}, err
 	}
-	keys, err := mmpagent.OpenKeys(filepath.Join(dir, agent+".pem"), nil)
-	if errors.Is(err, os.ErrNotExist) {
-		keys, err = mmpagent.CreateKeys(filepath.Join(dir, agent+".pem"))
+	path := filepath.Join(dir, agent+".pem")
+	keys, err := mmpagent.OpenKeys(path, nil)
+	if !errors.Is(err, os.ErrNotExist) {
+		return keys, err
+	}
+	// At home and on a visit an agent may need its first keys at the same time: they
+	// must be the same, or it is two agents.
+	h.makingKeys.Lock()
+	defer h.makingKeys.Unlock()
+	if keys, err = mmpagent.OpenKeys(path, nil); errors.Is(err, os.ErrNotExist) {
+		keys, err = mmpagent.CreateKeys(path)
 	}
 	return keys, err
 }

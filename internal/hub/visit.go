@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -133,6 +134,8 @@ func (p *hosts) followVisits() {
 }
 
 func (p *hosts) lookAtVisits(ctx context.Context) error {
+	// Before the store is asked: one that begins meanwhile is not in its answer.
+	running := p.running()
 	all, err := p.h.skills.Visits(ctx)
 	if err != nil {
 		return err
@@ -149,14 +152,18 @@ func (p *hosts) lookAtVisits(ctx context.Context) error {
 			p.begin(ctx, v, nil)
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for id, mine := range p.visits {
+	for id, mine := range running {
 		if !known[id] {
 			mine.stop()
 		}
 	}
 	return nil
+}
+
+func (p *hosts) running() map[string]*visit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.visits)
 }
 
 // begin runs a visit here, unless another hub does or its agent is not ours.
