@@ -9,7 +9,7 @@ import (
 // Summary is the first sentence of a text on one line, at most MaxSummary
 // characters; a longer one is cut at a word and ends in an ellipsis.
 func Summary(text string) string {
-	line := strings.Join(strings.Fields(firstParagraph(strings.ToValidUTF8(text, "\uFFFD"))), " ")
+	line := opening(firstParagraph(strings.ToValidUTF8(text, "\uFFFD")))
 	line = line[:sentenceEnd(line)]
 	if utf8.RuneCountInString(line) <= MaxSummary {
 		return line
@@ -24,6 +24,26 @@ func Summary(text string) string {
 		}
 	}
 	return string(runes[:cut]) + "…"
+}
+
+// opening is the beginning of a text on one line: all of it, or one character more
+// than a summary has. A text may be long, and of what follows nothing is wanted.
+func opening(text string) string {
+	var line []byte
+	for word := range strings.FieldsSeq(text) {
+		if len(line) > 0 {
+			line = append(line, ' ')
+		}
+		line = append(line, word[:min(len(word), (MaxSummary+1)*utf8.UTFMax)]...)
+		if n := utf8.RuneCount(line); n > MaxSummary {
+			for ; n > MaxSummary+1; n-- {
+				_, size := utf8.DecodeLastRune(line)
+				line = line[:len(line)-size]
+			}
+			break
+		}
+	}
+	return string(line)
 }
 
 // firstParagraph ends a sentence without a full stop, such as a heading.

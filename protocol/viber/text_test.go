@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -265,6 +266,41 @@ func TestArgumentsAreSplitOnlyWhenLarge(t *testing.T) {
 			if len(p) > viber.WholeArguments || !utf8.ValidString(p) {
 				t.Fatalf("part of %d bytes", len(p))
 			}
+		}
+	})
+}
+
+// wholeSummary is Summary as one would say it, whatever the length.
+func wholeSummary(text string) string {
+	first, _, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD")), "\r\n", "\n"), "\n\n")
+	line := strings.Join(strings.Fields(first), " ")
+	runes := []rune(line)
+	for i, r := range runes {
+		last := i+1 == len(runes)
+		if strings.ContainsRune("。！？", r) || strings.ContainsRune(".!?…", r) && (last || runes[i+1] == ' ') {
+			runes = runes[:i+1]
+			break
+		}
+	}
+	if len(runes) <= viber.MaxSummary {
+		return string(runes)
+	}
+	cut := viber.MaxSummary - 1
+	for c := cut; c > viber.MaxSummary/2; c-- {
+		if unicode.IsSpace(runes[c]) {
+			cut = c
+			break
+		}
+	}
+	return string(runes[:cut]) + "…"
+}
+
+func TestSummaryLooksNoFurtherThanItMust(t *testing.T) {
+	words := rapid.SampledFrom([]string{"a", "word", "v1.2", "end.", "\xff", "é", "次。", " ", "  ", "\n", "\r\n", "\n\n", "…", "?", strings.Repeat("x", 97), strings.Repeat("終", 203)})
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(words, 0, 90).Draw(t, "words"), rapid.SampledFrom([]string{"", " "}).Draw(t, "between"))
+		if got, want := viber.Summary(text), wholeSummary(text); got != want {
+			t.Fatalf("%q: %q, want %q", text, got, want)
 		}
 	})
 }
