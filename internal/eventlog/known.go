@@ -93,16 +93,43 @@ func advanceKnown(tx *store.Tx, more int64, heads []*head) error {
 	return err
 }
 
+const bumpOne = `UPDATE streams SET last_seq = ? WHERE id = ? AND name = ? AND last_seq = ?`
+
+// advanceOne is advanceKnown for a stream by itself: with so few a list does not pay.
+func advanceOne(tx *store.Tx, h *head) error {
+	n, err := tx.Exec(bumpOne, h.last, h.id, h.name, h.last-h.more)
+	if err == nil && n != 1 {
+		err = errStale
+	}
+	return err
+}
+
+// advanceSure reserves the numbers of streams that are known.
+func advanceSure(tx *store.Tx, sure map[int64][]*head) error {
+	for more, list := range sure {
+		if len(list) >= listFrom {
+			if err := advanceKnown(tx, more, list); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, h := range list {
+			if err := advanceOne(tx, h); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // reserve is advance for the group's writer, which mostly knows where streams are.
 func (l *Log) reserve(tx *store.Tx, heads []head) error {
-	if tx.Dialect() != store.SQLite || len(heads) < listFrom {
+	if tx.Dialect() != store.SQLite {
 		return advance(tx, heads)
 	}
 	sure, rest := l.known.guess(heads)
-	for more, list := range sure {
-		if err := advanceKnown(tx, more, list); err != nil {
-			return err
-		}
+	if err := advanceSure(tx, sure); err != nil {
+		return err
 	}
 	if len(rest) == 0 {
 		return nil
