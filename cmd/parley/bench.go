@@ -32,7 +32,7 @@ func newBench() *cobra.Command {
 	flags.StringVar(&opts.Dir, "dir", "", "folder for the data that is written, which is the disk that is measured (default: a temporary one)")
 	flags.StringVar(&opts.DB, "db", "", "a PostgreSQL server, for the row across: postgres://… (it makes and drops a database of its own)")
 	flags.StringVar(&opts.NATS, "nats", "", "NATS servers, for the row across: nats://…")
-	flags.StringVar(&opts.Profile, "profile", "", "folder where the servers that are measured leave CPU profiles")
+	flags.StringVar(&opts.Profile, "profile", "", "folder where the servers that are measured, and the rows themselves, leave CPU profiles")
 	flags.IntVar(&opts.Machines, "machines", 0, "how many machines the row fleet simulates (default 2000)")
 	return cmd
 }

@@ -9,19 +9,20 @@ import (
 // profileEnv tells a child where to leave its CPU profile.
 const profileEnv = "PARLEY_BENCH_PROFILE"
 
-// profile is the CPU profile of a child, if one is wanted.
+// profile is a CPU profile of this process, if one is wanted: of a child in its
+// role, or of a row with whatever it does in here.
 type profile struct {
-	role string
+	dir  string
+	name string
 	file *os.File
 }
 
 // begin starts it, once.
 func (p *profile) begin() error {
-	dir := os.Getenv(profileEnv)
-	if dir == "" || p.file != nil {
+	if p.dir == "" || p.file != nil {
 		return nil
 	}
-	f, err := os.CreateTemp(filepath.Clean(dir), p.role+"-*.pprof")
+	f, err := os.CreateTemp(filepath.Clean(p.dir), p.name+"-*.pprof")
 	if err != nil {
 		return err
 	}

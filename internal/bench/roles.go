@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"strings"
 )
@@ -50,7 +51,7 @@ func RunRole(ctx context.Context, args []string, in io.Reader, out io.Writer) er
 	if err := answers.Encode(s.hello); err != nil {
 		return err
 	}
-	p := &profile{role: args[0]}
+	p := &profile{dir: os.Getenv(profileEnv), name: args[0]}
 	defer p.end()
 	return s.obey(in, answers, p)
 }

@@ -33,7 +33,8 @@ type Options struct {
 	// a database of its own is made there and dropped.
 	DB, NATS string
 	// Profile, if not empty, is a folder where every server that is measured leaves
-	// a CPU profile.
+	// a CPU profile, and every row one of this program: its clients, and servers that
+	// have no process of their own.
 	Profile string
 	// Child is the command line by which this program starts itself in a role; the
 	// role and its arguments follow it. See RunRole.
@@ -120,6 +121,12 @@ func measure(ctx context.Context, row Row, opts Options, remarks io.Writer) (fou
 		return found
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	p := &profile{dir: opts.Profile, name: "row-" + row.Name}
+	if err := p.begin(); err != nil {
+		found.Error = err.Error()
+		return found
+	}
+	defer p.end()
 	started := time.Now()
 	results, err := row.Run(ctx, &Env{Quick: opts.Quick, Dir: dir, machines: opts.Machines, db: opts.DB, nats: opts.NATS, profile: opts.Profile, child: opts.Child, remark: remarks})
 	for i := range results {

@@ -60,15 +60,15 @@ func (m metronome) Resolve(string) (brain.Model, error)   { return brain.Model{P
 // Stream implements model.Provider.
 func (m metronome) Stream(ctx context.Context, _ model.Request) iter.Seq2[model.Event, error] {
 	return func(yield func(model.Event, error) bool) {
-		tick := time.NewTicker(time.Second / streamRate)
-		defer tick.Stop()
+		next := newTicks(time.Now())
 		var word [24]byte
 		for range m.tokens {
 			// Only this: what the model itself needs counts as ours.
-			if <-tick.C; ctx.Err() != nil {
+			if <-next.timer.C; ctx.Err() != nil {
 				yield(model.Event{}, context.Cause(ctx))
 				return
 			}
+			next.set(time.Now())
 			text := append(strconv.AppendInt(word[:0], time.Now().UnixNano(), 10), ' ')
 			if !yield(model.Event{Kind: model.Text, Text: string(text)}, nil) {
 				return
@@ -76,6 +76,28 @@ func (m metronome) Stream(ctx context.Context, _ model.Request) iter.Seq2[model.
 		}
 		yield(model.Event{Kind: model.Done, Finish: model.FinishStop, Usage: model.Usage{Completion: int64(m.tokens)}}, nil)
 	}
+}
+
+// ticks come fifty times a second, on whole milliseconds, as the offline model's
+// chunks do: models that each wake the machine at a moment of their own cost more
+// than what is measured.
+type ticks struct {
+	timer *time.Timer
+	due   time.Time
+}
+
+func newTicks(now time.Time) *ticks {
+	first := time.Second/streamRate - time.Duration(now.UnixNano())%time.Millisecond
+	return &ticks{timer: time.NewTimer(first), due: now.Add(first)}
+}
+
+// set sets the next. What was missed is not made up for.
+func (t *ticks) set(now time.Time) {
+	const every = time.Second / streamRate
+	if t.due = t.due.Add(every); now.After(t.due) {
+		t.due = t.due.Add(now.Sub(t.due).Truncate(every))
+	}
+	t.timer.Reset(t.due.Sub(now))
 }
 
 // tasking is one run: an engine of its own, and what the readers saw.
