@@ -92,7 +92,7 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.d.Front.Fail(w, r, front.RoomProblem(err))
 		return
 	}
-	session, err := f.session(r)
+	session, err := f.d.Front.Visitor(r)
 	if err != nil {
 		f.d.Front.Fail(w, r, err)
 		return
@@ -111,20 +111,6 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.release()
 		f.log.Debug("no WebSocket", "error", err) // Upgrade has answered
 	}
-}
-
-// session is who a request says it is; nil when it says nothing.
-func (f *Face) session(r *http.Request) (*identity.Session, error) {
-	_, bearer := front.Bearer(r)
-	_, err := r.Cookie(front.CookieName)
-	if !bearer && err != nil {
-		return nil, nil
-	}
-	s, err := f.d.Front.Session(r)
-	if err != nil {
-		return nil, err
-	}
-	return &s, nil
 }
 
 // origin is what the client dialled. The front door has checked Host.

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"parley/internal/face/front"
-	"parley/internal/identity"
 	"parley/internal/wsconn"
 	wire "parley/protocol/agentfirst"
 )
@@ -13,7 +12,7 @@ import (
 // comes from a bearer token, from the page's cookie (whose origin the front door
 // has checked), or from hello as the first message.
 func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	session, err := f.webSession(r)
+	session, err := f.d.Front.Visitor(r)
 	if err != nil {
 		f.d.Front.Fail(w, r, err)
 		return
@@ -35,20 +34,6 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.releaseSocket()
 		f.log.Debug("no WebSocket", "error", err) // Upgrade has answered
 	}
-}
-
-// webSession is who a request says it is; nil when it says nothing.
-func (f *Face) webSession(r *http.Request) (*identity.Session, error) {
-	_, bearer := front.Bearer(r)
-	_, err := r.Cookie(front.CookieName)
-	if !bearer && err != nil {
-		return nil, nil
-	}
-	s, err := f.d.Front.Session(r)
-	if err != nil {
-		return nil, err
-	}
-	return &s, nil
 }
 
 func (f *Face) takeSocket() bool {

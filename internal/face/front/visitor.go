@@ -1,0 +1,21 @@
+package front
+
+import (
+	"net/http"
+
+	"parley/internal/identity"
+)
+
+// Visitor is who a request says it is, for faces that also serve those who say
+// nothing: then it is nil. What is said and does not hold is an error.
+func (f *Front) Visitor(r *http.Request) (*identity.Session, error) {
+	_, bearer := Bearer(r)
+	if _, err := r.Cookie(CookieName); err != nil && !bearer {
+		return nil, nil
+	}
+	s, err := f.Session(r)
+	if err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
