@@ -17,6 +17,24 @@ func SubscribeLight(b Bus, subject string, fn func(Msg)) (Subscription, error) {
 	return b.Subscribe(subject, fn)
 }
 
+// queueLightBus can do the same for a queue.
+type queueLightBus interface {
+	queueSubscribeLight(subject, queue string, fn func(Msg)) (Subscription, error)
+}
+
+// QueueSubscribeLight is QueueSubscribe for a handler as [SubscribeLight] has it. Between
+// hubs it runs where messages arrive, so that it holds up all of them.
+func QueueSubscribeLight(b Bus, subject, queue string, fn func(Msg)) (Subscription, error) {
+	if light, ok := b.(queueLightBus); ok {
+		return light.queueSubscribeLight(subject, queue, fn)
+	}
+	return b.QueueSubscribe(subject, queue, fn)
+}
+
+func (b *NATS) queueSubscribeLight(subject, queue string, fn func(Msg)) (Subscription, error) {
+	return b.queueSubscribe(subject, queue, fn, true)
+}
+
 func (l *Local) subscribeLight(subject string, fn func(Msg)) (Subscription, error) {
 	return l.subscribe(subject, "", fn, true)
 }

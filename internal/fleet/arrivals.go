@@ -13,8 +13,8 @@ import (
 )
 
 // arrivals writes down connections, many at a time: after a restart a whole fleet
-// comes back at once, and one statement for thirty machines costs little more than
-// one for one.
+// comes back at once, and a transaction for a hundred machines costs little more
+// than one for one: that they are connected, and that it happened.
 type arrivals struct {
 	f       *Fleet
 	mu      sync.Mutex
@@ -32,6 +32,7 @@ type arrival struct {
 	// older ones end with that.
 	key     string
 	retires bool
+	event   Event
 
 	written bool
 	err     error
@@ -44,8 +45,8 @@ const (
 	// Those who come soon after a transaction share the next one: the wait is in
 	// proportion to what one takes, and nobody sees it, since the machine has its
 	// policy already.
-	arrivalRest  = 20 * time.Millisecond
-	arrivalShare = 2
+	arrivalRest  = 50 * time.Millisecond
+	arrivalShare = 5
 )
 
 // add returns when the connection is on disk, or why it cannot be.
@@ -113,20 +114,27 @@ func (a *arrivals) write(batch []*arrival) {
 			n.err = err
 		case !n.written:
 			n.err = errRemoved
+		default:
+			a.f.tell(Change{Kind: "event", Machine: n.s.m.id})
 		}
 		close(n.done)
 	}
 }
 
-// store writes rows and the keys that were used for the first time.
+// store writes rows, events and the keys that were used for the first time.
 func (a *arrivals) store(tx *store.Tx, all []*arrival) error {
 	if err := a.storeRows(tx, all); err != nil {
 		return err
 	}
 	var first []*arrival
+	events := make([]Event, 0, len(all))
 	for _, n := range all {
+		if !n.written {
+			continue
+		}
+		events = append(events, n.event)
 		switch {
-		case !n.written || n.key == "":
+		case n.key == "":
 		case n.retires:
 			if err := a.f.proved(tx, n.s.m.id, n.key, n.stamp, true); err != nil {
 				return err
@@ -134,6 +142,9 @@ func (a *arrivals) store(tx *store.Tx, all []*arrival) error {
 		default:
 			first = append(first, n)
 		}
+	}
+	if err := putEvents(tx, events); err != nil {
+		return err
 	}
 	args := make([]any, 0, 3*len(first))
 	for _, n := range first {

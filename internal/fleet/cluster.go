@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/bus"
+	"parley/internal/crew"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
@@ -27,7 +28,7 @@ type cluster struct {
 	seen   int64             // changed_at up to which rows were read
 	large  map[string][]byte // results that other hubs fetch in pieces
 	closed bool
-	work   sync.WaitGroup
+	crew   *crew.Crew // for what may wait
 }
 
 // news is what hubs tell each other; it only says where to look.
@@ -84,7 +85,7 @@ func (c *cluster) close() {
 	for _, s := range subs {
 		s.Close()
 	}
-	c.work.Wait()
+	c.crew.Close()
 }
 
 // publish tells the other hubs. Losing it costs time only: they also look.
@@ -196,7 +197,7 @@ func (c *cluster) spawn(fn func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
-		c.work.Go(fn)
+		c.crew.Go(fn)
 	}
 }
 
@@ -253,7 +254,7 @@ func (c *cluster) serve(s *Session) {
 	if c.alone() {
 		return
 	}
-	sub, err := c.f.d.Bus.QueueSubscribe(callSubject(s.m.id), "hub", func(m bus.Msg) {
+	sub, err := bus.QueueSubscribeLight(c.f.d.Bus, callSubject(s.m.id), "hub", func(m bus.Msg) {
 		if m.Respond != nil {
 			c.spawn(func() { c.take(s, m) })
 		}
@@ -336,16 +337,16 @@ func (c *cluster) call(ctx context.Context, p *prepared) (jsontext.Value, bool, 
 	if c.alone() {
 		return nil, false, errorf(Offline, "the machine is not connected")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.patience()+2*kenny.AnswerGrace, errLate)
-	defer cancel()
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
-	watching := make(chan struct{})
-	go func() { defer close(watching); c.watchHolder(ctx, p.machine, lost) }()
+	late := time.AfterFunc(p.patience()+2*kenny.AnswerGrace, func() { lost(errLate) })
+	defer late.Stop()
+	// A dead hub keeps its lease for seconds, so that the first look has time: most
+	// calls are over before it.
+	early := time.AfterFunc(holderFirst, func() { c.spawn(func() { c.watchHolder(ctx, p.machine, lost) }) })
+	defer early.Stop()
 	data, err := c.f.d.Bus.Request(ctx, callSubject(p.machine), []byte(text(envelope{ID: p.id, Tool: p.tool.Name, Args: p.wire, Timeout: p.patience().Microseconds()})))
 	cause := context.Cause(ctx)
-	lost(nil)
-	<-watching
 	if err != nil {
 		return nil, !errors.Is(err, bus.ErrNoResponders), busFailure(err, cause)
 	}
@@ -379,15 +380,6 @@ func busFailure(err, cause error) error {
 // had the machine is dead.
 func (c *cluster) watchHolder(ctx context.Context, id string, lost context.CancelCauseFunc) {
 	var first string
-	// A dead hub keeps its lease for seconds, so that the first look has time: most
-	// calls are over before it.
-	early := time.NewTimer(holderFirst)
-	defer early.Stop()
-	select {
-	case <-early.C:
-	case <-ctx.Done():
-		return
-	}
 	tick := time.NewTicker(holderCheck)
 	defer tick.Stop()
 	for {

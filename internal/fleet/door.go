@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"parley/internal/audit"
 	"parley/internal/lease"
 	"parley/internal/store"
@@ -104,7 +106,7 @@ func (f *Fleet) Admit(ctx context.Context, g *Greeting, auth *kenny.Auth, link L
 	if old != nil {
 		old.replaced()
 	}
-	if err := f.recordConnect(ctx, s, g.reg, key); err != nil {
+	if err := f.recordConnect(s, g.reg, key, old != nil); err != nil {
 		if errors.Is(err, lease.ErrLost) || errors.Is(err, errRemoved) {
 			s.Ended(Gone{Code: kenny.CloseUnauthorized, Reason: "lost during the handshake"})
 			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
@@ -115,17 +117,12 @@ func (f *Fleet) Admit(ctx context.Context, g *Greeting, auth *kenny.Auth, link L
 		s.sendPolicy() // changed between the first frame and now
 	}
 	f.stats.Handshake("ok")
-	f.opened(s, old)
+	f.opened(s)
 	return s, nil
 }
 
 // opened is what a new connection sets going.
-func (f *Fleet) opened(s *Session, old *Session) {
-	message := "connected"
-	if old != nil {
-		message = "connected, in place of an earlier connection"
-	}
-	f.events.hub(s.m.id, kenny.LevelInfo, "connect", message, map[string]any{"address": s.address, "version": s.m.meta().Version})
+func (f *Fleet) opened(s *Session) {
 	f.cluster.serve(s)
 	f.changed(s.m)
 	f.updateSeen(s)
@@ -136,6 +133,8 @@ func (f *Fleet) opened(s *Session, old *Session) {
 func (f *Fleet) prove(ctx context.Context, g *Greeting, auth *kenny.Auth) (*machine, string, error) {
 	if !f.d.Alone {
 		// Another hub may have revoked or removed; the store knows.
+		ctx, cancel := context.WithTimeout(ctx, writeTime)
+		defer cancel()
 		if err := f.reload(ctx, g.reg.AgentID); err != nil {
 			return nil, "", err
 		}
@@ -189,9 +188,9 @@ func (f *Fleet) Refused(claimed, address, reason string) {
 // errRemoved: the machine was removed while it shook hands.
 var errRemoved = errors.New("the machine was removed")
 
-// recordConnect writes the connection down, in one transaction with the check that
-// it is allowed.
-func (f *Fleet) recordConnect(ctx context.Context, s *Session, reg *kenny.Register, key string) error {
+// recordConnect writes the connection down, and that it happened, in one transaction
+// with the check that it is allowed.
+func (f *Fleet) recordConnect(s *Session, reg *kenny.Register, key string, again bool) error {
 	now := time.Now()
 	meta := Meta{Hostname: storable(reg.Meta.Hostname), OS: reg.Meta.OS, Version: storable(reg.Meta.Version), Arch: storable(reg.Meta.Arch), Control: reg.Meta.Control()}
 	old := s.m.meta()
@@ -201,7 +200,7 @@ func (f *Fleet) recordConnect(ctx context.Context, s *Session, reg *kenny.Regist
 		r.meta, r.state, r.hub, r.epoch, r.connected, r.lastSeen = meta, wasOnline, f.hub, s.epoch, now, now
 	})
 	stamp := store.Micros(now)
-	n := &arrival{s: s, meta: text(meta), stamp: stamp, retires: retires}
+	n := &arrival{s: s, meta: text(meta), stamp: stamp, retires: retires, event: s.connected(now, meta.Version, again)}
 	if firstProof {
 		n.key = key
 	}
@@ -211,6 +210,8 @@ func (f *Fleet) recordConnect(ctx context.Context, s *Session, reg *kenny.Regist
 	s.m.change(func(r *record) { r.changed = max(r.changed, stamp) })
 	if retires {
 		f.d.Audit.Note(audit.Entry{Actor: "machine:" + s.m.id, Action: "fleet.rekeyed", Target: s.m.id, Detail: map[string]any{"address": s.address}})
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), writeTime)
+		defer cancel()
 		return f.reload(ctx, s.m.id)
 	}
 	if firstProof {
@@ -218,6 +219,19 @@ func (f *Fleet) recordConnect(ctx context.Context, s *Session, reg *kenny.Regist
 		s.m.change(func(r *record) { r.keys = provedKeys(r.keys, key) })
 	}
 	return nil
+}
+
+// connected is the event of a new connection.
+func (s *Session) connected(at time.Time, version string, again bool) Event {
+	message := "connected"
+	if again {
+		message = "connected, in place of an earlier connection"
+	}
+	detail := struct {
+		Address string `json:"address"`
+		Version string `json:"version"`
+	}{s.address, version}
+	return Event{At: at, Machine: s.m.id, Source: "hub", Kind: "log", Level: kenny.LevelInfo, Target: "connect", Message: message, Fields: jsontext.Value(text(detail))}
 }
 
 // provedKeys is the list with one key marked as used; the old list may be in

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/crew"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 	"parley/protocol/kenny/policy"
@@ -81,7 +82,7 @@ func New(d Deps) (*Fleet, error) {
 		machines: map[string]*machine{}, folds: map[string]string{}, flights: map[string]*flight{}, watchers: map[*watcher]struct{}{},
 		yes: map[yesKey]time.Time{},
 	}
-	f.cluster = &cluster{f: f}
+	f.cluster = &cluster{f: f, crew: crew.New()}
 	f.arrivals = &arrivals{f: f}
 	f.events = newEventSink(f)
 	f.log = newCallLog(f)

@@ -238,6 +238,9 @@ func unquote(v jsontext.Value) (string, error) {
 	if v.Kind() != '"' {
 		return "", errors.New("not a string")
 	}
+	if bytes.IndexByte(v, '\\') < 0 { // the decoder has seen that it is whole and UTF-8
+		return string(v[1 : len(v)-1]), nil
+	}
 	b, err := jsontext.AppendUnquote(nil, v)
 	return string(b), err
 }

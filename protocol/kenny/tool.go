@@ -3,6 +3,7 @@ package kenny
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -84,13 +85,19 @@ func (t Tool) TimeoutOnWire() bool {
 
 // Lookup finds a tool by name.
 func Lookup(name string) (Tool, bool) {
-	for _, t := range Tools() {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return Tool{}, false
+	t, ok := byName()[name]
+	return t, ok
 }
+
+// byName is the catalogue to look things up in; nobody changes it.
+var byName = sync.OnceValue(func() map[string]Tool {
+	all := Tools()
+	index := make(map[string]Tool, len(all))
+	for _, t := range all {
+		index[t.Name] = t
+	}
+	return index
+})
 
 // ClassOf is the class of a tool by name; unknown tools are mutating.
 func ClassOf(name string) Class {

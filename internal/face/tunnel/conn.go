@@ -73,9 +73,9 @@ func (c *conn) Message(_ *wsconn.Conn, kind wsconn.Kind, data []byte) {
 	case c.session != nil:
 		c.session.Binary()
 	case c.greeting == nil:
-		c.face.crew.do(func() { c.register(kind, data) })
+		c.face.crew.Do(func() { c.register(kind, data) })
 	default:
-		c.face.crew.do(func() { c.auth(kind, data) })
+		c.face.crew.Do(func() { c.auth(kind, data) })
 	}
 }
 
@@ -132,9 +132,7 @@ func (c *conn) auth(kind wsconn.Kind, data []byte) {
 // admit makes a session of the connection, if the machine is who it says.
 func (c *conn) admit(auth *kenny.Auth) {
 	c.ws.SetDeadline(0, nil)
-	ctx, cancel := context.WithTimeout(context.Background(), admitTime)
-	defer cancel()
-	s, err := c.face.d.Fleet.Admit(ctx, c.greeting, auth, c)
+	s, err := c.face.d.Fleet.Admit(context.Background(), c.greeting, auth, c) // it bounds its waits itself
 	if err != nil {
 		c.ended(err)
 		return
@@ -147,9 +145,6 @@ func (c *conn) admit(auth *kenny.Auth) {
 	})
 	c.listen(c.ws)
 }
-
-// admitTime is longer than a dead hub's lease lives.
-const admitTime = 20 * time.Second
 
 // ended closes a handshake: refused, or the hub could not.
 func (c *conn) ended(err error) {

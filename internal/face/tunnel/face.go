@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"parley/internal/crew"
 	"parley/internal/face/front"
 	"parley/internal/fleet"
 	"parley/internal/wsconn"
@@ -71,7 +72,7 @@ type Face struct {
 	strangers *wsconn.AddressLimit
 	failed    *failures
 	enrols    *failures
-	crew      *crew
+	crew      *crew.Crew // handshakes are its jobs
 }
 
 // New makes the face; Close ends it.
@@ -81,7 +82,7 @@ func New(d Deps) *Face {
 	}
 	l := d.Limits.withDefaults()
 	return &Face{
-		d: d, limits: l, strangers: wsconn.NewAddressLimit(l.PerAddress, l.Total), failed: newFailures(l.Failures), enrols: newFailures(l.Enrolments), crew: newCrew(),
+		d: d, limits: l, strangers: wsconn.NewAddressLimit(l.PerAddress, l.Total), failed: newFailures(l.Failures), enrols: newFailures(l.Enrolments), crew: crew.New(),
 		group: wsconn.NewGroup(wsconn.Options{
 			Read: wsconn.ReadLimit{Message: kenny.MaxUnauthenticated, Close: wsconn.Close{Code: wsconn.Code(kenny.CloseUnauthorized), Reason: "too much before authentication"}},
 			// A machine on a thin line may take its time for a screenshot.
@@ -116,6 +117,6 @@ func (f *Face) Close(ctx context.Context) error {
 	f.d.Fleet.Quiesce(ctx)
 	spread := min(spreadMost, time.Duration(f.group.Len())*spreadPer)
 	err := f.group.DrainOver(ctx, spread, wsconn.Code(kenny.CloseRestart), "the hub is stopping")
-	f.crew.close()
+	f.crew.Close()
 	return err
 }
