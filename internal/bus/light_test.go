@@ -1,9 +1,12 @@
 package bus_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"parley/internal/bus"
+	"parley/test/natstest"
 )
 
 func TestALightHandlerRunsWhereTheMessageIsPublished(t *testing.T) {
@@ -22,5 +25,30 @@ func TestALightHandlerRunsWhereTheMessageIsPublished(t *testing.T) {
 	s.Close()
 	if err := l.Publish("x", []byte("d")); err != nil || got != "abc" {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestALightMemberOfAQueueAnswers(t *testing.T) {
+	local := bus.NewLocal()
+	defer local.Close()
+	for name, b := range map[string]bus.Bus{"in process": local, "nats": connect(t, natstest.Run(t).URL())} {
+		t.Run(name, func(t *testing.T) {
+			s, err := bus.QueueSubscribeLight(b, "x", "q", func(m bus.Msg) {
+				go func() { _ = m.Respond(append([]byte("got "), m.Data...)) }() // a light handler does not use the bus itself
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			answer, err := b.Request(ctx, "x", []byte("it"))
+			if err != nil || string(answer) != "got it" {
+				t.Errorf("%q, %v", answer, err)
+			}
+			s.Close()
+			if _, err := b.Request(ctx, "x", nil); !errors.Is(err, bus.ErrNoResponders) {
+				t.Errorf("after it is closed: %v", err)
+			}
+		})
 	}
 }
