@@ -32,7 +32,7 @@ func (g *gate) wrap(f *front.Front, next http.Handler) http.Handler {
 			f.Fail(w, r, front.NewProblem(http.StatusServiceUnavailable, "shutting_down", "the hub is stopping; try again", nil))
 			return
 		}
-		defer g.leave()
+		defer front.After(w, g.leave)
 		next.ServeHTTP(w, r)
 	})
 }

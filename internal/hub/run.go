@@ -45,21 +45,26 @@ func (h *Hub) Run(ctx context.Context, ready func(Ready) error) error {
 	return h.serve(ctx, l)
 }
 
+// idleTime is how long a client may keep a connection without asking anything.
+const idleTime = 2 * time.Minute
+
 // serve runs the listener until ctx ends.
 func (h *Hub) serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: h.handler,
 		// A client that dribbles its headers, or leaves, must not hold a connection.
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug),
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
+	for _, from := range []net.Listener{l, h.parking.Listener()} {
+		group.Go(func() error {
+			if err := server.Serve(from); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+				return err
+			}
+			return nil
+		})
+	}
 	group.Go(func() error {
 		<-ctx.Done()
 		h.drain(server)
@@ -76,7 +81,7 @@ func (h *Hub) drain(server *http.Server) {
 	h.logger.Info("the hub is stopping", "grace", h.conf.ShutdownGrace)
 	ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
 	defer cancel()
-	if err := errors.Join(h.drainParts(ctx), h.gate.wait(ctx), server.Shutdown(ctx)); err != nil {
+	if err := errors.Join(h.drainParts(ctx), h.gate.wait(ctx), h.parking.Close(ctx), server.Shutdown(ctx)); err != nil {
 		_ = server.Close()
 	}
 }

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -8,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
 	"maps"
 	"math/big"
 	"net"
@@ -15,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +28,13 @@ import (
 
 // running starts a hub on a port of its own and stops it with the test.
 func running(t *testing.T, flags map[string]string) (hub.Ready, config.Config) {
+	t.Helper()
+	ready, conf, _ := runningUntil(t, flags)
+	return ready, conf
+}
+
+// runningUntil is running for tests that stop the hub themselves.
+func runningUntil(t *testing.T, flags map[string]string) (hub.Ready, config.Config, func()) {
 	t.Helper()
 	given := map[string]string{"listen": "127.0.0.1:0", "shutdown-grace": "5s"}
 	maps.Copy(given, flags)
@@ -39,21 +49,70 @@ func running(t *testing.T, flags map[string]string) (hub.Ready, config.Config) {
 	ctx, stop := context.WithCancel(context.Background())
 	ready, done := make(chan hub.Ready, 1), make(chan error, 1)
 	go func() { done <- h.Run(ctx, func(r hub.Ready) error { ready <- r; return nil }) }()
-	t.Cleanup(func() {
+	end := sync.OnceFunc(func() {
 		stop()
 		if err := <-done; err != nil {
 			t.Errorf("the hub stopped with %v", err)
 		}
 		h.Close()
 	})
+	t.Cleanup(end)
 	select {
 	case r := <-ready:
-		return r, conf
+		return r, conf, end
 	case err := <-done:
 		done <- nil
 		t.Fatalf("the hub did not start: %v", err)
-		return hub.Ready{}, conf
+		return hub.Ready{}, conf, end
 	}
+}
+
+func TestAStoppingHubAnswersPollsAndHangsUp(t *testing.T) {
+	ready, _, stop := runningUntil(t, map[string]string{"shutdown-grace": "1m"})
+	dial := func(path string) *bufio.Reader {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(ready.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		return bufio.NewReader(conn)
+	}
+	all := []*bufio.Reader{dial("/place/v1/relay/receive?agent_id=ada&wait=1")}
+	hears(t, all[0], 200, `"count":0`)
+	for range 4 {
+		all = append(all, dial("/place/v1/relay/receive?agent_id=bob&wait=60"))
+	}
+	// An agent has four polls at most, so a fifth is refused once they wait.
+	for status := 0; status != http.StatusTooManyRequests; {
+		status = hears(t, dial("/place/v1/relay/receive?agent_id=bob&wait=1"), 0, "")
+	}
+	stop()
+	for i, in := range all {
+		if i > 0 {
+			hears(t, in, 200, `"count":0`)
+		}
+		if _, err := in.ReadByte(); err == nil {
+			t.Errorf("connection %d lives", i)
+		}
+	}
+}
+
+// hears reads an answer with that status and that in its body, and tells the status.
+func hears(t *testing.T, in *bufio.Reader, status int, want string) int {
+	t.Helper()
+	res, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || status != 0 && res.StatusCode != status || !strings.Contains(string(body), want) {
+		t.Fatalf("%d %s %v", res.StatusCode, body, err)
+	}
+	return res.StatusCode
 }
 
 // certificate makes a self-signed one for 127.0.0.1.

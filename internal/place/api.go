@@ -66,6 +66,8 @@ type API interface {
 	// and waits as long as the query says; Peek only looks.
 	Send(ctx context.Context, who Caller, req *mmp.SendRequest) (mmp.SendAnswer, error)
 	Receive(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.ReceiveAnswer, error)
+	// Poll is Receive for those who wait for thousands.
+	Poll(who Caller, q mmp.ReceiveQuery, wake func()) (*Poll, error)
 	Peek(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.PeekAnswer, error)
 	Ack(ctx context.Context, who Caller, req *mmp.AckRequest) (mmp.AckAnswer, error)
 	QueueStatus(ctx context.Context, who Caller, agent string) (mmp.StatusAnswer, error)

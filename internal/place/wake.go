@@ -25,28 +25,34 @@ type waiters struct {
 // waiter is one long poll; its channel holds at most one wake-up.
 type waiter struct {
 	wake chan struct{}
+	// call is what is called instead by those who have no goroutine to wake.
+	call func()
 	// gone is closed when the place closes.
 	gone chan struct{}
 }
 
 // join adds a poll unless the agent has too many already.
 func (w *waiters) join(agent string, limit int) (*waiter, bool) {
+	one := &waiter{wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	return one, w.add(agent, limit, one)
+}
+
+func (w *waiters) add(agent string, limit int, one *waiter) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.of[agent]) >= limit {
-		return nil, false
+		return false
 	}
-	one := &waiter{wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	if w.closed {
 		close(one.gone)
-		return one, true
+		return true
 	}
 	if w.of[agent] == nil {
 		w.of[agent] = map[*waiter]struct{}{}
 	}
 	w.of[agent][one] = struct{}{}
 	w.count++
-	return one, true
+	return true
 }
 
 func (w *waiters) leave(agent string, one *waiter) {
@@ -77,6 +83,7 @@ func (w *waiters) close() {
 	for _, polls := range w.of {
 		for one := range polls {
 			close(one.gone)
+			one.nudge()
 		}
 	}
 	clear(w.of)
@@ -90,6 +97,10 @@ func (w *waiters) number() int {
 }
 
 func (o *waiter) nudge() {
+	if o.call != nil {
+		o.call()
+		return
+	}
 	select {
 	case o.wake <- struct{}{}:
 	default:

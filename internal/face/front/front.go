@@ -42,15 +42,18 @@ type Front struct {
 	more     []Mapping
 	// strangers bounds what refused pages can write into the trail.
 	strangers *rate.Limiter
+	parking   *Parking
 }
 
-// Deps is what a front is made from. Watch and Trail may be nil.
+// Deps is what a front is made from. Watch, Trail and Parking may be nil.
 type Deps struct {
 	People *identity.Directory
 	Guard  Guard
 	Logger *slog.Logger
 	Watch  Observer
 	Trail  Trail
+	// Parking is where requests that wait may be; without one all wait as they are.
+	Parking *Parking
 	// Errors adds to the table of errors.
 	Errors []Mapping
 }
@@ -58,7 +61,7 @@ type Deps struct {
 // New makes a front.
 func New(d Deps) *Front {
 	return &Front{
-		people: d.People, guard: d.Guard, logger: d.Logger, watch: d.Watch, trail: d.Trail, more: d.Errors,
+		people: d.People, guard: d.Guard, logger: d.Logger, watch: d.Watch, trail: d.Trail, more: d.Errors, parking: d.Parking,
 		attempts: identity.NewThrottle(identity.LoginLimits), strangers: rate.NewLimiter(rate.Every(time.Second), 60),
 	}
 }
@@ -68,9 +71,9 @@ func (f *Front) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
 		id := requestID(r)
-		w.Header().Set("X-Request-Id", id)
+		w.Header()["X-Request-Id"] = []string{id}
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, id))
-		seen := &recorder{ResponseWriter: w}
+		seen := &recorder{ResponseWriter: w, parking: f.parking}
 		defer f.finish(seen, r, started)
 		if err := f.guard.Check(r); err != nil {
 			f.foreign(r)
@@ -96,26 +99,46 @@ func (f *Front) foreign(r *http.Request) {
 // cut keeps what strangers write short.
 func cut(s string) string { return s[:min(len(s), 200)] }
 
-// finish logs the request and turns a panic into an answer.
+// finish turns a panic into an answer, and tells of the request: now, or when one
+// that is parked is answered.
 func (f *Front) finish(seen *recorder, r *http.Request, started time.Time) {
-	if cause := recover(); cause != nil {
+	cause := recover()
+	if cause != nil {
 		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(cause)
 		}
 		f.logger.ErrorContext(r.Context(), "panic in a handler", "request_id", RequestID(r.Context()), "path", r.URL.Path, "panic", cause, "stack", stack())
-		if seen.status == 0 {
+		if seen.status == 0 && seen.parked == nil {
 			f.Fail(seen, r, NewProblem(http.StatusInternalServerError, "internal_error", "something went wrong in the hub; its log has the details under this request id", nil))
 		}
 	}
-	took := time.Since(started)
-	if f.watch != nil {
-		f.watch.Request(r.Method, r.Pattern, seen.status, took)
+	one := finished{method: r.Method, route: r.Pattern, path: r.URL.Path, id: RequestID(r.Context()), started: started}
+	p := seen.parked
+	if p == nil {
+		f.tell(one, seen.status)
+		return
 	}
-	if !f.logger.Enabled(r.Context(), slog.LevelDebug) {
+	p.after = append(p.after, func() { f.tell(one, p.status) })
+	p.start(cause == nil, seen.again)
+}
+
+// finished is what is told of a request.
+type finished struct {
+	method, route, path, id string
+	started                 time.Time
+}
+
+// tell counts and logs a request.
+func (f *Front) tell(one finished, status int) {
+	took := time.Since(one.started)
+	if f.watch != nil {
+		f.watch.Request(one.method, one.route, status, took)
+	}
+	if !f.logger.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
 	// The query is left out: it may carry words that are nobody's business.
-	f.logger.DebugContext(r.Context(), "request", "request_id", RequestID(r.Context()), "method", r.Method, "path", r.URL.Path, "status", seen.status, "took", took)
+	f.logger.Debug("request", "request_id", one.id, "method", one.method, "path", one.path, "status", status, "took", took)
 }
 
 type requestKey struct{}

@@ -3,12 +3,18 @@ package front
 import (
 	"net/http"
 	"runtime/debug"
+	"time"
 )
 
 // recorder remembers the status of an answer.
 type recorder struct {
 	http.ResponseWriter
 	status int
+	// parking may be nil; parked is not, when the answer comes later. It looks for one
+	// at that time.
+	parking *Parking
+	parked  *Parked
+	again   time.Time
 }
 
 func (r *recorder) WriteHeader(status int) {

@@ -81,6 +81,7 @@ func (f *Face) Paths() []string {
 type request struct {
 	*Face
 	http  *http.Request
+	w     http.ResponseWriter
 	route *route
 	who   place.Caller
 	// arg is the path's variable, unescaped.
@@ -89,7 +90,8 @@ type request struct {
 	query url.Values
 }
 
-// answer is what a handler returns: a status of success and a body.
+// answer is what a handler returns: a status of success and a body. Without a status
+// the request is answered later.
 type answer struct {
 	status int
 	body   any
@@ -108,16 +110,18 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.fail(w, r, unmatched(w, allowed), first)
 		return
 	}
-	req := &request{Face: f, http: r, route: rt, arg: arg}
+	req := &request{Face: f, http: r, w: w, route: rt, arg: arg}
 	if r.URL.RawQuery != "" {
 		req.query = r.URL.Query()
 	}
-	out, err := req.serve(w)
+	out, err := req.serve()
 	if err != nil {
 		f.fail(w, r, err, first)
 		return
 	}
-	f.write(w, out.status, out.body)
+	if out.status != 0 {
+		f.write(w, out.status, out.body)
+	}
 }
 
 func unmatched(w http.ResponseWriter, allowed []string) error {
@@ -128,12 +132,12 @@ func unmatched(w http.ResponseWriter, allowed []string) error {
 	return mmp.ErrMethod
 }
 
-func (r *request) serve(w http.ResponseWriter) (answer, error) {
+func (r *request) serve() (answer, error) {
 	if err := r.identify(); err != nil {
 		return answer{}, err
 	}
 	if r.route.limit > 0 {
-		body, err := readBody(w, r.http, r.route.limit)
+		body, err := readBody(r.w, r.http, r.route.limit)
 		if err != nil {
 			return answer{}, err
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/bus"
+	"parley/internal/face/front"
 	faceplace "parley/internal/face/place"
 	"parley/internal/place"
 	"parley/internal/store"
@@ -87,6 +89,8 @@ type world struct {
 	trail *trail
 	db    *store.DB
 	http  *http.Client
+
+	server *httptest.Server
 }
 
 type option func(*place.Config, *place.Deps, *faceplace.Deps)
@@ -118,8 +122,41 @@ func newFuzzWorld(f *testing.F) *world {
 	return &world{place: p, face: faceplace.New(faceplace.Deps{Place: p, Meeting: core, Loopback: true})}
 }
 
-// openWorld starts a place on a store, which may have been used before.
+// openWorld starts a place on a store, which may have been used before. Its long
+// polls are parked, as those of a hub are.
 func openWorld(t *testing.T, db *store.DB, opts ...option) *world {
+	t.Helper()
+	parking := front.NewParking(time.Minute, slog.New(slog.DiscardHandler))
+	f := front.New(front.Deps{Guard: anyHost{}, Logger: slog.New(slog.DiscardHandler), Parking: parking})
+	w := startWorld(t, db, f.Wrap, opts...)
+	var g sync.WaitGroup
+	back := parking.Listener()
+	g.Go(func() { _ = w.server.Config.Serve(back) })
+	t.Cleanup(func() {
+		w.place.Drain()
+		if err := parking.Close(context.Background()); err != nil {
+			t.Errorf("closing the parking: %v", err)
+		}
+		g.Wait()
+	})
+	return w
+}
+
+type anyHost struct{}
+
+func (anyHost) Check(*http.Request) error { return nil }
+
+// bothWays runs a test of polls that are parked and of polls that are not.
+func bothWays(t *testing.T, run func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run("parked", func(t *testing.T) { run(t, newWorld(t)) })
+	t.Run("ordinary", func(t *testing.T) {
+		run(t, startWorld(t, storetest.SQLite(t), func(h http.Handler) http.Handler { return h }))
+	})
+}
+
+// startWorld is a world whose requests come through wrap.
+func startWorld(t *testing.T, db *store.DB, wrap func(http.Handler) http.Handler, opts ...option) *world {
 	t.Helper()
 	w := &world{t: t, clock: &clock{}, trail: &trail{}, db: db}
 	b := bus.NewLocal()
@@ -140,8 +177,8 @@ func openWorld(t *testing.T, db *store.DB, opts ...option) *world {
 		}
 	}
 	w.place, w.face = p, faceplace.New(fd)
-	server := httptest.NewServer(w.face)
-	w.url, w.http = server.URL, server.Client()
+	server := httptest.NewServer(wrap(w.face))
+	w.server, w.url, w.http = server, server.URL, server.Client()
 	t.Cleanup(func() {
 		p.Drain()
 		server.Close()

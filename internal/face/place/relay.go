@@ -1,8 +1,13 @@
 package place
 
 import (
+	"context"
 	"net/http"
+	"net/url"
+	"time"
 
+	"parley/internal/face/front"
+	"parley/internal/place"
 	"parley/protocol/mmp"
 )
 
@@ -24,7 +29,56 @@ func (r *request) receive() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if q.Wait > 0 {
+		if parked := front.Prepare(r.w, r.http); parked != nil {
+			return r.poll(q, parked)
+		}
+	}
 	return ok(r.d.Place.Receive(r.http.Context(), r.who, q))
+}
+
+// poll hands out what is there. When nothing is, the request waits parked, since
+// thousands may wait.
+func (r *request) poll(q mmp.ReceiveQuery, parked *front.Parked) (answer, error) {
+	poll, err := r.d.Place.Poll(r.who, q, parked.Wake)
+	if err != nil {
+		return answer{}, err
+	}
+	out, again, err := poll.Look(r.http.Context())
+	if err == nil && !again.IsZero() {
+		// The request goes; what it asked stays.
+		w := &waits{r.Face, poll, r.http.URL.Path, r.route.first}
+		if parked.Park(r.w, again, front.Waiting{Look: w.look, Leave: poll.Close}) {
+			return answer{}, nil
+		}
+	}
+	poll.Close()
+	if !again.IsZero() {
+		return ok(r.d.Place.Receive(r.http.Context(), r.who, q))
+	}
+	return ok(out, err)
+}
+
+// waits is a poll that is parked.
+type waits struct {
+	*Face
+	poll  *place.Poll
+	path  string
+	first bool
+}
+
+// look answers unless there is nothing and time is left.
+func (p *waits) look(ctx context.Context, w http.ResponseWriter) time.Time {
+	r := (&http.Request{Method: get, URL: &url.URL{Path: p.path}}).WithContext(ctx)
+	defer p.recovered(w, r, p.first)
+	out, again, err := p.poll.Look(ctx)
+	switch {
+	case err != nil:
+		p.fail(w, r, err, p.first)
+	case again.IsZero():
+		p.write(w, http.StatusOK, out)
+	}
+	return again
 }
 
 func (r *request) peek() (answer, error) {

@@ -214,16 +214,17 @@ func (w *world) until(done func() bool) {
 }
 
 func TestALongPollAnswersOnArrival(t *testing.T) {
-	w := newWorld(t)
-	waiting := w.poll("bob", "", 1)
-	w.send("ada", "bob", "hello", "")
-	if r := <-waiting; cmp.Diff(blobs(r), []string{"hello"}) != "" {
-		t.Errorf("%s", r.raw)
-	}
-	w.send("ada", "bob", "there already", "")
-	if got := blobs(w.receive("bob", "", "&wait=60")); len(got) != 1 {
-		t.Errorf("%v", got)
-	}
+	bothWays(t, func(t *testing.T, w *world) {
+		waiting := w.poll("bob", "", 1)
+		w.send("ada", "bob", "hello", "")
+		if r := <-waiting; cmp.Diff(blobs(r), []string{"hello"}) != "" {
+			t.Errorf("%s", r.raw)
+		}
+		w.send("ada", "bob", "there already", "")
+		if got := blobs(w.receive("bob", "", "&wait=60")); len(got) != 1 {
+			t.Errorf("%v", got)
+		}
+	})
 }
 
 func TestALongPollEndsEmptyAtItsTime(t *testing.T) {
@@ -234,60 +235,63 @@ func TestALongPollEndsEmptyAtItsTime(t *testing.T) {
 }
 
 func TestAVanishedClientConsumesNothing(t *testing.T) {
-	w := newWorld(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	gone := make(chan error, 1)
-	go func() {
-		_, err := w.try(ctx, "GET", "/place/v1/relay/receive?wait=60&agent_id=bob", "", nil)
-		gone <- err
-	}()
-	w.until(func() bool { return w.place.Polls() == 1 })
-	cancel()
-	if err := <-gone; err == nil {
-		t.Error("the client got an answer after it left")
-	}
-	w.until(func() bool { return w.place.Polls() == 0 })
-	w.send("ada", "bob", "still here", "")
-	if got := blobs(w.receive("bob", "", "")); cmp.Diff(got, []string{"still here"}) != "" {
-		t.Errorf("%v", got)
-	}
+	bothWays(t, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := make(chan error, 1)
+		go func() {
+			_, err := w.try(ctx, "GET", "/place/v1/relay/receive?wait=60&agent_id=bob", "", nil)
+			gone <- err
+		}()
+		w.until(func() bool { return w.place.Polls() == 1 })
+		cancel()
+		if err := <-gone; err == nil {
+			t.Error("the client got an answer after it left")
+		}
+		w.until(func() bool { return w.place.Polls() == 0 })
+		w.send("ada", "bob", "still here", "")
+		if got := blobs(w.receive("bob", "", "")); cmp.Diff(got, []string{"still here"}) != "" {
+			t.Errorf("%v", got)
+		}
+	})
 }
 
 func TestNoWakeUpIsMissed(t *testing.T) {
-	w := newWorld(t)
-	const n = 200
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for i := range n {
-			w.send("ada", "bob", fmt.Sprint(i), "")
+	bothWays(t, func(t *testing.T, w *world) {
+		const n = 200
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for i := range n {
+				w.send("ada", "bob", fmt.Sprint(i), "")
+			}
+		})
+		var got []string
+		for len(got) < n {
+			got = append(got, blobs(w.receive("bob", "", "&wait=60"))...)
+		}
+		wg.Wait()
+		for i, blob := range got {
+			if blob != fmt.Sprint(i) {
+				t.Fatalf("message %d is %q", i, blob)
+			}
 		}
 	})
-	var got []string
-	for len(got) < n {
-		got = append(got, blobs(w.receive("bob", "", "&wait=60"))...)
-	}
-	wg.Wait()
-	for i, blob := range got {
-		if blob != fmt.Sprint(i) {
-			t.Fatalf("message %d is %q", i, blob)
-		}
-	}
 }
 
 func TestAnAgentHasFourPollsAtMost(t *testing.T) {
-	w := newWorld(t)
-	var polls []chan reply
-	for i := range 4 {
-		polls = append(polls, w.poll("bob", "", i+1))
-	}
-	w.want(w.get("/place/v1/relay/receive?wait=60&agent_id=bob", ""), 429, "too_many_polls")
-	w.want(w.get("/place/v1/relay/receive?wait=1&agent_id=cy", ""), 200, "")
-	for i := range 4 {
-		w.send("ada", "bob", fmt.Sprint(i), "")
-	}
-	for _, p := range polls {
-		<-p
-	}
+	bothWays(t, func(t *testing.T, w *world) {
+		var polls []chan reply
+		for i := range 4 {
+			polls = append(polls, w.poll("bob", "", i+1))
+		}
+		w.want(w.get("/place/v1/relay/receive?wait=60&agent_id=bob", ""), 429, "too_many_polls")
+		w.want(w.get("/place/v1/relay/receive?wait=1&agent_id=cy", ""), 200, "")
+		for i := range 4 {
+			w.send("ada", "bob", fmt.Sprint(i), "")
+		}
+		for _, p := range polls {
+			<-p
+		}
+	})
 }
 
 func TestLeasesHideLapseInOrderAckAndRelease(t *testing.T) {
