@@ -24,6 +24,24 @@ import (
 	"parley/protocol/kenny"
 )
 
+// Binary is an endpoint program the hub can hand out.
+type Binary struct {
+	Platform string    `json:"platform" doc:"os-arch, such as linux-amd64"`
+	Version  string    `json:"version"`
+	SHA256   string    `json:"sha256"`
+	Size     int64     `json:"size"`
+	Key      string    `json:"public_key" doc:"the release key that signed it"`
+	Added    time.Time `json:"added_at"`
+}
+
+// BinaryUpload is a program with its signature.
+type BinaryUpload struct {
+	Platform, Version string
+	// Signature is base64 Ed25519 over [kenny.ReleaseMessage]; Key the public key.
+	Signature, Key string
+	Body           io.Reader
+}
+
 // MaxBinary bounds an endpoint program.
 const MaxBinary = 256 << 20
 

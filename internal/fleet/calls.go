@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -16,6 +17,57 @@ import (
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
+
+// LogEntry is one row of the call log.
+type LogEntry struct {
+	CallID   string         `json:"call_id"`
+	At       time.Time      `json:"at"`
+	Machine  string         `json:"agent_id"`
+	Tool     string         `json:"tool"`
+	Class    kenny.Class    `json:"class"`
+	Actor    string         `json:"actor"`
+	OnBehalf string         `json:"on_behalf_of,omitempty"`
+	Surface  Surface        `json:"surface"`
+	TokenID  string         `json:"token_id,omitempty"`
+	Address  string         `json:"address,omitempty"`
+	Hub      string         `json:"hub"`
+	Digest   string         `json:"digest"`
+	Args     jsontext.Value `json:"arguments" doc:"with secrets masked"`
+	Approval *Approval      `json:"approval,omitempty"`
+	State    State          `json:"state"`
+	Code     Code           `json:"code,omitempty"`
+	Message  string         `json:"message,omitempty"`
+	ExitCode *int           `json:"exit_code,omitempty"`
+	// DurationMS counts from the frame to its answer, QueueMS from the request to
+	// the frame.
+	DurationMS   int64  `json:"duration_ms"`
+	QueueMS      int64  `json:"queue_ms"`
+	ResultSize   int64  `json:"result_size"`
+	ResultDigest string `json:"result_digest,omitempty"`
+}
+
+// Approval is how a call was approved.
+type Approval struct {
+	ID  string `json:"id,omitempty"`
+	By  string `json:"by"`
+	How string `json:"how"`
+}
+
+// CallFilter chooses rows of the call log, newest first.
+type CallFilter struct {
+	Machine, Tool, Actor string
+	States               []State
+	Since, Until         time.Time
+	// Cursor continues after a page; Limit is 200 if 0, at most 500.
+	Cursor string
+	Limit  int
+}
+
+// CallPage is a page of the call log.
+type CallPage struct {
+	Calls []LogEntry `json:"calls"`
+	Next  string     `json:"next_cursor,omitempty"`
+}
 
 const callColumns = `id, at, machine, tool, class, actor, on_behalf, surface, token_id, address, hub, digest, args, approval,
 	state, code, message, exit_code, duration, queued, result_size, result_digest`
@@ -46,7 +98,7 @@ func (f *Fleet) Calls(ctx context.Context, who Caller, filter CallFilter) (CallP
 	if err := who.may(identity.FleetRead); err != nil {
 		return CallPage{}, err
 	}
-	where, args, refusal := f.callFilter(who, filter)
+	where, refusal := f.callFilter(who, filter)
 	if refusal != nil {
 		return CallPage{}, refusal
 	}
@@ -59,7 +111,7 @@ func (f *Fleet) Calls(ctx context.Context, who Caller, filter CallFilter) (CallP
 			e, err := scanCall(row)
 			page.Calls = append(page.Calls, e)
 			return err
-		}, `SELECT `+callColumns+` FROM fleet_calls WHERE `+where+` ORDER BY at DESC, id DESC LIMIT ?`, append(args, limit+1)...)
+		}, `SELECT `+callColumns+` FROM fleet_calls WHERE `+where.where()+` ORDER BY at DESC, id DESC LIMIT ?`, append(where.args, limit+1)...)
 	})
 	if len(page.Calls) > limit {
 		page.Calls = page.Calls[:limit]
@@ -69,55 +121,26 @@ func (f *Fleet) Calls(ctx context.Context, who Caller, filter CallFilter) (CallP
 	return page, err
 }
 
-func (f *Fleet) callFilter(who Caller, q CallFilter) (where string, args []any, refusal *Error) {
-	parts := []string{"1 = 1"}
-	add := func(sql string, v ...any) { parts, args = append(parts, sql), append(args, v...) }
-	switch {
-	case q.Machine != "":
-		if _, err := f.known(who, q.Machine); err != nil {
-			return "", nil, err
-		}
-		add("machine = ?", q.Machine)
-	case who.limited():
-		ids := f.within(who)
-		if len(ids) == 0 {
-			return "1 = 0", nil, nil
-		}
-		add("machine IN (?"+strings.Repeat(", ?", len(ids)-1)+")", anys(ids)...)
+func (f *Fleet) callFilter(who Caller, q CallFilter) (*filter, *Error) {
+	where, refusal := f.filterFor(who, q.Machine)
+	if refusal != nil {
+		return nil, refusal
 	}
-	if q.Tool != "" {
-		add("tool = ?", q.Tool)
-	}
-	if q.Actor != "" {
-		add("actor = ?", q.Actor)
-	}
+	where.text("tool", q.Tool)
+	where.text("actor", q.Actor)
 	if len(q.States) > 0 {
-		add("state IN (?"+strings.Repeat(", ?", len(q.States)-1)+")", anys(q.States)...)
+		where.in("state", anys(q.States))
 	}
-	if !q.Since.IsZero() {
-		add("at >= ?", store.Micros(q.Since))
-	}
-	if !q.Until.IsZero() {
-		add("at < ?", store.Micros(q.Until))
-	}
+	where.between("at", q.Since, q.Until)
 	if q.Cursor != "" {
 		at, id, ok := strings.Cut(q.Cursor, ".")
 		n, err := strconv.ParseInt(at, 10, 64)
 		if err != nil || !ok {
-			return "", nil, errorf(BadArgs, "not a cursor of this list")
+			return nil, errorf(BadArgs, "not a cursor of this list")
 		}
-		add("(at < ? OR at = ? AND id < ?)", n, n, id)
+		where.add("(at < ? OR at = ? AND id < ?)", n, n, id)
 	}
-	return strings.Join(parts, " AND "), args, nil
-}
-
-// anys makes arguments of a list.
-func anys[T ~string](list []T) []any {
-	out := make([]any, len(list))
-	for i, v := range list {
-		out[i] = string(v)
-	}
-	return out
+	return where, nil
 }
 
 // ExportCalls writes the call log as JSON lines, newest first.

@@ -13,6 +13,40 @@ import (
 	"parley/protocol/kenny"
 )
 
+// MintRequest asks for a one-time enrolment token.
+type MintRequest struct {
+	Machine string
+	// Rekey lets an enrolled machine take a new key; Grace is how long the old
+	// one stays good (nil is seven days, 0 refuses it at once).
+	Rekey bool
+	Grace *time.Duration
+	// TTL is how long the token is good (24 h, at most 30 d).
+	TTL time.Duration
+	// Legacy makes a bearer for endpoints without keys instead.
+	Legacy bool
+}
+
+// Minted is a token, shown once.
+type Minted struct {
+	Machine         string    `json:"agent_id"`
+	Token           string    `json:"token"`
+	ServerPublicKey string    `json:"server_public_key"`
+	URL             string    `json:"url"`
+	Expires         time.Time `json:"expires_at"`
+}
+
+// EnrolRequest binds a key to an id with a one-time token.
+type EnrolRequest struct {
+	Machine, Token, PublicKey, Address string
+}
+
+// InstallLines is an installer link: one line per family of systems.
+type InstallLines struct {
+	Sh      string    `json:"sh"`
+	PS1     string    `json:"ps1"`
+	Expires time.Time `json:"expires_at"`
+}
+
 // Lives of enrolment tokens.
 const (
 	enrolLife    = 24 * time.Hour

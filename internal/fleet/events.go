@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,6 +13,38 @@ import (
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
+
+// EventQuery chooses events, newest first.
+type EventQuery struct {
+	Machine string
+	// Source is hub or machine; Kind log or audit; empty is both.
+	Source, Kind string
+	// Level is the least grave one wanted; empty is all.
+	Level        kenny.Level
+	Since, Until time.Time
+	Cursor       string
+	Limit        int
+}
+
+// Event is something that happened around a machine, or a line of its log.
+type Event struct {
+	Seq     int64          `json:"seq"`
+	At      time.Time      `json:"at" doc:"when the hub learned of it"`
+	Sent    time.Time      `json:"sent_at,omitzero" doc:"the machine's own time"`
+	Machine string         `json:"agent_id"`
+	Source  string         `json:"source"`
+	Kind    string         `json:"kind"`
+	Level   kenny.Level    `json:"level"`
+	Target  string         `json:"target"`
+	Message string         `json:"message"`
+	Fields  jsontext.Value `json:"fields,omitzero"`
+}
+
+// EventPage is a page of events.
+type EventPage struct {
+	Events []Event `json:"events"`
+	Next   string  `json:"next_cursor,omitempty"`
+}
 
 const (
 	// eventQueue is what may wait for the disk; more is dropped and counted, and
@@ -199,7 +230,7 @@ func (f *Fleet) Events(ctx context.Context, who Caller, q EventQuery) (EventPage
 	if err := who.may(identity.FleetRead); err != nil {
 		return EventPage{}, err
 	}
-	where, args, refusal := f.eventFilter(who, q)
+	where, refusal := f.eventFilter(who, q)
 	if refusal != nil {
 		return EventPage{}, refusal
 	}
@@ -212,7 +243,7 @@ func (f *Fleet) Events(ctx context.Context, who Caller, q EventQuery) (EventPage
 			e, err := scanEvent(row)
 			page.Events = append(page.Events, e)
 			return err
-		}, `SELECT seq, at, sent_at, machine, source, kind, level, target, message, fields FROM fleet_events WHERE `+where+` ORDER BY seq DESC LIMIT ?`, append(args, limit+1)...)
+		}, `SELECT seq, at, sent_at, machine, source, kind, level, target, message, fields FROM fleet_events WHERE `+where.where()+` ORDER BY seq DESC LIMIT ?`, append(where.args, limit+1)...)
 	})
 	if len(page.Events) > limit {
 		page.Events = page.Events[:limit]
@@ -221,53 +252,29 @@ func (f *Fleet) Events(ctx context.Context, who Caller, q EventQuery) (EventPage
 	return page, err
 }
 
-func (f *Fleet) eventFilter(who Caller, q EventQuery) (where string, args []any, refusal *Error) {
-	parts := []string{"1 = 1"}
-	add := func(sql string, v ...any) { parts, args = append(parts, sql), append(args, v...) }
-	switch {
-	case q.Machine != "":
-		if _, err := f.known(who, q.Machine); err != nil {
-			return "", nil, err
-		}
-		add("machine = ?", q.Machine)
-	case who.limited():
-		ids := f.within(who)
-		if len(ids) == 0 {
-			return "1 = 0", nil, nil
-		}
-		in := make([]any, len(ids))
-		for i, id := range ids {
-			in[i] = id
-		}
-		add("machine IN (?"+strings.Repeat(", ?", len(ids)-1)+")", in...)
+func (f *Fleet) eventFilter(who Caller, q EventQuery) (*filter, *Error) {
+	where, err := f.filterFor(who, q.Machine)
+	if err != nil {
+		return nil, err
 	}
-	if q.Source != "" {
-		add("source = ?", q.Source)
-	}
-	if q.Kind != "" {
-		add("kind = ?", q.Kind)
-	}
+	where.text("source", q.Source)
+	where.text("kind", q.Kind)
 	if q.Level != "" {
 		g := gravity(q.Level)
 		if g < 0 {
-			return "", nil, errorf(BadArgs, "level must be error, warn, info, debug or trace")
+			return nil, errorf(BadArgs, "level must be error, warn, info, debug or trace")
 		}
-		add("level <= ?", g)
+		where.add("level <= ?", g)
 	}
-	if !q.Since.IsZero() {
-		add("at >= ?", store.Micros(q.Since))
-	}
-	if !q.Until.IsZero() {
-		add("at < ?", store.Micros(q.Until))
-	}
+	where.between("at", q.Since, q.Until)
 	if q.Cursor != "" {
 		n, err := strconv.ParseInt(q.Cursor, 10, 64)
 		if err != nil {
-			return "", nil, errorf(BadArgs, "not a cursor of this list")
+			return nil, errorf(BadArgs, "not a cursor of this list")
 		}
-		add("seq < ?", n)
+		where.add("seq < ?", n)
 	}
-	return strings.Join(parts, " AND "), args, nil
+	return where, nil
 }
 
 func scanEvent(row *sql.Rows) (Event, error) {

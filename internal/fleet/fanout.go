@@ -7,9 +7,48 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
+
+// FanRequest is one call on many machines.
+type FanRequest struct {
+	// Machines, Tag or All choose the targets; exactly one of them.
+	Machines []string
+	Tag      string
+	All      bool
+	Tool     string
+	Args     jsontext.Value
+	Timeout  time.Duration
+	QueueFor time.Duration
+	Approver Approver
+	// Canary is how many machines go first; the rest only if all of them succeed.
+	Canary int
+	// Parallel is how many at a time; 0 is 8.
+	Parallel int
+	// StopOnError starts nothing more after the first failure.
+	StopOnError bool
+}
+
+// FanItem is what became of one machine's share.
+type FanItem struct {
+	Machine string         `json:"agent_id"`
+	CallID  string         `json:"call_id,omitempty"`
+	State   State          `json:"state" doc:"done, queued, failed, or cancelled when it was never sent"`
+	Canary  bool           `json:"canary,omitempty"`
+	Result  jsontext.Value `json:"result,omitzero"`
+	Error   *CallError     `json:"error,omitempty"`
+}
+
+// FanResult has every target, in the order they were chosen, whatever happened.
+type FanResult struct {
+	Items   []FanItem `json:"items"`
+	Done    int       `json:"done"`
+	Failed  int       `json:"failed"`
+	Stopped bool      `json:"stopped"`
+}
 
 const (
 	usualParallel = 8

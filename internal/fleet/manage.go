@@ -16,6 +16,16 @@ import (
 	"parley/protocol/kenny/health"
 )
 
+// Edit changes a machine; nil leaves things as they are.
+type Edit struct {
+	Name        *string
+	Tags        *[]string
+	Mobile      *bool
+	Thresholds  *Thresholds
+	Maintenance *Window // a zero window ends it
+	Mutes       *map[string]health.Mute
+}
+
 // Bounds of what people write about a machine.
 const (
 	maxName = 200

@@ -16,6 +16,48 @@ import (
 	"parley/internal/store"
 )
 
+// RolloutState is where a roll-out stands.
+type RolloutState string
+
+// The states of a roll-out.
+const (
+	RolloutRunning   RolloutState = "running"
+	RolloutPaused    RolloutState = "paused"
+	RolloutStopped   RolloutState = "stopped"
+	RolloutCancelled RolloutState = "cancelled"
+	RolloutDone      RolloutState = "done"
+)
+
+// Rollout updates many machines in waves of one, ten per cent, and the rest.
+type Rollout struct {
+	ID       string           `json:"id"`
+	Version  string           `json:"version"`
+	State    RolloutState     `json:"state"`
+	Wave     int              `json:"wave"`
+	Reason   string           `json:"reason,omitempty"`
+	By       string           `json:"by"`
+	Created  time.Time        `json:"created_at"`
+	Machines []RolloutMachine `json:"machines"`
+}
+
+// RolloutMachine is one machine's share.
+type RolloutMachine struct {
+	ID    string      `json:"agent_id"`
+	Wave  int         `json:"wave"`
+	State UpdateState `json:"state"`
+	Error string      `json:"error,omitempty"`
+	row   string
+}
+
+// RolloutRequest starts a roll-out.
+type RolloutRequest struct {
+	Machines []string
+	Tag      string
+	All      bool
+	// Version is that of the binaries; empty is the newest of each platform.
+	Version string
+}
+
 // idSet is a set of machines.
 type idSet struct {
 	mu  sync.Mutex

@@ -17,6 +17,31 @@ import (
 	"parley/protocol/kenny/policy"
 )
 
+// Rules are the deny rules in force.
+type Rules struct {
+	Builtin  []RuleView `json:"builtin"`
+	Operator []RuleView `json:"operator"`
+	Revision int64      `json:"revision"`
+}
+
+// RuleView is a rule as people see it.
+type RuleView struct {
+	ID        string          `json:"id"`
+	AppliesTo kenny.AppliesTo `json:"applies_to"`
+	Class     string          `json:"class,omitempty"`
+	Pattern   string          `json:"pattern"`
+	Reason    string          `json:"reason"`
+}
+
+// RuleTest asks whether the mirror would refuse a call.
+type RuleTest struct {
+	OS   kenny.OS
+	Tool string
+	Args jsontext.Value
+	// Rule, if given, is tried beside those in force.
+	Rule *kenny.Rule
+}
+
 // ruleSet is the deny rules in force on this hub. It never changes; a change makes
 // a new one.
 type ruleSet struct {

@@ -13,6 +13,28 @@ import (
 	"parley/protocol/kenny"
 )
 
+// Updated is the answer of a single update.
+type Updated struct {
+	OK      bool           `json:"ok"`
+	Version string         `json:"version"`
+	SHA256  string         `json:"sha256"`
+	Result  jsontext.Value `json:"result"`
+}
+
+// UpdateState is where an update stands.
+type UpdateState string
+
+// The states of one machine's update.
+const (
+	UpdateWaiting    UpdateState = "waiting"
+	UpdateStaged     UpdateState = "staged"
+	UpdateConnected  UpdateState = "connected"
+	UpdateRolledBack UpdateState = "rolled_back"
+	UpdateSilent     UpdateState = "silent"
+	UpdateFailed     UpdateState = "failed"
+	UpdateSkipped    UpdateState = "skipped"
+)
+
 // Update has one machine replace its endpoint by a newer one. It returns when the
 // machine has staged it; whether it came back shows in the roll-outs.
 func (f *Fleet) Update(ctx context.Context, who Caller, id, version string) (Updated, error) {

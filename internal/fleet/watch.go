@@ -9,6 +9,16 @@ import (
 	"parley/internal/identity"
 )
 
+// Change is news for whoever watches the fleet.
+type Change struct {
+	// Kind is machine (its row changed), call, event, removed.
+	Kind    string   `json:"kind"`
+	Machine string   `json:"agent_id"`
+	View    *Machine `json:"agent,omitempty"`
+	CallID  string   `json:"call_id,omitempty"`
+	State   State    `json:"state,omitempty"`
+}
+
 // ErrLagged ends the watch of somebody who reads too slowly; look again and watch
 // anew.
 var ErrLagged = errors.New("watching too slowly")

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -27,11 +27,21 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		_, _ = os.Stdout.WriteString(strconv.Itoa(child.Process.Pid) + "\n")
-		time.Sleep(time.Hour)
+		waitForEver()
 	case "child":
-		time.Sleep(time.Hour)
+		waitForEver()
 	}
 	os.Exit(m.Run())
+}
+
+// waitForEver reads what nobody writes: only being killed ends it.
+func waitForEver() {
+	r, w, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	_, _ = r.Read(make([]byte, 1))
+	runtime.KeepAlive(w)
 }
 
 func TestOutputAndExitCodeOfACommand(t *testing.T) {

@@ -1,0 +1,145 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"parley/internal/identity"
+	"parley/protocol/kenny"
+)
+
+// Surface is where a call comes from; it decides who is asked.
+type Surface string
+
+// The surfaces.
+const (
+	// SurfaceAgent is a hosted agent: S is asked once per run and tool, M always.
+	SurfaceAgent Surface = "agent"
+	// SurfaceMCP is a raw MCP client: M is asked unless the token is unattended.
+	SurfaceMCP Surface = "mcp"
+	// SurfacePage, SurfaceCLI and SurfaceAPI have asked the person themselves.
+	SurfacePage Surface = "page"
+	// SurfaceCLI is the command line.
+	SurfaceCLI Surface = "cli"
+	// SurfaceAPI is a script with a token.
+	SurfaceAPI Surface = "api"
+	// SurfaceHub is the hub itself: roll-outs, scheduled collection.
+	SurfaceHub Surface = "hub"
+)
+
+// Caller is who asks.
+type Caller struct {
+	Session identity.Session
+	Surface Surface
+	// OnBehalf is the person an agent acts for; their inbox gets the questions.
+	// Empty means the session's own principal.
+	OnBehalf string
+	// Task and Conversation name the hosted run the call belongs to, if any.
+	Task, Conversation string
+	// ApprovedBy is who said yes to exactly this call when the run asked; nobody is
+	// asked again.
+	ApprovedBy string
+}
+
+// CallRequest asks one machine to do one thing.
+type CallRequest struct {
+	// ID names the call; empty makes one. A repeated id is refused.
+	ID      string
+	Machine string
+	Tool    string
+	// Args are the tool's own arguments (not agent_id, queue_for_s); nil is {}.
+	Args jsontext.Value
+	// Timeout is how long the machine may take; 0 is the tool's usual time.
+	Timeout time.Duration
+	// QueueFor keeps the call that long for a machine that is away.
+	QueueFor time.Duration
+	// Approver asks in the surface's own way, where a person must be asked. It
+	// may return [ErrAskInbox]. Nil asks in the inbox.
+	Approver Approver
+	// ApprovalWait is how long Call itself waits for the inbox before it answers
+	// approval_pending and goes on by itself; 0 waits until it is decided.
+	ApprovalWait time.Duration
+	// OnAsk, where given, is told once that a question waits in the inbox.
+	OnAsk func(Question)
+}
+
+// Approver asks a person. What it is shown is what will run.
+type Approver interface {
+	Approve(ctx context.Context, q Question) (Decision, error)
+}
+
+// Question is a call as a person sees it before it runs.
+type Question struct {
+	CallID string      `json:"call_id"`
+	Class  kenny.Class `json:"class"`
+	// Title is one sentence; Machines are the targets, Args exactly what will run.
+	Title    string         `json:"title"`
+	Machines []string       `json:"machines"`
+	Tool     string         `json:"tool"`
+	Args     jsontext.Value `json:"arguments"`
+	// Digest is the SHA-256 of the canonical arguments.
+	Digest string `json:"digest"`
+	// ApprovalID names the inbox entry, where there is one.
+	ApprovalID string `json:"approval_id,omitempty"`
+}
+
+// Decision is a person's answer.
+type Decision struct {
+	Approved bool   `json:"approved"`
+	By       string `json:"by"`
+	// How tells the way it was asked: inbox, elicitation.
+	How    string `json:"how"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// State is where a call stands.
+type State string
+
+// The states of a call. All but the first three are final.
+const (
+	StateAsking    State = "asking"
+	StateQueued    State = "queued"
+	StateSent      State = "sent"
+	StateDone      State = "done"
+	StateFailed    State = "failed"
+	StateLost      State = "lost"
+	StateExpired   State = "expired"
+	StateCancelled State = "cancelled"
+)
+
+// Final reports whether nothing more will happen.
+func (s State) Final() bool { return s != StateAsking && s != StateQueued && s != StateSent }
+
+// CallResult is a finished call, or one that waits for its machine.
+type CallResult struct {
+	CallID  string
+	Machine string
+	Tool    string
+	// State is done or queued.
+	State State
+	// Result is the machine's own object.
+	Result   jsontext.Value
+	Duration time.Duration
+	// Expires is until when a queued call waits.
+	Expires time.Time
+}
+
+// CallStatus is a call looked at later.
+type CallStatus struct {
+	CallID  string         `json:"call_id"`
+	Machine string         `json:"agent_id"`
+	Tool    string         `json:"tool"`
+	State   State          `json:"state"`
+	Result  jsontext.Value `json:"result,omitzero"`
+	Error   *CallError     `json:"error,omitempty"`
+	Created time.Time      `json:"created_at"`
+	Expires time.Time      `json:"expires_at,omitzero"`
+}
+
+// CallError is a failure as records keep it.
+type CallError struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+}
