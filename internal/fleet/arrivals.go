@@ -153,23 +153,53 @@ func (a *arrivals) store(tx *store.Tx, all []*arrival) error {
 	return keysProved.Exec(tx, args)
 }
 
+const (
+	online = `UPDATE fleet_machines SET meta = v.column2, state = v.column3, hub = v.column4, epoch = v.column5,
+		connected_at = v.column6, last_seen = v.column6, changed_at = v.column6 FROM (VALUES `
+	onlineRow = `(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))`
+	onlineEnd = `) AS v WHERE fleet_machines.id = v.column1 AND fleet_machines.removed_at = 0`
+)
+
 var (
-	machinesOnline = store.ManyRows(`UPDATE fleet_machines SET meta = v.column2, state = v.column3, hub = v.column4, epoch = v.column5,
-		connected_at = v.column6, last_seen = v.column6, changed_at = v.column6 FROM (VALUES `,
-		`(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))`,
-		`) AS v WHERE fleet_machines.id = v.column1 AND fleet_machines.removed_at = 0 RETURNING id`)
-	keysProved = store.ManyRows(`UPDATE fleet_keys SET proved_at = v.column3 FROM (VALUES `, `(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT))`,
+	machinesOnline = store.ManyRows(online, onlineRow, onlineEnd)
+	// machinesKnown is the same and tells which of them there are.
+	machinesKnown = store.ManyRows(online, onlineRow, onlineEnd+` RETURNING id`)
+	keysProved    = store.ManyRows(`UPDATE fleet_keys SET proved_at = v.column3 FROM (VALUES `, `(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT))`,
 		`) AS v WHERE fleet_keys.machine = v.column1 AND fleet_keys.public_key = v.column2`)
 )
 
 func (a *arrivals) storeRows(tx *store.Tx, all []*arrival) error {
-	byID := make(map[string]*arrival, len(all))
-	args := make([]any, 0, 6*len(all))
+	args := make([]any, 0, arrivalWidth*len(all))
 	for _, n := range all {
-		byID[n.s.m.id] = n
 		args = append(args, n.s.m.id, n.meta, wasOnline, a.f.hub, n.s.epoch, n.stamp)
 	}
 	return machinesOnline.Run(tx, args, func(query string, args []any) error {
+		some := all[:len(args)/arrivalWidth]
+		all = all[len(some):]
+		n, err := tx.Exec(query, args...)
+		if err != nil {
+			return err
+		}
+		if n != int64(len(some)) {
+			return a.findKnown(tx, some, args)
+		}
+		for _, n := range some {
+			n.written = true
+		}
+		return nil
+	})
+}
+
+// arrivalWidth is how many values a row has.
+const arrivalWidth = 6
+
+// findKnown writes rows of which some are not there any more, and learns which.
+func (a *arrivals) findKnown(tx *store.Tx, some []*arrival, args []any) error {
+	byID := make(map[string]*arrival, len(some))
+	for _, n := range some {
+		byID[n.s.m.id] = n
+	}
+	return machinesKnown.Run(tx, args, func(query string, args []any) error {
 		return tx.Each(func(row *sql.Rows) error {
 			var id string
 			err := row.Scan(&id)

@@ -26,6 +26,7 @@ func TestTheSwitchIsShownAsTheMachineSaysAtOnceAndOnEveryHub(t *testing.T) {
 	if c := h[0].view("lab").Control; c != kenny.ControlOff {
 		t.Errorf("on connecting: %q", c)
 	}
+	h[1].until("known", func() bool { _, err := h[1].fleet.Machine(t.Context(), op(), "lab"); return err == nil })
 	for _, mode := range []string{"private", "ask", "on", "nonsense"} {
 		m.says(mode)
 		want := kenny.Control(mode)

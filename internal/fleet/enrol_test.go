@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,4 +194,43 @@ func TestAKeyThatWasRemovedDoesNotComeBackUnderAnotherName(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	check(t, w.bind("pc", w.mint(fleet.MintRequest{Machine: "pc"}), key)) // a reinstall of the same
+}
+
+// Connections are written together; one of a machine that is gone meanwhile harms no
+// other.
+func TestAMachineRemovedDuringItsHandshakeIsRefusedAndItsNeighboursAreNot(t *testing.T) {
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		w := newWorld(t, setup{db: db})
+		const gone = "m3"
+		var all []*fake
+		for i := range 6 {
+			id := fmt.Sprintf("m%d", i)
+			all = append(all, w.newFake(id, w.enrol(id)))
+		}
+		check(t, w.db.Write(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec(`UPDATE fleet_machines SET removed_at = 1 WHERE id = ?`, gone)
+			return err
+		}))
+		var g sync.WaitGroup
+		errs := make([]error, len(all))
+		for i, m := range all {
+			g.Go(func() { errs[i] = m.dial() })
+		}
+		g.Wait()
+		for i, m := range all {
+			if refused := errors.Is(errs[i], fleet.ErrRefused); refused != (m.id == gone) {
+				t.Errorf("%s: %v", m.id, errs[i])
+			}
+		}
+		events := must(w.fleet.Events(t.Context(), op(), fleet.EventQuery{}))(t).Events
+		connected := 0
+		for _, e := range events {
+			if e.Target == "connect" {
+				connected++
+			}
+		}
+		if connected != len(all)-1 {
+			t.Errorf("%d connections are on record", connected)
+		}
+	})
 }
