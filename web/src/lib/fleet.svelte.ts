@@ -93,6 +93,18 @@ export const fleet = {
   exportURL: '/api/fleet/calls?format=jsonl',
 };
 
+/** How something is, in words. */
+export const healthWord: Record<Health, string> = { ok: 'well', warn: 'to look at', crit: 'critical', unknown: 'not known yet' };
+
+const sectionNames: Record<string, string> = {
+  app_updates: 'App updates', event_log: 'Event log', os_support: 'System support', reboot_pending: 'Restart', time_sync: 'Clock', wifi_quality: 'Wi-Fi', win_update: 'Windows Update', defender: 'Defender',
+};
+
+/** What a part of a measurement, or a kind of rule, is called. */
+export function sectionName(id: string): string {
+  return sectionNames[id] ?? (id[0] ?? '').toUpperCase() + id.slice(1).replaceAll('_', ' ');
+}
+
 /** The words a machine goes by. */
 export function title(m: Machine): string {
   return m.name || m.agent_id;

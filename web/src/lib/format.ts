@@ -41,6 +41,18 @@ export function day(at: string | undefined): string {
   return time.toLocaleDateString(undefined, { day: 'numeric', month: 'short', ...(sameYear ? {} : { year: 'numeric' }) });
 }
 
+/** "today", "yesterday", else the day. */
+export function lately(at: string | undefined, now: number): string {
+  const text = day(at);
+  if (text === day(new Date(now).toISOString())) return 'today';
+  return text === day(new Date(now - DAY).toISOString()) ? 'yesterday' : text;
+}
+
+/** Who it was, without what kind of somebody: "person:ada" → "ada". */
+export function who(principal: string): string {
+  return principal.replace(/^(agent|person|device|machine):/, '');
+}
+
 /** Date and time to the second, for tables and tooltips. */
 export function moment(at: string | undefined): string {
   const time = at ? new Date(at) : null;
@@ -75,6 +87,13 @@ export function short(n: number | undefined): string {
   if (value < 1000) return String(value);
   if (value < 1_000_000) return `${(value / 1000).toFixed(value < 10_000 ? 1 : 0)}k`;
   return `${(value / 1_000_000).toFixed(1)}M`;
+}
+
+/** 3908 → "3.8 KB". */
+export function bytes(n: number): string {
+  if (n < 1024) return `${n} bytes`;
+  const [value, unit] = n < 1024 ** 2 ? [n / 1024, 'KB'] : n < 1024 ** 3 ? [n / 1024 ** 2, 'MB'] : n < 1024 ** 4 ? [n / 1024 ** 3, 'GB'] : [n / 1024 ** 4, 'TB'];
+  return `${value.toFixed(value < 10 ? 1 : 0)} ${unit}`;
 }
 
 export function plural(n: number, one: string, many = one + 's'): string {

@@ -52,7 +52,7 @@ class Inbox {
       }
       this.#gone(approval.id, result.outcome);
       const wanted: Outcome = answer.approved ? 'approved' : 'rejected';
-      if (result.outcome === wanted) toasts.say(`${label(result.outcome)}: ${titleOf(approval)}`, answer.approved ? 'good' : 'plain');
+      if (result.outcome === wanted) toasts.say(`${approval.kind === 'note' && !approval.arguments ? 'Noted' : label(result.outcome)}: ${titleOf(approval)}`, answer.approved ? 'good' : 'plain');
       else toasts.say(`Already ${result.outcome}${result.by ? ` by ${result.by}` : ''}: ${titleOf(approval)}`);
       return true;
     } catch (error) {
