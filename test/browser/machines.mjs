@@ -4,13 +4,12 @@
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { Machine } from './lib/machine.mjs';
+import { Machine, addProgram } from './lib/machine.mjs';
 import { desktop } from './lib/picture.mjs';
 import { Stage, visit } from './lib/stage.mjs';
 
@@ -80,8 +79,8 @@ test('this computer is in the fleet, with its own disk', async () => {
   await visit(page, '/machines');
   await page.getByRole('list', { name: 'Machines, worst first' }).getByText('online').first().waitFor();
   await page.locator('.tile a').first().click();
-  await page.getByRole('list', { name: 'Sections' }).getByRole('button', { name: /^disk/ }).click();
-  await page.getByRole('dialog').getByText(/percent_used|volumes/).first().waitFor();
+  await page.getByRole('list', { name: 'Sections' }).getByRole('button', { name: /^Disk/ }).click();
+  await page.getByRole('dialog').getByText(/Volumes/).first().waitFor();
   const { snapshot } = await stage.hub.call('GET', `/api/machines/${encodeURIComponent(new URL(page.url()).pathname.split('/').at(-1))}/snapshot`);
   assert.ok(Object.keys(snapshot).length >= 8, `sections: ${Object.keys(snapshot)}`);
   assert.ok(JSON.stringify(await stage.hub.call('GET', '/api/fleet')).includes(hostname()), 'the host is known by its name');
@@ -131,27 +130,12 @@ test('the past of a machine and the trend of the fleet are drawn from what the h
   await stage.hub.call('DELETE', '/api/machines/00-lab');
 });
 
-// A program with the signature of a release, as `parley machine update --binary` would add it.
-async function addProgram(version, platform) {
-  const body = Buffer.from(`not really a program: ${version}`);
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  const sum = createHash('sha256').update(body).digest('hex');
-  const query = new URLSearchParams({
-    platform, version,
-    public_key: publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64'),
-    signature: sign(null, Buffer.from(['parley-release-v1', version, platform, sum].join('\0')), privateKey).toString('base64'),
-  });
-  const answer = await fetch(`${stage.hub.url}/api/fleet/binaries?${query}`, { method: 'POST', headers: { Authorization: `Bearer ${stage.hub.token}` }, body });
-  assert.equal(answer.status, 201, await answer.text());
-  return sum;
-}
-
 test('an update goes out in waves that can be paused, and stops by itself when a wave fails', async () => {
   const page = await stage.person();
   await visit(page, '/machines/-/updates');
   await page.getByText('None yet').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Update all' }).count(), 0, 'there is nothing to update to');
-  const sum = await addProgram('9.9.9', 'windows-amd64');
+  const sum = await addProgram(stage.hub, '9.9.9', 'windows-amd64');
   let asked, staged;
   const asking = new Promise((done) => (asked = done));
   const staging = new Promise((done) => (staged = done));
@@ -219,7 +203,7 @@ test('from one line to a repaired machine, and everything is in the call log', a
 
   // What does its screen show?
   await tiles(page).first().getByRole('link').click();
-  await page.getByRole('list', { name: 'Sections' }).getByRole('button', { name: /^disk/ }).waitFor();
+  await page.getByRole('list', { name: 'Sections' }).getByRole('button', { name: /^Disk/ }).waitFor();
   await page.getByRole('button', { name: 'Take a picture' }).click();
   const picture = page.getByAltText(/^Screen of attic-pc/);
   await picture.scrollIntoViewIfNeeded();

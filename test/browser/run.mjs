@@ -11,8 +11,8 @@ import { fileURLToPath } from 'node:url';
 
 process.chdir(dirname(fileURLToPath(import.meta.url)));
 
-// Not tests: this file, and the one that takes the pictures for the documentation.
-const others = [basename(fileURLToPath(import.meta.url)), 'shots.mjs'];
+// Not tests: this file, and those that take pictures.
+const others = [basename(fileURLToPath(import.meta.url)), 'shots.mjs', 'gallery.mjs'];
 const only = process.argv.slice(2);
 const files = readdirSync('.')
   .filter((name) => name.endsWith('.mjs') && !others.includes(name))

@@ -149,3 +149,18 @@ export class Machine {
     this.#socket.write(Buffer.concat([head, mask, body.map((b, i) => b ^ mask[i & 3])]));
   }
 }
+
+/** Adds a program with the signature of a release, as `parley machine update --binary` would; gives its checksum. */
+export async function addProgram(hub, version, platform) {
+  const body = Buffer.from(`not really a program: ${version}`);
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const sum = createHash('sha256').update(body).digest('hex');
+  const query = new URLSearchParams({
+    platform, version,
+    public_key: publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64'),
+    signature: sign(null, Buffer.from(['parley-release-v1', version, platform, sum].join('\0')), privateKey).toString('base64'),
+  });
+  const answer = await fetch(`${hub.url}/api/fleet/binaries?${query}`, { method: 'POST', headers: { Authorization: `Bearer ${hub.token}` }, body });
+  assert.equal(answer.status, 201, await answer.text());
+  return sum;
+}

@@ -1,7 +1,7 @@
 // A model that speaks from a script, over the interface that many real ones
 // have, so that pictures show talk and not test commands. A script maps what
-// the person says to steps: words, or a call {tool, args}. After a call the
-// next step follows its result.
+// the person says to steps: words, a call {tool, args}, {fail: why} or {wait: true},
+// which never ends. After a call the next step follows its result.
 
 import { createServer } from 'node:http';
 
@@ -42,14 +42,20 @@ function take(steps, done) {
 let calls = 0;
 
 function answer(res, steps, stream) {
+  const refused = steps.find((s) => s.fail);
+  if (refused) return void res.writeHead(400, { 'Content-Type': 'application/json' }).end(JSON.stringify({ error: { message: refused.fail, type: 'invalid_request_error' } }));
   const said = steps.filter((s) => typeof s === 'string').join('\n\n');
-  const called = steps.filter((s) => typeof s !== 'string').map((s, index) => ({ index, id: `call_${++calls}`, type: 'function', function: { name: s.tool, arguments: JSON.stringify(s.args) } }));
+  const called = steps.filter((s) => s.tool).map((s, index) => ({ index, id: `call_${++calls}`, type: 'function', function: { name: s.tool, arguments: JSON.stringify(s.args) } }));
   const usage = { prompt_tokens: 1840, completion_tokens: Math.ceil(said.length / 4) + 20, total_tokens: 1860 + Math.ceil(said.length / 4) };
   const finish_reason = called.length ? 'tool_calls' : 'stop';
   if (!stream) return void res.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ choices: [{ index: 0, message: { role: 'assistant', content: said, ...(called.length ? { tool_calls: called } : {}) }, finish_reason }], usage }));
   res.writeHead(200, { 'Content-Type': 'text/event-stream' });
   const send = (delta, more = {}) => res.write(`data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'demo', choices: [{ index: 0, delta, finish_reason: null, ...more }] })}\n\n`);
   if (said) send({ role: 'assistant', content: said });
+  if (steps.some((s) => s.wait)) {
+    const beat = setInterval(() => res.write(': still here\n\n'), 1000);
+    return void res.on('close', () => clearInterval(beat));
+  }
   if (called.length) send({ tool_calls: called });
   send({}, { finish_reason });
   res.write(`data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'demo', choices: [], usage })}\n\n`);
