@@ -30,6 +30,22 @@ test('an approval appears on every device, is approved by key A, and is gone eve
   await one.waitForFunction(() => !document.title.startsWith('('));
 });
 
+test('what waits is on every page, from where it can be answered', async () => {
+  const asker = await stage.person();
+  await startTurn(asker, '/tool shell {"command":"echo everywhere"}\n/say answered');
+  const page = await stage.person();
+  for (const path of ['/', '/agents', '/agents/parley', '/tasks', '/tasks/new', '/terminals', '/rooms', '/machines', '/place', '/place/skills', '/audit', '/settings', '/settings/models', '/inbox']) {
+    await visit(page, path);
+    await page.locator('.bell:visible').and(page.getByRole('button', { name: /1 waiting for you/ })).waitFor();
+  }
+  await visit(page, '/settings');
+  await page.locator('.bell:visible').click();
+  const card = page.getByRole('dialog').getByRole('article').filter({ hasText: 'echo everywhere' });
+  await card.getByRole('button', { name: 'Approve' }).and(page.locator(':enabled')).click();
+  await card.waitFor({ state: 'detached' });
+  await asker.getByText('answered', { exact: true }).waitFor();
+});
+
 test('a rejection carries its reason', async () => {
   const page = await stage.person();
   const asker = await stage.person();

@@ -86,6 +86,23 @@ test('the palette goes to pages and does things', async () => {
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 });
 
+test('the navigation leads to every part, by mouse and by keyboard, and says where one is', async () => {
+  const page = await stage.person();
+  const parts = { Home: '/', Inbox: '/inbox', Agents: '/agents', Tasks: '/tasks', Terminals: '/terminals', Rooms: '/rooms', Machines: '/machines', 'Meeting place': '/place', Audit: '/audit', Settings: '/settings' };
+  const links = page.locator('nav.side').getByRole('link');
+  for (const [how, go] of Object.entries({ mouse: (link) => link.click(), keyboard: (link) => link.press('Enter') })) {
+    for (const [name, path] of Object.entries(parts)) {
+      const link = links.filter({ hasText: new RegExp(`^\\s*${name}`) });
+      await go(link);
+      await page.waitForURL((url) => url.pathname === path || (path === '/settings' && url.pathname.startsWith(path)));
+      await page.locator('#page-title').waitFor();
+      await link.and(page.locator('[aria-current=page]')).waitFor();
+      assert.equal(await links.and(page.locator('[aria-current=page]')).count(), 1, `${name} by ${how}`);
+      await page.getByText('There is no such page').waitFor({ state: 'detached' });
+    }
+  }
+});
+
 test('the audit can be filtered, verified and exported', async () => {
   const page = await stage.person();
   await visit(page, '/audit');
@@ -110,7 +127,7 @@ test('a token is made, shown once, rotated and revoked', async () => {
   const secret = await page.getByLabel('Token', { exact: true }).innerText();
   assert.match(secret, /^prl_[\w-]{43}$/);
   await page.getByRole('button', { name: 'Done' }).click();
-  assert.equal(await page.getByText(secret).count(), 0);
+  await page.getByText(secret).waitFor({ state: 'detached' });
   const row = page.getByRole('row', { name: /a script/ });
   await row.getByRole('button', { name: 'Rotate' }).click();
   assert.notEqual(await page.getByLabel('Token', { exact: true }).innerText(), secret);

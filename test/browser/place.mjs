@@ -1,6 +1,7 @@
 // The meeting place: who is there, what they post, whose key is trusted; never what they say.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { Stage, visit } from './lib/stage.mjs';
 
@@ -42,10 +43,40 @@ test('a posting is shown and can be taken down', async () => {
   await posting.waitFor({ state: 'detached' });
 });
 
-test('traffic, keys and other places open, live', async () => {
+test('who comes in and what is sent shows by itself: agents, queues, traffic without content', async () => {
   const page = await stage.person();
-  for (const [path, text] of [['/place/keys', /Agent|No key yet/], ['/place/traffic', 'Messages by hour'], ['/place/peers', 'Peer with a place'], ['/place/skills', /skill/i]]) {
-    await visit(page, path);
-    await page.getByRole('main').getByText(text).first().waitFor();
-  }
+  await visit(page, '/place');
+  const agents = page.getByRole('region', { name: 'Agents' }).getByRole('row');
+  await agents.filter({ hasText: 'Bob' }).waitFor();
+  const carol = await call('POST', '/register', { name: 'Carol', instance_id: 'carol1', capabilities: ['introduce'] });
+  await agents.filter({ hasText: 'Carol' }).waitFor();
+
+  const blob = Buffer.from('nobody at the place reads this').toString('base64');
+  await call('POST', '/relay/send', { from: bob.agent_id, to: carol.agent_id, encrypted_blob: blob, blob_hash: `sha256:${createHash('sha256').update(blob).digest('hex')}`, message_type: 'note' });
+  await visit(page, '/place/traffic');
+  await page.getByRole('region', { name: 'Queues' }).getByRole('row').filter({ hasText: carol.agent_id }).getByText(/^1 of \d+$/).waitFor();
+  const chart = page.getByRole('region', { name: 'Messages by hour' }).getByRole('img');
+  await chart.and(page.getByRole('img', { name: /^[1-9]\d* entr/ })).waitFor();
+  const lately = page.getByRole('main').getByRole('listitem');
+  await lately.filter({ hasText: bob.agent_id }).filter({ hasText: carol.agent_id }).filter({ hasText: 'note' }).first().waitFor();
+  const shown = await page.getByRole('main').innerText();
+  assert.ok(!shown.includes('nobody at the place') && !shown.includes(blob), 'content is shown');
+
+  await call('POST', '/unregister', { agent_id: carol.agent_id });
+  await visit(page, '/place');
+  await agents.filter({ hasText: 'Carol' }).waitFor({ state: 'detached' });
+});
+
+test('keys are listed with their proof and can be released; other places can be peered with', async () => {
+  const page = await stage.person();
+  const { keys } = await stage.hub.call('GET', '/api/place/keys');
+  assert.ok(keys.length > 0, 'the hosted agent has a key');
+  await visit(page, '/place/keys');
+  const row = page.getByRole('region', { name: 'Keys' }).getByRole('row').filter({ hasText: keys[0].agent });
+  await row.getByText(keys[0].fingerprint).waitFor();
+  await row.getByRole('button', { name: 'Release' }).click();
+  await page.getByRole('dialog').getByText('may bring another key').waitFor();
+  await page.keyboard.press('Escape');
+  await visit(page, '/place/peers');
+  await page.getByRole('main').getByText('Peer with a place').first().waitFor();
 });

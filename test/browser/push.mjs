@@ -30,7 +30,7 @@ async function person() {
 const shown = (page) => page.evaluate(async () => (await (await navigator.serviceWorker.ready).getNotifications()).map((n) => ({ title: n.title, body: n.body, tag: n.tag, actions: n.actions.map((a) => a.action) })));
 
 async function click(page, action) {
-  const worker = page.context().serviceWorkers()[0];
+  const worker = page.context().serviceWorkers()[0] ?? (await page.context().waitForEvent('serviceworker'));
   await worker.evaluate(async (what) => {
     const [notification] = await self.registration.getNotifications();
     await new Promise((done) => {
@@ -58,7 +58,8 @@ test('a message shows what would run, and approving there is the same as on the 
   assert.deepEqual(await shown(page), [{ title: 'May shell run?', body: '{"command":"echo pushed"}', tag: approval.id, actions: ['approve', 'reject'] }]);
   await click(page, 'approve');
   await page.getByRole('article').filter({ hasText: 'echo pushed' }).waitFor({ state: 'detached' });
-  assert.equal((await stage.hub.call('GET', `/api/approvals/${approval.id}`)).outcome, 'approved');
+  const { outcome } = await stage.hub.call('GET', `/api/approvals/${approval.id}`);
+  assert.equal(outcome, 'approved');
 });
 
 test('a browser that is signed out can decide nothing from a message', async () => {

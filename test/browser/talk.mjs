@@ -17,11 +17,12 @@ const replies = (page) => page.locator('[role=log] article');
 
 test('a reply streams in as Markdown, and HTML in it stays text', async () => {
   const page = await stage.person();
-  await startTurn(page, '/say Some **bold** words and `code`.\n/say <img src=x onerror=alert(1)> [bad](javascript:alert(1)) [good](https://example.com/x)');
+  await startTurn(page, '/say Some **bold** words and `code`.\n/say <img src=x onerror=alert(1)> [bad](javascript:alert(1)) [good](https://example.com/x) ![far](https://example.com/x.png)');
   const reply = replies(page).last();
   await reply.locator('strong', { hasText: 'bold' }).waitFor();
   await reply.getByText('<img src=x onerror=alert(1)>').waitFor();
   await settled(page);
+  // Nor is a picture of somebody else's fetched: a request there fails the test by itself.
   assert.equal(await reply.locator('img').count(), 0);
   assert.deepEqual(await reply.locator('a').evaluateAll((all) => all.map((a) => [a.href, a.rel])), [['https://example.com/x', 'noopener noreferrer nofollow']]);
 });
@@ -43,20 +44,36 @@ test('the conversation is there after a reload, and equal in two browsers', asyn
   assert.deepEqual(await text(one), await text(two));
 });
 
-test('the meter tells what was spent, grows with every turn and is there after a reload', async () => {
+test('the meter tells what was spent, grows with every turn, is the same in two browsers and exact after a reload', async () => {
   const page = await stage.person();
   await startTurn(page, '/usage 1000 200\n/cost 0.25\n/say a first answer');
   const meter = page.getByRole('group', { name: 'Use and cost' });
   await meter.getByText('$0.25', { exact: true }).waitFor();
   await meter.getByText('1.2k tokens', { exact: true }).waitFor();
   await replies(page).last().getByText('$0.25').waitFor();
-  await say(page, '/usage 1000 300\n/cost 0.5\n/say a second answer');
-  await meter.getByText('$0.75', { exact: true }).waitFor();
-  await meter.getByText('2.5k tokens', { exact: true }).waitFor();
-  await page.reload();
+  const tells = async (where, cost, tokens) => {
+    const shown = where.getByRole('group', { name: 'Use and cost' });
+    await shown.getByText(cost, { exact: true }).waitFor();
+    await shown.getByText(tokens, { exact: true }).waitFor();
+  };
+  // A browser that saw nothing of it shows the same: the sum is the hub's.
+  const other = await stage.person();
+  await other.goto(page.url());
+  await tells(other, '$0.25', '1.2k tokens');
+  // In the middle of a turn too: its first round is paid for while it waits.
+  await say(page, '/usage 1000 300\n/cost 0.5\n/tool shell {"command":"echo costly"}\n/usage 900 100\n/cost 1\n/say a second answer');
+  for (const where of [page, other]) await tells(where, '$0.75', '2.5k tokens');
+  await other.reload();
+  await tells(other, '$0.75', '2.5k tokens');
+  await page.locator('[role=log]').getByRole('button', { name: 'Approve' }).click();
   await page.getByText('a second answer', { exact: true }).waitFor();
-  await meter.getByText('$0.75', { exact: true }).waitFor();
-  await meter.getByText('2.5k tokens', { exact: true }).waitFor();
+  for (const where of [page, other]) await tells(where, '$1.75', '3.5k tokens');
+  await page.reload();
+  for (const where of [page, other, await stage.person()]) {
+    if (where.url() !== other.url()) await where.goto(other.url());
+    await where.getByText('a second answer', { exact: true }).waitFor();
+    await tells(where, '$1.75', '3.5k tokens');
+  }
 });
 
 test('a title given in one browser is in the other at once', async () => {
@@ -116,7 +133,7 @@ test('text files go along with a message, and are folded for everybody who reads
   const two = await stage.person();
   await two.goto(one.url());
   for (const page of [one, two]) {
-    const said = page.locator('.bubble').last();
+    const said = page.locator('.bubble').filter({ hasText: '/say read them' });
     assert.equal((await said.locator('.words').innerText()).trim(), '/say read them');
     const file = said.locator('details').filter({ hasText: 'notes.md' });
     await file.getByText('28 bytes').waitFor();
@@ -127,6 +144,52 @@ test('text files go along with a message, and are folded for everybody who reads
   const [saved] = await Promise.all([two.waitForEvent('download'), two.locator('details').getByRole('button', { name: 'Save' }).click()]);
   assert.equal(saved.suggestedFilename(), 'notes.md');
   assert.equal(readFileSync(await saved.path(), 'utf8'), '# Notes\n```\n<b>kept</b>\n```\n');
+});
+
+test('files too large for the tab are kept over a reload, until they are sent or removed, or the page says that they are not', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/say ready');
+  await settled(page);
+  const files = page.getByRole('list', { name: 'Attached files' });
+  const kept = () => page.evaluate(() => new Promise((done, fail) => {
+    const asked = indexedDB.open('parley-drafts', 1);
+    asked.onupgradeneeded = () => asked.result.createObjectStore('files', { keyPath: 'key' }).createIndex('at', 'at');
+    asked.onerror = () => fail(asked.error);
+    asked.onsuccess = () => {
+      const all = asked.result.transaction('files').objectStore('files').getAll();
+      all.onsuccess = () => (asked.result.close(), done(all.result.flatMap((k) => k.files.map((f) => [f.name, f.text.length]))));
+    };
+  }));
+  const large = 'a line of a large file\n'.repeat(260_000);
+  const attach = async (name, text) => {
+    await page.locator('input[type=file]').setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+    await files.and(page.locator('[aria-busy=false]')).getByText(name).waitFor();
+  };
+  await attach('large.txt', large);
+  await attach('small.txt', 'small');
+  assert.deepEqual(await kept(), [['large.txt', large.length], ['small.txt', 5]]);
+  await page.reload();
+  await files.and(page.locator('[aria-busy=false]')).getByText('small.txt').waitFor();
+  assert.deepEqual(await files.getByRole('listitem').locator('.ellipsis').allInnerTexts(), ['large.txt', 'small.txt']);
+  // Removed, it is gone from the browser too; so is what was sent.
+  await files.getByRole('button', { name: 'Remove small.txt' }).click();
+  await files.and(page.locator('[aria-busy=false]')).waitFor();
+  assert.deepEqual(await kept(), [['large.txt', large.length]]);
+  await say(page, '/say got it');
+  await page.getByText('got it', { exact: true }).waitFor();
+  await files.waitFor({ state: 'detached' });
+  while ((await kept()).length);
+  const file = page.locator('.bubble').filter({ hasText: '/say got it' }).locator('details').filter({ hasText: 'large.txt' });
+  await file.getByText('6.0 MB').waitFor();
+
+  // A browser that keeps nothing: the person is told before it is too late.
+  await page.evaluate(() => {
+    IDBFactory.prototype.open = () => { throw new DOMException('no room', 'QuotaExceededError'); };
+  });
+  await attach('large.txt', large);
+  await page.getByRole('alert').filter({ hasText: 'does not keep these files' }).waitFor();
+  await files.getByRole('button', { name: 'Remove large.txt' }).click();
+  await page.getByRole('alert').waitFor({ state: 'detached' });
 });
 
 /** Drops or pastes a file, as the browser tells the page about it. */

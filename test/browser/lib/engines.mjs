@@ -5,17 +5,15 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { join, resolve } from 'node:path';
-import { freePort } from './hub.mjs';
+import { printed } from './hub.mjs';
 
 const root = resolve('../..');
 const tools = join(root, '.tools');
 
 /** Starts both: { db, nats, stop }. */
 export async function startEngines() {
-  const port = await freePort();
-  const server = spawn(natsProgram(), ['--addr', '127.0.0.1', '--port', String(port)], { stdio: ['ignore', 'ignore', 'pipe'] });
-  await line(server.stderr, (text) => text.includes('Server is ready'), 'NATS');
-  server.stderr.resume();
+  const server = spawn(natsProgram(), ['--addr', '127.0.0.1', '--port', '-1'], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const [, port] = await printed(server, /client connections on 127\.0\.0\.1:(\d+)[^]*Server is ready/);
   const postgres = await startPostgres();
   return {
     db: postgres.url,

@@ -4,7 +4,6 @@
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -31,22 +30,11 @@ async function startMockHub() {
 
 async function startReal(more) {
   const data = mkdtempSync(join(tmpdir(), 'parley-browser-'));
-  const url = `http://127.0.0.1:${await freePort()}`;
   const env = { ...process.env, PATH, PARLEY_MODEL: 'offline', ...more };
-  const run = () => spawn(program, ['up', '--data', data, '--listen', url.slice('http://'.length)], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let child = run();
-  let output = '';
-  const printed = new Promise((done, fail) => {
-    const read = (chunk) => {
-      output += chunk;
-      const link = /https?:\/\/\S+#login=\S+/.exec(output);
-      if (link) done(link[0]);
-    };
-    child.stdout.on('data', read);
-    child.stderr.on('data', read);
-    child.on('exit', (code) => fail(new Error(`the hub ended with ${code}:\n${output}`)));
-  });
-  const first = await printed;
+  const run = (listen) => spawn(program, ['up', '--data', data, '--listen', listen], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let child = run(ANY);
+  const [first] = await printed(child, /https?:\/\/\S+#login=\S+/);
+  const { origin: url, host } = new URL(first);
   const token = readFileSync(join(data, 'owner.token'), 'utf8').trim();
   const call = async (method, path, body) => {
     const answer = await fetch(url + path, { method, headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) });
@@ -73,10 +61,11 @@ async function startReal(more) {
     kill: () => end('SIGKILL'),
     /** The same hub again, after kill. */
     restart: async () => {
-      child = run();
-      child.stdout.resume();
-      child.stderr.resume();
-      await ready(url);
+      // While it was away somebody else may have been given its port for a moment.
+      for (let up = false; !up; ) {
+        child = run(host);
+        up = await printed(child, READY).then(() => true, () => false);
+      }
     },
     stop: async () => {
       await end('SIGTERM');
@@ -88,11 +77,10 @@ async function startReal(more) {
 /** Another hub of a cluster, whose engines env names: { url, kill, stop }. */
 export async function joinHub(more) {
   const data = mkdtempSync(join(tmpdir(), 'parley-browser-'));
-  const url = `http://127.0.0.1:${await freePort()}`;
   const env = { ...process.env, PATH, PARLEY_MODEL: 'offline', ...more };
-  const child = spawn(program, ['serve', '--data', data, '--listen', url.slice('http://'.length)], { env, stdio: 'ignore' });
+  const child = spawn(program, ['serve', '--data', data, '--listen', ANY], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise((done) => child.on('exit', done));
-  await ready(url);
+  const [, url] = await printed(child, READY);
   const end = (signal) => (child.kill(signal), ended);
   return {
     url,
@@ -104,16 +92,25 @@ export async function joinHub(more) {
   };
 }
 
-async function ready(url) {
-  while (!(await fetch(`${url}/readyz`).then((a) => a.ok, () => false))) await new Promise((again) => setTimeout(again, 50));
-}
+// Each hub takes whichever port is free and says which: a port looked up beforehand
+// may be somebody else's by the time it is used.
+const ANY = '127.0.0.1:0';
+const READY = /"msg":"the hub is ready","url":"([^"]+)"/;
 
-// The port is free when we look; nothing else on the machine asks for it in the moment between.
-export function freePort() {
-  return new Promise((done) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => done(port));
-    });
+/** Waits until a program has printed what fits; fails if it ends before. */
+export function printed(child, wanted) {
+  let output = '';
+  return new Promise((done, fail) => {
+    const read = (chunk) => {
+      if (output === null) return;
+      output += chunk;
+      const found = wanted.exec(output);
+      if (!found) return;
+      output = null;
+      done(found);
+    };
+    child.stdout?.on('data', read);
+    child.stderr?.on('data', read);
+    child.on('exit', (code) => fail(new Error(`${child.spawnfile} ended with ${code}:\n${output ?? ''}`)));
   });
 }

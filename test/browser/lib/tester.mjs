@@ -32,7 +32,13 @@ export async function say(page, text) {
   await field.press('Enter');
 }
 
-/** Waits until nothing runs any more in the shown conversation. */
+/**
+ * Waits until everything said in the shown conversation is answered. That nothing
+ * runs is not enough: right after saying something nothing runs yet.
+ */
 export async function settled(page) {
-  await page.getByRole('log').and(page.locator('[aria-busy=false]')).waitFor();
+  await page.waitForFunction(() => {
+    const log = document.querySelector('[role=log][aria-busy=false] .lines');
+    return log?.lastElementChild && !log.querySelector('.turn') && !log.lastElementChild.matches('.mine');
+  });
 }

@@ -3,6 +3,7 @@
 
 import { api, asProblem, Problem } from './api';
 import { deviceName } from './device';
+import { forgetFiles } from './drafts';
 import * as passkey from './passkey';
 import type { Session } from './types';
 
@@ -78,6 +79,7 @@ class SessionStore {
 
   async signOut(): Promise<void> {
     try {
+      forgetFiles();
       await api.signOut();
     } finally {
       this.#leave();
