@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"parley/client/agentfirst"
@@ -86,52 +85,60 @@ func runTalkers(ctx context.Context, env *Env) ([]Result, error) {
 
 // talkers has n senders listen to chunks at the pace and gives how late each was.
 func talkers(ctx context.Context, data string, n, chunks int) (late []time.Duration, wall time.Duration, err error) {
-	script := fmt.Sprintf("/chunks %d\n/pace %d\n/say %s", chunks, pace.Milliseconds(), strings.Repeat("word ", chunks))
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	began := time.Now()
-	for i := range n {
-		wg.Go(func() {
-			// Nobody begins a thousand turns in one instant; the row tasks spreads its own alike.
-			select {
-			case <-time.After(time.Duration(i) * time.Second / time.Duration(n)):
-			case <-ctx.Done():
-			}
-			mine, failed := listen(ctx, data, fmt.Sprintf("sender-%d-%d", n, i), script)
-			mu.Lock()
-			defer mu.Unlock()
-			late = append(late, mine...)
-			if failed != nil {
-				err = failed
-			}
-		})
+	said := strings.Repeat("word ", chunks)
+	c := audience{
+		socket: filepath.Join(data, "parley.sock"), n: n, said: said,
+		script: fmt.Sprintf("/chunks %d\n/pace %d\n/say %s", chunks, pace.Milliseconds(), said),
 	}
-	wg.Wait()
+	began := time.Now()
+	late, err = c.listen(ctx)
 	if err == nil && len(late) == 0 {
 		err = fmt.Errorf("no chunk came")
 	}
 	return late, time.Since(began), err
 }
 
-func listen(ctx context.Context, data, sender, script string) (late []time.Duration, err error) {
-	c, err := agentfirst.Dial(ctx, "unix://"+filepath.Join(data, "parley.sock"), agentfirst.Options{})
-	if err != nil {
-		return nil, err
+// audience are people who each begin a turn and listen to it.
+type audience struct {
+	socket string
+	n      int
+	script string
+	said   string // what the script says
+}
+
+// due is when somebody begins. Nobody begins a thousand turns in one instant; the
+// row tasks spreads its own alike.
+func (c *audience) due(i int) time.Duration {
+	return time.Duration(i) * time.Second / time.Duration(c.n)
+}
+
+func (c *audience) turn(i int) *wire.Turn {
+	return &wire.Turn{Agent: "parley", Sender: new(fmt.Sprintf("sender-%d-%d", c.n, i)), Content: c.script}
+}
+
+// ear is what one of them has heard.
+type ear struct {
+	text []byte
+	last time.Time
+	late []time.Duration
+	over bool
+}
+
+// hear takes one step of the run in.
+func (e *ear) hear(c *audience, ev *wire.StreamEvent, now time.Time) error {
+	if end := ev.GetEnd(); end != nil {
+		if e.over = true; end.GetError() != "" || strings.TrimSpace(string(e.text)) != strings.TrimSpace(c.said) {
+			return fmt.Errorf("a turn ended with %q after %d of %d bytes", end.GetError(), len(e.text), len(c.said))
+		}
 	}
-	defer func() { _ = c.Close() }()
-	var last time.Time
-	for ev, err := range c.Stream(ctx, &wire.Turn{Agent: "parley", Sender: &sender, Content: script}) {
-		if err != nil {
-			return late, err
-		}
-		if ev.GetChunk() == nil {
-			continue
-		}
-		now := time.Now()
-		if !last.IsZero() {
-			late = append(late, max(0, now.Sub(last)-pace))
-		}
-		last = now
+	chunk := ev.GetChunk()
+	if chunk == nil {
+		return nil
 	}
-	return late, nil
+	e.text = append(e.text, chunk.GetContent()...)
+	if !e.last.IsZero() {
+		e.late = append(e.late, max(0, now.Sub(e.last)-pace))
+	}
+	e.last = now
+	return nil
 }

@@ -23,6 +23,7 @@ type box[T any] struct {
 
 	mu     sync.Mutex
 	wake   chan struct{}
+	direct func(T) // takes items where they are put; see tell
 	items  []T
 	grow   *strings.Builder // the text of the last item, while it grows
 	bytes  int
@@ -37,9 +38,18 @@ func newBox[T any](text func(*T) (*string, string, Kind)) *box[T] {
 func (b *box[T]) put(item T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		return
+	switch {
+	case b.closed:
+	case b.direct != nil:
+		b.direct(item)
+	default:
+		b.keep(item)
 	}
+}
+
+// keep is put for a reader that comes for it. (Apart, since it moves the item to the
+// heap.)
+func (b *box[T]) keep(item T) {
 	text, _, _ := b.text(&item)
 	b.bytes += len(*text) + 64
 	switch {
@@ -150,4 +160,29 @@ func (b *box[T]) each(ctx context.Context, yield func(T, error) bool) bool {
 			return false
 		}
 	}
+}
+
+// tell hands items over where they are put, from those that wait on, and returns
+// when the box is closed or ctx ends. fn is called with the lock held, so one at a
+// time, and must not wait for anything. That spares a change of goroutine for each.
+func (b *box[T]) tell(ctx context.Context, fn func(T)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settle()
+	for i := range b.items {
+		fn(b.items[i])
+	}
+	b.items, b.bytes, b.direct = nil, 0, fn
+	defer func() { b.direct = nil }()
+	for !b.closed {
+		b.mu.Unlock()
+		select {
+		case <-b.wake:
+		case <-ctx.Done():
+		}
+		if b.mu.Lock(); ctx.Err() != nil && !b.closed {
+			return context.Cause(ctx)
+		}
+	}
+	return b.err
 }

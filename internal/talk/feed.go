@@ -60,14 +60,16 @@ type present struct {
 func (p *present) apply(ev Event) {
 	switch ev.Kind {
 	case Start:
-		p.Start, p.Segment, p.Open = &ev, nil, nil
+		begun := ev // not ev itself: every event would move to the heap
+		p.Start, p.Segment, p.Open = &begun, nil, nil
 		p.text.Reset()
 		p.drop(ev.Run)
 	case Chunk:
 		p.text.WriteString(ev.Text)
 	case Segment:
 		if p.Segment = nil; ev.Open {
-			p.Segment = &ev
+			opened := ev
+			p.Segment = &opened
 		}
 	case Ask, Waiting:
 		if ev.Approval != nil && ev.Approval.Resolved != "" {

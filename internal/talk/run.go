@@ -36,6 +36,13 @@ func (r *Run) Events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
+// Tell is Events for a reader that never waits: put is called where an event
+// happens, one at a time, with locks of the conversation held. It must not block and
+// must not ask this package for anything. Tell returns after the run's end with nil.
+func (r *Run) Tell(ctx context.Context, put func(Event)) error {
+	return r.events.tell(ctx, put)
+}
+
 // Cancel ends the run; what it said so far is kept.
 func (r *Run) Cancel(ctx context.Context) error {
 	if r.cancel == nil {

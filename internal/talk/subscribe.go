@@ -28,10 +28,12 @@ func (t *Talk) Subscribe(ctx context.Context, who Who, f Filter) iter.Seq2[Activ
 			return
 		}
 		t.watchers[w] = struct{}{}
+		t.watched.Add(1)
 		t.mu.Unlock()
 		defer func() {
 			t.mu.Lock()
 			delete(t.watchers, w)
+			t.watched.Add(-1)
 			t.mu.Unlock()
 		}()
 		w.box.each(ctx, yield)
@@ -44,7 +46,7 @@ func (w *watcher) sees(key Key) bool {
 
 // relay passes an event of this hub's own conversations on.
 func (t *Talk) relay(f *feed, n mark, ev Event) {
-	if !f.hidden {
+	if !f.hidden && t.watched.Load() > 0 {
 		t.watch(f.key, f.speaker(ev), ev)
 	}
 	t.cluster.send(f, n, ev)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/internal/brain"
@@ -33,6 +34,7 @@ type Talk struct {
 	loading  map[string]*loading
 	feeds    map[string]*feed
 	watchers map[*watcher]struct{}
+	watched  atomic.Int64 // how many there are, for every event of every run
 	closing  bool
 }
 

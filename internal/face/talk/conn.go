@@ -145,6 +145,8 @@ type request struct {
 	msg     *wire.ClientMessage
 	session identity.Session
 	who     talk.Who
+
+	run, key string // of the events that are sent
 }
 
 // dispatch finds what a message asks for and answers it, now or in its turn.
@@ -252,11 +254,13 @@ func (c *conn) enqueue(fn func()) {
 func (r *request) guard(fn func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			r.fail(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+			r.fail(panicked(cause))
 		}
 	}()
 	fn()
 }
+
+func panicked(cause any) error { return fmt.Errorf("panic: %v\n%s", cause, debug.Stack()) }
 
 // answer sends the one answer of a request.
 func (r *request) answer(m *wire.ServerMessage, err error) {

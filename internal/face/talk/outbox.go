@@ -16,20 +16,33 @@ const (
 	lookBack = 64
 	// batch is how much goes out in one write.
 	batch = 256 << 10
+	// atOnce is what may be written where it is put: a copy of it is kept.
+	atOnce = 4 << 10
 )
 
 var errTooSlow = errors.New("too slow")
 
 // outbox is what waits for the reader of a length-prefixed connection. Putting
-// never blocks; a goroutine of its own writes.
+// never blocks. What nothing waits before is written where it is put, in one system
+// call that takes what the socket takes at once; a goroutine writes the rest.
 type outbox struct {
-	limit int
+	limit  int
+	direct writer // nil where there is no such call
 
-	mu     sync.Mutex
-	items  []item
-	bytes  int  // waiting and being written
-	ending bool // nothing more is taken
-	wake   chan struct{}
+	mu      sync.Mutex
+	items   []item
+	bytes   int    // waiting and being written
+	frame   []byte // room for what is written at once
+	rest    []byte // of it, what the socket did not take
+	owed    int    // the payload that rest is of
+	writing bool   // the goroutine is about to write
+	ending  bool   // nothing more is taken
+	wake    chan struct{}
+}
+
+// writer writes as much as goes without waiting.
+type writer interface {
+	try(b []byte) (n int, err error)
 }
 
 type item struct {
@@ -38,7 +51,9 @@ type item struct {
 	merge   bool
 }
 
-func newOutbox(limit int) *outbox { return &outbox{limit: limit, wake: make(chan struct{}, 1)} }
+func newOutbox(limit int, direct writer) *outbox {
+	return &outbox{limit: limit, direct: direct, wake: make(chan struct{}, 1)}
+}
 
 // put adds a message. It returns errTooSlow when too much waits already.
 func (o *outbox) put(it item) error {
@@ -47,6 +62,10 @@ func (o *outbox) put(it item) error {
 	switch {
 	case o.ending:
 		return nil
+	case o.direct != nil && !o.writing && len(o.items) == 0 && len(it.payload) <= atOnce:
+		if o.writeNow(it.payload) {
+			return nil
+		}
 	case it.merge && o.join(it):
 	case o.bytes > o.limit:
 		o.items, o.ending = nil, true
@@ -57,6 +76,19 @@ func (o *outbox) put(it item) error {
 	}
 	o.poke()
 	return nil
+}
+
+// writeNow writes a message with the lock held. What the socket did not take, or
+// why, is for the goroutine to find out.
+func (o *outbox) writeNow(payload []byte) (all bool) {
+	o.frame = append(binary.BigEndian.AppendUint32(o.frame[:0], uint32(len(payload))), payload...)
+	n, err := o.direct.try(o.frame)
+	if err == nil && n == len(o.frame) {
+		return true
+	}
+	o.rest, o.owed, o.writing = o.frame[n:], len(payload), true
+	o.bytes += len(payload)
+	return false
 }
 
 // join adds a piece of text to the last waiting message of its stream.
@@ -98,7 +130,7 @@ func (o *outbox) finish(drop bool) {
 	defer o.mu.Unlock()
 	o.ending = true
 	if drop {
-		o.items = nil
+		o.items, o.rest = nil, nil
 	}
 	o.poke()
 }
@@ -107,6 +139,10 @@ func (o *outbox) finish(drop bool) {
 func (o *outbox) take(buf []byte) (frames []byte, payload int, more bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if len(o.rest) > 0 {
+		buf, o.rest = append(buf, o.rest...), nil
+		return buf, o.owed, true
+	}
 	n := 0
 	for n < len(o.items) && (n == 0 || len(buf)+len(o.items[n].payload) <= batch) {
 		p := o.items[n].payload
@@ -119,6 +155,7 @@ func (o *outbox) take(buf []byte) (frames []byte, payload int, more bool) {
 	if o.items = o.items[n:]; len(o.items) == 0 {
 		o.items = nil
 	}
+	o.writing = n > 0
 	return buf, payload, n > 0 || !o.ending
 }
 
@@ -131,7 +168,7 @@ func (o *outbox) written(payload int) {
 // write writes until the outbox is finished and empty, or the peer takes nothing
 // for the given time.
 func (o *outbox) write(c net.Conn, patience time.Duration) error {
-	buf := make([]byte, 0, 4<<10)
+	var buf []byte
 	for {
 		frames, payload, more := o.take(buf[:0])
 		if len(frames) == 0 {
@@ -149,7 +186,7 @@ func (o *outbox) write(c net.Conn, patience time.Duration) error {
 		if cap(frames) <= batch {
 			buf = frames
 		} else {
-			buf = make([]byte, 0, 4<<10) // a rare large answer must not keep its memory
+			buf = nil // a rare large answer must not keep its memory
 		}
 	}
 }
@@ -167,5 +204,6 @@ func writeAll(c net.Conn, b []byte, patience time.Duration) error {
 		}
 		b = b[n:]
 	}
-	return nil
+	// Or what is written at once later would be too late.
+	return c.SetWriteDeadline(time.Time{})
 }

@@ -52,7 +52,7 @@ func (s *stream) known() { s.identified.Store(true) }
 
 // serve runs one connection to its end. A nil session has to be earned.
 func (f *Face) serve(nc net.Conn, session *identity.Session) {
-	s := &stream{face: f, conn: nc, out: newOutbox(f.limits.Unsent)}
+	s := &stream{face: f, conn: nc, out: newOutbox(f.limits.Unsent, socketOf(nc))}
 	if !f.register(s) {
 		_ = nc.Close()
 		return

@@ -32,26 +32,45 @@ func (r *request) begin(t *wire.Turn, whole bool) (*talk.Run, error) {
 	return r.c.face.d.Talk.Turn(ctx, r.who, turnRequest(t, whole))
 }
 
-// streamTurn gives a run's events as they come.
+// streamTurn gives a run's events as they come: they are encoded and sent where they
+// happen, since sending never waits.
 func (r *request) streamTurn() error {
 	run, err := r.begin(r.msg.GetStream(), false)
 	if err != nil {
 		return err
 	}
 	defer run.Leave()
-	for ev, err := range run.Events(r.c.ctx) {
-		if err != nil {
-			return r.lost(err)
-		}
-		r.stream(ev)
+	if err := run.Tell(r.c.ctx, r.streamed); err != nil {
+		return r.lost(err)
 	}
 	return nil
 }
 
+// streamed is stream on the goroutine of whoever runs the turn, which a mistake of
+// ours must not end.
+func (r *request) streamed(ev talk.Event) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.fail(panicked(cause))
+		}
+	}()
+	r.stream(ev)
+}
+
 // stream sends one event of a run.
 func (r *request) stream(ev talk.Event) {
+	if r.run != ev.Run || r.key == "" {
+		r.run, r.key = ev.Run, ev.Run+"/"
+	}
+	if ev.Kind == talk.Chunk {
+		// Nearly all of them; every client knows these.
+		if payload, ok := wire.ChunkPayload(r.id, ev.Text); ok {
+			r.c.link.send(payload, r.key, true)
+			return
+		}
+	}
 	if e := streamEvent(ev); e != nil {
-		r.send(&wire.ServerMessage{Message: &wire.ServerMessage_Stream{Stream: e}}, ev.Run+"/", mergeable(ev))
+		r.send(&wire.ServerMessage{Message: &wire.ServerMessage_Stream{Stream: e}}, r.key, mergeable(ev))
 	}
 }
 

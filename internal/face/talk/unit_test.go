@@ -96,7 +96,7 @@ func TestJoiningLosesNothing(t *testing.T) {
 		}
 		return b
 	}
-	o := newOutbox(1 << 20)
+	o := newOutbox(1<<20, nil)
 	events := []talk.Event{
 		{Kind: talk.Start, Agent: "a"},
 		{Kind: talk.Chunk, Text: "one "},
@@ -128,7 +128,7 @@ func TestJoiningLosesNothing(t *testing.T) {
 }
 
 func TestAnOutboxThatIsFullEnds(t *testing.T) {
-	o := newOutbox(10)
+	o := newOutbox(10, nil)
 	if err := o.put(item{payload: make([]byte, 100)}); err != nil {
 		t.Fatal("one large answer is no reason to cut", err)
 	}
