@@ -286,6 +286,17 @@ func TestMissingScopeIsNamed(t *testing.T) {
 	}
 }
 
+func TestMadeUpMethodsAreCountedAsOne(t *testing.T) {
+	r := newRig(t)
+	for _, method := range []string{"BREW", "BREW", "STEEP"} {
+		r.do(ask{method: method, path: "/place/v1/info"})
+	}
+	got := string(r.do(ask{method: "GET", path: "/metrics", token: r.owner}).body)
+	if !strings.Contains(got, `parley_http_requests_total{method="other",route="/place/v1/",status="405"} 3`) || strings.Contains(got, "BREW") {
+		t.Error(got)
+	}
+}
+
 func TestTokenCannotGiveMoreThanItHas(t *testing.T) {
 	r := newRig(t)
 	_, secret := r.token("device", "task:read")

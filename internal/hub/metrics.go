@@ -2,7 +2,10 @@ package hub
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,11 +19,26 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+
+	mu sync.RWMutex
+	// known saves finding the series of a request by its labels each time.
+	known map[request]series
+}
+
+// request is what requests are counted by.
+type request struct {
+	method, route string
+	status        int
+}
+
+type series struct {
+	count   prometheus.Counter
+	seconds prometheus.Observer
 }
 
 func newMetrics(version string) *metrics {
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
+		registry: prometheus.NewRegistry(), known: map[request]series{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "parley_http_requests_total", Help: "Finished HTTP requests.",
 		}, []string{"method", "route", "status"}),
@@ -44,8 +62,37 @@ func (m *metrics) Request(method, route string, status int, took time.Duration) 
 	if route == "" {
 		route = "none"
 	}
-	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
-	m.seconds.WithLabelValues(route).Observe(took.Seconds())
+	one := request{method, route, status}
+	m.mu.RLock()
+	found, ok := m.known[one]
+	m.mu.RUnlock()
+	if !ok {
+		found = m.meet(one)
+	}
+	found.count.Inc()
+	found.seconds.Observe(took.Seconds())
+}
+
+// meet finds the series of requests like this one. Methods that somebody made up are
+// counted as one.
+func (m *metrics) meet(one request) series {
+	one.method = strings.Clone(one.method) // the request need not stay for it
+	if !slices.Contains(methods, one.method) {
+		one.method = "other"
+	}
+	found := series{
+		m.requests.WithLabelValues(one.method, one.route, strconv.Itoa(one.status)), m.seconds.WithLabelValues(one.route),
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known[one] = found
+	return found
+}
+
+// methods are those the hub's routes know, and what browsers and probes ask.
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+	http.MethodConnect, http.MethodTrace,
 }
 
 func (m *metrics) handler() http.Handler {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // OriginPolicy keeps pages of other sites away from the hub, whatever credentials the browser would add, and
@@ -21,6 +22,8 @@ type OriginPolicy struct {
 	origins map[string]bool // scheme://host:port
 	ports   map[string]bool // of the listeners: loopback origins have one of these
 	proxied bool
+	// known is the last Host that was one of ours: nearly all have the same.
+	known atomic.Pointer[string]
 }
 
 // OriginConfig is what an OriginPolicy needs to know.
@@ -70,9 +73,13 @@ func NewOriginPolicy(cfg OriginConfig) (*OriginPolicy, error) {
 
 // Check returns ErrForeignHost, ErrForeignOrigin or nil.
 func (p *OriginPolicy) Check(r *http.Request) error {
-	host := bareHost(r.Host)
-	if !IsLoopbackHost(host) && !p.hosts[host] {
-		return fmt.Errorf("%w: %q", ErrForeignHost, r.Host)
+	if known := p.known.Load(); known == nil || *known != r.Host {
+		host := bareHost(r.Host)
+		if !IsLoopbackHost(host) && !p.hosts[host] {
+			return fmt.Errorf("%w: %q", ErrForeignHost, r.Host)
+		}
+		ours := strings.Clone(r.Host) // the request need not stay for it
+		p.known.Store(&ours)
 	}
 	for _, o := range r.Header.Values("Origin") {
 		if !p.own(o, r) {
