@@ -77,7 +77,8 @@ func runTalkers(ctx context.Context, env *Env) ([]Result, error) {
 		}
 		slices.Sort(late)
 		r := atMost(count(n, "conversation")+", p99 of what is added to a chunk's pause", Figure{float64(late[len(late)*99/100]), Nanos}, float64(50*time.Millisecond))
-		r.Note = fmt.Sprintf("hub: %.0f%% of a core, %s", 100*float64(after.CPU-before.CPU)/float64(wall), Figure{float64(after.RSS), Bytes})
+		used := after.CPU - before.CPU
+		r.Note = fmt.Sprintf("hub: %.0f%% of a core, CPU per chunk %s, %s", 100*float64(used)/float64(wall), took(used/time.Duration(len(late))), Figure{float64(after.RSS), Bytes})
 		results = append(results, r)
 	}
 	return results, nil
