@@ -52,7 +52,7 @@ const phone = { viewport: hand, deviceScaleFactor: 2, isMobile: true, hasTouch: 
 function pages() {
   const conversation = new URL(asker.url());
   return {
-    home: '/', inbox: '/inbox', agents: '/agents', chat: conversation.pathname + conversation.search, talk: new URL(plan).pathname + new URL(plan).search, editor: `/agents/${TESTER}/edit`,
+    home: '/', inbox: '/inbox', agents: '/agents', chat: conversation.pathname + conversation.search, talk: new URL(plan).pathname + new URL(plan).search, editor: `/agents/${TESTER}/edit`, newagent: '/agents/new?create',
     tasks: '/tasks', task: new URL(task).pathname, newtask: '/tasks/new', terminals: '/terminals', rooms: '/rooms', room: '/r/looks',
     machines: '/machines', machine: `/machines/${encodeURIComponent(machine)}`, addmachine: '/machines/-/add', calls: '/machines/-/calls', policy: '/machines/-/policy', updates: '/machines/-/updates',
     place: '/place', postings: '/place/postings', skills: '/place/skills', threads: '/place/threads', extensions: '/place/extensions', visits: '/place/visits', keys: '/place/keys', traffic: '/place/traffic', peers: '/place/peers',
@@ -74,6 +74,15 @@ async function ready(page) {
   await page.getByText('Live', { exact: true }).and(page.locator(':visible')).first().waitFor();
 }
 
+// What is pressed stands in its own right and is less than 9 mm wide or high on a
+// phone. Words in a sentence or a table may be smaller.
+function tooSmall() {
+  return [...document.querySelectorAll('button, a, select, input, summary')]
+    .filter((e) => e.checkVisibility({ visibilityProperty: true }) && !e.closest('p, dd, td:not(.end), .md, .xterm, [inert]') && !e.matches('.skip, :disabled'))
+    .filter((e) => { const r = (e.closest('label') ?? e).getBoundingClientRect(); return r.width > 0 && (r.height < 36 || r.width < 34); })
+    .map((e) => e.outerHTML.slice(0, 120));
+}
+
 // One load, three looks: light, dark, and as narrow as a phone.
 async function looks(page, name) {
   const shoot = (kind) => page.screenshot({ path: join(shots, `${name}-${kind}.png`) });
@@ -87,6 +96,8 @@ async function looks(page, name) {
   await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
   await shoot('phone');
   await check(page, `${name}, phone`);
+  const small = await page.evaluate(tooSmall);
+  assert.deepEqual(small, [], `${name}, phone: a finger would miss these`);
   const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   assert.ok(over <= 0, `${name} is ${over} px wider than the screen`);
   // What is chosen is in view, and what can be pressed in a table can be reached without pushing it aside.
@@ -126,6 +137,19 @@ test('every page is accessible and fits: light, dark, phone', async (t) => {
     await looks(page, 'drawer');
     await page.keyboard.press('Escape');
   });
+  const dialogs = {
+    tool: [`/machines/${encodeURIComponent(machine)}`, 'Run a tool'], section: [`/machines/${encodeURIComponent(machine)}`, /^Disk/], open: ['/rooms', 'Open a room'], pair: ['/settings/devices', 'Pair a device'], token: ['/settings/tokens', 'Make a token'],
+  };
+  for (const [name, [path, button]] of Object.entries(dialogs)) {
+    await t.test(`dialog: ${name}`, async () => {
+      await visit(page, path);
+      await ready(page);
+      await page.getByRole('button', { name: button }).first().click();
+      await page.getByRole('dialog').waitFor();
+      await page.locator('.shimmer').first().waitFor({ state: 'detached' });
+      await looks(page, `dialog-${name}`);
+    });
+  }
   for (const [name, path] of Object.entries(pages())) {
     await t.test(name, async () => {
       await visit(page, path);
@@ -208,6 +232,8 @@ test('the first load of every page is small', async () => {
 test('the page can be installed', async () => {
   const page = await stage.person();
   const manifest = await page.evaluate(async () => (await fetch('/manifest.webmanifest')).json());
+  assert.ok(manifest.name && manifest.start_url && ['standalone', 'minimal-ui', 'fullscreen'].includes(manifest.display), 'a browser offers to install only what says how it starts');
+  for (const size of ['192x192', '512x512']) assert.ok(manifest.icons.some((icon) => icon.sizes === size && icon.type === 'image/png'), `no icon of ${size}`);
   for (const icon of manifest.icons) {
     const answer = await page.request.get(stage.hub.url + icon.src);
     assert.equal(answer.status(), 200, icon.src);
