@@ -44,7 +44,7 @@ func TestWhoHasNothingToDoGoesHome(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		c := New()
 		c.Do(func() {})
-		time.Sleep(2 * rest)
+		<-time.After(2 * rest)
 		synctest.Wait()
 		c.gone.Wait() // nobody is left, though nobody was told to go
 	})
