@@ -31,7 +31,7 @@ test('agents are shown with how far they are to be trusted, and their words stay
   await page.getByRole('dialog').getByText('It never proved a key').waitFor();
   assert.equal(await page.locator('main b', { hasText: /^bold$/ }).count(), 0);
   await page.getByRole('dialog').getByLabel('Close').click();
-  await page.getByRole('button', { name: /Bob/ }).first().waitFor();
+  await page.getByRole('region', { name: 'Who talks to whom' }).getByRole('button', { name: 'Bob <b>bold</b>' }).waitFor();
 });
 
 test('a posting is shown and can be taken down', async () => {
@@ -62,6 +62,9 @@ test('who comes in and what is sent shows by itself: agents, queues, traffic wit
   const shown = await page.getByRole('main').innerText();
   assert.ok(!shown.includes('nobody at the place') && !shown.includes(blob), 'content is shown');
 
+  await visit(page, '/place');
+  const graph = page.getByRole('region', { name: 'Who talks to whom' });
+  await graph.locator('path title').filter({ hasText: /^Bob <b>bold<\/b> → Carol: 1 message/ }).waitFor({ state: 'attached' });
   await call('POST', '/unregister', { agent_id: carol.agent_id });
   await visit(page, '/place');
   await agents.filter({ hasText: 'Carol' }).waitFor({ state: 'detached' });
