@@ -43,6 +43,9 @@ func (p *Place) note(tx *store.Tx, e mmp.AuditEntry) error {
 		}
 		text = string(encoded)
 	}
+	if err := p.catchUp(tx); err != nil {
+		return err
+	}
 	return writeNotes(tx, []any{store.Micros(p.now()), e.EventType, e.Action, e.AgentID, "", e.PostingID + e.SkillID, "", int64(0), "", text})
 }
 
@@ -82,6 +85,9 @@ func writeRelay(tx *store.Tx, now time.Time, entries []relayEntry) (err error) {
 // noteRelay is note for the one event that happens all the time.
 func (p *Place) noteRelay(tx *store.Tx, action string, m *message, reason string) error {
 	args, err := relayNote(nil, p.now(), action, m, reason)
+	if err == nil {
+		err = p.catchUp(tx)
+	}
 	if err != nil {
 		return err
 	}
@@ -118,6 +124,9 @@ func (p *Place) Audit(ctx context.Context, who Caller, q mmp.AuditQuery) (mmp.Au
 			return out, mmp.ErrNotYourAgent
 		}
 		q.AgentID = who.Agent
+	}
+	if err := p.audited(ctx); err != nil {
+		return out, err
 	}
 	err := p.read(ctx, func(tx *store.Tx) error {
 		hide, err := p.hider(tx, who)

@@ -38,6 +38,9 @@ func rolledTo(tx *store.Tx) (int64, error) {
 // others while it is added up.
 func (p *Place) rollUp(ctx context.Context) error {
 	before := store.Micros(p.now().Add(-settle))
+	if err := p.audited(ctx); err != nil {
+		return err
+	}
 	for {
 		var t *tally
 		var from int64
@@ -133,6 +136,9 @@ func (p *Place) AuditStats(ctx context.Context, who Caller, hours int) (mmp.Audi
 	}
 	now := p.now()
 	first := store.Micros(now)/hourMicros - int64(hours) + 1
+	if err := p.audited(ctx); err != nil {
+		return out, err
+	}
 	err := p.read(ctx, func(tx *store.Tx) error {
 		rest, err := restOf(tx)
 		if err != nil {

@@ -35,6 +35,11 @@ type batch struct {
 	fresh   []any
 	entered []mmp.RegisterAnswer
 	entries map[string]int
+	// parcel is what this transaction did, where there is a front, and held its
+	// place there; brought are the messages it added.
+	parcel  []byte
+	held    *held
+	brought int
 }
 
 const noKey = int64(-1)
@@ -46,13 +51,21 @@ func (p *Place) runBatch(tx *store.Tx, ops []*op) error {
 	for _, o := range ops {
 		o.err = nil
 	}
+	if p.front.on {
+		if p.front.dirty {
+			if err := p.loadFront(tx); err != nil {
+				return err
+			}
+		}
+		p.front.dirty = true
+	}
 	if err := b.lock(ops); err != nil {
 		return err
 	}
 	if err := b.look(ops); err != nil {
 		return err
 	}
-	for _, do := range []func(*op) error{b.send, b.enter} {
+	for _, do := range []func(*op) error{b.send, b.enter, b.settleSome} {
 		for _, o := range ops {
 			if err := b.settle(o, do(o)); err != nil {
 				return err
@@ -67,7 +80,13 @@ func (p *Place) runBatch(tx *store.Tx, ops []*op) error {
 			return err
 		}
 	}
-	return b.remove()
+	if err := b.remove(); err != nil {
+		return err
+	}
+	if err := b.makeRoom(); err != nil {
+		return err
+	}
+	return b.writeParcel()
 }
 
 // settle keeps a refusal for the request and passes trouble on.
@@ -223,11 +242,15 @@ func (b *batch) lookAgents(ids []any) error {
 }
 
 func (b *batch) lookQueues(ids []any) error {
+	f := &b.p.front
+	asked := make([]any, 0, len(ids))
 	for _, id := range ids {
-		b.waiting[id.(string)] = 0
+		if b.waiting[id.(string)] = 0; f.mayHaveRows(id.(string)) {
+			asked = append(asked, id)
+		}
 	}
 	now := store.Micros(b.now)
-	return askQueues.Run(b.tx, ids, func(query string, args []any) error {
+	err := askQueues.Run(b.tx, asked, func(query string, args []any) error {
 		return b.tx.Each(func(r *sql.Rows) error {
 			var id string
 			var n int64
@@ -236,6 +259,12 @@ func (b *batch) lookQueues(ids []any) error {
 			return err
 		}, query, append([]any{now}, args...)...)
 	})
+	if f.on {
+		for _, id := range ids {
+			b.waiting[id.(string)] += f.waiting(id.(string), b.now)
+		}
+	}
+	return err
 }
 
 // bound fills in how many wait at most, if this hub knows it without counting.
@@ -303,6 +332,9 @@ func (b *batch) write() error {
 }
 
 func (b *batch) writeRelay() error {
+	if len(b.notes) == 0 {
+		return nil
+	}
 	err := writeRelay(b.tx, b.now, b.notes)
 	b.notes = b.notes[:0]
 	return err
@@ -322,6 +354,18 @@ func (b *batch) writeMessages() error {
 }
 
 // note keeps an entry about a message for the end of the transaction.
-func (b *batch) note(action string, m *message, reason string) {
+func (b *batch) note(action string, m *message, reason string) error {
+	if b.p.front.on {
+		text, err := relayDetail(m, reason)
+		if err != nil {
+			return err
+		}
+		e := auditRow{
+			event: mmp.AuditRelay, action: action, agent: m.sender, other: m.recipient, ref: m.id, kind: m.kind, size: m.size, hash: m.hash, detailRaw: text,
+		}
+		b.record(func(to []byte) []byte { return appendNote(to, &e) })
+		return nil
+	}
 	b.notes = append(b.notes, relayEntry{action, reason, m})
+	return nil
 }

@@ -247,6 +247,9 @@ func TestMessagesOfAnOlderDatabaseAreFoundByTheirIDs(t *testing.T) {
 	p, _ := open(t, db, place.Config{Auth: place.Open})
 	who := prove(t, p, "ada")
 	send(t, p, who, "ada", "bob", "old")
+	if _, err := p.Peek(t.Context(), stranger, mmp.ReceiveQuery{AgentID: "bob", Limit: 1}); err != nil { // from now on it has a row
+		t.Fatal(err)
+	}
 	err := db.Write(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.Exec(`UPDATE place_messages SET num = 7, id = 'relay_00000000000000ff'`)
 		return err

@@ -3,6 +3,7 @@ package place
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,7 +60,19 @@ func (p *Place) counted(ctx context.Context) (counts, error) {
 	return c, nil
 }
 
+// count asks again if messages got rows meanwhile: they would count twice, or not at
+// all.
 func (p *Place) count(ctx context.Context) (c counts, err error) {
+	for range 3 {
+		before := p.front.mark()
+		if c, err = p.countOnce(ctx); err != nil || p.front.mark() == before {
+			break
+		}
+	}
+	return c, err
+}
+
+func (p *Place) countOnce(ctx context.Context) (c counts, err error) {
 	err = p.read(ctx, func(tx *store.Tx) error {
 		now := p.now()
 		us := store.Micros(now)
@@ -73,6 +86,7 @@ func (p *Place) count(ctx context.Context) (c counts, err error) {
 		var bytes, biggest sql.NullInt64
 		err := tx.QueryRow(`SELECT count(*), count(DISTINCT recipient), min(created_at), sum(size), max(size) FROM place_messages
 			WHERE state = 0 AND expires_at > ?`, us).Scan(&c.relay.TotalMessages, &c.relay.ActiveQueues, &oldest, &bytes, &biggest)
+		err = errors.Join(err, p.countFront(tx, now, &c, &oldest, &bytes, &biggest))
 		if oldest.Valid {
 			age := int64(now.Sub(store.Time(oldest.Int64)) / time.Second)
 			c.relay.OldestMessage = &age
@@ -86,19 +100,48 @@ func (p *Place) count(ctx context.Context) (c counts, err error) {
 	return c, err
 }
 
-// refreshBytes recounts what the hub otherwise only adds up.
-func (p *Place) refreshBytes(ctx context.Context) error {
-	var bytes, strangers, agents int64
-	err := p.read(ctx, func(tx *store.Tx) error {
-		if err := tx.QueryRow(`SELECT COALESCE(sum(size), 0) FROM place_messages WHERE state = 0`).Scan(&bytes); err != nil {
-			return err
+// countFront adds the messages that have no rows.
+func (p *Place) countFront(tx *store.Tx, now time.Time, c *counts, oldest, bytes, biggest *sql.NullInt64) error {
+	queues := map[string]struct{}{}
+	p.front.each(func(m *message) {
+		if !m.expires.After(now) {
+			return
 		}
-		if err := tx.QueryRow(`SELECT count(*) FROM place_agents`).Scan(&agents); err != nil {
-			return err
+		queues[m.recipient] = struct{}{}
+		c.relay.TotalMessages++
+		bytes.Int64 += m.size
+		biggest.Int64 = max(biggest.Int64, m.size)
+		if at := store.Micros(m.created); !oldest.Valid || at < oldest.Int64 {
+			oldest.Int64, oldest.Valid = at, true
 		}
-		return tx.QueryRow(`SELECT count(DISTINCT recipient) FROM place_messages WHERE state = 0 AND peer = ''
-			AND NOT EXISTS (SELECT 1 FROM place_agents WHERE id = recipient) AND NOT EXISTS (SELECT 1 FROM place_keys WHERE agent = recipient)`).Scan(&strangers)
 	})
+	for name := range queues {
+		var rows int64
+		if p.front.mayHaveRows(name) {
+			err := tx.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM place_messages WHERE recipient = ? AND state = 0 AND expires_at > ? LIMIT 1) t`,
+				name, store.Micros(now)).Scan(&rows)
+			if err != nil {
+				return err
+			}
+		}
+		c.relay.ActiveQueues += 1 - rows
+	}
+	return nil
+}
+
+// refreshBytes recounts what the hub otherwise only adds up.
+func (p *Place) refreshBytes(ctx context.Context) (err error) {
+	var bytes, strangers, agents int64
+	for range 3 {
+		before := p.front.mark()
+		err = p.read(ctx, func(tx *store.Tx) (err error) {
+			bytes, strangers, agents, err = p.recount(tx)
+			return err
+		})
+		if err != nil || p.front.mark() == before {
+			break
+		}
+	}
 	if err == nil {
 		p.figures.bytes.Store(bytes)
 		p.figures.strangers.Store(strangers)
@@ -106,6 +149,36 @@ func (p *Place) refreshBytes(ctx context.Context) error {
 		p.bounds.old.Store(true)
 	}
 	return err
+}
+
+const unknownTo = ` NOT EXISTS (SELECT 1 FROM place_agents WHERE id = q.recipient) AND NOT EXISTS (SELECT 1 FROM place_keys WHERE agent = q.recipient)`
+
+func (p *Place) recount(tx *store.Tx) (bytes, strangers, agents int64, err error) {
+	if err := tx.QueryRow(`SELECT COALESCE(sum(size), 0) FROM place_messages WHERE state = 0`).Scan(&bytes); err != nil {
+		return 0, 0, 0, err
+	}
+	if err := tx.QueryRow(`SELECT count(*) FROM place_agents`).Scan(&agents); err != nil {
+		return 0, 0, 0, err
+	}
+	err = tx.QueryRow(`SELECT count(DISTINCT recipient) FROM place_messages q WHERE state = 0 AND peer = '' AND` + unknownTo).Scan(&strangers)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	queues := map[string]struct{}{}
+	p.front.each(func(m *message) {
+		bytes += m.size
+		queues[m.recipient] = struct{}{}
+	})
+	for name := range queues {
+		var one int64
+		err := tx.QueryRow(`SELECT count(*) FROM (SELECT CAST(? AS TEXT) AS recipient) q WHERE`+unknownTo+`
+			AND NOT EXISTS (SELECT 1 FROM place_messages m WHERE m.recipient = q.recipient AND m.state = 0)`, name).Scan(&one)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		strangers += one
+	}
+	return bytes, strangers, agents, nil
 }
 
 // newest finds the number after which messages are numbered.

@@ -35,14 +35,15 @@ type group struct {
 	flowing bool // somebody writes; the others wait for it
 }
 
-// op is one request: exactly one of send, take and enter is set.
+// op is one request: exactly one of send, take, enter and settle is set.
 type op struct {
-	ctx   context.Context
-	send  *sending
-	take  *taking
-	enter *entering
-	err   error
-	done  chan struct{}
+	ctx    context.Context
+	send   *sending
+	take   *taking
+	enter  *entering
+	settle *settling
+	err    error
+	done   chan struct{}
 }
 
 func (o *op) size() int {
@@ -165,6 +166,8 @@ func (p *Place) commit(batch []*op) (err error) {
 	}
 	if err != nil {
 		p.keys.forgetAll()
+	} else {
+		p.front.committed()
 	}
 	return p.storage(err)
 }

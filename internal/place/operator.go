@@ -17,6 +17,9 @@ import (
 // after them.
 func (p *Place) Graph(ctx context.Context, limit int) ([]Edge, error) {
 	found := map[[2]string]Edge{}
+	if err := p.audited(ctx); err != nil {
+		return nil, err
+	}
 	err := p.read(ctx, func(tx *store.Tx) error {
 		rest, err := restOf(tx)
 		if err != nil {

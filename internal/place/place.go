@@ -35,6 +35,7 @@ type Place struct {
 	relayed  atomic.Uint64 // how many ids were made, from a random start
 	remember meta
 	group    group
+	front    front
 	// Of the group's transaction, of which there is one at a time:
 	bounds  bounds
 	keys    keyMemory
@@ -78,10 +79,13 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 	if err := p.loadMeta(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.refreshBytes(ctx); err != nil {
+	if err := p.newest(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.newest(ctx); err != nil {
+	if err := p.openFront(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.refreshBytes(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.loadKeys(ctx); err != nil {
@@ -98,6 +102,7 @@ func (p *Place) Start(context.Context) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.stop = cancel
 	p.wg.Go(func() { p.every(ctx, time.Second, p.flush) })
+	p.wg.Go(func() { p.every(ctx, time.Second, p.tidy) })
 	p.wg.Go(func() { p.housekeep(ctx) })
 	if p.c.Federation {
 		p.wg.Go(func() { p.federate(ctx) })

@@ -13,6 +13,9 @@ import (
 // QueueStatus tells how full a queue is. The operator may look at any.
 func (p *Place) QueueStatus(ctx context.Context, who Caller, agent string) (mmp.StatusAnswer, error) {
 	out := mmp.StatusAnswer{AgentID: agent, Limit: p.c.QueueLimit}
+	if err := p.settled(ctx, settling{queue: agent}); err != nil {
+		return out, err
+	}
 	err := p.read(ctx, func(tx *store.Tx) error {
 		if !who.Operator {
 			if _, err := p.guard(tx, who, agent); err != nil {
@@ -85,6 +88,9 @@ func (p *Place) Sent(ctx context.Context, who Caller, q mmp.SentQuery) (mmp.Sent
 	if err := clean("relay_id", q.RelayID); err != nil {
 		return out, mmp.InvalidParam("relay_id")
 	}
+	if err := p.settled(ctx, settling{sender: q.AgentID}); err != nil {
+		return out, err
+	}
 	query, args := `SELECT `+messageColumns+` FROM place_messages WHERE sender = ? AND tracked = 1 ORDER BY num DESC LIMIT ?`, []any{q.AgentID, q.Limit}
 	err := p.read(ctx, func(tx *store.Tx) error {
 		var found []*message
@@ -132,6 +138,9 @@ func (p *Place) RelayStats(ctx context.Context, who Caller) (mmp.RelayStats, err
 // Queues lists the fullest queues for the operator.
 func (p *Place) Queues(ctx context.Context, limit int) ([]Queue, error) {
 	var out []Queue
+	if err := p.settled(ctx, settling{all: true}); err != nil {
+		return nil, err
+	}
 	err := p.read(ctx, func(tx *store.Tx) error {
 		now := store.Micros(p.now())
 		err := tx.Each(func(r *sql.Rows) error {

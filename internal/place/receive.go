@@ -160,15 +160,32 @@ func (b *batch) take(o *op) error {
 			return err
 		}
 	}
-	var err error
-	if t.took, t.more, err = fetch(b.tx, t.q.AgentID, t.q.Limit, b.now); err != nil || len(t.took) == 0 {
-		return err
+	f := &b.p.front
+	if t.q.ManualAck {
+		// What is lent has a row.
+		if err := b.move(f.queues[t.q.AgentID]); err != nil {
+			return err
+		}
+	}
+	if f.mayHaveRows(t.q.AgentID) {
+		var err error
+		if t.took, t.more, err = fetch(b.tx, t.q.AgentID, t.q.Limit, b.now); err != nil {
+			return err
+		}
 	}
 	if t.q.ManualAck {
 		return b.lend(t)
 	}
-	b.hand(t.q.AgentID, t.took)
-	return nil
+	if len(t.took) > 0 {
+		b.hand(t.q.AgentID, t.took)
+	}
+	if !f.on || t.more {
+		return nil
+	}
+	var fresh []*message
+	fresh, t.more = f.first(t.q.AgentID, t.q.Limit-len(t.took), b.now)
+	t.took = append(t.took, fresh...)
+	return b.handFresh(fresh)
 }
 
 // further tells whether the limit cut the queue short. It is asked apart: locking
@@ -229,7 +246,9 @@ func (b *batch) remove() error {
 	}
 	gone := make([]any, 0, len(b.gone))
 	for _, m := range b.gone {
-		b.note(actDequeue, m, "")
+		if err := b.note(actDequeue, m, ""); err != nil {
+			return err
+		}
 		if !m.tracked {
 			gone = append(gone, m.num)
 			continue
@@ -285,6 +304,10 @@ func (p *Place) look(ctx context.Context, who Caller, agent string) (some bool, 
 		if _, err := p.guard(tx, who, agent); err != nil {
 			return err
 		}
+		fresh, mark := p.front.peek(agent, p.now())
+		if some = fresh; some || !p.front.mayHaveRows(agent) {
+			return nil
+		}
 		now := store.Micros(p.now())
 		var free, leased sql.NullInt64
 		err := tx.QueryRow(`SELECT min(CASE WHEN leased_until <= ? THEN num END), min(CASE WHEN leased_until > ? THEN leased_until END)
@@ -292,6 +315,11 @@ func (p *Place) look(ctx context.Context, who Caller, agent string) (some bool, 
 		some = free.Valid
 		if leased.Valid {
 			lapse = store.Time(leased.Int64)
+		}
+		if !some {
+			// What got its row meanwhile is in neither; who takes sees it.
+			_, later := p.front.peek(agent, p.now())
+			some = later != mark
 		}
 		return err
 	})
@@ -301,6 +329,9 @@ func (p *Place) look(ctx context.Context, who Caller, agent string) (some bool, 
 // Peek looks at the queue without taking anything.
 func (p *Place) Peek(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.PeekAnswer, error) {
 	out := mmp.PeekAnswer{Messages: []mmp.RelayMessage{}}
+	if err := p.settled(ctx, settling{queue: q.AgentID}); err != nil {
+		return out, err
+	}
 	err := p.read(ctx, func(tx *store.Tx) error {
 		if _, err := p.guard(tx, who, q.AgentID); err != nil {
 			return err

@@ -142,6 +142,9 @@ func (p *Place) register(tx *store.Tx, who Caller, req *mmp.Registration, c clai
 	if err := putAgents.Exec(tx, agentValues(nil, req, v, ttl, now, out)); err != nil {
 		return out, err
 	}
+	if err := p.catchUp(tx); err != nil {
+		return out, err
+	}
 	return out, newEntries.Exec(tx, enterNote(nil, now, out))
 }
 

@@ -101,6 +101,14 @@ func (b *batch) repeated(s *sending) (done bool, err error) {
 	if err := b.guard(s.who, m.sender); err != nil {
 		return false, err
 	}
+	if first := b.p.front.keyed[[2]string{m.sender, m.idem}]; first != nil {
+		if first.created.Add(keepFates).After(m.created) {
+			return true, s.again(first)
+		}
+		if err := b.move([]*message{first}); err != nil {
+			return false, err
+		}
+	}
 	if _, here := b.keyed[[2]string{m.sender, m.idem}]; here {
 		if err := b.write(); err != nil {
 			return false, err
@@ -115,11 +123,17 @@ func (b *batch) repeated(s *sending) (done bool, err error) {
 	case !first.created.Add(keepFates).After(m.created):
 		_, err = b.tx.Exec(`UPDATE place_messages SET idem = '' WHERE num = ?`, first.num)
 		return false, err
-	case first.recipient != m.recipient || !mmp.SameHash(first.hash, m.hash):
-		return false, mmp.ErrIdempotency
+	}
+	return true, s.again(first)
+}
+
+// again is the first answer once more, if it is the same message.
+func (s *sending) again(first *message) error {
+	if first.recipient != s.m.recipient || !mmp.SameHash(first.hash, s.m.hash) {
+		return mmp.ErrIdempotency
 	}
 	s.answer = mmp.SendAnswer{RelayID: first.id, Status: string(mmp.FateQueued), ExpiresAt: mmp.At(first.expires), Duplicate: true}
-	return true, nil
+	return nil
 }
 
 // address settles whether a message stays here or goes to a peered place.
@@ -167,7 +181,9 @@ func (b *batch) enqueue(s *sending) error {
 		}
 	}
 	p.name(b.tx, m, b.now)
-	b.add(m)
+	if err := b.add(m); err != nil {
+		return err
+	}
 	s.answer = mmp.SendAnswer{RelayID: m.id, Status: string(mmp.FateQueued), ExpiresAt: mmp.At(m.expires)}
 	if s.dropped != nil {
 		s.answer.Dropped = &mmp.Dropped{RelayID: s.dropped.id, Reason: "queue_full"}
@@ -228,22 +244,32 @@ func (b *batch) known(id string) (bool, error) {
 	return b.agents[id] != nil, nil
 }
 
-// add keeps a message for the end of the transaction.
-func (b *batch) add(m *message) {
-	b.rows = append(b.rows, m.id, m.sender, m.recipient, m.peer, m.kind, m.hash, m.size, store.Bool(m.proven), store.Bool(m.tracked), m.idem,
-		store.Micros(m.created), store.Micros(m.expires), store.Micros(m.created), store.Micros(m.next), m.blob)
+// add puts a message into the front or keeps it for the end of the transaction.
+func (b *batch) add(m *message) error {
 	b.waiting[m.recipient]++
 	b.p.bounds.set(m.recipient, b.waiting[m.recipient])
+	if b.p.front.on && m.peer == "" {
+		b.admit(m)
+		return nil
+	}
+	b.rows = appendRow(b.rows, b.tx.Dialect(), m)
 	if m.idem != "" {
 		if b.keyed == nil {
 			b.keyed = map[[2]string]struct{}{}
 		}
 		b.keyed[[2]string{m.sender, m.idem}] = struct{}{}
 	}
-	if b.tx.Dialect() == store.SQLite {
-		b.rows = append(b.rows, m.num)
+	return b.note(actEnqueue, m, "")
+}
+
+// appendRow adds the values of a new row.
+func appendRow(to []any, d store.Dialect, m *message) []any {
+	to = append(to, m.id, m.sender, m.recipient, m.peer, m.kind, m.hash, m.size, store.Bool(m.proven), store.Bool(m.tracked), m.idem,
+		store.Micros(m.created), store.Micros(m.expires), store.Micros(m.created), store.Micros(m.next), m.blob)
+	if d == store.SQLite {
+		to = append(to, m.num)
 	}
-	b.note(actEnqueue, m, "")
+	return to
 }
 
 // overflow makes room in a full queue, or refuses, by policy; never silently.
@@ -256,6 +282,9 @@ func (b *batch) overflow(s *sending) error {
 	}
 	if refuses := p.c.Auth == Strict || p.c.Auth == TOFU && at > 0 || m.peer != "" || from != ""; !refuses {
 		// The oldest may be one of this transaction.
+		if err := b.move(b.p.front.queues[m.recipient]); err != nil {
+			return err
+		}
 		if err := b.write(); err != nil {
 			return err
 		}
@@ -272,8 +301,7 @@ func (b *batch) overflow(s *sending) error {
 	}
 	s.refusal = mmp.ErrQueueFull.WithRetry(5)
 	p.name(b.tx, m, b.now)
-	b.note(actRefused, m, "queue_full")
-	return nil
+	return b.note(actRefused, m, "queue_full")
 }
 
 func (b *batch) drop(m *message) error {
@@ -286,8 +314,7 @@ func (b *batch) drop(m *message) error {
 	if err != nil {
 		return err
 	}
-	b.note(actDropped, m, "queue_full")
-	return nil
+	return b.note(actDropped, m, "queue_full")
 }
 
 // name gives a message its number and its id. In SQLite the number comes from the

@@ -141,6 +141,9 @@ func (p *Place) deleteSome(ctx context.Context, all []sweeping) error {
 const expiredRows = `SELECT ` + messageColumns + ` FROM place_messages WHERE state = 0 AND expires_at <= ? ORDER BY expires_at LIMIT ?`
 
 func (p *Place) sweepMessages(ctx context.Context) (int, error) {
+	if err := p.settled(ctx, settling{expired: true}); err != nil {
+		return 0, err
+	}
 	now := p.now()
 	var found []*message
 	err := p.read(ctx, func(tx *store.Tx) (err error) {
@@ -161,6 +164,9 @@ func (p *Place) sweepMessages(ctx context.Context) (int, error) {
 				return err
 			}
 			notes = append(notes, relayEntry{action: actExpired, m: m})
+		}
+		if err := p.catchUp(tx); err != nil {
+			return err
 		}
 		return writeRelay(tx, now, notes)
 	})
@@ -207,6 +213,9 @@ func (p *Place) digest(ctx context.Context) error {
 	name := strconv.FormatInt(hour, 10)
 	var done, sum string
 	var entries int
+	if err := p.audited(ctx); err != nil {
+		return err
+	}
 	err := p.read(ctx, func(tx *store.Tx) (err error) {
 		if done, err = getMeta(tx, "digested"); err == nil && done < name {
 			sum, entries, err = auditDigest(tx, hour)
