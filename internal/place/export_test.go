@@ -4,3 +4,13 @@ import "context"
 
 // RollUp sums what has settled, as the housekeeper does.
 func (p *Place) RollUp(ctx context.Context) error { return p.rollUp(ctx) }
+
+// Tidy gives rows to what has waited for long, as happens by itself.
+func (p *Place) Tidy(ctx context.Context) error { return p.tidy(ctx) }
+
+// Fresh is how many messages have no row of their own.
+func (p *Place) Fresh() int {
+	p.front.mu.Lock()
+	defer p.front.mu.Unlock()
+	return p.front.count
+}

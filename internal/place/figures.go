@@ -63,6 +63,11 @@ func (p *Place) counted(ctx context.Context) (counts, error) {
 // count asks again if messages got rows meanwhile: they would count twice, or not at
 // all.
 func (p *Place) count(ctx context.Context) (c counts, err error) {
+	if p.front.unsure() {
+		if err := p.settled(ctx, settling{expired: true}); err != nil {
+			return c, err
+		}
+	}
 	for range 3 {
 		before := p.front.mark()
 		if c, err = p.countOnce(ctx); err != nil || p.front.mark() == before {

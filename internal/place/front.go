@@ -35,6 +35,8 @@ type front struct {
 	telling int64
 
 	mu sync.Mutex
+	// failed says that what is in memory may not be what is on the disk.
+	failed bool
 	// last is the newest parcel, told the newest one the audit surely has.
 	last, told int64
 
@@ -64,7 +66,7 @@ type held struct {
 func (f *front) reset() {
 	f.queues, f.keyed, f.senders = map[string][]*message{}, map[[2]string]*message{}, map[string]map[int64]*message{}
 	f.parcels, f.count, f.bytes, f.earliest = nil, 0, 0, time.Time{}
-	f.telling = 0
+	f.telling, f.failed = 0, false
 	f.moves++
 	f.moving = false
 }
@@ -167,6 +169,19 @@ func (f *front) committed() {
 	}
 }
 
+// undone says that the changes were not made: the next transaction reads anew.
+func (f *front) undone() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed = f.on
+}
+
+func (f *front) unsure() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed
+}
+
 // mayHaveRows tells whether a queue is worth asking the database for.
 func (f *front) mayHaveRows(recipient string) bool {
 	if !f.on {
@@ -224,7 +239,7 @@ func (f *front) peek(recipient string, now time.Time) (some bool, mark uint64) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.moving, f.moves
+	return f.moving || f.failed, f.moves
 }
 
 // oldest are those of the parcels that were made before a time.

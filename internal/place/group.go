@@ -166,6 +166,8 @@ func (p *Place) commit(batch []*op) (err error) {
 	}
 	if err != nil {
 		p.keys.forgetAll()
+		p.front.undone()
+		p.waiters.all() // what was taken is there again
 	} else {
 		p.front.committed()
 	}

@@ -25,8 +25,10 @@ type settling struct {
 func (p *Place) settled(ctx context.Context, s settling) error {
 	f := &p.front
 	switch {
-	case !f.on,
-		(s.queue != "" || s.sender != "") && !f.has(s.queue, s.sender),
+	case !f.on:
+		return nil
+	case f.unsure():
+	case (s.queue != "" || s.sender != "") && !f.has(s.queue, s.sender),
 		s.expired && !f.hasExpired(p.now()),
 		(s.old || s.all) && f.idle():
 		return nil
