@@ -36,10 +36,11 @@ type batch struct {
 	entered []mmp.RegisterAnswer
 	entries map[string]int
 	// parcel is what this transaction did, where there is a front, and held its
-	// place there; brought are the messages it added.
+	// place there; brought are the messages it added, and expects their bytes.
 	parcel  []byte
 	held    *held
 	brought int
+	expects int
 }
 
 const noKey = int64(-1)
@@ -50,6 +51,7 @@ func (p *Place) runBatch(tx *store.Tx, ops []*op) error {
 	p.bounds.refresh()
 	for _, o := range ops {
 		o.err = nil
+		b.expects += 256 + o.size()
 	}
 	if p.front.on {
 		if p.front.dirty {

@@ -12,7 +12,7 @@ import (
 // The front holds this much at most, and nothing for longer than that: what is
 // left behind gets a row of its own. Most messages are fetched before.
 const (
-	frontBytes = 32 << 20
+	frontBytes = 64 << 20
 	frontCount = 40_000
 	frontLife  = 30 * time.Second
 	// settleBatch is how many messages get rows in one transaction.

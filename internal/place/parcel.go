@@ -69,12 +69,12 @@ func appendNote(to []byte, e *auditRow) []byte {
 	return to
 }
 
-// eachRecord reads a parcel.
-func eachRecord(body []byte, do func(record) error) error {
+// eachRecord reads a parcel, with the blobs or without.
+func eachRecord(body []byte, blobs bool, do func(record) error) error {
 	if len(body) == 0 || body[0] != parcelVersion {
 		return errParcel
 	}
-	r := &parcelReader{rest: body[1:]}
+	r := &parcelReader{rest: body[1:], blobs: blobs}
 	for len(r.rest) > 0 && !r.bad {
 		rec := r.record()
 		if r.bad {
@@ -91,8 +91,9 @@ func eachRecord(body []byte, do func(record) error) error {
 }
 
 type parcelReader struct {
-	rest []byte
-	bad  bool
+	rest  []byte
+	blobs bool
+	bad   bool
 }
 
 func (r *parcelReader) record() record {
@@ -126,8 +127,10 @@ func (r *parcelReader) message() *message {
 	m.created, m.expires = store.Time(r.number()), store.Time(r.number())
 	m.changed = m.created
 	m.sender, m.recipient, m.kind, m.hash, m.idem = r.text(), r.text(), r.text(), r.text(), r.text()
-	m.blob = bytes.Clone(r.bytes())
-	m.size = int64(len(m.blob))
+	blob := r.bytes()
+	if m.size = int64(len(blob)); r.blobs {
+		m.blob = bytes.Clone(blob)
+	}
 	return m
 }
 

@@ -27,7 +27,7 @@ func packed() []byte {
 func again(t testing.TB, body []byte) ([]byte, error) {
 	t.Helper()
 	out := []byte{parcelVersion}
-	err := eachRecord(body, func(r record) error {
+	err := eachRecord(body, true, func(r record) error {
 		switch r.kind {
 		case recMessage:
 			out = appendMessage(out, r.m)

@@ -122,7 +122,7 @@ func (b *batch) forget(audited int64) error {
 func (b *batch) record(add func(to []byte) []byte) {
 	if b.held == nil {
 		b.held = b.p.front.begin(b.now)
-		b.parcel = append(make([]byte, 0, 2048), parcelVersion)
+		b.parcel = append(make([]byte, 0, 1024+b.expects), parcelVersion)
 	}
 	b.parcel = add(b.parcel)
 }
@@ -186,7 +186,7 @@ func (p *Place) loadFront(tx *store.Tx) error {
 		f.parcels = append(f.parcels, h)
 		f.last = max(f.last, h.num)
 		f.mu.Unlock()
-		err := eachRecord(body, func(rec record) error {
+		err := eachRecord(body, true, func(rec record) error {
 			if rec.m == nil {
 				return nil
 			}
@@ -228,6 +228,7 @@ func (p *Place) openFront(ctx context.Context) error {
 	}
 	err = p.write(ctx, p.unpackAll)
 	p.front.reset()
+	p.front.last, p.front.told = 0, 0
 	return err
 }
 
@@ -301,7 +302,7 @@ func tellAudit(tx *store.Tx, most int) (audited int64, more bool, err error) {
 			return err
 		}
 		audited = num
-		return eachRecord(body, func(rec record) error {
+		return eachRecord(body, false, func(rec record) error {
 			if e, ok := rec.entry(at); ok {
 				told = append(told, e)
 			}
