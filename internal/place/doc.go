@@ -16,6 +16,12 @@
 //	                                                     │ state + audit
 //	                       sweeper, outbox, federation ◀─┘ one hub at a time (lease)
 //
+// A hub that is alone with its SQLite file keeps new messages in memory and in
+// parcels, one row a transaction; those that stay get rows of their own:
+//
+//	send ─▶ parcel + front ─▶ receive, and nothing is left
+//	                 └─▶ after a while, or asked for ─▶ place_messages
+//
 // What it guarantees:
 //
 //   - An id that has ever proven its key is never served without proof, in any

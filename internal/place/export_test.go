@@ -8,6 +8,9 @@ func (p *Place) RollUp(ctx context.Context) error { return p.rollUp(ctx) }
 // Tidy gives rows to what has waited for long, as happens by itself.
 func (p *Place) Tidy(ctx context.Context) error { return p.tidy(ctx) }
 
+// HoldFew has no more than so many messages without rows.
+func (p *Place) HoldFew(most int) { p.front.most = most }
+
 // Fresh is how many messages have no row of their own.
 func (p *Place) Fresh() int {
 	p.front.mu.Lock()

@@ -31,6 +31,7 @@ const (
 type front struct {
 	on    bool
 	dirty bool
+	most  int // messages
 	// telling is the newest parcel whose entries this transaction gives the audit.
 	telling int64
 
@@ -295,7 +296,7 @@ func (f *front) ofSender(sender string) (found []*message) {
 }
 
 // full tells whether something must get a row to make room.
-func (f *front) full() bool { return f.bytes > frontBytes || f.count > frontCount }
+func (f *front) full() bool { return f.bytes > frontBytes || f.count > f.most }
 
 // idle tells that there is nothing to tidy.
 func (f *front) idle() bool {

@@ -46,6 +46,9 @@ func (m *relayModel) reopen(t *testing.T) {
 	at := m.clk.ahead.Load()
 	m.p, m.clk = open(t, m.db, place.Config{Auth: place.Open, QueueLimit: 1000, RelayTTL: modelTTL, MaxUnknown: 1 << 30, Sync: place.SyncOS})
 	m.clk.ahead.Store(at)
+	if rapid.Bool().Draw(m.rt, "few") {
+		m.p.HoldFew(2)
+	}
 }
 
 // now is coarse: whatever a test takes in real time is less than a minute.
@@ -267,15 +270,19 @@ func TestNoSequenceWithRestartsFailuresAndTimeLosesOrDoublesAnything(t *testing.
 // bounded by what is new.
 func TestMessagesThatStayGetRowsAndParcelsGo(t *testing.T) {
 	db := storetest.SQLite(t)
-	p, clk := open(t, db, place.Config{Auth: place.Open})
+	p, clk := open(t, db, place.Config{Auth: place.Open, QueueLimit: 1000, Sync: place.SyncOS})
+	const many = 300 // more than get rows in one transaction
+	for i := range many {
+		send(t, p, stranger, "ada", "cal", fmt.Sprint(i))
+	}
 	for i := range 5 {
 		send(t, p, stranger, "ada", "bob", fmt.Sprint(i))
 	}
-	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob", Limit: 2}); len(got) != 2 || p.Fresh() != 3 {
+	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob", Limit: 2}); len(got) != 2 || p.Fresh() != many+3 {
 		t.Fatalf("%v, %d new", got, p.Fresh())
 	}
 	stats, err := p.RelayStats(t.Context(), stranger)
-	if err != nil || stats.TotalMessages != 3 || stats.ActiveQueues != 1 || stats.TotalSizeBytes != 3 {
+	if err != nil || stats.TotalMessages != many+3 || stats.ActiveQueues != 2 || stats.MaxSizeBytes != 3 {
 		t.Errorf("%+v %v", stats, err)
 	}
 	clk.pass(time.Minute)
@@ -288,11 +295,14 @@ func TestMessagesThatStayGetRowsAndParcelsGo(t *testing.T) {
 	err = db.Read(t.Context(), func(tx *store.Tx) error {
 		return tx.QueryRow(`SELECT (SELECT count(*) FROM place_parcels), (SELECT count(*) FROM place_messages)`).Scan(&parcels, &rows)
 	})
-	if err != nil || parcels != 0 || rows != 3 || p.Fresh() != 0 {
+	if err != nil || parcels != 0 || rows != many+3 || p.Fresh() != 0 {
 		t.Errorf("%d parcels, %d rows, %d new, %v", parcels, rows, p.Fresh(), err)
 	}
 	send(t, p, stranger, "ada", "bob", "5")
 	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"2", "3", "4", "5"}) {
+		t.Errorf("%v", got)
+	}
+	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "cal", Limit: 2}); !slices.Equal(got, []string{"0", "1"}) {
 		t.Errorf("%v", got)
 	}
 }
