@@ -167,7 +167,11 @@ func (p *Place) commit(batch []*op) (err error) {
 	if err != nil {
 		p.keys.forgetAll()
 		p.front.undone()
-		p.waiters.all() // what was taken is there again
+		for _, o := range batch {
+			if o.take != nil { // what it took is there again, for others who wait for it
+				p.waiters.notify(o.take.q.AgentID)
+			}
+		}
 	} else {
 		p.front.committed()
 	}

@@ -76,17 +76,6 @@ func (w *waiters) notify(agent string) {
 	}
 }
 
-// all has every poll look again.
-func (w *waiters) all() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, polls := range w.of {
-		for one := range polls {
-			one.nudge()
-		}
-	}
-}
-
 func (w *waiters) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
