@@ -22,9 +22,9 @@ test('a reply streams in as Markdown, and HTML in it stays text', async () => {
   await reply.locator('strong', { hasText: 'bold' }).waitFor();
   await reply.getByText('<img src=x onerror=alert(1)>').waitFor();
   await settled(page);
-  // Nor is a picture of somebody else's fetched: a request there fails the test by itself.
+  // Nor is a picture of somebody else's fetched, only linked to: a request there fails the test by itself.
   assert.equal(await reply.locator('img').count(), 0);
-  assert.deepEqual(await reply.locator('a').evaluateAll((all) => all.map((a) => [a.href, a.rel])), [['https://example.com/x', 'noopener noreferrer nofollow']]);
+  assert.deepEqual(await reply.locator('a').evaluateAll((all) => all.map((a) => [a.href, a.rel])), ['https://example.com/x', 'https://example.com/x.png'].map((to) => [to, 'noopener noreferrer nofollow']));
 });
 
 test('the conversation is there after a reload, and equal in two browsers', async () => {
