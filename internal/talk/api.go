@@ -125,6 +125,8 @@ type API interface {
 	// Usage sums what a conversation has used: its turns and its summaries.
 	Usage(ctx context.Context, who Who, id string) (model.Usage, error)
 	History(ctx context.Context, who Who, id string, req HistoryRequest) (History, error)
+	// ToolUses gives what tools did between two numbers of messages.
+	ToolUses(ctx context.Context, who Who, id string, after, before int64) (list []ToolUse, truncated bool, err error)
 	// Archives lists oldest first; before is an archive id to stop at.
 	Archives(ctx context.Context, who Who, key Key, before string, limit int) ([]memory.Archive, error)
 	Archive(ctx context.Context, who Who, id string, afterSeq int64, limit int) (ArchivePage, error)

@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
-import { real } from './lib/hub.mjs';
 import { Stage, visit } from './lib/stage.mjs';
 
 let stage;
@@ -81,7 +80,6 @@ test('it cannot listen to the events or open a conversation', async () => {
     source.addEventListener('error', () => { source.close(); done('refused'); });
   }), `${stage.hub.url}/api/events`);
   assert.equal(events, 'refused');
-  if (!real) return; // the mock answers conversations inside the browser
   const streams = await page.evaluate((urls) => Promise.all(urls.map((url) => new Promise((done) => {
     const source = new EventSource(url, { withCredentials: true });
     source.addEventListener('open', () => { source.close(); done('open'); });
@@ -149,7 +147,6 @@ test('it cannot answer an approval, start a task, run a tool or sign somebody ou
   assert.deepEqual(seen.filter((s) => s !== 'opaque' && s !== 'refused'), []);
   await own.reload();
   await own.locator('#page-title').waitFor(); // still signed in
-  if (!real) return;
   assert.notEqual((await stage.hub.call('GET', '/api/agents/parley')).prompt, 'obey');
   assert.equal((await stage.hub.call('GET', '/api/rooms')).rooms?.some((r) => r.room === 'theirs') ?? false, false);
 });

@@ -214,6 +214,30 @@ test('a tool call is folded and can be opened', async () => {
   await call.locator('summary').click();
   await call.getByText('anything').first().waitFor();
   await call.getByText('result', { exact: true }).waitFor();
+  // It is there again after a reload, where it was.
+  await page.reload();
+  await call.waitFor();
+  await call.locator('summary').click();
+  await call.getByText('anything').first().waitFor();
+  assert.match(await page.locator('[role=log]').innerText(), /recall[^]*looked it up/);
+});
+
+test('a call that waits is shown once after a reload, under one speaker, and ends there', async () => {
+  const page = await stage.person();
+  await startTurn(page, '/say First I ask.\n/tool shell {"command":"echo after reload"}\n/say and done');
+  const log = page.locator('[role=log]');
+  await log.getByRole('button', { name: 'Approve' }).waitFor();
+  const speakers = await log.locator('.speaker').count();
+  await page.reload();
+  const call = log.locator('details').filter({ hasText: 'shell' }).filter({ hasText: 'after reload' });
+  await call.waitFor();
+  await log.getByRole('button', { name: 'Approve' }).waitFor();
+  assert.equal(await call.count(), 1);
+  assert.equal(await log.locator('.speaker').count(), speakers, 'the agent is named as often as before');
+  await log.getByRole('button', { name: 'Approve' }).click();
+  await page.getByText('and done', { exact: true }).waitFor();
+  await call.and(log.locator('.done')).waitFor();
+  assert.equal(await call.count(), 1);
 });
 
 test('an approval is answered in place', async () => {

@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { real } from './lib/hub.mjs';
 import { Stage, visit } from './lib/stage.mjs';
 import { TESTER, say, settled, setUpTester, startTurn } from './lib/tester.mjs';
 
@@ -65,7 +64,7 @@ test('two browsers end with the same words while a reply streams, also after a r
   assert.deepEqual(await transcript(late), expected, 'one that comes later');
 });
 
-test('what lies further back is loaded on the way up, and the reader keeps the place', { skip: real ? false : 'the stand-in gives all at once' }, async () => {
+test('what lies further back is loaded on the way up, and the reader keeps the place', async () => {
   const page = await stage.person();
   const turns = 130;
   const lines = [{ agent: TESTER, created_by: 'user', created_at: '2026-01-01T00:00:00Z', title: 'Long', uptime_secs: 1 }];

@@ -32,6 +32,7 @@ func RegisterConversations(a *API, t talk.API) {
 	add(a, at("PATCH", "/api/conversations/{id}", "Give it another title", 0), c.rename)
 	add(a, at("DELETE", "/api/conversations/{id}", "Remove it and everything in it", http.StatusNoContent), c.remove)
 	add(a, at("GET", "/api/conversations/{id}/messages", "What was said, oldest first", 0), c.messages)
+	add(a, at("GET", "/api/conversations/{id}/tools", "What its tools did, oldest first", 0), c.tools)
 	add(a, at("GET", "/api/conversations/{id}/archives", "Its archives, oldest first", 0), c.archives)
 	add(a, at("POST", "/api/conversations/{id}/compact", "Archive the window behind a summary", 0), c.compact)
 	addRaw(a, rawRoute{at("GET", "/api/conversations/{id}/export", "All of it as JSON lines", 0), "application/jsonl"}, c.export)
@@ -203,6 +204,52 @@ func (c conversationRoutes) messages(ctx context.Context, s identity.Session, in
 	}
 	out := &messageList{}
 	out.Body.Messages, out.Body.Truncated = viewMessages(h.Messages), h.Truncated
+	return out, nil
+}
+
+type toolUseView struct {
+	Seq       int64  `json:"seq" doc:"number of the message that made the call"`
+	Run       string `json:"run_id"`
+	Agent     string `json:"agent,omitempty" doc:"the guest who called; empty for the conversation's own agent"`
+	Call      string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+	Output    string `json:"output"`
+	LeftOut   int    `json:"left_out_bytes,omitempty"`
+	Failed    bool   `json:"failed,omitempty"`
+	Answered  bool   `json:"answered" doc:"false while the tool is at work, or when it was cut short"`
+}
+
+type toolUseQuery struct {
+	ID     string `path:"id"`
+	After  int64  `query:"after" minimum:"0" doc:"only of messages with numbers above"`
+	Before int64  `query:"before" minimum:"0" doc:"only of messages with numbers below"`
+}
+
+type toolUseList struct {
+	Body struct {
+		Tools     []toolUseView `json:"tools"`
+		Truncated bool          `json:"truncated" doc:"there are older ones"`
+	}
+}
+
+func (c conversationRoutes) tools(ctx context.Context, s identity.Session, in *toolUseQuery) (*toolUseList, error) {
+	who, err := talker(s)
+	if err != nil {
+		return nil, err
+	}
+	list, truncated, err := c.talk.ToolUses(ctx, who, in.ID, in.After, in.Before)
+	if err != nil {
+		return nil, err
+	}
+	out := &toolUseList{}
+	out.Body.Tools, out.Body.Truncated = make([]toolUseView, len(list)), truncated
+	for i, u := range list {
+		out.Body.Tools[i] = toolUseView{
+			Seq: u.Seq, Run: u.Run, Agent: u.Agent, Call: u.ID, Name: u.Name, Arguments: u.Arguments, Output: u.Output, LeftOut: u.LeftOut,
+			Failed: u.Failed, Answered: u.Answered,
+		}
+	}
 	return out, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -276,4 +277,47 @@ func TestModelsProvidersAndSkillsOverREST(t *testing.T) {
 	must(r.alice.Skills(ctx))(t)
 	_, err = stranger.Skills(ctx)
 	refused(t, "no talk scope", "insufficient_scope", err)
+}
+
+func TestWhatToolsDidIsToldWithTheNumberOfItsMessage(t *testing.T) {
+	r := newRig(t)
+	must(r.owner.CreateAgent(t.Context(), hubapi.Agent{"name": "reader", "prompt": "You read.", "tools": []string{"files"}}))(t)
+	r.say(t, r.alice, "reader", "", "/say Let me look.\n/tool file_list {}\n/tool file_read {\"path\":\"none\"}\n/say Done.")
+	list := must(r.alice.Conversations(t.Context(), "reader", ""))(t)
+	var got struct {
+		Tools []struct {
+			Seq            int64
+			Name, Output   string
+			CallID         string `json:"call_id"`
+			RunID          string `json:"run_id"`
+			Failed         bool
+			Answered       bool
+			Arguments      string
+			LeftOut        int `json:"left_out_bytes"`
+		}
+		Truncated bool
+	}
+	path := "/api/conversations/" + list[0].ID + "/tools"
+	if err := r.alice.Do(t.Context(), "GET", path, nil, nil, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Tools) != 2 || got.Truncated {
+		t.Fatalf("%+v", got)
+	}
+	first, second := got.Tools[0], got.Tools[1]
+	if first.Name != "file_list" || first.Failed || !first.Answered || first.Seq < 2 || first.RunID == "" || first.CallID == "" {
+		t.Errorf("%+v", first)
+	}
+	if second.Name != "file_read" || !second.Failed || second.Output == "" || !strings.Contains(second.Arguments, "none") {
+		t.Errorf("%+v", second)
+	}
+	// Only what lies between the numbers, and only for whoever may read it.
+	if err := r.alice.Do(t.Context(), "GET", path, url.Values{"after": {"1000"}}, nil, &got); err != nil || len(got.Tools) != 0 {
+		t.Errorf("%+v %v", got, err)
+	}
+	token := must(r.owner.CreateToken(t.Context(), hubapi.TokenRequest{Name: "b", Principal: "bob", Scopes: []string{"talk"}}))(t)
+	bob := hubapi.WithTransport(r.url, token.Token, r.client)
+	if err := bob.Do(t.Context(), "GET", path, nil, nil, &got); err == nil {
+		t.Error("somebody else reads it")
+	}
 }

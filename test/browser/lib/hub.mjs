@@ -1,6 +1,5 @@
-// A hub to test the page against: the real one, started from PARLEY_BIN or
-// bin/parley in a temporary folder with the offline model; or, while working
-// on the page, the mock (PARLEY_BIN=mock).
+// A hub to test the page against: started from PARLEY_BIN or bin/parley in a
+// temporary folder, with the offline model.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -10,25 +9,11 @@ import { join, resolve } from 'node:path';
 const built = resolve('../../bin/parley');
 // Programs that take their time and whose answers no test looks at.
 const PATH = `${resolve('lib/quiet')}:${process.env.PATH}`;
-const program = process.env.PARLEY_BIN || (existsSync(built) ? built : 'mock');
+const program = process.env.PARLEY_BIN || built;
+if (!existsSync(program)) throw new Error(`${program} is not there: build it with 'make build', or name one in PARLEY_BIN`);
 
-/** Whether the hub under test is the real one. */
-export const real = program !== 'mock';
-
-/** Starts it; env is added to the hub's own. */
-export async function startHub(env = {}) {
-  return real ? startReal(env) : startMockHub();
-}
-
-async function startMockHub() {
-  const { startMock } = await import('../mock/hub.mjs');
-  const { MockTalk } = await import('../mock/talk.mjs');
-  const hub = await startMock();
-  const talk = new MockTalk(hub);
-  return { url: hub.url, token: hub.token, loginLink: async () => hub.loginLink(), prepare: (context) => talk.serve(context), stop: hub.stop };
-}
-
-async function startReal(more) {
+/** Starts it; more is added to its environment. */
+export async function startHub(more = {}) {
   const data = mkdtempSync(join(tmpdir(), 'parley-browser-'));
   const env = { ...process.env, PATH, PARLEY_MODEL: 'offline', ...more };
   const run = (listen) => spawn(program, ['up', '--data', data, '--listen', listen], { env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -56,7 +41,6 @@ async function startReal(more) {
       }
       return url + (await call('POST', '/api/login-links', {})).path;
     },
-    prepare: async () => {},
     /** As a power cut would: at once. */
     kill: () => end('SIGKILL'),
     /** The same hub again, after kill. */

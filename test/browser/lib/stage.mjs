@@ -33,7 +33,6 @@ export class Stage {
   async visitor(options = {}) {
     const context = await this.browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
     context.setDefaultTimeout(PATIENCE);
-    await this.hub.prepare(context);
     const page = await context.newPage();
     this.#watch(page);
     return page;

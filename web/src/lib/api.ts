@@ -2,7 +2,7 @@
 // so that a page has one thing to catch and one thing to show.
 
 import type {
-  Agent, AgentSpend, Approval, ApprovalAnswer, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, StoredConversation, Token,
+  Agent, AgentSpend, Approval, ApprovalAnswer, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, StoredConversation, Token, ToolUse,
 } from './types';
 import type { Ceremony, Proof } from './passkey';
 
@@ -216,6 +216,7 @@ export class Client {
   agent = (name: string) => this.get<Agent>(`/api/agents/${part(name)}`);
   conversations = async (agent: string, sender: string) => list<StoredConversation>(await this.get('/api/conversations', { agent, sender }), 'conversations');
   conversation = (id: string) => this.get<StoredConversation>(`/api/conversations/${part(id)}`);
+  conversationTools = async (id: string, after: number, before: number) => list<ToolUse>(await this.get(`/api/conversations/${part(id)}/tools`, { after: `${after}`, before: `${before}` }), 'tools');
   /** Summarises an archive again from its raw messages. */
   redoArchive = (id: string, focus: string) => this.post<{ title: string; summary: string }>(`/api/archives/${part(id)}/redo`, { focus });
   spend = async () => list<AgentSpend>(await this.get('/api/spend'), 'agents');

@@ -252,6 +252,21 @@ export interface Agent {
   [key: string]: unknown;
 }
 
+/** What a tool did in a conversation. */
+export interface ToolUse {
+  /** Number of the message that made the call. */
+  seq: number;
+  run_id: string;
+  agent?: string;
+  call_id: string;
+  name: string;
+  arguments: string;
+  output: string;
+  left_out_bytes?: number;
+  failed?: boolean;
+  answered: boolean;
+}
+
 /** A conversation as the hub stores it. */
 export interface StoredConversation {
   id: string;

@@ -5,8 +5,8 @@
 import type { ConversationEvent, HistoryMessage, StreamEvent } from '../../gen/agentfirst_pb.js';
 import { TurnMode } from '../../gen/agentfirst_pb.js';
 import { asProblem, type Problem } from '../api';
-import type { Question } from '../types';
-import { Run } from './run.svelte';
+import type { Question, ToolUse } from '../types';
+import { finish, Run, type Call, type Result } from './run.svelte';
 import type { Link, Place } from './link.svelte';
 import { earlierLines, type Line } from './wire';
 
@@ -18,6 +18,10 @@ export interface Said {
   text: string;
   at: string;
   summary: boolean;
+  /** The run that said it; empty if the hub does not tell. */
+  run: string;
+  /** The tools it called after that; a message may have nothing else. */
+  calls: Call[];
 }
 
 export interface Archived {
@@ -66,10 +70,12 @@ export class Chat {
 
   #link: Link;
   #stop: () => void;
+  #tools: (after: number, before: number) => Promise<ToolUse[]>;
   readonly place: Place;
 
-  constructor(link: Link, place: Place) {
+  constructor(link: Link, place: Place, tools: (after: number, before: number) => Promise<ToolUse[]> = async () => []) {
     this.#link = link;
+    this.#tools = tools;
     this.place = place;
     this.#stop = this.#follow();
   }
@@ -87,6 +93,14 @@ export class Chat {
     this.#stop();
   }
 
+  /** Whether an entry goes on with what the one before it began: the same speaker, nothing in between. */
+  continues(at: number): boolean {
+    const speaker = (e: Entry | undefined) => (e?.kind === 'run' ? e.agent : e?.kind === 'said' && e.role !== 'user' && !e.summary ? e.agent || this.place.agent : '');
+    const before = this.entries[at - 1];
+    const id = (e: Entry | undefined) => (e?.kind === 'run' ? e.id : e?.kind === 'said' ? e.run : '');
+    return !!speaker(before) && speaker(before) === speaker(this.entries[at]) && !!id(before) && id(before) === id(this.entries[at]);
+  }
+
   get run(): Run | undefined {
     return this.entries.findLast((e): e is Run => e.kind === 'run' && !e.ended);
   }
@@ -100,6 +114,7 @@ export class Chat {
       const { lines, more } = await earlierLines(this.#link, this.place, first);
       this.#prepend(lines);
       this.more = more && lines.length > 0;
+      await this.#remember(Math.max(0, this.#first() - 1), first);
     } finally {
       this.loading = false;
     }
@@ -108,7 +123,7 @@ export class Chat {
   #prepend(lines: Line[]): void {
     const first = this.#first();
     const fresh = lines.filter((l) => l.seq > 0 && l.seq < first);
-    this.entries.unshift(...fresh.map((l): Said => ({ kind: 'said', ...l })));
+    this.entries.unshift(...fresh.map((l): Said => ({ kind: 'said', run: '', calls: [], ...l })));
   }
 
   #first(): number {
@@ -188,6 +203,52 @@ export class Chat {
     if (!this.caughtUp) this.more = this.#first() > 1;
     this.caughtUp = true;
     this.spent();
+    void this.#remember(Math.max(0, this.#first() - 1), 0);
+  }
+
+  // What tools did is not among the words that are told again; without it they stand alone.
+  async #remember(after: number, before: number): Promise<void> {
+    try {
+      for (const use of await this.#tools(after, before)) this.#used(use);
+    } catch {
+      // it is asked for again after the next break
+    }
+  }
+
+  #used(use: ToolUse): void {
+    const run = this.entries.find((e): e is Run => e.kind === 'run' && e.id === use.run_id);
+    if (run && (run.ended || run.called(use.call_id))) return; // heard as it happened
+    const call: Call = {
+      kind: 'tool', id: use.call_id, name: use.name, arguments: use.arguments, output: use.output,
+      state: use.answered ? (use.failed ? 'failed' : 'done') : run ? 'running' : 'failed', ms: 0, leftOut: use.left_out_bytes ?? 0,
+    };
+    let said = this.entries.find((e): e is Said => e.kind === 'said' && e.seq === use.seq);
+    if (!said) {
+      // A going run comes after its earlier rounds, though its number is that of its turn.
+      const at = this.entries.findIndex((e) => e === run || (e.kind !== 'run' && e.seq > use.seq));
+      this.entries.splice(at < 0 ? this.entries.length : at, 0, {
+        kind: 'said', seq: use.seq, role: 'assistant', agent: use.agent ?? '', text: '', at: '', summary: false, run: use.run_id, calls: [],
+      });
+      said = this.entries.find((e): e is Said => e.kind === 'said' && e.seq === use.seq)!;
+    }
+    said.run ||= use.run_id;
+    if (!said.calls.some((c) => c.id === use.call_id)) said.calls.push(call);
+  }
+
+  // A call of an earlier round, which was stored before we came, has ended.
+  #stored(runId: string, done: (call: Call) => void): void {
+    for (const e of this.entries) if (e.kind === 'said' && e.run === runId) e.calls.filter((c) => c.state === 'running').forEach(done);
+  }
+
+  #result(run: Run, r: Result): boolean {
+    if (run.called(r.callId)) return false;
+    let found = false;
+    this.#stored(run.id, (call) => {
+      if (call.id !== r.callId) return;
+      finish(call, r);
+      found = true;
+    });
+    return found;
   }
 
   #message(m: HistoryMessage, runId: string): void {
@@ -197,7 +258,7 @@ export class Chat {
     if (m.role !== 'user' && runId && this.entries.some((e) => e.kind === 'run' && e.id === runId)) return;
     if (this.entries.some((e) => (e.kind === 'said' && e.seq === seq) || (e.kind === 'run' && e.holds(seq)))) return;
     if (m.role !== 'user' && this.entries.some((e) => e.kind === 'run' && e.seq === seq)) return;
-    this.#insert({ kind: 'said', seq, role: m.role, agent: m.agent, text: m.content, at: m.at, summary: m.summary });
+    this.#insert({ kind: 'said', seq, role: m.role, agent: m.agent, text: m.content, at: m.at, summary: m.summary, run: runId, calls: [] });
   }
 
   // A run may be told twice on one connection: as the answer to our turn and
@@ -223,7 +284,8 @@ export class Chat {
     }
     const run = this.#find(runId, source);
     if (!run) return;
-    run.take(event);
+    if (event.case !== 'toolResult' || !this.#result(run, event.value)) run.take(event);
+    if (event.case === 'end') this.#stored(run.id, (call) => (call.state = 'failed'));
     if (event.case === 'roundUsage') {
       this.used = Number(event.value.contextUsed);
       this.limit = Number(event.value.contextLimit ?? 0n);
@@ -289,7 +351,7 @@ export class Chat {
     if (!mine) return;
     this.#take(key);
     if (seq && this.entries.some((e) => e.kind === 'said' && e.seq === seq)) return;
-    this.#insert({ kind: 'said', seq: seq || this.#last() + 1, role: 'user', agent: '', text: mine.text, at: new Date().toISOString(), summary: false });
+    this.#insert({ kind: 'said', seq: seq || this.#last() + 1, role: 'user', agent: '', text: mine.text, at: new Date().toISOString(), summary: false, run: '', calls: [] });
   }
 
   #take(key: string): void {

@@ -4,6 +4,7 @@ import { ConversationEventSchema, StopReason, StreamEventSchema } from '../../ge
 import { Problem } from '../api';
 import { Chat, type Entry } from './chat.svelte';
 import type { Answer, Ask, Follower, Link } from './link.svelte';
+import type { ToolUse } from '../types';
 import { Run } from './run.svelte';
 
 type StreamInit = MessageInitShape<typeof StreamEventSchema>['event'];
@@ -262,5 +263,37 @@ describe('a conversation', () => {
     const { hub, chat } = open();
     await chat.answer('q1', [{ question: 'Tea?' }, { question: 'Milk?' }], ['yes', 'no, thanks']);
     expect(hub.asked[0]).toMatchObject({ case: 'replyToAsk', value: { askId: 'q1', content: '{"Tea?":"yes","Milk?":"no, thanks"}' } });
+  });
+
+  it('shows again what tools did before it came', async () => {
+    const hub = new Hub();
+    const use = (seq: number, call_id: string, more: Partial<ToolUse> = {}): ToolUse => ({ seq, run_id: 'r2', call_id, name: 't', arguments: '{}', output: 'out', answered: true, ...more });
+    const asked: number[][] = [];
+    const chat = new Chat(hub.link, { agent: 'a', sender: '', thread: '' }, async (after, before) => {
+      asked.push([after, before]);
+      return [use(2, 'c1', { run_id: 'r1', failed: true }), use(5, 'c2'), use(7, 'c3', { answered: false, output: '' })];
+    });
+    hub.message(1, 'user', 'one');
+    hub.message(2, 'assistant', 'two', 'r1');
+    hub.message(4, 'user', 'four');
+    // A run that is at its third round; the second said nothing.
+    hub.message(9, 'assistant', 'nine', 'r2');
+    hub.attached({ case: 'start', value: { agent: 'a', runId: 'r2', seq: 4n } }, 'r2');
+    hub.event({ case: 'caughtUp', value: true });
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(asked).toEqual([[0, 0]]);
+    const calls = () => chat.entries.map((e) => (e.kind === 'said' ? `${e.seq}:${e.calls.map((c) => `${c.id} ${c.state}`).join()}` : e.kind));
+    expect(calls()).toEqual(['1:', '2:c1 failed', '4:', '5:c2 done', '7:c3 running', '9:', 'run']);
+    expect(chat.entries.map((_, at) => chat.continues(at))).toEqual([false, false, false, false, true, true, true]);
+    // What was running ends as it would have in the run.
+    hub.attached({ case: 'toolResult', value: { callId: 'c3', output: 'late', isError: false } }, 'r2');
+    expect(calls()[4]).toBe('7:c3 done');
+    // What is heard is not shown a second time.
+    hub.attached({ case: 'toolStart', value: { calls: [{ callId: 'c2', name: 't', arguments: '{}' }] } }, 'r2');
+    hub.event({ case: 'caughtUp', value: true });
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(calls()[3]).toBe('5:c2 done');
   });
 });

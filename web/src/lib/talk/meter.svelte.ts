@@ -2,8 +2,9 @@
 // shows the same; it is asked for again whenever it may have grown. One question is
 // on its way at a time: what happens meanwhile asks once more after it.
 
-import { api, asProblem } from '../api';
+import { api } from '../api';
 import type { Place } from './link.svelte';
+import { about } from './stored';
 
 export interface Used {
   tokens: number;
@@ -44,17 +45,11 @@ export class Meter {
 
 /** Asks the hub what a conversation has used; nothing while there is none. */
 export function usageOf(place: Place, sender: () => string): () => Promise<Used> {
-  let id: string | undefined;
+  const ask = about(place, sender);
   return async () => {
-    id ??= (await api.conversations(place.agent, place.sender || sender())).find((c) => c.thread === place.thread)?.id;
-    if (!id) return nothing;
-    try {
-      const { usage } = await api.conversation(id);
-      return { tokens: usage?.total_tokens ?? 0, cost: usage?.cost_usd ?? 0, whole: usage?.cost_known ?? true };
-    } catch (error) {
-      if (asProblem(error).status !== 404) throw error;
-      id = undefined; // deleted; another may begin in its place
-      return nothing;
-    }
+    const found = await ask((id) => api.conversation(id));
+    if (!found) return nothing;
+    const { usage } = found;
+    return { tokens: usage?.total_tokens ?? 0, cost: usage?.cost_usd ?? 0, whole: usage?.cost_known ?? true };
   };
 }

@@ -56,6 +56,22 @@ const reasons: Partial<Record<StopReason, string>> = {
   [StopReason.TIMEOUT]: 'It took too long.',
 };
 
+export interface Result {
+  callId: string;
+  output: string;
+  durationMs: bigint;
+  isError: boolean;
+  leftOutBytes: bigint;
+}
+
+/** Writes down what came of a call. */
+export function finish(call: Call, r: Result): void {
+  call.output = r.output;
+  call.state = r.isError ? 'failed' : 'done';
+  call.ms = Number(r.durationMs);
+  call.leftOut = Number(r.leftOutBytes);
+}
+
 export class Run {
   readonly kind = 'run' as const;
   parts = $state<Part[]>([]);
@@ -119,13 +135,14 @@ export class Run {
     }
   }
 
-  #result(r: { callId: string; output: string; durationMs: bigint; isError: boolean; leftOutBytes: bigint }): void {
+  /** Whether a call is part of what was heard of this run. */
+  called(id: string): boolean {
+    return this.parts.some((p) => p.kind === 'tool' && p.id === id);
+  }
+
+  #result(r: Result): void {
     const call = this.parts.find((p): p is Call => p.kind === 'tool' && p.id === r.callId) ?? this.parts.find((p): p is Call => p.kind === 'tool' && p.state === 'running');
-    if (!call) return;
-    call.output = r.output;
-    call.state = r.isError ? 'failed' : 'done';
-    call.ms = Number(r.durationMs);
-    call.leftOut = Number(r.leftOutBytes);
+    if (call) finish(call, r);
   }
 
   #ask(id: string, questions: { question: string; header: string; options: { label: string; description: string }[]; multiSelect: boolean }[], expires: string): void {
