@@ -34,6 +34,9 @@ type TurnRequest struct {
 	Mode Mode
 	// Detached turns go on when their client leaves.
 	Detached bool
+	// Left says that the client is gone already: its words are kept, and no model is
+	// called for them unless the turn is detached or a device looks on.
+	Left bool
 	// IdempotencyKey makes a repeated request join or replay the first one.
 	IdempotencyKey string
 	// NoStream says that the client sees nothing before the answer (the wire's

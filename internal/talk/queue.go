@@ -17,6 +17,10 @@ func (c *conversation) submit(ctx context.Context, tn *turn) (*Run, error) {
 	tn.accepted = accepted
 	run := newRun(tn.id, c.key)
 	s := c.follow(run)
+	if tn.left {
+		tn.followers = 0
+		run.leave = func() { c.feed.leave(s); c.t.forget(c.feed) }
+	}
 	if err := c.do(ctx, func() { c.accept(tn) }); err != nil {
 		c.feed.leave(s)
 		return nil, err

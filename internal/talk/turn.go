@@ -51,6 +51,8 @@ type turn struct {
 	// Behind the conversation's mu: who follows it, and whether it goes on
 	// without them.
 	followers int
+	// left says that its client was gone before it was accepted.
+	left bool
 }
 
 // acceptance is the answer to a submitted turn.
@@ -114,7 +116,7 @@ func (t *Talk) Turn(ctx context.Context, who Who, req TurnRequest) (*Run, error)
 	tn := &turn{order: order{
 		Kind: orderTurn, Content: req.Content, Guest: req.Guest, Cwd: req.Cwd, Mode: req.Mode,
 		Detached: req.Detached, NoStream: req.NoStream, Key: req.IdempotencyKey, By: who.Principal,
-	}}
+	}, left: req.Left}
 	return t.submit(ctx, conv, tn)
 }
 

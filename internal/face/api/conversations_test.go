@@ -286,14 +286,14 @@ func TestWhatToolsDidIsToldWithTheNumberOfItsMessage(t *testing.T) {
 	list := must(r.alice.Conversations(t.Context(), "reader", ""))(t)
 	var got struct {
 		Tools []struct {
-			Seq            int64
-			Name, Output   string
-			CallID         string `json:"call_id"`
-			RunID          string `json:"run_id"`
-			Failed         bool
-			Answered       bool
-			Arguments      string
-			LeftOut        int `json:"left_out_bytes"`
+			Seq          int64
+			Name, Output string
+			CallID       string `json:"call_id"`
+			RunID        string `json:"run_id"`
+			Failed       bool
+			Answered     bool
+			Arguments    string
+			LeftOut      int `json:"left_out_bytes"`
 		}
 		Truncated bool
 	}

@@ -29,7 +29,9 @@ func (r *request) begin(t *wire.Turn, whole bool) (*talk.Run, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.c.ctx), acceptTime)
 	defer cancel()
-	return r.c.face.d.Talk.Turn(ctx, r.who, turnRequest(t, whole))
+	req := turnRequest(t, whole)
+	req.Left = r.c.ctx.Err() != nil
+	return r.c.face.d.Talk.Turn(ctx, r.who, req)
 }
 
 // streamTurn gives a run's events as they come: they are encoded and sent where they
