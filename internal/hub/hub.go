@@ -66,9 +66,11 @@ type Hub struct {
 	leases *lease.Leases
 	trail  *audit.Log
 	people *identity.Directory
-	inbox  *approval.Inbox
-	minds  *minds
-	parts  []part
+	// passkeys learn the hub's address when it listens.
+	passkeys *identity.Passkeys
+	inbox    *approval.Inbox
+	minds    *minds
+	parts    []part
 	// notices is nil in a hub opened for a single command.
 	notices *notify.Notices
 	talk    *talk.Talk

@@ -49,11 +49,11 @@ func (h *Hub) routes() error {
 }
 
 func (h *Hub) apiRoutes(a *api.API) error {
-	passkeys, err := h.passkeys()
-	if err != nil {
+	var err error
+	if h.passkeys, err = identity.NewPasskeys(h.people, h.relyingParty()); err != nil {
 		return err
 	}
-	people := api.People{Directory: h.people, Passkeys: passkeys, Logins: identity.NewThrottle(identity.LoginLimits), Refused: h.front.Refused}
+	people := api.People{Directory: h.people, Passkeys: h.passkeys, Logins: identity.NewThrottle(identity.LoginLimits), Refused: h.front.Refused}
 	api.RegisterSession(a, people)
 	api.RegisterTokens(a, people)
 	api.RegisterPasskeys(a, people)
@@ -68,9 +68,9 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	return nil
 }
 
-// passkeys are bound to the name people reach the hub by. Browsers refuse them
-// for bare addresses, so a hub on loopback is "localhost".
-func (h *Hub) passkeys() (*identity.Passkeys, error) {
+// relyingParty is the name people reach the hub by, which passkeys are bound to.
+// Browsers refuse them for bare addresses, so a hub on loopback is "localhost".
+func (h *Hub) relyingParty() identity.RelyingParty {
 	rp := identity.RelyingParty{ID: "localhost", Name: "Parley"}
 	if _, port, err := net.SplitHostPort(h.conf.Listen); err == nil {
 		rp.Origins = append(rp.Origins, "http://localhost:"+port)
@@ -78,7 +78,7 @@ func (h *Hub) passkeys() (*identity.Passkeys, error) {
 	if u, err := url.Parse(h.conf.PublicURL); err == nil && u.Hostname() != "" {
 		rp.ID, rp.Origins = u.Hostname(), []string{u.Scheme + "://" + u.Host}
 	}
-	return identity.NewPasskeys(h.people, rp)
+	return rp
 }
 
 // adminRoute serves a handler to callers with a scope.

@@ -31,6 +31,9 @@ func (h *Hub) Run(ctx context.Context, ready func(Ready) error) error {
 		return err
 	}
 	h.conf.Listen = actual(h.conf.Listen, l.Addr())
+	if err := h.passkeys.Bind(h.relyingParty()); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	if err := h.eachPart(func(p part) error { return call(ctx, p.listen) }); err != nil {
 		return errors.Join(err, l.Close())
 	}

@@ -64,11 +64,19 @@ type Ceremony struct {
 
 // NewPasskeys binds passkeys to the hub's name.
 func NewPasskeys(dir *Directory, rp RelyingParty) (*Passkeys, error) {
+	p := &Passkeys{dir: dir}
+	return p, p.Bind(rp)
+}
+
+// Bind binds them to another name. It is for a hub that learns its address only when
+// it listens, and must not be called once somebody is served.
+func (p *Passkeys) Bind(rp RelyingParty) error {
 	web, err := webauthn.New(&webauthn.Config{RPID: rp.ID, RPDisplayName: rp.Name, RPOrigins: rp.Origins})
 	if err != nil {
-		return nil, fmt.Errorf("%w: passkeys: %w", ErrInvalid, err)
+		return fmt.Errorf("%w: passkeys: %w", ErrInvalid, err)
 	}
-	return &Passkeys{dir: dir, web: web}, nil
+	p.web = web
+	return nil
 }
 
 // BeginRegister starts adding a passkey for the caller; it needs device:manage.

@@ -232,6 +232,7 @@ test('a call that waits is shown once after a reload, under one speaker, and end
   const call = log.locator('details').filter({ hasText: 'shell' }).filter({ hasText: 'after reload' });
   await call.waitFor();
   await log.getByRole('button', { name: 'Approve' }).waitFor();
+  await call.getByText('waits for consent').waitFor();
   assert.equal(await call.count(), 1);
   assert.equal(await log.locator('.speaker').count(), speakers, 'the agent is named as often as before');
   await log.getByRole('button', { name: 'Approve' }).click();

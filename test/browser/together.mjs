@@ -13,9 +13,16 @@ before(async () => {
 });
 after(() => stage?.close());
 
-/** Everything that was said, in order, as [who, words]. */
-const transcript = (page) => page.locator('[role=log] .bubble, [role=log] .md, [role=log] .steered').evaluateAll((all) =>
-  all.map((e) => [e.matches('.bubble, .steered') ? 'person' : e.closest('article').querySelector('.speaker b').innerText, e.innerText.replace(/\s+/g, ' ').replace(/^You(, meanwhile)?: /, '').trim()]));
+/** Everything that was said, in order, as [who, words]. Who goes on is not named again. */
+const transcript = (page) => page.locator('[role=log] .bubble, [role=log] .md, [role=log] .steered, [role=log] .speaker b').evaluateAll((all) => {
+  let speaker = '';
+  const said = [];
+  for (const e of all) {
+    if (e.matches('.speaker b')) speaker = e.innerText;
+    else said.push([e.matches('.bubble, .steered') ? 'person' : speaker, e.innerText.replace(/\s+/g, ' ').replace(/^You(, meanwhile)?: /, '').trim()]);
+  }
+  return said;
+});
 
 const seen = (page, text) => page.locator('[role=log] .md').filter({ hasText: text }).first().waitFor();
 

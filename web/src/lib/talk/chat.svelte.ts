@@ -101,6 +101,11 @@ export class Chat {
     return !!speaker(before) && speaker(before) === speaker(this.entries[at]) && !!id(before) && id(before) === id(this.entries[at]);
   }
 
+  /** Whether a run waits for consent to use a tool. */
+  asks(run: string, tool: string): boolean {
+    return this.entries.some((e) => e.kind === 'run' && e.id === run && !e.ended && e.parts.some((p) => p.kind === 'consent' && p.tool === tool && !p.resolved));
+  }
+
   get run(): Run | undefined {
     return this.entries.findLast((e): e is Run => e.kind === 'run' && !e.ended);
   }
