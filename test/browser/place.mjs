@@ -34,6 +34,38 @@ test('agents are shown with how far they are to be trusted, and their words stay
   await page.getByRole('region', { name: 'Who talks to whom' }).getByRole('button', { name: 'Bob <b>bold</b>' }).waitFor();
 });
 
+// The browser tells a closed dialog's end late; the next one must not be closed by it.
+test('an agent of the graph opens with Enter and with Space, and stays open when it was closed a moment ago', async () => {
+  const page = await stage.person({ viewport: { width: 1280, height: 480 } });
+  await visit(page, '/place');
+  const node = page.getByRole('region', { name: 'Who talks to whom' }).getByRole('button', { name: 'Bob <b>bold</b>' });
+  const dialog = page.getByRole('dialog');
+  await node.focus();
+  const top = await page.evaluate(() => scrollY);
+  await page.keyboard.press('Space');
+  await dialog.waitFor();
+  assert.equal(await page.evaluate(() => scrollY), top, 'Space scrolled the page');
+  for (let i = 0; i < 20; i++) {
+    // In one task: close, and open again before the browser gets to say anything.
+    await page.evaluate(([key]) => {
+      document.querySelector('dialog [aria-label="Close"]').click();
+      const shape = document.querySelector('[aria-label="Who talks to whom"] [role=button][aria-label^="Bob"]');
+      return new Promise((done) => {
+        queueMicrotask(() => {
+          shape.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+          setTimeout(() => requestAnimationFrame(() => setTimeout(done)), 0); // whatever was late has come
+        });
+      });
+    }, [i % 2 ? 'Enter' : ' ']);
+    assert.ok(await dialog.isVisible(), `closed again by the one before it, time ${i + 1}`);
+  }
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await node.focus();
+  await page.keyboard.press('Enter');
+  await dialog.waitFor();
+});
+
 test('a posting is shown and can be taken down', async () => {
   const page = await stage.person();
   await visit(page, '/place/postings');
