@@ -1,6 +1,7 @@
 package redo
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// sameBytes spares cmp the walk through each byte of a long body.
+var sameBytes = cmp.Comparer(bytes.Equal)
+
+func (r Record) equal(o Record) bool {
+	return r.Num == o.Num && r.At == o.At && bytes.Equal(r.Body, o.Body)
+}
 
 func rec(num int64) Record {
 	return Record{Num: num, At: num * 10, Body: fmt.Appendf(nil, "body %d", num)}
@@ -32,7 +40,7 @@ func reopen(t *testing.T, dir, owner string) (*Log, []Record) {
 	return l, found
 }
 
-func add(t *testing.T, l *Log, all ...Record) {
+func add(t testing.TB, l *Log, all ...Record) {
 	t.Helper()
 	for _, r := range all {
 		if err := l.Append(r, true); err != nil {
@@ -41,10 +49,19 @@ func add(t *testing.T, l *Log, all ...Record) {
 	}
 }
 
+func mustSwitch(t *testing.T, l *Log) (settled func()) {
+	t.Helper()
+	settled, ok := l.Switch()
+	if !ok {
+		t.Fatal("Switch refused, and the other file is settled")
+	}
+	return settled
+}
+
 func holds(t *testing.T, dir, owner string, want []Record) {
 	t.Helper()
 	_, found := reopen(t, dir, owner)
-	if diff := cmp.Diff(want, found); diff != "" {
+	if diff := cmp.Diff(want, found, sameBytes); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}
 }
@@ -79,15 +96,11 @@ func TestRecordsOfBothFilesComeBackInOrder(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := reopen(t, dir, "db")
 	add(t, l, recs(1, 3)...)
-	settled, ok := l.Switch()
-	if !ok {
-		t.Fatal("the second file is free, and Switch refused")
-	}
+	settled := mustSwitch(t, l)
 	add(t, l, recs(4, 5)...)
+	holds(t, dir, "db", recs(1, 5))
 	settled()
-	if _, ok := l.Switch(); !ok {
-		t.Fatal("the first file is settled, and Switch refused")
-	}
+	mustSwitch(t, l)
 	add(t, l, rec(6)) // over the first
 	holds(t, dir, "db", recs(4, 6))
 }
@@ -108,4 +121,164 @@ func TestNothingIsAppendedBehindWhatOpenFound(t *testing.T) {
 	}
 	add(t, l, rec(4))
 	holds(t, dir, "db", recs(4, 4))
+}
+
+func TestSwitchIsRefusedUntilTheOtherFileIsSettled(t *testing.T) {
+	l, _ := memOpen(t, newMemFolder())
+	add(t, l, rec(1))
+	first := mustSwitch(t, l)
+	add(t, l, rec(2))
+	if _, ok := l.Switch(); ok {
+		t.Fatal("Switch to a file with unsettled records")
+	}
+	first()
+	first()
+	second := mustSwitch(t, l)
+	add(t, l, rec(3))
+	first() // says nothing about the round that the file is in now
+	second()
+	third := mustSwitch(t, l)
+	first()
+	if _, ok := l.Switch(); ok {
+		t.Fatal("a round was settled by the settled of an earlier one")
+	}
+	if err := l.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	mustSwitch(t, l)
+	third()
+	if _, ok := l.Switch(); ok {
+		t.Fatal("a round was settled by the settled of one before Reset")
+	}
+}
+
+func TestAFullFileTakesNothingAndTheOtherHasRoom(t *testing.T) {
+	m := newMemFolder()
+	l, _ := memOpen(t, m)
+	full := Record{Num: 1, Body: make([]byte, small.maxFile-headerSize-headSize)}
+	tooLong := Record{Num: 1, Body: make([]byte, len(full.Body)+1)}
+	if err := l.Append(tooLong, true); !errors.Is(err, ErrFull) || l.Used() != 0 {
+		t.Fatalf("a record that fits no file: %v, used %d", err, l.Used())
+	}
+	add(t, l, full)
+	if want := small.maxFile - headerSize; l.Used() != want {
+		t.Fatalf("used %d, want %d", l.Used(), want)
+	}
+	if err := l.Append(Record{Num: 2}, true); !errors.Is(err, ErrFull) || errors.Is(err, ErrBroken) {
+		t.Fatalf("the smallest record in a full file: %v", err)
+	}
+	mustSwitch(t, l)
+	if l.Used() != 0 {
+		t.Fatalf("used %d after Switch", l.Used())
+	}
+	add(t, l, Record{Num: 2})
+	if _, found := memOpen(t, m); !cmp.Equal(found, []Record{full, {Num: 2}}, sameBytes) {
+		t.Fatalf("found %d records", len(found))
+	}
+}
+
+func TestNumbersGrow(t *testing.T) {
+	m := newMemFolder()
+	l, _ := memOpen(t, m)
+	refused := func(num int64) {
+		t.Helper()
+		if err := l.Append(rec(num), true); !errors.Is(err, ErrOrder) {
+			t.Errorf("Append of %d: %v", num, err)
+		}
+	}
+	refused(0)
+	refused(-1)
+	add(t, l, rec(5))
+	refused(5)
+	mustSwitch(t, l)
+	refused(4)
+	l, _ = memOpen(t, m)
+	if err := l.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	refused(5)
+	add(t, l, rec(6))
+}
+
+func TestAnotherOwnersFilesAreBegunAnew(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := reopen(t, dir, "db")
+	add(t, l, recs(100, 120)...)
+	l, found := reopen(t, dir, "other")
+	if len(found) != 0 {
+		t.Fatalf("found another owner's %v", found)
+	}
+	add(t, l, rec(1)) // and what lies behind it stays unread
+	holds(t, dir, "other", recs(1, 1))
+	holds(t, dir, "db", nil)
+}
+
+func TestAnOwnersNameHasToFitTheHeader(t *testing.T) {
+	for _, c := range []struct {
+		length int
+		ok     bool
+	}{{0, true}, {maxOwner, true}, {maxOwner + 1, false}} {
+		_, _, err := open(newMemFolder(), string(make([]byte, c.length)), small)
+		if (err == nil) != c.ok {
+			t.Errorf("%d bytes: %v", c.length, err)
+		}
+	}
+}
+
+func TestADamagedHeaderBeginsTheFileAnew(t *testing.T) {
+	m := newMemFolder()
+	l, _ := memOpen(t, m)
+	add(t, l, recs(1, 3)...)
+	mustSwitch(t, l)
+	add(t, l, rec(4))
+	m.files[fileNames[0]].cached[saltAt] ^= 1
+	l, found := memOpen(t, m)
+	if diff := cmp.Diff(recs(4, 4), found); diff != "" {
+		t.Fatal(diff)
+	}
+	if err := l.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	add(t, l, rec(5))
+	if _, found = memOpen(t, m); !cmp.Equal(found, recs(5, 5)) {
+		t.Fatalf("found %v", found)
+	}
+}
+
+func TestCloseChangesNothingAndEndsAppending(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := reopen(t, dir, "db")
+	add(t, l, rec(1))
+	for range 2 {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Append(rec(2), true); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Append: %v", err)
+	}
+	if err := l.Reset(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Reset: %v", err)
+	}
+	holds(t, dir, "db", recs(1, 1))
+}
+
+func TestRemoveDeletesBothFilesAndOnlyThose(t *testing.T) {
+	dir := t.TempDir()
+	other := filepath.Join(dir, "parley.db")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, _ := reopen(t, dir, "db")
+	add(t, l, rec(1))
+	l.Close()
+	for range 2 {
+		if err := Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || !cmp.Equal(left, []string{other}) {
+		t.Errorf("left: %v, %v", left, err)
+	}
 }
