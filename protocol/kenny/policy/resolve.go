@@ -71,7 +71,7 @@ var directive = regexp.MustCompile(`%(?:%|[-+ #0-9.]*[a-zA-Z])`)
 var globbed = regexp.MustCompile(`((?:^|[\n;|&({!]|\b(?:sudo|doas|exec|command|nohup|env|time|nice|xargs|then|do|else)\s)\s*)([^\s;|&(){}<>"'$=]*/[^\s;|&(){}<>"'$=]*)(\s)`)
 
 // feared are programs such a pattern is replaced by if it may mean them.
-var feared = []string{"rm", "dd", "mv", "sh", "bash", "find", "chmod", "chown", "shred", "mkfs", "wipefs", "truncate", "python3", "perl"}
+var feared = []string{"rm", "dd", "mv", "sh", "bash", "find", "chmod", "chown", "shred", "mkfs", "wipefs", "truncate", "cp", "ln", "mount", "umount", "python3", "perl"}
 
 // globCommands names the programs that patterns such as /bin/r? may mean.
 func globCommands(s string) string {
@@ -113,7 +113,7 @@ var (
 	shellVariables = variables{
 		set: regexp.MustCompile(`(?:^|[\s;&|({'"])([A-Za-z_]\w*)=` + shellValue +
 			`|\bfor\s+([A-Za-z_]\w*)\s+in\s+([^\n;]*)|\bset\s+--\s+()([^\n;&|]*)` +
-			`|\b(?:read|mapfile|readarray|getopts\s+\S+|printf\s+-v)\s+(?:-\w+\s+)*([A-Za-z_][\w ]*)()|\$([A-Za-z_]\w*)\s*(?:=|in\b)()`),
+			`|\b(?:read|mapfile|readarray|getopts\s+\S+|printf\s+-v)\s+(?:-\w+\s+(?:'[^'\n]*'\s+|"[^"\n]*"\s+|[^\sA-Za-z_$;|&<>'"-]\S*\s+)?)*([A-Za-z_][\w ]*)()|\$([A-Za-z_]\w*)\s*(?:=|in\b)()`),
 		use:   regexp.MustCompile(`\$(?:([A-Za-z_]\w*|1)|\{([A-Za-z_]\w*|1)(?::?[-=]([^{}]*))?\})`),
 		unset: true,
 	}
@@ -136,7 +136,24 @@ const maxGrowth = kenny.MaxScript
 var elsewhere = regexp.MustCompile(`(?:^|[\n;&|]\s*)(?:source|\.|eval)\s`)
 
 // surroundings are variables a script finds set.
-var surroundings = map[string]bool{"HOME": true, "TMPDIR": true, "TMP": true, "TEMP": true, "PWD": true, "OLDPWD": true, "USER": true, "LOGNAME": true, "1": true}
+var surroundings = map[string]bool{"HOME": true, "TMPDIR": true, "TMP": true, "TEMP": true, "PWD": true, "OLDPWD": true, "USER": true, "LOGNAME": true, "REPLY": true, "1": true}
+
+// unseen stands for a value that is read while the script runs, from a list that
+// nobody has seen. It is a character no script has a use for.
+const unseen = "\ue000"
+
+var (
+	// outside is how a variable gets such a value.
+	outside = regexp.MustCompile("^(?:read|mapfile|readarray)\\b|^for\\s.*\\sin\\s+[\"']?(?:\\$\\(|`)\\s*(?:cat\\b|<)")
+	// foundBy is a loop over what find found: a rule of its own judges where it looks.
+	foundBy = regexp.MustCompile(`\bfind\s[^\n;|&]*\|\s*while\s[^\n;|&]*$`)
+)
+
+// fromElsewhere reports whether a statement that sets a variable, the last of what
+// was read so far, takes the value from a list nobody has seen.
+func fromElsewhere(soFar, statement string) bool {
+	return outside.MatchString(statement) && !foundBy.MatchString(soFar[max(0, len(soFar)-maxValue):])
+}
 
 // in reads a text from the beginning to the end, and replaces every use of a
 // variable by what it was last set to.
@@ -160,14 +177,17 @@ func (v variables) in(s string) string {
 				continue
 			}
 			name, value := s[at[i]:at[i+1]], v.replace(s[at[i+2]:at[i+3]], known, &room)
+			out.WriteString(s[written:at[i+2]] + value)
+			written = at[i+3]
 			if name == "" {
 				name = "1" // set --
+			}
+			if fromElsewhere(out.String(), s[at[0]:at[1]]) {
+				value = unseen
 			}
 			for n := range strings.FieldsSeq(name) { // read sets several
 				known[strings.ToLower(n)] = strings.NewReplacer(`'`, "", `"`, "", ",", " ").Replace(value)
 			}
-			out.WriteString(s[written:at[i+2]] + value)
-			written = at[i+3]
 		}
 		out.WriteString(s[written:at[1]])
 		s = s[at[1]:]
@@ -206,11 +226,15 @@ var (
 	winWord  = regexp.MustCompile(`(?i)(?:\\\\[^\s"'\x60;|&()<>,]+|\b[a-z]:[\\/][^\s"'\x60;|&()<>,]*)`)
 )
 
-// foldPaths takes the detours out of absolute paths.
+// foldPaths takes the detours out of absolute paths. A dot at the end means what
+// is in a folder, not the folder (cp -r x/. y); two slashes stand for it.
 func foldPaths(s string) string {
 	return pathWord.ReplaceAllStringFunc(s, func(p string) string {
 		if !strings.Contains(p, "/.") && !strings.Contains(p, "//") {
 			return p
+		}
+		if strings.HasSuffix(p, "/.") {
+			return strings.TrimSuffix(path.Clean(p), "/") + "//"
 		}
 		return path.Clean(p)
 	})

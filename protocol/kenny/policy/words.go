@@ -29,6 +29,19 @@ var common = []string{
 	"<top>", `["']?(?:/+(?:\.{1,2}/+)*(?:\*|\.\*|\.{1,2})?|/+[^/\s"'*?\[;|&]{0,2}[*?\[][^/\s"';|&]*|/+(?:bin|boot|dev|etc|lib(?:32|64|x32)?|opt|proc|root|run|sbin|srv|sys|usr(?:/+(?:bin|sbin|lib(?:32|64|exec)?|share|local))?|var(?:/+lib)?|system(?:/+library)?|library|applications|volumes|private(?:/+(?:etc|var))?|home(?:/+[^/\s"';|&]+)?|users(?:/+[^/\s"';|&]+)?)(?:\*|/+(?:\.?\*)?)?|~[\w.-]*(?:/+(?:\.?\*)?)?|\$\{?home\}?(?:/+(?:\.?\*)?)?)<done>`,
 	// <sys>: the root, or a folder no system runs without; no home.
 	"<sys>", `["']?/+(?:(?:bin|boot|dev|etc|home|lib(?:32|64|x32)?|proc|root|sbin|sys|usr(?:/+(?:bin|sbin|lib(?:32|64|exec)?|share))?|users|var(?:/+lib)?|system(?:/+library)?|library|applications|private(?:/+(?:etc|var))?)(?:/+\*?|\*)?|\*|[^/\s"'*?\[;|&]{0,2}[?\[][^/\s"';|&]*)?<done>`,
+	// <base>: the root, or a folder programs and their settings are in; what is
+	// mounted anew on a system that runs (homes, /var, /boot) is not among them.
+	"<base>", `["']?/+(?:\.?/+)*(?:bin|etc|lib(?:32|64|x32)?|sbin|usr(?:/+(?:bin|sbin|lib(?:32|64|exec)?|share))?|system(?:/+library)?|library|applications|private(?:/+etc)?)?/*<done>`,
+	// <over>: the root or one of its folders, where a copied tree takes the place of
+	// the system's own.
+	"<over>", `["']?/+(?:\.?/+)*(?:bin|boot|etc|lib(?:32|64|x32)?|sbin|usr|system|library)?/*\.?["']?\s*(?:$|[\n;|&)}])`,
+	// <word>: an argument that is no option.
+	"<word>", `[^\s;|&<>-][^\s;|&<>]*`,
+	// <mopt>: an option of mount, with its value; not the one that mounts again what
+	// is there (remount).
+	"<mopt>", `(?:(?:-[a-z]*[otlu]\s+(?:[^r\s;|&]|r[^e\s;|&]|re[^m\s;|&])[^\s;|&]*|-o(?:[^r\s;|&]|r[^e\s;|&]|re[^m\s;|&])[^\s;|&]*|--(?:types|options|label|uuid)[= ][^\s;|&]+|-[^\s;|&]*[^otlu\s;|&])\s+)`,
+	// <unseen>: what was read from elsewhere while the script runs.
+	"<unseen>", `["']?(?:` + unseen + `|\$\{?reply\}?)<done>`,
 	// <up>: a way up that ends at a root sooner or later.
 	"<up>", `["']?(?:(?:\$\{?(?:old)?pwd\}?|\$\(pwd\)|\x60pwd\x60|\.)/+)?\.\.(?:/+\.\.)+(?:/+(?:\.\.)?\*?|(?:/+\.\.){2,}/+(?:bin|boot|etc|lib(?:32|64)?|opt|root|sbin|srv|usr|var|home))?/*\*?<done>`,
 	// <core>: a file no system starts or lets anybody in without.
