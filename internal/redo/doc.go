@@ -19,7 +19,7 @@
 // appended before it, until it was settled: through the death of the process, and
 // through a loss of power. Records that were appended without sync since then may be
 // lost, the last ones first. What comes back is in order and is what was appended,
-// bit for bit.
+// bit for bit; it comes back from every Open until Reset.
 //
 // Two things the caller has to know. A settled record can come back too, since
 // settling erases nothing: whoever must not apply it twice keeps the highest number

@@ -120,12 +120,16 @@ func TestOpenSaysWhyItCannotAndLeavesNothingOpen(t *testing.T) {
 		"open":        func(m *memFolder) { m.openErr = errDisk },
 		"size":        func(m *memFolder) { m.files[fileNames[1]].sizeErr = errDisk },
 		"read":        func(m *memFolder) { m.files[fileNames[1]].readErr = errDisk },
+		"flush":       func(m *memFolder) { m.files[fileNames[1]].flushErr = errDisk },
 		"folder":      func(m *memFolder) { m.syncErr = errDisk },
 		"write":       func(m *memFolder) { m.files[fileNames[0]].writeErr = errDisk },
 		"second sync": func(m *memFolder) { m.files[fileNames[1]].syncErr = errDisk },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMemFolder(make([]byte, 10), make([]byte, 10))
+			if name == "flush" {
+				m = newMemFolder(image(1, rec(1)))
+			}
 			fault(m)
 			if _, _, err := open(m, "db", small); !errors.Is(err, errDisk) {
 				t.Fatalf("Open: %v", err)

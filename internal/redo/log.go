@@ -66,8 +66,22 @@ func (l *Log) load(dir folder) ([]Record, error) {
 	all := merge(found[0], found[1])
 	if len(all) > 0 {
 		l.last = all[len(all)-1].Num
+		if err := l.flush(); err != nil {
+			return nil, err
+		}
 	}
 	return all, dir.Sync()
+}
+
+// flush makes durable what was read: a process that was killed may have left it in
+// the system's memory only, and what Open returned once it returns until Reset.
+func (l *Log) flush() error {
+	for _, f := range l.files {
+		if err := f.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Used is how many bytes of records the file being written holds. It never waits.

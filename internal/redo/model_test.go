@@ -140,8 +140,9 @@ func (m *model) reopen(power bool) {
 	clear(m.known)
 	lost := slices.Concat(m.left, m.open)
 	m.open, m.left, m.settle, m.stale, m.synced = nil, nil, nil, nil, 0
-	for _, r := range found {
+	for _, r := range found { // and from now on, also through a loss of power
 		m.known[r.Num] = r
+		m.open, m.synced = append(m.open, r.Num), r.Num
 	}
 	// The caller knows of what was found or settled; a lost number may be given again.
 	for len(lost) > 0 {
