@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -39,7 +40,7 @@ func openHandled(ctx context.Context, path string) (*handled, error) {
 	}
 	h := &handled{db: db, bus: bus.NewLocal(), blob: strings.Repeat("QUJDRA==", 140)}
 	h.hash = mmp.HashOf(h.blob).Prefixed()
-	h.place, err = place.New(ctx, place.Deps{DB: db, Bus: h.bus, Key: ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))}, place.Config{Auth: place.TOFU})
+	h.place, err = place.New(ctx, place.Deps{DB: db, Bus: h.bus, Dir: filepath.Dir(path), Key: ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))}, place.Config{Auth: place.TOFU})
 	if err != nil {
 		return nil, errors.Join(err, h.bus.Close(), db.Close())
 	}
@@ -74,7 +75,11 @@ func (h *handled) send(ctx context.Context) error {
 
 // relayHandler measures sends without HTTP.
 func relayHandler(ctx context.Context, env *Env, d *disk) ([]Result, error) {
-	h, err := openHandled(ctx, filepath.Join(env.Dir, "handled.db"))
+	dir := filepath.Join(env.Dir, "handled")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	h, err := openHandled(ctx, filepath.Join(dir, "handled.db"))
 	if err != nil {
 		return nil, err
 	}

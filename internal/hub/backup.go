@@ -67,6 +67,9 @@ func (h *Hub) addDump(ctx context.Context, out *tar.Writer) error {
 	// Where the system allows it the file has no name from now on: a hub that is
 	// killed leaves no copy of its database behind.
 	_ = os.Remove(tmp.Name())
+	if err := h.place.Bundle(ctx); err != nil {
+		return err
+	}
 	if err := h.db.Dump(ctx, tmp); err != nil {
 		return err
 	}

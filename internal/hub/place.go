@@ -45,7 +45,7 @@ func (h *Hub) openPlace(ctx context.Context) error {
 	c := h.conf.Place
 	caller := faceplace.NewCaller()
 	p, err := place.New(ctx, place.Deps{
-		DB: h.db, Bus: h.bus, Leases: h.leases, Key: h.key, Trail: h.trail, Peers: caller, Log: h.logger, Clustered: h.conf.NATS != "",
+		DB: h.db, Bus: h.bus, Leases: h.leases, Key: h.key, Trail: h.trail, Peers: caller, Log: h.logger, Dir: string(h.folder), Clustered: h.conf.NATS != "",
 	}, place.Config{
 		Name: c.Name, Description: c.Description, Version: h.opts.Version, Auth: place.Auth(h.conf.PlaceAuth()), RefuseStatic: c.StaticProof == "refuse",
 		Anonymize: c.Anonymize, Federation: c.Federation, RegistryTTL: c.RegistryTTL, TokenTTL: c.TokenTTL, PostingTTL: c.PostingTTL,

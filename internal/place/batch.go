@@ -41,18 +41,20 @@ type batch struct {
 	held    *held
 	brought int
 	expects int
+	// bundle is the row that was read last, of the parcels that are not in memory.
+	bundle    []byte
+	bundleNum int64
+	// quick says that nothing can be written to the database; without tx it cannot
+	// be asked either.
+	quick bool
 }
 
 const noKey = int64(-1)
 
 // runBatch does all requests. What is refused is the request's own error.
 func (p *Place) runBatch(tx *store.Tx, ops []*op) error {
-	b := &batch{p: p, tx: tx, now: p.now(), keys: map[string]int64{}, agents: map[string]*agentRow{}, waiting: map[string]int64{}}
-	p.bounds.refresh()
-	for _, o := range ops {
-		o.err = nil
-		b.expects += 256 + o.size()
-	}
+	b := p.newBatch(tx, ops)
+	p.front.wrote, p.front.body = nil, nil
 	if p.front.on {
 		if p.front.dirty {
 			if err := p.loadFront(tx); err != nil {
@@ -88,7 +90,31 @@ func (p *Place) runBatch(tx *store.Tx, ops []*op) error {
 	if err := b.makeRoom(); err != nil {
 		return err
 	}
-	return b.writeParcel()
+	if err := b.writeParcel(); err != nil {
+		return err
+	}
+	p.front.wrote, p.front.body = b.held, b.parcel
+	return nil
+}
+
+// newBatch begins a turn of the group; a transaction may run again.
+func (p *Place) newBatch(tx *store.Tx, ops []*op) *batch {
+	b := &batch{p: p, tx: tx, now: p.now(), keys: map[string]int64{}, agents: map[string]*agentRow{}, waiting: map[string]int64{}}
+	p.bounds.refresh()
+	for _, o := range ops {
+		o.err = nil
+		b.expects += 256 + o.size()
+	}
+	return b
+}
+
+// dialect is that of the place; where there is no transaction there is a front, and
+// so it is SQLite.
+func (b *batch) dialect() store.Dialect {
+	if b.tx == nil {
+		return store.SQLite
+	}
+	return b.tx.Dialect()
 }
 
 // settle keeps a refusal for the request and passes trouble on.
@@ -194,6 +220,9 @@ func (b *batch) lookKeys(ids []any) error {
 	unknown := ids[:0:0]
 	for _, id := range ids {
 		name := id.(string)
+		if _, looked := b.keys[name]; looked {
+			continue
+		}
 		at, ok := b.p.keys.get(name)
 		if b.keys[name] = at; !ok {
 			b.keys[name] = noKey
@@ -221,6 +250,9 @@ func (b *batch) lookKeys(ids []any) error {
 func (b *batch) key(id string) (int64, error) {
 	if at, ok := b.keys[id]; ok {
 		return at, nil
+	}
+	if b.quick {
+		return noKey, errNotQuick
 	}
 	err := b.lookKeys([]any{id})
 	return b.keys[id], err
@@ -274,7 +306,7 @@ func (b *batch) bound(recipient string) bool {
 	if _, ok := b.waiting[recipient]; ok {
 		return true
 	}
-	most, ok := b.p.bounds.of(b.tx, recipient)
+	most, ok := b.p.bounds.of(recipient)
 	if ok = ok && most < int64(b.p.c.QueueLimit) && b.p.c.Auth != Strict; ok {
 		b.waiting[recipient] = most
 		if b.loose == nil {

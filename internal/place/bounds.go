@@ -1,17 +1,13 @@
 package place
 
-import (
-	"sync/atomic"
-
-	"parley/internal/store"
-)
+import "sync/atomic"
 
 // bounds remembers how many messages wait in a queue at most. Where nobody else
 // puts messages in, a queue that was counted need not be counted again until it
 // might be full: whatever leaves it makes it only shorter. Only the transaction
 // of the group uses it, and there is one at a time.
 type bounds struct {
-	// alone says that no other hub writes to the database.
+	// alone says that no other hub writes to the database, which is SQLite.
 	alone bool
 	most  map[string]int64
 	// strangers are the queues of unknown ids that were found empty and counted
@@ -21,8 +17,8 @@ type bounds struct {
 	old atomic.Bool
 }
 
-func (q *bounds) of(tx *store.Tx, recipient string) (int64, bool) {
-	if !q.alone || tx.Dialect() != store.SQLite {
+func (q *bounds) of(recipient string) (int64, bool) {
+	if !q.alone {
 		return 0, false
 	}
 	most, ok := q.most[recipient]

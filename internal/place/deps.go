@@ -63,6 +63,9 @@ type Deps struct {
 	Trail Trail
 	Peers PeerClient
 	Log   *slog.Logger
+	// Dir is the folder for the log that makes messages durable before the database
+	// has them, where this hub is alone with SQLite; empty has the database do it.
+	Dir string
 	// Clustered says that other hubs share the store and the bus.
 	Clustered bool
 	// Now is the clock; nil is the real one.

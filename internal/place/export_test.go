@@ -17,3 +17,19 @@ func (p *Place) Fresh() int {
 	defer p.front.mu.Unlock()
 	return p.front.count
 }
+
+// Vanish is the end of the process: nothing is written any more.
+func (p *Place) Vanish() {
+	f := &p.front
+	f.bundling.Lock()
+	defer f.bundling.Unlock()
+	if f.log != nil {
+		_ = f.log.Close()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.log, f.pending, f.untold, f.settled = nil, nil, nil, nil
+}
+
+// CloseLog has the log fail from now on.
+func (p *Place) CloseLog() { _ = p.front.log.Close() }

@@ -108,15 +108,15 @@ func (p *Place) countOnce(ctx context.Context) (c counts, err error) {
 // countFront adds the messages that have no rows.
 func (p *Place) countFront(tx *store.Tx, now time.Time, c *counts, oldest, bytes, biggest *sql.NullInt64) error {
 	queues := map[string]struct{}{}
-	p.front.each(func(m *message) {
-		if !m.expires.After(now) {
+	p.front.each(func(m *fresh) {
+		if !m.waits(now) {
 			return
 		}
 		queues[m.recipient] = struct{}{}
 		c.relay.TotalMessages++
-		bytes.Int64 += m.size
-		biggest.Int64 = max(biggest.Int64, m.size)
-		if at := store.Micros(m.created); !oldest.Valid || at < oldest.Int64 {
+		bytes.Int64 += int64(m.size)
+		biggest.Int64 = max(biggest.Int64, int64(m.size))
+		if at := m.in.at; !oldest.Valid || at < oldest.Int64 {
 			oldest.Int64, oldest.Valid = at, true
 		}
 	})
@@ -170,8 +170,8 @@ func (p *Place) recount(tx *store.Tx) (bytes, strangers, agents int64, err error
 		return 0, 0, 0, err
 	}
 	queues := map[string]struct{}{}
-	p.front.each(func(m *message) {
-		bytes += m.size
+	p.front.each(func(m *fresh) {
+		bytes += int64(m.size)
 		queues[m.recipient] = struct{}{}
 	})
 	for name := range queues {

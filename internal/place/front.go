@@ -4,36 +4,52 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"parley/internal/redo"
 	"parley/internal/store"
 )
 
 // The front holds this much at most, and nothing for longer than that: what is
 // left behind gets a row of its own. Most messages are fetched before.
 const (
+	frontCount = 400_000
+	frontDisk  = 384 << 20 // bytes of parcels, which a start has to read
+	frontLife  = 5 * time.Minute
+	// frontBytes of parcels are in memory too; older ones are read when needed.
 	frontBytes = 64 << 20
-	frontCount = 40_000
-	frontLife  = 30 * time.Second
 	// settleBatch is how many messages get rows in one transaction.
 	settleBatch = 256
-	// overhead is about what a message costs in memory besides its blob.
-	overhead = 512
 )
 
 // front is the newest part of the relay, where no other hub writes to the database:
-// messages that are in a parcel on disk and in memory, and not yet in a row of their
-// own. In each queue they come after those that have rows.
+// messages that are in a parcel on disk and not in a row of their own. Here is where
+// to find them. In each queue they come after those that have rows.
 //
-// Only the group's transaction changes it, before it commits; a transaction that
-// is not known to have been committed leaves it dirty, and the next one reads it
-// anew from the disk.
+// Only the group changes it, before what it did is on disk; what is not known to be
+// there leaves it dirty, and then it is read anew from the disk.
 type front struct {
 	on    bool
 	dirty bool
 	most  int // messages
-	// telling is the newest parcel whose entries this transaction gives the audit.
-	telling int64
+	// wrote is the parcel of the transaction that ran last, and body what is in it.
+	wrote *held
+	body  []byte
+	// log makes parcels durable until the database has them; nil has the database
+	// do it.
+	log *redo.Log
+	// resting says that the log failed, and is not tried again until the database has
+	// taken what waits; broken, that it never is.
+	resting atomic.Bool
+	broken  bool
+	// appending keeps a parcel in the log and among the pending ones as one.
+	appending sync.Mutex
+	// bundling is held by whoever gives pending parcels to the database.
+	bundling sync.Mutex
+	// settled are the files of the log that may be written over once the database
+	// has what waits.
+	settled []func()
 
 	mu sync.Mutex
 	// failed says that what is in memory may not be what is on the disk.
@@ -41,14 +57,20 @@ type front struct {
 	// last is the newest parcel, told the newest one the audit surely has.
 	last, told int64
 
-	queues  map[string][]*message
-	keyed   map[[2]string]*message
-	senders map[string]map[int64]*message // of those who may ask what became of them
+	queues  map[string][]*fresh
+	keyed   map[[2]string]*fresh
+	senders map[string]map[int64]*fresh // of those who may ask what became of them
 	parcels []*held
-	count   int
-	bytes   int64
+	// pending are in the log and not in the database; fates counts what the database
+	// does not know yet of messages that can be asked for.
+	pending []*held
+	fates   int
+	// untold are those the audit may not have; bodies those that are in memory.
+	untold, bodies []*held
+	count          int
+	disk, memory   int64 // bytes of parcels
 	// earliest is when the first of them expires, or before.
-	earliest time.Time
+	earliest int64
 	// rows are the queues that may have rows; allRows says that every one may.
 	rows    map[string]struct{}
 	allRows bool
@@ -57,17 +79,37 @@ type front struct {
 	moving bool
 }
 
+// fresh is a message that has no row: what is needed to find it. The rest is in its
+// parcel.
+type fresh struct {
+	num, expires int64
+	recipient    string
+	in           *held
+	// off is where its record begins, slot its place among those of the parcel.
+	off, slot, size uint32
+	// named is the sender and the idempotency key of one that can be asked for.
+	named *[2]string
+}
+
+func (m *fresh) waits(now time.Time) bool { return m.expires > store.Micros(now) }
+
 // held is one parcel, with those of its messages that still wait here.
 type held struct {
 	num, at  int64
-	messages []*message
+	messages []*fresh
 	open     int
+	fates    int
+	size     int
+	body     []byte // nil when it is only in the database
+	// row is where the database has it, beginning at base; 0 while it does not.
+	row  int64
+	base int
 }
 
 func (f *front) reset() {
-	f.queues, f.keyed, f.senders = map[string][]*message{}, map[[2]string]*message{}, map[string]map[int64]*message{}
-	f.parcels, f.count, f.bytes, f.earliest = nil, 0, 0, time.Time{}
-	f.telling, f.failed = 0, false
+	f.queues, f.keyed, f.senders = map[string][]*fresh{}, map[[2]string]*fresh{}, map[string]map[int64]*fresh{}
+	f.parcels, f.untold, f.bodies, f.count, f.disk, f.memory, f.earliest = nil, nil, nil, 0, 0, 0, 0
+	f.failed = false
 	f.moves++
 	f.moving = false
 }
@@ -82,40 +124,47 @@ func (f *front) begin(at time.Time) *held {
 	return h
 }
 
-func (f *front) add(h *held, m *message) {
+func (f *front) add(h *held, m *fresh) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m.in, m.slot = h, len(h.messages)
+	m.in, m.slot = h, uint32(len(h.messages)) //nolint:gosec // far fewer than that
 	h.messages = append(h.messages, m)
 	h.open++
 	f.count++
-	f.bytes += m.size + overhead
-	f.queues[m.recipient] = append(f.queues[m.recipient], m)
-	if m.idem != "" {
-		f.keyed[[2]string{m.sender, m.idem}] = m
+	queue := f.queues[m.recipient]
+	if len(queue) > 0 {
+		m.recipient = queue[0].recipient // one copy is enough
 	}
-	if m.tracked {
-		if f.senders[m.sender] == nil {
-			f.senders[m.sender] = map[int64]*message{}
-		}
-		f.senders[m.sender][m.num] = m
+	f.queues[m.recipient] = append(queue, m)
+	if m.named != nil {
+		f.name(m)
 	}
-	if f.earliest.IsZero() || m.expires.Before(f.earliest) {
+	if f.earliest == 0 || m.expires < f.earliest {
 		f.earliest = m.expires
 	}
 }
 
-func (f *front) leave(m *message) {
+// name is called with the lock held.
+func (f *front) name(m *fresh) {
+	sender, idem := m.named[0], m.named[1]
+	if idem != "" {
+		f.keyed[*m.named] = m
+	}
+	if f.senders[sender] == nil {
+		f.senders[sender] = map[int64]*fresh{}
+	}
+	f.senders[sender][m.num] = m
+}
+
+func (f *front) leave(m *fresh) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := m.in
 	h.messages[m.slot] = nil
-	m.in = nil
 	if h.open--; h.open == 0 {
 		h.messages = nil
 	}
 	f.count--
-	f.bytes -= m.size + overhead
 	queue := f.queues[m.recipient]
 	switch i := slices.Index(queue, m); {
 	case len(queue) == 1:
@@ -126,18 +175,21 @@ func (f *front) leave(m *message) {
 	default:
 		f.queues[m.recipient] = slices.Delete(queue, i, i+1)
 	}
-	if m.idem != "" {
-		delete(f.keyed, [2]string{m.sender, m.idem})
+	if m.named == nil {
+		return
 	}
-	if m.tracked {
-		if delete(f.senders[m.sender], m.num); len(f.senders[m.sender]) == 0 {
-			delete(f.senders, m.sender)
-		}
+	if f.keyed[*m.named] == m {
+		delete(f.keyed, *m.named)
+	}
+	if sender := m.named[0]; len(f.senders[sender]) == 1 {
+		delete(f.senders, sender)
+	} else {
+		delete(f.senders[sender], m.num)
 	}
 }
 
 // move is leave for a message that gets a row.
-func (f *front) move(m *message) {
+func (f *front) move(m *fresh) {
 	f.leave(m)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -158,19 +210,53 @@ func (f *front) hasRows(recipient string) {
 	}
 }
 
-// committed says that the changes are on disk.
-func (f *front) committed() {
+// keep says what a parcel is, once it is complete. It is called with the lock held.
+func (f *front) keep(h *held, body []byte) {
+	h.body, h.size = body, len(body)
+	f.disk += int64(len(body))
+	f.memory += int64(len(body))
+	f.bodies = append(f.bodies, h)
+	f.untold = append(f.untold, h)
+}
+
+// committed says that the changes are on disk: in the log if pending, else in a row
+// of the database.
+func (f *front) committed(h *held, body []byte, pending bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dirty = false
-	f.told = max(f.told, f.telling)
+	if h != nil {
+		if f.keep(h, body); pending {
+			f.pending = append(f.pending, h)
+			f.fates += h.fates
+		} else {
+			h.row = h.num
+		}
+		f.trim()
+	}
 	if f.moving {
 		f.moving = false
 		f.moves++
 	}
 }
 
-// undone says that the changes were not made: the next transaction reads anew.
+// trim forgets the bodies of the oldest parcels when there are too many in memory.
+// It is called with the lock held.
+func (f *front) trim() {
+	n := 0
+	for f.memory > frontBytes && n < len(f.bodies) {
+		h := f.bodies[n]
+		if h.row == 0 || h.num > f.told {
+			break
+		}
+		f.memory -= int64(len(h.body))
+		h.body, f.bodies[n] = nil, nil
+		n++
+	}
+	f.bodies = f.bodies[n:]
+}
+
+// undone says that the changes were not made: they are read anew from the disk.
 func (f *front) undone() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -195,12 +281,12 @@ func (f *front) mayHaveRows(recipient string) bool {
 }
 
 // first are the messages at the head of a queue, and whether more are behind them.
-func (f *front) first(recipient string, limit int, now time.Time) (found []*message, more bool) {
+func (f *front) first(recipient string, limit int, now time.Time) (found []*fresh, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.queues[recipient] {
 		switch {
-		case !m.expires.After(now):
+		case !m.waits(now):
 		case len(found) == limit:
 			return found, true
 		default:
@@ -215,7 +301,7 @@ func (f *front) waiting(recipient string, now time.Time) (n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.queues[recipient] {
-		if m.expires.After(now) {
+		if m.waits(now) {
 			n++
 		}
 	}
@@ -244,7 +330,7 @@ func (f *front) peek(recipient string, now time.Time) (some bool, mark uint64) {
 }
 
 // oldest are those of the parcels that were made before a time.
-func (f *front) oldest(before int64, most int) (found []*message) {
+func (f *front) oldest(before int64, most int) (found []*fresh) {
 	for _, h := range f.parcels {
 		if h.at >= before || len(found) >= most {
 			break
@@ -260,17 +346,17 @@ func (f *front) oldest(before int64, most int) (found []*message) {
 
 // expired are those that ended, at most so many. It looks at all, so it is only
 // asked when one must be there.
-func (f *front) expired(now time.Time, most int) (found []*message) {
+func (f *front) expired(now time.Time, most int) (found []*fresh) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	next := time.Time{}
+	next := int64(0)
 	for _, h := range f.parcels {
 		for _, m := range h.messages {
 			switch {
 			case m == nil:
-			case !m.expires.After(now) && len(found) < most:
+			case !m.waits(now) && len(found) < most:
 				found = append(found, m)
-			case next.IsZero() || m.expires.Before(next):
+			case next == 0 || m.expires < next:
 				next = m.expires
 			}
 		}
@@ -283,40 +369,55 @@ func (f *front) expired(now time.Time, most int) (found []*message) {
 func (f *front) hasExpired(now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.earliest.IsZero() && !f.earliest.After(now)
+	return f.earliest != 0 && f.earliest <= store.Micros(now)
 }
 
 // ofSender are the messages a sender may ask for.
-func (f *front) ofSender(sender string) (found []*message) {
+func (f *front) ofSender(sender string) (found []*fresh) {
 	for _, m := range f.senders[sender] {
 		found = append(found, m)
 	}
-	slices.SortFunc(found, func(a, b *message) int { return cmp.Compare(a.num, b.num) })
+	slices.SortFunc(found, func(a, b *fresh) int { return cmp.Compare(a.num, b.num) })
 	return found
 }
 
 // full tells whether something must get a row to make room.
-func (f *front) full() bool { return f.bytes > frontBytes || f.count > f.most }
-
-// idle tells that there is nothing to tidy.
-func (f *front) idle() bool {
+func (f *front) full() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.parcels) == 0
+	return f.disk > frontDisk || f.count > f.most
+}
+
+// untidy tells whether parcels can go, or have messages that have waited for long.
+func (f *front) untidy(now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.parcels) == 0 {
+		return false
+	}
+	h := f.parcels[0]
+	return h.open == 0 && h.row != 0 && h.num <= f.told || h.at < store.Micros(now.Add(-frontLife))
+}
+
+// empty tells that nothing waits here.
+func (f *front) empty() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.count == 0
+}
+
+// owesFates tells whether the database does not know yet what became of a message.
+func (f *front) owesFates() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fates > 0
 }
 
 // behind tells whether the audit may still have to be told something.
 func (f *front) behind() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.last > f.told
-}
-
-// tell says up to which parcel the audit has been told.
-func (f *front) tell(num int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.told = max(f.told, num)
+	return len(f.untold) > 0
 }
 
 // mark changes when messages begin to get rows, and when they have them.
@@ -327,7 +428,7 @@ func (f *front) mark() uint64 {
 }
 
 // each calls do for every message that waits here.
-func (f *front) each(do func(*message)) {
+func (f *front) each(do func(*fresh)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, queue := range f.queues {

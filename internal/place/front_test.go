@@ -137,24 +137,39 @@ func (m *relayModel) settle(t *testing.T, to string) {
 	}
 }
 
-// broken has the database refuse one step: nothing may have happened then.
+// broken has the database refuse one step, and perhaps the log too: what is not
+// acknowledged has not happened.
 func (m *relayModel) broken(t *testing.T, to string) {
 	step := rapid.SampledFrom([]string{"INSERT ON place_parcels", "INSERT ON place_messages", "DELETE ON place_parcels", "INSERT ON place_audit", "INSERT ON place_meta"}).Draw(m.rt, "step")
 	m.exec(t, `CREATE TRIGGER broken BEFORE `+step+` BEGIN SELECT RAISE(ABORT, 'broken'); END`)
-	switch {
-	case step == "INSERT ON place_parcels":
-		if _, err := m.p.Send(t.Context(), stranger, m.request(to, "")); !errors.Is(err, mmp.ErrStorage) {
-			m.rt.Fatalf("a send that could not be stored: %v", err)
-		}
-		if len(m.queue[to]) > 0 {
-			if _, err := m.p.Receive(t.Context(), stranger, mmp.ReceiveQuery{AgentID: to, Limit: 1}); err == nil {
-				m.rt.Fatal("a message was handed out and nothing says so")
-			}
-		}
-	default:
-		_ = m.p.Tidy(t.Context())
+	defer m.exec(t, `DROP TRIGGER broken`)
+	if rapid.Bool().Draw(m.rt, "log") {
+		m.p.CloseLog()
 	}
-	m.exec(t, `DROP TRIGGER broken`)
+	if step != "INSERT ON place_parcels" {
+		_ = m.p.Tidy(t.Context())
+		return
+	}
+	req := m.request(to, "")
+	switch out, err := m.p.Send(t.Context(), stranger, req); {
+	case err == nil:
+		m.acts["enqueue"]++
+		m.queue[to] = append(m.queue[to], modelled{string(req.Blob), out.RelayID, m.next, m.now() + modelTTL})
+	case !errors.Is(err, mmp.ErrStorage):
+		m.rt.Fatalf("a send that could not be stored: %v", err)
+	}
+	switch out, err := m.p.Receive(t.Context(), stranger, mmp.ReceiveQuery{AgentID: to, Limit: 1}); {
+	case err == nil && out.Count > 0:
+		m.acts["dequeue"]++
+		if out.Messages[0].ID != m.queue[to][0].id {
+			m.rt.Fatalf("%+v, want %+v", out.Messages[0], m.queue[to][0])
+		}
+		m.queue[to] = m.queue[to][1:]
+	case err == nil && len(m.queue[to]) > 0:
+		m.rt.Fatal("nothing was handed out")
+	case err != nil && !errors.Is(err, mmp.ErrStorage):
+		m.rt.Fatal(err)
+	}
 }
 
 func (m *relayModel) exec(t *testing.T, query string) {
@@ -285,7 +300,7 @@ func TestMessagesThatStayGetRowsAndParcelsGo(t *testing.T) {
 	if err != nil || stats.TotalMessages != many+3 || stats.ActiveQueues != 2 || stats.MaxSizeBytes != 3 {
 		t.Errorf("%+v %v", stats, err)
 	}
-	clk.pass(time.Minute)
+	clk.pass(6 * time.Minute)
 	for range 2 { // the parcel that says what got a row is behind the others
 		if err := p.Tidy(t.Context()); err != nil {
 			t.Fatal(err)
@@ -316,6 +331,9 @@ func TestAHubAmongOthersTakesInWhatABackupBroughtAlong(t *testing.T) {
 		send(t, alone, stranger, "ada", "bob", fmt.Sprint(i))
 	}
 	receive(t, alone, stranger, mmp.ReceiveQuery{AgentID: "bob", Limit: 1})
+	if err := alone.Bundle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	var dump bytes.Buffer
 	if err := db.Dump(t.Context(), &dump); err != nil {
 		t.Fatal(err)

@@ -6,60 +6,78 @@ import (
 	"fmt"
 	"math"
 
+	"parley/internal/redo"
 	"parley/internal/store"
 )
 
-// loadFront reads the parcels.
+// loadFront reads the parcels of the database.
 func (p *Place) loadFront(tx *store.Tx) error {
 	f := &p.front
-	f.mu.Lock()
-	f.reset()
-	f.mu.Unlock()
 	audited, err := auditedTo(tx)
 	if err != nil {
 		return err
 	}
+	bundled, err := metaNumber(tx, "bundled")
+	if err != nil {
+		return err
+	}
 	f.mu.Lock()
-	f.last, f.told = max(f.last, audited), audited
+	f.reset()
+	f.last, f.told = max(f.last, audited, bundled), audited
 	f.mu.Unlock()
-	known := map[int64]*message{}
+	known := map[int64]*fresh{}
 	return tx.Each(func(r *sql.Rows) error {
-		h := &held{}
-		var body []byte
-		if err := r.Scan(&h.num, &h.at, &body); err != nil {
+		var num, at int64
+		var row []byte
+		if err := r.Scan(&num, &at, &row); err != nil {
 			return err
 		}
-		f.mu.Lock()
-		f.parcels = append(f.parcels, h)
-		f.last = max(f.last, h.num)
-		f.mu.Unlock()
-		err := eachRecord(body, true, func(rec record) error {
-			if rec.m == nil {
-				return nil
-			}
-			p.lastNum = max(p.lastNum, rec.m.num)
-			if rec.kind == recMessage {
-				known[rec.m.num] = rec.m
-				f.add(h, rec.m)
-			} else if m := known[rec.m.num]; m != nil {
-				f.leave(m)
-				delete(known, rec.m.num)
-			}
-			return nil
-		})
+		err := eachParcel(num, at, row, func(h *held) error { return p.loadParcel(h, known) })
 		if err != nil {
-			return fmt.Errorf("parcel %d: %w", h.num, err)
+			return fmt.Errorf("parcel %d: %w", num, err)
 		}
 		return nil
 	}, `SELECT num, at, body FROM place_parcels ORDER BY num`)
 }
 
+func (p *Place) loadParcel(h *held, known map[int64]*fresh) error {
+	f := &p.front
+	f.mu.Lock()
+	f.parcels = append(f.parcels, h)
+	f.last = max(f.last, h.num)
+	if f.keep(h, h.body); h.num <= f.told {
+		f.untold = f.untold[:len(f.untold)-1]
+	}
+	f.trim()
+	body := h.body
+	f.mu.Unlock()
+	return eachRecord(body, func(rec record) error {
+		if rec.m == nil {
+			return nil
+		}
+		p.lastNum = max(p.lastNum, rec.m.num)
+		if rec.kind == recMessage {
+			m := freshOf(rec.m, rec.off)
+			known[m.num] = m
+			f.add(h, m)
+		} else if m := known[rec.m.num]; m != nil {
+			f.leave(m)
+			delete(known, rec.m.num)
+		}
+		return nil
+	})
+}
+
 // openFront reads what is there at the start. Where other hubs write too, there is
 // no front: what a backup brought along gets rows.
 func (p *Place) openFront(ctx context.Context) error {
-	p.front.on = !p.d.Clustered && p.d.DB.Dialect() == store.SQLite
-	p.front.most = frontCount
-	if p.front.on {
+	f := &p.front
+	f.on = !p.d.Clustered && p.d.DB.Dialect() == store.SQLite
+	f.most = frontCount
+	if err := p.recover(ctx); err != nil {
+		return err
+	}
+	if f.on {
 		return p.read(ctx, func(tx *store.Tx) error {
 			if err := p.loadFront(tx); err != nil {
 				return err
@@ -75,9 +93,68 @@ func (p *Place) openFront(ctx context.Context) error {
 		return err
 	}
 	err = p.write(ctx, p.unpackAll)
-	p.front.reset()
-	p.front.last, p.front.told = 0, 0
+	f.reset()
+	f.last, f.told = 0, 0
 	return err
+}
+
+// recover opens the log and gives the database what it had not yet when a hub before
+// this one ended.
+func (p *Place) recover(ctx context.Context) error {
+	if p.d.Dir == "" || p.d.DB.Dialect() != store.SQLite {
+		return nil
+	}
+	var owner string
+	var bundled int64
+	err := p.read(ctx, func(tx *store.Tx) (err error) {
+		if owner, err = getMeta(tx, "redo"); err == nil {
+			bundled, err = metaNumber(tx, "bundled")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	log, found, err := redo.Open(p.d.Dir, owner)
+	if err != nil {
+		return err
+	}
+	if p.front.log = log; !p.front.on {
+		p.front.log = nil
+		defer func() { _ = log.Close() }()
+	}
+	var pending []*held
+	for _, r := range found {
+		if r.Num <= bundled {
+			continue
+		}
+		h := &held{num: r.Num, at: r.At, body: r.Body}
+		if h.fates, err = countFates(r.Body); err != nil {
+			return fmt.Errorf("parcel %d of the log: %w", r.Num, err)
+		}
+		pending = append(pending, h)
+	}
+	if len(pending) > 0 {
+		err = p.write(ctx, func(tx *store.Tx) error {
+			_, err := writeBundles(tx, pending)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		p.d.Log.Info("place: took over what was only in the log", "parcels", len(pending))
+	}
+	return log.Reset()
+}
+
+func countFates(body []byte) (n int, err error) {
+	err = eachRecord(body, func(rec record) error {
+		if rec.kind == recFate {
+			n++
+		}
+		return nil
+	})
+	return n, err
 }
 
 // unpackAll gives everything rows.
@@ -90,18 +167,23 @@ func (p *Place) unpackAll(tx *store.Tx) error {
 	if err := p.loadFront(tx); err != nil {
 		return err
 	}
-	if _, _, err := tellAudit(tx, math.MaxInt); err != nil {
+	if err := p.catchUp(tx); err != nil {
+		return err
+	}
+	b := &batch{p: p, tx: tx}
+	found, err := b.open(p.front.oldest(math.MaxInt64, math.MaxInt))
+	if err != nil {
 		return err
 	}
 	var rows []any
-	for _, m := range p.front.oldest(math.MaxInt64, math.MaxInt) {
+	for _, m := range found {
 		rows = appendRow(rows, tx.Dialect(), m)
 	}
 	insert := newMessages[tx.Dialect()]
 	if err := insert.Exec(tx, rows); err != nil {
 		return err
 	}
-	_, err := tx.Exec(`DELETE FROM place_parcels`)
+	_, err = tx.Exec(`DELETE FROM place_parcels`)
 	return err
 }
 

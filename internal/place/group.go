@@ -29,6 +29,8 @@ const stuck = 30 * time.Second
 type group struct {
 	// run does a batch in one transaction.
 	run func(batch []*op) error
+	// quick, if set, does what needs none, and returns the rest.
+	quick func(batch []*op) (rest []*op)
 
 	mu      sync.Mutex
 	waiting []*op
@@ -128,13 +130,23 @@ func (g *group) next() []*op {
 	return batch
 }
 
-// write does a batch together and, only if that fails, each request by itself, so
-// that one bad request harms nobody else.
+// write does what can be done quickly, and then the rest.
 func (g *group) write(batch []*op) {
+	if g.quick != nil {
+		batch = g.quick(batch)
+	}
+	if len(batch) > 0 {
+		g.together(batch)
+	}
+}
+
+// together does a batch in one transaction and, only if that fails, each request by
+// itself, so that one bad request harms nobody else.
+func (g *group) together(batch []*op) {
 	err := g.run(batch)
 	if err != nil && len(batch) > 1 && !errors.Is(err, store.ErrClosed) && !errors.Is(err, context.DeadlineExceeded) {
 		for _, o := range batch {
-			g.write([]*op{o})
+			g.together([]*op{o})
 		}
 		return
 	}
@@ -142,9 +154,14 @@ func (g *group) write(batch []*op) {
 		if o.err == nil {
 			o.err = err
 		}
-		if o.done != nil {
-			close(o.done)
-		}
+		o.finish()
+	}
+}
+
+// finish answers a request that somebody waits for.
+func (o *op) finish() {
+	if o.done != nil {
+		close(o.done)
 	}
 }
 
@@ -157,6 +174,9 @@ func (p *Place) commit(batch []*op) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].ctx), stuck)
 	defer cancel()
 	defer p.caught(&err)
+	if err := p.ready(ctx, batch); err != nil {
+		return err
+	}
 	soft := p.c.Sync == SyncOS || !slices.ContainsFunc(batch, func(o *op) bool { return o.send != nil })
 	run := func(tx *store.Tx) error { return p.runBatch(tx, batch) }
 	err = p.writeAs(ctx, soft, run)
@@ -173,9 +193,19 @@ func (p *Place) commit(batch []*op) (err error) {
 			}
 		}
 	} else {
-		p.front.committed()
+		p.front.committed(p.front.wrote, p.front.body, false)
 	}
 	return p.storage(err)
+}
+
+// ready has the database know what a transaction is going to ask it: everything, if
+// the front must be read anew, and the fates of messages, if one might be repeated.
+func (p *Place) ready(ctx context.Context, batch []*op) error {
+	keyed := func(o *op) bool { return o.send != nil && o.send.m.idem != "" }
+	if p.front.dirty || p.front.owesFates() && slices.ContainsFunc(batch, keyed) {
+		return p.Bundle(ctx)
+	}
+	return nil
 }
 
 // caught makes an error of a panic: one bad request must not take the hub with it.

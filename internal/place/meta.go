@@ -41,9 +41,13 @@ func setMeta(tx *store.Tx, name, value string) error {
 }
 
 func newSalt(now time.Time) string {
-	raw := make([]byte, 32)
+	return strconv.FormatInt(store.Micros(now), 10) + ":" + hex.EncodeToString(randomBytes(32))
+}
+
+func randomBytes(n int) []byte {
+	raw := make([]byte, n)
 	_, _ = rand.Read(raw) // never fails
-	return strconv.FormatInt(store.Micros(now), 10) + ":" + hex.EncodeToString(raw)
+	return raw
 }
 
 // loadMeta reads what is remembered and makes what is missing.
@@ -51,7 +55,7 @@ func (p *Place) loadMeta(ctx context.Context) error {
 	now := p.now()
 	var since string
 	err := p.write(ctx, func(tx *store.Tx) error {
-		for name, value := range map[string]string{"salt": newSalt(now), "since": strconv.FormatInt(store.Micros(now), 10), "rolled": "0"} {
+		for name, value := range map[string]string{"salt": newSalt(now), "since": strconv.FormatInt(store.Micros(now), 10), "rolled": "0", "redo": hex.EncodeToString(randomBytes(16))} {
 			if _, err := tx.Exec(`INSERT INTO place_meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING`, name, value); err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package place
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 
@@ -9,9 +8,9 @@ import (
 	"parley/protocol/mmp"
 )
 
-// A parcel is what one transaction did, packed into one row: the fewer pages a
-// commit touches, the sooner it is on the disk. Its records are in the order in
-// which things happened.
+// A parcel is what one turn of the group did, packed into one piece: the less a turn
+// writes, the sooner it is on the disk. Its records are in the order in which things
+// happened.
 const (
 	parcelVersion = 1
 
@@ -19,14 +18,16 @@ const (
 	recGone    = 2 // one was handed out
 	recMoved   = 3 // one has a row of its own from now on
 	recNote    = 4 // the audit is told something else
+	recFate    = 5 // one was handed out that can be asked for, and has no row yet
 )
 
 var errParcel = errors.New("place: a parcel cannot be read")
 
-// record is one of a parcel. A message that is gone has no blob, one that moved
-// only its number.
+// record is one of a parcel, and where in it it begins. A message that is gone has no
+// blob, one that moved only its number.
 type record struct {
 	kind byte
+	off  int
 	m    *message
 	note auditRow
 }
@@ -57,6 +58,19 @@ func appendGone(to []byte, m *message) []byte {
 	return to
 }
 
+// appendFate is appendGone with what the message's row has to say later.
+func appendFate(to []byte, m *message) []byte {
+	to = binary.AppendVarint(append(to, recFate), m.num)
+	to = binary.AppendVarint(to, m.size)
+	to = binary.AppendVarint(to, store.Bool(m.proven))
+	to = binary.AppendVarint(to, store.Micros(m.created))
+	to = binary.AppendVarint(to, store.Micros(m.expires))
+	for _, s := range [...]string{m.sender, m.recipient, m.kind, m.hash, m.idem} {
+		to = appendText(to, s)
+	}
+	return to
+}
+
 func appendMoved(to []byte, m *message) []byte {
 	return binary.AppendVarint(append(to, recMoved), m.num)
 }
@@ -69,14 +83,16 @@ func appendNote(to []byte, e *auditRow) []byte {
 	return to
 }
 
-// eachRecord reads a parcel, with the blobs or without.
-func eachRecord(body []byte, blobs bool, do func(record) error) error {
+// eachRecord reads a parcel. Blobs are parts of it, not copies.
+func eachRecord(body []byte, do func(record) error) error {
 	if len(body) == 0 || body[0] != parcelVersion {
 		return errParcel
 	}
-	r := &parcelReader{rest: body[1:], blobs: blobs}
+	r := &parcelReader{rest: body[1:]}
 	for len(r.rest) > 0 && !r.bad {
+		off := len(body) - len(r.rest)
 		rec := r.record()
+		rec.off = off
 		if r.bad {
 			break
 		}
@@ -90,10 +106,22 @@ func eachRecord(body []byte, blobs bool, do func(record) error) error {
 	return nil
 }
 
+// messageAt reads one message of a parcel.
+func messageAt(body []byte, off uint32) (*message, error) {
+	if uint64(off) >= uint64(len(body)) {
+		return nil, errParcel
+	}
+	r := &parcelReader{rest: body[off:]}
+	rec := r.record()
+	if r.bad || rec.kind != recMessage {
+		return nil, errParcel
+	}
+	return rec.m, nil
+}
+
 type parcelReader struct {
-	rest  []byte
-	blobs bool
-	bad   bool
+	rest []byte
+	bad  bool
 }
 
 func (r *parcelReader) record() record {
@@ -104,6 +132,8 @@ func (r *parcelReader) record() record {
 		rec.m = r.message()
 	case recGone:
 		rec.m = &message{num: r.number(), size: r.number(), sender: r.text(), recipient: r.text(), kind: r.text(), hash: r.text()}
+	case recFate:
+		rec.m = r.fate()
 	case recMoved:
 		rec.m = &message{num: r.number()}
 	case recNote:
@@ -127,10 +157,16 @@ func (r *parcelReader) message() *message {
 	m.created, m.expires = store.Time(r.number()), store.Time(r.number())
 	m.changed = m.created
 	m.sender, m.recipient, m.kind, m.hash, m.idem = r.text(), r.text(), r.text(), r.text(), r.text()
-	blob := r.bytes()
-	if m.size = int64(len(blob)); r.blobs {
-		m.blob = bytes.Clone(blob)
-	}
+	m.blob = r.bytes()
+	m.size = int64(len(m.blob))
+	return m
+}
+
+func (r *parcelReader) fate() *message {
+	m := &message{num: r.number(), size: r.number(), tracked: true}
+	m.proven = r.number() != 0
+	m.created, m.expires = store.Time(r.number()), store.Time(r.number())
+	m.sender, m.recipient, m.kind, m.hash, m.idem = r.text(), r.text(), r.text(), r.text(), r.text()
 	return m
 }
 
@@ -160,10 +196,10 @@ func (r *parcelReader) bytes() []byte {
 // entry is what the audit says of a record, if anything.
 func (r *record) entry(at int64) (auditRow, bool) {
 	switch r.kind {
-	case recMessage, recGone:
-		action := actEnqueue
-		if r.kind == recGone {
-			action = actDequeue
+	case recMessage, recGone, recFate:
+		action := actDequeue
+		if r.kind == recMessage {
+			action = actEnqueue
 		}
 		m := r.m
 		return auditRow{

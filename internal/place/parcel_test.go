@@ -20,6 +20,7 @@ func packed() []byte {
 	body := appendMessage([]byte{parcelVersion}, m)
 	body = appendMoved(body, m)
 	body = appendGone(body, m)
+	body = appendFate(body, m)
 	return appendNote(body, &auditRow{event: "relay", action: "dropped", agent: "a\tb", other: "c", ref: "r", kind: "k", size: 9, hash: "h", detailRaw: "{}"})
 }
 
@@ -27,12 +28,14 @@ func packed() []byte {
 func again(t testing.TB, body []byte) ([]byte, error) {
 	t.Helper()
 	out := []byte{parcelVersion}
-	err := eachRecord(body, true, func(r record) error {
+	err := eachRecord(body, func(r record) error {
 		switch r.kind {
 		case recMessage:
 			out = appendMessage(out, r.m)
 		case recGone:
 			out = appendGone(out, r.m)
+		case recFate:
+			out = appendFate(out, r.m)
 		case recMoved:
 			out = appendMoved(out, r.m)
 		case recNote:

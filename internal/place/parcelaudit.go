@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"math"
 	"strconv"
 
 	"parley/internal/store"
@@ -14,48 +13,53 @@ import (
 // audit takes it over within a second, and before anything is written to it or read
 // from it otherwise; a number in place_meta says how far it has come.
 
-// maxTold is how many entries the audit is told in one transaction.
-const maxTold = 1000
+func auditedTo(tx *store.Tx) (int64, error) { return metaNumber(tx, "parcels") }
 
-func auditedTo(tx *store.Tx) (int64, error) {
-	text, err := getMeta(tx, "parcels")
+// metaNumber is a number the place remembers; 0 if it is not there.
+func metaNumber(tx *store.Tx, name string) (int64, error) {
+	text, err := getMeta(tx, name)
 	if err != nil || text == "" {
 		return 0, err
 	}
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// tellAudit writes the entries of parcels that it does not have yet, in order.
-func tellAudit(tx *store.Tx, most int) (audited int64, more bool, err error) {
-	if audited, err = auditedTo(tx); err != nil {
-		return audited, false, err
+// tellAudit writes the entries of parcels that it does not have yet, in order. What
+// was told meanwhile may be newer than they are: numbers follow the clock all the
+// same.
+func tellAudit(tx *store.Tx, parcels []*held) (told int64, err error) {
+	if len(parcels) == 0 {
+		return 0, nil
 	}
-	before, errMore := audited, errors.New("more")
-	var told []auditRow
-	err = tx.Each(func(r *sql.Rows) error {
-		if len(told) >= most {
-			return errMore
+	audited, err := auditedTo(tx)
+	if err != nil || parcels[len(parcels)-1].num <= audited {
+		return audited, err
+	}
+	var newest int64
+	err = tx.QueryRow(`SELECT at FROM place_audit ORDER BY seq DESC LIMIT 1`).Scan(&newest)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return audited, err
+	}
+	var entries []auditRow
+	for _, h := range parcels {
+		if h.num <= audited {
+			continue
 		}
-		var num, at int64
-		var body []byte
-		if err := r.Scan(&num, &at, &body); err != nil {
-			return err
-		}
-		audited = num
-		return eachRecord(body, false, func(rec record) error {
-			if e, ok := rec.entry(at); ok {
-				told = append(told, e)
+		err := eachRecord(h.body, func(rec record) error {
+			if e, ok := rec.entry(max(h.at, newest)); ok {
+				entries = append(entries, e)
 			}
 			return nil
 		})
-	}, `SELECT num, at, body FROM place_parcels WHERE num > ? ORDER BY num`, audited)
-	if more = errors.Is(err, errMore); err != nil && !more || audited == before {
-		return audited, more, err
+		if err != nil {
+			return audited, err
+		}
 	}
-	if err := writeEntries(tx, told); err != nil {
-		return before, false, err
+	if err := writeEntries(tx, entries); err != nil {
+		return audited, err
 	}
-	return audited, more, setMeta(tx, "parcels", strconv.FormatInt(audited, 10))
+	told = parcels[len(parcels)-1].num
+	return told, setMeta(tx, "parcels", strconv.FormatInt(told, 10))
 }
 
 // writeEntries writes entries, those of one moment and event as a pack.
@@ -91,10 +95,7 @@ func writeEntries(tx *store.Tx, all []auditRow) error {
 // catchUp tells the audit everything that came before what is going to be written
 // to it: its numbers follow the clock.
 func (p *Place) catchUp(tx *store.Tx) error {
-	if !p.front.behind() {
-		return nil
-	}
-	_, _, err := tellAudit(tx, math.MaxInt)
+	_, err := tellAudit(tx, p.front.notTold())
 	return err
 }
 
@@ -103,13 +104,11 @@ func (p *Place) audited(ctx context.Context) error {
 	if !p.front.behind() {
 		return nil
 	}
-	var told int64
-	err := p.writeSoft(ctx, func(tx *store.Tx) (err error) {
-		told, _, err = tellAudit(tx, math.MaxInt)
-		return err
-	})
-	if err == nil {
-		p.front.tell(told)
-	}
-	return err
+	return p.Bundle(ctx)
+}
+
+func (f *front) notTold() []*held {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]*held(nil), f.untold...)
 }

@@ -49,6 +49,8 @@ type Place struct {
 	serving, leading atomic.Bool
 	// outbox holds a word that something waits for a peer.
 	outbox chan struct{}
+	// heavy holds a word that there is much in the log.
+	heavy chan struct{}
 }
 
 var _ API = (*Place)(nil)
@@ -69,12 +71,13 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 	}
 	p := &Place{
 		d: d, c: c, id: placeIDOf(public), public: public,
-		outbox: make(chan struct{}, 1), newIDs: Window{Limit: c.NewIDs, Every: time.Minute}, deposits: Window{Limit: 60, Every: time.Hour},
+		outbox: make(chan struct{}, 1), heavy: make(chan struct{}, 1), newIDs: Window{Limit: c.NewIDs, Every: time.Minute}, deposits: Window{Limit: 60, Every: time.Hour},
 	}
 	p.started = p.now()
 	p.relayed.Store(rand.Uint64())
 	p.sessions.known = map[string]session{}
-	p.group.run, p.bounds.alone, p.keys.alone = p.commit, !d.Clustered, !d.Clustered
+	p.group.run, p.group.quick, p.keys.alone = p.commit, p.doQuick, !d.Clustered
+	p.bounds.alone = !d.Clustered && d.DB.Dialect() == store.SQLite
 	p.waiters.of = map[string]map[*waiter]struct{}{}
 	if err := p.loadMeta(ctx); err != nil {
 		return nil, err
@@ -103,6 +106,7 @@ func (p *Place) Start(context.Context) error {
 	p.stop = cancel
 	p.wg.Go(func() { p.every(ctx, time.Second, p.flush) })
 	p.wg.Go(func() { p.every(ctx, time.Second, p.tidy) })
+	p.wg.Go(func() { p.bundleSoon(ctx) })
 	p.wg.Go(func() { p.housekeep(ctx) })
 	if p.c.Federation {
 		p.wg.Go(func() { p.federate(ctx) })
@@ -122,7 +126,11 @@ func (p *Place) Close(ctx context.Context) error {
 	p.subs = nil
 	p.waiters.close()
 	p.wg.Wait()
-	return p.flush(ctx)
+	err := errors.Join(p.flush(ctx), p.Bundle(ctx))
+	if p.front.log != nil {
+		err = errors.Join(err, p.front.log.Close())
+	}
+	return err
 }
 
 // Drain ends waiting requests, so that a hub can stop.

@@ -182,10 +182,11 @@ func (b *batch) take(o *op) error {
 	if !f.on || t.more {
 		return nil
 	}
-	var fresh []*message
-	fresh, t.more = f.first(t.q.AgentID, t.q.Limit-len(t.took), b.now)
-	t.took = append(t.took, fresh...)
-	return b.handFresh(fresh)
+	var found []*fresh
+	found, t.more = f.first(t.q.AgentID, t.q.Limit-len(t.took), b.now)
+	took, err := b.handFresh(found)
+	t.took = append(t.took, took...)
+	return err
 }
 
 // further tells whether the limit cut the queue short. It is asked apart: locking

@@ -101,13 +101,20 @@ func (b *batch) repeated(s *sending) (done bool, err error) {
 	if err := b.guard(s.who, m.sender); err != nil {
 		return false, err
 	}
-	if first := b.p.front.keyed[[2]string{m.sender, m.idem}]; first != nil {
-		if first.created.Add(keepFates).After(m.created) {
-			return true, s.again(first)
-		}
-		if err := b.move([]*message{first}); err != nil {
+	if found := b.p.front.keyed[[2]string{m.sender, m.idem}]; found != nil {
+		first, err := b.open([]*fresh{found})
+		if err != nil {
 			return false, err
 		}
+		if first[0].created.Add(keepFates).After(m.created) {
+			return true, s.again(first[0])
+		}
+		if err := b.move([]*fresh{found}); err != nil {
+			return false, err
+		}
+	}
+	if b.quick && b.p.front.owesFates() {
+		return false, errNotQuick
 	}
 	if _, here := b.keyed[[2]string{m.sender, m.idem}]; here {
 		if err := b.write(); err != nil {
@@ -121,6 +128,9 @@ func (b *batch) repeated(s *sending) (done bool, err error) {
 	case err != nil:
 		return false, err
 	case !first.created.Add(keepFates).After(m.created):
+		if b.quick {
+			return false, errNotQuick
+		}
 		_, err = b.tx.Exec(`UPDATE place_messages SET idem = '' WHERE num = ?`, first.num)
 		return false, err
 	}
@@ -180,7 +190,7 @@ func (b *batch) enqueue(s *sending) error {
 			return err
 		}
 	}
-	p.name(b.tx, m, b.now)
+	p.name(b.dialect(), m, b.now)
 	if err := b.add(m); err != nil {
 		return err
 	}
@@ -196,6 +206,9 @@ func (b *batch) full(recipient string) (bool, error) {
 	limit := int64(b.p.c.QueueLimit)
 	if b.waiting[recipient] < limit || !b.loose[recipient] {
 		return b.waiting[recipient] >= limit, nil
+	}
+	if b.tx == nil {
+		return false, errNotQuick
 	}
 	if err := b.write(); err != nil {
 		return false, err
@@ -252,7 +265,7 @@ func (b *batch) add(m *message) error {
 		b.admit(m)
 		return nil
 	}
-	b.rows = appendRow(b.rows, b.tx.Dialect(), m)
+	b.rows = appendRow(b.rows, b.dialect(), m)
 	if m.idem != "" {
 		if b.keyed == nil {
 			b.keyed = map[[2]string]struct{}{}
@@ -274,6 +287,9 @@ func appendRow(to []any, d store.Dialect, m *message) []any {
 
 // overflow makes room in a full queue, or refuses, by policy; never silently.
 func (b *batch) overflow(s *sending) error {
+	if b.quick {
+		return errNotQuick
+	}
 	p, m := b.p, s.m
 	_, from := mmp.SplitAddress(m.sender)
 	at, err := b.key(m.recipient)
@@ -300,7 +316,7 @@ func (b *batch) overflow(s *sending) error {
 		}
 	}
 	s.refusal = mmp.ErrQueueFull.WithRetry(5)
-	p.name(b.tx, m, b.now)
+	p.name(b.dialect(), m, b.now)
 	return b.note(actRefused, m, "queue_full")
 }
 
@@ -319,8 +335,8 @@ func (b *batch) drop(m *message) error {
 
 // name gives a message its number and its id. In SQLite the number comes from the
 // clock, and the id says it: that saves an index. PostgreSQL counts for all hubs.
-func (p *Place) name(tx *store.Tx, m *message, now time.Time) {
-	if tx.Dialect() != store.SQLite {
+func (p *Place) name(d store.Dialect, m *message, now time.Time) {
+	if d != store.SQLite {
 		m.id = p.relayID(now)
 		return
 	}

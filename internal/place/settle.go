@@ -2,6 +2,7 @@ package place
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"parley/internal/store"
@@ -20,25 +21,46 @@ type settling struct {
 // rows, once a message.
 func (p *Place) settled(ctx context.Context, s settling) error {
 	f := &p.front
+	if s.sender != "" && f.owesFates() {
+		if err := p.Bundle(ctx); err != nil {
+			return err
+		}
+	}
 	switch {
 	case !f.on:
 		return nil
 	case f.unsure():
 	case (s.queue != "" || s.sender != "") && !f.has(s.queue, s.sender),
 		s.expired && !f.hasExpired(p.now()),
-		(s.old || s.all) && f.idle():
+		s.old && !f.untidy(p.now()),
+		s.all && f.empty():
 		return nil
 	}
-	for {
+	for range s.rounds() {
 		if err := p.group.add(&op{ctx: ctx, settle: &s}); err != nil || !s.more {
 			return err
 		}
 	}
+	return nil
 }
 
-// tidy gives rows to what has waited for long, tells the audit, and forgets
-// parcels that nobody needs.
-func (p *Place) tidy(ctx context.Context) error { return p.settled(ctx, settling{old: true}) }
+// rounds is how many transactions it may take: what has just waited for long can
+// wait a little longer.
+func (s *settling) rounds() int {
+	if s.old {
+		return 8
+	}
+	return math.MaxInt
+}
+
+// tidy bundles, gives rows to what has waited for long, and forgets parcels that
+// nobody needs.
+func (p *Place) tidy(ctx context.Context) error {
+	if err := p.Bundle(ctx); err != nil {
+		return err
+	}
+	return p.settled(ctx, settling{old: true})
+}
 
 func (b *batch) settleSome(o *op) error {
 	s, f := o.settle, &b.p.front
@@ -52,7 +74,7 @@ func (b *batch) settleSome(o *op) error {
 	case s.sender != "":
 		return b.move(f.ofSender(s.sender))
 	}
-	var found []*message
+	var found []*fresh
 	switch {
 	case s.expired:
 		found = f.expired(b.now, settleBatch)
@@ -65,13 +87,7 @@ func (b *batch) settleSome(o *op) error {
 	if err := b.move(found); err != nil {
 		return err
 	}
-	audited, more, err := tellAudit(b.tx, maxTold)
-	s.more = s.more || more
-	if err != nil {
-		return err
-	}
-	f.telling = audited
-	return b.forget(audited)
+	return b.forget()
 }
 
 // makeRoom gives rows to the oldest messages when there are too many here: twice
@@ -84,32 +100,83 @@ func (b *batch) makeRoom() error {
 }
 
 // move gives messages of the front rows of their own.
-func (b *batch) move(found []*message) error {
-	found = append([]*message(nil), found...) // moving changes what it was taken from
-	for _, m := range found {
+func (b *batch) move(found []*fresh) error {
+	if len(found) == 0 {
+		return nil
+	}
+	if b.quick {
+		return errNotQuick
+	}
+	found = append([]*fresh(nil), found...) // moving changes what it was taken from
+	messages, err := b.open(found)
+	if err != nil {
+		return err
+	}
+	for i, m := range messages {
 		b.record(func(to []byte) []byte { return appendMoved(to, m) })
-		b.rows = appendRow(b.rows, b.tx.Dialect(), m)
-		b.p.front.move(m)
+		b.rows = appendRow(b.rows, b.dialect(), m)
+		b.p.front.move(found[i])
 	}
 	return b.writeMessages()
 }
 
+// open reads messages out of their parcels.
+func (b *batch) open(found []*fresh) ([]*message, error) {
+	out := make([]*message, 0, len(found))
+	for _, one := range found {
+		body, err := b.body(one.in)
+		if err != nil {
+			return nil, err
+		}
+		m, err := messageAt(body, one.off)
+		if err != nil {
+			return nil, fmt.Errorf("parcel %d: %w", one.in.num, err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// body is a parcel, from memory or from the database.
+func (b *batch) body(h *held) ([]byte, error) {
+	if h == b.held {
+		return b.parcel, nil
+	}
+	b.p.front.mu.Lock()
+	body, row := h.body, h.row
+	b.p.front.mu.Unlock()
+	if body != nil {
+		return body, nil
+	}
+	if b.bundleNum != row {
+		if err := b.tx.QueryRow(`SELECT body FROM place_parcels WHERE num = ?`, row).Scan(&b.bundle); err != nil {
+			return nil, fmt.Errorf("parcel %d in %d: %w", h.num, row, err)
+		}
+		b.bundleNum = row
+	}
+	if len(b.bundle) < h.base+h.size {
+		return nil, errParcel
+	}
+	return b.bundle[h.base : h.base+h.size], nil
+}
+
 // forget deletes the parcels at the beginning of which nothing waits here, and
 // which the audit has: later ones may speak of messages in them.
-func (b *batch) forget(audited int64) error {
+func (b *batch) forget() error {
 	f, upTo, n := &b.p.front, int64(0), 0
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, h := range f.parcels {
-		if h.open > 0 || h.num > audited || h == b.held {
+		if h.open > 0 || h.row == 0 || h.num > f.told {
 			break
 		}
 		upTo, n = h.num, n+1
+		f.disk -= int64(h.size)
 	}
 	if n == 0 {
 		return nil
 	}
-	f.mu.Lock()
 	f.parcels = append([]*held(nil), f.parcels[n:]...)
-	f.mu.Unlock()
 	_, err := b.tx.Exec(`DELETE FROM place_parcels WHERE num <= ?`, upTo)
 	return err
 }
@@ -134,26 +201,48 @@ func (b *batch) writeParcel() error {
 
 // admit puts a new message into the front.
 func (b *batch) admit(m *message) {
-	b.record(func(to []byte) []byte { return appendMessage(to, m) })
-	m.blob = append([]byte(nil), m.blob...) // the request's memory is not ours to keep
-	b.p.front.add(b.held, m)
+	off := 0
+	b.record(func(to []byte) []byte {
+		off = len(to)
+		return appendMessage(to, m)
+	})
+	b.p.front.add(b.held, freshOf(m, off))
 	b.brought++
 }
 
+// freshOf is how the front knows a message whose record begins at off.
+func freshOf(m *message, off int) *fresh {
+	out := &fresh{num: m.num, expires: store.Micros(m.expires), recipient: m.recipient, off: uint32(off), size: uint32(m.size)} //nolint:gosec // parcels are small
+	if m.tracked {
+		out.named = &[2]string{m.sender, m.idem}
+	}
+	return out
+}
+
 // handFresh ends messages of the front that are handed out. Only what somebody
-// may still ask for leaves a trace.
-func (b *batch) handFresh(took []*message) error {
-	for _, m := range took {
-		b.record(func(to []byte) []byte { return appendGone(to, m) })
-		b.p.front.leave(m)
-		if !m.tracked {
-			continue
-		}
-		if _, err := b.tx.Exec(`INSERT`+intoMessage+`, num) VALUES (?, ?, ?, '', ?, ?, ?, ?, 1, ?, '', ?, ?, ?, ?, 0, 0, 0, ?, ?)`,
-			m.id, m.sender, m.recipient, m.kind, m.hash, m.size, store.Bool(m.proven), stateReceived, m.idem,
-			store.Micros(m.created), store.Micros(m.expires), store.Micros(b.now), []byte{}, m.num); err != nil {
-			return err
+// may still ask for leaves a trace: a row, later if this turn has no transaction.
+func (b *batch) handFresh(found []*fresh) ([]*message, error) {
+	took, err := b.open(found)
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range took {
+		later := b.quick && m.tracked
+		b.record(func(to []byte) []byte {
+			if later {
+				return appendFate(to, m)
+			}
+			return appendGone(to, m)
+		})
+		b.p.front.leave(found[i])
+		switch {
+		case later:
+			b.held.fates++
+		case m.tracked:
+			if err := m.received(b.tx, b.now); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return nil
+	return took, nil
 }

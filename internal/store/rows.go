@@ -28,6 +28,9 @@ const mostValues = 64
 
 // Run calls run with as many rows of args at a time as is good for the database.
 func (r *Rows) Run(tx *Tx, args []any, run func(query string, args []any) error) error {
+	if len(args) == 0 {
+		return nil
+	}
 	for k := len(r.texts) - 1; k >= 0; k-- {
 		if tx.Dialect() == SQLite && k > 0 && r.width<<k > mostValues {
 			continue
