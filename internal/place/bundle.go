@@ -125,8 +125,8 @@ func (p *Place) Bundle(ctx context.Context) error {
 	}
 	f.bundling.Lock()
 	defer f.bundling.Unlock()
-	pending, untold := f.toBundle()
-	if len(pending) == 0 && len(untold) == 0 && len(f.settled) == 0 {
+	pending, untold, voided := f.toBundle()
+	if len(pending) == 0 && len(untold) == 0 && len(f.settled) == 0 && voided == 0 {
 		return nil
 	}
 	var where []bundled
@@ -135,13 +135,18 @@ func (p *Place) Bundle(ctx context.Context) error {
 		if where, err = writeBundles(tx, pending); err != nil {
 			return err
 		}
+		if voided > 0 { // it is newer than what waits
+			if err := setMeta(tx, "bundled", strconv.FormatInt(voided, 10)); err != nil {
+				return err
+			}
+		}
 		told, err = tellAudit(tx, untold)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	f.wasBundled(where, told)
+	f.wasBundled(where, told, voided)
 	for _, settled := range f.settled {
 		settled()
 	}
@@ -152,7 +157,7 @@ func (p *Place) Bundle(ctx context.Context) error {
 
 // toBundle switches the log to its other file and tells what the database does not
 // have of the one before.
-func (f *front) toBundle() (pending, untold []*held) {
+func (f *front) toBundle() (pending, untold []*held, voided int64) {
 	f.appending.Lock()
 	defer f.appending.Unlock()
 	if f.log != nil && f.log.Used() > 0 {
@@ -162,13 +167,16 @@ func (f *front) toBundle() (pending, untold []*held) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]*held(nil), f.pending...), append([]*held(nil), f.untold...)
+	return append([]*held(nil), f.pending...), append([]*held(nil), f.untold...), f.voided
 }
 
 // wasBundled says what the database has now.
-func (f *front) wasBundled(where []bundled, told int64) {
+func (f *front) wasBundled(where []bundled, told, voided int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.voided == voided {
+		f.voided = 0
+	}
 	for _, one := range where {
 		one.h.row, one.h.base = one.row, one.base
 		f.fates -= one.h.fates

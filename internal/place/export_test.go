@@ -1,6 +1,10 @@
 package place
 
-import "context"
+import (
+	"context"
+
+	"parley/internal/redo"
+)
 
 // RollUp sums what has settled, as the housekeeper does.
 func (p *Place) RollUp(ctx context.Context) error { return p.rollUp(ctx) }
@@ -10,6 +14,9 @@ func (p *Place) Tidy(ctx context.Context) error { return p.tidy(ctx) }
 
 // HoldFew has no more than so many messages without rows.
 func (p *Place) HoldFew(most int) { p.front.most = most }
+
+// HoldNone has no message in memory that the database has.
+func (p *Place) HoldNone() { p.front.awake = 0 }
 
 // Fresh is how many messages have no row of their own.
 func (p *Place) Fresh() int {
@@ -33,3 +40,34 @@ func (p *Place) Vanish() {
 
 // CloseLog has the log fail from now on.
 func (p *Place) CloseLog() { _ = p.front.log.Close() }
+
+// FillLog has the log be full, or not any more.
+func (p *Place) FillLog(full bool) { p.unsteadyLog().full = full }
+
+// BreakLog has the log write what it is given and say that it failed, or not any
+// more.
+func (p *Place) BreakLog(breaks bool) { p.unsteadyLog().breaks = breaks }
+
+func (p *Place) unsteadyLog() *unsteady {
+	one, ok := p.front.log.(*unsteady)
+	if !ok {
+		one = &unsteady{relayLog: p.front.log}
+		p.front.log = one
+	}
+	return one
+}
+
+// unsteady is a log that does not always do what it should.
+type unsteady struct {
+	relayLog
+	full, breaks bool
+}
+
+func (u *unsteady) Fits(n int64) bool { return !u.full && u.relayLog.Fits(n) }
+
+func (u *unsteady) Append(r redo.Record, sync bool) error {
+	if err := u.relayLog.Append(r, sync); err != nil || !u.breaks {
+		return err
+	}
+	return redo.ErrBroken
+}

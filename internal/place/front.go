@@ -32,13 +32,14 @@ const (
 type front struct {
 	on    bool
 	dirty bool
-	most  int // messages
+	most  int   // messages
+	awake int64 // bytes of parcels in memory
 	// wrote is the parcel of the transaction that ran last, and body what is in it.
 	wrote *held
 	body  []byte
 	// log makes parcels durable until the database has them; nil has the database
 	// do it.
-	log *redo.Log
+	log relayLog
 	// resting says that the log failed, and is not tried again until the database has
 	// taken what waits; broken, that it never is.
 	resting atomic.Bool
@@ -65,6 +66,8 @@ type front struct {
 	// does not know yet of messages that can be asked for.
 	pending []*held
 	fates   int
+	// voided is a parcel that the log may have and the database must never take.
+	voided int64
 	// untold are those the audit may not have; bodies those that are in memory.
 	untold, bodies []*held
 	count          int
@@ -77,6 +80,15 @@ type front struct {
 	// moves counts when messages begin to get rows, and when they all have.
 	moves  uint64
 	moving bool
+}
+
+// relayLog is a *redo.Log; tests have it fail.
+type relayLog interface {
+	Append(r redo.Record, sync bool) error
+	Switch() (settled func(), ok bool)
+	Used() int64
+	Fits(n int64) bool
+	Close() error
 }
 
 // fresh is a message that has no row: what is needed to find it. The rest is in its
@@ -244,7 +256,7 @@ func (f *front) committed(h *held, body []byte, pending bool) {
 // It is called with the lock held.
 func (f *front) trim() {
 	n := 0
-	for f.memory > frontBytes && n < len(f.bodies) {
+	for f.memory > f.awake && n < len(f.bodies) {
 		h := f.bodies[n]
 		if h.row == 0 || h.num > f.told {
 			break

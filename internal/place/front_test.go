@@ -46,8 +46,11 @@ func (m *relayModel) reopen(t *testing.T) {
 	at := m.clk.ahead.Load()
 	m.p, m.clk = open(t, m.db, place.Config{Auth: place.Open, QueueLimit: 1000, RelayTTL: modelTTL, MaxUnknown: 1 << 30, Sync: place.SyncOS})
 	m.clk.ahead.Store(at)
-	if rapid.Bool().Draw(m.rt, "few") {
+	switch rapid.IntRange(0, 3).Draw(m.rt, "held") {
+	case 0:
 		m.p.HoldFew(2)
+	case 1:
+		m.p.HoldNone()
 	}
 }
 
@@ -246,7 +249,7 @@ func TestNoSequenceWithRestartsFailuresAndTimeLosesOrDoublesAnything(t *testing.
 		m.reopen(t)
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 			to := rapid.SampledFrom([]string{bob, cal}).Draw(rt, "to")
-			switch rapid.SampledFrom([]string{"send", "send", "send", "receive", "receive", "lend", "settle", "restart", "tidy", "broken", "pass", "check", "note"}).Draw(rt, "op") {
+			switch rapid.SampledFrom([]string{"send", "send", "send", "receive", "receive", "lend", "settle", "restart", "restart", "tidy", "fill", "break", "broken", "pass", "check", "note"}).Draw(rt, "op") {
 			case "send":
 				m.send(t, to)
 			case "receive":
@@ -257,6 +260,12 @@ func TestNoSequenceWithRestartsFailuresAndTimeLosesOrDoublesAnything(t *testing.
 				m.settle(t, to)
 			case "restart":
 				m.reopen(t)
+			case "break": // it has what it says it has not; the database does it again
+				m.p.BreakLog(true)
+				m.send(t, to)
+				m.p.BreakLog(false)
+			case "fill":
+				m.p.FillLog(rapid.Bool().Draw(rt, "full"))
 			case "tidy":
 				if err := m.p.Tidy(t.Context()); err != nil {
 					rt.Fatal(err)

@@ -41,15 +41,14 @@ func (p *Place) loadFront(tx *store.Tx) error {
 }
 
 func (p *Place) loadParcel(h *held, known map[int64]*fresh) error {
-	f := &p.front
+	f, body := &p.front, h.body
 	f.mu.Lock()
 	f.parcels = append(f.parcels, h)
 	f.last = max(f.last, h.num)
-	if f.keep(h, h.body); h.num <= f.told {
+	if f.keep(h, body); h.num <= f.told {
 		f.untold = f.untold[:len(f.untold)-1]
 	}
 	f.trim()
-	body := h.body
 	f.mu.Unlock()
 	return eachRecord(body, func(rec record) error {
 		if rec.m == nil {
@@ -73,7 +72,7 @@ func (p *Place) loadParcel(h *held, known map[int64]*fresh) error {
 func (p *Place) openFront(ctx context.Context) error {
 	f := &p.front
 	f.on = !p.d.Clustered && p.d.DB.Dialect() == store.SQLite
-	f.most = frontCount
+	f.most, f.awake = frontCount, frontBytes
 	if err := p.recover(ctx); err != nil {
 		return err
 	}
@@ -119,8 +118,9 @@ func (p *Place) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.front.log = log; !p.front.on {
-		p.front.log = nil
+	if p.front.on {
+		p.front.log = log
+	} else {
 		defer func() { _ = log.Close() }()
 	}
 	var pending []*held

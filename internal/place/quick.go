@@ -42,6 +42,7 @@ func (p *Place) doQuick(ops []*op) (rest []*op) {
 		p.keys.forgetAll()
 		p.front.resting.Store(true)
 		p.front.broken = p.front.broken || errors.Is(err, redo.ErrBroken)
+		p.front.void(b.held)
 		p.front.undone()
 		return ops
 	}
@@ -51,6 +52,16 @@ func (p *Place) doQuick(ops []*op) (rest []*op) {
 		}
 	}
 	return append(rest, left...)
+}
+
+// void says that a parcel must not come back, though the log may have it: what it says
+// is going to be done again.
+func (f *front) void(h *held) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h != nil {
+		f.voided = h.num
+	}
 }
 
 // mostRecord is more than a record has besides a blob.
