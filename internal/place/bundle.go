@@ -190,8 +190,10 @@ func (f *front) wasBundled(where []bundled, told, voided int64) {
 func (f *front) hasTold(told int64) {
 	f.told = max(f.told, told)
 	n := 0
-	for n < len(f.untold) && f.untold[n].num <= f.told {
-		n++
+	for ; n < len(f.untold) && f.untold[n].num <= f.told; n++ {
+		if f.untold[n].open == 0 {
+			f.drop(f.untold[n])
+		}
 	}
 	f.untold = append([]*held(nil), f.untold[n:]...)
 }

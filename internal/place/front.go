@@ -175,6 +175,7 @@ func (f *front) leave(m *fresh) {
 	h.messages[m.slot] = nil
 	if h.open--; h.open == 0 {
 		h.messages = nil
+		f.drop(h)
 	}
 	f.count--
 	queue := f.queues[m.recipient]
@@ -256,16 +257,25 @@ func (f *front) committed(h *held, body []byte, pending bool) {
 // It is called with the lock held.
 func (f *front) trim() {
 	n := 0
-	for f.memory > f.awake && n < len(f.bodies) {
+	for ; n < len(f.bodies); n++ {
 		h := f.bodies[n]
-		if h.row == 0 || h.num > f.told {
+		if h.body != nil && (f.memory <= f.awake || !f.drop(h)) {
 			break
 		}
-		f.memory -= int64(len(h.body))
-		h.body, f.bodies[n] = nil, nil
-		n++
+		f.bodies[n] = nil
 	}
 	f.bodies = f.bodies[n:]
+}
+
+// drop forgets a body that the database has and nobody needs at once. It is called
+// with the lock held.
+func (f *front) drop(h *held) bool {
+	if h.body == nil || h.row == 0 || h.num > f.told {
+		return false
+	}
+	f.memory -= int64(len(h.body))
+	h.body = nil
+	return true
 }
 
 // undone says that the changes were not made: they are read anew from the disk.
