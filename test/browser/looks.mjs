@@ -158,6 +158,15 @@ test('every page is accessible and fits: light, dark, phone', async (t) => {
       if (name === 'room' && (await page.getByRole('button', { name: 'Enter' }).count())) await page.getByRole('button', { name: 'Enter' }).click();
       if (name === 'room') await page.getByRole('log', { name: 'Chat' }).waitFor();
       await looks(page, name);
+      if (name !== 'room') return;
+      await page.getByRole('button', { name: 'Policy' }).click();
+      await page.getByLabel('Who may enter').selectOption('oidc');
+      await page.getByLabel('What people may').selectOption('own');
+      await page.getByRole('button', { name: 'Make an agent' }).click();
+      await page.getByRole('button', { name: 'Add an issuer' }).click();
+      await page.getByText('Show as JSON').click();
+      await page.getByRole('button', { name: 'Save' }).click();
+      await looks(page, 'dialog-room-policy');
     });
   }
   await page.context().close();

@@ -80,8 +80,8 @@ export class Client {
     this.#around.signedOut = fn;
   }
 
-  async #once(method: string, path: string, body?: unknown): Promise<Response> {
-    const headers: Record<string, string> = { Accept: 'application/json' };
+  async #once(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Response> {
+    const headers: Record<string, string> = { Accept: 'application/json', ...more };
     const init: RequestInit = { method, headers, credentials: 'same-origin', cache: 'no-store' };
     if (body !== undefined) {
       headers['Content-Type'] = 'application/json';
@@ -95,14 +95,14 @@ export class Client {
     }
   }
 
-  async #request<T>(method: string, path: string, body?: unknown): Promise<T> {
-    let answer = await this.#once(method, path, body);
+  async #request<T>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<T> {
+    let answer = await this.#once(method, path, body, headers);
     if (answer.status === 403 && method !== 'GET') {
       // Another tab may have signed in anew: then our CSRF value is old, and asking once for the current one is enough.
       const problem = await problemOf(answer);
       if (!problem.code.startsWith('csrf')) throw problem;
       await this.session();
-      answer = await this.#once(method, path, body);
+      answer = await this.#once(method, path, body, headers);
     }
     if (!answer.ok) {
       const problem = await problemOf(answer);
@@ -122,8 +122,8 @@ export class Client {
     return this.#request<T>('POST', path, body);
   }
 
-  put<T>(path: string, body?: unknown): Promise<T> {
-    return this.#request<T>('PUT', path, body);
+  put<T>(path: string, body?: unknown, headers?: Record<string, string>): Promise<T> {
+    return this.#request<T>('PUT', path, body, headers);
   }
 
   patch<T>(path: string, body?: unknown): Promise<T> {
