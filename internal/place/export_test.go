@@ -71,3 +71,10 @@ func (u *unsteady) Append(r redo.Record, sync bool) error {
 	}
 	return redo.ErrBroken
 }
+
+// Awake is how many bytes of messages are in memory.
+func (p *Place) Awake() int64 {
+	p.front.mu.Lock()
+	defer p.front.mu.Unlock()
+	return p.front.memory
+}

@@ -1,0 +1,217 @@
+package place_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/internal/place"
+	"parley/internal/store"
+	"parley/internal/store/storetest"
+	"parley/protocol/mmp"
+)
+
+// stored counts what the database has of the relay.
+func stored(t testing.TB, db *store.DB) (parcels, rows int) {
+	t.Helper()
+	err := db.Read(t.Context(), func(tx *store.Tx) error {
+		return tx.QueryRow(`SELECT (SELECT count(*) FROM place_parcels), (SELECT count(*) FROM place_messages)`).Scan(&parcels, &rows)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parcels, rows
+}
+
+// TestAnAcknowledgedMessageOutlivesTheHubBeforeTheDatabaseHasIt, whether the next
+// hub is alone or among others.
+func TestAnAcknowledgedMessageOutlivesTheHubBeforeTheDatabaseHasIt(t *testing.T) {
+	for _, clustered := range []bool{false, true} {
+		t.Run(fmt.Sprint("clustered ", clustered), func(t *testing.T) {
+			db := storetest.SQLite(t)
+			p, _ := open(t, db, place.Config{Auth: place.Open})
+			for i := range 3 {
+				send(t, p, stranger, "ada", "bob", fmt.Sprint(i))
+			}
+			receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob", Limit: 1})
+			if parcels, rows := stored(t, db); parcels+rows > 0 {
+				t.Fatalf("%d parcels and %d rows are in the database already: this tests nothing", parcels, rows)
+			}
+			p.Vanish()
+			p, _ = open(t, db, place.Config{Auth: place.Open}, func(d *place.Deps) { d.Clustered = clustered })
+			if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"1", "2"}) {
+				t.Errorf("%v", got)
+			}
+			out, err := p.Audit(t.Context(), place.OperatorOf(""), mmp.AuditQuery{Type: mmp.AuditRelay, Limit: 100})
+			if err != nil || out.Count != 6 {
+				t.Errorf("%d entries, %v", out.Count, err)
+			}
+		})
+	}
+}
+
+// TestWhatLeftMemoryIsReadFromTheDatabase, by a receiver and by a look.
+func TestWhatLeftMemoryIsReadFromTheDatabase(t *testing.T) {
+	db := storetest.SQLite(t)
+	p, _ := open(t, db, place.Config{Auth: place.Open})
+	p.HoldNone()
+	long := strings.Repeat("QUJD", 10_000)
+	want := []string{"0", long, "2"}
+	for _, to := range []string{"bob", "cal"} {
+		for _, blob := range want {
+			send(t, p, stranger, "ada", to, blob)
+		}
+	}
+	if err := p.Bundle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if awake := p.Awake(); awake != 0 {
+		t.Fatalf("%d bytes are in memory", awake)
+	}
+	if parcels, rows := stored(t, db); parcels == 0 || rows > 0 {
+		t.Fatalf("%d parcels, %d rows", parcels, rows)
+	}
+	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, want) {
+		t.Errorf("received %d", len(got))
+	}
+	out, err := p.Peek(t.Context(), stranger, mmp.ReceiveQuery{AgentID: "cal", Limit: 10})
+	if err != nil || out.Count != 3 || out.Messages[1].Blob != long {
+		t.Errorf("%d %v", out.Count, err)
+	}
+}
+
+// TestTheSenderLearnsTheFateOfWhatNeverHadARow, also after the end of the hub, and
+// sending it again changes nothing.
+func TestTheSenderLearnsTheFateOfWhatNeverHadARow(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		t.Run(fmt.Sprint("hub ends ", ends), func(t *testing.T) {
+			db := storetest.SQLite(t)
+			p, _ := open(t, db, place.Config{})
+			ada := prove(t, p, "ada")
+			req := &mmp.SendRequest{From: "ada", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test", IdempotencyKey: "once"}
+			first, err := p.Send(t.Context(), ada, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"x"}) {
+				t.Fatalf("%v", got)
+			}
+			if ends {
+				p.Vanish()
+				p, _ = open(t, db, place.Config{})
+			}
+			if again, err := p.Send(t.Context(), ada, req); err != nil || !again.Duplicate || again.RelayID != first.RelayID {
+				t.Errorf("%+v %v", again, err)
+			}
+			out, err := p.Sent(t.Context(), ada, mmp.SentQuery{AgentID: "ada", Limit: 10})
+			if err != nil || out.Count != 1 || out.Messages[0].Status != mmp.FateReceived || out.Messages[0].RelayID != first.RelayID {
+				t.Errorf("%+v %v", out, err)
+			}
+			if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); len(got) != 0 {
+				t.Errorf("it came again: %v", got)
+			}
+		})
+	}
+}
+
+// TestAFullLogHasTheDatabaseStoreMessages: more is sent than the log takes while
+// nobody empties it.
+func TestAFullLogHasTheDatabaseStoreMessages(t *testing.T) {
+	db := storetest.SQLite(t)
+	p, _ := open(t, db, place.Config{Auth: place.Open})
+	large := strings.Repeat("QUJD", 200_000)
+	const many = 25 // the log has room for twenty
+	for i := range many {
+		send(t, p, stranger, "ada", "bob", fmt.Sprint(i, " ", large))
+	}
+	if parcels, _ := stored(t, db); parcels == 0 {
+		t.Error("the log had room for everything: this tests nothing")
+	}
+	p.Vanish()
+	p, _ = open(t, db, place.Config{Auth: place.Open})
+	got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"})
+	for i, blob := range got {
+		if !strings.HasPrefix(blob, fmt.Sprint(i, " ")) {
+			t.Errorf("message %d begins %.9s", i, blob)
+		}
+	}
+	if len(got) != many {
+		t.Errorf("%d messages", len(got))
+	}
+}
+
+// TestALogThatFailsLosesAndDoublesNothing: the record on which it failed may be in it.
+func TestALogThatFailsLosesAndDoublesNothing(t *testing.T) {
+	db := storetest.SQLite(t)
+	p, _ := open(t, db, place.Config{Auth: place.Open})
+	send(t, p, stranger, "ada", "bob", "before")
+	p.BreakLog(true)
+	send(t, p, stranger, "ada", "bob", "amid")
+	send(t, p, stranger, "ada", "bob", "after")
+	p.Vanish()
+	p, _ = open(t, db, place.Config{Auth: place.Open})
+	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"before", "amid", "after"}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestManyAtOnceGetEachMessageOnce, while the database takes over, memory is short
+// and rows are made.
+func TestManyAtOnceGetEachMessageOnce(t *testing.T) {
+	db := storetest.SQLite(t)
+	p, _ := open(t, db, place.Config{Auth: place.Open, Sync: place.SyncOS})
+	p.HoldNone()
+	const pairs, each = 8, 60
+	done := make(chan struct{})
+	var beside, wg sync.WaitGroup
+	beside.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			err := p.Bundle(t.Context())
+			if i%3 == 0 {
+				_, statusErr := p.QueueStatus(t.Context(), stranger, fmt.Sprint("r", i%pairs))
+				err = errors.Join(err, statusErr)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for who := range pairs {
+		me := fmt.Sprint("r", who)
+		wg.Go(func() {
+			for i := range each {
+				send(t, p, stranger, "ada", me, fmt.Sprint(i))
+			}
+		})
+		wg.Go(func() {
+			var got []string
+			for len(got) < each && !t.Failed() {
+				out, err := p.Receive(t.Context(), stranger, mmp.ReceiveQuery{AgentID: me, Limit: 7, Wait: time.Minute})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, m := range out.Messages {
+					got = append(got, m.Blob)
+				}
+			}
+			for i, blob := range got {
+				if blob != fmt.Sprint(i) {
+					t.Errorf("%s: message %d is %q", me, i, blob)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(done)
+	beside.Wait()
+}
