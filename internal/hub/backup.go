@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"parley/internal/hub/config"
+	"parley/internal/redo"
 	"parley/internal/store"
 )
 
@@ -139,6 +140,10 @@ func Restore(ctx context.Context, conf config.Config, r io.Reader) error {
 		return err
 	}
 	if err := loadDump(ctx, conf, stage); err != nil {
+		return err
+	}
+	// What a hub before left in its log belongs to another database.
+	if err := redo.Remove(string(folder)); err != nil {
 		return err
 	}
 	return moveIn(stage, folder)
