@@ -144,3 +144,24 @@ test('a browser without Ed25519 says what it did not check', async () => {
   });
   assert.match(await verdict(page), /Unbroken\. \d+ entries fit together.*Signatures not checked by this browser/s);
 });
+
+test('actions are told in words with their code beside them, and found by either', async () => {
+  await stage.hub.call('POST', '/api/people', { name: 'Worded' });
+  const page = await stage.person();
+  await visit(page, '/audit');
+  const rows = page.getByRole('region', { name: 'Table' }).getByRole('row');
+  const added = rows.filter({ hasText: 'Person added' }).first();
+  await added.getByText('person.added', { exact: true }).waitFor();
+  for (const [text, says] of [['person.added', 'Person added'], ['person add', 'Person added'], ['browser signed in', 'page.opened']]) {
+    await page.getByLabel('Filter by action').fill(text);
+    await rows.nth(1).filter({ hasText: says }).waitFor();
+    await page.waitForFunction((says) => [...document.querySelectorAll('tbody tr')].every((r) => r.textContent.includes(says)), says);
+  }
+  // Several have such a name: they are offered.
+  await page.getByLabel('Filter by action').fill('refused');
+  await page.getByRole('button', { name: 'Sign-in refused' }).click();
+  assert.equal(await page.getByLabel('Filter by action').inputValue(), 'auth.refused');
+  await visit(page, '/');
+  const lately = page.getByRole('region', { name: 'Last 24 hours' }).getByRole('listitem');
+  await lately.filter({ hasText: 'Browser signed in' }).filter({ hasText: 'page.opened' }).first().waitFor();
+});
