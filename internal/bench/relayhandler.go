@@ -87,7 +87,7 @@ func relayHandler(ctx context.Context, env *Env, d *disk) ([]Result, error) {
 	var results []Result
 	for _, f := range inFlight {
 		w := writing{inFlight: f.n, write: func(int) error { return h.send(ctx) }}
-		r, err := w.against(env, d, fmt.Sprintf("send, %d in flight, handler without HTTP", f.n), f.least)
+		r, err := w.against(env, d, fmt.Sprintf("send, %d in flight", f.n), f.least)
 		if err != nil {
 			return results, err
 		}

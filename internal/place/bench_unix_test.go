@@ -82,3 +82,19 @@ func BenchmarkRegister(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkSettle is what a message costs once more when it stays: its own row.
+func BenchmarkSettle(b *testing.B) {
+	p, _ := open(b, storetest.SQLite(b), place.Config{Auth: place.Open, MaxUnknown: 1 << 40, Sync: place.SyncOS})
+	blob := strings.Repeat("QUJDRA==", 140)
+	for i := range b.N {
+		send(b, p, stranger, "ada", fmt.Sprint("r", i/90), blob)
+	}
+	before := processor()
+	b.ResetTimer()
+	if _, err := p.Queues(b.Context(), 10); err != nil {
+		b.Fatal(err)
+	}
+	b.StopTimer()
+	b.ReportMetric(float64((processor()-before).Nanoseconds())/1e3/float64(b.N), "cpu-µs/op")
+}

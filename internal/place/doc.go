@@ -16,16 +16,20 @@
 //	                                                     │ state + audit
 //	                       sweeper, outbox, federation ◀─┘ one hub at a time (lease)
 //
-// A hub that is alone with its SQLite file keeps new messages in memory and in
-// parcels, one row a transaction; those that stay get rows of their own:
+// A hub that is alone with its SQLite file needs no transaction for most messages.
+// What a turn of the group did is a parcel, durable in a log of its own, and in the
+// database a second later; the front knows where each message is, and those that
+// stay get rows of their own:
 //
-//	send ─▶ parcel + front ─▶ receive, and nothing is left
-//	                 └─▶ after a while, or asked for ─▶ place_messages
+//	send ─▶ parcel in the log ─▶ bundle of parcels in the database
+//	           │ front                 │ front
+//	           └─▶ receive             ├─▶ receive, and nothing is left
+//	                                   └─▶ after a while, or asked for ─▶ place_messages
 //
 // What it guarantees:
 //
 //   - An id that has ever proven its key is never served without proof, in any
-//     policy. The check is made in the transaction that serves.
+//     policy. The check is made in the turn that serves.
 //   - A message that was acknowledged is on disk. It is handed out in the order of
 //     its queue, exactly once, or with manual acks at least once until it expires.
 //   - Nothing is dropped silently: a full queue answers 429, or tells sender,

@@ -23,9 +23,9 @@ const (
 // stuck is how long a transaction may take before it is given up.
 const stuck = 30 * time.Second
 
-// group collects what callers want while the transaction before is on its way to
-// the disk, and does it all in the next one: however many wait, looking up and
-// writing takes a few statements.
+// group collects what callers want while the turn before is on its way to the disk,
+// and does it all in the next one: however many wait, it is one write to the log, or
+// a few statements.
 type group struct {
 	// run does a batch in one transaction.
 	run func(batch []*op) error
