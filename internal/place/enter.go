@@ -83,12 +83,11 @@ func (b *batch) writeAgents() error {
 // writeEntered writes what the audit says of registrations, as a pack if there are
 // several.
 func (b *batch) writeEntered() error {
-	if b.p.front.on {
-		for _, answer := range b.entered {
-			e := auditRow{event: mmp.AuditRegistration, action: enterAction(answer), agent: answer.AgentID}
-			b.record(func(to []byte) []byte { return appendNote(to, &e) })
-		}
+	if len(b.entered) == 0 {
 		return nil
+	}
+	if err := b.p.catchUp(b.tx); err != nil {
+		return err
 	}
 	if len(b.entered) < 2 || b.tx.Dialect() != store.SQLite {
 		var args []any

@@ -33,9 +33,6 @@ type message struct {
 	created, expires, changed, leasedUntil, next time.Time
 	attempt                                      int
 	blob                                         []byte
-	// in is the parcel of a message that has no row, and slot its place there.
-	in   *held
-	slot int
 }
 
 // Without the blob: it is large, and most looks do not need it.
