@@ -50,20 +50,15 @@ func (p *Place) loadParcel(h *held, known map[int64]*fresh) error {
 	}
 	f.trim()
 	f.mu.Unlock()
-	return eachRecord(body, func(rec record) error {
-		if rec.m == nil {
-			return nil
-		}
-		p.lastNum = max(p.lastNum, rec.m.num)
-		if rec.kind == recMessage {
-			m := freshOf(rec.m, rec.off)
-			known[m.num] = m
+	return eachFresh(body, func(num int64, m *fresh) {
+		p.lastNum = max(p.lastNum, num)
+		if m != nil {
+			known[num] = m
 			f.add(h, m)
-		} else if m := known[rec.m.num]; m != nil {
+		} else if m := known[num]; m != nil {
 			f.leave(m)
-			delete(known, rec.m.num)
+			delete(known, num)
 		}
-		return nil
 	})
 }
 

@@ -106,6 +106,30 @@ func eachRecord(body []byte, do func(record) error) error {
 	return nil
 }
 
+// eachFresh reads only where messages are, and the numbers of those that left: at a
+// start there may be many.
+func eachFresh(body []byte, do func(num int64, m *fresh)) error {
+	if len(body) == 0 || body[0] != parcelVersion {
+		return errParcel
+	}
+	r := &parcelReader{rest: body[1:]}
+	for len(r.rest) > 0 && !r.bad {
+		if r.rest[0] == recMessage {
+			off := len(body) - len(r.rest)
+			r.rest = r.rest[1:]
+			if m := r.fresh(off); !r.bad {
+				do(m.num, m)
+			}
+		} else if rec := r.record(); !r.bad && rec.m != nil {
+			do(rec.m.num, nil)
+		}
+	}
+	if r.bad {
+		return errParcel
+	}
+	return nil
+}
+
 // messageAt reads one message of a parcel.
 func messageAt(body []byte, off uint32) (*message, error) {
 	if uint64(off) >= uint64(len(body)) {
@@ -159,6 +183,24 @@ func (r *parcelReader) message() *message {
 	m.sender, m.recipient, m.kind, m.hash, m.idem = r.text(), r.text(), r.text(), r.text(), r.text()
 	m.blob = r.bytes()
 	m.size = int64(len(m.blob))
+	return m
+}
+
+// fresh is message for those who only want to find it.
+func (r *parcelReader) fresh(off int) *fresh {
+	m := &fresh{num: r.number(), off: uint32(off)} //nolint:gosec // parcels are small
+	tracked := r.number()&2 != 0
+	r.number() // when it was made
+	m.expires = r.number()
+	sender := r.bytes()
+	m.recipient = r.text()
+	r.bytes() // kind
+	r.bytes() // hash
+	idem := r.bytes()
+	m.size = uint32(len(r.bytes())) //nolint:gosec // as above
+	if tracked {
+		m.named = &[2]string{string(sender), string(idem)}
+	}
 	return m
 }
 

@@ -2,6 +2,8 @@ package place
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,12 +65,57 @@ func TestAParcelIsReadAsItWasPacked(t *testing.T) {
 	}
 }
 
+// found is what a start learns of a parcel, by reading all of it or only what it
+// needs.
+func found(body []byte, all bool) (out []string, err error) {
+	say := func(num int64, m *fresh) {
+		if m == nil {
+			out = append(out, fmt.Sprint(num))
+			return
+		}
+		named := ""
+		if m.named != nil {
+			named = fmt.Sprintf("%q", *m.named)
+		}
+		out = append(out, fmt.Sprintf("%d %d %q %d %d %s", num, m.expires, m.recipient, m.off, m.size, named))
+	}
+	if !all {
+		return out, eachFresh(body, say)
+	}
+	return out, eachRecord(body, func(r record) error {
+		switch {
+		case r.m == nil:
+		case r.kind == recMessage:
+			say(r.m.num, freshOf(r.m, r.off))
+		default:
+			say(r.m.num, nil)
+		}
+		return nil
+	})
+}
+
+func TestAStartFindsMessagesWithoutReadingThem(t *testing.T) {
+	want, err := found(packed(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := found(packed(), false)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" || len(got) != 4 {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
 func FuzzParcel(f *testing.F) {
 	f.Add(packed())
 	f.Add([]byte{parcelVersion, recMessage, 0xff})
 	f.Add([]byte{parcelVersion, recNote, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		first, err := again(t, body)
+		want, _ := found(body, true)
+		got, skimErr := found(body, false)
+		if (err == nil) != (skimErr == nil) || err == nil && !slices.Equal(want, got) {
+			t.Errorf("%v and %v: %q, and without reading all %q", err, skimErr, want, got)
+		}
 		if err != nil {
 			return
 		}

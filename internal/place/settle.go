@@ -185,7 +185,7 @@ func (b *batch) forget() error {
 func (b *batch) record(add func(to []byte) []byte) {
 	if b.held == nil {
 		b.held = b.p.front.begin(b.now)
-		b.parcel = append(make([]byte, 0, 1024+b.expects), parcelVersion)
+		b.parcel = append(make([]byte, 0, 64+b.expects), parcelVersion)
 	}
 	b.parcel = add(b.parcel)
 }
