@@ -71,6 +71,8 @@ test('a posting is shown and can be taken down', async () => {
   await visit(page, '/place/postings');
   const posting = page.getByRole('listitem').filter({ hasText: 'Knots' });
   await posting.getByText('Ties <script>knots</script>').waitFor();
+  await posting.getByText('Bob <b>bold</b>', { exact: true }).waitFor();
+  await posting.getByText(bob.agent_id, { exact: true }).waitFor();
   await posting.getByRole('button', { name: 'Take down' }).click();
   await posting.waitFor({ state: 'detached' });
 });
@@ -86,11 +88,13 @@ test('who comes in and what is sent shows by itself: agents, queues, traffic wit
   const blob = Buffer.from('nobody at the place reads this').toString('base64');
   await call('POST', '/relay/send', { from: bob.agent_id, to: carol.agent_id, encrypted_blob: blob, blob_hash: `sha256:${createHash('sha256').update(blob).digest('hex')}`, message_type: 'note' });
   await visit(page, '/place/traffic');
-  await page.getByRole('region', { name: 'Queues' }).getByRole('row').filter({ hasText: carol.agent_id }).getByText(/^1 of \d+$/).waitFor();
+  await page.getByRole('region', { name: 'Queues' }).getByRole('row').filter({ hasText: carol.agent_id }).filter({ hasText: 'Carol' }).getByText(/^1 of \d+$/).waitFor();
   const chart = page.getByRole('region', { name: 'Messages by hour' }).getByRole('img');
   await chart.and(page.getByRole('img', { name: /^[1-9]\d* entr/ })).waitFor();
   const lately = page.getByRole('main').getByRole('listitem');
   await lately.filter({ hasText: bob.agent_id }).filter({ hasText: carol.agent_id }).filter({ hasText: 'note' }).first().waitFor();
+  // Names stand beside the ids, as text.
+  await lately.filter({ hasText: `Bob <b>bold</b> ${bob.agent_id} → Carol ${carol.agent_id}` }).first().waitFor();
   const shown = await page.getByRole('main').innerText();
   assert.ok(!shown.includes('nobody at the place') && !shown.includes(blob), 'content is shown');
 
@@ -109,6 +113,8 @@ test('keys are listed with their proof and can be released; other places can be 
   await visit(page, '/place/keys');
   const row = page.getByRole('region', { name: 'Keys' }).getByRole('row').filter({ hasText: keys[0].agent });
   await row.getByText(keys[0].fingerprint).waitFor();
+  const { agents } = await stage.hub.call('GET', '/api/place/agents');
+  await row.getByText(agents.find((a) => a.id === keys[0].agent).name, { exact: true }).waitFor();
   await row.getByRole('button', { name: 'Release' }).click();
   await page.getByRole('dialog').getByText('may bring another key').waitFor();
   await page.keyboard.press('Escape');

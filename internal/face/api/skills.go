@@ -56,6 +56,7 @@ type ReceivedSkill struct {
 	Name        string        `json:"name,omitempty" doc:"what it is called here, once approved"`
 	Title       string        `json:"title"`
 	Sender      string        `json:"sender"`
+	Place       string        `json:"place,omitempty" doc:"id of the visited place it came by; empty for this hub's own"`
 	Level       string        `json:"level"`
 	KeyID       string        `json:"key_id,omitempty"`
 	Format      string        `json:"format"`
@@ -80,7 +81,7 @@ type ReceivedSkill struct {
 
 func receivedSkillOf(i skill.Item) ReceivedSkill {
 	v := ReceivedSkill{
-		ID: i.ID, Agent: i.Agent, Name: i.Name, Title: skill.Visible(i.Title), Sender: i.Sender, Level: string(i.Level), KeyID: i.KeyID, Format: skill.Visible(i.Format),
+		ID: i.ID, Agent: i.Agent, Name: i.Name, Title: skill.Visible(i.Title), Sender: i.Sender, Place: i.Place, Level: string(i.Level), KeyID: i.KeyID, Format: skill.Visible(i.Format),
 		Hash: i.Hash, HashLong: "sha256:" + i.Hash, Size: i.Size, Origin: i.Provenance.Origin, HopCount: i.Provenance.HopCount, Chain: []skillHop{},
 		Findings: []mmp.Finding{}, State: string(i.State), Unsolicited: i.Unsolicited, Public: i.Public, Received: i.Received, Decided: i.Decided,
 		DecidedBy: i.DecidedBy, Reason: i.Reason, Agents: append([]string{}, i.Agents...),

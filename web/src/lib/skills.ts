@@ -3,7 +3,7 @@
 import { api, part } from './api';
 
 export interface Finding { rule: string; severity: string; line: number; text: string; excerpt: string }
-export interface Received { id: string; agent: string; name?: string; title: string; sender: string; level: string; hash: string; hash_prefixed: string; size_bytes: number; origin: string; hop_count: number; chain: { agent: string; verified: boolean }[] | null; findings: Finding[] | null; state: string; approval_id?: string; unsolicited: boolean; public: boolean; received_at: string; reason?: string; agents: string[] | null; may_use?: string[] | null }
+export interface Received { id: string; agent: string; name?: string; title: string; sender: string; place?: string; level: string; hash: string; hash_prefixed: string; size_bytes: number; origin: string; hop_count: number; chain: { agent: string; verified: boolean }[] | null; findings: Finding[] | null; state: string; approval_id?: string; unsolicited: boolean; public: boolean; received_at: string; reason?: string; agents: string[] | null; may_use?: string[] | null }
 export interface Review extends Received { preview: string; source: string; diff?: string; in_use?: string }
 export interface Exchange { id: string; agent: string; peer: string; place?: string; side: string; state: string; skill_id: string; skill_name: string; reason?: string; changed_at: string }
 
