@@ -94,13 +94,14 @@ func ParseEnvelope(blob string) (*Envelope, error) {
 	}
 	o := &object{members: members}
 	env := &Envelope{}
-	switch string(members["version"]) {
+	version, _ := members.get("version")
+	switch string(version) {
 	case "1":
 		env.Version = 1
 	case "2":
 		env.Version = 2
 	default:
-		return nil, refuse(ReasonUnsupportedEnvelope, "version %s", clip(members["version"].String(), 20))
+		return nil, refuse(ReasonUnsupportedEnvelope, "version %s", clip(version.String(), 20))
 	}
 	return env, env.read(o)
 }

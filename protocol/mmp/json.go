@@ -108,33 +108,63 @@ func (s *boundScan) next(c byte) {
 
 // object is one JSON object being taken apart; the first problem stays.
 type object struct {
-	members map[string]Raw
+	members members
 	prefix  string
 	err     error
+}
+
+// members are those of an object as parts of it, in its order. There are few, so that
+// looking through them costs less than a map.
+type members []named
+
+type named struct {
+	name  []byte
+	value Raw
+}
+
+// find tells where a member is; -1 is nowhere.
+func (m members) find(name string) int {
+	for i := range m {
+		if string(m[i].name) == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// get is a member's value, which is nil when it is absent.
+func (m members) get(name string) (value Raw, there bool) {
+	if i := m.find(name); i >= 0 {
+		return m[i].value, true
+	}
+	return nil, false
 }
 
 // openObject reads a request body; an empty one is an empty object.
 func openObject(body []byte) *object {
 	if len(bytes.TrimSpace(body)) == 0 {
-		return &object{members: map[string]Raw{}}
+		return &object{}
 	}
 	members, err := splitObject(body)
 	if err != nil {
-		return &object{members: map[string]Raw{}, err: ErrInvalidJSON}
+		return &object{err: ErrInvalidJSON}
 	}
 	return &object{members: members}
 }
 
+// usualMembers is how many members most objects have at most.
+const usualMembers = 8
+
 // splitObject finds the members of an object, as parts of raw; nulls are left out.
-func splitObject(raw []byte) (map[string]Raw, error) {
-	if members, ok := splitPlain(raw); ok {
-		return members, nil
+func splitObject(raw []byte) (members, error) {
+	if all, ok := splitPlain(raw); ok {
+		return all, nil
 	}
 	return splitAny(raw)
 }
 
 // splitAny is splitObject for whatever there is.
-func splitAny(raw []byte) (map[string]Raw, error) {
+func splitAny(raw []byte) (members, error) {
 	if err := bounded(raw); err != nil {
 		return nil, err
 	}
@@ -145,7 +175,7 @@ func splitAny(raw []byte) (map[string]Raw, error) {
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, err
 	}
-	members := make(map[string]Raw, 8)
+	all := make(members, 0, usualMembers)
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
 		if err != nil {
@@ -158,10 +188,10 @@ func splitAny(raw []byte) (map[string]Raw, error) {
 		}
 		if value.Kind() != 'n' {
 			end := dec.InputOffset()
-			members[key] = raw[end-int64(len(value)) : end : end]
+			all = append(all, named{[]byte(key), raw[end-int64(len(value)) : end : end]})
 		}
 	}
-	return members, atEnd(dec)
+	return all, atEnd(dec)
 }
 
 func atEnd(dec *jsontext.Decoder) error {
@@ -180,11 +210,11 @@ func (o *object) fail(key string) {
 	}
 }
 
-func (o *object) has(key string) bool { _, ok := o.members[key]; return ok }
+func (o *object) has(key string) bool { return o.members.find(key) >= 0 }
 
 // text reads a string of at most limit characters.
 func (o *object) text(key string, limit int) string {
-	raw, ok := o.members[key]
+	raw, ok := o.members.get(key)
 	if !ok {
 		return ""
 	}
@@ -199,7 +229,7 @@ func (o *object) text(key string, limit int) string {
 // bytes is text for what is large: where nothing has to be done to it, it is a part
 // of the body.
 func (o *object) bytes(key string, limit int) []byte {
-	raw, ok := o.members[key]
+	raw, ok := o.members.get(key)
 	if !ok {
 		return nil
 	}
@@ -232,7 +262,7 @@ func (o *object) first(limit int, keys ...string) string {
 
 // id reads an agent's id; valid tells whether a place may follow it.
 func (o *object) id(key string, valid func(string) bool) string {
-	raw, ok := o.members[key]
+	raw, ok := o.members.get(key)
 	if !ok {
 		return ""
 	}
@@ -249,17 +279,18 @@ func (o *object) id(key string, valid func(string) bool) string {
 
 // raw keeps a member of one of the kinds as it was sent, compacted.
 func (o *object) raw(key string, limit int, kinds ...jsontext.Kind) Raw {
-	v, ok := o.members[key]
-	if !ok {
+	at := o.members.find(key)
+	if at < 0 {
 		return nil
 	}
+	v := o.members[at].value
 	for _, k := range kinds {
 		if v.Kind() != k {
 			continue
 		}
 		v = v.Clone() // it is a part of the body, and others may read that too
 		err := v.Compact()
-		o.members[key] = v // compacted in place: the old slice would end in leftovers
+		o.members[at].value = v // compacted in place: the old slice would end in leftovers
 		if err != nil || len(v) > limit {
 			break
 		}
@@ -285,7 +316,7 @@ func (o *object) texts(key string, entries, limit int) []string {
 }
 
 func (o *object) list(key string, entries int) []Raw {
-	raw, ok := o.members[key]
+	raw, ok := o.members.get(key)
 	if !ok {
 		return nil
 	}
@@ -321,7 +352,7 @@ func splitList(raw Raw, limit int) ([]Raw, error) {
 
 // sub opens a member that is an object; nil when it is absent.
 func (o *object) sub(key string) *object {
-	raw, ok := o.members[key]
+	raw, ok := o.members.get(key)
 	if !ok {
 		return nil
 	}
@@ -342,7 +373,7 @@ func (o *object) join(part *object) {
 
 // number reads any finite number.
 func (o *object) number(key string) (float64, bool) {
-	raw, ok := o.members[key]
+	raw, ok := o.members.get(key)
 	if !ok {
 		return 0, false
 	}
@@ -368,7 +399,7 @@ func (o *object) whole(key string) int {
 }
 
 func (o *object) flag(key string) bool {
-	raw, ok := o.members[key]
+	raw, ok := o.members.get(key)
 	if !ok {
 		return false
 	}

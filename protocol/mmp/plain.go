@@ -2,6 +2,7 @@ package mmp
 
 import (
 	"bytes"
+	"encoding/binary"
 	"unicode/utf8"
 )
 
@@ -12,29 +13,30 @@ const mostPlain = 16
 // splitPlain is splitObject for what most requests are: an object of a few strings
 // without escapes. It says no to everything else, and to everything that is not
 // right; splitObject knows why.
-func splitPlain(raw []byte) (map[string]Raw, bool) {
+func splitPlain(raw []byte) (members, bool) {
 	s := plainScan{rest: raw}
 	if !s.skip('{') {
 		return nil, false
 	}
-	members := make(map[string]Raw, 8)
-	for n := 1; ; n++ {
+	all := make(members, 0, usualMembers)
+	for {
 		name, ok := s.text()
-		if !ok || n > mostPlain || !s.skip(':') {
+		if !ok || len(all) == mostPlain || !s.skip(':') {
 			return nil, false
 		}
 		value, ok := s.text()
 		if !ok {
 			return nil, false
 		}
-		key := string(name[1 : len(name)-1])
-		if members[key] = value; len(members) != n {
+		name = name[1 : len(name)-1]
+		if all.find(string(name)) >= 0 {
 			return nil, false // twice the same name
 		}
+		all = append(all, named{name, value})
 		if s.skip(',') {
 			continue
 		}
-		return members, s.skip('}') && len(s.space()) == 0
+		return all, s.skip('}') && len(s.space()) == 0
 	}
 }
 
@@ -81,10 +83,21 @@ func plainText(text []byte) bool {
 	if bytes.IndexByte(text, '\\') >= 0 {
 		return false
 	}
-	for _, c := range text {
+	rest := text
+	for len(rest) >= 8 && allPrintable(binary.LittleEndian.Uint64(rest)) {
+		rest = rest[8:]
+	}
+	for _, c := range rest {
 		if c < ' ' {
 			return false
 		}
 	}
-	return utf8.Valid(text)
+	return utf8.Valid(rest)
+}
+
+// allPrintable tells of eight bytes at once that they are ASCII without control
+// characters: then neither they nor they less ' ' have their highest bit.
+func allPrintable(eight uint64) bool {
+	const spaces, highest = 0x2020202020202020, 0x8080808080808080
+	return (eight|(eight-spaces))&highest == 0
 }

@@ -23,7 +23,7 @@ func FuzzSplitPlain(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q is refused: %v", raw, err)
 		}
-		if diff := cmp.Diff(all, quick); diff != "" {
+		if diff := cmp.Diff(all, quick, cmp.AllowUnexported(named{})); diff != "" {
 			t.Errorf("%q: %s", raw, diff)
 		}
 	})
@@ -36,6 +36,23 @@ func TestPlainObjectsAreTakenApartAtOnce(t *testing.T) {
 	} {
 		if _, ok := splitPlain([]byte(text)); ok != plain {
 			t.Errorf("%q: %v", text, ok)
+		}
+	}
+}
+
+func TestPlainTextIsLookedAtAsAWhole(t *testing.T) {
+	for at := range 20 {
+		for c := range 256 {
+			text := []byte("twenty signs of text")
+			text[at] = byte(c)
+			if plain := c >= ' ' && c < 0x80 && c != '\\'; plainText(text) != plain {
+				t.Errorf("%q: %v", text, !plain)
+			}
+		}
+	}
+	for text, plain := range map[string]bool{"": true, "grüße aus köln": true, "grüße aus\nköln": false, "grüße aus k\xc3": false, "\xc3grüße aus köln": false} {
+		if plainText([]byte(text)) != plain {
+			t.Errorf("%q: %v", text, !plain)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func DecodeProvenance(raw []byte) (*Provenance, error) {
 	if err != nil {
 		return nil, ErrInvalidJSON
 	}
-	o := &object{members: map[string]Raw{"provenance": wrapped}}
+	o := &object{members: members{{[]byte("provenance"), wrapped}}}
 	p := readProvenance(o, "provenance")
 	return p, o.err
 }

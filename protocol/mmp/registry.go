@@ -104,10 +104,11 @@ func CapabilityNames(raw Raw) []string {
 		return stringsOf(raw)
 	case '{':
 		o := openObject(raw)
-		names := stringsOf(o.members["supported_actions"])
-		for name, v := range o.members {
-			if v.Kind() == 't' {
-				names = append(names, name)
+		actions, _ := o.members.get("supported_actions")
+		names := stringsOf(actions)
+		for _, m := range o.members {
+			if m.value.Kind() == 't' {
+				names = append(names, string(m.name))
 			}
 		}
 		return names

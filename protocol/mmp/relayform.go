@@ -2,6 +2,7 @@ package mmp
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -87,8 +88,11 @@ func fill(into *string, value string) {
 
 // restOf is the object without the members of a message.
 func restOf(o *object) (Raw, error) {
-	for _, name := range envelopeMembers {
-		delete(o.members, name)
+	rest := make(map[string]Raw, len(o.members))
+	for _, m := range o.members {
+		if !slices.Contains(envelopeMembers, string(m.name)) {
+			rest[string(m.name)] = m.value
+		}
 	}
-	return EncodeSorted(o.members)
+	return EncodeSorted(rest)
 }
