@@ -27,6 +27,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error)
 		if _, err := io.ReadFull(r.Body, body); err != nil {
 			return nil, mmp.ErrInvalidJSON
 		}
+		_ = r.Body.Close() // the server need not look for more
 		return body, nil
 	}
 	var body bytes.Buffer
