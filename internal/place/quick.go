@@ -38,7 +38,7 @@ func (p *Place) doQuick(ops []*op) (rest []*op) {
 	}
 	left, err := b.runQuick(mine)
 	if err != nil {
-		p.d.Log.Error("place: the log failed, the database goes on without it", "error", err)
+		p.d.Log.Error("place: the log or what it needs failed, the database goes on without it", "error", err)
 		p.keys.forgetAll()
 		p.front.resting.Store(true)
 		p.front.broken = p.front.broken || errors.Is(err, redo.ErrBroken)

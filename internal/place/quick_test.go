@@ -3,6 +3,7 @@ package place_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -159,11 +160,21 @@ func TestALogThatFailsLosesAndDoublesNothing(t *testing.T) {
 	}
 }
 
+// troubled fails a test when something is logged.
+type troubled struct{ t testing.TB }
+
+func (w troubled) Write(line []byte) (int, error) {
+	w.t.Errorf("%s", line)
+	return len(line), nil
+}
+
 // TestManyAtOnceGetEachMessageOnce, while the database takes over, memory is short
 // and rows are made.
 func TestManyAtOnceGetEachMessageOnce(t *testing.T) {
 	db := storetest.SQLite(t)
-	p, _ := open(t, db, place.Config{Auth: place.Open, Sync: place.SyncOS})
+	p, _ := open(t, db, place.Config{Auth: place.Open, Sync: place.SyncOS}, func(d *place.Deps) {
+		d.Log = slog.New(slog.NewTextHandler(troubled{t}, &slog.HandlerOptions{Level: slog.LevelError}))
+	})
 	p.HoldNone()
 	const pairs, each = 8, 60
 	done := make(chan struct{})

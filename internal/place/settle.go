@@ -2,6 +2,8 @@ package place
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 
@@ -148,8 +150,15 @@ func (b *batch) body(h *held) ([]byte, error) {
 	if body != nil {
 		return body, nil
 	}
+	if b.tx == nil {
+		return nil, errNotQuick // it was in memory a moment ago
+	}
 	if b.bundleNum != row {
-		if err := b.tx.QueryRow(`SELECT body FROM place_parcels WHERE num = ?`, row).Scan(&b.bundle); err != nil {
+		err := b.tx.QueryRow(`SELECT body FROM place_parcels WHERE num = ?`, row).Scan(&b.bundle)
+		switch {
+		case b.quick && errors.Is(err, sql.ErrNoRows):
+			return nil, errNotQuick // what is read here is older than the bundle
+		case err != nil:
 			return nil, fmt.Errorf("parcel %d in %d: %w", h.num, row, err)
 		}
 		b.bundleNum = row
