@@ -30,6 +30,8 @@ type batch struct {
 	// gone were handed out and are still to be removed; handed are their queues.
 	gone   []*message
 	handed map[string]struct{}
+	// drained are queues that were found without rows.
+	drained map[string]struct{}
 	// fresh are registrations still to be written, entries where each begins, and
 	// entered what the audit says of them.
 	fresh   []any
@@ -54,7 +56,7 @@ const noKey = int64(-1)
 // runBatch does all requests. What is refused is the request's own error.
 func (p *Place) runBatch(tx *store.Tx, ops []*op) error {
 	b := p.newBatch(tx, ops)
-	p.front.wrote, p.front.body = nil, nil
+	p.front.wrote, p.front.body, p.front.drained = nil, nil, nil
 	if p.front.on {
 		if p.front.dirty {
 			if err := p.loadFront(tx); err != nil {
@@ -93,7 +95,7 @@ func (p *Place) runBatch(tx *store.Tx, ops []*op) error {
 	if err := b.writeParcel(); err != nil {
 		return err
 	}
-	p.front.wrote, p.front.body = b.held, b.parcel
+	p.front.wrote, p.front.body, p.front.drained = b.held, b.parcel, b.drained
 	return nil
 }
 

@@ -78,3 +78,6 @@ func (p *Place) Awake() int64 {
 	defer p.front.mu.Unlock()
 	return p.front.memory
 }
+
+// MayHaveRows tells whether the database is asked for a queue.
+func (p *Place) MayHaveRows(queue string) bool { return p.front.mayHaveRows(queue) }

@@ -34,9 +34,11 @@ type front struct {
 	dirty bool
 	most  int   // messages
 	awake int64 // bytes of parcels in memory
-	// wrote is the parcel of the transaction that ran last, and body what is in it.
-	wrote *held
-	body  []byte
+	// wrote is the parcel of the transaction that ran last, and body what is in it;
+	// drained are the queues that it found without rows.
+	wrote   *held
+	body    []byte
+	drained map[string]struct{}
 	// log makes parcels durable until the database has them; nil has the database
 	// do it.
 	log relayLog
@@ -238,6 +240,10 @@ func (f *front) committed(h *held, body []byte, pending bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dirty = false
+	for recipient := range f.drained {
+		delete(f.rows, recipient)
+	}
+	f.drained = nil
 	if h != nil {
 		if f.keep(h, body); pending {
 			f.pending = append(f.pending, h)

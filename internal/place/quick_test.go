@@ -85,6 +85,35 @@ func TestWhatLeftMemoryIsReadFromTheDatabase(t *testing.T) {
 	}
 }
 
+// TestAQueueIsQuickAgainWhenItsRowsAreGone: a look gives messages rows, and a lent one
+// keeps its own.
+func TestAQueueIsQuickAgainWhenItsRowsAreGone(t *testing.T) {
+	p, clk := open(t, storetest.SQLite(t), place.Config{Auth: place.Open})
+	send(t, p, stranger, "ada", "bob", "0")
+	lent := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob", ManualAck: true})
+	send(t, p, stranger, "ada", "bob", "1")
+	for _, want := range []string{"1", ""} {
+		if got := strings.Join(receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}), " "); got != want || !p.MayHaveRows("bob") {
+			t.Fatalf("%q, rows %v", got, p.MayHaveRows("bob"))
+		}
+	}
+	clk.pass(mmp.DefaultLease + time.Second)
+	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, lent) {
+		t.Fatalf("%v, lent were %v", got, lent)
+	}
+	send(t, p, stranger, "ada", "bob", "2")
+	for range 2 {
+		receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"})
+		send(t, p, stranger, "ada", "bob", "3")
+	}
+	if p.MayHaveRows("bob") {
+		t.Error("the database is asked for rows that are gone")
+	}
+	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"3"}) {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestTheSenderLearnsTheFateOfWhatNeverHadARow, also after the end of the hub, and
 // sending it again changes nothing.
 func TestTheSenderLearnsTheFateOfWhatNeverHadARow(t *testing.T) {

@@ -172,6 +172,11 @@ func (b *batch) take(o *op) error {
 		if t.took, t.more, err = fetch(b.tx, t.q.AgentID, t.q.Limit, b.now); err != nil {
 			return err
 		}
+		if f.on && len(t.took) == 0 {
+			if err := b.drain(t.q.AgentID); err != nil {
+				return err
+			}
+		}
 	}
 	if t.q.ManualAck {
 		return b.lend(t)
@@ -187,6 +192,20 @@ func (b *batch) take(o *op) error {
 	took, err := b.handFresh(found)
 	t.took = append(t.took, took...)
 	return err
+}
+
+// drain takes note of a queue that has no rows any more, lent ones included.
+func (b *batch) drain(recipient string) error {
+	some := false
+	err := b.tx.QueryRow(`SELECT count(*) > 0 FROM (SELECT 1 FROM place_messages WHERE recipient = ? AND state = 0 LIMIT 1) t`, recipient).Scan(&some)
+	if err != nil || some {
+		return err
+	}
+	if b.drained == nil {
+		b.drained = map[string]struct{}{}
+	}
+	b.drained[recipient] = struct{}{}
+	return nil
 }
 
 // further tells whether the limit cut the queue short. It is asked apart: locking

@@ -118,6 +118,7 @@ func (b *batch) move(found []*fresh) error {
 		b.record(func(to []byte) []byte { return appendMoved(to, m) })
 		b.rows = appendRow(b.rows, b.dialect(), m)
 		b.p.front.move(found[i])
+		delete(b.drained, m.recipient)
 	}
 	return b.writeMessages()
 }
