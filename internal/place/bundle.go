@@ -143,6 +143,7 @@ func (p *Place) Bundle(ctx context.Context) error {
 		told, err = tellAudit(tx, untold)
 		return err
 	})
+	f.failing.Store(err != nil)
 	if err != nil {
 		return err
 	}

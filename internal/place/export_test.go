@@ -44,6 +44,9 @@ func (p *Place) CloseLog() { _ = p.front.log.Close() }
 // FillLog has the log be full, or not any more.
 func (p *Place) FillLog(full bool) { p.unsteadyLog().full = full }
 
+// FillDisk has the log not grow any more.
+func (p *Place) FillDisk() { p.unsteadyLog().most = forTakes }
+
 // BreakLog has the log write what it is given and say that it failed, or not any
 // more.
 func (p *Place) BreakLog(breaks bool) { p.unsteadyLog().breaks = breaks }
@@ -61,9 +64,15 @@ func (p *Place) unsteadyLog() *unsteady {
 type unsteady struct {
 	relayLog
 	full, breaks bool
+	most         int64
 }
 
-func (u *unsteady) Fits(n int64) bool { return !u.full && u.relayLog.Fits(n) }
+func (u *unsteady) Reserve(n int64) error {
+	if u.full || u.most > 0 && n > u.most {
+		return redo.ErrFull
+	}
+	return u.relayLog.Reserve(n)
+}
 
 func (u *unsteady) Append(r redo.Record, sync bool) error {
 	if err := u.relayLog.Append(r, sync); err != nil || !u.breaks {

@@ -46,6 +46,8 @@ type front struct {
 	// taken what waits; broken, that it never is.
 	resting atomic.Bool
 	broken  bool
+	// failing says that the database did not take what waits in the log.
+	failing atomic.Bool
 	// appending keeps a parcel in the log and among the pending ones as one.
 	appending sync.Mutex
 	// bundling is held by whoever gives pending parcels to the database.
@@ -89,7 +91,7 @@ type relayLog interface {
 	Append(r redo.Record, sync bool) error
 	Switch() (settled func(), ok bool)
 	Used() int64
-	Fits(n int64) bool
+	Reserve(n int64) error
 	Close() error
 }
 

@@ -145,7 +145,12 @@ func (m *relayModel) settle(t *testing.T, to string) {
 func (m *relayModel) broken(t *testing.T, to string) {
 	step := rapid.SampledFrom([]string{"INSERT ON place_parcels", "INSERT ON place_messages", "DELETE ON place_parcels", "INSERT ON place_audit", "INSERT ON place_meta"}).Draw(m.rt, "step")
 	m.exec(t, `CREATE TRIGGER broken BEFORE `+step+` BEGIN SELECT RAISE(ABORT, 'broken'); END`)
-	defer m.exec(t, `DROP TRIGGER broken`)
+	defer func() {
+		m.exec(t, `DROP TRIGGER broken`)
+		if err := m.p.Bundle(t.Context()); err != nil { // a second passes
+			m.rt.Fatal(err)
+		}
+	}()
 	if rapid.Bool().Draw(m.rt, "log") {
 		m.p.CloseLog()
 	}

@@ -10,7 +10,8 @@ import (
 	"parley/internal/store"
 )
 
-// loadFront reads the parcels of the database.
+// loadFront reads the parcels of the database, and has those that are only in the log
+// from memory.
 func (p *Place) loadFront(tx *store.Tx) error {
 	f := &p.front
 	audited, err := auditedTo(tx)
@@ -24,20 +25,45 @@ func (p *Place) loadFront(tx *store.Tx) error {
 	f.mu.Lock()
 	f.reset()
 	f.last, f.told = max(f.last, audited, bundled), audited
+	pending := append([]*held(nil), f.pending...)
 	f.mu.Unlock()
 	known := map[int64]*fresh{}
-	return tx.Each(func(r *sql.Rows) error {
+	// Each in its turn: one may speak of messages of another.
+	load := func(before int64) error {
+		for len(pending) > 0 && pending[0].num < before {
+			h := pending[0]
+			pending = pending[1:]
+			if h.num <= bundled {
+				continue
+			}
+			h.messages, h.open = nil, 0
+			if err := p.loadParcel(h, known); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err = tx.Each(func(r *sql.Rows) error {
 		var num, at int64
 		var row []byte
 		if err := r.Scan(&num, &at, &row); err != nil {
 			return err
 		}
-		err := eachParcel(num, at, row, func(h *held) error { return p.loadParcel(h, known) })
+		err := eachParcel(num, at, row, func(h *held) error {
+			if err := load(h.num); err != nil {
+				return err
+			}
+			return p.loadParcel(h, known)
+		})
 		if err != nil {
 			return fmt.Errorf("parcel %d: %w", num, err)
 		}
 		return nil
 	}, `SELECT num, at, body FROM place_parcels ORDER BY num`)
+	if err != nil {
+		return err
+	}
+	return load(math.MaxInt64)
 }
 
 func (p *Place) loadParcel(h *held, known map[int64]*fresh) error {

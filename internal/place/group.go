@@ -198,11 +198,11 @@ func (p *Place) commit(batch []*op) (err error) {
 	return p.storage(err)
 }
 
-// ready has the database know what a transaction is going to ask it: everything, if
-// the front must be read anew, and the fates of messages, if one might be repeated.
+// ready has the database know what a transaction depends on: which parcel must never
+// come back, and the fates of messages, if one might be repeated.
 func (p *Place) ready(ctx context.Context, batch []*op) error {
 	keyed := func(o *op) bool { return o.send != nil && o.send.m.idem != "" }
-	if p.front.dirty || p.front.owesFates() && slices.ContainsFunc(batch, keyed) {
+	if p.front.hasVoid() || p.front.owesFates() && slices.ContainsFunc(batch, keyed) {
 		return p.Bundle(ctx)
 	}
 	return nil

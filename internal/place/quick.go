@@ -20,21 +20,27 @@ var errNotQuick = errors.New("place: this needs a transaction")
 // doQuick does what can be done without a transaction, answers it, and returns the
 // rest.
 func (p *Place) doQuick(ops []*op) (rest []*op) {
-	if !p.front.canBeQuick(ops) {
-		return ops
-	}
+	p.reload(ops[0].ctx)
+	room := p.front.room(ops)
 	b := p.newBatch(nil, ops)
 	b.quick = true
+	if room.sends || room.takes {
+		b.learnKeys(ops)
+	}
 	mine := make([]*op, 0, len(ops))
 	for _, o := range ops {
-		if b.decides(o) {
+		switch {
+		case o.send != nil && room.refuses:
+			o.err = mmp.ErrStorage
+			o.finish()
+		case (o.send != nil && room.sends || o.take != nil && room.takes) && b.decides(o):
 			mine = append(mine, o)
-		} else {
+		default:
 			rest = append(rest, o)
 		}
 	}
 	if len(mine) == 0 {
-		return ops
+		return rest
 	}
 	left, err := b.runQuick(mine)
 	if err != nil {
@@ -44,7 +50,7 @@ func (p *Place) doQuick(ops []*op) (rest []*op) {
 		p.front.broken = p.front.broken || errors.Is(err, redo.ErrBroken)
 		p.front.void(b.held)
 		p.front.undone()
-		return ops
+		return append(rest, mine...)
 	}
 	for _, o := range mine {
 		if !slices.Contains(left, o) {
@@ -52,6 +58,26 @@ func (p *Place) doQuick(ops []*op) (rest []*op) {
 		}
 	}
 	return append(rest, left...)
+}
+
+// reload reads the front anew if that is needed, so that what only takes does not
+// depend on a database that can be written.
+func (p *Place) reload(ctx context.Context) {
+	f := &p.front
+	if !f.on || !f.dirty {
+		return
+	}
+	// What is read must not be older than what is only in the log is newer than.
+	f.bundling.Lock()
+	defer f.bundling.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stuck)
+	defer cancel()
+	if err := p.d.DB.Read(ctx, p.loadFront); err != nil {
+		p.d.Log.Error("place: the newest messages cannot be read", "error", err)
+		f.undone()
+		return
+	}
+	f.dirty = false
 }
 
 // void says that a parcel must not come back, though the log may have it: what it says
@@ -64,23 +90,45 @@ func (f *front) void(h *held) {
 	}
 }
 
-// mostRecord is more than a record has besides a blob.
-const mostRecord = 1 << 10
+func (f *front) hasVoid() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.voided != 0
+}
 
-// canBeQuick tells whether there is room for what is asked, in memory and in the log.
-func (f *front) canBeQuick(ops []*op) bool {
-	if f.log == nil || f.broken || f.resting.Load() || f.dirty || f.unsure() || f.full() {
-		return false
+const (
+	// mostRecord is more than a record has besides a blob.
+	mostRecord = 1 << 10
+	// forTakes is left in the log by sends, so that a full disk still lets messages go.
+	forTakes = 256 << 10
+)
+
+// roomFor is what there is room for without a transaction; sends are refused when
+// there is none in the database either.
+type roomFor struct{ sends, takes, refuses bool }
+
+// room looks for it in memory and in the log. It is made before anything is done: what
+// cannot be logged would have to be undone.
+func (f *front) room(ops []*op) (out roomFor) {
+	if f.log == nil || f.broken || f.resting.Load() || f.dirty || f.unsure() {
+		return out
 	}
-	size := int64(0)
+	var sending, taking int64
 	for _, o := range ops {
-		records := 1
-		if o.take != nil {
-			records = min(o.take.q.Limit, f.length(o.take.q.AgentID))
+		switch {
+		case o.send != nil:
+			sending += int64(o.size()) + mostRecord
+		case o.take != nil:
+			taking += int64(min(o.take.q.Limit, f.length(o.take.q.AgentID))) * mostRecord
+			out.takes = true
 		}
-		size += int64(o.size() + records*mostRecord)
 	}
-	return f.log.Fits(size)
+	if sending > 0 && !f.full() {
+		err := f.log.Reserve(sending + taking + forTakes)
+		out.sends, out.refuses = err == nil, err != nil && f.failing.Load()
+	}
+	out.takes = out.takes && (out.sends || f.log.Reserve(taking) == nil)
+	return out
 }
 
 func (f *front) length(queue string) int {
@@ -105,8 +153,40 @@ func (b *batch) decides(o *op) bool {
 	return false
 }
 
-// remembers tells whether it is known if an id has a key, or needs none. Keys are
-// never looked up here: only a transaction knows that nobody changes them meanwhile.
+// learnKeys looks up the keys that are not known, in a transaction that writes nothing:
+// only there nobody changes them meanwhile. Even a full disk lets that happen.
+func (b *batch) learnKeys(ops []*op) {
+	var unknown names
+	want := func(who Caller, id string) {
+		if !b.remembers(who, id) {
+			unknown.add(id)
+		}
+	}
+	for _, o := range ops {
+		switch {
+		case o.send != nil:
+			want(o.send.who, o.send.m.sender)
+			if !b.bound(o.send.m.recipient) {
+				want(Caller{}, o.send.m.recipient)
+			}
+		case o.take != nil:
+			want(o.take.who, o.take.q.AgentID)
+		}
+	}
+	if len(unknown.args) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ops[0].ctx), stuck)
+	defer cancel()
+	err := b.p.d.DB.WriteSoft(ctx, func(tx *store.Tx) error {
+		return (&batch{p: b.p, tx: tx, keys: map[string]int64{}}).lookKeys(unknown.args)
+	})
+	if err != nil {
+		b.p.keys.forgetAll()
+	}
+}
+
+// remembers tells whether it is known if an id has a key, or needs none.
 func (b *batch) remembers(who Caller, id string) bool {
 	if who.proves(id) {
 		return true

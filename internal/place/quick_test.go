@@ -174,6 +174,45 @@ func TestAFullLogHasTheDatabaseStoreMessages(t *testing.T) {
 	}
 }
 
+// TestAFullDiskRefusesSendsAndLetsMessagesGo: what is refused is not there later.
+func TestAFullDiskRefusesSendsAndLetsMessagesGo(t *testing.T) {
+	db := storetest.SQLite(t)
+	p, _ := open(t, db, place.Config{Auth: place.Open})
+	for i := range 3 {
+		send(t, p, stranger, "ada", "bob", fmt.Sprint(i))
+	}
+	exec := func(query string) {
+		if err := db.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec(query); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Bundle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	send(t, p, stranger, "ada", "cal", "only in the log")
+	p.FillDisk()
+	exec(`CREATE TRIGGER full BEFORE INSERT ON place_parcels BEGIN SELECT RAISE(ABORT, 'full'); END`)
+	req := &mmp.SendRequest{From: "ada", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"}
+	for i := range 2 {
+		// The second time the database is known to fail.
+		if err := p.Bundle(t.Context()); i > 0 && err == nil {
+			t.Error("the database took what waits")
+		}
+		if _, err := p.Send(t.Context(), stranger, req); !errors.Is(err, mmp.ErrStorage) {
+			t.Errorf("a send: %v", err)
+		}
+		if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob", Limit: 1}); !slices.Equal(got, []string{fmt.Sprint(i)}) {
+			t.Errorf("%v", got)
+		}
+	}
+	exec(`DROP TRIGGER full`)
+	p.Vanish()
+	p, _ = open(t, db, place.Config{Auth: place.Open})
+	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"2"}) {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestALogThatFailsLosesAndDoublesNothing: the record on which it failed may be in it.
 func TestALogThatFailsLosesAndDoublesNothing(t *testing.T) {
 	db := storetest.SQLite(t)

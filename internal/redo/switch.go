@@ -47,6 +47,11 @@ func (l *Log) Reset() error {
 		if err := f.begin(l.owner); err != nil {
 			return l.fail(err)
 		}
+		// The first step is taken now: later the disk may be full. If it is already,
+		// an append says so.
+		if f.size < l.limits.step {
+			_ = f.grow(l.limits.step, l.limits)
+		}
 	}
 	l.now, l.ready = 0, true
 	l.files[0].settled = false

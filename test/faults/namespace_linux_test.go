@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"parley/protocol/mmp"
 	"parley/test/hubtest"
 )
 
@@ -69,6 +70,64 @@ func TestAFullDiskRefusesWritesServesReadsAndRecovers(t *testing.T) {
 	}
 	hubtest.Eventually(t, "writes work again", func() bool { return make1().Status == 200 })
 	acked.check(t, h.Client())
+}
+
+func TestAFullDiskRefusesMessagesAndStillHandsThemOut(t *testing.T) {
+	t.Parallel()
+	disk := t.TempDir()
+	h := hubtest.Start(t, hubtest.Config{
+		Data: filepath.Join(disk, "data"), Root: root,
+		Wrap: inNamespace(disk, `mount -t tmpfs -o size=24m,mode=0700 tmpfs "$DISK"`),
+	})
+	blob := strings.Repeat("QUJD", 250)
+	body := `","encrypted_blob":"` + blob + `","blob_hash":"` + mmp.HashOf(blob).Bare() + `","message_type":"note"}`
+	sent := map[string]int{}
+	send := func() hubtest.Answer {
+		to := fmt.Sprint("bob", len(sent))
+		if n := len(sent); n > 0 && sent[fmt.Sprint("bob", n-1)] < 90 {
+			to = fmt.Sprint("bob", n-1)
+		}
+		a := h.As("", "POST", "/place/v1/relay/send", `{"from":"ada","to":"`+to+body)
+		if a.Status == 201 {
+			sent[to]++
+		}
+		return a
+	}
+	if a := send(); a.Status != 201 {
+		t.Fatalf("before: %d %s", a.Status, a.Body)
+	}
+	ballast := root(h.PID) + filepath.Join(disk, "ballast")
+	if err := writeUntilFull(ballast); err != nil {
+		t.Fatal(err)
+	}
+	// What the disk already holds room for is still taken.
+	for n := 0; send().Status == 201; n++ {
+		if n > 50_000 {
+			t.Fatal("no message is refused")
+		}
+	}
+	for range 20 {
+		if a := send(); a.Status != 503 || a.Code != "storage_unavailable" {
+			t.Fatalf("a message on a full disk: %d %s", a.Status, a.Body)
+		}
+	}
+	for to, n := range sent {
+		a := h.As("", "GET", "/place/v1/relay/receive?limit=100&agent_id="+to, "")
+		if got := strings.Count(string(a.Body), blob); a.Status != 200 || got != n {
+			t.Fatalf("%s on a full disk: %d, %d messages of %d", to, a.Status, got, n)
+		}
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	clear(sent)
+	hubtest.Eventually(t, "messages are taken again", func() bool { return send().Status == 201 })
+	for to, n := range sent {
+		a := h.As("", "GET", "/place/v1/relay/receive?limit=100&agent_id="+to, "")
+		if got := strings.Count(string(a.Body), blob); a.Status != 200 || got != n {
+			t.Errorf("%s afterwards: %d, %d messages of %d", to, a.Status, got, n)
+		}
+	}
 }
 
 // writeUntilFull takes all the room there is.
