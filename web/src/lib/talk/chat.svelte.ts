@@ -305,7 +305,15 @@ export class Chat {
       if (known.source === source && !known.ended) known.restart();
       return;
     }
-    this.entries.push(new Run(id, agent || this.place.agent, seq, source));
+    this.entries.splice(this.#turn(seq), 0, new Run(id, agent || this.place.agent, seq, source));
+  }
+
+  // Our own turn may be told sooner than the one before it, which somebody else asked for.
+  #turn(seq: number): number {
+    const later = seq ? this.entries.findIndex((e) => e.kind === 'run' && e.seq > seq) : -1;
+    if (later < 0) return this.entries.length;
+    const asked = this.entries.findIndex((e) => e.kind === 'said' && e.role === 'user' && e.seq === this.entries[later].seq);
+    return asked >= 0 && asked < later ? asked : later;
   }
 
   // Steering is told to whoever steered and to the attached; it is shown once.

@@ -99,6 +99,17 @@ describe('a conversation', () => {
     expect(shown(chat)).toEqual(['said:hi', 'run:one two']);
   });
 
+  it('shows the turn before its own first, also if it hears of it later', () => {
+    const { hub, chat } = open();
+    void chat.say('hotel');
+    hub.message(1, 'user', 'golf');
+    hub.own({ case: 'start', value: { runId: 'r2', agent: 'a', seq: 3n } });
+    hub.own({ case: 'chunk', value: { content: 'hotel, too' } });
+    hub.attached({ case: 'start', value: { runId: 'r1', agent: 'a', seq: 1n } });
+    hub.attached({ case: 'chunk', value: { content: 'golf, too' } });
+    expect(shown(chat)).toEqual(['said:golf', 'run:golf, too', 'said:hotel', 'run:hotel, too']);
+  });
+
   it('shows its own turn even if nobody tells it as a message', () => {
     const { hub, chat } = open();
     void chat.say('hi');
