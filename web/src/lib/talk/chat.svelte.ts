@@ -312,7 +312,7 @@ export class Chat {
   #turn(seq: number): number {
     const later = seq ? this.entries.findIndex((e) => e.kind === 'run' && e.seq > seq) : -1;
     if (later < 0) return this.entries.length;
-    const asked = this.entries.findIndex((e) => e.kind === 'said' && e.role === 'user' && e.seq === this.entries[later].seq);
+    const asked = this.entries.findIndex((e) => e.kind === 'said' && e.role === 'user' && e.seq === this.entries[later]?.seq);
     return asked >= 0 && asked < later ? asked : later;
   }
 
