@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // fileNames are the log's two files. Nothing else in the folder is touched.
@@ -50,9 +51,12 @@ func (f osFolder) Open(name string) (disk, error) {
 	return osDisk{file}, nil
 }
 
-// Sync flushes the folder itself. Not every system can; there it has to do that the
-// files were flushed.
+// Sync flushes the folder itself. Not every system can, Windows for one; there it has
+// to do that the files were flushed.
 func (f osFolder) Sync() error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	d, err := os.Open(string(f))
 	if err != nil {
 		return err
