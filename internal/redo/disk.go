@@ -1,12 +1,11 @@
 package redo
 
 import (
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
+
+	"parley/internal/durable"
 )
 
 // fileNames are the log's two files. Nothing else in the folder is touched.
@@ -51,30 +50,5 @@ func (f osFolder) Open(name string) (disk, error) {
 	return osDisk{file}, nil
 }
 
-// Sync flushes the folder itself. Not every system can, Windows for one; there it has
-// to do that the files were flushed.
-func (f osFolder) Sync() error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(string(f))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	return nil
-}
-
-// Remove deletes the log of a folder, durably; a missing file is no error. The log
-// must be closed.
-func Remove(dir string) error {
-	for _, name := range fileNames {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return osFolder(dir).Sync()
-}
+// Sync flushes the folder itself.
+func (f osFolder) Sync() error { return durable.Folder(string(f)) }
