@@ -145,7 +145,11 @@ func examineDatabase(ctx context.Context, conf config.Config) Finding {
 	if err := db.Check(ctx); err != nil {
 		return bad("database", oneLine(err), databaseAdvice(err))
 	}
-	return good("database", fmt.Sprintf("%s, schema %d, intact", db, db.Version()))
+	found := fmt.Sprintf("%s, %d schema changes, intact", db, len(db.Migrations()))
+	if missing, err := db.Missing(); err != nil || missing > 0 {
+		return note("database", found, fmt.Sprintf("the next start makes %d more; have a backup", missing))
+	}
+	return good("database", found)
 }
 
 func databaseAdvice(err error) string {

@@ -5,19 +5,23 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 )
 
-// dumpFormat names the stream's shape: a head line, then per table a line with
-// its name and columns, a line per row, and at the very end a line that counts.
-const dumpFormat = "parley-dump-1"
+// A dump is lines of JSON: a head, then per table a line with its name and columns
+// and a line per row, and at the very end a line that counts. The head of the first
+// format had one number for the schema instead of the migrations.
+const (
+	dumpFormat    = "parley-dump-2"
+	dumpFormatOld = "parley-dump-1"
+)
 
 type dumpHead struct {
-	Format string `json:"format"`
-	Schema int64  `json:"schema"`
+	Format     string  `json:"format"`
+	Migrations []int64 `json:"migrations,omitempty"`
+	Schema     int64   `json:"schema,omitempty"`
 }
 
 type dumpTable struct {
@@ -26,7 +30,7 @@ type dumpTable struct {
 }
 
 type dumpEnd struct {
-	Rows int64 `json:"rows"`
+	Rows *int64 `json:"rows"`
 }
 
 // Dump writes a consistent copy of everything while others go on writing.
@@ -35,7 +39,11 @@ func (db *DB) Dump(ctx context.Context, w io.Writer) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	err := db.Read(ctx, func(tx *Tx) error {
-		if err := enc.Encode(dumpHead{Format: dumpFormat, Schema: db.version}); err != nil {
+		head, err := dumpHeadOf(tx)
+		if err != nil {
+			return err
+		}
+		if err := enc.Encode(head); err != nil {
 			return err
 		}
 		return dumpTables(ctx, tx, enc)
@@ -44,6 +52,20 @@ func (db *DB) Dump(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("dumping the database: %w", err)
 	}
 	return out.Flush()
+}
+
+// dumpHeadOf looks at the database of this moment: a newer hub may have changed a
+// shared one since it was opened, and what it has now this program cannot dump.
+func dumpHeadOf(tx *Tx) (dumpHead, error) {
+	known, err := knownMigrations(tx.dialect)
+	if err != nil {
+		return dumpHead{}, err
+	}
+	applied, err := appliedMigrations(tx)
+	if err == nil {
+		err = checkKnown("it", applied, known)
+	}
+	return dumpHead{Format: dumpFormat, Migrations: applied}, err
 }
 
 func dumpTables(ctx context.Context, tx *Tx, enc *json.Encoder) error {
@@ -59,7 +81,7 @@ func dumpTables(ctx context.Context, tx *Tx, enc *json.Encoder) error {
 		}
 		rows += n
 	}
-	return enc.Encode(dumpEnd{Rows: rows})
+	return enc.Encode(dumpEnd{Rows: &rows})
 }
 
 func dumpOne(ctx context.Context, tx *Tx, enc *json.Encoder, table string) (n int64, err error) {
@@ -67,11 +89,12 @@ func dumpOne(ctx context.Context, tx *Tx, enc *json.Encoder, table string) (n in
 	if err != nil {
 		return 0, err
 	}
-	if err := enc.Encode(dumpTable{Table: table, Columns: columns}); err != nil {
+	names := columnNames(columns)
+	if err := enc.Encode(dumpTable{Table: table, Columns: names}); err != nil {
 		return 0, err
 	}
-	values := make([]any, len(columns))
-	into := make([]any, len(columns))
+	values := make([]any, len(names))
+	into := make([]any, len(names))
 	for i := range values {
 		into[i] = &values[i]
 	}
@@ -82,91 +105,12 @@ func dumpOne(ctx context.Context, tx *Tx, enc *json.Encoder, table string) (n in
 		if err := row.Scan(into...); err != nil {
 			return err
 		}
-		n++
-		return enc.Encode(packRow(values))
-	}, `SELECT `+strings.Join(columns, ", ")+` FROM `+table)
-	return n, err
-}
-
-// packRow writes bytes and floats in a wrapper, so that every value comes back
-// with the type it had.
-func packRow(values []any) []any {
-	row := make([]any, len(values))
-	for i, v := range values {
-		switch v := v.(type) {
-		case []byte:
-			row[i] = map[string][]byte{"b": v}
-		case float64:
-			row[i] = map[string]float64{"f": v}
-		default:
-			row[i] = v
-		}
-	}
-	return row
-}
-
-func listTables(tx *Tx) ([]string, error) {
-	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name`
-	if tx.Dialect() == Postgres {
-		query = `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY table_name`
-	}
-	all, err := listNames(tx, query)
-	var tables []string
-	for _, name := range all {
-		if name != "goose_db_version" && !strings.HasPrefix(name, "fts_") {
-			tables = append(tables, name)
-		}
-	}
-	return tables, err
-}
-
-// parentsFirst orders the tables so that a row never comes before one it refers to.
-func parentsFirst(tx *Tx) (ordered []string, err error) {
-	tables, err := listTables(tx)
-	if err != nil {
-		return nil, err
-	}
-	query := `SELECT "table" FROM pragma_foreign_key_list(?)`
-	if tx.Dialect() == Postgres {
-		query = `SELECT u.table_name FROM information_schema.table_constraints c JOIN information_schema.constraint_column_usage u
-			ON u.constraint_schema = c.constraint_schema AND u.constraint_name = c.constraint_name
-			WHERE c.constraint_type = 'FOREIGN KEY' AND c.table_schema = current_schema() AND c.table_name = ?`
-	}
-	seen := map[string]bool{}
-	var visit func(table string) error
-	visit = func(table string) error {
-		if seen[table] {
-			return nil
-		}
-		seen[table] = true
-		parents, err := listNames(tx, query, table)
-		for _, parent := range parents {
-			err = errors.Join(err, visit(parent))
-		}
-		ordered = append(ordered, table)
-		return err
-	}
-	for _, table := range tables {
-		err = errors.Join(err, visit(table))
-	}
-	return ordered, err
-}
-
-func listColumns(tx *Tx, table string) ([]string, error) {
-	if tx.Dialect() == Postgres {
-		return listNames(tx, `SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ? AND is_generated = 'NEVER' ORDER BY ordinal_position`, table)
-	}
-	return listNames(tx, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, table)
-}
-
-func listNames(tx *Tx, query string, args ...any) (names []string, err error) {
-	err = tx.Each(func(row *sql.Rows) error {
-		var name string
-		if err := row.Scan(&name); err != nil {
+		packed, err := packRow(values)
+		if err != nil {
 			return err
 		}
-		names = append(names, name)
-		return nil
-	}, query, args...)
-	return names, err
+		n++
+		return enc.Encode(packed)
+	}, `SELECT `+strings.Join(names, ", ")+` FROM `+table)
+	return n, err
 }

@@ -25,6 +25,20 @@ type pgEngine struct {
 }
 
 func openPostgres(ctx context.Context, target string, opts Options) (*DB, error) {
+	e, err := newPostgres(target, opts)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := migrate(ctx, Postgres, opts, e.read, e.alone)
+	if err != nil {
+		_ = e.pool.Close()
+		return nil, fmt.Errorf("opening %s: %w", Redact(target), describe(err))
+	}
+	return &DB{engine: e, dialect: Postgres, url: target, applied: applied}, nil
+}
+
+// newPostgres connects when it is first needed.
+func newPostgres(target string, opts Options) (*pgEngine, error) {
 	conf, err := pgx.ParseConfig(target)
 	if err != nil {
 		return nil, fmt.Errorf("reading the database URL %s: %w", Redact(target), errors.New("it is not a PostgreSQL URL"))
@@ -34,30 +48,20 @@ func openPostgres(ctx context.Context, target string, opts Options) (*DB, error)
 	e := &pgEngine{pool: stdlib.OpenDB(*conf)}
 	e.pool.SetMaxOpenConns(opts.Readers + opts.Writers)
 	e.pool.SetMaxIdleConns(opts.Readers + opts.Writers)
-	version, err := e.migrate(ctx, opts)
-	if err != nil {
-		_ = e.pool.Close()
-		return nil, fmt.Errorf("opening %s: %w", Redact(target), describe(err))
-	}
-	return &DB{engine: e, dialect: Postgres, url: target, version: version}, nil
+	return e, nil
 }
 
 // migrationLock keeps two hubs that start at once from migrating at once.
 const migrationLock = 0x7061726c6579
 
-func (e *pgEngine) migrate(ctx context.Context, opts Options) (int64, error) {
-	conn, err := e.pool.Conn(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = conn.Close() }()
-	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLock)); err != nil {
-		return 0, err
-	}
-	defer func() {
-		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(migrationLock))
-	}()
-	return migrate(ctx, e.pool, Postgres, opts)
+// alone runs fn in a transaction while no other hub migrates.
+func (e *pgEngine) alone(ctx context.Context, fn func(*Tx) error) error {
+	return e.try(ctx, nil, func(tx *Tx) error {
+		if _, err := tx.Exec(`SELECT pg_advisory_xact_lock(?)`, int64(migrationLock)); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
 }
 
 func (e *pgEngine) write(ctx context.Context, soft bool, fn func(*Tx) error) error {
@@ -127,6 +131,11 @@ func (t pgTx) QueryContext(ctx context.Context, query string, args ...any) (*sql
 
 func (t pgTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	return t.tx.QueryRowContext(ctx, t.e.rebind(query), args...)
+}
+
+func (t pgTx) script(ctx context.Context, text string) error {
+	_, err := t.tx.ExecContext(ctx, text)
+	return err
 }
 
 func (e *pgEngine) rebind(query string) string {

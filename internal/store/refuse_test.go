@@ -50,30 +50,6 @@ func TestDamagedInsideIsRefused(t *testing.T) {
 	}
 }
 
-func TestNewerDatabaseIsRefusedAndLeftAlone(t *testing.T) {
-	for name, target := range map[string]string{"sqlite": filepath.Join(t.TempDir(), "parley.db"), "postgres": pgtest.URL(t)} {
-		t.Run(name, func(t *testing.T) {
-			db, err := store.Open(t.Context(), target, store.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := db.Write(t.Context(), func(tx *store.Tx) error {
-				_, err := tx.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, ` + map[string]string{"sqlite": "1", "postgres": "true"}[name] + `)`)
-				return err
-			}); err != nil {
-				t.Fatal(err)
-			}
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			_, err = store.Open(t.Context(), target, store.Options{})
-			if !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), "99999") {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
-}
-
 func TestUnreachableDatabaseSaysSoWithoutThePassword(t *testing.T) {
 	_, err := store.Open(t.Context(), "postgres://me:s3cret@127.0.0.1:1/parley?connect_timeout=2", store.Options{})
 	if !errors.Is(err, store.ErrUnavailable) || strings.Contains(err.Error(), "s3cret") {

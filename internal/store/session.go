@@ -90,6 +90,11 @@ func (s *session) QueryRowContext(ctx context.Context, query string, args ...any
 	return stmt.QueryRowContext(ctx, args...)
 }
 
+func (s *session) script(ctx context.Context, text string) error {
+	_, err := s.conn.ExecContext(ctx, text)
+	return err
+}
+
 func (s *session) run(query string) error {
 	_, err := s.ExecContext(context.Background(), query)
 	return err

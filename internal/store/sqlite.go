@@ -29,12 +29,12 @@ func openSQLite(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, err
 	}
 	e := &liteEngine{size: opts.Readers, closed: make(chan struct{})}
-	version, err := e.open(ctx, path, opts)
+	applied, err := e.open(ctx, path, opts)
 	if err != nil {
 		_ = e.close()
 		return nil, fmt.Errorf("opening %s: %w", path, describe(err))
 	}
-	return &DB{engine: e, dialect: SQLite, url: "sqlite:" + path, version: version}, nil
+	return &DB{engine: e, dialect: SQLite, url: "sqlite:" + path, applied: applied}, nil
 }
 
 // checkFile refuses a file that is not a SQLite database before the driver can
@@ -83,29 +83,65 @@ func liteDSN(path string, pragmas ...string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 }
 
-func (e *liteEngine) open(ctx context.Context, path string, opts Options) (int64, error) {
-	var err error
-	e.writePool, err = sql.Open("sqlite", liteDSN(path, "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-65536)", "wal_autocheckpoint(16000)"))
+func (e *liteEngine) open(ctx context.Context, path string, opts Options) ([]int64, error) {
+	err := e.openWriter(path, "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-65536)", "wal_autocheckpoint(16000)")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	e.writePool.SetMaxOpenConns(1)
-	version, err := migrate(ctx, e.writePool, SQLite, opts)
+	applied, err := migrate(ctx, SQLite, opts, e.look, e.alone)
 	if err != nil {
-		return version, err
+		return nil, err
 	}
 	main, err := newSession(ctx, e.writePool)
 	if err != nil {
-		return version, err
+		return nil, err
 	}
 	tidyPool, err := sql.Open("sqlite", liteDSN(path, "synchronous(FULL)", "cache_size(-1024)"))
 	if err != nil {
-		return version, errors.Join(err, main.close())
+		return nil, errors.Join(err, main.close())
 	}
 	tidyPool.SetMaxOpenConns(1)
 	e.tidy = startCheckpointer(tidyPool)
 	e.writer = startWriter(main, e.tidy)
-	return version, e.openReaders(path)
+	return applied, e.openReaders(path)
+}
+
+func (e *liteEngine) openWriter(path string, pragmas ...string) (err error) {
+	if e.writePool, err = sql.Open("sqlite", liteDSN(path, pragmas...)); err != nil {
+		return err
+	}
+	e.writePool.SetMaxOpenConns(1)
+	return nil
+}
+
+// alone runs fn in a transaction before anybody else uses the database.
+func (e *liteEngine) alone(ctx context.Context, fn func(*Tx) error) error {
+	return e.whole(ctx, "BEGIN IMMEDIATE", fn)
+}
+
+// look is alone for those who do not write: it waits for nobody.
+func (e *liteEngine) look(ctx context.Context, fn func(*Tx) error) error {
+	return e.whole(ctx, "BEGIN", fn)
+}
+
+func (e *liteEngine) whole(ctx context.Context, begin string, fn func(*Tx) error) (err error) {
+	s, err := newSession(ctx, e.writePool)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.run(begin); err != nil {
+		return err
+	}
+	if err := fn(&Tx{ctx: ctx, dialect: SQLite, on: s}); err != nil {
+		_ = s.run("ROLLBACK")
+		return err
+	}
+	if err := s.run("COMMIT"); err != nil {
+		_ = s.run("ROLLBACK")
+		return err
+	}
+	return nil
 }
 
 // openReaders leaves the pool empty: a reader is connected when it is first needed.

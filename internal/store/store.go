@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -17,8 +18,6 @@ type Options struct {
 	Writers int
 	// KeepVersion opens the database without migrating it, for tools that only look.
 	KeepVersion bool
-	// upTo stops the migration there; 0 goes to the newest.
-	upTo int64
 }
 
 func (o Options) withDefaults() Options {
@@ -48,7 +47,7 @@ type DB struct {
 	engine  engine
 	dialect Dialect
 	url     string
-	version int64
+	applied []int64
 }
 
 // Open opens the database that target names, migrates it and returns it.
@@ -90,8 +89,14 @@ func (db *DB) Ping(ctx context.Context) error { return describe(db.engine.ping(c
 // Dialect tells which database this is.
 func (db *DB) Dialect() Dialect { return db.dialect }
 
-// Version is the schema version the database is at.
-func (db *DB) Version() int64 { return db.version }
+// Migrations are the numbers of the schema changes the database has been through.
+func (db *DB) Migrations() []int64 { return slices.Clone(db.applied) }
+
+// Missing counts the schema changes of this program that it has not.
+func (db *DB) Missing() (int, error) {
+	known, err := knownMigrations(db.dialect)
+	return len(without(known, db.applied)), err
+}
 
 // Close waits for writes under way and closes the database.
 func (db *DB) Close() error { return db.engine.close() }

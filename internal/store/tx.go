@@ -19,6 +19,8 @@ type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	// script runs a text of several statements without placeholders.
+	script(ctx context.Context, text string) error
 }
 
 // Tx is one transaction, valid only inside the function it was given to.
