@@ -16,7 +16,7 @@ func newBackup(g *globals) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "backup", Short: "Write everything a hub keeps into one file, while it runs", Args: cobra.NoArgs,
-		Long:    "The backup holds the database, the hub's key, the owner's token, agents, skills\nand settings: keep it as safe as the data folder itself.",
+		Long:    "The backup holds the database, the hub's key, the owner's token, agents, skills,\nsettings, recordings and what tasks handed over: keep it as safe as the data folder\nitself. Not in it: keys of hosted agents, and the rest of the workspace.",
 		Example: "  parley backup -o parley-$(date +%F).tar.gz",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file == "" {
@@ -54,7 +54,7 @@ func newRestore(g *globals) *cobra.Command {
 	var db string
 	cmd := &cobra.Command{
 		Use: "restore FILE", Short: "Make a new data folder from a backup", Args: cobra.ExactArgs(1),
-		Long: "Restores into the folder given by --data, which must not hold a hub yet, and into\na new database. With --db postgres://… a backup of a SQLite hub moves to PostgreSQL.",
+		Long: "Restores into the folder given by --data, which must be new or empty, and into a new\ndatabase: all of it or nothing. With --db postgres://… a backup of a SQLite hub moves\nto PostgreSQL, and the new folder's parley.yaml names that database.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			conf, err := config.Load(config.Sources{Data: g.data, Environ: os.Environ(), Flags: flagIf("db", db)})
 			if err != nil {

@@ -12,18 +12,17 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"parley/internal/hub/config"
-	"parley/internal/redo"
-	"parley/internal/store"
 )
 
 // A backup is a gzipped tar: manifest.json, dump.jsonl (the database, of either
 // kind), and the files below the data folder that are not made from others.
-const backupFormat = "parley-backup-1"
+const (
+	backupFormat = "parley-backup-1"
+	dumpName     = "dump.jsonl"
+)
 
 type manifest struct {
 	Format  string    `json:"format"`
@@ -31,10 +30,15 @@ type manifest struct {
 	Made    time.Time `json:"made_at"`
 }
 
-// backedUp are the files and folders of the data folder that belong into a
-// backup. Keys of hosted agents (keys/place) do not: they leave this machine
-// only when somebody asks for it by name.
-var backedUp = []string{config.FileName, hubKeyFile, ownerTokenFile, "agents", "skills", "extensions", "providers.yaml", "prices.yaml", "resources.yaml"}
+// backedUp are the files and folders of the data folder that belong into a backup.
+// Not in it, each for a reason docs/operations.md gives: keys of hosted agents
+// (keys/place), which leave this machine only when somebody asks for it by name;
+// the workspace but for what tasks handed over; certificates of ACME; the endpoint
+// of 'parley up'; and notes of the running hub.
+var backedUp = []string{
+	config.FileName, hubKeyFile, ownerTokenFile, "agents", "skills", "extensions", "providers.yaml", "prices.yaml", "resources.yaml",
+	"recordings", "workspace/artifacts",
+}
 
 // Backup writes everything the hub keeps while it runs.
 func (h *Hub) Backup(ctx context.Context, w io.Writer) error {
@@ -51,7 +55,7 @@ func (h *Hub) Backup(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	for _, name := range backedUp {
-		if err := addTree(out, h.folder, name); err != nil {
+		if err := addTree(ctx, out, h.folder, name); err != nil {
 			return err
 		}
 	}
@@ -68,6 +72,8 @@ func (h *Hub) addDump(ctx context.Context, out *tar.Writer) error {
 	// Where the system allows it the file has no name from now on: a hub that is
 	// killed leaves no copy of its database behind.
 	_ = os.Remove(tmp.Name())
+	// What was acknowledged and is only in the log beside the database goes into it
+	// first; the dump is all there is then.
 	if err := h.place.Bundle(ctx); err != nil {
 		return err
 	}
@@ -81,11 +87,7 @@ func (h *Hub) addDump(ctx context.Context, out *tar.Writer) error {
 	if _, err := tmp.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if err := out.WriteHeader(&tar.Header{Name: "dump.jsonl", Mode: 0o600, Size: size}); err != nil {
-		return err
-	}
-	_, err = io.Copy(out, tmp)
-	return err
+	return addFile(out, dumpName, size, tmp)
 }
 
 func addBytes(out *tar.Writer, name string, data []byte) error {
@@ -96,154 +98,55 @@ func addBytes(out *tar.Writer, name string, data []byte) error {
 	return err
 }
 
-func addTree(out *tar.Writer, folder Folder, name string) error {
-	return filepath.WalkDir(folder.Path(name), func(file string, entry fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+// addTree adds a file, or a folder with all files below it. The file or folder itself
+// may be a link (some keep their agents elsewhere); links below it are left out.
+func addTree(ctx context.Context, out *tar.Writer, folder Folder, name string) error {
+	root, err := filepath.EvalSymlinks(folder.Path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
 		}
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		data, err := os.ReadFile(file)
+		rel, err := filepath.Rel(root, file)
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(string(folder), file)
-		if err != nil {
-			return err
-		}
-		return addBytes(out, filepath.ToSlash(rel), data)
+		return addNamed(out, path.Join(name, filepath.ToSlash(rel)), file)
 	})
 }
 
-// Restore makes a new data folder (and database) from a backup. It refuses to
-// touch one that is in use already; if it fails, the folder is left as it was.
-func Restore(ctx context.Context, conf config.Config, r io.Reader) error {
-	folder := Folder(conf.Data)
-	if err := folder.Make(); err != nil {
-		return err
+// addNamed adds a file as long as it is now: others may be writing on. One that is
+// gone meanwhile was removed by its owner.
+func addNamed(out *tar.Writer, name, file string) error {
+	in, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	if _, err := os.Stat(folder.Path(hubKeyFile)); err == nil {
-		return fmt.Errorf("the data folder %s holds a hub already: restore into a new one with --data", folder)
-	}
-	unlock, err := folder.lock()
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	stage, err := os.MkdirTemp(string(folder), ".restore-*")
+	defer func() { _ = in.Close() }()
+	info, err := in.Stat()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(stage) }()
-	if err := unpack(r, stage); err != nil {
-		return err
-	}
-	if err := loadDump(ctx, conf, stage); err != nil {
-		return err
-	}
-	// What a hub before left in its log belongs to another database.
-	if err := redo.Remove(string(folder)); err != nil {
-		return err
-	}
-	return moveIn(stage, folder)
+	return addFile(out, name, info.Size(), in)
 }
 
-// unpack writes the backup's files into the stage folder. Names come from
-// outside: only those a backup can have are taken.
-func unpack(r io.Reader, stage string) error {
-	zip, err := gzip.NewReader(r)
-	if err != nil {
-		return fmt.Errorf("this is not a parley backup: %w", err)
+func addFile(out *tar.Writer, name string, size int64, in io.Reader) error {
+	if err := out.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size}); err != nil {
+		return err
 	}
-	in := tar.NewReader(zip)
-	first := true
-	for {
-		head, err := in.Next()
-		if errors.Is(err, io.EOF) && !first {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("the backup is damaged: %w", err)
-		}
-		if first {
-			if err := checkManifest(head, in); err != nil {
-				return err
-			}
-			first = false
-			continue
-		}
-		if err := unpackOne(in, head, stage); err != nil {
-			return err
-		}
-	}
-}
-
-func checkManifest(head *tar.Header, in io.Reader) error {
-	var m manifest
-	if head.Name != "manifest.json" || json.NewDecoder(in).Decode(&m) != nil || m.Format != backupFormat {
-		return errors.New("this is not a parley backup, or one of a newer parley")
+	if _, err := io.CopyN(out, in, size); err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	return nil
-}
-
-func unpackOne(in io.Reader, head *tar.Header, stage string) error {
-	name := path.Clean(head.Name)
-	known := slices.ContainsFunc(backedUp, func(b string) bool { return name == b || strings.HasPrefix(name, b+"/") })
-	if head.Typeflag != tar.TypeReg || !filepath.IsLocal(filepath.FromSlash(name)) || (name != "dump.jsonl" && !known) {
-		return fmt.Errorf("the backup holds a file that does not belong there: %q", head.Name)
-	}
-	file := filepath.Join(stage, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Sync(), out.Close())
-}
-
-func loadDump(ctx context.Context, conf config.Config, stage string) error {
-	dump, err := os.Open(filepath.Join(stage, "dump.jsonl"))
-	if err != nil {
-		return fmt.Errorf("the backup has no database in it: %w", err)
-	}
-	defer func() { _ = dump.Close() }()
-	target := conf.Database()
-	if conf.DB == "" {
-		// A new file beside the place it will have: a failed restore leaves nothing.
-		target = filepath.Join(stage, "parley.db")
-	}
-	return store.Load(ctx, target, dump, store.Options{})
-}
-
-// moveIn puts the restored files into place, the database first: a folder with
-// a key in it is a hub.
-func moveIn(stage string, folder Folder) error {
-	names := append([]string{"parley.db", "parley.db-wal"}, backedUp...)
-	// The key goes last.
-	slices.SortStableFunc(names, func(a, b string) int { return boolInt(a == hubKeyFile) - boolInt(b == hubKeyFile) })
-	for _, name := range names {
-		from := filepath.Join(stage, filepath.FromSlash(name))
-		if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		to := folder.Path(name)
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return err
-		}
-		if err := os.Rename(from, to); err != nil {
-			return fmt.Errorf("restoring %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -18,6 +18,8 @@ const (
 	hubFile        = "hub.json"
 	socketFile     = "parley.sock"
 	hubKeyFile     = "keys/hub.key"
+	databaseFile   = "parley.db"
+	lockFile       = "parley.lock"
 )
 
 // Path names a file in the folder.
@@ -86,7 +88,7 @@ func (f Folder) WriteSecret(name string, data []byte) error {
 // sweep removes what a backup or restore left that was killed. Whoever calls it
 // holds the folder's lock.
 func (f Folder) sweep() {
-	for _, pattern := range []string{".restore-*", ".dump-*", ".probe-*", ".new-*", "keys/.new-*"} {
+	for _, pattern := range []string{stageName, ".dump-*", ".probe-*", ".new-*", "keys/.new-*"} {
 		left, err := filepath.Glob(f.Path(pattern))
 		if err != nil {
 			continue

@@ -142,7 +142,7 @@ func (h *Hub) openFolder(context.Context) error {
 	}
 	h.onClose(func() error { unlock(); return nil })
 	h.folder.sweep()
-	return nil
+	return h.folder.finishRestore()
 }
 
 func (h *Hub) openStore(ctx context.Context) error {

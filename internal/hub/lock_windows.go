@@ -10,7 +10,7 @@ import (
 // lock keeps two hubs from one data folder. The system lets go of it when the
 // process ends, however it ends.
 func (f Folder) lock() (unlock func(), err error) {
-	file, err := os.OpenFile(f.Path("parley.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(f.Path(lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -262,23 +262,3 @@ func TestCloseChangesNothingAndEndsAppending(t *testing.T) {
 	}
 	holds(t, dir, "db", recs(1, 1))
 }
-
-func TestRemoveDeletesBothFilesAndOnlyThose(t *testing.T) {
-	dir := t.TempDir()
-	other := filepath.Join(dir, "parley.db")
-	if err := os.WriteFile(other, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l, _ := reopen(t, dir, "db")
-	add(t, l, rec(1))
-	l.Close()
-	for range 2 {
-		if err := Remove(dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || !cmp.Equal(left, []string{other}) {
-		t.Errorf("left: %v, %v", left, err)
-	}
-}
