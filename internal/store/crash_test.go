@@ -3,10 +3,13 @@ package store_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,11 +18,29 @@ import (
 	"parley/test/pgtest"
 )
 
-const childVar = "PARLEY_STORE_TEST_CHILD"
+const (
+	childVar = "PARLEY_STORE_TEST_CHILD"
+	loadVar  = "PARLEY_STORE_TEST_LOAD"
+)
+
+// loadChild is a third life: it loads a dump from standard input.
+func loadChild() bool {
+	target := os.Getenv(loadVar)
+	if target == "" {
+		return false
+	}
+	if err := store.Load(context.Background(), target, os.Stdin, store.Options{}); err != nil {
+		fmt.Println("error", err)
+	}
+	return true
+}
 
 // runChild is the other life of this test program: it writes rows until it is
 // killed, and prints each one once it was acknowledged.
 func runChild() bool {
+	if loadChild() {
+		return true
+	}
 	target := os.Getenv(childVar)
 	if target == "" {
 		return false
@@ -109,5 +130,51 @@ func TestKill9OfPostgresLosesNoAcknowledgedWrite(t *testing.T) {
 	server.Restart()
 	if n := missing(t, storetest.Open(t, target), acked); n > 0 {
 		t.Errorf("%d of %d acknowledged writes are lost", n, len(acked))
+	}
+}
+
+// Half a dump is read when the power goes: the target is as it was, and the next
+// attempt works.
+func TestKill9InTheMiddleOfALoadLeavesNothing(t *testing.T) {
+	source := storetest.SQLite(t)
+	fill(t, source)
+	whole := dump(t, source)
+	for name, target := range makers() {
+		t.Run(name, func(t *testing.T) {
+			into := target(t)
+			child := exec.CommandContext(t.Context(), os.Args[0])
+			child.Env = append(os.Environ(), loadVar+"="+into)
+			in, err := child.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := child.Start(); err != nil {
+				t.Fatal(err)
+			}
+			// More than the pipe holds: when all of it is written, rows were read.
+			half := whole[:strings.LastIndexByte(whole[:len(whole)-1], '\n')+1]
+			settings := `{"table":"settings","columns":["name","value"]}` + "\n"
+			if _, err := io.WriteString(in, half+settings); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 200 {
+				if _, err := fmt.Fprintf(in, "[%q,%q]\n", fmt.Sprint("more", i), strings.Repeat("x", 4096)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			killProcess(child)
+			_ = child.Wait()
+			if name == "postgres" {
+				nothingIn(t, into)
+			} else if _, err := os.Stat(into); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("half a database is in place: %v", err)
+			}
+			if err := store.Load(t.Context(), into, strings.NewReader(whole), store.Options{}); err != nil {
+				t.Fatalf("the next attempt: %v", err)
+			}
+			if n := count(t, storetest.Open(t, into)); n != 50 {
+				t.Errorf("%d settings were loaded, want 50", n)
+			}
+		})
 	}
 }
