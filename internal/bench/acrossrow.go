@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -154,7 +155,7 @@ func reachable(ctx context.Context, h *child, n int) error {
 func newDatabase(ctx context.Context, server string) (target string, drop func(), err error) {
 	u, err := url.Parse(server)
 	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
-		return "", nil, fmt.Errorf("%q is no address of a PostgreSQL server", server)
+		return "", nil, errors.New("--db is no address of a PostgreSQL server, such as postgres://USER:PASSWORD@HOST/NAME")
 	}
 	random := make([]byte, 6)
 	if _, err := rand.Read(random); err != nil {

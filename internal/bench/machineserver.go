@@ -79,7 +79,9 @@ func (h *machineServer) open(ctx context.Context, target string) (err error) {
 	alone := h.nats == ""
 	if alone {
 		h.bus = bus.NewLocal()
-	} else if h.bus, err = bus.ConnectNATS(ctx, bus.NATSConfig{URLs: []string{h.nats}, Name: h.name}); err != nil {
+	} else if h.bus, err = bus.ConnectNATS(ctx, bus.NATSConfig{
+		Servers: bus.Servers{URLs: h.nats}, Secret: benchSecret(target), Name: h.name,
+	}); err != nil {
 		return err
 	}
 	if h.leases, err = lease.Join(ctx, h.db, h.name, lease.Options{Alone: alone}); err != nil {
@@ -93,6 +95,13 @@ func (h *machineServer) open(ctx context.Context, target string) (err error) {
 		return err
 	}
 	return h.fleet.Start(ctx)
+}
+
+// benchSecret is the same in all processes of one run, which share the name of a
+// database that is made up for it. It protects nothing.
+func benchSecret(target string) []byte {
+	sum := sha256.Sum256([]byte("parley bench bus " + target))
+	return sum[:]
 }
 
 func (h *machineServer) close() error {

@@ -2,9 +2,9 @@ package bus
 
 import "context"
 
-// DefaultMaxPayload is what a NATS server allows unless told otherwise. The in-process bus
-// keeps the same limit, so that nothing works on one hub and fails on three.
-const DefaultMaxPayload = 1 << 20
+// DefaultMaxPayload is what a NATS server allows unless told otherwise, without what the seal
+// takes. The in-process bus keeps the same limit, so that nothing works on one hub and fails on three.
+const DefaultMaxPayload = 1<<20 - sealingCost
 
 // Bus carries messages between everyone connected to it. All methods may be called at the same time.
 type Bus interface {

@@ -3,14 +3,15 @@ package bus
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -28,33 +29,45 @@ const (
 	reconnectMin, reconnectMax = 50 * time.Millisecond, 2 * time.Second
 )
 
-// NATSConfig says how to reach a NATS cluster.
+// NATSConfig says how to reach a NATS cluster, and what the hubs on it share.
 type NATSConfig struct {
-	// URLs are the servers, nats://host:port (tls:// for TLS), each entry one or a comma-separated list.
-	URLs []string
-	// Name tells this hub apart in the server's connection list.
+	Servers Servers
+	// Secret is known to the hubs of one cluster and nobody else: SecretSize random bytes
+	// or more. Every message is sealed under a key made from it.
+	Secret []byte
+	// Name tells this hub apart, to other hubs and in the server's connection list.
 	Name string
-	// Credentials is the path of a .creds file, if the servers ask for one.
-	Credentials string
-	// TLS is for servers with a private authority or client certificates.
-	TLS *tls.Config
 	// Limits bounds the queue of each subscription.
 	Limits Limits
-	// Log receives connection changes; nil discards them.
+	// Log receives connection changes and refused messages; nil discards them.
 	Log *slog.Logger
 }
 
 // NATS is the bus between hubs: a client of an existing NATS cluster. It reconnects for ever. While it
 // is disconnected Publish and Request fail with ErrDisconnected instead of piling up traffic nobody wants
 // later; once it is back, every subscription is signalled Lagged.
+//
+// The servers and whoever reaches them are not trusted: they see which subjects are used, when and
+// by how many bytes, and they can hold messages back. They cannot read, make, change or repeat one.
 type NATS struct {
 	nc       *nats.Conn
 	log      *slog.Logger
+	servers  Servers
 	limits   Limits
 	running  sync.WaitGroup
 	arrivals chan *nats.Msg
 	done     chan struct{}
 	stop     func() // once
+
+	seal     *seal
+	refusals *refusals
+	memory   memory // of dispatch alone
+	answers  answers
+	hub      string
+	session  session
+	count    atomic.Uint64
+	// messages and replies are what our subjects begin with on the servers.
+	messages, replies string
 
 	mu     sync.RWMutex
 	closed bool
@@ -65,23 +78,23 @@ type NATS struct {
 
 var _ Bus = (*NATS)(nil)
 
-// ConnectNATS returns a connected bus. It keeps trying until ctx ends.
+// ConnectNATS returns a connected bus. It keeps trying until ctx ends. There is no NATS bus without
+// a secret.
 func ConnectNATS(ctx context.Context, cfg NATSConfig) (*NATS, error) {
-	b := &NATS{
-		log:      cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
-		limits:   cfg.Limits.withDefaults(),
-		arrivals: make(chan *nats.Msg, arrivals),
-		done:     make(chan struct{}),
-		subs:     make(map[*nats.Subscription]*natsSub),
+	b, err := newNATS(cfg)
+	if err != nil {
+		return nil, err
 	}
-	b.link, b.cut = context.WithCancel(context.Background())
-	b.stop = sync.OnceFunc(b.shutDown)
+	access, err := cfg.Servers.options()
+	if err != nil {
+		return nil, err
+	}
 	connected := make(chan struct{}, 1)
-	nc, err := nats.Connect(strings.Join(cfg.URLs, ","), append(b.options(cfg),
+	nc, err := nats.Connect(cfg.Servers.list(), append(append(access, b.options(cfg)...),
 		nats.ConnectHandler(func(*nats.Conn) { connected <- struct{}{} }))...)
 	if err != nil {
 		b.cut()
-		return nil, fmt.Errorf("bus: connect to nats: %w", err)
+		return nil, fmt.Errorf("bus: connect to nats: %w", b.servers.redact(err))
 	}
 	b.nc = nc
 	select {
@@ -89,14 +102,45 @@ func ConnectNATS(ctx context.Context, cfg NATSConfig) (*NATS, error) {
 	case <-ctx.Done():
 		nc.Close()
 		b.cut()
-		return nil, fmt.Errorf("bus: connect to nats: %w: %w", ctx.Err(), cmp.Or(nc.LastError(), ErrDisconnected))
+		return nil, fmt.Errorf("bus: connect to nats: %w: %w", ctx.Err(), b.servers.redact(cmp.Or(nc.LastError(), ErrDisconnected)))
 	}
 	b.running.Go(b.dispatch)
+	if err := b.begin(ctx); err != nil {
+		_ = b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func newNATS(cfg NATSConfig) (*NATS, error) {
+	l, err := newSeal(cfg.Secret)
+	if err != nil {
+		return nil, err
+	}
+	b := &NATS{
+		log:      cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
+		servers:  cfg.Servers,
+		limits:   cfg.Limits.withDefaults(),
+		arrivals: make(chan *nats.Msg, arrivals),
+		done:     make(chan struct{}),
+		subs:     make(map[*nats.Subscription]*natsSub),
+		seal:     l,
+		memory:   memory{},
+		hub:      cfg.Name[:min(len(cfg.Name), maxHubName)],
+		messages: subjectRoot + l.cluster + ".m.",
+		replies:  subjectRoot + l.cluster + ".r.",
+	}
+	b.refusals = newRefusals(b.log)
+	if _, err := rand.Read(b.session[:]); err != nil {
+		return nil, err
+	}
+	b.link, b.cut = context.WithCancel(context.Background())
+	b.stop = sync.OnceFunc(b.shutDown)
 	return b, nil
 }
 
 func (b *NATS) options(cfg NATSConfig) []nats.Option {
-	opts := []nats.Option{
+	return []nats.Option{
 		nats.Name(cfg.Name),
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
@@ -110,24 +154,17 @@ func (b *NATS) options(cfg NATSConfig) []nats.Option {
 		nats.ReconnectHandler(b.reconnected),
 		nats.ErrorHandler(b.asyncError),
 	}
-	if cfg.Credentials != "" {
-		opts = append(opts, nats.UserCredentials(cfg.Credentials))
-	}
-	if cfg.TLS != nil {
-		opts = append(opts, nats.Secure(cfg.TLS))
-	}
-	return opts
 }
 
 // reconnectDelay grows and is random, so that all hubs do not come back in the same instant.
 func reconnectDelay(rounds int) time.Duration {
 	d := min(reconnectMin<<min(rounds, 10), reconnectMax)
-	return d/2 + rand.N(d/2)
+	return d/2 + mathrand.N(d/2)
 }
 
 // disconnected fails the requests in flight; the library would let them wait for their deadline.
 func (b *NATS) disconnected(_ *nats.Conn, err error) {
-	b.log.Warn("bus: nats connection lost", "error", err)
+	b.log.Warn("bus: nats connection lost", "error", b.servers.redact(err))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.cut()
@@ -144,7 +181,10 @@ func (b *NATS) reconnected(nc *nats.Conn) {
 }
 
 func (b *NATS) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
-	b.log.Warn("bus: nats error", "error", err)
+	if watchedFor(err) {
+		return
+	}
+	b.log.Warn("bus: nats error", "error", b.servers.redact(err))
 	if s := b.find(sub); s != nil && errors.Is(err, nats.ErrSlowConsumer) {
 		s.lag()
 	}
@@ -163,7 +203,7 @@ func (b *NATS) dispatch() {
 		select {
 		case m := <-b.arrivals:
 			if s := b.find(m.Sub); s != nil {
-				s.push(b.message(m))
+				b.deliver(s, m)
 			}
 		case <-b.done:
 			return
@@ -171,12 +211,45 @@ func (b *NATS) dispatch() {
 	}
 }
 
-func (b *NATS) message(m *nats.Msg) Msg {
-	msg := Msg{Subject: m.Subject, Data: m.Data}
-	if m.Reply != "" {
-		msg.Respond = func(data []byte) error { return b.publish(m.Reply, data) }
+// deliver gives a message to its subscription if a hub of this cluster sent it, for this
+// subject, now. Whoever sent another one gets no sign of it.
+func (b *NATS) deliver(s *natsSub, m *nats.Msg) {
+	subject, now := strings.TrimPrefix(m.Subject, b.messages), time.Now()
+	e, data, err := b.open(s, subject, m.Data, now)
+	if err != nil {
+		b.refusals.count(err, subject, &e, now)
+		return
 	}
-	return msg
+	msg := Msg{Subject: subject, Data: data}
+	if e.kind == requested {
+		msg.Respond = func(data []byte) error { return b.publish(answered, b.replySubject(e.nonce), subject, e.nonce, data) }
+	}
+	s.push(msg)
+}
+
+func (b *NATS) open(s *natsSub, subject string, raw []byte, now time.Time) (e envelope, data []byte, err error) {
+	if e, err = parse(raw); err != nil {
+		return e, nil, err
+	}
+	if e.kind != published && e.kind != requested {
+		return e, nil, errForged
+	}
+	if b.memory.known(e.nonce, s) {
+		return e, nil, errReplayed
+	}
+	if data, err = b.seal.open(e, subject, stampNonce{}); err != nil {
+		return e, nil, err
+	}
+	missed, err := b.memory.admit(&e, s, now)
+	if missed {
+		s.lag()
+	}
+	return e, data, err
+}
+
+// next is the head of a message of this hub.
+func (b *NATS) next(k kind) envelope {
+	return envelope{kind: k, nonce: newNonce(b.session, b.count.Add(1)), sent: time.Now(), hub: b.hub}
 }
 
 // Publish implements Bus.
@@ -184,20 +257,24 @@ func (b *NATS) Publish(subject string, data []byte) error {
 	if err := checkSubject(subject, false); err != nil {
 		return err
 	}
-	return b.publish(subject, data)
+	return b.publish(published, b.messages+subject, subject, stampNonce{}, data)
 }
 
-func (b *NATS) publish(subject string, data []byte) error {
+// publish seals data for a subject and sends it to a place on the servers: the same, except for
+// an answer, which is sealed for the subject of its request.
+func (b *NATS) publish(k kind, to, subject string, about stampNonce, data []byte) error {
 	if err := checkSize(data, b.MaxPayload()); err != nil {
 		return err
 	}
-	return b.wrap(b.nc.Publish(subject, data))
+	s, _ := scratches.Get().(*scratch)
+	defer s.free()
+	return b.wrap(b.nc.Publish(to, b.seal.close(s, b.next(k), subject, about, data)))
 }
 
 // Subscribe implements Bus.
 func (b *NATS) Subscribe(subject string, fn func(Msg)) (Subscription, error) {
 	return b.subscribe(subject, fn, false, func() (*nats.Subscription, error) {
-		return b.nc.ChanSubscribe(subject, b.arrivals)
+		return b.nc.ChanSubscribe(b.messages+subject, b.arrivals)
 	})
 }
 
@@ -211,7 +288,7 @@ func (b *NATS) queueSubscribe(subject, queue string, fn func(Msg), light bool) (
 		return nil, err
 	}
 	return b.subscribe(subject, fn, light, func() (*nats.Subscription, error) {
-		return b.nc.ChanQueueSubscribe(subject, queue, b.arrivals)
+		return b.nc.ChanQueueSubscribe(b.messages+subject, queue, b.arrivals)
 	})
 }
 
@@ -243,11 +320,12 @@ func (b *NATS) register(box *mailbox, open func() (*nats.Subscription, error)) (
 	if b.closed {
 		return nil, ErrClosed
 	}
+	since := time.Now() // before the server knows: what was sent earlier cannot be for it
 	sub, err := open()
 	if err != nil {
 		return nil, b.wrap(err)
 	}
-	s := &natsSub{mailbox: box, bus: b, sub: sub}
+	s := &natsSub{mailbox: box, bus: b, sub: sub, since: since}
 	b.subs[sub] = s
 	return s, nil
 }
@@ -263,17 +341,36 @@ func (b *NATS) Request(ctx context.Context, subject string, data []byte) ([]byte
 	if err := b.Healthy(); err != nil {
 		return nil, err
 	}
-	linked, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(b.currentLink(), cancel)()
-	m, err := b.nc.RequestWithContext(linked, subject, data)
-	switch {
-	case err == nil:
-		return m.Data, nil
-	case errors.Is(err, context.Canceled) && ctx.Err() == nil:
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	link := b.currentLink()
+	head := b.next(requested)
+	q := b.answers.ask(head.nonce, subject)
+	defer b.answers.forget(q)
+	if err := b.ask(head, subject, data); err != nil {
+		return nil, err
+	}
+	select {
+	case a := <-q.answer:
+		if a.nobody {
+			return nil, ErrNoResponders
+		}
+		return a.data, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-link.Done():
 		return nil, cmp.Or(b.Healthy(), ErrDisconnected) // the link broke, and may be back already
 	}
-	return nil, b.wrap(err)
+}
+
+// ask sends a request. It names the place for answers to the server, which answers there itself when
+// nobody listens.
+func (b *NATS) ask(head envelope, subject string, data []byte) error {
+	s, _ := scratches.Get().(*scratch)
+	defer s.free()
+	sealed := b.seal.close(s, head, subject, stampNonce{}, data)
+	return b.wrap(b.nc.PublishRequest(b.messages+subject, b.replySubject(head.nonce), sealed))
 }
 
 func (b *NATS) currentLink() context.Context {
@@ -299,15 +396,16 @@ func (b *NATS) wrap(err error) error {
 		return ErrBadSubject
 	}
 	if _, ok := errors.AsType[net.Error](err); ok {
-		return fmt.Errorf("%w: %w", ErrDisconnected, err)
+		return fmt.Errorf("%w: %w", ErrDisconnected, b.servers.redact(err))
 	}
-	return fmt.Errorf("bus: %w", err)
+	return fmt.Errorf("bus: %w", b.servers.redact(err))
 }
 
-// MaxPayload implements Bus; it is the limit of the server this hub is connected to.
+// MaxPayload implements Bus; it is the limit of the server this hub is connected to, without what
+// the seal takes.
 func (b *NATS) MaxPayload() int {
 	if n := b.nc.MaxPayload(); n > 0 {
-		return int(n)
+		return max(0, int(n)-sealingCost)
 	}
 	return DefaultMaxPayload
 }
@@ -354,8 +452,9 @@ func (b *NATS) shutDown() {
 // natsSub is one subscription on a NATS bus.
 type natsSub struct {
 	*mailbox
-	bus *NATS
-	sub *nats.Subscription
+	bus   *NATS
+	sub   *nats.Subscription
+	since time.Time
 }
 
 // Close implements Subscription.

@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -14,11 +15,18 @@ import (
 
 const patience = 60 * time.Second
 
+// secret is what the hubs of these tests share.
+var secret = bytes.Repeat([]byte("s"), bus.SecretSize)
+
+func config(urls ...string) bus.NATSConfig {
+	return bus.NATSConfig{Servers: bus.Servers{URLs: strings.Join(urls, ",")}, Secret: secret, Name: "hub-1"}
+}
+
 func connect(t *testing.T, urls ...string) *bus.NATS {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	b, err := bus.ConnectNATS(ctx, bus.NATSConfig{URLs: urls, Name: t.Name()})
+	b, err := bus.ConnectNATS(ctx, config(urls...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,12 +135,29 @@ func TestARequestInFlightFailsWhenItsServerDies(t *testing.T) {
 
 func TestTheServersPayloadLimitIsKept(t *testing.T) {
 	node := natstest.Run(t, "max_payload: 2048")
-	b := connect(t, node.URL())
-	if n := b.MaxPayload(); n != 2048 {
-		t.Fatalf("limit is %d", n)
+	cfg := config(node.URL())
+	cfg.Name = strings.Repeat("n", 200) // the longest name leaves as much room as the shortest
+	b, err := bus.ConnectNATS(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := b.Publish("x", make([]byte, 2049)); !errors.Is(err, bus.ErrTooLarge) {
-		t.Fatalf("error is %v", err)
+	defer b.Close()
+	limit := b.MaxPayload()
+	if limit != connect(t, node.URL()).MaxPayload() || limit > 2048-16 || limit < 2048-200 {
+		t.Errorf("a sealed message may have %d bytes of the 2048 the server takes", limit)
+	}
+	got := make(chan int, 1)
+	if _, err := b.Subscribe("x", func(m bus.Msg) { got <- len(m.Data) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Publish("x", make([]byte, limit)); err != nil {
+		t.Fatalf("the largest message is refused: %v", err)
+	}
+	if n := <-got; n != limit {
+		t.Errorf("%d of %d bytes arrived", n, limit)
+	}
+	if err := b.Publish("x", make([]byte, limit+1)); !errors.Is(err, bus.ErrTooLarge) {
+		t.Errorf("one byte more: %v, want too large", err)
 	}
 }
 
@@ -141,10 +166,10 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	node.Kill()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	if _, err := bus.ConnectNATS(ctx, bus.NATSConfig{URLs: []string{node.URL()}}); !errors.Is(err, context.Canceled) {
+	if _, err := bus.ConnectNATS(ctx, config(node.URL())); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error is %v", err)
 	}
-	if _, err := bus.ConnectNATS(ctx, bus.NATSConfig{URLs: []string{"nats://%zz"}}); err == nil || !strings.Contains(err.Error(), "nats") {
+	if _, err := bus.ConnectNATS(ctx, config("nats://%zz")); err == nil || !strings.Contains(err.Error(), "NATS server 1") {
 		t.Fatalf("error for a malformed address is %v", err)
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"parley/internal/brain"
@@ -26,7 +24,7 @@ func (h *Hub) cluster(ctx context.Context) (api.Cluster, error) {
 	c := api.Cluster{
 		Alone: alone, Hubs: []api.Member{},
 		Database: engine("postgres", h.db.String(), h.db.Ping(ctx)),
-		Bus:      engine("nats", natsHosts(h.conf.NATS), h.bus.Healthy()),
+		Bus:      engine("nats", h.conf.Bus().Hosts(), h.bus.Healthy()),
 		Door:     h.door(),
 	}
 	if alone {
@@ -67,17 +65,6 @@ func engine(kind, where string, err error) api.Engine {
 		e.Detail = oneLine(err)
 	}
 	return e
-}
-
-// natsHosts leaves out names and passwords.
-func natsHosts(servers string) string {
-	var hosts []string
-	for server := range strings.SplitSeq(servers, ",") {
-		if u, err := url.Parse(strings.TrimSpace(server)); err == nil && u.Host != "" {
-			hosts = append(hosts, u.Host)
-		}
-	}
-	return strings.Join(hosts, ", ")
 }
 
 // door says how clients come in; the verdict is what 'parley doctor' finds.

@@ -12,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
+	"parley/internal/bus"
 	"parley/internal/hub/config"
 	"parley/internal/store"
 )
@@ -167,16 +166,41 @@ func databaseAdvice(err error) string {
 	}
 }
 
-func examineBus(_ context.Context, conf config.Config) Finding {
+func examineBus(ctx context.Context, conf config.Config) Finding {
 	if conf.NATS == "" {
 		return good("bus", "in process (one hub)")
 	}
-	conn, err := nats.Connect(conf.NATS, nats.Timeout(5*time.Second))
-	if err != nil {
-		return bad("bus", "NATS does not answer: "+oneLine(err), "start the NATS servers, and check the addresses in --nats")
+	if err := conf.Bus().Probe(ctx); err != nil {
+		return bad("bus", "NATS at "+conf.Bus().Hosts()+" does not let us in: "+oneLine(err),
+			"start the NATS servers, and check nats, nats_credentials, nats_ca, nats_cert and nats_key")
 	}
-	conn.Close()
-	return good("bus", "NATS answers")
+	subjects, err := busSubjects(ctx, conf)
+	if err != nil {
+		return note("bus", "NATS answers; which subjects this cluster uses is not known yet", "the first start makes the secret between hubs")
+	}
+	return good("bus", "NATS answers; all messages are sealed, on the subjects "+subjects)
+}
+
+// busSubjects reads which subjects the hubs on this database use.
+func busSubjects(ctx context.Context, conf config.Config) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	db, err := store.Open(ctx, conf.Database(), store.Options{KeepVersion: true})
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = db.Close() }()
+	var text string
+	if err := db.Read(ctx, func(tx *store.Tx) error {
+		return tx.QueryRow(`SELECT value FROM settings WHERE name = ?`, busSecretName).Scan(&text)
+	}); err != nil {
+		return "", err
+	}
+	secret, err := parseBusSecret(text)
+	if err != nil {
+		return "", err
+	}
+	return bus.SubjectsOf(secret)
 }
 
 func examineModel(_ context.Context, conf config.Config) Finding {

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,11 +158,15 @@ func (h *Hub) openBus(ctx context.Context) error {
 	if h.conf.NATS == "" {
 		h.bus = bus.NewLocal()
 	} else {
+		secret, err := busSecret(ctx, h.db)
+		if err != nil {
+			return err
+		}
 		ctx, cancel := context.WithTimeout(ctx, busTime)
 		defer cancel()
-		b, err := bus.ConnectNATS(ctx, bus.NATSConfig{URLs: strings.Split(h.conf.NATS, ","), Name: h.name(), Log: h.logger})
+		b, err := bus.ConnectNATS(ctx, bus.NATSConfig{Servers: h.conf.Bus(), Secret: secret, Name: h.name(), Log: h.logger})
 		if err != nil {
-			return fmt.Errorf("the NATS servers %s cannot be reached: %w", h.conf.NATS, err)
+			return fmt.Errorf("the NATS servers %s cannot be used: %w", h.conf.Bus().Hosts(), err)
 		}
 		h.bus = b
 	}
@@ -252,6 +255,7 @@ func (h *Hub) openFaces(ctx context.Context) error {
 		return err
 	}
 	h.metrics = newMetrics(h.opts.Version)
+	h.metrics.watchBus(h.bus)
 	h.parking = front.NewParking(idleTime, h.logger)
 	h.front = front.New(front.Deps{
 		People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Parking: h.parking,

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"parley/internal/bus"
 	"parley/internal/store"
 )
 
@@ -73,19 +74,50 @@ func (h *Hub) openKey(ctx context.Context) error {
 
 // sharedKey is the cluster's key: what stands in the database, or the offer if
 // nothing does.
-func (h *Hub) sharedKey(ctx context.Context, offer ed25519.PrivateKey) (key ed25519.PrivateKey, err error) {
-	err = h.db.Write(ctx, func(tx *store.Tx) error {
-		if _, err := tx.Exec(`INSERT INTO settings (name, value) VALUES ('hub_key', ?) ON CONFLICT (name) DO NOTHING`, formatKey(offer)); err != nil {
+func (h *Hub) sharedKey(ctx context.Context, offer ed25519.PrivateKey) (ed25519.PrivateKey, error) {
+	text, err := sharedSetting(ctx, h.db, "hub_key", formatKey(offer))
+	if err != nil {
+		return nil, err
+	}
+	return parseKey(text)
+}
+
+// busSecretName is the setting with the secret that seals messages between hubs.
+const busSecretName = "bus_secret"
+
+// busSecret is what the hubs on one database share and nobody else knows. It is a
+// secret of its own: a signing key is for proving things to others, and who rotates
+// one does not want to rotate the other.
+func busSecret(ctx context.Context, db *store.DB) ([]byte, error) {
+	offer := make([]byte, bus.SecretSize)
+	if _, err := rand.Read(offer); err != nil {
+		return nil, err
+	}
+	text, err := sharedSetting(ctx, db, busSecretName, base64.StdEncoding.EncodeToString(offer))
+	if err != nil {
+		return nil, err
+	}
+	return parseBusSecret(text)
+}
+
+func parseBusSecret(text string) ([]byte, error) {
+	secret, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(secret) < bus.SecretSize {
+		return nil, fmt.Errorf("the secret between hubs (settings, %s) is damaged: stop all hubs and delete it, and the first one makes another", busSecretName)
+	}
+	return secret, nil
+}
+
+// sharedSetting is what stands in the database, or the offer if nothing does: the
+// first hub's word holds for all.
+func sharedSetting(ctx context.Context, db *store.DB, name, offer string) (value string, err error) {
+	err = db.Write(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Exec(`INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING`, name, offer); err != nil {
 			return err
 		}
-		var text string
-		if err := tx.QueryRow(`SELECT value FROM settings WHERE name = 'hub_key'`).Scan(&text); err != nil {
-			return err
-		}
-		key, err = parseKey(text)
-		return err
+		return tx.QueryRow(`SELECT value FROM settings WHERE name = ?`, name).Scan(&value)
 	})
-	return key, err
+	return value, err
 }
 
 func trimSpace(b []byte) []byte { return bytes.TrimSpace(b) }

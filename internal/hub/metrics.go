@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"parley/internal/bus"
 )
 
 // metrics is everything a hub counts. The names are documented in
@@ -54,6 +56,20 @@ func newMetrics(version string) *metrics {
 	m.registry.MustRegister(m.requests, m.seconds, build, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// watchBus counts what was refused between hubs. In process nobody can send
+// anything that would be.
+func (m *metrics) watchBus(b bus.Bus) {
+	between, ok := b.(*bus.NATS)
+	if !ok {
+		return
+	}
+	for _, why := range bus.Refusals() {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "parley_bus_refused_total", Help: "Messages between hubs that were refused.", ConstLabels: prometheus.Labels{"reason": string(why)},
+		}, func() float64 { return float64(between.Refused(why)) }))
+	}
 }
 
 // Request counts a finished request by its route's pattern: paths have ids in

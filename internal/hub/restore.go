@@ -125,7 +125,9 @@ func loadDump(ctx context.Context, conf config.Config, file string, into Folder)
 	if target == "" {
 		target = into.Path(databaseFile)
 	}
-	return store.Load(ctx, target, dump, store.Options{})
+	// The restored database is a cluster of its own: hubs on it would otherwise talk to
+	// those on the original if both use the same NATS servers.
+	return store.Load(ctx, target, dump, store.Options{Forget: []string{busSecretName}})
 }
 
 // rememberDatabase has the settings of the new folder name the database that was

@@ -18,6 +18,8 @@ type Options struct {
 	Writers int
 	// KeepVersion opens the database without migrating it, for tools that only look.
 	KeepVersion bool
+	// Forget names settings that a database made by Load must not share with its original.
+	Forget []string
 }
 
 func (o Options) withDefaults() Options {

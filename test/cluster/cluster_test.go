@@ -83,7 +83,7 @@ func TestAnApprovalAskedOnOneHubIsAnsweredOnAnother(t *testing.T) {
 	c := start(t, 1)
 	// The asking hub is this process: agents ask through the inbox, not over REST.
 	db := storetest.Open(t, c.db)
-	b, err := bus.ConnectNATS(t.Context(), bus.NATSConfig{URLs: []string{c.urls()}, Name: "asker"})
+	b, err := bus.ConnectNATS(t.Context(), bus.NATSConfig{Servers: bus.Servers{URLs: c.urls()}, Secret: c.secret(t), Name: "asker"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"parley/internal/lease"
 	"parley/internal/store"
+	"parley/internal/store/storetest"
 	"parley/test/hubtest"
 	"parley/test/natstest"
 	"parley/test/pgtest"
@@ -63,6 +65,24 @@ func start(t *testing.T, hubs int) *cluster {
 		c.hubs = append(c.hubs, hubtest.Start(t, hubtest.Config{Data: data, Args: []string{"--db", c.db, "--nats", c.urls(), "--name", fmt.Sprintf("hub-%d", i)}}))
 	}
 	return c
+}
+
+// secret is what the hubs of this cluster seal their messages with. Whoever can read
+// the database can have it; whoever reaches NATS alone cannot.
+func (c *cluster) secret(t *testing.T) []byte {
+	t.Helper()
+	var text string
+	err := storetest.Open(t, c.db).Read(t.Context(), func(tx *store.Tx) error {
+		return tx.QueryRow(`SELECT value FROM settings WHERE name = 'bus_secret'`).Scan(&text)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
 }
 
 func (c *cluster) urls() string {

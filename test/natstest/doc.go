@@ -2,7 +2,7 @@
 // and restarted.
 //
 //	nodes := natstest.Cluster(t, 3)
-//	b, err := bus.ConnectNATS(ctx, bus.NATSConfig{URLs: []string{nodes[0].URL(), nodes[1].URL()}})
+//	b, err := bus.ConnectNATS(ctx, bus.NATSConfig{Servers: bus.Servers{URLs: nodes[0].URL()}, Secret: secret})
 //	nodes[0].Kill()    // as a power cut would
 //	nodes[0].Restart() // on the same ports
 //

@@ -8,11 +8,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"parley/internal/bus"
 )
 
 // check refuses settings that cannot work, or would be unsafe.
 func (c Config) check() error {
-	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNotify} {
+	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNATS, checkNotify} {
 		if err := rule(c); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
@@ -97,8 +99,25 @@ func checkURLs(c Config) error {
 	if c.DB != "" && !strings.HasPrefix(c.DB, "postgres://") && !strings.HasPrefix(c.DB, "postgresql://") && !strings.HasPrefix(c.DB, "sqlite:") {
 		return fmt.Errorf("db: neither postgres://… nor sqlite:PATH")
 	}
-	if c.NATS != "" && !strings.HasPrefix(c.NATS, "nats://") && !strings.HasPrefix(c.NATS, "tls://") {
-		return fmt.Errorf("nats: not nats://HOST or tls://HOST")
+	// A password with a slash in it would be taken for a host and be named in errors.
+	if u, err := url.Parse(c.DB); strings.HasPrefix(c.DB, "postgres") && (err != nil || strings.Contains(u.EscapedPath()+u.Fragment, "@")) {
+		return fmt.Errorf("db: not postgres://USER:PASSWORD@HOST/NAME; special characters of a password are written as %%XX")
+	}
+	return nil
+}
+
+func checkNATS(c Config) error {
+	servers := c.Bus()
+	switch {
+	case c.NATS == "" && servers != (bus.Servers{}):
+		return fmt.Errorf("nats_credentials, nats_ca, nats_cert and nats_key need nats")
+	case c.NATS == "":
+		return nil
+	case (c.NATSCert == "") != (c.NATSKey == ""):
+		return fmt.Errorf("nats_cert: a certificate needs its key: give both nats_cert and nats_key")
+	}
+	if err := servers.Check(); err != nil {
+		return fmt.Errorf("nats: %w", err)
 	}
 	if c.NATS != "" && (c.DB == "" || strings.HasPrefix(c.DB, "sqlite:")) {
 		return fmt.Errorf("nats: several hubs need one PostgreSQL: give --db postgres://… too")

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"parley/internal/bus"
 )
 
 // Config is what a hub is started with.
@@ -13,6 +15,10 @@ type Config struct {
 	PublicURL     string        `koanf:"public_url"`
 	DB            string        `koanf:"db"`
 	NATS          string        `koanf:"nats"`
+	NATSCreds     string        `koanf:"nats_credentials"`
+	NATSCA        string        `koanf:"nats_ca"`
+	NATSCert      string        `koanf:"nats_cert"`
+	NATSKey       string        `koanf:"nats_key"`
 	HubName       string        `koanf:"hub_name"`
 	Talk          Talk          `koanf:"talk"`
 	TLS           TLS           `koanf:"tls"`
@@ -228,6 +234,11 @@ func DefaultData() string {
 		return ".parley"
 	}
 	return filepath.Join(home, ".parley")
+}
+
+// Bus is where the NATS servers are and how to be let in.
+func (c Config) Bus() bus.Servers {
+	return bus.Servers{URLs: c.NATS, Credentials: c.NATSCreds, CA: c.NATSCA, Cert: c.NATSCert, Key: c.NATSKey}
 }
 
 // Database is what the store is opened with.
