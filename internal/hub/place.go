@@ -47,7 +47,7 @@ func (h *Hub) openPlace(ctx context.Context) error {
 	p, err := place.New(ctx, place.Deps{
 		DB: h.db, Bus: h.bus, Leases: h.leases, Key: h.key, Trail: h.trail, Peers: caller, Log: h.logger, Dir: string(h.folder), Clustered: h.conf.NATS != "",
 	}, place.Config{
-		Name: c.Name, Description: c.Description, Version: h.opts.Version, Auth: place.Auth(h.conf.PlaceAuth()), RefuseStatic: c.StaticProof == "refuse",
+		Name: c.Name, Description: c.Description, Version: h.opts.Version, Auth: place.Auth(h.conf.PlaceAuth()), Static: place.Static(c.StaticProof),
 		Anonymize: c.Anonymize, Federation: c.Federation, RegistryTTL: c.RegistryTTL, TokenTTL: c.TokenTTL, PostingTTL: c.PostingTTL,
 		RelayTTL: c.RelayTTL, Sync: place.Sync(c.Sync), Hashes: mmp.HashForm(c.HashForm), PostingLimit: c.PostingLimit, DepositLimit: c.DepositLimit, QueueLimit: c.QueueLimit,
 	})

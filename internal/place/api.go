@@ -142,10 +142,13 @@ type ProveRequest struct {
 
 // Proven is the verdict on it.
 type Proven struct {
-	Verified bool
-	Token    string
-	Expires  time.Time
-	KeyID    string
+	// Verified: the signature fits. Challenged: it answers a challenge, and only that
+	// makes the sender a proven one.
+	Verified, Challenged bool
+
+	Token   string
+	Expires time.Time
+	KeyID   string
 }
 
 // Queue is one recipient's, without content.

@@ -151,7 +151,7 @@ func (p *Place) hider(tx *store.Tx, who Caller) (func(string) (string, error), e
 	}
 	known := map[string]bool{}
 	return func(id string) (string, error) {
-		if id == "" || who.proves(id) {
+		if id == "" || who.holds(id) {
 			return id, nil
 		}
 		if p.c.Anonymize {
@@ -159,7 +159,7 @@ func (p *Place) hider(tx *store.Tx, who Caller) (func(string) (string, error), e
 		}
 		is, ok := known[id]
 		if !ok {
-			if is, err = proven(tx, id); err != nil {
+			if is, err = heldID(tx, id); err != nil {
 				return "", err
 			}
 			known[id] = is

@@ -185,7 +185,7 @@ func (b *batch) look(ops []*op) error {
 		switch {
 		case o.send != nil:
 			m := o.send.m
-			if !o.send.who.proves(m.sender) {
+			if !o.send.who.holds(m.sender) {
 				keys.add(m.sender)
 			}
 			if _, peer := mmp.SplitAddress(m.recipient); b.bound(m.recipient) && peer == "" {
@@ -195,7 +195,7 @@ func (b *batch) look(ops []*op) error {
 			keys.add(m.recipient)
 			agents.add(m.recipient)
 		case o.take != nil:
-			if !o.take.who.proves(o.take.q.AgentID) {
+			if !o.take.who.holds(o.take.q.AgentID) {
 				keys.add(o.take.q.AgentID)
 			}
 		case o.enter != nil:
@@ -321,7 +321,7 @@ func (b *batch) bound(recipient string) bool {
 
 // guard decides whether the caller may act as the id.
 func (b *batch) guard(who Caller, id string) error {
-	if who.proves(id) {
+	if who.holds(id) {
 		return nil
 	}
 	if who.Agent != "" || who.Operator {

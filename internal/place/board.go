@@ -12,7 +12,7 @@ import (
 )
 
 const postingQuery = `SELECT p.id, p.agent, p.agent_name, p.type, p.skill_name, p.summary, p.format, p.tags, p.metadata, p.created_at, p.expires_at,
-	COALESCE(k.proven_at, 0), COALESCE(a.name, '')
+	` + provenSince + `, COALESCE(a.name, '')
 	FROM place_postings p LEFT JOIN place_keys k ON k.agent = p.agent LEFT JOIN place_agents a ON a.id = p.agent`
 
 func scanPosting(r interface{ Scan(...any) error }) (mmp.Posting, error) {
@@ -27,7 +27,7 @@ func scanPosting(r interface{ Scan(...any) error }) (mmp.Posting, error) {
 		name = registered
 	}
 	p.AgentName, p.SkillName, p.SkillSummary = optional(name), optional(skill), optional(summary)
-	p.CreatedAt, p.ExpiresAt, p.Metadata, p.Proven = mmp.At(store.Time(created)), mmp.At(store.Time(expires)), raw(metadata), proven != 0
+	p.CreatedAt, p.ExpiresAt, p.Metadata, p.Proven = mmp.At(store.Time(created)), mmp.At(store.Time(expires)), raw(metadata), proven != 0 && created >= proven
 	p.Tags, err = texts(tags)
 	return p, err
 }

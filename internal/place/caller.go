@@ -11,6 +11,9 @@ type Caller struct {
 	Agent string
 	// KeyID is the key that token is bound to.
 	KeyID string
+	// Proven says that the key was proven by a challenge. A session that was given for
+	// a static signature may be a copier's.
+	Proven bool
 	// Operator holds a person's token with the scope place.
 	Operator bool
 	// Address counts against the limit of new ids; empty is exempt.
@@ -25,8 +28,8 @@ func Anonymous(address string) Caller { return Caller{Address: address} }
 // OperatorOf is a person who runs the place.
 func OperatorOf(address string) Caller { return Caller{Operator: true, Address: address} }
 
-// proves tells whether the caller's token covers the id.
-func (c Caller) proves(id string) bool { return c.Agent != "" && c.Agent == id }
+// holds tells whether the caller's token covers the id.
+func (c Caller) holds(id string) bool { return c.Agent != "" && c.Agent == id }
 
 // mustHaveToken refuses strangers where the protocol wants a token.
 func (c Caller) mustHaveToken() error {

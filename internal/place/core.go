@@ -45,7 +45,7 @@ func (c *Core) Introduction(_ context.Context, agent string) (mmp.Introduction, 
 	if err != nil {
 		return none, mmp.Message{}, err
 	}
-	static, err := mmp.SignIdentity(ring.RSA, mmp.Identity{Description: c.Description, InstanceID: id, Name: c.Name, Scope: "general", Version: c.Version})
+	static, err := mmp.SignIntroduction(ring.RSA, mmp.Identity{Description: c.Description, InstanceID: id, Name: c.Name, Scope: "general", Version: c.Version})
 	if err != nil {
 		return none, mmp.Message{}, err
 	}

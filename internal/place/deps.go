@@ -23,6 +23,16 @@ const (
 	Strict Auth = "strict"
 )
 
+// Static is what becomes of signatures that whoever saw them could use again.
+type Static string
+
+// AcceptStatic lets those in, unproven, who never answered a challenge. RefuseStatic
+// takes challenges only.
+const (
+	AcceptStatic Static = "accept"
+	RefuseStatic Static = "refuse"
+)
+
 // Sync is what an answer about a message promises.
 type Sync string
 
@@ -82,8 +92,9 @@ type Config struct {
 	Sync Sync
 	// Hashes is how hashes of skills are answered; bare unless it says otherwise.
 	Hashes mmp.HashForm
-	// RefuseStatic takes only challenges as proof.
-	RefuseStatic bool
+	// Static is what becomes of static signatures; strict refuses them unless it says
+	// otherwise.
+	Static Static
 	// Anonymize hides ids in the audit from everybody but the operator.
 	Anonymize bool
 	// Federation lets places be peered.
@@ -122,6 +133,10 @@ func (c *Config) defaults() {
 	usual(&c.Name, "Parley Meeting Place")
 	usual(&c.Description, "A meeting place for agents")
 	usual(&c.Auth, TOFU)
+	if c.Auth == Strict {
+		usual(&c.Static, RefuseStatic)
+	}
+	usual(&c.Static, AcceptStatic)
 	usual(&c.Sync, SyncFull)
 	usual(&c.RegistryTTL, mmp.RegistryTTL)
 	usual(&c.ProvenTTL, max(time.Hour, c.RegistryTTL))

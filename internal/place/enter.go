@@ -43,7 +43,7 @@ func (b *batch) enter(o *op) error {
 		e.answer.RegisteredAt, e.answer.Updated = mmp.At(row.registered), true
 	}
 	ttl := p.c.RegistryTTL
-	if e.who.proves(id) {
+	if e.who.holds(id) {
 		ttl = p.c.ProvenTTL
 	}
 	e.answer.ExpiresAt = mmp.At(b.now.Add(ttl))

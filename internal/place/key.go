@@ -25,7 +25,14 @@ type keyRow struct {
 	registered, changed, proven              time.Time
 }
 
-func (k *keyRow) isProven() bool { return k != nil && !k.proven.IsZero() }
+// isHeld: some proof was shown, and less than that does not open the id again.
+func (k *keyRow) isHeld() bool { return k != nil && !k.proven.IsZero() }
+
+// isProven: the proof was a challenge. A static signature is anybody's who saw it.
+func (k *keyRow) isProven() bool { return k.isHeld() && k.proof == proofChallenge }
+
+// provenSince is the column of isProven, for whoever joins the keys as k.
+const provenSince = `CASE WHEN k.proof = '` + proofChallenge + `' THEN k.proven_at ELSE 0 END`
 
 const keyColumns = `agent, pem, key_id, fingerprint, previous, entry, entry_sig, proof, registered_at, changed_at, proven_at`
 
@@ -63,8 +70,8 @@ func alone(tx *store.Tx, thing string) error {
 	return lockAll.Exec(tx, []any{lockOf(thing)})
 }
 
-// proven tells whether an id has ever proven its key.
-func proven(tx *store.Tx, agent string) (bool, error) {
+// heldID tells whether an id was ever entered with a proof.
+func heldID(tx *store.Tx, agent string) (bool, error) {
 	var at int64
 	err := tx.QueryRow(`SELECT proven_at FROM place_keys WHERE agent = ?`, agent).Scan(&at)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -74,15 +81,15 @@ func proven(tx *store.Tx, agent string) (bool, error) {
 }
 
 // guard decides, in the transaction that serves, whether the caller may act as the
-// id; told is whether the id is proven.
+// id; told is whether the caller's session does.
 func (p *Place) guard(tx *store.Tx, who Caller, id string) (told bool, err error) {
-	if who.proves(id) {
+	if who.holds(id) {
 		return true, nil
 	}
 	if who.Agent != "" || who.Operator {
 		return false, mmp.ErrNotYourAgent
 	}
-	is, err := proven(tx, id)
+	is, err := heldID(tx, id)
 	if err == nil && (is || p.c.Auth == Strict) {
 		err = mmp.ErrAuthRequired
 	}
@@ -97,8 +104,9 @@ func (p *Place) admit(who Caller) error {
 	return nil
 }
 
-// putKey stores a key; proof is empty for one nobody has proven.
-func (p *Place) putKey(tx *store.Tx, old *keyRow, agent string, key *mmp.PublicKey, entry mmp.SignedEntry, proof string) error {
+// putKey stores a key; proof is empty for one nobody has proven. What somebody else
+// may have begun under the id ends with it: revoked tells the caller to say so.
+func (p *Place) putKey(tx *store.Tx, old *keyRow, agent string, key *mmp.PublicKey, entry mmp.SignedEntry, proof string) (revoked bool, err error) {
 	p.keys.forget(agent)
 	now := p.now()
 	row := keyRow{
@@ -116,19 +124,48 @@ func (p *Place) putKey(tx *store.Tx, old *keyRow, agent string, key *mmp.PublicK
 	if changed {
 		row.previous, row.changed = old.fingerprint, now
 	}
+	if old.isProven() {
+		row.proven = old.proven // only its owner changes a proven key
+	} else if row.isProven() {
+		row.proven = now // what was shown before proves nothing
+	}
 	if row.proof != "" && row.proven.IsZero() {
 		row.proven = now
 	}
-	_, err := tx.Exec(`INSERT INTO place_keys (`+keyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	_, err = tx.Exec(`INSERT INTO place_keys (`+keyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (agent) DO UPDATE SET pem = excluded.pem, key_id = excluded.key_id, fingerprint = excluded.fingerprint,
 			previous = excluded.previous, entry = excluded.entry, entry_sig = excluded.entry_sig, proof = excluded.proof,
 			registered_at = excluded.registered_at, changed_at = excluded.changed_at, proven_at = excluded.proven_at`,
 		row.agent, []byte(row.pem), row.keyID, row.fingerprint, row.previous, row.entry.Entry, row.entry.Signature, row.proof,
 		store.Micros(row.registered), store.Micros(row.changed), store.Micros(row.proven))
 	if err != nil {
-		return err
+		return false, err
 	}
-	return p.noteKey(tx, row, changed)
+	if err := p.noteKey(tx, row, changed); err != nil || !old.isHeld() {
+		return false, err
+	}
+	switch {
+	case row.isProven() && !old.isProven():
+		return true, p.endSessions(tx, agent)
+	case changed:
+		_, err := revoke(tx, agent)
+		return true, err
+	}
+	return false, nil
+}
+
+// endSessions takes back what static signatures opened under an id that is proven
+// now, and what was deposited meanwhile: it would stand there as the owner's.
+func (p *Place) endSessions(tx *store.Tx, agent string) error {
+	for _, query := range []string{
+		`DELETE FROM place_tokens WHERE agent = ?`, `DELETE FROM place_needs WHERE agent = ?`,
+		`DELETE FROM place_deposits WHERE owner = ?`, `DELETE FROM place_attests WHERE owner = ?`, `DELETE FROM place_attests WHERE agent = ?`,
+	} {
+		if _, err := tx.Exec(query, agent); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keepProof never weakens what the same key has shown before.
@@ -174,27 +211,22 @@ func (p *Place) RegisterKey(ctx context.Context, who Caller, req *mmp.KeyRequest
 		}
 		proof = proofChallenge
 	}
-	changed := false
+	revoked := false
 	err := p.write(ctx, func(tx *store.Tx) error {
 		old, err := keyOf(tx, req.AgentID, true)
 		if err != nil {
 			return err
 		}
-		changed = old.isProven() && old.keyID != req.Key.KeyID()
 		if err := p.mayRegisterKey(who, req, old, proof); err != nil {
 			return err
 		}
-		if changed {
-			if _, err := revoke(tx, req.AgentID); err != nil {
-				return err
-			}
-		}
-		return p.putKey(tx, old, req.AgentID, req.Key, req.Entry, p.proofFor(old, req, proof))
+		revoked, err = p.putKey(tx, old, req.AgentID, req.Key, req.Entry, p.proofFor(old, req, proof))
+		return err
 	})
 	if err != nil {
 		return mmp.KeyRegistered{}, p.refusedAuth(ctx, req.AgentID, err)
 	}
-	if changed {
+	if revoked {
 		p.tell(subjectRevoked, req.AgentID)
 	}
 	return mmp.KeyRegistered{Status: mmp.StatusRegistered, AgentID: req.AgentID, Fingerprint: req.Key.Fingerprint(), KeyID: req.Key.KeyID()}, nil
@@ -202,19 +234,19 @@ func (p *Place) RegisterKey(ctx context.Context, who Caller, req *mmp.KeyRequest
 
 // proofFor: a successor that the old key named inherits its standing.
 func (p *Place) proofFor(old *keyRow, req *mmp.KeyRequest, proof string) string {
-	if proof == "" && old.isProven() && old.keyID != req.Key.KeyID() {
+	if proof == "" && old.isHeld() && old.keyID != req.Key.KeyID() {
 		return old.proof
 	}
 	return proof
 }
 
 func (p *Place) mayRegisterKey(who Caller, req *mmp.KeyRequest, old *keyRow, proof string) error {
-	owner := who.proves(req.AgentID)
+	owner := who.holds(req.AgentID)
 	if !owner && (who.Agent != "" || who.Operator) {
 		return mmp.ErrNotYourAgent
 	}
 	switch {
-	case !old.isProven():
+	case !old.isHeld():
 		if p.c.Auth == Strict && proof == "" && !owner {
 			return mmp.ErrAuthRequired
 		}
@@ -230,7 +262,7 @@ func (p *Place) mayRegisterKey(who Caller, req *mmp.KeyRequest, old *keyRow, pro
 
 // rotates wants two words of the old key: its session, and its successor's name.
 func rotates(who Caller, req *mmp.KeyRequest, old *keyRow) error {
-	if !who.proves(req.AgentID) {
+	if !who.holds(req.AgentID) {
 		if req.RotationSignature == "" && req.Proof == nil {
 			return mmp.ErrAuthRequired
 		}

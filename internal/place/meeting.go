@@ -10,7 +10,8 @@ import (
 type Sender struct {
 	// ID is what the message says; with a token it is the token's.
 	ID string
-	// Proven says that the id is covered by a session token of this place.
+	// Proven says that a session token of this place covers the id, and that it was
+	// given for the answer to a challenge.
 	Proven bool
 	// Direct is false for what came through the relay.
 	Direct bool

@@ -263,7 +263,7 @@ func (p *Place) PeerRelay(ctx context.Context, from Peer, f Forwarded) (mmp.Send
 		return mmp.SendAnswer{}, errExpired
 	}
 	sender := f.From + "@" + from.Name
-	return p.queue(ctx, &sending{who: Caller{Agent: sender}, m: &message{
+	return p.queue(ctx, &sending{who: Caller{Agent: sender, Proven: true}, m: &message{
 		sender: sender, recipient: f.To, kind: f.Type, hash: f.BlobHash, size: int64(len(f.Blob)), blob: []byte(f.Blob),
 		idem: f.RelayID, created: now, expires: earlier(f.ExpiresAt.Time, now.Add(p.c.RelayTTL)),
 	}})

@@ -13,7 +13,8 @@ import (
 // claim is what a registration or introduction shows about its key.
 type claim struct {
 	key *mmp.PublicKey
-	// fits: a signature was sent and it verifies. covers: it also covers the id.
+	// signed: a signature was sent that is meant as a proof; a published one is not.
+	// fits: it verifies. covers: it also covers the id.
 	signed, fits, covers bool
 	proof                string
 }
@@ -79,7 +80,7 @@ func (p *Place) judge(ctx context.Context, agent, pem string, static mmp.Static,
 		c.signed, c.fits, c.covers, c.proof = true, true, true, proofChallenge
 		return c, nil
 	}
-	c.signed = c.key != nil && static.Signature != "" && static.Identity != nil
+	c.signed = c.key != nil && static.Signature != "" && static.Identity != nil && static.ForRegistering()
 	if c.signed && mmp.VerifyIdentity(c.key, static) == nil {
 		c.fits, c.proof = true, proofStatic
 		c.covers = mmp.InstanceOf(static.Identity) == agent
@@ -107,11 +108,11 @@ type verdict struct {
 }
 
 func (p *Place) decide(who Caller, c claim, old *keyRow, lives bool, agent string) (verdict, error) {
-	if c.fits && c.proof == proofStatic && c.covers && (p.c.RefuseStatic || old.isProven() && old.proof == proofChallenge && old.keyID == c.key.KeyID()) {
+	if c.fits && c.proof == proofStatic && c.covers && (p.c.Static == RefuseStatic || old.isProven() && old.keyID == c.key.KeyID()) {
 		return verdict{}, mmp.ErrChallengeRequired
 	}
-	if old.isProven() {
-		return p.decideProven(who, c, old, agent)
+	if old.isHeld() {
+		return p.decideHeld(who, c, old, agent)
 	}
 	switch {
 	case c.covers && lives && old != nil && old.keyID != c.key.KeyID():
@@ -128,13 +129,13 @@ func (p *Place) decide(who Caller, c claim, old *keyRow, lives bool, agent strin
 	return verdict{}, mmp.ErrAuthRequired
 }
 
-func (p *Place) decideProven(who Caller, c claim, old *keyRow, agent string) (verdict, error) {
+func (p *Place) decideHeld(who Caller, c claim, old *keyRow, agent string) (verdict, error) {
 	switch {
 	case c.covers && old.keyID != c.key.KeyID():
 		return verdict{}, mmp.ErrKeyPinned
 	case c.covers:
 		return verdict{verified: true, owner: true}, nil
-	case !c.signed && who.proves(agent):
+	case !c.signed && who.holds(agent):
 		return verdict{verified: true}, nil
 	case c.signed:
 		return verdict{}, mmp.ErrSignature
@@ -152,6 +153,7 @@ func (p *Place) Prove(ctx context.Context, who Caller, req ProveRequest) (Proven
 		return Proven{}, nil
 	}
 	out := Proven{KeyID: c.key.KeyID()}
+	revoked := false
 	err = p.write(ctx, func(tx *store.Tx) error {
 		old, err := keyOf(tx, req.Agent, true)
 		if err != nil {
@@ -169,23 +171,29 @@ func (p *Place) Prove(ctx context.Context, who Caller, req ProveRequest) (Proven
 		if !v.owner {
 			return nil
 		}
-		return p.reward(tx, old, req.Agent, c, &out)
+		revoked, err = p.reward(tx, old, req.Agent, c, &out)
+		return err
 	})
 	if err != nil {
 		return Proven{}, p.refusedAuth(ctx, req.Agent, err)
 	}
+	if revoked {
+		p.tell(subjectRevoked, req.Agent)
+	}
 	return out, nil
 }
 
-// reward pins the key and makes a token.
-func (p *Place) reward(tx *store.Tx, old *keyRow, agent string, c claim, out *Proven) (err error) {
-	if !old.isProven() || old.proof != c.proof && c.proof == proofChallenge {
-		if err := p.putKey(tx, old, agent, c.key, mmp.SignedEntry{}, c.proof); err != nil {
-			return err
+// reward pins the key and makes a token. Sessions that static signatures opened end
+// when a challenge is answered.
+func (p *Place) reward(tx *store.Tx, old *keyRow, agent string, c claim, out *Proven) (revoked bool, err error) {
+	if !old.isHeld() || !old.isProven() && c.proof == proofChallenge {
+		if revoked, err = p.putKey(tx, old, agent, c.key, mmp.SignedEntry{}, c.proof); err != nil {
+			return revoked, err
 		}
 	}
+	out.Challenged = c.proof == proofChallenge
 	out.Token, out.Expires, err = p.issue(tx, agent, c.key.KeyID())
-	return err
+	return revoked, err
 }
 
 // refusedAuth puts a refused proof into both trails; the answer is the same error.
@@ -208,7 +216,10 @@ func (p *Place) refusedAuth(ctx context.Context, agent string, err error) error 
 
 // Speak tells who a direct message comes from.
 func (p *Place) Speak(ctx context.Context, who Caller, from string) (Sender, error) {
-	s := Sender{ID: from, Direct: true, Operator: who.Operator, Proven: who.Agent != "", KeyID: who.KeyID}
+	s := Sender{ID: from, Direct: true, Operator: who.Operator, Proven: who.Proven}
+	if who.Proven {
+		s.KeyID = who.KeyID
+	}
 	if who.Agent != "" {
 		if from != "" && from != who.Agent {
 			return s, mmp.ErrNotYourAgent

@@ -82,7 +82,7 @@ func (m *message) fate(now time.Time) mmp.Fate {
 // Sent tells an agent what became of its messages, newest first.
 func (p *Place) Sent(ctx context.Context, who Caller, q mmp.SentQuery) (mmp.SentAnswer, error) {
 	out := mmp.SentAnswer{Messages: []mmp.SentMessage{}}
-	if !who.proves(q.AgentID) {
+	if !who.holds(q.AgentID) {
 		return out, mmp.ErrAuthRequired
 	}
 	if err := clean("relay_id", q.RelayID); err != nil {
@@ -151,7 +151,7 @@ func (p *Place) Queues(ctx context.Context, limit int) ([]Queue, error) {
 			q.Oldest, q.Newest, q.Limit, q.Proven, q.Outgoing = store.Time(oldest), store.Time(newest), p.c.QueueLimit, proven != 0, peer != ""
 			out = append(out, q)
 			return err
-		}, `SELECT q.recipient, q.pending, q.leased, q.bytes, q.oldest, q.newest, q.peer, COALESCE(d.count, 0), COALESCE(k.proven_at, 0) FROM (
+		}, `SELECT q.recipient, q.pending, q.leased, q.bytes, q.oldest, q.newest, q.peer, COALESCE(d.count, 0), `+provenSince+` FROM (
 				SELECT recipient, count(CASE WHEN leased_until <= ? THEN 1 END) AS pending, count(CASE WHEN leased_until > ? THEN 1 END) AS leased,
 					sum(size) AS bytes, min(created_at) AS oldest, max(created_at) AS newest, max(peer) AS peer
 				FROM place_messages WHERE state = 0 AND expires_at > ? GROUP BY recipient ORDER BY 2 DESC, 1 LIMIT ?) q

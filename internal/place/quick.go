@@ -188,7 +188,7 @@ func (b *batch) learnKeys(ops []*op) {
 
 // remembers tells whether it is known if an id has a key, or needs none.
 func (b *batch) remembers(who Caller, id string) bool {
-	if who.proves(id) {
+	if who.holds(id) {
 		return true
 	}
 	at, known := b.p.keys.get(id)

@@ -26,7 +26,7 @@ type agentRow struct {
 }
 
 const agentQuery = `SELECT a.id, a.name, a.description, a.scope, a.capabilities, a.endpoint, a.metadata, a.verified, a.ttl, a.registered_at, a.last_seen,
-	COALESCE(k.key_id, ''), COALESCE(k.proven_at, 0), CASE WHEN t.key_id IS NULL THEN 0 ELSE 1 END
+	COALESCE(k.key_id, ''), ` + provenSince + `, CASE WHEN t.key_id IS NULL THEN 0 ELSE 1 END
 	FROM place_agents a LEFT JOIN place_keys k ON k.agent = a.id LEFT JOIN place_trust t ON t.key_id = k.key_id`
 
 func scanAgent(row interface{ Scan(...any) error }) (*agentRow, error) {
@@ -66,7 +66,7 @@ func (p *Place) Register(ctx context.Context, who Caller, req *mmp.Registration)
 	if err := clean("name", req.Name, "description", req.Description, "scope", req.Scope, "endpoint", req.Endpoint); err != nil {
 		return mmp.RegisterAnswer{}, err
 	}
-	if !who.proves(req.ID) && (who.Agent != "" || who.Operator) {
+	if !who.holds(req.ID) && (who.Agent != "" || who.Operator) {
 		return mmp.RegisterAnswer{}, mmp.ErrNotYourAgent
 	}
 	c, err := p.judge(ctx, req.ID, req.PublicKey, req.Static, req.Proof)
@@ -89,10 +89,14 @@ func (p *Place) enroll(ctx context.Context, who Caller, req *mmp.Registration, c
 		err = p.group.add(&op{ctx: ctx, enter: e})
 		return e.answer, err
 	}
+	revoked := false
 	err = p.write(ctx, func(tx *store.Tx) (err error) {
-		out, err = p.register(tx, who, req, c)
+		out, revoked, err = p.register(tx, who, req, c)
 		return err
 	})
+	if err == nil && revoked {
+		p.tell(subjectRevoked, req.ID)
+	}
 	return out, err
 }
 
@@ -103,49 +107,49 @@ func (p *Place) dropSeen(id string) {
 	delete(p.presence.agents, id)
 }
 
-func (p *Place) register(tx *store.Tx, who Caller, req *mmp.Registration, c claim) (mmp.RegisterAnswer, error) {
+func (p *Place) register(tx *store.Tx, who Caller, req *mmp.Registration, c claim) (out mmp.RegisterAnswer, revoked bool, err error) {
 	now := p.now()
-	out := mmp.RegisterAnswer{AgentID: req.ID, Status: mmp.StatusRegistered, PlaceID: p.id, RegisteredAt: mmp.At(now)}
+	out = mmp.RegisterAnswer{AgentID: req.ID, Status: mmp.StatusRegistered, PlaceID: p.id, RegisteredAt: mmp.At(now)}
 	old, err := keyOf(tx, req.ID, true)
 	if err != nil {
-		return out, err
+		return out, false, err
 	}
 	row, err := p.agentRow(tx, req.ID)
 	if err != nil {
-		return out, err
+		return out, false, err
 	}
 	lives := row != nil && p.alive(row)
 	v, err := p.decide(who, c, old, lives, req.ID)
 	if err != nil {
-		return out, err
+		return out, false, err
 	}
 	out.IdentityVerified = v.verified
 	if c.fits && !c.covers && p.c.Auth == Strict {
 		// Somebody's valid signature, but not for this id: answered, and not let in.
 		out.ExpiresAt = mmp.At(now)
-		return out, nil
+		return out, false, nil
 	}
 	if err := p.room(who, row); err != nil {
-		return out, err
+		return out, false, err
 	}
 	if lives {
 		out.RegisteredAt, out.Updated = mmp.At(row.registered), true
 	}
 	ttl := p.c.RegistryTTL
-	if v.owner || who.proves(req.ID) {
+	if v.owner || who.holds(req.ID) {
 		ttl = p.c.ProvenTTL
 	}
-	if err := p.keepKey(tx, old, req, c, v, &out); err != nil {
-		return out, err
+	if revoked, err = p.keepKey(tx, old, req, c, v, &out); err != nil {
+		return out, revoked, err
 	}
 	out.ExpiresAt = mmp.At(now.Add(ttl))
 	if err := putAgents.Exec(tx, agentValues(nil, req, v, ttl, now, out)); err != nil {
-		return out, err
+		return out, false, err
 	}
 	if err := p.catchUp(tx); err != nil {
-		return out, err
+		return out, false, err
 	}
-	return out, newEntries.Exec(tx, enterNote(nil, now, out))
+	return out, revoked, newEntries.Exec(tx, enterNote(nil, now, out))
 }
 
 // room refuses what would make the place overflow.
@@ -164,20 +168,20 @@ func (p *Place) room(who Caller, row *agentRow) error {
 }
 
 // keepKey stores the key that came along and rewards a proof with a token.
-func (p *Place) keepKey(tx *store.Tx, old *keyRow, req *mmp.Registration, c claim, v verdict, out *mmp.RegisterAnswer) error {
-	if c.key == nil || old.isProven() && !v.owner {
-		return nil
+func (p *Place) keepKey(tx *store.Tx, old *keyRow, req *mmp.Registration, c claim, v verdict, out *mmp.RegisterAnswer) (revoked bool, err error) {
+	if c.key == nil || old.isHeld() && !v.owner {
+		return false, nil
 	}
 	if !v.owner {
 		return p.putKey(tx, old, req.ID, c.key, mmp.SignedEntry{}, "")
 	}
 	var won Proven
-	if err := p.reward(tx, old, req.ID, c, &won); err != nil {
-		return err
+	if revoked, err = p.reward(tx, old, req.ID, c, &won); err != nil {
+		return revoked, err
 	}
 	out.SessionToken, out.SessionExpiresAt = won.Token, mmp.At(won.Expires)
 	out.Fingerprint, out.KeyID = c.key.Fingerprint(), c.key.KeyID()
-	return nil
+	return revoked, nil
 }
 
 var putAgents = store.ManyRows(`INSERT INTO place_agents (id, name, description, scope, capabilities, endpoint, metadata, verified, ttl, registered_at, last_seen, expires_at)
@@ -242,7 +246,7 @@ func (p *Place) Unregister(ctx context.Context, who Caller, agent string) (mmp.U
 			return err
 		}
 		if row == nil || !p.alive(row) {
-			if !who.proves(agent) {
+			if !who.holds(agent) {
 				return mmp.ErrAgentNotFound
 			}
 			out.Status = mmp.StatusNotFound
@@ -308,7 +312,7 @@ func (p *Place) show(who Caller, a *agentRow) mmp.Agent {
 	return mmp.Agent{
 		ID: a.id, Name: a.name, Description: a.description, Scope: a.scope, Capabilities: raw(a.capabilities), Endpoint: optional(a.endpoint),
 		RegisteredAt: mmp.At(a.registered), LastSeen: mmp.At(a.lastSeen), ExpiresAt: mmp.At(a.expires()), Metadata: raw(a.metadata),
-		Proven: a.proven, Trust: &trust, KeyID: optional(a.keyID), IsSelf: who.proves(a.id),
+		Proven: a.proven, Trust: &trust, KeyID: optional(a.keyID), IsSelf: who.holds(a.id),
 	}
 }
 

@@ -79,8 +79,9 @@ func (b *batch) send(o *op) error {
 	// The transaction may run again.
 	s.answer, s.dropped, s.refusal = mmp.SendAnswer{}, nil, nil
 	m := s.m
-	m.proven = s.who.proves(m.sender)
-	if !m.proven && (s.who.Agent != "" || s.who.Operator) {
+	holds := s.who.holds(m.sender)
+	m.proven = holds && s.who.Proven
+	if !holds && (s.who.Agent != "" || s.who.Operator) {
 		return mmp.ErrNotYourAgent
 	}
 	if m.idem != "" {
@@ -91,7 +92,7 @@ func (b *batch) send(o *op) error {
 	if err := b.address(m); err != nil {
 		return err
 	}
-	m.tracked = m.proven || m.idem != ""
+	m.tracked = holds || m.idem != ""
 	return b.enqueue(s)
 }
 
@@ -169,7 +170,7 @@ func (b *batch) address(m *message) error {
 
 func (b *batch) enqueue(s *sending) error {
 	m, p := s.m, b.p
-	if !m.proven {
+	if !s.who.holds(m.sender) {
 		at, err := b.key(m.sender)
 		if err != nil {
 			return err

@@ -28,6 +28,7 @@ type sessions struct {
 
 type session struct {
 	agent, keyID string
+	proven       bool // the key, by a challenge
 	created      time.Time
 	expires      time.Time
 	looked       time.Time
@@ -63,7 +64,7 @@ func (p *Place) Authenticate(ctx context.Context, token string) (Caller, error) 
 	}
 	p.touch(s.agent)
 	p.extend(hash, p.slide(s))
-	return Caller{Agent: s.agent, KeyID: s.keyID, token: hash}, nil
+	return Caller{Agent: s.agent, KeyID: s.keyID, Proven: s.proven, token: hash}, nil
 }
 
 // slide is until when a token lives if it is used now.
@@ -111,11 +112,13 @@ func (p *Place) extended(hash string) (time.Time, bool) {
 func (p *Place) lookSession(ctx context.Context, hash string) (session, error) {
 	s := session{looked: p.now()}
 	err := p.read(ctx, func(tx *store.Tx) error {
-		var created, expires int64
-		err := tx.QueryRow(`SELECT agent, key_id, created_at, expires_at FROM place_tokens WHERE hash = ?`, hash).Scan(&s.agent, &s.keyID, &created, &expires)
+		var created, expires, proven int64
+		err := tx.QueryRow(`SELECT t.agent, t.key_id, t.created_at, t.expires_at, `+provenSince+` FROM place_tokens t
+			LEFT JOIN place_keys k ON k.agent = t.agent AND k.key_id = t.key_id WHERE t.hash = ?`, hash).Scan(&s.agent, &s.keyID, &created, &expires, &proven)
 		if errors.Is(err, sql.ErrNoRows) {
 			return mmp.ErrToken
 		}
+		s.proven = proven != 0
 		s.created, s.expires = store.Time(created), store.Time(expires)
 		return err
 	})

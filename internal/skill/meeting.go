@@ -15,7 +15,7 @@ var exchangePolicy = mmp.Raw(`{"allowed_formats":["markdown"],"require_approval"
 // introduction is an agent's own, signed afresh.
 func (s *Skills) introduction(h Host, loaded mmp.Loaded, public []Own) (mmp.Introduction, mmp.Message, error) {
 	var none mmp.Introduction
-	static, err := mmp.SignIdentity(h.Ring.RSA, mmp.Identity{Description: h.Description, InstanceID: h.ID, Name: h.Name, Scope: "general", Version: s.c.Version})
+	static, err := mmp.SignIntroduction(h.Ring.RSA, mmp.Identity{Description: h.Description, InstanceID: h.ID, Name: h.Name, Scope: "general", Version: s.c.Version})
 	if err != nil {
 		return none, mmp.Message{}, err
 	}

@@ -1,5 +1,7 @@
 package mmp
 
+import "strings"
+
 // DepositRequest puts a skill on the shelf of a place, or replaces it.
 type DepositRequest struct {
 	SkillID     string
@@ -57,8 +59,16 @@ func DecodeWithdraw(body []byte) (string, error) {
 	return reason, o.err
 }
 
-// SignContent signs a deposited skill's bytes; VerifyContent checks that.
-func SignContent(k *PrivateKey, content string) (string, error) { return k.Sign([]byte(content)) }
+// SignContent signs a deposited skill's bytes; VerifyContent checks that. The bytes
+// may be somebody else's work, so a text that would be a proof under this key is not
+// signed as a skill.
+func SignContent(k *PrivateKey, content string) (string, error) {
+	_, notObject := splitObject([]byte(content))
+	if strings.HasPrefix(content, "MMP-") || notObject == nil {
+		return "", ErrNoSkill
+	}
+	return k.Sign([]byte(content))
+}
 
 // VerifyContent checks a deposit's signature over its content.
 func VerifyContent(k *PublicKey, content, signature string) error {

@@ -182,6 +182,8 @@ var (
 	ErrBadHash = errors.New("not a SHA-256 in hex")
 	// ErrBadSignature: the signature does not fit.
 	ErrBadSignature = errors.New("the signature does not fit")
+	// ErrNoSkill: a text that would prove something if it were signed as a skill.
+	ErrNoSkill = errors.New("this reads as a proof, not as a skill: it is not signed")
 	// ErrPlainEmpty: there is nothing to seal.
 	ErrPlainEmpty = errors.New("nothing to seal")
 	// ErrPlainTooLarge: the sealed message would exceed the relay's limit.

@@ -308,3 +308,25 @@ func TestHourKeys(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestATextThatWouldBeAProofIsNotSignedAsASkill(t *testing.T) {
+	w := newWorld(t)
+	identity, err := SignIdentity(w.ada, Identity{InstanceID: "ada", Name: "Ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"the answer to a challenge": string(Challenge{PlaceID: "place_1", AgentID: "ada", Nonce: "n"}.text(w.ada.Public().KeyID())),
+		"a successor's name":        string(rotationText("ada", w.bob.Public().KeyID())),
+		"an identity":               string(identity.Identity),
+	} {
+		if _, err := SignContent(w.ada, text); !errors.Is(err, ErrNoSkill) {
+			t.Errorf("%s was signed as a skill: %v", name, err)
+		}
+	}
+	for _, skill := range []string{"# Tea\n", "---\nname: tea\n---\n{}", "{not json"} {
+		if _, err := SignContent(w.ada, skill); err != nil {
+			t.Errorf("the skill %q was not signed: %v", skill, err)
+		}
+	}
+}

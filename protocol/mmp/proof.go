@@ -11,8 +11,14 @@ type Identity struct {
 	InstanceID  string `json:"instance_id"`
 	Name        string `json:"name"`
 	Scope       string `json:"scope"`
-	Version     string `json:"version"`
+	// SignedFor is set in what is published, so that nobody registers with it; see
+	// [SignIntroduction].
+	SignedFor string `json:"signed_for,omitzero"`
+	Version   string `json:"version"`
 }
+
+// forIntroduction is the purpose of a signature that everybody may read.
+const forIntroduction = "introduction"
 
 // Static is the proof of the signed-registration clients.
 type Static struct {
@@ -20,7 +26,8 @@ type Static struct {
 	Signature string // base64
 }
 
-// SignIdentity makes the static proof. Send the identity exactly as returned.
+// SignIdentity makes the static proof, for one place and never to be published: who
+// has it can register with it. Send the identity exactly as returned.
 func SignIdentity(k *PrivateKey, id Identity) (Static, error) {
 	raw, err := EncodeSorted(id)
 	if err != nil {
@@ -28,6 +35,20 @@ func SignIdentity(k *PrivateKey, id Identity) (Static, error) {
 	}
 	sig, err := k.Sign(raw)
 	return Static{Identity: raw, Signature: sig}, err
+}
+
+// SignIntroduction signs an identity that is published. Whoever reads it learns that
+// the key's owner says so; no place lets anybody in for it.
+func SignIntroduction(k *PrivateKey, id Identity) (Static, error) {
+	id.SignedFor = forIntroduction
+	return SignIdentity(k, id)
+}
+
+// ForRegistering tells whether an identity was signed to register with it: a purpose
+// that is named is another one.
+func (s Static) ForRegistering() bool {
+	o := openObject(s.Identity)
+	return o.err == nil && !o.has("signed_for")
 }
 
 // VerifyIdentity accepts a signature over the identity as sent without white

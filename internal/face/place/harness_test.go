@@ -99,6 +99,9 @@ func policy(auth place.Auth) option {
 	return func(c *place.Config, _ *place.Deps, _ *faceplace.Deps) { c.Auth = auth }
 }
 
+// acceptStatic lets in whoever shows a static signature, also where strict would not.
+func acceptStatic(c *place.Config, _ *place.Deps, _ *faceplace.Deps) { c.Static = place.AcceptStatic }
+
 var hubKey = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
 
 func newWorld(t *testing.T, opts ...option) *world {

@@ -137,7 +137,7 @@ func (r *request) proof(peer *mmp.PeerIntroduction, msg mmp.Message) (place.Prov
 	if err != nil {
 		return proven, from, err
 	}
-	if proven.Token == "" {
+	if !proven.Challenged {
 		return proven, from, nil
 	}
 	from.Proven, from.KeyID = true, proven.KeyID
@@ -243,6 +243,9 @@ func (r *request) packageSkill() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	from := place.Sender{ID: r.who.Agent, Proven: r.who.Agent != "", KeyID: r.who.KeyID, Direct: true, Operator: r.who.Operator}
+	from := place.Sender{ID: r.who.Agent, Direct: true, Operator: r.who.Operator}
+	if r.who.Proven {
+		from.Proven, from.KeyID = true, r.who.KeyID
+	}
 	return ok(m.Package(r.http.Context(), r.named(), from, ref))
 }

@@ -24,7 +24,7 @@ func TestDirectMessagesOfOneSenderAreHeldToTheirRate(t *testing.T) {
 
 func TestAnIntroductionIsReadBothWaysAndItsProofGivesASession(t *testing.T) {
 	policies(t, func(t *testing.T, auth place.Auth) {
-		w := newWorld(t, policy(auth))
+		w := newWorld(t, policy(auth), acceptStatic)
 		in := w.want(w.get("/meeting/v1/introduce", ""), 200, "")
 		if in.str("action") != "introduce" || in.body["payload"] == nil || in.body["identity"] == nil || in.str("public_key") == "" {
 			t.Errorf("%s", in.raw)

@@ -57,9 +57,9 @@ func TestAStaticProofIsRefusedAfterAChallenge(t *testing.T) {
 	w.prove(keyNo(0), "ada")
 	w.want(w.post("/place/v1/register", "", body), 401, "challenge_required")
 
-	strict := newWorld(t, func(c *place.Config, _ *place.Deps, _ *faceplace.Deps) { c.RefuseStatic = true })
-	strict.want(strict.post("/place/v1/register", "", body), 401, "challenge_required")
-	strict.prove(keyNo(0), "ada")
+	refusing := newWorld(t, func(c *place.Config, _ *place.Deps, _ *faceplace.Deps) { c.Static = place.RefuseStatic })
+	refusing.want(refusing.post("/place/v1/register", "", body), 401, "challenge_required")
+	refusing.prove(keyNo(0), "ada")
 }
 
 func TestAProvenIdIsNeverServedWithoutProofInAnyPolicy(t *testing.T) {
@@ -134,7 +134,7 @@ func TestAProvenIdIsNeverServedWithoutProofInAnyPolicy(t *testing.T) {
 
 func TestABadOrMissingSignatureForAProvenIdIs401InEveryPolicy(t *testing.T) {
 	policies(t, func(t *testing.T, auth place.Auth) {
-		w := newWorld(t, policy(auth))
+		w := newWorld(t, policy(auth), acceptStatic)
 		w.want(w.post("/place/v1/register", "", static(t, keyNo(0), "ada", "ada")), 200, "")
 		w.want(w.post("/place/v1/register", "", m{"id": "ada"}), 401, "authentication_required")
 		bad := static(t, keyNo(0), "ada", "ada")

@@ -72,7 +72,7 @@ func checkWords(c Config) error {
 		{"auth.mode", c.Auth.Mode, []string{"token", "none"}},
 		{"terminal.record", c.Terminal.Record, []string{"none", "agents", "all"}},
 		{"place.auth", c.Place.Auth, []string{"", "open", "tofu", "strict"}},
-		{"place.static_proof", c.Place.StaticProof, []string{"accept", "refuse"}},
+		{"place.static_proof", c.Place.StaticProof, []string{"", "accept", "refuse"}},
 		{"place.sync", c.Place.Sync, []string{"full", "os"}},
 		{"place.hash_form", c.Place.HashForm, []string{"bare", "prefixed"}},
 		{"policy.max_mode", c.Policy.MaxMode, []string{"always_ask", "agent_decides", "always_execute"}},

@@ -53,7 +53,7 @@ var settings = []setting{
 	{"auth.challenge", text, "", "auto", "signed challenge on /ws: auto, always or never"},
 	{"auth.mode", text, "", "token", "credential on /ws: token, or none: every program on this machine is the owner (loopback listeners only)"},
 	{"place.auth", text, "place-auth", "", "how agents prove themselves at the place: open, tofu or strict (default: tofu on loopback, else strict)"},
-	{"place.static_proof", text, "", "accept", "signatures that could be replayed, for agents that never used a challenge: accept or refuse"},
+	{"place.static_proof", text, "", "", "signatures that whoever saw them could use again, of agents that never answered a challenge: accept (unproven) or refuse (default: refuse at strict, else accept)"},
 	{"place.name", text, "", "Parley Meeting Place", "what the place calls itself"},
 	{"place.description", text, "", "A meeting place for agents", "what the place says about itself"},
 	{"place.anonymize", truth, "", "false", "hide ids in the place's audit from everybody but the operator"},
