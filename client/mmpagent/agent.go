@@ -51,12 +51,15 @@ type Options struct {
 type Agent struct {
 	opts Options
 	base string
-	http *http.Client
+	// called is the address of the place as both sides of a proof write it.
+	called string
+	http   *http.Client
 
-	mu    sync.Mutex
-	id    string
-	token string
-	info  *mmp.Info
+	mu      sync.Mutex
+	id      string
+	token   string
+	entered bool
+	info    *mmp.Info
 }
 
 // Open prepares an agent; nothing is sent yet.
@@ -74,7 +77,7 @@ func Open(place string, opts Options) (*Agent, error) {
 	if opts.PollEvery <= 0 {
 		opts.PollEvery = 5 * time.Second
 	}
-	a := &Agent{opts: opts, base: base, http: opts.HTTP, id: opts.ID, token: opts.Token}
+	a := &Agent{opts: opts, base: base, called: calledAt(base), http: opts.HTTP, id: opts.ID, token: opts.Token}
 	if a.http == nil {
 		a.http = &http.Client{}
 	}
@@ -100,6 +103,14 @@ func baseURL(place string, insecure bool) (string, error) {
 		}
 	}
 	return u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/place/v1"), nil
+}
+
+func calledAt(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return ""
+	}
+	return mmp.CalledAt(u.Host)
 }
 
 // ID is the agent's id; empty before the first Register if the place makes it.
@@ -195,7 +206,7 @@ func (a *Agent) Register(ctx context.Context) (mmp.RegisterAnswer, error) {
 		return out, err
 	}
 	a.mu.Lock()
-	a.id, a.token = out.AgentID, out.SessionToken
+	a.id, a.token, a.entered = out.AgentID, out.SessionToken, true
 	a.mu.Unlock()
 	if a.ring().RSA == nil {
 		return out, nil
@@ -229,6 +240,7 @@ func (a *Agent) prove(ctx context.Context, req *registration) error {
 	}
 	static, err := mmp.SignIdentity(key, mmp.Identity{
 		Description: a.opts.Description, InstanceID: req.ID, Name: a.opts.Name, Scope: orElse(a.opts.Scope, "general"), Version: a.opts.Version,
+		RegistersAt: a.called,
 	})
 	req.Identity, req.IdentitySignature = static.Identity, static.Signature
 	return err
@@ -239,8 +251,24 @@ func (a *Agent) challenge(ctx context.Context, id string) (*mmp.Proof, error) {
 	if err := a.call(ctx, request{method: "POST", path: "/challenge", body: map[string]string{"agent_id": id}, bare: true}, &c); err != nil {
 		return nil, err
 	}
-	proof, err := (mmp.Challenge{PlaceID: c.PlaceID, AgentID: id, Nonce: c.Nonce}).Sign(a.ring().RSA)
+	if err := a.isPlace(ctx, id, c); err != nil {
+		return nil, err
+	}
+	proof, err := c.For(id).Sign(a.ring().RSA)
 	return &proof, err
+}
+
+// isPlace looks whether a challenge is of the place that was called and that showed
+// itself there. What is signed for another one would open that one to this one.
+func (a *Agent) isPlace(ctx context.Context, id string, c mmp.ChallengeAnswer) error {
+	if err := c.Verify(id, a.called, a.opts.Now()); err != nil {
+		return err
+	}
+	info, err := a.Info(ctx)
+	if err == nil && (info.PlaceKey == nil || *info.PlaceKey != c.PlaceKey) {
+		err = fmt.Errorf("%w: it shows another one", mmp.ErrPlaceUnproven)
+	}
+	return err
 }
 
 func orElse(s, otherwise string) string {
@@ -309,10 +337,18 @@ func (a *Agent) Unregister(ctx context.Context) (out mmp.UnregisterAnswer, err e
 	err = a.call(ctx, request{method: "POST", path: "/unregister", body: map[string]string{"agent_id": a.ID()}, once: true}, &out)
 	if err == nil {
 		a.mu.Lock()
-		a.token = ""
+		a.token, a.entered = "", false
 		a.mu.Unlock()
 	}
 	return out, err
+}
+
+// Entered tells whether the place has let this agent in, also when Register failed
+// after that.
+func (a *Agent) Entered() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.entered
 }
 
 // Agents lists who is there.

@@ -21,7 +21,7 @@ func (a *Agent) Direct(address string) (*Direct, error) {
 	}
 	d := &Direct{agent: a, base: base + "/meeting/v1"}
 	if base != a.base {
-		d.agent = &Agent{opts: a.opts, base: base, http: a.http, id: a.ID()}
+		d.agent = &Agent{opts: a.opts, base: base, called: calledAt(base), http: a.http, id: a.ID()}
 	}
 	return d, nil
 }

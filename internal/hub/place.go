@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -82,6 +83,7 @@ func (h *Hub) placeWarnings() []string {
 func (h *Hub) openPlaceFace(context.Context) error {
 	deps := faceplace.Deps{
 		Place: h.place, Front: h.front, Log: h.logger, Proxied: len(h.conf.BehindProxy) > 0, Loopback: config.Loopback(h.conf.Listen),
+		Addresses: h.placeAddresses(),
 	}
 	h.placeFace = faceplace.New(deps)
 	h.metrics.registry.MustRegister(newPlaceMetrics(h.place))
@@ -94,6 +96,15 @@ func (h *Hub) openPlaceFace(context.Context) error {
 	})
 	h.placeFace.SetMeeting(&place.Core{Ring: ring, Name: h.conf.Place.FrontAgent, Description: "An agent of this hub", Version: h.opts.Version, Now: time.Now})
 	return nil
+}
+
+// placeAddresses are where the operator says that the hub is.
+func (h *Hub) placeAddresses() []string {
+	u, err := url.Parse(h.conf.PublicURL)
+	if err != nil || u.Host == "" {
+		return nil
+	}
+	return []string{mmp.CalledAt(u.Host)}
 }
 
 // placeKeys are the keys of a hosted agent, made when it first needs them.

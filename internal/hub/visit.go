@@ -35,17 +35,16 @@ func (p *hosts) Visit(ctx context.Context, r skill.VisitRequest) (skill.Visit, e
 	v := skill.Visit{Agent: r.Agent, AgentID: host.ID, URL: r.URL, Keep: r.Keep, Insecure: r.Insecure}
 	agent, err := p.enter(ctx, v)
 	if err != nil {
+		p.takeBack(ctx, v, agent)
 		return skill.Visit{}, err
 	}
 	info, err := agent.Info(ctx)
+	if err == nil {
+		v.Place, v.Name = placeName(info.PlaceID, r.URL), info.Name
+		v, err = p.h.skills.BeginVisit(ctx, "agent:"+r.Agent, v, r.Length())
+	}
 	if err != nil {
-		return skill.Visit{}, err
-	}
-	v.Place, v.Name = placeName(info.PlaceID, r.URL), info.Name
-	if v.Place == p.h.place.PlaceID() {
-		return skill.Visit{}, fmt.Errorf("%w: that is this hub's own place", skill.ErrInvalid)
-	}
-	if v, err = p.h.skills.BeginVisit(ctx, "agent:"+r.Agent, v, r.Length()); err != nil {
+		p.takeBack(ctx, v, agent)
 		return skill.Visit{}, err
 	}
 	if info.PlaceKey != nil {
@@ -54,6 +53,24 @@ func (p *hosts) Visit(ctx context.Context, r skill.VisitRequest) (skill.Visit, e
 	p.begin(ctx, v, agent)
 	p.pokeAll()
 	return v, nil
+}
+
+// takeBack unregisters an agent whose visit came to nothing. One that was there
+// before stays.
+func (p *hosts) takeBack(ctx context.Context, v skill.Visit, agent *mmpagent.Agent) {
+	if agent == nil || !agent.Entered() {
+		return
+	}
+	for _, other := range p.running() {
+		if now := other.state(); now.Agent == v.Agent && (now.URL == v.URL || now.Place == v.Place) {
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellTime)
+	defer cancel()
+	if _, err := agent.Unregister(ctx); err != nil {
+		p.h.logger.Warn("a visit that failed could not be taken back; the registration there expires", "agent", v.Agent, "place", v.URL, "error", err)
+	}
 }
 
 // placeName is the id a place gives itself, if it has a sound one, or one made from
@@ -85,13 +102,16 @@ func (p *hosts) enter(ctx context.Context, v skill.Visit) (*mmpagent.Agent, erro
 	if err == nil {
 		_, err = agent.Register(ctx)
 	}
-	if err != nil && !errors.Is(err, skill.ErrPlaceChanged) {
+	if err != nil && !errors.Is(err, skill.ErrPlaceChanged) && !errors.Is(err, skill.ErrInvalid) {
 		err = fmt.Errorf("%w: %w", skill.ErrInvalid, err)
 	}
 	return agent, err
 }
 
 func (h *Hub) checkPlace(ctx context.Context, url string, info mmp.Info) error {
+	if info.PlaceID == h.place.PlaceID() {
+		return fmt.Errorf("%w: that is this hub's own place", skill.ErrInvalid)
+	}
 	key := ""
 	if info.PlaceKey != nil {
 		key = *info.PlaceKey

@@ -16,6 +16,9 @@ type Caller struct {
 	Proven bool
 	// Operator holds a person's token with the scope place.
 	Operator bool
+	// Called is the address of ours that the caller used, for what is signed about it;
+	// empty when it is none of ours.
+	Called string
 	// Address counts against the limit of new ids; empty is exempt.
 	Address string
 

@@ -147,7 +147,7 @@ func onceAcrossHubs(t *testing.T, a, b *place.Place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proof, err := (mmp.Challenge{PlaceID: c.PlaceID, AgentID: "ada", Nonce: c.Nonce}).Sign(testKey())
+	proof, err := c.For("ada").Sign(testKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func onePin(t *testing.T, a, b *place.Place) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			proof, err := (mmp.Challenge{PlaceID: c.PlaceID, AgentID: id, Nonce: c.Nonce}).Sign(key)
+			proof, err := c.For(id).Sign(key)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -113,7 +113,7 @@ func prove(t testing.TB, p *place.Place, id string) place.Caller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proof, err := (mmp.Challenge{PlaceID: c.PlaceID, AgentID: id, Nonce: c.Nonce}).Sign(testKey())
+	proof, err := c.For(id).Sign(testKey())
 	if err != nil {
 		t.Fatal(err)
 	}

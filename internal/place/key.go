@@ -206,7 +206,7 @@ func (p *Place) noteKey(tx *store.Tx, k keyRow, changed bool) error {
 func (p *Place) RegisterKey(ctx context.Context, who Caller, req *mmp.KeyRequest) (mmp.KeyRegistered, error) {
 	proof := ""
 	if req.Proof != nil {
-		if err := p.checkChallenge(ctx, req.AgentID, req.Key, *req.Proof); err != nil {
+		if err := p.checkChallenge(ctx, who, req.AgentID, req.Key, *req.Proof); err != nil {
 			return mmp.KeyRegistered{}, p.refusedAuth(ctx, req.AgentID, err)
 		}
 		proof = proofChallenge

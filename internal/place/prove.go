@@ -20,13 +20,15 @@ type claim struct {
 }
 
 // Challenge makes a nonce for a proof.
-func (p *Place) Challenge(ctx context.Context, _ Caller, agent string) (mmp.ChallengeAnswer, error) {
+func (p *Place) Challenge(ctx context.Context, who Caller, agent string) (mmp.ChallengeAnswer, error) {
 	nonce, expires := mmp.NewNonce(), p.now().Add(p.c.ChallengeTTL)
 	err := p.write(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(`INSERT INTO place_nonces (nonce, agent, expires_at) VALUES (?, ?, ?)`, nonce, agent, store.Micros(expires))
 		return err
 	})
-	return mmp.ChallengeAnswer{Nonce: nonce, PlaceID: p.id, ExpiresAt: mmp.At(expires)}, err
+	out := mmp.ChallengeAnswer{Nonce: nonce, PlaceID: p.id, ExpiresAt: mmp.At(expires), Address: who.Called}
+	out.Sign(p.d.Key, agent)
+	return out, err
 }
 
 // useNonce uses a nonce up; a second use finds nothing.
@@ -41,7 +43,7 @@ func (p *Place) useNonce(ctx context.Context, nonce, agent string) error {
 }
 
 // checkChallenge uses the nonce up, whatever comes of it, and checks the signature.
-func (p *Place) checkChallenge(ctx context.Context, agent string, key *mmp.PublicKey, proof mmp.Proof) error {
+func (p *Place) checkChallenge(ctx context.Context, who Caller, agent string, key *mmp.PublicKey, proof mmp.Proof) error {
 	if clean("proof.nonce", proof.Nonce) != nil {
 		return mmp.ErrNonce
 	}
@@ -51,7 +53,7 @@ func (p *Place) checkChallenge(ctx context.Context, agent string, key *mmp.Publi
 	if key == nil {
 		return mmp.ErrInvalidKey
 	}
-	if (mmp.Challenge{PlaceID: p.id, AgentID: agent, Nonce: proof.Nonce}).Verify(key, proof) != nil {
+	if (mmp.Challenge{PlaceKey: p.PlaceKey(), Address: who.Called, AgentID: agent, Nonce: proof.Nonce}).Verify(key, proof) != nil {
 		return mmp.ErrSignature
 	}
 	return nil
@@ -60,7 +62,7 @@ func (p *Place) checkChallenge(ctx context.Context, agent string, key *mmp.Publi
 // judge looks at a proof before any transaction. A challenge that fails is refused
 // at once; a static signature that does not fit is only noted, since some policies
 // let its bearer in unproven.
-func (p *Place) judge(ctx context.Context, agent, pem string, static mmp.Static, proof *mmp.Proof) (claim, error) {
+func (p *Place) judge(ctx context.Context, who Caller, agent, pem string, static mmp.Static, proof *mmp.Proof) (claim, error) {
 	var c claim
 	var err error
 	if pem != "" {
@@ -74,13 +76,13 @@ func (p *Place) judge(ctx context.Context, agent, pem string, static mmp.Static,
 				return c, err
 			}
 		}
-		if err := p.checkChallenge(ctx, agent, c.key, *proof); err != nil {
+		if err := p.checkChallenge(ctx, who, agent, c.key, *proof); err != nil {
 			return c, err
 		}
 		c.signed, c.fits, c.covers, c.proof = true, true, true, proofChallenge
 		return c, nil
 	}
-	c.signed = c.key != nil && static.Signature != "" && static.Identity != nil && static.ForRegistering()
+	c.signed = c.key != nil && static.Signature != "" && static.Identity != nil && static.ForRegistering(who.Called)
 	if c.signed && mmp.VerifyIdentity(c.key, static) == nil {
 		c.fits, c.proof = true, proofStatic
 		c.covers = mmp.InstanceOf(static.Identity) == agent
@@ -145,7 +147,7 @@ func (p *Place) decideHeld(who Caller, c claim, old *keyRow, agent string) (verd
 
 // Prove checks a proof that came with an introduction.
 func (p *Place) Prove(ctx context.Context, who Caller, req ProveRequest) (Proven, error) {
-	c, err := p.judge(ctx, req.Agent, req.PublicKey, req.Static, req.Proof)
+	c, err := p.judge(ctx, who, req.Agent, req.PublicKey, req.Static, req.Proof)
 	if err != nil {
 		return Proven{}, p.refusedAuth(ctx, req.Agent, err)
 	}

@@ -69,7 +69,7 @@ func (p *Place) Register(ctx context.Context, who Caller, req *mmp.Registration)
 	if !who.holds(req.ID) && (who.Agent != "" || who.Operator) {
 		return mmp.RegisterAnswer{}, mmp.ErrNotYourAgent
 	}
-	c, err := p.judge(ctx, req.ID, req.PublicKey, req.Static, req.Proof)
+	c, err := p.judge(ctx, who, req.ID, req.PublicKey, req.Static, req.Proof)
 	if err != nil {
 		return mmp.RegisterAnswer{}, p.refusedAuth(ctx, req.ID, err)
 	}

@@ -93,6 +93,7 @@ var (
 	ErrToken             = Error{Status: 401, Code: "invalid_or_expired_token", Text: "Invalid or expired token"}
 	ErrSignature         = Error{Status: 401, Code: "invalid_signature", Text: "The signature does not fit the key"}
 	ErrChallengeRequired = Error{Status: 401, Code: "challenge_required", Text: "This agent proves its key by challenge"}
+	ErrAddress           = Error{Status: 421, Code: "wrong_address", Text: "This place is not known by the address it was called at; its operator sets public_url"}
 	ErrNonce             = Error{Status: 401, Code: "invalid_nonce", Text: "The nonce is unknown, used or expired"}
 	ErrNotYourAgent      = Error{Status: 403, Code: "not_your_agent", Text: "The token belongs to another agent"}
 	ErrOperatorOnly      = Error{Status: 403, Code: "operator_only", Text: "Only the operator of this place may do that"}

@@ -194,7 +194,7 @@ func TestStaticProof(t *testing.T) {
 
 func TestChallengeIsBoundToEverything(t *testing.T) {
 	w := newWorld(t)
-	c := Challenge{PlaceID: "place", AgentID: "ada", Nonce: NewNonce()}
+	c := Challenge{PlaceKey: "key", Address: "place.example.org", AgentID: "ada", Nonce: NewNonce()}
 	p, err := c.Sign(w.ada)
 	if err != nil {
 		t.Fatal(err)
@@ -203,8 +203,9 @@ func TestChallengeIsBoundToEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, bad := range map[string]Challenge{
-		"place": {"other", c.AgentID, c.Nonce}, "agent": {c.PlaceID, "eve", c.Nonce}, "nonce": {c.PlaceID, c.AgentID, NewNonce()},
-		"line break": {"place\nada", "ada", c.Nonce}, "no id": {c.PlaceID, "", c.Nonce},
+		"place": {"other", c.Address, c.AgentID, c.Nonce}, "address": {c.PlaceKey, "evil.example.org", c.AgentID, c.Nonce},
+		"agent": {c.PlaceKey, c.Address, "eve", c.Nonce}, "nonce": {c.PlaceKey, c.Address, c.AgentID, NewNonce()},
+		"line break": {"key\nplace.example.org", "ada", "ada", c.Nonce}, "no id": {c.PlaceKey, c.Address, "", c.Nonce},
 	} {
 		if err := bad.Verify(w.ada.Public(), p); !errors.Is(err, ErrBadSignature) {
 			t.Errorf("%s: %v", name, err)
@@ -316,7 +317,7 @@ func TestATextThatWouldBeAProofIsNotSignedAsASkill(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"the answer to a challenge": string(Challenge{PlaceID: "place_1", AgentID: "ada", Nonce: "n"}.text(w.ada.Public().KeyID())),
+		"the answer to a challenge": string(Challenge{PlaceKey: "key", Address: "place.example.org", AgentID: "ada", Nonce: "n"}.text(w.ada.Public().KeyID())),
 		"a successor's name":        string(rotationText("ada", w.bob.Public().KeyID())),
 		"an identity":               string(identity.Identity),
 	} {

@@ -14,7 +14,9 @@ type Identity struct {
 	// SignedFor is set in what is published, so that nobody registers with it; see
 	// [SignIntroduction].
 	SignedFor string `json:"signed_for,omitzero"`
-	Version   string `json:"version"`
+	// RegistersAt is the address of the place a static proof is for.
+	RegistersAt string `json:"registers_at,omitzero"`
+	Version     string `json:"version"`
 }
 
 // forIntroduction is the purpose of a signature that everybody may read.
@@ -44,11 +46,13 @@ func SignIntroduction(k *PrivateKey, id Identity) (Static, error) {
 	return SignIdentity(k, id)
 }
 
-// ForRegistering tells whether an identity was signed to register with it: a purpose
-// that is named is another one.
-func (s Static) ForRegistering() bool {
+// ForRegistering tells whether an identity was signed to register with it at a place
+// that is called at the address: a purpose that is named is another one, and so is a
+// place that is named and is not this one.
+func (s Static) ForRegistering(address string) bool {
 	o := openObject(s.Identity)
-	return o.err == nil && !o.has("signed_for")
+	at := o.text("registers_at", MaxEndpoint)
+	return o.err == nil && !o.has("signed_for") && (at == "" || at == address)
 }
 
 // VerifyIdentity accepts a signature over the identity as sent without white
@@ -84,13 +88,15 @@ type Proof struct {
 	Signature string `json:"signature"`
 }
 
-// Challenge is what a proof is bound to.
+// Challenge is what a proof is bound to: the place's key, and the address at which
+// the agent called it. A place that hands on the challenge of another one gets an
+// answer that is of no use there.
 type Challenge struct {
-	PlaceID, AgentID, Nonce string
+	PlaceKey, Address, AgentID, Nonce string
 }
 
 func (c Challenge) text(keyID string) []byte {
-	return lines("MMP-PROOF-1", c.PlaceID, c.AgentID, c.Nonce, keyID)
+	return lines("MMP-PROOF-2", c.PlaceKey, c.Address, c.AgentID, c.Nonce, keyID)
 }
 
 // lines joins the parts of a signed text. None of them can hold a line break:
@@ -105,7 +111,7 @@ func (c Challenge) Sign(k *PrivateKey) (Proof, error) {
 
 // Verify checks an answer; whether the nonce is fresh is the place's to know.
 func (c Challenge) Verify(k *PublicKey, p Proof) error {
-	if p.Nonce != c.Nonce || !ValidID(c.AgentID) || !oneLine(c.PlaceID, c.Nonce) {
+	if p.Nonce != c.Nonce || !ValidID(c.AgentID) || !oneLine(c.PlaceKey, c.Address, c.Nonce) {
 		return ErrBadSignature
 	}
 	return k.Verify(c.text(k.KeyID()), p.Signature)

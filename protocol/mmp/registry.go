@@ -153,13 +153,6 @@ const (
 	StatusNotFound     = "not_found"
 )
 
-// ChallengeAnswer is a fresh nonce.
-type ChallengeAnswer struct {
-	Nonce     string `json:"nonce"`
-	PlaceID   string `json:"place_id"`
-	ExpiresAt Time   `json:"expires_at"`
-}
-
 // HeartbeatAnswer answers a sign of life.
 type HeartbeatAnswer struct {
 	AgentID   string `json:"agent_id"`

@@ -36,6 +36,8 @@ type vectorFile struct {
 	IdentityAsSent    string       `json:"identity_as_sent"`
 	IdentitySorted    string       `json:"identity_sorted"`
 	Challenge         string       `json:"challenge"`
+	PlaceKey          string       `json:"place_key"`
+	PlaceSignature    string       `json:"place_signature"`
 	Rotation          string       `json:"rotation"`
 	Envelope1         []vectorBlob `json:"envelope1"`
 	Envelope2         []vectorBlob `json:"envelope2"`
@@ -210,7 +212,12 @@ func TestVectorsStaticIdentityInBothOrders(t *testing.T) {
 
 func TestVectorsChallengeAndRotation(t *testing.T) {
 	w := newWorld(t)
-	c := Challenge{PlaceID: "place-1", AgentID: "ada", Nonce: "nonce-1"}
+	at := time.Date(2026, 1, 30, 12, 0, 0, 0, time.UTC)
+	a := ChallengeAnswer{Nonce: "nonce-1", ExpiresAt: At(at), PlaceKey: w.PlaceKey, Address: "place.example.org", PlaceSignature: w.PlaceSignature}
+	if err := a.Verify("ada", "place.example.org", at); err != nil {
+		t.Errorf("the place's own proof: %v", err)
+	}
+	c := a.For("ada")
 	if err := c.Verify(w.ada.Public(), Proof{"nonce-1", w.Challenge}); err != nil {
 		t.Error(err)
 	}

@@ -29,6 +29,9 @@ type Deps struct {
 	Log     *slog.Logger
 	// Proxied says that callers come through a proxy, so that loopback means nothing.
 	Proxied bool
+	// Addresses are those this place is known by besides where it listens, as in
+	// mmp.CalledAt.
+	Addresses []string
 	// Loopback says that only this machine can reach the listener.
 	Loopback bool
 	Limits   Limits

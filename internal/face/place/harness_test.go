@@ -294,7 +294,7 @@ func static(t *testing.T, key *mmp.PrivateKey, id, instance string) m {
 func (w *world) challenge(key *mmp.PrivateKey, id string) m {
 	w.t.Helper()
 	c := w.want(w.post("/place/v1/challenge", "", m{"agent_id": id}), 200, "")
-	proof, err := (mmp.Challenge{PlaceID: c.str("place_id"), AgentID: id, Nonce: c.str("nonce")}).Sign(key)
+	proof, err := (mmp.Challenge{PlaceKey: c.str("place_key"), Address: c.str("address"), AgentID: id, Nonce: c.str("nonce")}).Sign(key)
 	if err != nil {
 		w.t.Fatal(err)
 	}

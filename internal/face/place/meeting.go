@@ -131,6 +131,7 @@ func (r *request) proof(peer *mmp.PeerIntroduction, msg mmp.Message) (place.Prov
 	if !mmp.ValidID(msg.From) {
 		return place.Proven{}, from, nil
 	}
+	r.calledHere()
 	proven, err := r.d.Place.Prove(r.http.Context(), r.who, place.ProveRequest{
 		Agent: msg.From, PublicKey: peer.PublicKey, Static: peer.Static, Proof: peer.Proof,
 	})

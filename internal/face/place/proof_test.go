@@ -2,6 +2,7 @@ package place_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"net/http"
 	"testing"
@@ -37,7 +38,8 @@ func TestAChallengeGivesATokenOnceForOneIdPlaceAndKey(t *testing.T) {
 	w.want(register("bob", keyNo(1), w.challenge(keyNo(0), "bob")), 401, "invalid_signature")
 
 	c := w.want(w.post("/place/v1/challenge", "", m{"agent_id": "bob"}), 200, "")
-	elsewhere, err := (mmp.Challenge{PlaceID: "place_0000000000000000", AgentID: "bob", Nonce: c.str("nonce")}).Sign(keyNo(1))
+	other := mmp.FormatPeerKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public().(ed25519.PublicKey))
+	elsewhere, err := (mmp.Challenge{PlaceKey: other, Address: c.str("address"), AgentID: "bob", Nonce: c.str("nonce")}).Sign(keyNo(1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,9 @@ func (r *request) challenge() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if r.calledHere(); r.who.Called == "" {
+		return answer{}, mmp.ErrAddress
+	}
 	return ok(r.d.Place.Challenge(r.http.Context(), r.who, id))
 }
 
@@ -31,6 +34,7 @@ func (r *request) register() (answer, error) {
 	if req.Made && r.who.Agent != "" {
 		req.ID = r.who.Agent
 	}
+	r.calledHere()
 	return ok(r.d.Place.Register(r.http.Context(), r.who, req))
 }
 
@@ -87,6 +91,7 @@ func (r *request) registerKey() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	r.calledHere()
 	return created(r.d.Place.RegisterKey(r.http.Context(), r.who, req))
 }
 

@@ -10,7 +10,7 @@ HPKE (RFC 9180 base mode) and the hybrid combiner are written out below.
 import base64, hashlib, hmac, json, os, sys
 
 from cryptography.hazmat.primitives import hashes, serialization as ser
-from cryptography.hazmat.primitives.asymmetric import mlkem, padding, rsa, x25519
+from cryptography.hazmat.primitives.asymmetric import ed25519, mlkem, padding, rsa, x25519
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 b64 = lambda b: base64.b64encode(b).decode()
@@ -167,6 +167,8 @@ PLAINS = [
     "hello", "Grüße, 世界 🌍 – “quoted” \\ and \"so\"", "1",
     '{"action":"introduce","payload":{"text":"<b>&amp;</b>"}}', "x" * 5000, "line one\nline two\n\ttab",
 ]
+PLACE = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+PLACE_KEY = "ed25519:" + base64.urlsafe_b64encode(PLACE.public_key().public_bytes_raw()).decode().rstrip("=")
 IDENTITY = {"name": "Ada & <Söhne>", "instance_id": "ada", "scope": "general",
             "nested": {"z": [1, 2.50, {"b": None, "a": True}], "é": "é", "a": "/"}}
 HEAD = {"from": "ada", "id": "msg_0011223344556677", "to": "bob", "ts": "2026-01-30T12:00:00Z", "type": "note"}
@@ -195,7 +197,9 @@ def make():
         "entry": entry, "entry_signature": sign(bob, b"MMP-KEY-ENTRY-2\n" + entry.encode()),
         "identity_pretty": json.dumps(IDENTITY, indent=2, ensure_ascii=False),
         "identity_as_sent": sign(ada, compact(IDENTITY)), "identity_sorted": sign(ada, ordered(IDENTITY)),
-        "challenge": sign(ada, ("MMP-PROOF-1\nplace-1\nada\nnonce-1\n" + key_id(ada)).encode()),
+        "challenge": sign(ada, (f"MMP-PROOF-2\n{PLACE_KEY}\nplace.example.org\nada\nnonce-1\n" + key_id(ada)).encode()),
+        "place_key": PLACE_KEY, "place_signature": b64(PLACE.sign(
+            f"MMP-PLACE-1\n{PLACE_KEY}\nplace.example.org\nada\nnonce-1\n2026-01-30T12:00:00Z".encode())),
         "rotation": sign(ada, ("MMP-ROTATE-1\nada\n" + key_id(bob)).encode()),
         "envelope1": [{"plain": p, "blob": seal1(bob.public_key(), p.encode())} for p in PLAINS],
         "envelope2": [{"suite": s, "plain": p, "blob": seal2(s, ada, bob, keys, head, p.encode())}

@@ -1,0 +1,98 @@
+package skills_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/protocol/mmp"
+	"parley/test/hubtest"
+)
+
+// brokenPlace is a place that lets agents in and then fails them.
+type brokenPlace struct {
+	honest bool // it proves its key
+	mu     sync.Mutex
+	calls  []string
+}
+
+func (b *brokenPlace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	b.calls = append(b.calls, strings.TrimPrefix(r.URL.Path, "/place/v1"))
+	b.mu.Unlock()
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{3}, ed25519.SeedSize))
+	public := mmp.FormatPeerKey(key.Public().(ed25519.PublicKey))
+	var out any
+	switch r.URL.Path {
+	case "/place/v1/info":
+		out = mmp.Info{PlaceID: "place_broken", PlaceKey: &public, Features: []string{mmp.FeatureChallenge}}
+	case "/place/v1/challenge":
+		var asked struct {
+			Agent string `json:"agent_id"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		c := mmp.ChallengeAnswer{Nonce: mmp.NewNonce(), PlaceID: "place_broken", ExpiresAt: mmp.At(time.Now().Add(time.Minute)), Address: mmp.CalledAt(r.Host)}
+		if b.honest {
+			c.Sign(key, asked.Agent)
+		}
+		out = c
+	case "/place/v1/register":
+		out = mmp.RegisterAnswer{AgentID: "visitor", SessionToken: mmp.NewToken()}
+	case "/place/v1/unregister":
+		out = mmp.UnregisterAnswer{AgentID: "visitor", Status: mmp.StatusUnregistered}
+	default:
+		w.WriteHeader(http.StatusInternalServerError)
+		out = mmp.ErrInternal.Body(false)
+	}
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+func (b *brokenPlace) heard(path string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.calls {
+		if c == path {
+			return true
+		}
+	}
+	return false
+}
+
+// A visit fails: halfway, since the place fails, and before it began, since the place
+// does not prove that it is one. Nobody of this hub is registered there afterwards.
+func TestAVisitThatFailsLeavesNoRegistrationBehind(t *testing.T) {
+	ada := hub{hubtest.Start(t, hubtest.Config{}), t}
+	ada.agent()
+	visit := func(b *brokenPlace) {
+		t.Helper()
+		server := httptest.NewServer(b)
+		defer server.Close()
+		a := ada.Do("POST", "/api/place/visits", `{"agent":"parley","url":"`+server.URL+`","minutes":10}`)
+		if a.Status < 400 || len(ada.visits()) != 0 {
+			t.Fatalf("a visit to a place that fails began: %d %s", a.Status, a.Body)
+		}
+	}
+	halfway := &brokenPlace{honest: true}
+	visit(halfway)
+	if !halfway.heard("/register") || !halfway.heard("/unregister") {
+		t.Errorf("the agent did not leave the place that failed it; it called %v", halfway.calls)
+	}
+	liar := &brokenPlace{}
+	visit(liar)
+	if liar.heard("/register") {
+		t.Errorf("the agent registered at a place that does not prove its key; it called %v", liar.calls)
+	}
+	// Its own place is seen to be that before anything is sent there.
+	if a := ada.Do("POST", "/api/place/visits", `{"agent":"parley","url":"`+ada.URL+`","minutes":10}`); a.Status < 400 || !strings.Contains(string(a.Body), "own place") {
+		t.Errorf("visiting one's own place: %d %s", a.Status, a.Body)
+	}
+	if ada.agent() == "" {
+		t.Error("the agent is not at home any more")
+	}
+}
