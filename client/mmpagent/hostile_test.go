@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -142,5 +143,28 @@ func TestAHostilePlaceGetsNoSessionAtTheVisitorsHome(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A place shows a key of its own for an agent whose id says which key it has.
+func TestAnIdThatIsAKeysHashIsNotSealedForAnotherKey(t *testing.T) {
+	id := shared()[1].ID()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(mmp.KeyAnswer{AgentID: id, PublicKey: shared()[2].Ring.RSA.Public().PEM(), Proven: true})
+	}))
+	defer server.Close()
+	ada, err := mmpagent.Open(server.URL, mmpagent.Options{ID: "ada", Keys: shared()[0], HTTP: server.Client()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := ada.Key(t.Context(), id); !errors.Is(err, mmpagent.ErrKeyChanged) {
+		t.Errorf("got %v, want an alarm: the key is not the one the id names", err)
+	}
+	// A person who knows better may say so: the owner may have changed its key.
+	if err := ada.AcceptKey(t.Context(), id, shared()[2].Ring.RSA.Public().KeyID()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := ada.Key(t.Context(), id); err != nil {
+		t.Errorf("an accepted key is not used: %v", err)
 	}
 }

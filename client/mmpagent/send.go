@@ -28,6 +28,9 @@ func (a *Agent) Key(ctx context.Context, address string) (*mmp.PublicKey, *mmp.K
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := a.ownKey(ctx, address, key); err != nil {
+		return nil, nil, err
+	}
 	var entry *mmp.KeyEntry
 	if k.Entry != nil && k.EntrySignature != nil {
 		// An entry that does not verify is no entry: the place may have made it up.
@@ -37,6 +40,19 @@ func (a *Agent) Key(ctx context.Context, address string) (*mmp.PublicKey, *mmp.K
 	}
 	_, err = a.opts.Peers.meet(a.placeName(ctx), address, key, entry.Reads(2), a.opts.Now())
 	return key, entry, err
+}
+
+// ownKey: an id that is a key's hash says itself whose key it has, whatever the place
+// says. A person may have accepted another one.
+func (a *Agent) ownKey(ctx context.Context, address string, key *mmp.PublicKey) error {
+	id, _ := mmp.SplitAddress(address)
+	if mmp.MayHave(id, key) {
+		return nil
+	}
+	if peer, ok := a.opts.Peers.Get(a.placeName(ctx), address); ok && peer.KeyID == key.KeyID() {
+		return nil
+	}
+	return &KeyChange{Address: address, Pinned: id, Now: key.KeyID()}
 }
 
 // Send seals content for an address and hands it to the relay. A string travels as

@@ -141,22 +141,23 @@ func (p *Place) putKey(tx *store.Tx, old *keyRow, agent string, key *mmp.PublicK
 	if err != nil {
 		return false, err
 	}
-	if err := p.noteKey(tx, row, changed); err != nil || !old.isHeld() {
+	if err := p.noteKey(tx, row, changed); err != nil {
 		return false, err
 	}
 	switch {
 	case row.isProven() && !old.isProven():
-		return true, p.endSessions(tx, agent)
-	case changed:
+		return old.isHeld(), p.clearFor(tx, agent)
+	case old.isHeld() && changed:
 		_, err := revoke(tx, agent)
 		return true, err
 	}
 	return false, nil
 }
 
-// endSessions takes back what static signatures opened under an id that is proven
-// now, and what was deposited meanwhile: it would stand there as the owner's.
-func (p *Place) endSessions(tx *store.Tx, agent string) error {
+// clearFor makes an id its owner's, who has proven its key now: sessions that static
+// signatures opened end, and what anybody put here under the id goes, since it would
+// stand there as the owner's.
+func (p *Place) clearFor(tx *store.Tx, agent string) error {
 	for _, query := range []string{
 		`DELETE FROM place_tokens WHERE agent = ?`, `DELETE FROM place_needs WHERE agent = ?`,
 		`DELETE FROM place_deposits WHERE owner = ?`, `DELETE FROM place_attests WHERE owner = ?`, `DELETE FROM place_attests WHERE agent = ?`,
@@ -246,9 +247,16 @@ func (p *Place) mayRegisterKey(who Caller, req *mmp.KeyRequest, old *keyRow, pro
 		return mmp.ErrNotYourAgent
 	}
 	switch {
+	case !old.isProven() && !mmp.MayHave(req.AgentID, req.Key):
+		return mmp.ErrForeignID
+	case !old.isProven() && proof != "":
+		return nil // whoever has proven nothing makes room
 	case !old.isHeld():
-		if p.c.Auth == Strict && proof == "" && !owner {
+		if p.c.Auth == Strict && !owner {
 			return mmp.ErrAuthRequired
+		}
+		if p.c.Auth == TOFU && old != nil && old.keyID != req.Key.KeyID() {
+			return mmp.ErrKeyPinned
 		}
 		return nil
 	case old.keyID == req.Key.KeyID():

@@ -110,14 +110,19 @@ type verdict struct {
 }
 
 func (p *Place) decide(who Caller, c claim, old *keyRow, lives bool, agent string) (verdict, error) {
-	if c.fits && c.proof == proofStatic && c.covers && (p.c.Static == RefuseStatic || old.isProven() && old.keyID == c.key.KeyID()) {
-		return verdict{}, mmp.ErrChallengeRequired
-	}
-	if old.isHeld() {
-		return p.decideHeld(who, c, old, agent)
-	}
 	switch {
-	case c.covers && lives && old != nil && old.keyID != c.key.KeyID():
+	case c.key != nil && !old.isProven() && !mmp.MayHave(agent, c.key):
+		return verdict{}, mmp.ErrForeignID
+	case c.fits && c.proof == proofStatic && c.covers && (p.c.Static == RefuseStatic || old.isProven() && old.keyID == c.key.KeyID()):
+		return verdict{}, mmp.ErrChallengeRequired
+	case old.isProven():
+		return p.decideHeld(who, c, old, agent)
+	case c.proof == proofChallenge:
+		// Whoever is here without having proven anything makes room.
+		return verdict{verified: true, owner: true}, nil
+	case old.isHeld():
+		return p.decideHeld(who, c, old, agent)
+	case old != nil && c.key != nil && old.keyID != c.key.KeyID() && (p.c.Auth == TOFU || c.covers && lives):
 		return verdict{}, mmp.ErrKeyPinned
 	case c.covers:
 		return verdict{verified: true, owner: true}, nil

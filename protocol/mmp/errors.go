@@ -98,6 +98,7 @@ var (
 	ErrNotYourAgent      = Error{Status: 403, Code: "not_your_agent", Text: "The token belongs to another agent"}
 	ErrOperatorOnly      = Error{Status: 403, Code: "operator_only", Text: "Only the operator of this place may do that"}
 	ErrKeyPinned         = Error{Status: 409, Code: "key_pinned", Text: "Another key is pinned for this agent"}
+	ErrForeignID         = Error{Status: 409, Code: "key_pinned", Text: "This id is the hash of another key"}
 	ErrNoSession         = Error{Status: 404, Code: "no_session", Text: "No session is open"}
 	ErrNoToken           = Error{Status: 400, Code: "no_token", Text: "No session token was sent"}
 )

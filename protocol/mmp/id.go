@@ -100,3 +100,19 @@ func NewNonce() string {
 	_, _ = rand.Read(b) // never fails
 	return base64.RawURLEncoding.EncodeToString(b)
 }
+
+// MayHave tells whether an agent of this id may come with the key when it is first
+// met. An id that is a key's hash, whole or in the short form agents of ours use, is
+// that key's; later on the key may name a successor.
+func MayHave(id string, k *PublicKey) bool {
+	form := strings.ToLower(id)
+	bare := strings.TrimPrefix(form, hashPrefix)
+	if !isHex(bare) || len(bare) != 64 && (len(bare) != 16 || bare != form) {
+		return true
+	}
+	return id == k.InstanceID() || id == k.KeyID() || id == HashOf(k.der).Bare()
+}
+
+func isHex(s string) bool {
+	return strings.Trim(s, "0123456789abcdef") == ""
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"testing"
 
+	"parley/internal/place"
 	"parley/protocol/mmp"
 )
 
@@ -42,7 +43,7 @@ func TestKeysComeBackByteForByteFromBothRoutes(t *testing.T) {
 }
 
 func TestAnUnprovenKeyChangeIsAllowedVisibleAndAudited(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, policy(place.Open))
 	for i := range 2 {
 		w.want(w.post("/place/v1/keys/register", "", m{"agent_id": "ada", "public_key": keyNo(i).Public().PEM()}), 201, "")
 	}
