@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,10 +34,17 @@ type Peer struct {
 	Changed string `json:"changed,omitempty"`
 }
 
+// seen is a signed message that arrived. Under the same relay id it may come again
+// until it is done with: a lease that ends brings it back.
 type seen struct {
 	Relay string    `json:"relay"`
 	At    time.Time `json:"at"`
+	Done  bool      `json:"done,omitempty"`
 }
+
+// remember is for how long a message could be accepted after it was first seen: its
+// time may be ahead by so much.
+const remember = mmp.ReplayWindow + mmp.MaxAhead
 
 type peersFile struct {
 	Peers map[string]Peer `json:"peers"`
@@ -139,23 +147,43 @@ func (p *Peers) meet(place, address string, key *mmp.PublicKey, v2 bool, now tim
 	return peer, p.save()
 }
 
-// replayed notes a signed message and tells whether another relayed one was it.
-func (p *Peers) replayed(key mmp.ReplayKey, relay string, now time.Time) bool {
+// replayed notes a signed message and tells whether it must not be taken: another
+// relayed one was it, or it is done with. done says which.
+func (p *Peers) replayed(key mmp.ReplayKey, relay string, now time.Time) (again, done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.seen == nil {
 		p.seen = map[mmp.ReplayKey]seen{}
 	}
-	if s, ok := p.seen[key]; ok && now.Sub(s.At) < mmp.ReplayWindow {
-		return s.Relay != relay
+	if s, ok := p.seen[key]; ok && now.Sub(s.At) <= remember {
+		same := s.Relay == relay
+		return s.Done || !same, s.Done && same
 	}
 	p.seen[key] = seen{Relay: relay, At: now.UTC()}
 	for k, s := range p.seen {
-		if now.Sub(s.At) >= mmp.ReplayWindow {
+		if now.Sub(s.At) > remember {
 			delete(p.seen, k)
 		}
 	}
-	return false
+	return false, false
+}
+
+// finish notes that messages are done with, on disk before the place hears of it:
+// whatever the place then does, they are not taken again.
+func (p *Peers) finish(relays ...string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	changed := false
+	for k, s := range p.seen {
+		if !s.Done && slices.Contains(relays, s.Relay) {
+			s.Done, changed = true, true
+			p.seen[k] = s
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return p.save()
 }
 
 // Save writes what was seen; pins are written at once.

@@ -27,6 +27,9 @@ type Message struct {
 	Level string
 	// Problem is why it could not be read; see mmp.ReasonOf.
 	Problem error
+
+	// handled says that this very message was acknowledged before.
+	handled bool
 }
 
 // Read makes a message of the message layer, or a note, of what arrived. known
@@ -71,12 +74,15 @@ func (a *Agent) Receive(ctx context.Context, o ReceiveOptions) ([]Message, error
 	if err := a.call(ctx, request{method: "GET", path: "/relay/receive", query: o.values(a.ID())}, &out); err != nil {
 		return nil, err
 	}
-	messages := make([]Message, 0, len(out.Messages))
+	messages, ids := make([]Message, 0, len(out.Messages)), make([]string, 0, len(out.Messages))
 	for _, m := range out.Messages {
-		messages = append(messages, a.Open(ctx, m))
+		messages, ids = append(messages, a.Open(ctx, m)), append(ids, m.ID)
 	}
-	if len(messages) == 0 {
+	switch {
+	case len(messages) == 0:
 		return messages, nil
+	case !o.Manual: // the place has let go of them
+		return messages, a.opts.Peers.finish(ids...)
 	}
 	return messages, a.opts.Peers.Save()
 }
@@ -95,6 +101,9 @@ func (a *Agent) Status(ctx context.Context) (out mmp.StatusAnswer, err error) {
 
 // Ack settles leased messages; Release gives them back.
 func (a *Agent) Ack(ctx context.Context, ids ...string) (mmp.AckAnswer, error) {
+	if err := a.opts.Peers.finish(ids...); err != nil {
+		return mmp.AckAnswer{}, err
+	}
 	return a.settle(ctx, ids, nil)
 }
 
@@ -154,7 +163,10 @@ func (a *Agent) open2(ctx context.Context, env *mmp.Envelope, out *Message) {
 	now := a.opts.Now()
 	opened, err := env.Open2(a.ring(), mmp.Incoming{
 		Me: a.ID(), From: out.From, Type: out.MessageType, SenderKey: key, Now: now,
-		Seen: func(k mmp.ReplayKey) bool { return a.opts.Peers.replayed(k, out.ID, now) },
+		Seen: func(k mmp.ReplayKey) (again bool) {
+			again, out.handled = a.opts.Peers.replayed(k, out.ID, now)
+			return again
+		},
 	})
 	if err != nil {
 		out.Problem = err

@@ -59,7 +59,10 @@ func temporary(err error) bool {
 }
 
 func (a *Agent) handle(ctx context.Context, o ReceiveOptions, m Message, handle Handler) error {
-	failed := handle(ctx, m)
+	var failed error
+	if !m.handled { // else the place did not hear the acknowledgement, or forgot it
+		failed = handle(ctx, m)
+	}
 	if !o.Manual {
 		return nil
 	}
