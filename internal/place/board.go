@@ -52,7 +52,8 @@ func encodeTexts(list []string) (string, error) {
 
 // Post puts a posting on the board.
 func (p *Place) Post(ctx context.Context, who Caller, req *mmp.PostRequestBody) (mmp.PostAnswer, error) {
-	if err := clean("agent_name", req.AgentName, "skill_name", req.SkillName, "skill_summary", req.SkillSummary, "skill_format", req.SkillFormat); err != nil {
+	err := errors.Join(shown("agent_name", req.AgentName, "skill_name", req.SkillName, "skill_format", req.SkillFormat), clean("skill_summary", req.SkillSummary))
+	if err != nil {
 		return mmp.PostAnswer{}, err
 	}
 	tags, err := encodeTexts(req.Tags)
@@ -201,11 +202,11 @@ const needsLife = 24 * time.Hour
 
 // PublishNeeds replaces what an agent looks for.
 func (p *Place) PublishNeeds(ctx context.Context, who Caller, req *mmp.NeedsRequest) (mmp.NeedsAnswer, error) {
-	fields := []string{"agent_name", req.AgentName, "agent_mode", req.AgentMode}
+	names, texts := []string{"agent_name", req.AgentName, "agent_mode", req.AgentMode}, []string{}
 	for _, n := range req.Needs {
-		fields = append(fields, "needs", n.Name, "needs", n.Description)
+		names, texts = append(names, "needs", n.Name), append(texts, "needs", n.Description)
 	}
-	if err := clean(fields...); err != nil {
+	if err := errors.Join(shown(names...), clean(texts...)); err != nil {
 		return mmp.NeedsAnswer{}, err
 	}
 	encoded, err := mmp.Encode(req.Needs)

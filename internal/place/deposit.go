@@ -141,7 +141,7 @@ func (p *Place) attempt(who Caller, req *mmp.DepositRequest) error {
 	if ok, wait := p.deposits.Take(who.Agent, p.now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(retryIn(wait))
 	}
-	return clean("name", req.Name, "description", req.Description, "summary", req.Summary, "format", req.Format)
+	return errors.Join(shown("name", req.Name, "format", req.Format), clean("description", req.Description, "summary", req.Summary))
 }
 
 // Deposit puts a skill on the shelf; depositing again replaces it.

@@ -197,6 +197,16 @@ func (p *Place) storage(err error) error {
 	return fmt.Errorf("%w: %w", mmp.ErrStorage, err)
 }
 
+// shown refuses names that would not stay in their place on a screen.
+func shown(fields ...string) error {
+	for i := 0; i+1 < len(fields); i += 2 {
+		if !mmp.ValidName(fields[i+1]) {
+			return mmp.InvalidField(fields[i])
+		}
+	}
+	return nil
+}
+
 // clean refuses texts that no database keeps alike.
 func clean(fields ...string) error {
 	for i := 0; i+1 < len(fields); i += 2 {

@@ -63,7 +63,7 @@ func (p *Place) alive(a *agentRow) bool { return a.expires().After(p.now()) }
 
 // Register lets an agent in. What it proves decides whether it gets a token.
 func (p *Place) Register(ctx context.Context, who Caller, req *mmp.Registration) (mmp.RegisterAnswer, error) {
-	if err := clean("name", req.Name, "description", req.Description, "scope", req.Scope, "endpoint", req.Endpoint); err != nil {
+	if err := errors.Join(shown("name", req.Name, "scope", req.Scope, "endpoint", req.Endpoint), clean("description", req.Description)); err != nil {
 		return mmp.RegisterAnswer{}, err
 	}
 	if !who.holds(req.ID) && (who.Agent != "" || who.Operator) {

@@ -79,7 +79,7 @@ func (p *Place) keepRemote(ctx context.Context, peer Peer, agents []mmp.Agent) e
 			return err
 		}
 		for i, a := range agents {
-			if i >= maxListed || !mmp.ValidID(a.ID) || clean("name", a.Name, "description", a.Description, "scope", a.Scope) != nil {
+			if i >= maxListed || !mmp.ValidID(a.ID) || shown("name", a.Name, "scope", a.Scope) != nil || clean("description", a.Description) != nil {
 				continue // a peer speaks for its own agents only: no second '@'
 			}
 			encoded, err := mmp.Encode(a)

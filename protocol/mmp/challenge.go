@@ -42,7 +42,7 @@ func (c ChallengeAnswer) text(agent string) []byte {
 
 // Sign adds the place's proof.
 func (c *ChallengeAnswer) Sign(k ed25519.PrivateKey, agent string) {
-	c.PlaceKey = FormatPeerKey(k.Public().(ed25519.PublicKey)) //nolint:errcheck // it is one
+	c.PlaceKey = FormatPeerKey(k.Public().(ed25519.PublicKey))
 	c.PlaceSignature = base64.StdEncoding.EncodeToString(ed25519.Sign(k, c.text(agent)))
 }
 

@@ -5,11 +5,13 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"strings"
+	"unicode"
 )
 
-// ValidID tells whether s can name an agent at one place.
+// ValidID tells whether s can name an agent at one place. An id is a part of paths,
+// where a dot and two have a meaning of their own.
 func ValidID(s string) bool {
-	if s == "" || len(s) > MaxID {
+	if s == "" || s == "." || s == ".." || len(s) > MaxID {
 		return false
 	}
 	for i := range len(s) {
@@ -23,6 +25,17 @@ func ValidID(s string) bool {
 func idByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._:~+-", c) >= 0
 }
+
+// ValidName tells whether s can be shown as a name: nothing in it moves the cursor,
+// breaks the line or turns the direction of what stands around it.
+func ValidName(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(turning, r) }) < 0
+}
+
+var turning = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: 0x061C, Hi: 0x061C, Stride: 1}, {Lo: 0x200E, Hi: 0x200F, Stride: 1}, {Lo: 0x2028, Hi: 0x202E, Stride: 1}, {Lo: 0x2066, Hi: 0x2069, Stride: 1},
+	{Lo: 0xFEFF, Hi: 0xFEFF, Stride: 1},
+}}
 
 // ValidAddress is ValidID, optionally followed by one '@' and a place's name.
 func ValidAddress(s string) bool {
