@@ -107,7 +107,7 @@ func (t *Throttle) Succeeded(address string) {
 
 // visitor finds or makes the record of an address.
 func (t *Throttle) visitor(address string) *visitor {
-	address = network(address)
+	address = Network(address)
 	if e, ok := t.known[address]; ok {
 		t.order.MoveToBack(e)
 		return e.Value.(*visitor)
@@ -121,9 +121,9 @@ func (t *Throttle) visitor(address string) *visitor {
 	return v
 }
 
-// network is what counts as one address: an IPv4 address, or the /64 of an IPv6
+// Network is what counts as one address: an IPv4 address, or the /64 of an IPv6
 // one, since whoever has one of those has all of it.
-func network(address string) string {
+func Network(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
 		pair, err := netip.ParseAddrPort(address)

@@ -154,6 +154,8 @@ func (r *request) identify() error {
 	address := front.Address(r.http)
 	if r.exempt(address) {
 		address = ""
+	} else {
+		address = identity.Network(address)
 	}
 	if ok, wait := r.byAddress.Take(address, time.Now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(seconds(wait))
