@@ -132,6 +132,7 @@ var (
 
 // Refusals of direct endpoints.
 var (
+	ErrTimestamp       = Error{Status: 400, Code: "timestamp_off", Text: "The timestamp is more than 24 hours off"}
 	ErrMissingParam    = Error{Status: 400, Code: "missing_param", Text: "skill_id is required"}
 	ErrSkillNotFound   = Error{Status: 404, Code: "not_found", Text: "Skill not found"}
 	ErrNotExchangeable = Error{Status: 403, Code: "not_exchangeable", Text: "This skill is not exchanged"}

@@ -140,5 +140,18 @@ func (m Message) complete() error {
 	return nil
 }
 
+// Timely refuses a message that is not of now: an old one that somebody kept, or one
+// of a clock that is wrong.
+func (m Message) Timely(now time.Time) error {
+	at, err := ParseTime(m.Timestamp)
+	switch {
+	case err != nil:
+		return InvalidField("timestamp")
+	case now.Sub(at).Abs() > ReplayWindow:
+		return ErrTimestamp
+	}
+	return nil
+}
+
 // HasAction tells a message from a bare introduction.
 func HasAction(body []byte) bool { return openObject(body).has("action") }

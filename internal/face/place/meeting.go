@@ -43,7 +43,7 @@ func (r *request) introduce() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	msg, peer, bare, err := readIntroduce(r.body, r.who.Agent)
+	msg, peer, bare, err := readIntroduce(r.body, r.who.Agent, time.Now())
 	if err != nil {
 		return answer{}, err
 	}
@@ -91,9 +91,12 @@ func list(s []string) []string {
 }
 
 // readIntroduce reads either form; a bare introduction becomes a message.
-func readIntroduce(body []byte, token string) (mmp.Message, *mmp.PeerIntroduction, bool, error) {
+func readIntroduce(body []byte, token string, now time.Time) (mmp.Message, *mmp.PeerIntroduction, bool, error) {
 	if mmp.HasAction(body) {
 		msg, err := mmp.DecodeMessage(body)
+		if err == nil {
+			err = msg.Timely(now)
+		}
 		if err != nil {
 			return msg, nil, false, err
 		}
@@ -113,7 +116,7 @@ func readIntroduce(body []byte, token string) (mmp.Message, *mmp.PeerIntroductio
 	if from == "" || !mmp.ValidAddress(from) {
 		from = mmp.NewAgentID()
 	}
-	msg, err := mmp.NewMessage(mmp.ActionIntroduce, from, "", peer.Raw, time.Now())
+	msg, err := mmp.NewMessage(mmp.ActionIntroduce, from, "", peer.Raw, now)
 	if peer.Version != "" {
 		msg.ProtocolVersion = peer.Version
 	}
@@ -169,6 +172,9 @@ func (r *request) message() (answer, error) {
 	case r.who.Agent == "" && member(r.body, "from") == "":
 		return answer{}, mmp.ErrAuthRequired // nobody can be asked what is missing
 	case err != nil:
+		return answer{}, err
+	}
+	if err := msg.Timely(time.Now()); err != nil {
 		return answer{}, err
 	}
 	return r.handleMessage(m, msg)

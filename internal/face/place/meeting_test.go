@@ -3,14 +3,18 @@ package place_test
 import (
 	"regexp"
 	"testing"
+	"time"
 
 	faceplace "parley/internal/face/place"
 	"parley/internal/place"
 	"parley/protocol/mmp"
 )
 
+// stamp is a time so far from now.
+func stamp(off time.Duration) string { return mmp.Stamp(time.Now().Add(off)) }
+
 func message(id, action, from string) m {
-	return m{"id": id, "action": action, "from": from, "timestamp": "2026-01-30T12:00:00Z", "payload": m{}}
+	return m{"id": id, "action": action, "from": from, "timestamp": stamp(0), "payload": m{}}
 }
 
 func TestDirectMessagesOfOneSenderAreHeldToTheirRate(t *testing.T) {
@@ -45,11 +49,11 @@ func TestAnIntroductionIsReadBothWaysAndItsProofGivesASession(t *testing.T) {
 		if r.body["identity_verified"] != true || len(r.str("session_token")) != 64 || r.str("from") != "ada" || r.str("compatibility") == "" {
 			t.Errorf("%s", r.raw)
 		}
-		w.want(w.post("/meeting/v1/message", r.str("session_token"), m{"id": "1", "action": "goodbye", "timestamp": "2026-01-30T12:00:00Z"}), 200, "")
+		w.want(w.post("/meeting/v1/message", r.str("session_token"), m{"id": "1", "action": "goodbye", "timestamp": stamp(0)}), 200, "")
 		w.want(w.post("/meeting/v1/message", r.str("session_token"), message("2", "goodbye", "bob")), 403, "not_your_agent")
 		// A message that carries one, without a proof.
 		r = w.want(w.post("/meeting/v1/introduce", "", m{
-			"id": "3", "action": "introduce", "from": "bob", "timestamp": "2026-01-30T12:00:00Z",
+			"id": "3", "action": "introduce", "from": "bob", "timestamp": stamp(0),
 			"payload": m{"identity": m{"name": "Bob", "instance_id": "bob"}, "capabilities": []string{"introduce", "goodbye"}},
 		}), 200, "")
 		if r.body["identity_verified"] != false || r.str("session_token") != "" || r.str("compatibility") != "basic" {
@@ -57,6 +61,25 @@ func TestAnIntroductionIsReadBothWaysAndItsProofGivesASession(t *testing.T) {
 		}
 		w.want(w.post("/meeting/v1/goodbye", "", m{}), 400, "no_token")
 	})
+}
+
+func TestMessagesThatAreNotOfNowAreRefused(t *testing.T) {
+	w := newWorld(t)
+	for _, path := range []string{"/meeting/v1/message", "/meeting/v1/introduce"} {
+		for at, code := range map[string]string{
+			stamp(-25 * time.Hour): "timestamp_off", stamp(25 * time.Hour): "timestamp_off", "yesterday": "invalid_field", stamp(-23 * time.Hour): "", stamp(23 * time.Hour): "",
+		} {
+			say := message(mmp.NewMessageID(), "introduce", "bob")
+			say["timestamp"] = at
+			want := 200
+			if code != "" {
+				want = 400
+			}
+			if r := w.post(path, "", say); r.status != want || r.code() != code {
+				t.Errorf("a message of %s at %s: got %d %s, want %d %s", at, path, r.status, r.code(), want, code)
+			}
+		}
+	}
 }
 
 func TestMakersAreForTheOperator(t *testing.T) {

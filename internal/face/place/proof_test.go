@@ -108,7 +108,7 @@ func TestAProvenIdIsNeverServedWithoutProofInAnyPolicy(t *testing.T) {
 			},
 			"register": func(tk string) reply { return w.post("/place/v1/register", tk, m{"id": "ada", "name": "Mallory"}) },
 			"speak": func(tk string) reply {
-				return w.post("/meeting/v1/message", tk, m{"id": "1", "action": "goodbye", "from": "ada", "timestamp": "2026-01-01T00:00:00Z"})
+				return w.post("/meeting/v1/message", tk, m{"id": "1", "action": "goodbye", "from": "ada", "timestamp": stamp(0)})
 			},
 		}
 		for name, call := range calls {
