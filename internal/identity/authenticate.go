@@ -22,7 +22,8 @@ func (d *Directory) Authenticate(ctx context.Context, secret string) (Session, e
 // open judges a secret, known from memory or from the store.
 func (d *Directory) open(ctx context.Context, secret string, load func(*store.Tx) (*credential, error)) (Session, error) {
 	k := d.cache.get(secret)
-	if k == nil {
+	if k == nil || ReasonOf(k.judge(time.Now())) == Expired {
+		// What has expired in memory may have been renewed, or its maker was.
 		// Taken before the read: if anything changes meanwhile, the result is
 		// used once and not kept.
 		generation := d.cache.generation()

@@ -21,7 +21,7 @@ type Bootstrapped struct {
 // Bootstrap makes the hub's owner and their token on the first start. Of several
 // hubs that start at once on one database exactly one creates them.
 func (d *Directory) Bootstrap(ctx context.Context, ownerName string) (Bootstrapped, error) {
-	if err := CheckName(ownerName); err != nil {
+	if err := checkForm(ownerName); err != nil {
 		return Bootstrapped{}, err
 	}
 	var out Bootstrapped

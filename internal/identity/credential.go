@@ -52,9 +52,7 @@ func (k *credential) current(now time.Time) Session {
 	if k.slide > 0 {
 		s.Expires = now.Add(k.slide)
 	}
-	if s.Expires.IsZero() || (!k.limit.IsZero() && k.limit.Before(s.Expires)) {
-		s.Expires = k.limit
-	}
+	s.Expires = earlier(s.Expires, k.limit)
 	return s
 }
 
@@ -78,8 +76,21 @@ func (t Token) credential(s sealed, validUntil time.Time) *credential {
 
 // loadToken finds the token a secret opens, or refuses it as unknown.
 func loadToken(tx *store.Tx, secret string) (Token, *credential, error) {
-	rows, err := tx.Query(`SELECT t.id, t.kind, t.role, t.name, t.device, t.scopes, t.created_at, t.ttl, t.expires_at,
-		t.last_used_at, t.used_at, t.revoked_at, p.id, p.name, p.owner, s.lookup, s.salt, s.hash, s.valid_until
+	t, k, err := findToken(tx, secret)
+	if err != nil || k.slide == 0 {
+		return t, k, err
+	}
+	// Uses move this one's end, up to that of what it was made with.
+	end, err := endOf(tx, t.maker)
+	if why := ReasonOf(err); why != "" {
+		return Token{}, nil, refused(why, t.ID)
+	}
+	k.limit = earlier(k.limit, end)
+	return t, k, err
+}
+
+func findToken(tx *store.Tx, secret string) (Token, *credential, error) {
+	rows, err := tx.Query(`SELECT `+tokenColumns+`, s.lookup, s.salt, s.hash, s.valid_until
 		FROM token_secrets s JOIN tokens t ON t.id = s.token JOIN people p ON p.id = t.person WHERE s.lookup = ?`, lookupOf(secret))
 	if err != nil {
 		return Token{}, nil, err

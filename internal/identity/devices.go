@@ -80,28 +80,35 @@ func (d *Directory) pairingSecret(req PairRequest) (string, error) {
 }
 
 func (d *Directory) pair(tx *store.Tx, secret string, req PairRequest) (Paired, []change, error) {
+	if err := lockCredentials(tx); err != nil {
+		return Paired{}, nil, err
+	}
 	now := time.Now()
 	pairing, err := spend(tx, secret, now)
 	if err != nil {
 		return Paired{}, nil, err
 	}
 	dev := Device{ID: DeviceID(req.PublicKey), Name: clean(req.Name), Principal: pairing.Principal, PublicKey: req.PublicKey, Created: now, LastSeen: now}
-	if err := pin(tx, dev); err != nil {
+	limit, err := endOf(tx, pairing.maker)
+	if err != nil {
 		return Paired{}, nil, err
 	}
 	changes, err := revokeTokens(tx, `device = ?`, dev.ID)
 	if err != nil {
 		return Paired{}, nil, err
 	}
+	if err := pin(tx, dev); err != nil {
+		return Paired{}, nil, err
+	}
 	t := Token{
 		ID: newID(), Kind: TokenDevice, Role: pairing.Role, Name: dev.Name, Principal: pairing.Principal, owner: pairing.owner,
-		Device: dev.ID, Scopes: pairing.Scopes, Created: now, TTL: DeviceLife, Expires: now.Add(DeviceLife),
+		Device: dev.ID, Scopes: pairing.Scopes, Created: now, TTL: DeviceLife, Expires: earlier(now.Add(DeviceLife), limit), maker: pairing.maker,
 	}
 	issued, err := insertToken(tx, t)
 	if err != nil {
 		return Paired{}, nil, err
 	}
-	session := t.credential(sealed{}, time.Time{}).current(now)
+	session := t.credential(sealed{}, limit).current(now)
 	session.Address = req.Address
 	err = d.record(tx, session, "device.paired", dev.ID, map[string]any{"pairing_token": pairing.ID, "token": t.ID, "scopes": t.Scopes.Sorted()})
 	return Paired{Device: dev, Token: issued, Session: session}, changes, err
@@ -178,7 +185,20 @@ func (d *Directory) Devices(ctx context.Context, by Session) ([]Device, error) {
 	return devices, err
 }
 
-// RevokeDevice takes back all tokens of a device; needs device:manage.
+// scopesOfDevice is everything the device's tokens can do.
+func scopesOfDevice(tx *store.Tx, id string) (Scopes, error) {
+	names := []string{}
+	err := tx.Each(func(row *sql.Rows) error {
+		var scopes string
+		err := row.Scan(&scopes)
+		names = append(names, parseScopes(scopes).Sorted()...)
+		return err
+	}, `SELECT scopes FROM tokens WHERE device = ? AND revoked_at = 0`, id)
+	return Expand(names...), err
+}
+
+// RevokeDevice takes back all tokens of a device; needs device:manage and every
+// scope they have, or admin.
 func (d *Directory) RevokeDevice(ctx context.Context, by Session, id string) error {
 	if !by.Scopes.Has(DeviceManage) {
 		return ErrForbidden
@@ -189,8 +209,12 @@ func (d *Directory) RevokeDevice(ctx context.Context, by Session, id string) err
 		if err != nil {
 			return err
 		}
-		if !by.Owns(dev.Principal.ID) {
-			return ErrNotFound
+		scopes, err := scopesOfDevice(tx, id)
+		if err != nil {
+			return err
+		}
+		if err := by.mayEnd(dev.Principal.ID, scopes); err != nil {
+			return err
 		}
 		if _, err := tx.Exec(`UPDATE devices SET revoked_at = ? WHERE id = ? AND revoked_at = 0`, store.Micros(time.Now()), id); err != nil {
 			return err

@@ -65,17 +65,5 @@ func (s Scopes) AllowsSender(sender, own string) bool {
 	if s.Has(TalkAdmin) || (s.Has(Talk) && sender == own) {
 		return true
 	}
-	for _, pattern := range s.patterns() {
-		if matches(pattern, sender) {
-			return true
-		}
-	}
-	return false
-}
-
-func matches(pattern, sender string) bool {
-	if prefix, open := strings.CutSuffix(pattern, "*"); open {
-		return strings.HasPrefix(sender, prefix)
-	}
-	return pattern == sender
+	return Senders{Patterns: s.SenderPatterns()}.Has(sender)
 }

@@ -1,6 +1,9 @@
 package identity
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Intersect is what both grants allow. It can only narrow:
 //
@@ -26,6 +29,24 @@ func (s Scopes) Intersect(other Scopes) Scopes {
 		dropFleet(set)
 	}
 	return fromSet(set)
+}
+
+// Covers reports whether everything that other allows is allowed here too: its
+// scopes, its machines and its senders.
+func (s Scopes) Covers(other Scopes) bool {
+	if !other.reachesMachines() {
+		// Which machines is then no question.
+		s, other = s.unlimited(), other.unlimited()
+	}
+	return other.Intersect(s).Equal(other)
+}
+
+func (s Scopes) reachesMachines() bool {
+	return slices.ContainsFunc(s.sorted, func(name string) bool { return name == Admin || strings.HasPrefix(name, "fleet:") })
+}
+
+func (s Scopes) unlimited() Scopes {
+	return Scopes{sorted: slices.DeleteFunc(s.Sorted(), isLimit)}
 }
 
 // Without is the grant less one scope.

@@ -33,16 +33,21 @@ func (d *Directory) CreateLink(ctx context.Context, by Session, req LinkRequest)
 		return Link{}, ErrForbidden
 	}
 	now := time.Now()
-	out := Link{Secret: newSecret(linkPrefix), Expires: now.Add(LinkLife)}
+	out := Link{Secret: newSecret(linkPrefix)}
 	s := seal(out.Secret)
-	err := d.db.Write(ctx, func(tx *store.Tx) (err error) {
+	err := d.db.Write(ctx, func(tx *store.Tx) error {
+		a, err := authorOf(tx, by)
+		if err != nil {
+			return err
+		}
 		if out.Person, err = personFor(tx, by, req.Principal); err != nil {
 			return err
 		}
-		scopes := req.scopes(by, out.Person)
+		scopes := req.scopes(a, by, out.Person)
+		out.Expires = earlier(now.Add(LinkLife), a.end)
 		id := newID()
-		_, err = tx.Exec(`INSERT INTO login_links (id, lookup, salt, hash, person, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			id, s.lookup, s.salt, s.hash, out.Person.ID, scopes.String(), store.Micros(now), store.Micros(out.Expires))
+		_, err = tx.Exec(`INSERT INTO login_links (id, lookup, salt, hash, person, scopes, created_at, expires_at, maker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			id, s.lookup, s.salt, s.hash, out.Person.ID, scopes.String(), store.Micros(now), store.Micros(out.Expires), string(a.maker))
 		if err != nil {
 			return err
 		}
@@ -51,11 +56,11 @@ func (d *Directory) CreateLink(ctx context.Context, by Session, req LinkRequest)
 	return out, err
 }
 
-func (req LinkRequest) scopes(by Session, p Person) Scopes {
+func (req LinkRequest) scopes(a author, by Session, p Person) Scopes {
 	if req.Scopes == nil && p.ID == by.Principal.ID {
 		return by.Scopes
 	}
-	return TokenRequest{Scopes: req.Scopes}.scopes(by, RoleOperator)
+	return a.give(req.Scopes, RoleOperator)
 }
 
 // RedeemLink uses a login link up and logs the browser in.
@@ -65,43 +70,47 @@ func (d *Directory) RedeemLink(ctx context.Context, secret, agent, address strin
 	}
 	var out Login
 	err := d.db.Write(ctx, func(tx *store.Tx) error {
-		by, err := useLink(tx, secret)
+		if err := lockCredentials(tx); err != nil {
+			return err
+		}
+		by, m, err := useLink(tx, secret)
 		if err != nil {
 			return err
 		}
 		by.Address = address
-		out, err = d.insertPage(tx, by, agent, "link")
+		out, err = d.insertPage(tx, by, m, agent, "link")
 		return err
 	})
 	return out, err
 }
 
-// useLink marks the link used, if nobody was faster, and tells whose it is.
-func useLink(tx *store.Tx, secret string) (Session, error) {
+// useLink marks the link used, if nobody was faster, and tells whose it is and
+// what it was made with.
+func useLink(tx *store.Tx, secret string) (Session, maker, error) {
 	var s sealed
-	var id, scopes string
+	var id, scopes, made string
 	var expires, used, owner int64
 	who := Session{Principal: Principal{Kind: KindPerson}, Role: RoleOperator}
-	err := tx.QueryRow(`SELECT l.id, l.lookup, l.salt, l.hash, l.scopes, l.expires_at, l.used_at, p.id, p.name, p.owner
+	err := tx.QueryRow(`SELECT l.id, l.lookup, l.salt, l.hash, l.scopes, l.expires_at, l.used_at, l.maker, p.id, p.name, p.owner
 		FROM login_links l JOIN people p ON p.id = l.person WHERE l.lookup = ?`, lookupOf(secret)).
-		Scan(&id, &s.lookup, &s.salt, &s.hash, &scopes, &expires, &used, &who.Principal.ID, &who.Principal.Name, &owner)
+		Scan(&id, &s.lookup, &s.salt, &s.hash, &scopes, &expires, &used, &made, &who.Principal.ID, &who.Principal.Name, &owner)
 	if errors.Is(err, sql.ErrNoRows) || (err == nil && !s.opens(secret)) {
-		return Session{}, refused(Unknown, "")
+		return Session{}, "", refused(Unknown, "")
 	}
 	if err != nil {
-		return Session{}, err
+		return Session{}, "", err
 	}
 	now := time.Now()
 	switch {
 	case used != 0:
-		return Session{}, refused(Used, "")
+		return Session{}, "", refused(Used, "")
 	case !now.Before(store.Time(expires)):
-		return Session{}, refused(Expired, "")
+		return Session{}, "", refused(Expired, "")
 	}
 	n, err := tx.Exec(`UPDATE login_links SET used_at = ? WHERE id = ? AND used_at = 0`, store.Micros(now), id)
 	if err == nil && n == 0 {
 		err = refused(Used, "")
 	}
 	who.Owner, who.Scopes = owner == 1, parseScopes(scopes)
-	return who, err
+	return who, maker(made), err
 }

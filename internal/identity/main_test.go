@@ -61,7 +61,12 @@ var patient = identity.Options{Recheck: 24 * time.Hour}
 
 func newWorldWith(t *testing.T, db *store.DB, opts identity.Options) *world {
 	t.Helper()
-	w := &world{db: db, Directory: open(t, db, newBus(t), opts)}
+	return newWorldOn(t, db, newBus(t), opts)
+}
+
+func newWorldOn(t *testing.T, db *store.DB, b bus.Bus, opts identity.Options) *world {
+	t.Helper()
+	w := &world{db: db, Directory: open(t, db, b, opts)}
 	first, err := w.Bootstrap(t.Context(), "owner")
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +97,17 @@ func (w *world) token(t *testing.T, by identity.Session, req identity.TokenReque
 // each runs a test with a world on both databases.
 func each(t *testing.T, run func(t *testing.T, w *world)) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) { run(t, newWorld(t, db)) })
+}
+
+// must is a value that could be had.
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
 }
 
 func wantReason(t *testing.T, err error, want identity.Reason) {

@@ -48,20 +48,26 @@ func (d *Directory) OpenPage(ctx context.Context, by Session, agent string) (Log
 		return Login{}, ErrForbidden
 	}
 	var out Login
-	err := d.db.Write(ctx, func(tx *store.Tx) (err error) {
-		out, err = d.insertPage(tx, by, agent, "token")
+	err := d.db.Write(ctx, func(tx *store.Tx) error {
+		a, err := authorOf(tx, by)
+		if err != nil {
+			return err
+		}
+		out, err = d.insertPage(tx, by, a.maker, agent, "token")
 		return err
 	})
 	return out, err
 }
 
-// insertPage writes a page for the session and audits the login.
-func (d *Directory) insertPage(tx *store.Tx, by Session, agent, how string) (Login, error) {
-	now := time.Now()
-	end := now.Add(d.opts.PageLife)
-	if !by.Expires.IsZero() && by.Expires.Before(end) {
-		end = by.Expires
+// insertPage writes a page for the session, which ends with m at the latest, and
+// audits the login.
+func (d *Directory) insertPage(tx *store.Tx, by Session, m maker, agent, how string) (Login, error) {
+	limit, err := endOf(tx, m)
+	if err != nil {
+		return Login{}, err
 	}
+	now := time.Now()
+	end := earlier(now.Add(d.opts.PageLife), limit)
 	out := Login{Cookie: newSecret(cookiePrefix)}
 	out.CSRF = csrfOf(out.Cookie)
 	out.Page = Page{ID: newID(), Principal: by.Principal, Agent: clip(clean(agent), 200), Scopes: by.Scopes, Created: now, Expires: end, LastUsed: now}
@@ -70,9 +76,9 @@ func (d *Directory) insertPage(tx *store.Tx, by Session, agent, how string) (Log
 		PageID: out.Page.ID, Scopes: by.Scopes, Expires: end, Address: by.Address,
 	}
 	s := seal(out.Cookie)
-	_, err := tx.Exec(`INSERT INTO page_sessions (id, lookup, salt, hash, person, token, scopes, agent, created_at, expires_at, last_used_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, out.Page.ID, s.lookup, s.salt, s.hash, by.Principal.ID, by.TokenID, by.Scopes.String(),
-		out.Page.Agent, store.Micros(now), store.Micros(end), store.Micros(now))
+	_, err = tx.Exec(`INSERT INTO page_sessions (id, lookup, salt, hash, person, token, scopes, agent, created_at, expires_at, last_used_at, maker)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, out.Page.ID, s.lookup, s.salt, s.hash, by.Principal.ID, by.TokenID, by.Scopes.String(),
+		out.Page.Agent, store.Micros(now), store.Micros(end), store.Micros(now), string(m))
 	if err != nil {
 		return Login{}, err
 	}
@@ -148,19 +154,24 @@ func (d *Directory) Pages(ctx context.Context, by Session) ([]Page, error) {
 }
 
 // ClosePage logs a browser out: one's own always, another of the same person
-// (or, for an admin, of anybody) with device:manage.
+// with device:manage and every scope it has, anybody's with admin. What was made
+// there stays.
 func (d *Directory) ClosePage(ctx context.Context, by Session, pageID string) error {
 	if by.PageID != pageID && !by.Scopes.Has(DeviceManage) {
 		return ErrForbidden
 	}
 	var changes []change
 	err := d.db.Write(ctx, func(tx *store.Tx) error {
-		var person string
-		err := notFound(tx.QueryRow(`SELECT person FROM page_sessions WHERE id = ?`, pageID).Scan(&person))
+		var person, scopes string
+		err := notFound(tx.QueryRow(`SELECT person, scopes FROM page_sessions WHERE id = ?`, pageID).Scan(&person, &scopes))
 		if err != nil {
 			return err
 		}
-		if !by.Owns(person) {
+		if by.PageID != pageID {
+			if err := by.mayEnd(person, parseScopes(scopes)); err != nil {
+				return err
+			}
+		} else if !by.Owns(person) {
 			return ErrNotFound
 		}
 		if changes, err = revokePages(tx, `id = ?`, pageID); err != nil || len(changes) == 0 {

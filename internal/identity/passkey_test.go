@@ -229,7 +229,11 @@ func TestBadPasskeysAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = keys.FinishRegister(ctx, identity.Session{}, again.ID, "", newAuthenticator(t).create(t, again))
+	if _, err = keys.FinishRegister(ctx, identity.Session{}, again.ID, "", newAuthenticator(t).create(t, again)); !errors.Is(err, identity.ErrForbidden) {
+		t.Errorf("nobody finishes what the owner began: %v", err)
+	}
+	bob := w.mustAuthenticate(t, w.token(t, w.owner, identity.TokenRequest{Principal: "bob"}).Secret)
+	_, err = keys.FinishRegister(ctx, bob, again.ID, "", newAuthenticator(t).create(t, again))
 	wantReason(t, err, identity.Unknown)
 }
 

@@ -50,8 +50,11 @@ type Passkey struct {
 	Scopes    Scopes    `json:"scopes"`
 	Created   time.Time `json:"created_at"`
 	LastUsed  time.Time `json:"last_used_at,omitzero"`
+	// Expires is when what it was made with ends; zero means never.
+	Expires time.Time `json:"expires_at,omitzero"`
 
 	owner      bool
+	maker      maker
 	credential webauthn.Credential
 }
 
@@ -99,8 +102,12 @@ func (p *Passkeys) BeginRegister(ctx context.Context, by Session) (Ceremony, err
 	return p.begin(ctx, "register", by.Principal.ID, options, session)
 }
 
-// FinishRegister keeps the passkey. It gives what the caller may do, no more.
+// FinishRegister keeps the passkey. It gives what the caller may do, no more, and
+// ends with the token or passkey that logged the caller in.
 func (p *Passkeys) FinishRegister(ctx context.Context, by Session, ceremony, name string, response []byte) (Passkey, error) {
+	if !by.Scopes.Has(DeviceManage) {
+		return Passkey{}, ErrForbidden
+	}
 	session, err := p.take(ctx, ceremony, "register", by.Principal.ID)
 	if err != nil {
 		return Passkey{}, err
@@ -126,8 +133,13 @@ func (p *Passkeys) FinishRegister(ctx context.Context, by Session, ceremony, nam
 		return Passkey{}, err
 	}
 	err = p.dir.db.Write(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(`INSERT INTO passkeys (id, person, name, credential, scopes, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			key.ID, key.Principal.ID, key.Name, string(data), key.Scopes.String(), store.Micros(key.Created))
+		a, err := authorOf(tx, by)
+		if err != nil {
+			return err
+		}
+		key.maker, key.Expires = a.maker, a.end
+		_, err = tx.Exec(`INSERT INTO passkeys (id, person, name, credential, scopes, created_at, expires_at, maker) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			key.ID, key.Principal.ID, key.Name, string(data), key.Scopes.String(), store.Micros(key.Created), store.Micros(key.Expires), string(key.maker))
 		if err != nil {
 			return err
 		}
@@ -193,6 +205,9 @@ func (p *Passkeys) login(ctx context.Context, key Passkey, agent, address string
 	}
 	var out Login
 	err = p.dir.db.Write(ctx, func(tx *store.Tx) error {
+		if err := lockCredentials(tx); err != nil {
+			return err
+		}
 		n, err := tx.Exec(`UPDATE passkeys SET credential = ?, last_used_at = ? WHERE id = ?`, string(data), store.Micros(time.Now()), key.ID)
 		if err != nil {
 			return err
@@ -201,7 +216,7 @@ func (p *Passkeys) login(ctx context.Context, key Passkey, agent, address string
 			return refused(Revoked, "")
 		}
 		by := Session{Principal: key.Principal, Owner: key.owner, Role: RoleOperator, Scopes: key.Scopes, Address: address}
-		out, err = p.dir.insertPage(tx, by, agent, "passkey")
+		out, err = p.dir.insertPage(tx, by, madeWithPasskey(key.ID), agent, "passkey")
 		return err
 	})
 	return out, err
@@ -212,40 +227,49 @@ func (p *Passkeys) List(ctx context.Context, by Session) ([]Passkey, error) {
 	return p.of(ctx, by.Principal.ID)
 }
 
-// Remove forgets a passkey of the caller (or, for an admin, of anybody). Pages
-// logged in with it stay; see ClosePage.
+// Remove forgets a passkey and ends what was made with it, the pages logged in by
+// it included. It needs device:manage and every scope the passkey has, or admin.
 func (p *Passkeys) Remove(ctx context.Context, by Session, id string) error {
 	if !by.Scopes.Has(DeviceManage) {
 		return ErrForbidden
 	}
 	key, err := p.find(ctx, id)
-	if errors.Is(err, ErrRefused) || (err == nil && !by.Owns(key.Principal.ID)) {
+	if errors.Is(err, ErrRefused) {
 		return ErrNotFound
 	}
 	if err != nil {
 		return err
 	}
-	return p.dir.db.Write(ctx, func(tx *store.Tx) error {
-		if _, err := tx.Exec(`DELETE FROM passkeys WHERE id = ?`, id); err != nil {
+	if err := by.mayEnd(key.Principal.ID, key.Scopes); err != nil {
+		return err
+	}
+	var changes []change
+	err = p.dir.db.Write(ctx, func(tx *store.Tx) (err error) {
+		if changes, err = removePasskeys(tx, `id = ?`, id); err != nil {
 			return err
 		}
-		return p.dir.record(tx, by, "passkey.removed", id, nil)
+		return p.dir.record(tx, by, "passkey.removed", id, map[string]any{"ended": len(changes)})
 	})
+	if err == nil {
+		p.dir.announce(changes...)
+	}
+	return err
 }
 
 func passkeyID(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
 
-const selectPasskey = `SELECT k.id, k.name, k.credential, k.scopes, k.created_at, k.last_used_at, p.id, p.name, p.owner
+const selectPasskey = `SELECT k.id, k.name, k.credential, k.scopes, k.created_at, k.last_used_at, k.expires_at, k.maker, p.id, p.name, p.owner
 	FROM passkeys k JOIN people p ON p.id = k.person`
 
 func scanPasskey(row scanner) (Passkey, error) {
 	k := Passkey{Principal: Principal{Kind: KindPerson}}
-	var credential, scopes string
-	var created, used, owner int64
-	if err := row.Scan(&k.ID, &k.Name, &credential, &scopes, &created, &used, &k.Principal.ID, &k.Principal.Name, &owner); err != nil {
+	var credential, scopes, made string
+	var created, used, expires, owner int64
+	if err := row.Scan(&k.ID, &k.Name, &credential, &scopes, &created, &used, &expires, &made, &k.Principal.ID, &k.Principal.Name, &owner); err != nil {
 		return Passkey{}, err
 	}
 	k.Scopes, k.Created, k.LastUsed, k.owner = parseScopes(scopes), store.Time(created), store.Time(used), owner == 1
+	k.Expires, k.maker = store.Time(expires), maker(made)
 	return k, json.Unmarshal([]byte(credential), &k.credential)
 }
 

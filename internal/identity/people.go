@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
 	"parley/internal/store"
+	"parley/protocol/agentfirst"
 )
 
 // Person is somebody who uses this hub. The name never changes: conversations
@@ -27,27 +26,10 @@ type Person struct {
 // Principal is the person as one who acts.
 func (p Person) Principal() Principal { return Principal{Kind: KindPerson, ID: p.ID, Name: p.Name} }
 
-// CheckName says what is wrong with a person's name, if anything. A colon is
-// refused because senders with one are not people of this hub.
-func CheckName(name string) error {
-	bad := func(r rune) bool { return unicode.IsControl(r) || r == ':' || r == ',' || r == '/' }
-	switch {
-	case name == "" || len(name) > 64:
-		return fmt.Errorf("%w: a name has 1 to 64 bytes", ErrInvalid)
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, bad) || strings.TrimSpace(name) != name:
-		return fmt.Errorf("%w: a name has no control characters, colons, commas, slashes or spaces at its ends", ErrInvalid)
-	default:
-		return nil
-	}
-}
-
 // AddPerson creates a person; needs admin.
 func (d *Directory) AddPerson(ctx context.Context, by Session, name string) (Person, error) {
 	if !by.Admin() {
 		return Person{}, ErrForbidden
-	}
-	if err := CheckName(name); err != nil {
-		return Person{}, err
 	}
 	var p Person
 	err := d.db.Write(ctx, func(tx *store.Tx) error {
@@ -127,8 +109,27 @@ func findPerson(tx *store.Tx, idOrName string) (Person, error) {
 	return p, err
 }
 
-// ensurePerson finds the person of that name or creates them.
+// ensurePerson finds the person of that name or creates them. A new name is
+// checked, and differs from the others' in more than the case of its letters;
+// whoever exists already keeps theirs.
 func ensurePerson(tx *store.Tx, name string) (p Person, created bool, err error) {
+	p, err = scanPerson(tx.QueryRow(selectPerson+` WHERE name = ?`, name))
+	if !errors.Is(err, ErrNotFound) {
+		return p, false, err
+	}
+	if err := CheckName(name); err != nil {
+		return Person{}, false, err
+	}
+	err = tx.Each(func(row *sql.Rows) error {
+		other, err := scanPerson(row)
+		if err == nil && strings.EqualFold(other.Name, name) {
+			err = fmt.Errorf("%w: there is %q", ErrNameTaken, other.Name)
+		}
+		return err
+	}, selectPerson)
+	if err != nil {
+		return Person{}, false, err
+	}
 	n, err := tx.Exec(`INSERT INTO people (id, name, owner, created_at) VALUES (?, ?, 0, ?) ON CONFLICT (name) DO NOTHING`,
 		newID(), name, store.Micros(time.Now()))
 	if err != nil {
@@ -136,6 +137,24 @@ func ensurePerson(tx *store.Tx, name string) (p Person, created bool, err error)
 	}
 	p, err = scanPerson(tx.QueryRow(selectPerson+` WHERE name = ?`, name))
 	return p, n == 1, err
+}
+
+// BySender finds the person whose Sender this is; ErrNotFound for those who are
+// nobody's, such as a gateway's.
+func (d *Directory) BySender(ctx context.Context, sender string) (Person, error) {
+	if id, ok := strings.CutPrefix(sender, personSender); ok {
+		return d.Person(ctx, id)
+	}
+	query, args := selectPerson+` WHERE name = ? AND owner = 0`, []any{sender}
+	if sender == agentfirst.DefaultSender {
+		query, args = selectPerson+` WHERE owner = 1`, nil
+	}
+	var p Person
+	err := d.db.Read(ctx, func(tx *store.Tx) (err error) {
+		p, err = scanPerson(tx.QueryRow(query, args...))
+		return err
+	})
+	return p, err
 }
 
 // newID is a UUIDv7: sortable by age, and no secret.

@@ -14,7 +14,7 @@ const (
 	keepDead = 30 * 24 * time.Hour
 )
 
-// purge forgets links and pages that ended long ago, and changes that every
+// purge forgets links, pages and passkeys that ended long ago, and changes that every
 // running hub has seen. Tokens stay: the audit trail names them.
 func (d *Directory) purge(ctx context.Context) error {
 	old := store.Micros(time.Now().Add(-keepDead))
@@ -22,6 +22,7 @@ func (d *Directory) purge(ctx context.Context) error {
 		for _, query := range []string{
 			`DELETE FROM login_links WHERE expires_at < ?`,
 			`DELETE FROM page_sessions WHERE expires_at < ?`,
+			`DELETE FROM passkeys WHERE expires_at > 0 AND expires_at < ?`,
 			`DELETE FROM identity_changes WHERE at < ?`,
 		} {
 			if _, err := tx.Exec(query, old); err != nil {

@@ -17,6 +17,9 @@ func (d *Directory) RedeemCode(ctx context.Context, code, agent, address string)
 	}
 	var out Login
 	err = d.db.Write(ctx, func(tx *store.Tx) error {
+		if err := lockCredentials(tx); err != nil {
+			return err
+		}
 		pairing, err := spend(tx, secret, time.Now())
 		if err != nil {
 			return err
@@ -25,7 +28,7 @@ func (d *Directory) RedeemCode(ctx context.Context, code, agent, address string)
 		if by.Role != RoleOperator {
 			return ErrForbidden
 		}
-		out, err = d.insertPage(tx, by, agent, "code")
+		out, err = d.insertPage(tx, by, pairing.maker, agent, "code")
 		return err
 	})
 	if err != nil {

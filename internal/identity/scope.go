@@ -1,5 +1,7 @@
 package identity
 
+import "slices"
+
 // The scopes a request can need. Together with the parametrised ones
 // (talk:sender:PREFIX*, machine:ID, tag:NAME) they are the whole vocabulary.
 const (
@@ -23,6 +25,7 @@ const (
 	Place           = "place"
 	Talk            = "talk"
 	TalkAdmin       = "talk:admin"
+	AgentsManage    = "agents:manage"
 	AuditRead       = "audit:read"
 	Admin           = "admin"
 	NodeRegister    = "node:register"
@@ -47,6 +50,7 @@ var families = map[string][]string{
 	"fleet":    {FleetRead, FleetSensitive, FleetCall, FleetAdmin},
 	"room":     {Rooms},
 	"place":    {Place},
+	"agent":    {AgentsManage},
 	"audit":    {AuditRead},
 	"node":     {NodeRegister},
 }
@@ -71,35 +75,32 @@ var implied = map[string][]string{
 	Admin:           everythingForAdmin(),
 }
 
-// everyday is what "*" stands for: all but admin, which reaches other people's
-// things, and the two that do away with asking.
-func everyday() []string {
-	names := []string{Talk, TalkAdmin}
-	for _, members := range families {
-		names = append(names, members...)
-	}
-	return names
+// everyday is what "*" stands for: work with one's own things. Whoever reaches
+// other people's things, changes what the hub itself runs or opens a shell on it
+// is given that by name, or by the name of its family.
+var everyday = []string{
+	TaskRead, TaskSubmit, TaskControl, ApprovalRead, ApprovalRespond, TerminalRead, TerminalWrite, StatusRead, DeviceManage,
+	FleetRead, FleetSensitive, FleetCall, Rooms, Place, Talk, AuditRead, NodeRegister,
 }
+
+// byName is what "*" leaves out.
+var byName = []string{Admin, TalkAdmin, AgentsManage, FleetAdmin, TerminalCreate, TaskUnattended, FleetUnattended}
 
 // everythingForAdmin leaves out fleet:unattended (machines of other people must
 // not be changed unasked just because somebody administers the hub) and
 // node:register, which belongs to the other role.
 func everythingForAdmin() []string {
-	names := []string{TaskUnattended}
-	for _, name := range everyday() {
-		if name != NodeRegister {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(slices.Concat(everyday, byName), func(name string) bool {
+		return name == Admin || name == FleetUnattended || name == NodeRegister
+	})
 }
 
 // known are the plain scopes; every other name is parametrised or unknown.
 var known = knownScopes()
 
 func knownScopes() map[string]bool {
-	set := map[string]bool{Admin: true, TaskUnattended: true, FleetUnattended: true}
-	for _, name := range everyday() {
+	set := map[string]bool{}
+	for _, name := range slices.Concat(everyday, byName) {
 		set[name] = true
 	}
 	return set

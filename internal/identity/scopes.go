@@ -53,7 +53,7 @@ func fromSet(set map[string]bool) Scopes {
 // meaning is what one name stands for, without what that implies.
 func meaning(name string) []string {
 	if name == "*" {
-		return everyday()
+		return everyday
 	}
 	if known[name] || isParametrised(name) {
 		return []string{name}

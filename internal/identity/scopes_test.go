@@ -49,6 +49,8 @@ func TestNamesExpand(t *testing.T) {
 		"task:read,task:submit": "",
 		"TASK:READ":             "",
 		"node":                  "node:register",
+		"agents":                "agents:manage",
+		"agents:*":              "agents:manage",
 	} {
 		var in []string
 		if names != "" {
@@ -71,8 +73,60 @@ func TestNoAskingIsGivenByNameOnly(t *testing.T) {
 	if !admin.Has(identity.TaskUnattended) || admin.Has(identity.FleetUnattended) {
 		t.Errorf("admin gives %v", admin.Sorted())
 	}
-	if star := identity.Expand("*"); star.Has(identity.Admin) || !star.Has(identity.TalkAdmin) || !star.Has(identity.AuditRead) {
-		t.Errorf("* gives %v", star.Sorted())
+}
+
+// A star was "all but admin" and held everybody's conversations, the programs
+// that tool servers start, and a shell.
+func TestAStarIsEverydayWork(t *testing.T) {
+	star := identity.Expand("*")
+	for _, scope := range []string{"admin", "talk:admin", "agents:manage", "fleet:admin", "terminal:create", "task:unattended", "fleet:unattended"} {
+		if star.Has(scope) {
+			t.Errorf("* holds %s, which is given by name", scope)
+		}
+		if !identity.Expand(scope).Has(scope) {
+			t.Errorf("%s cannot be given by name", scope)
+		}
+	}
+	for _, scope := range []string{"talk", "task:submit", "terminal:write", "fleet:call", "rooms", "place", "audit:read", "device:manage"} {
+		if !star.Has(scope) {
+			t.Errorf("* lacks %s, which is everyday work", scope)
+		}
+	}
+	admin := identity.Expand("admin")
+	for _, scope := range star.Without(identity.NodeRegister).Sorted() {
+		if !admin.Has(scope) {
+			t.Errorf("admin lacks %s", scope)
+		}
+	}
+}
+
+func TestCoversIsAboutScopesMachinesAndSenders(t *testing.T) {
+	for _, c := range []struct {
+		wide, narrow string
+		want         bool
+	}{
+		{"admin", "task,talk:admin,agents,fleet,terminal,task:unattended", true},
+		{"admin", "talk:sender:tg:*,machine:a,fleet", true},
+		{"admin", "fleet:unattended", false},
+		{"*", "talk:admin", false},
+		{"*", "", true},
+		{"", "task:read", false},
+		{"task", "task:read", true},
+		{"fleet,machine:a", "fleet,machine:a", true},
+		{"fleet,machine:a", "fleet", false},
+		{"fleet,machine:a", "fleet,machine:b", false},
+		{"fleet,machine:a,machine:b", "fleet,machine:a", true},
+		{"fleet,machine:a,admin", "admin", false},
+		{"talk,fleet,machine:a", "talk", true},
+		{"talk:sender:tg:*", "talk:sender:tg:7", true},
+		{"talk:sender:tg:7", "talk:sender:tg:*", false},
+		{"talk:admin", "talk:sender:*", true},
+		{"talk:sender:*", "talk:admin", false},
+	} {
+		wide, narrow := identity.Expand(strings.Split(c.wide, ",")...), identity.Expand(strings.Split(c.narrow, ",")...)
+		if got := wide.Covers(narrow); got != c.want {
+			t.Errorf("%q covers %q: %v, want %v", c.wide, c.narrow, got, c.want)
+		}
 	}
 }
 
@@ -101,7 +155,7 @@ func TestAGrantIsWhatWasAskedAndMayBeGiven(t *testing.T) {
 		"sender wider":              {[]string{"talk:sender:*"}, identity.Expand("talk:sender:tg:*"), "operator", "talk:sender:tg:*"},
 		"sender other":              {[]string{"talk:sender:sms:*"}, identity.Expand("talk:sender:tg:*"), "operator", ""},
 		"sender of talk admin":      {[]string{"talk:sender:tg:*"}, identity.Expand("talk:admin"), "operator", "talk:sender:tg:*"},
-		"star of a gateway":         {[]string{"*"}, identity.Expand("talk:sender:tg:*"), "operator", "talk:sender:tg:*"},
+		"star of a gateway":         {[]string{"*"}, identity.Expand("talk:sender:tg:*"), "operator", ""},
 		"operator.read of few":      {[]string{"operator.read"}, identity.Expand("task", "fleet:read"), "operator", "fleet:read task:read"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +221,7 @@ func TestScopesAreAJSONArray(t *testing.T) {
 // names draws scope names, real and odd.
 var names = rapid.SliceOf(rapid.SampledFrom([]string{
 	"*", "task", "task:read", "task:submit", "task:unattended", "approvals", "approval:respond", "terminal:create", "terminal:read",
-	"status:read", "fleet", "fleet:call", "fleet:unattended", "rooms", "talk", "talk:admin", "talk:sender:a*", "talk:sender:ab*",
+	"status:read", "fleet", "fleet:call", "fleet:unattended", "rooms", "talk", "talk:admin", "agents:manage", "talk:sender:a*", "talk:sender:ab*",
 	"talk:sender:b", "machine:a", "machine:b", "tag:x", "admin", "node:register", "bogus", "operator.write",
 }))
 
@@ -195,6 +249,9 @@ func TestNoSequenceOfGrantsWidens(t *testing.T) {
 				if next.AllowsSender(sender, "user") && !grant.AllowsSender(sender, "user") {
 					t.Fatalf("sender %s came into reach: %v from %v", sender, next, grant)
 				}
+			}
+			if !grant.Covers(next) {
+				t.Fatalf("%v does not cover what came from it: %v", grant, next)
 			}
 			if !slices.IsSorted(next.Sorted()) || !identity.Expand(next.Sorted()...).Equal(next) {
 				t.Fatalf("a grant is explicit and sorted: %v", next)

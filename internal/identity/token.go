@@ -49,7 +49,12 @@ type Token struct {
 	TTL       time.Duration `json:"-"`
 
 	owner bool
+	maker maker
 }
+
+// Maker names what the token was made with, and ends with: "token:ID",
+// "passkey:ID", or nothing for the hub itself.
+func (t Token) Maker() string { return string(t.maker) }
 
 // TokenRequest asks for a token.
 type TokenRequest struct {
@@ -75,23 +80,28 @@ type Issued struct {
 	Code string `json:"code,omitempty"`
 }
 
-// CreateToken makes a token. It needs device:manage; the scopes are cut to the
-// caller's, except that an admin may give any.
+// CreateToken makes a token. It needs device:manage. Scopes and life are cut to
+// the caller's, and it ends when the caller's credential does.
 func (d *Directory) CreateToken(ctx context.Context, by Session, req TokenRequest) (Issued, error) {
 	if !by.Scopes.Has(DeviceManage) {
 		return Issued{}, ErrForbidden
 	}
-	t, err := req.token(by)
+	t, err := req.token()
 	if err != nil {
 		return Issued{}, err
 	}
 	var out Issued
 	err = d.db.Write(ctx, func(tx *store.Tx) error {
+		a, err := authorOf(tx, by)
+		if err != nil {
+			return err
+		}
 		p, err := personFor(tx, by, req.Principal)
 		if err != nil {
 			return err
 		}
 		t.Principal, t.owner = p.Principal(), p.Owner
+		t.maker, t.Scopes, t.Expires = a.maker, a.give(req.Scopes, t.Role), earlier(t.Expires, a.end)
 		if out, err = insertToken(tx, t); err != nil {
 			return err
 		}
@@ -101,7 +111,7 @@ func (d *Directory) CreateToken(ctx context.Context, by Session, req TokenReques
 }
 
 // token checks a request and makes the record of it.
-func (req TokenRequest) token(by Session) (Token, error) {
+func (req TokenRequest) token() (Token, error) {
 	role := req.Role
 	if role == "" {
 		role = RoleOperator
@@ -124,23 +134,22 @@ func (req TokenRequest) token(by Session) (Token, error) {
 	}
 	now := time.Now()
 	return Token{
-		ID: newID(), Kind: kind, Role: role, Name: clean(req.Name), Scopes: req.scopes(by, role),
+		ID: newID(), Kind: kind, Role: role, Name: clean(req.Name),
 		Created: now, TTL: ttl, Expires: now.Add(ttl),
 	}, nil
 }
 
-func (req TokenRequest) scopes(by Session, role Role) Scopes {
+// give cuts what was asked for to what the role may hold and the author may give;
+// asking for nothing in particular asks for the role's default.
+func (a author) give(names []string, role Role) Scopes {
 	if role == RoleNode {
 		return role.Default()
 	}
 	wanted := role.Default()
-	if req.Scopes != nil {
-		wanted = role.cut(Expand(req.Scopes...))
+	if names != nil {
+		wanted = role.cut(Expand(names...))
 	}
-	if by.Admin() && !by.Scopes.Limited() {
-		return wanted
-	}
-	return wanted.Intersect(by.Scopes)
+	return wanted.Intersect(a.scopes)
 }
 
 // clean makes text safe for both databases and for a log line.
@@ -161,18 +170,15 @@ func personFor(tx *store.Tx, by Session, name string) (Person, error) {
 	if !by.Admin() {
 		return Person{}, ErrForbidden
 	}
-	if err := CheckName(name); err != nil {
-		return Person{}, err
-	}
 	p, _, err := ensurePerson(tx, name)
 	return p, err
 }
 
 // insertToken writes the record and a new secret.
 func insertToken(tx *store.Tx, t Token) (Issued, error) {
-	_, err := tx.Exec(`INSERT INTO tokens (id, kind, role, person, device, name, scopes, created_at, ttl, expires_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, t.ID, string(t.Kind), string(t.Role), t.Principal.ID, t.Device, t.Name, t.Scopes.String(),
-		store.Micros(t.Created), t.TTL.Microseconds(), store.Micros(t.Expires))
+	_, err := tx.Exec(`INSERT INTO tokens (id, kind, role, person, device, name, scopes, created_at, ttl, expires_at, maker)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, t.ID, string(t.Kind), string(t.Role), t.Principal.ID, t.Device, t.Name, t.Scopes.String(),
+		store.Micros(t.Created), t.TTL.Microseconds(), store.Micros(t.Expires), string(t.maker))
 	if err != nil {
 		return Issued{}, err
 	}
@@ -198,29 +204,35 @@ func tokenDetail(t Token) map[string]any {
 	if t.Device != "" {
 		detail["device"] = t.Device
 	}
+	if t.maker != byHub {
+		detail["made_with"] = string(t.maker)
+	}
 	if !t.Expires.IsZero() {
 		detail["expires_at"] = t.Expires.UTC().Format(time.RFC3339)
 	}
 	return detail
 }
 
-const selectToken = `SELECT t.id, t.kind, t.role, t.name, t.device, t.scopes, t.created_at, t.ttl, t.expires_at,
-	t.last_used_at, t.used_at, t.revoked_at, p.id, p.name, p.owner FROM tokens t JOIN people p ON p.id = t.person`
+const (
+	tokenColumns = `t.id, t.kind, t.role, t.name, t.device, t.scopes, t.created_at, t.ttl, t.expires_at,
+		t.last_used_at, t.used_at, t.revoked_at, t.maker, p.id, p.name, p.owner`
+	selectToken = `SELECT ` + tokenColumns + ` FROM tokens t JOIN people p ON p.id = t.person`
+)
 
 // scanToken reads a row of selectToken, and more columns after it into extra.
 func scanToken(row scanner, extra ...any) (Token, error) {
 	var t Token
-	var kind, role, scopes string
+	var kind, role, scopes, made string
 	var created, ttl, expires, lastUsed, used, revoked, owner int64
 	dest := append([]any{
 		&t.ID, &kind, &role, &t.Name, &t.Device, &scopes, &created, &ttl, &expires,
-		&lastUsed, &used, &revoked, &t.Principal.ID, &t.Principal.Name, &owner,
+		&lastUsed, &used, &revoked, &made, &t.Principal.ID, &t.Principal.Name, &owner,
 	}, extra...)
 	if err := row.Scan(dest...); err != nil {
 		return Token{}, notFound(err)
 	}
 	t.Kind, t.Role, t.Principal.Kind, t.owner = TokenKind(kind), Role(role), KindPerson, owner == 1
-	t.Scopes = parseScopes(scopes)
+	t.Scopes, t.maker = parseScopes(scopes), maker(made)
 	t.Created, t.Expires, t.LastUsed = store.Time(created), store.Time(expires), store.Time(lastUsed)
 	t.Used, t.Revoked, t.TTL = store.Time(used), store.Time(revoked), time.Duration(ttl)*time.Microsecond
 	return t, nil

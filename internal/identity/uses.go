@@ -3,6 +3,7 @@ package identity
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -110,10 +111,14 @@ func (u use) write(tx *store.Tx, at int64) error {
 		_, err := tx.Exec(`UPDATE page_sessions SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, at, u.ID, at)
 		return err
 	}
-	_, err := tx.Exec(`UPDATE tokens SET last_used_at = ?, expires_at = CASE WHEN kind = 'device' THEN ? + ttl ELSE expires_at END
-		WHERE id = ? AND last_used_at < ?`, at, at, u.ID, at)
-	if err == nil && u.device != "" {
-		_, err = tx.Exec(`UPDATE devices SET last_seen_at = ? WHERE id = ? AND last_seen_at < ?`, at, u.device, at)
+	if u.device == "" {
+		_, err := tx.Exec(`UPDATE tokens SET last_used_at = ? WHERE id = ? AND last_used_at < ?`, at, u.ID, at)
+		return err
 	}
+	// A device whose maker has ended meanwhile has ended with it.
+	if err := slide(tx, u.ID, store.Time(at)); err != nil && !errors.Is(err, ErrRefused) {
+		return err
+	}
+	_, err := tx.Exec(`UPDATE devices SET last_seen_at = ? WHERE id = ? AND last_seen_at < ?`, at, u.device, at)
 	return err
 }
