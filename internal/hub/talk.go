@@ -11,7 +11,6 @@ import (
 	"parley/internal/identity"
 	"parley/internal/talk"
 	"parley/internal/talk/memory"
-	"parley/protocol/agentfirst"
 )
 
 // talkPart is conversations.
@@ -93,10 +92,8 @@ func (h *Hub) listenTalk(ctx context.Context) error {
 func (h *Hub) personOf(sender string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
-	if sender != agentfirst.DefaultSender {
-		if person, err := h.people.Person(ctx, sender); err == nil {
-			return person.ID
-		}
+	if person, err := h.people.BySender(ctx, sender); err == nil {
+		return person.ID
 	}
 	owner, err := h.people.Owner(ctx)
 	if err != nil {

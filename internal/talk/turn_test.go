@@ -15,6 +15,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/internal/talk"
@@ -50,7 +51,7 @@ func TestRefusedTurnsStoreNothing(t *testing.T) {
 		"unknown agent":     {me, talk.TurnRequest{Key: talk.Key{Agent: "ghost"}}, talk.ErrNoAgent, "ghost"},
 		"bad agent name":    {me, talk.TurnRequest{Key: talk.Key{Agent: "Crab"}}, talk.ErrBadRequest, "Crab"},
 		"somebody else":     {me, talk.TurnRequest{Key: talk.Key{Agent: "crab", Sender: "bob"}}, talk.ErrForbidden, "bob"},
-		"outside a prefix":  {talk.Who{Allowed: []string{"tg:*"}}, talk.TurnRequest{Key: talk.Key{Agent: "crab", Sender: "tx:1"}}, talk.ErrForbidden, "tx:1"},
+		"outside a prefix":  {talk.Who{Allowed: identity.Senders{Patterns: identity.Expand("talk:sender:tg:*").SenderPatterns()}}, talk.TurnRequest{Key: talk.Key{Agent: "crab", Sender: "tx:1"}}, talk.ErrForbidden, "tx:1"},
 		"agent's own list":  {me, talk.TurnRequest{Key: talk.Key{Agent: "shy"}}, talk.ErrForbidden, "shy"},
 		"too large":         {me, talk.TurnRequest{Key: crab, Content: strings.Repeat("x", 8<<20+1)}, talk.ErrTooLarge, "bytes"},
 		"not UTF-8":         {me, talk.TurnRequest{Key: crab, Content: "\xff"}, talk.ErrBadRequest, "UTF-8"},

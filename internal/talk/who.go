@@ -2,9 +2,8 @@ package talk
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
+	"parley/internal/identity"
 	"parley/protocol/agentfirst"
 )
 
@@ -17,8 +16,8 @@ type Who struct {
 	Sender string
 	// Admin may be anybody and sees everything.
 	Admin bool
-	// Allowed are senders, or prefixes ending in *.
-	Allowed []string
+	// Allowed are the senders whose conversations the caller may have and see.
+	Allowed identity.Senders
 	// Principal is who acts, for the audit trail: "person:alice".
 	Principal string
 }
@@ -26,26 +25,21 @@ type Who struct {
 // Own is a person who may only be themselves.
 func Own(sender string) Who {
 	sender = agentfirst.SenderOr(sender, "")
-	return Who{Sender: sender, Allowed: []string{sender}, Principal: "person:" + sender}
+	return Who{Sender: sender, Allowed: identity.Senders{Names: []string{sender}}, Principal: "person:" + sender}
 }
 
 // Admin is somebody who may be any sender.
 func Admin(principal string) Who { return Who{Admin: true, Principal: principal} }
 
 // May reports whether a sender's conversations are open to the caller.
-func (w Who) May(sender string) bool {
-	return w.Admin || slices.ContainsFunc(w.Allowed, func(a string) bool {
-		prefix, open := strings.CutSuffix(a, "*")
-		return a == sender || open && strings.HasPrefix(sender, prefix)
-	})
-}
+func (w Who) May(sender string) bool { return w.Admin || w.Allowed.Has(sender) }
 
 // senders is May for listings: nil is everything.
-func (w Who) senders() []string {
+func (w Who) senders() *identity.Senders {
 	if w.Admin {
 		return nil
 	}
-	return append([]string{}, w.Allowed...)
+	return &w.Allowed
 }
 
 // key checks a key and fills in the default sender.

@@ -34,15 +34,6 @@ type spec struct {
 	Address   string `json:"address,omitzero"`
 }
 
-// senderOf is a person's name in conversations: there the owner is the default
-// sender.
-func senderOf(who identity.Session) string {
-	if who.Owner || who.Principal.Kind == identity.KindHub {
-		return "user"
-	}
-	return who.Principal.Name
-}
-
 // state is what of a running task another hub needs to go on with it, besides its
 // history.
 type state struct {

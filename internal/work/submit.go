@@ -64,7 +64,7 @@ func (w *Work) proposal(ctx context.Context, who identity.Session, req SubmitReq
 		return nil, ErrShuttingDown
 	}
 	s := req.Submit
-	agent, err := w.agentFor(s.Opts().Agent, senderOf(who))
+	agent, err := w.agentFor(s.Opts().Agent, who.Sender())
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (w *Work) proposal(ctx context.Context, who identity.Session, req SubmitReq
 		principal: who.Principal.ID, agent: agent.Name, status: viber.TaskRunning, keyHash: keyHash(who.Principal.ID, req.Key), goal: s.Goal, turn: 1,
 		spec: spec{
 			Key: req.Key, Mode: w.effectiveMode(who, s.Opts().Mode, agent), Submit: s, Origin: req.Origin,
-			Principal: who.Principal.ID, By: who.Principal.String(), Sender: senderOf(who), Token: who.TokenID, Device: who.Device, Address: who.Address,
+			Principal: who.Principal.ID, By: who.Principal.String(), Sender: who.Sender(), Token: who.TokenID, Device: who.Device, Address: who.Address,
 		},
 		state: state{Plan: s.Plan},
 	}

@@ -3,45 +3,28 @@ package talk
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"parley/internal/identity"
 	"parley/internal/talk"
-	wire "parley/protocol/agentfirst"
 )
-
-const senderScope = "talk:sender:"
 
 // WhoOf is what a session may do in conversations: talk:admin is anybody, talk
 // the sender bound to its person, talk:sender:PREFIX* those with that prefix.
 func WhoOf(s identity.Session) talk.Who {
-	who := talk.Who{Sender: bound(s), Admin: s.Scopes.Has(identity.TalkAdmin), Principal: s.Principal.String()}
-	if s.Scopes.Has(identity.Talk) {
-		who.Allowed = append(who.Allowed, who.Sender)
-	} else {
-		who.Sender = "" // a gateway has no sender of its own
-	}
-	for _, scope := range s.Scopes.Sorted() {
-		if pattern, ok := strings.CutPrefix(scope, senderScope); ok {
-			who.Allowed = append(who.Allowed, pattern)
-		}
+	who := talk.Who{Admin: s.Scopes.Has(identity.TalkAdmin), Principal: s.Principal.String()}
+	who.Allowed.Patterns = s.Scopes.SenderPatterns()
+	if s.Scopes.Has(identity.Talk) { // a gateway has no sender of its own
+		who.Sender = s.Sender()
+		who.Allowed.Names = []string{who.Sender}
 	}
 	return who
 }
 
-// bound is the sender of a person: the hub's owner is the default sender, so that
-// clients without names reach the owner's conversations.
-func bound(s identity.Session) string {
-	if s.Owner || s.Principal.Kind == identity.KindHub {
-		return wire.DefaultSender
-	}
-	return s.Principal.Name
-}
-
-// MayTalk reports whether a session may use conversations at all.
+// MayTalk reports whether a session may use conversations, or manage the agents
+// they are held with, at all.
 func MayTalk(s identity.Session) bool {
 	who := WhoOf(s)
-	return who.Admin || len(who.Allowed) > 0
+	return who.Admin || !who.Allowed.Empty() || s.Scopes.Has(identity.AgentsManage)
 }
 
 // authenticate looks at a token, slowing down whoever guesses.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/internal/identity"
 	"parley/internal/store"
 )
 
@@ -88,9 +89,8 @@ func create(tx *store.Tx, key Key, hidden bool, at time.Time) (int64, Conversati
 // Filter narrows a listing; empty fields match everything.
 type Filter struct {
 	Agent, Sender string
-	// Allowed is what the caller may see: each is a sender, or a prefix ending
-	// in *. nil means everything.
-	Allowed []string
+	// Allowed is what the caller may see; nil means everything.
+	Allowed *identity.Senders
 	Limit   int
 }
 
@@ -122,22 +122,27 @@ func (f Filter) where() (string, []any) {
 		where, args = append(where, "c.sender = ?"), append(args, f.Sender)
 	}
 	if f.Allowed != nil {
-		clause, more := allowed("c.sender", f.Allowed)
+		clause, more := allowed("c.sender", *f.Allowed)
 		where, args = append(where, clause), append(args, more...)
 	}
 	return strings.Join(where, " AND "), args
 }
 
-// allowed turns senders and prefixes into a condition that nobody can widen:
-// prefixes are compared, not matched as patterns.
-func allowed(column string, senders []string) (string, []any) {
+// allowed turns a set of senders into a condition that nobody can widen: names
+// and prefixes are compared, not matched as patterns.
+func allowed(column string, senders identity.Senders) (string, []any) {
 	clauses, args := []string{"1 = 0"}, []any{}
-	for _, s := range senders {
-		if prefix, ok := strings.CutSuffix(s, "*"); ok {
-			clauses, args = append(clauses, "substr("+column+", 1, ?) = ?"), append(args, len([]rune(prefix)), prefix)
+	equals := func(name string) { clauses, args = append(clauses, column+" = ?"), append(args, name) }
+	for _, name := range senders.Names {
+		equals(name)
+	}
+	for _, p := range senders.Patterns {
+		prefix, whole := p.Prefix()
+		if whole {
+			equals(prefix)
 			continue
 		}
-		clauses, args = append(clauses, column+" = ?"), append(args, s)
+		clauses, args = append(clauses, "substr("+column+", 1, ?) = ?"), append(args, len([]rune(prefix)), prefix)
 	}
 	return "(" + strings.Join(clauses, " OR ") + ")", args
 }

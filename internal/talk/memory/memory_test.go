@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/brain/model"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/internal/talk/memory"
@@ -221,11 +222,14 @@ func TestListShowsOnlyWhatMayBeSeen(t *testing.T) {
 			{memory.Filter{}, 6},
 			{memory.Filter{Sender: "bob"}, 1},
 			{memory.Filter{Agent: "twin"}, 0},
-			{memory.Filter{Allowed: []string{"bob"}}, 1},
-			{memory.Filter{Allowed: []string{"tg:*"}}, 2},
-			{memory.Filter{Allowed: []string{"t%*"}}, 0},
-			{memory.Filter{Allowed: []string{}}, 0},
-			{memory.Filter{Allowed: []string{"bob"}, Sender: "user"}, 0},
+			{memory.Filter{Allowed: named("bob")}, 1},
+			{memory.Filter{Allowed: matching("tg:*")}, 2},
+			{memory.Filter{Allowed: matching("t%*")}, 0},
+			{memory.Filter{Allowed: matching("bob")}, 1},
+			{memory.Filter{Allowed: named("*")}, 0}, // a name, and no pattern
+			{memory.Filter{Allowed: named("tg:*")}, 0},
+			{memory.Filter{Allowed: &identity.Senders{}}, 0},
+			{memory.Filter{Allowed: named("bob"), Sender: "user"}, 0},
 			{memory.Filter{Limit: 2}, 2},
 		} {
 			list, err := m.List(t.Context(), c.f)
@@ -300,4 +304,10 @@ func TestQueueKeepsOrderAndLimit(t *testing.T) {
 			t.Errorf("%v, %v", ids, err)
 		}
 	})
+}
+
+func named(senders ...string) *identity.Senders { return &identity.Senders{Names: senders} }
+
+func matching(pattern string) *identity.Senders {
+	return &identity.Senders{Patterns: identity.Expand("talk:sender:" + pattern).SenderPatterns()}
 }

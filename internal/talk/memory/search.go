@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/identity"
 	"parley/internal/store"
 )
 
@@ -27,7 +28,7 @@ type Query struct {
 	// Thread narrows to one thread if not nil.
 	Thread *string
 	// Allowed is what the caller may see, as in Filter. nil means everything.
-	Allowed       []string
+	Allowed       *identity.Senders
 	After, Before time.Time
 	Limit         int
 	// Near is how many neighbours of a message are shown on each side; -1 for none.
@@ -209,7 +210,7 @@ func (s *searcher) conditions(pair bool) (string, []any) {
 		also("d.sender = ?", q.Sender)
 	}
 	if q.Allowed != nil {
-		clause, values := allowed("d.sender", q.Allowed)
+		clause, values := allowed("d.sender", *q.Allowed)
 		also(clause, values...)
 	}
 	if q.Thread != nil {

@@ -93,7 +93,7 @@ func TestSearchNeverShowsAnotherSendersWords(t *testing.T) {
 		}
 		for _, q := range []memory.Query{
 			{Text: "walrus", Agent: "crab", Sender: "user"},
-			{Text: "walrus", Agent: "crab", Allowed: []string{"user"}},
+			{Text: "walrus", Agent: "crab", Allowed: named("user")},
 		} {
 			if diff := cmp.Diff([]string{"message: my walrus"}, snippets(search(t, m, q))); diff != "" {
 				t.Error(diff)
