@@ -48,8 +48,8 @@ func (o Options) withDefaults() Options {
 		o.Role = wire.RoleOperator
 	}
 	if o.Scopes == nil {
-		// A star does not stand for the scope that lets tasks run unasked.
-		o.Scopes = []string{"*", string(wire.ScopeTaskUnattended)}
+		// A star does not stand for opening terminals, nor for tasks that run unasked.
+		o.Scopes = []string{"*", string(wire.ScopeTerminalCreate), string(wire.ScopeTaskUnattended)}
 	}
 	if o.Key != nil {
 		o.DeviceID = wire.DeviceID(o.publicKey())

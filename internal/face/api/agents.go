@@ -27,10 +27,10 @@ func RegisterAgents(a *API, m Minds) {
 		return route{Method: "GET", Path: path, Tag: "agents", Summary: summary}
 	}
 	change := func(method, path, summary string, status int) route {
-		return route{Method: method, Path: path, Scope: identity.TalkAdmin, Tag: "agents", Summary: summary, Status: status}
+		return route{Method: method, Path: path, Scope: identity.AgentsManage, Tag: "agents", Summary: summary, Status: status}
 	}
 	add(a, read("/api/agents", "List agents"), m.list)
-	add(a, read("/api/agents/{name}", "One agent, with what its file says; the prompt is for talk:admin"), m.get)
+	add(a, read("/api/agents/{name}", "One agent, with what its file says; the prompt is for agents:manage"), m.get)
 	add(a, change("POST", "/api/agents", "Make an agent: the keys of its file, name and prompt", http.StatusCreated), m.create)
 	add(a, change("PUT", "/api/agents/{name}", "Change the keys that are given; null means the default", 0), m.update)
 	add(a, change("DELETE", "/api/agents/{name}", "Remove an agent; its conversations stay", http.StatusNoContent), m.remove)
@@ -52,7 +52,7 @@ func talker(s identity.Session) (talk.Who, error) {
 // agentView is an agent as an object: the keys of its file, name, prompt, error.
 type agentView = map[string]any
 
-func viewAgent(e brain.Entry, who talk.Who) agentView {
+func viewAgent(e brain.Entry, s identity.Session) agentView {
 	out := agentView{}
 	if e.Agent != nil {
 		if err := json.Unmarshal(e.Agent.Config(), &out); err != nil {
@@ -63,7 +63,7 @@ func viewAgent(e brain.Entry, who talk.Who) agentView {
 	if e.Err != nil {
 		out["error"] = e.Err.Error()
 	}
-	if !who.Admin {
+	if !s.Scopes.Has(identity.AgentsManage) {
 		delete(out, "prompt")
 	}
 	return out
@@ -82,32 +82,30 @@ type byName struct {
 type agentAnswer struct{ Body agentView }
 
 func (m Minds) list(_ context.Context, s identity.Session, _ *struct{}) (*agentList, error) {
-	who, err := talker(s)
-	if err != nil {
+	if _, err := talker(s); err != nil {
 		return nil, err
 	}
 	out := &agentList{}
 	out.Body.Agents = []agentView{}
 	for _, e := range m.Agents.List() {
-		out.Body.Agents = append(out.Body.Agents, viewAgent(e, who))
+		out.Body.Agents = append(out.Body.Agents, viewAgent(e, s))
 	}
 	return out, nil
 }
 
 func (m Minds) get(_ context.Context, s identity.Session, in *byName) (*agentAnswer, error) {
-	who, err := talker(s)
-	if err != nil {
+	if _, err := talker(s); err != nil {
 		return nil, err
 	}
-	return m.show(in.Name, who)
+	return m.show(in.Name, s)
 }
 
-func (m Minds) show(name string, who talk.Who) (*agentAnswer, error) {
+func (m Minds) show(name string, s identity.Session) (*agentAnswer, error) {
 	e, err := m.Agents.Entry(name)
 	if err != nil {
 		return nil, err
 	}
-	return &agentAnswer{viewAgent(e, who)}, nil
+	return &agentAnswer{viewAgent(e, s)}, nil
 }
 
 // agentKeys is a body with whatever keys an agent's file has.
@@ -127,7 +125,7 @@ func (m Minds) create(ctx context.Context, s identity.Session, in *agentKeys) (*
 	if _, err := m.Agents.Create(ctx, name, config); err != nil {
 		return nil, err
 	}
-	return m.show(name, facetalk.WhoOf(s))
+	return m.show(name, s)
 }
 
 // configOf is a body as the library takes it: without what only shows.
@@ -150,7 +148,7 @@ func (m Minds) update(ctx context.Context, s identity.Session, in *agentChange) 
 	if _, err := m.Agents.Update(ctx, in.Name, config); err != nil {
 		return nil, err
 	}
-	return m.show(in.Name, facetalk.WhoOf(s))
+	return m.show(in.Name, s)
 }
 
 func (m Minds) remove(ctx context.Context, _ identity.Session, in *byName) (*struct{}, error) {
@@ -181,7 +179,7 @@ func (m Minds) putFile(w http.ResponseWriter, r *http.Request, s identity.Sessio
 	if _, err := m.Agents.Put(r.Context(), name, text); err != nil {
 		return err
 	}
-	answer, err := m.show(name, facetalk.WhoOf(s))
+	answer, err := m.show(name, s)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func RegisterTokens(a *API, p People) {
 	}
 	add(a, manage("POST", "/api/tokens", "Make a token; its secret is shown once", 0), p.createToken)
 	add(a, manage("GET", "/api/tokens", "List tokens, without their secrets", 0), p.listTokens)
-	add(a, manage("DELETE", "/api/tokens/{id}", "Revoke a token; what it opened is closed within a second", http.StatusNoContent), p.revokeToken)
+	add(a, manage("DELETE", "/api/tokens/{id}", "Revoke a token; what it opened and made ends within a second", http.StatusNoContent), p.revokeToken)
 	add(a, manage("POST", "/api/tokens/{id}/rotate", "Replace a token's secret; the old one works five minutes more", 0), p.rotateToken)
 	add(a, manage("POST", "/api/login-links", "Make a one-time login link", 0), p.createLink)
 	add(a, manage("POST", "/api/pairing", "Make a one-time pairing code", 0), p.createCode)
@@ -36,8 +36,8 @@ type tokenRequest struct {
 	Body struct {
 		Name      string   `json:"name,omitempty" maxLength:"200"`
 		Role      string   `json:"role,omitempty" enum:"operator,node" default:"operator"`
-		Scopes    []string `json:"scopes,omitempty" doc:"names, families or *; left out means all the role may have"`
-		TTL       string   `json:"ttl,omitempty" doc:"a duration such as 24h; at least 1s"`
+		Scopes    []string `json:"scopes,omitempty" doc:"names, families or *, cut to your own; left out means *"`
+		TTL       string   `json:"ttl,omitempty" doc:"a duration such as 24h, cut to your own; at least 1s"`
 		Principal string   `json:"principal,omitempty" doc:"the person it is for; another than yourself needs admin"`
 		Pairing   bool     `json:"pairing,omitempty" doc:"a token that pairs one device within 15 minutes"`
 	}
@@ -93,6 +93,7 @@ type tokenView struct {
 	Expires   time.Time          `json:"expires_at,omitzero"`
 	LastUsed  time.Time          `json:"last_used_at,omitzero"`
 	Revoked   time.Time          `json:"revoked_at,omitzero"`
+	Maker     string             `json:"maker,omitempty" doc:"what it was made with and ends with: token:ID or passkey:ID; absent for the hub itself"`
 }
 
 type tokenList struct {
@@ -108,7 +109,7 @@ func (p People) listTokens(ctx context.Context, who identity.Session, _ *struct{
 	for _, t := range tokens {
 		out.Body.Tokens = append(out.Body.Tokens, tokenView{
 			ID: t.ID, Name: t.Name, Kind: t.Kind, Role: t.Role, Scopes: t.Scopes.Sorted(), Principal: t.Principal, Device: t.Device,
-			Created: t.Created, Expires: t.Expires, LastUsed: t.LastUsed, Revoked: t.Revoked,
+			Created: t.Created, Expires: t.Expires, LastUsed: t.LastUsed, Revoked: t.Revoked, Maker: t.Maker(),
 		})
 	}
 	return out, err
@@ -122,7 +123,7 @@ type rotateRequest struct {
 	ID string `path:"id"`
 	// A pointer: the body may be left out.
 	Body *struct {
-		Renew bool `json:"renew,omitempty" doc:"also start the token's life anew"`
+		Renew bool `json:"renew,omitempty" doc:"also start the token's life anew, ending no later than your own"`
 	}
 }
 

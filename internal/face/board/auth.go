@@ -367,7 +367,7 @@ func (r *request) rotate(p *viber.TokenRotate) {
 	out, err := r.c.face.d.People.Rotate(ctx, by, id, false)
 	switch {
 	case errors.Is(err, identity.ErrForbidden):
-		r.answer(viber.NewInsufficientScope(viber.ScopeDeviceManage, r.who().Scopes.Sorted()))
+		r.answer(r.notRotated(ctx, id, err))
 	case errors.Is(err, identity.ErrNotFound), errors.Is(err, identity.ErrRefused):
 		r.protocol(viber.ReasonBadPayload, "/token_id", "there is no such token")
 	case err != nil:
@@ -375,6 +375,20 @@ func (r *request) rotate(p *viber.TokenRotate) {
 	default:
 		r.answer(&viber.TokenRotated{Token: out.Secret, TokenID: out.ID, ExpiresAt: viber.At(out.Expires), OldValidUntil: viber.At(out.OldValidUntil)})
 	}
+}
+
+// notRotated says what a connection lacks for rotating a token: device:manage, or
+// what the token itself can do.
+func (r *request) notRotated(ctx context.Context, id string, why error) *viber.ConnectionError {
+	e := viber.NewInsufficientScope(viber.ScopeDeviceManage, r.who().Scopes.Sorted())
+	if !r.who().Scopes.Has(identity.DeviceManage) {
+		return e
+	}
+	e.Message = why.Error()
+	if t, err := r.c.face.d.People.Token(ctx, r.who(), id); err == nil {
+		e.Details.Required = append(e.Details.Required, t.Scopes.Sorted()...)
+	}
+	return e
 }
 
 // bye answers a client that leaves: behind everything that waits, what goes on

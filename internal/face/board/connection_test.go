@@ -544,9 +544,25 @@ func TestATokenIsRotatedForTheAskerOnly(t *testing.T) {
 	wantError(t, a.ask("token:rotate", obj{"token_id": other.ID}), "auth_failed", "insufficient_scope")
 	manager := h.connect(h.newToken("bob", "device:manage").Secret)
 	wantError(t, manager.ask("token:rotate", obj{"token_id": other.ID}), "protocol_error", "bad_payload")
-	if f := h.connect(h.token, "device:manage").ask("token:rotate", obj{"token_id": other.ID}); f.Type != "token:rotated" {
+	if f := h.connect(h.token, "device:manage", "task:read").ask("token:rotate", obj{"token_id": other.ID}); f.Type != "token:rotated" {
 		t.Errorf("%s", f)
 	}
+}
+
+// A connection with device:manage rotated the owner's token and was handed its
+// new secret.
+func TestRotatingAnotherTokenNeedsEverythingItCanDo(t *testing.T) {
+	h := newHub(t)
+	owners := must(h.people.Authenticate(t.Context(), h.token))(t).TokenID
+	script := h.connect(h.newToken("", "device:manage").Secret)
+	f := script.ask("token:rotate", obj{"token_id": owners})
+	wantError(t, f, "auth_failed", "insufficient_scope")
+	if !slices.Contains(f.get("details.required").([]any), any("admin")) {
+		t.Errorf("the answer does not name what is missing: %s", f)
+	}
+	// A connection that asked for less than its token can do counts as that.
+	wantError(t, h.connect(h.token, "device:manage").ask("token:rotate", obj{"token_id": h.newToken("", "task:read").ID}), "auth_failed", "insufficient_scope")
+	h.connect(h.token)
 }
 
 func TestARevokedTokenEndsItsConnectionsAndNothingElse(t *testing.T) {

@@ -223,7 +223,7 @@ func (h *hub) connect(token string, scopes ...string) *client {
 	h.t.Helper()
 	c := h.dial()
 	if len(scopes) == 0 {
-		scopes = []string{"*"}
+		scopes = []string{"*", "terminal:create"}
 	}
 	if f := c.auth(token, scopes...); f.Type != "connection:authenticated" {
 		h.t.Fatalf("not let in: %s", f)

@@ -166,7 +166,7 @@ func TestAClientCannotPlayTheHub(t *testing.T) {
 // Another person's things look exactly like things that do not exist.
 func TestAnotherPersonsThingsDoNotExist(t *testing.T) {
 	h := newHub(t)
-	alice, bob := h.connect(h.newToken("alice", "*").Secret), h.connect(h.newToken("bob", "*").Secret)
+	alice, bob := h.connect(h.newToken("alice", "*", "terminal:create").Secret), h.connect(h.newToken("bob", "*", "terminal:create").Secret)
 	task := alice.submit("/tool shell {\"command\":\"touch x\"}", nil)
 	asked := alice.await("approval:required").text("approval_id")
 	term := alice.ask("terminal:create", obj{"command": "cat"}).text("terminal.id")

@@ -2,6 +2,7 @@ package talk
 
 import (
 	"parley/internal/brain"
+	"parley/internal/identity"
 	wire "parley/protocol/agentfirst"
 )
 
@@ -25,7 +26,7 @@ func (r *request) agent(name string) (*wire.ServerMessage, error) {
 	return &wire.ServerMessage{Message: &wire.ServerMessage_AgentInfo{AgentInfo: r.agentInfo(e)}}, nil
 }
 
-// agentInfo is an agent as a client sees it; its prompt is for admins.
+// agentInfo is an agent as a client sees it; its prompt is for those who manage agents.
 func (r *request) agentInfo(e brain.Entry) *wire.AgentInfo {
 	out := &wire.AgentInfo{Name: e.Name}
 	if e.Err != nil {
@@ -44,7 +45,7 @@ func (r *request) agentInfo(e brain.Entry) *wire.AgentInfo {
 	if tokens, on := a.Compact.Limit(r.window(a)); on {
 		out.CompactThreshold = new(small(tokens))
 	}
-	if r.who.Admin {
+	if r.session.Scopes.Has(identity.AgentsManage) {
 		out.Prompt = a.Prompt
 	}
 	return out

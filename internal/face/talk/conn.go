@@ -190,8 +190,8 @@ func (c *conn) admit(r *request, number int, known bool, h handler) error {
 		return bad("unknown request %d", number)
 	case !MayTalk(*s):
 		return errNoScope
-	case h.admin && !who.Admin:
-		return errNotAdmin
+	case h.manage && !s.Scopes.Has(identity.AgentsManage):
+		return errNoManager
 	case number >= firstAddition && !c.extended.Load():
 		return errPlain
 	}

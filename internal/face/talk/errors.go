@@ -19,7 +19,7 @@ import (
 var (
 	errNoLogin   = errors.New("not authenticated: send hello with a token first")
 	errNoScope   = errors.New("this needs the scope talk")
-	errNotAdmin  = errors.New("this needs the scope talk:admin")
+	errNoManager = errors.New("this needs the scope agents:manage")
 	errPlain     = errors.New("this request is an addition to the protocol: send hello first")
 	errGone      = errors.New("the configuration is no longer part of the protocol; the hub's settings are in parley.yaml")
 	errStopping  = errors.New("the hub is stopping; try again")
@@ -39,7 +39,7 @@ var codes = []struct {
 	{identity.ErrRefused, wire.CodeUnauthenticated},
 	{identity.ErrThrottled, wire.CodeTooMany},
 	{errNoScope, wire.CodeForbidden},
-	{errNotAdmin, wire.CodeForbidden},
+	{errNoManager, wire.CodeForbidden},
 	{talk.ErrForbidden, wire.CodeForbidden},
 	{errBad, wire.CodeBadRequest},
 	{errPlain, wire.CodeBadRequest},

@@ -28,6 +28,7 @@ import (
 	facetalk "parley/internal/face/talk"
 	"parley/internal/identity"
 	"parley/internal/lease"
+	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/internal/talk"
 	"parley/internal/talk/memory"
@@ -44,6 +45,7 @@ const patience = 30 * time.Second
 type hub struct {
 	t      testing.TB
 	dir    string
+	db     *store.DB
 	people *identity.Directory
 	owner  identity.Person
 	engine *talk.Talk
@@ -59,6 +61,7 @@ func newHub(t testing.TB, limits facetalk.Limits, tcp facetalk.TCPOptions) *hub 
 	h := &hub{t: t, dir: shortDir(t)}
 	ctx := t.Context()
 	db := storetest.SQLite(t)
+	h.db = db
 	local := bus.NewLocal()
 	t.Cleanup(func() { check(t, local.Close()) })
 	leases := must(lease.Join(ctx, db, "test", lease.Options{}))(t)

@@ -18,8 +18,9 @@ type handler struct {
 	work func(*request) error
 	// serial work without a request id waits for the one before.
 	serial bool
-	// open requests need no login; admin ones need talk:admin.
-	open, admin bool
+	// open requests need no login; those that manage what the hub runs (agents,
+	// models, tool servers) need agents:manage.
+	open, manage bool
 }
 
 // handlers is everything a client can ask, by the number of its variant.
@@ -32,17 +33,17 @@ var handlers = map[int]handler{
 	6:  {work: (*request).compact, serial: true},
 	7:  {now: (*request).listConversations},
 	8:  {now: (*request).listProviders},
-	9:  {now: (*request).setProvider, admin: true},
-	10: {now: (*request).deleteProvider, admin: true},
-	11: {now: (*request).setActiveModel, admin: true},
+	9:  {now: (*request).setProvider, manage: true},
+	10: {now: (*request).deleteProvider, manage: true},
+	11: {now: (*request).setActiveModel, manage: true},
 	12: {now: (*request).listPresets},
 	13: {now: (*request).listMCPs},
-	14: {now: (*request).setMCPs, admin: true},
+	14: {now: (*request).setMCPs, manage: true},
 	15: {now: (*request).listAgents},
 	16: {now: (*request).getAgent},
-	17: {now: (*request).createAgent, admin: true},
-	18: {now: (*request).updateAgent, admin: true},
-	19: {now: (*request).deleteAgent, admin: true},
+	17: {now: (*request).createAgent, manage: true},
+	18: {now: (*request).updateAgent, manage: true},
+	19: {now: (*request).deleteAgent, manage: true},
 	20: {now: (*request).noPackages},
 	21: {now: (*request).noPackages},
 	22: {now: (*request).listPackages},
@@ -58,7 +59,7 @@ var handlers = map[int]handler{
 	32: {now: (*request).reload},
 	33: {now: (*request).stats},
 	34: {begin: (*request).subscribe},
-	35: {now: (*request).setEnabled, admin: true},
+	35: {now: (*request).setEnabled, manage: true},
 	36: {now: (*request).listModels},
 	37: {now: (*request).searchHub},
 	38: {now: (*request).history},

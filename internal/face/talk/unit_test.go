@@ -63,7 +63,7 @@ func TestOtherUsersAreRefusedAtTheSocket(t *testing.T) {
 
 func TestErrorsHaveTheProtocolsCodes(t *testing.T) {
 	for err, code := range map[error]wire.Code{
-		errNoLogin: 401, errNotAdmin: 403, talk.ErrForbidden: 403, talk.ErrBadRequest: 400, talk.ErrNoAgent: 404,
+		errNoLogin: 401, errNoManager: 403, talk.ErrForbidden: 403, talk.ErrBadRequest: 400, talk.ErrNoAgent: 404,
 		talk.ErrNotActive: 404, talk.ErrNoQuestion: 404, talk.ErrNoSchedule: 404, talk.ErrNoArchive: 404, talk.ErrNothing: 409,
 		talk.ErrExists: 409, brain.ErrProviderKept: 409, errGone: 410, talk.ErrTooLarge: 413, talk.ErrQueueFull: 429, talk.ErrBudget: 429,
 		talk.ErrUnavailable: 503, talk.ErrSummary: 502, errors.New("?"): 500, &identity.AuthError{Reason: identity.Revoked}: 401,

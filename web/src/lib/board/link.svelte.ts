@@ -102,7 +102,7 @@ export class Board {
     const frame = JSON.parse(text) as Envelope;
     this.#keep(false, frame);
     if (frame.type === 'connection:welcome') {
-      const auth = envelope('connection:auth', { device_id: 'page', role: 'operator', scopes: ['*'], client: { name: 'parley-page', version: '1' } });
+      const auth = envelope('connection:auth', { device_id: 'page', role: 'operator', scopes: ['*', 'terminal:create'], client: { name: 'parley-page', version: '1' } });
       this.#keep(true, auth);
       socket.send(JSON.stringify(auth));
       return;
