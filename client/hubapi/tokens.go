@@ -26,6 +26,8 @@ type Token struct {
 	Expires   time.Time `json:"expires_at,omitzero"`
 	LastUsed  time.Time `json:"last_used_at,omitzero"`
 	Revoked   time.Time `json:"revoked_at,omitzero"`
+	// Maker is what it was made with and ends with; empty for the hub itself.
+	Maker string `json:"maker,omitempty"`
 }
 
 // TokenRequest asks for a token.
@@ -85,7 +87,12 @@ type LoginLink struct {
 	Expires time.Time `json:"expires_at"`
 }
 
-// CreateLoginLink makes a login link for the caller, or for another person.
-func (c *Client) CreateLoginLink(ctx context.Context, principal string) (out LoginLink, err error) {
-	return out, c.Do(ctx, http.MethodPost, "/api/login-links", nil, map[string]string{"principal": principal}, &out)
+// CreateLoginLink makes a login link for the caller, or for another person. Without
+// scopes one's own page may do what the caller may, and another's everyday work.
+func (c *Client) CreateLoginLink(ctx context.Context, principal string, scopes ...string) (out LoginLink, err error) {
+	body := map[string]any{"principal": principal}
+	if len(scopes) > 0 {
+		body["scopes"] = scopes
+	}
+	return out, c.Do(ctx, http.MethodPost, "/api/login-links", nil, body, &out)
 }

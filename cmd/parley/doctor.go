@@ -12,7 +12,7 @@ import (
 func newDoctor(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look whether everything is in order, and say what to do", Args: cobra.NoArgs,
-		Long: "Checks the settings, the data folder's rights, the clock, the listener's port, the\ndatabase, the bus, the model's key and TLS. Changes nothing.",
+		Long: "Checks the settings, the data folder's rights, the clock, the listener's port, the\ndatabase, who holds more than everyday rights, the bus, the model's key and TLS.\nChanges nothing.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conf, err := config.Load(config.Sources{Data: g.data, Environ: os.Environ()})
 			findings := hub.Examine(cmd.Context(), conf, err)

@@ -56,8 +56,8 @@ func newTokenCreate(g *globals) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&req.Name, "name", "", "what to call it")
 	flags.StringVar(&req.Role, "role", "operator", "operator, or node for programs that only announce themselves")
-	flags.StringSliceVar(&scopes, "scopes", nil, "what it may do: names, families or * (default: all the role may)")
-	flags.DurationVar(&ttl, "ttl", 0, "how long it lives (default 90 days)")
+	flags.StringSliceVar(&scopes, "scopes", nil, "what it may do: names, families or *, everyday work, which is the default; never more than you may")
+	flags.DurationVar(&ttl, "ttl", 0, "how long it lives, at most as long as your own (default 90 days)")
 	flags.StringVar(&req.Principal, "principal", "", "the person it is for, created if new (default: you)")
 	flags.BoolVar(&req.Pairing, "pairing", false, "pair one device with it, within 15 minutes")
 	return jsonFlag(cmd, g)
@@ -129,7 +129,7 @@ func newTokenRotate(g *globals) *cobra.Command {
 
 func newTokenRevoke(g *globals) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID", Short: "Revoke a token; what it opened is closed within a second", Args: cobra.ExactArgs(1),
+		Use: "revoke ID", Short: "Revoke a token; what it opened and made ends within a second", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, done, err := g.connect(cmd.Context())
 			if err != nil {
@@ -147,17 +147,22 @@ func newTokenRevoke(g *globals) *cobra.Command {
 
 func newLogin(g *globals) *cobra.Command {
 	var principal string
+	var scopes []string
 	cmd := &cobra.Command{
 		Use: "login", Short: "Make a one-time link that logs a browser in", Args: cobra.NoArgs,
+		Example: "  parley login --principal bob\n  parley login --principal carol --scopes '*,terminal,agents:manage'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, done, err := g.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer done()
-			link, err := c.CreateLoginLink(cmd.Context(), principal)
+			link, err := c.CreateLoginLink(cmd.Context(), principal, scopes...)
 			if err != nil {
 				return err
+			}
+			for _, name := range identity.UnknownScopes(scopes...) {
+				cmd.PrintErrf("%q is no scope, so the page has nothing of it\n", name)
 			}
 			url := c.Base() + link.Path
 			return g.show(cmd, map[string]any{"url": url, "expires_at": link.Expires}, func(p *printer) {
@@ -166,6 +171,7 @@ func newLogin(g *globals) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&principal, "principal", "", "the person to log in (default: you)")
+	cmd.Flags().StringVar(&principal, "principal", "", "the person to log in, created if new (default: you)")
+	cmd.Flags().StringSliceVar(&scopes, "scopes", nil, "what the page may do (default: for yourself what you may, for others *, everyday work)")
 	return jsonFlag(cmd, g)
 }

@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/bus"
 	"parley/internal/hub/config"
+	"parley/internal/identity"
 	"parley/internal/store"
 )
 
@@ -53,7 +54,7 @@ func Examine(ctx context.Context, conf config.Config, loaded error) []Finding {
 	}
 	findings := []Finding{good("settings", "readable")}
 	for _, look := range []func(context.Context, config.Config) Finding{
-		examineFolder, examineKey, examineClock, examinePort, examineDatabase, examineBus, examineModel, examineTLS,
+		examineFolder, examineKey, examineClock, examinePort, examineDatabase, examineRights, examineBus, examineModel, examineTLS,
 	} {
 		findings = append(findings, look(ctx, conf))
 	}
@@ -129,10 +130,8 @@ func examinePort(ctx context.Context, conf config.Config) Finding {
 }
 
 func examineDatabase(ctx context.Context, conf config.Config) Finding {
-	if conf.DB == "" {
-		if _, err := os.Stat(conf.Database()); errors.Is(err, os.ErrNotExist) {
-			return note("database", "none yet", "the first start makes it")
-		}
+	if !hasDatabase(conf) {
+		return note("database", "none yet", "the first start makes it")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -149,6 +148,39 @@ func examineDatabase(ctx context.Context, conf config.Config) Finding {
 		return note("database", found, fmt.Sprintf("the next start makes %d more; have a backup", missing))
 	}
 	return good("database", found)
+}
+
+func hasDatabase(conf config.Config) bool {
+	if conf.DB != "" {
+		return true
+	}
+	_, err := os.Stat(conf.Database())
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// examineRights tells of credentials that older hubs made wider than "*" is now.
+func examineRights(ctx context.Context, conf config.Config) Finding {
+	const check = "rights"
+	if !hasDatabase(conf) {
+		return good(check, "nobody has any yet")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	db, err := store.Open(ctx, conf.Database(), store.Options{KeepVersion: true})
+	if err != nil {
+		return note(check, "cannot be looked at: "+oneLine(err), "see the database above")
+	}
+	defer func() { _ = db.Close() }()
+	people, err := identity.HoldersByName(ctx, db)
+	switch {
+	case err != nil:
+		return note(check, "cannot be looked at: "+oneLine(err), "see the database above")
+	case len(people) > 0:
+		return note(check, "talk:admin, fleet:admin or terminal:create without admin: "+strings.Join(people, ", "),
+			"if that is not meant, 'parley token list', then revoke those and make them anew: * is narrower now")
+	default:
+		return good(check, "nobody has more than * without being given it")
+	}
 }
 
 func databaseAdvice(err error) string {
