@@ -25,7 +25,6 @@ const (
 	Place           = "place"
 	Talk            = "talk"
 	TalkAdmin       = "talk:admin"
-	AgentsManage    = "agents:manage"
 	AuditRead       = "audit:read"
 	Admin           = "admin"
 	NodeRegister    = "node:register"
@@ -50,7 +49,6 @@ var families = map[string][]string{
 	"fleet":    {FleetRead, FleetSensitive, FleetCall, FleetAdmin},
 	"room":     {Rooms},
 	"place":    {Place},
-	"agent":    {AgentsManage},
 	"audit":    {AuditRead},
 	"node":     {NodeRegister},
 }
@@ -84,7 +82,7 @@ var everyday = []string{
 }
 
 // byName is what "*" leaves out.
-var byName = []string{Admin, TalkAdmin, AgentsManage, FleetAdmin, TerminalCreate, TaskUnattended, FleetUnattended}
+var byName = []string{Admin, TalkAdmin, FleetAdmin, TerminalCreate, TaskUnattended, FleetUnattended}
 
 // everythingForAdmin leaves out fleet:unattended (machines of other people must
 // not be changed unasked just because somebody administers the hub) and
