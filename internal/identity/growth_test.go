@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -261,7 +262,9 @@ func TestADeviceSlidesNoFurtherThanItsMaker(t *testing.T) {
 		phone := w.paired(t, w.mustAuthenticate(t, maker.Secret)).Token.Secret
 		for range 8 {
 			<-time.After(5*24*time.Hour - time.Minute)
-			notAfter(t, "a device in use", w.mustAuthenticate(t, phone).Expires, maker.Expires)
+			by := w.mustAuthenticate(t, phone)
+			notAfter(t, "a device in use", by.Expires, maker.Expires)
+			notAfter(t, "what it makes", w.token(t, by, identity.TokenRequest{}).Expires, maker.Expires)
 		}
 		<-time.After(time.Hour)
 		_, err := w.Authenticate(t.Context(), phone)
@@ -305,8 +308,15 @@ func TestNobodyGivesWhatTheyDoNotHave(t *testing.T) {
 			}
 		}
 		for name, by := range map[string]identity.Session{"owner.token": w.owner, "the data folder": identity.Local(owner)} {
-			if got := w.token(t, by, identity.TokenRequest{Scopes: unattended}); got.Scopes.String() != "fleet:unattended" {
+			got := w.token(t, by, identity.TokenRequest{Scopes: unattended})
+			if got.Scopes.String() != "fleet:unattended" {
 				t.Errorf("%s cannot give fleet:unattended by name, only %v", name, got.Scopes)
+			}
+			if _, err := w.Rotate(t.Context(), by, got.ID, true); err != nil {
+				t.Errorf("%s cannot rotate what it gave: %v", name, err)
+			}
+			if _, err := w.Rotate(t.Context(), admin, got.ID, false); !errors.Is(err, identity.ErrForbidden) {
+				t.Errorf("an admin without fleet:unattended gets a token with it: %v", err)
 			}
 			if got := w.token(t, by, identity.TokenRequest{Scopes: []string{"admin", "fleet", "*"}}); got.Scopes.Has(identity.FleetUnattended) {
 				t.Errorf("%s gives fleet:unattended without its name", name)
@@ -355,6 +365,13 @@ func TestWhatAnOlderHubMadeStandsByItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.mustAuthenticate(t, old.Secret)
+		for what, req := range map[string]identity.TokenRequest{
+			"narrower": {Scopes: []string{"device:manage", "task"}}, "of a shorter life": {Scopes: []string{"*"}, TTL: time.Minute},
+		} {
+			if _, err := w.Rotate(t.Context(), w.as(t, w.owner, req), old.ID, true); !errors.Is(err, identity.ErrForbidden) {
+				t.Errorf("a token %s rotates it: %v", what, err)
+			}
+		}
 		by := w.as(t, w.owner, identity.TokenRequest{Scopes: []string{"*"}})
 		rotated, err := w.Rotate(t.Context(), by, old.ID, false)
 		if err != nil || rotated.Maker() != "token:"+by.TokenID {
@@ -365,6 +382,38 @@ func TestWhatAnOlderHubMadeStandsByItself(t *testing.T) {
 		}
 		_, err = w.Authenticate(t.Context(), rotated.Secret)
 		wantReason(t, err, identity.Revoked)
+	})
+}
+
+// On another hub a token made something in the moment it was revoked.
+func TestNothingIsMadeWithWhatIsBeingRevoked(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for range 20 {
+			by := w.as(t, w.owner, identity.TokenRequest{Scopes: []string{"device:manage"}})
+			made := make(chan identity.Issued, 4)
+			var group sync.WaitGroup
+			for range cap(made) {
+				group.Go(func() {
+					out, err := w.CreateToken(t.Context(), by, identity.TokenRequest{})
+					if err == nil {
+						made <- out
+					} else if !errors.Is(err, identity.ErrRefused) {
+						t.Errorf("making a token: %v", err)
+					}
+				})
+			}
+			group.Go(func() {
+				if err := w.Revoke(t.Context(), w.owner, by.TokenID); err != nil {
+					t.Errorf("revoking: %v", err)
+				}
+			})
+			group.Wait()
+			close(made)
+			for out := range made {
+				_, err := w.Authenticate(t.Context(), out.Secret)
+				wantReason(t, err, identity.Revoked)
+			}
+		}
 	})
 }
 

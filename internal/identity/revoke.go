@@ -50,18 +50,16 @@ func (s Session) mayEnd(person string, scopes Scopes) error {
 	switch {
 	case !s.Owns(person):
 		return ErrNotFound
-	case !s.Admin() && !s.covers(scopes):
+	case !s.Admin() && !coversAll(s.Scopes, scopes):
 		return fmt.Errorf("%w: it can do more than you", ErrForbidden)
 	default:
 		return nil
 	}
 }
 
-// covers reports whether the session may do everything that scopes allow. What a
-// node may do, any operator who makes tokens may have one do.
-func (s Session) covers(scopes Scopes) bool {
-	return s.Scopes.Covers(scopes.Without(NodeRegister))
-}
+// coversAll is Covers for credentials of either role: what a node may do, any
+// operator who makes tokens may have one do.
+func coversAll(wide, narrow Scopes) bool { return wide.Covers(narrow.Without(NodeRegister)) }
 
 // RevokePerson takes back every token, page, passkey, device and unused login
 // link of a person, and what was made with them; needs admin. The owner keeps

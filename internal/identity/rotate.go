@@ -40,7 +40,7 @@ func (d *Directory) Rotate(ctx context.Context, by Session, tokenID string, rene
 			return err
 		}
 		if !own {
-			if t.maker, err = newMaker(tx, by, a, t); err != nil {
+			if t.maker, err = newMaker(tx, a, t); err != nil {
 				return err
 			}
 		}
@@ -60,8 +60,8 @@ func (d *Directory) Rotate(ctx context.Context, by Session, tokenID string, rene
 
 // newMaker is what a token is made with once the author has its secret, or why
 // the author may not have it.
-func newMaker(tx *store.Tx, by Session, a author, t Token) (maker, error) {
-	if !by.covers(t.Scopes) {
+func newMaker(tx *store.Tx, a author, t Token) (maker, error) {
+	if !coversAll(a.scopes, t.Scopes) {
 		return "", fmt.Errorf("%w: rotating a token needs every scope it has", ErrForbidden)
 	}
 	if !a.end.IsZero() && (t.Expires.IsZero() || t.Expires.After(a.end)) {
