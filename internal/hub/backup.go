@@ -14,7 +14,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"parley/internal/brain"
 	"parley/internal/hub/config"
+	"parley/internal/store"
 )
 
 // A backup is a gzipped tar: manifest.json, dump.jsonl (the database, of either
@@ -36,7 +38,7 @@ type manifest struct {
 // the workspace but for what tasks handed over; certificates of ACME; the endpoint
 // of 'parley up'; and notes of the running hub.
 var backedUp = []string{
-	config.FileName, hubKeyFile, ownerTokenFile, "agents", "skills", "extensions", "providers.yaml", "prices.yaml", "resources.yaml",
+	config.FileName, hubKeyFile, ownerTokenFile, agentsFolder, "skills", "extensions", "providers.yaml", "prices.yaml", "resources.yaml",
 	"recordings", "workspace/artifacts",
 }
 
@@ -55,11 +57,33 @@ func (h *Hub) Backup(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	for _, name := range backedUp {
-		if err := addTree(ctx, out, h.folder, name); err != nil {
+		add := addTree
+		if name == agentsFolder && h.db.Dialect() == store.Postgres {
+			add = h.addAgents
+		}
+		if err := add(ctx, out, h.folder, name); err != nil {
 			return err
 		}
 	}
 	return errors.Join(out.Close(), zip.Close())
+}
+
+// addAgents adds agents that are rows of the database as the files they are in a
+// backup: a restore may turn to SQLite, where they are files.
+func (h *Hub) addAgents(_ context.Context, out *tar.Writer, _ Folder, name string) error {
+	for _, entry := range h.minds.agents.List() {
+		file, err := h.minds.agents.File(entry.Name)
+		if errors.Is(err, brain.ErrNoAgent) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		if err := addBytes(out, path.Join(name, entry.Name+".md"), file); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addDump goes through a file because a tar entry begins with its size.

@@ -89,7 +89,7 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 // openAgents opens the agents: in the store where several hubs may share it, else
 // in the data folder.
 func (h *Hub) openAgents() (*brain.Library, error) {
-	dir := h.folder.Path("agents")
+	dir := h.folder.Path(agentsFolder)
 	if h.db.Dialect() == store.Postgres {
 		return brain.OpenSharedLibrary(dir, h.db, h.bus, h.logger)
 	}

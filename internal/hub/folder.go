@@ -20,6 +20,7 @@ const (
 	hubKeyFile     = "keys/hub.key"
 	databaseFile   = "parley.db"
 	lockFile       = "parley.lock"
+	agentsFolder   = "agents"
 )
 
 // Path names a file in the folder.

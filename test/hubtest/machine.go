@@ -58,6 +58,13 @@ func (m *Machine) Policy([]wire.Rule) {}
 // Connect has the machine connected to a hub until the returned function is called.
 func (m *Machine) Connect(t testing.TB, h *Hub) (stop func()) {
 	t.Helper()
+	_, stop = m.Client(t, h)
+	return stop
+}
+
+// Client is Connect for tests that have the machine say something by itself.
+func (m *Machine) Client(t testing.TB, h *Hub) (client *kenny.Client, stop func()) {
+	t.Helper()
 	up := make(chan struct{}, 16)
 	c, err := kenny.New(kenny.Config{
 		URL: h.URL, AgentID: m.ID, Key: m.key, ServerKeys: []ed25519.PublicKey{m.pin}, Handler: m, OnConnect: func() { up <- struct{}{} },
@@ -76,5 +83,5 @@ func (m *Machine) Connect(t testing.TB, h *Hub) (stop func()) {
 	case <-time.After(Patience):
 		t.Fatal("the machine was not accepted")
 	}
-	return stop
+	return c, stop
 }
