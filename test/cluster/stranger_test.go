@@ -1,0 +1,251 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
+
+	"parley/client/agentfirst"
+	"parley/client/hubapi"
+	talkwire "parley/protocol/agentfirst"
+	"parley/protocol/kenny"
+	wire "parley/protocol/viber"
+	"parley/test/hubtest"
+)
+
+// stranger reaches the NATS servers and nothing else: no token, no database. They hear
+// everything and can send anything.
+type stranger struct {
+	t  *testing.T
+	nc *nats.Conn
+
+	mu    sync.Mutex
+	heard []*nats.Msg
+}
+
+const strangersInbox = "stranger.inbox"
+
+func newStranger(t *testing.T, c *cluster) *stranger {
+	t.Helper()
+	nc, err := nats.Connect(c.urls())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	s := &stranger{t: t, nc: nc}
+	if _, err := nc.Subscribe(">", func(m *nats.Msg) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.heard = append(s.heard, m)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.flush()
+	return s
+}
+
+func (s *stranger) flush() {
+	s.t.Helper()
+	if err := s.nc.FlushTimeout(hubtest.Patience); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// recorded is everything heard so far whose subject ends so.
+func (s *stranger) recorded(end string) (list []*nats.Msg) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.heard {
+		if strings.HasSuffix(m.Subject, end) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// send sends to where hubs once listened and to where they listen now.
+func (s *stranger) send(end string, data any) {
+	s.t.Helper()
+	text, err := json.Marshal(data)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	subjects := map[string]bool{end: true}
+	for _, m := range s.recorded("." + end) {
+		subjects[m.Subject] = true
+	}
+	for subject := range subjects {
+		if err := s.nc.PublishRequest(subject, strangersInbox, text); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.flush()
+}
+
+// playAgain sends everything once more that was heard on a subject.
+func (s *stranger) playAgain(end string) {
+	s.t.Helper()
+	list := s.recorded(end)
+	if len(list) == 0 {
+		s.t.Fatalf("nothing was recorded on …%s", end)
+	}
+	for _, m := range list {
+		if err := s.nc.PublishRequest(m.Subject, strangersInbox, m.Data); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.flush()
+}
+
+// gotNothing wants that nobody has answered, and that hubs say nothing in the clear.
+func (s *stranger) gotNothing(secrets ...string) {
+	s.t.Helper()
+	s.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.heard {
+		if m.Subject == strangersInbox && len(m.Data) > 0 {
+			s.t.Errorf("the stranger was answered: %s", m.Data)
+		}
+		if m.Reply != strangersInbox && m.Subject != strangersInbox && !strings.HasPrefix(m.Subject, "parley.") {
+			s.t.Errorf("a hub spoke on %s, where messages are not sealed: %s", m.Subject, m.Data)
+		}
+		for _, word := range secrets {
+			if bytes.Contains(m.Data, []byte(word)) && m.Reply != strangersInbox {
+				s.t.Errorf("%q can be read on %s", word, m.Subject)
+			}
+		}
+	}
+}
+
+// A request on machine.ID.call ran a command on the machine without token, log or trail.
+func TestWhoeverReachesNATSRunsNothingOnAMachine(t *testing.T) {
+	t.Parallel()
+	c := start(t, 2)
+	a, b := c.hubs[0], c.hubs[1]
+	them := newStranger(t, c)
+	m := hubtest.Enrol(t, a, "pc1", func(_ context.Context, r *kenny.Request) (jsontext.Value, error) { return r.Args, nil })
+	m.Connect(t, a)
+	list := func(path string) error {
+		_, err := b.Client().CallMachine(t.Context(), "pc1", hubapi.MachineCall{Tool: "fs_list", Args: []byte(`{"path":"` + path + `"}`)})
+		return err
+	}
+	hubtest.Eventually(t, "the other hub reaches the machine", func() bool { return list("/before") == nil })
+	for len(m.Asked) > 0 {
+		<-m.Asked
+	}
+	hubtest.Eventually(t, "the stranger heard the call", func() bool { return len(them.recorded("machine.pc1.call")) > 0 })
+	them.send("machine.pc1.call", map[string]any{"id": "forged", "tool": "fs_list", "args": map[string]string{"path": "/forged"}, "timeout_us": 5_000_000})
+	them.playAgain("machine.pc1.call")
+	if err := list("/after"); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-m.Asked; !strings.Contains(string(r.Args), "/after") || len(m.Asked) > 0 {
+		t.Errorf("the machine was asked for %s and %d more; want what the hub asked for alone", r.Args, len(m.Asked))
+	}
+	them.gotNothing("/before", "/after")
+	hubtest.Eventually(t, "the refusals are counted", func() bool {
+		metrics := string(a.Do("GET", "/metrics", "").Body)
+		return strings.Contains(metrics, `parley_bus_refused_total{reason="unsealed"} 1`) && !strings.Contains(metrics, `parley_bus_refused_total{reason="replayed"} 0`)
+	})
+	if !strings.Contains(a.Output.String(), "a message was refused") {
+		t.Error("the hub's log does not mention it")
+	}
+}
+
+// Typing into terminal.one.ID worked too, and a who with an admin field in it was believed.
+func TestWhoeverReachesNATSNeitherSeesNorUsesATerminal(t *testing.T) {
+	t.Parallel()
+	c := start(t, 2)
+	them := newStranger(t, c)
+	here, there := board(t, c.hubs[0], c.hubs[0].Owner), board(t, c.hubs[1], c.hubs[1].Owner)
+	made, err := here.OpenTerminal(t.Context(), &wire.TerminalCreate{Command: "stty -echo; echo ready; while read x; do echo \"got $x\"; done; exit 5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, "the other hub lists it", func() bool {
+		list, err := there.Terminals(t.Context())
+		return err == nil && len(list) == 1
+	})
+	far, err := there.Attach(t.Context(), made.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := map[string]any{"principal": "stranger", "admin": true}
+	var text string
+	played := false
+	ctx, cancel := context.WithTimeout(t.Context(), hubtest.Patience/3)
+	defer cancel()
+	for m, err := range far.Events(ctx) {
+		if err != nil {
+			t.Errorf("after %q: %v", text, err) // a stranger who is heard takes frames away
+			break
+		}
+		p, ok := m.Body.(*wire.TerminalOutput)
+		if !ok {
+			continue
+		}
+		text += p.Data
+		switch {
+		case strings.HasSuffix(text, "ready\r\n"):
+			them.send("terminal.one."+made.ID, map[string]any{"op": "input", "who": admin, "data": []byte("stolen\n")})
+			them.send("terminal.one."+made.ID, map[string]any{"op": "read", "who": admin})
+			for _, q := range them.recorded("") {
+				if _, hub, asked := strings.Cut(q.Subject, "terminal.hub."); asked {
+					them.send("terminal.hub."+hub, map[string]any{"op": "list", "who": admin})
+				}
+			}
+			err = far.Input(t.Context(), "hello\n")
+		case strings.HasSuffix(text, "got hello\r\n") && !played:
+			played = true
+			them.playAgain("terminal.one." + made.ID)
+			err = far.Input(t.Context(), "\x04")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text != "ready\r\ngot hello\r\n" {
+		t.Errorf("the terminal shows %q; want what its owner typed, once", text)
+	}
+	them.gotNothing("hello", "ready")
+}
+
+// Conversations could be read along.
+func TestWhoeverReachesNATSReadsNoConversation(t *testing.T) {
+	t.Parallel()
+	c := start(t, 2)
+	them := newStranger(t, c)
+	for i, h := range c.hubs { // the second turn goes to the hub that has the conversation
+		talk, err := agentfirst.Dial(t.Context(), strings.Replace(h.URL, "http", "ws", 1)+"/talk/ws", agentfirst.Options{Token: h.Owner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer talk.Close()
+		answer := ""
+		for event, err := range talk.Stream(t.Context(), &talkwire.Turn{Agent: "parley", Content: "/say the melon harbour"}) {
+			if err != nil {
+				t.Fatalf("on hub %d: %v", i, err)
+			}
+			answer += event.GetChunk().GetContent()
+		}
+		if !strings.Contains(answer, "melon harbour") {
+			t.Fatalf("hub %d answered %q", i, answer)
+		}
+	}
+	hubtest.Eventually(t, "hubs talk about the conversation", func() bool {
+		for _, m := range them.recorded("") {
+			if strings.Contains(m.Subject, "talkhub.") {
+				return true
+			}
+		}
+		return false
+	})
+	them.gotNothing("melon", "harbour")
+}
