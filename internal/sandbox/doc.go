@@ -1,0 +1,45 @@
+// Package sandbox runs the programs that agents use, shell commands, terminals
+// and MCP servers, in a box: they reach the folders they were given and the
+// system's own programs, and nothing of the hub.
+//
+//	box := sandbox.New(sandbox.Options{Support: sandbox.Probe(), Environ: os.Environ(), Data: data, Workspace: workspace})
+//	run, err := box.Prepare(sandbox.Program{Path: "/bin/sh", Args: []string{"-c", "make"}, Dir: workspace, Folders: []string{workspace}})
+//	defer run.Close()             // its temporary folder goes
+//	run.Cmd.Stdout = &out
+//	err = run.Cmd.Start()
+//	…
+//	run.Stop()                    // asks everything it started to end
+//	run.Kill()                    // ends it
+//
+//	hub ── starts itself again as the launcher ── restricts itself ── becomes the program
+//
+// On Linux the kernel keeps the box shut (Landlock, no_new_privs, no
+// capabilities beyond those for files, a small seccomp filter). A program that
+// calls Prepare therefore calls [Launch] first of all, in main or TestMain.
+//
+// What it guarantees inside a box:
+//
+//   - Readable and executable: the system's folders, what of /etc everybody may read,
+//     toolchains on the PATH, and what the settings name. Writable: the given
+//     folders and a private temporary one (TMPDIR), which goes with the run.
+//     No way of writing a path, and no link, reaches anything else.
+//   - Nothing of the hub: not its data folder (but for the workspace inside it), keys,
+//     tokens, sockets, environment or memory; nor those of another box.
+//   - Variables of the environment come from a short list, from the settings and from the
+//     program's own configuration. HOME is the first of the folders.
+//   - No set-user-ID program gains anything, no device can be made, no core is dumped.
+//   - A box that cannot be made as asked runs nothing.
+//
+// What it does not:
+//
+//   - The network is not confined yet.
+//   - Landlock has no rule for looking at a file's size and times, nor for changing
+//     modes and times: a program can do so wherever its user may. Other processes'
+//     command lines can be seen.
+//   - Kernels before 6.12 let it signal other processes of the same user; before 6.2
+//     it can also cut files short that this user may write.
+//
+// Where there is no box ([Sandbox.Boxed] is false) programs still run through Prepare, with the
+// same environment and folders, but with the hub's own rights: whoever uses it asks a
+// person before every command.
+package sandbox

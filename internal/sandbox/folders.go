@@ -1,0 +1,140 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// system is what programs are made of: everybody on the machine can read it.
+var system = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store", "/run/current-system", "/snap",
+	"/proc", "/sys/devices/system", "/sys/fs/cgroup", "/sys/class/net", "/sys/kernel/mm/transparent_hugepage",
+}
+
+// homeSecrets are what people keep in their home that is nobody else's business.
+var homeSecrets = []string{
+	".ssh", ".aws", ".azure", ".gnupg", ".config", ".kube", ".docker", ".password-store", ".mozilla", ".thunderbird", ".local/share/keyrings",
+	".netrc", ".git-credentials", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".cargo/credentials.toml", ".m2/settings.xml",
+	".bash_history", ".zsh_history", ".parley",
+}
+
+func secretsOf(home string) []string {
+	if home == "" {
+		return nil
+	}
+	home = real(home)
+	var list []string
+	for _, name := range homeSecrets {
+		list = append(list, filepath.Join(home, name))
+	}
+	return list
+}
+
+// readable is what every box may read, and the program itself.
+func (s *Sandbox) readable(program string) ([]string, error) {
+	program = real(program)
+	if within(program, s.o.Data) && !within(program, s.o.Workspace) {
+		return nil, fmt.Errorf("%w: the program %s lies in the hub's data folder", ErrFolder, filepath.Base(program))
+	}
+	list := []string{program}
+	for _, dir := range slices.Concat(system, s.toolchains(), s.o.Read) {
+		list = append(list, s.without(real(dir))...)
+	}
+	return append(list, settings("/etc", s.hidden)...), nil
+}
+
+// writable is a folder of a program as the box gets it.
+func (s *Sandbox) writable(dir string) ([]string, error) {
+	dir = real(dir)
+	switch {
+	case s.o.Data != "" && within(dir, s.o.Data) && !within(dir, s.o.Workspace):
+		return nil, fmt.Errorf("%w: %s lies in the hub's data folder, where only %s may be used", ErrFolder, dir, s.o.Workspace)
+	case dir == filepath.Dir(dir):
+		return nil, fmt.Errorf("%w: it is the whole machine", ErrFolder)
+	}
+	return s.without(dir), nil
+}
+
+// without is a folder, or its insides one by one where something in it is hidden:
+// the kernel knows no exceptions from a folder it was given.
+func (s *Sandbox) without(dir string) []string {
+	if slices.Contains(s.hidden, dir) && dir == s.o.Data {
+		return nil
+	}
+	if !slices.ContainsFunc(s.hidden, func(h string) bool { return h != dir && within(h, dir) && exists(h) }) {
+		return []string{dir}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if slices.Contains(s.hidden, path) || e.Type()&os.ModeSymlink != 0 {
+			continue // where a link leads is open for itself, or is not
+		}
+		list = append(list, s.without(path)...)
+	}
+	return list
+}
+
+// toolchains are the folders of the PATH and, where one is the bin of an
+// installation, the whole of that: its libraries lie beside it. The home folder
+// of a person is none, nor is what all programs share there.
+func (s *Sandbox) toolchains() []string {
+	var list []string
+	for _, kv := range s.o.Environ {
+		path, ok := strings.CutPrefix(kv, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range filepath.SplitList(path) {
+			if !filepath.IsAbs(dir) {
+				continue
+			}
+			dir = real(dir)
+			if !s.tool(dir) {
+				continue
+			}
+			list = append(list, dir)
+			if parent := filepath.Dir(dir); filepath.Base(dir) == "bin" && s.tool(parent) && !s.personal(parent) {
+				list = append(list, parent)
+			}
+		}
+	}
+	return list
+}
+
+// tool tells a folder that may be open to all boxes: it is neither the hub's nor
+// somebody's home, nor has it such a one inside.
+func (s *Sandbox) tool(dir string) bool {
+	home := real(s.o.Home)
+	return !within(dir, s.o.Data) && !within(s.o.Data, dir) && !within(home, dir) && dir != filepath.Dir(dir) && !isHome(dir) &&
+		!slices.ContainsFunc(s.hidden, func(h string) bool { return within(dir, h) })
+}
+
+// personal tells a folder in a home where all kinds of programs keep what they know.
+func (s *Sandbox) personal(dir string) bool {
+	parent := filepath.Dir(dir)
+	return slices.Contains([]string{".local", ".config", ".cache", ".var"}, filepath.Base(dir)) && (isHome(parent) || parent == real(s.o.Home))
+}
+
+func isHome(dir string) bool { return filepath.Dir(dir) == "/home" || dir == "/home" || dir == "/root" }
+
+// within tells that a path is a folder or below it. No path is below nothing.
+func within(path, dir string) bool {
+	if dir == "" || path == "" {
+		return false
+	}
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,88 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// ErrFolder says that a folder may not be given to a box.
+var ErrFolder = errors.New("this folder cannot be used by programs of agents")
+
+// Options say what boxes have in common.
+type Options struct {
+	// Support is what [Probe] found. The zero value makes no boxes.
+	Support Support
+	// Data is the hub's own folder, of which only Workspace is ever inside.
+	Data, Workspace string
+	// Hidden are further files and folders of the hub that may lie in what is given.
+	Hidden []string
+	// Temp is where temporary folders are made; empty is the system's place.
+	Temp string
+	// Read and Write are folders that every box has besides its own.
+	Read, Write []string
+	// Environ is the hub's environment; Env names what programs get of it besides the usual.
+	Environ []string
+	Env     []string
+	// Home is the user's own folder, whose secrets stay outside; empty asks the system.
+	Home string
+}
+
+// Sandbox runs programs for agents. It does not change and is safe for concurrent use.
+type Sandbox struct {
+	o Options
+	// hidden are folders and files that no box has.
+	hidden []string
+}
+
+// New makes a runner. Temporary folders that an earlier life left behind go.
+func New(o Options) *Sandbox {
+	if o.Home == "" {
+		o.Home, _ = os.UserHomeDir() // without one there is nothing in it to hide
+	}
+	s := &Sandbox{o: o, hidden: secretsOf(o.Home)}
+	if o.Data != "" {
+		s.o.Data, s.o.Workspace = real(o.Data), real(o.Workspace)
+		s.hidden = append(s.hidden, s.o.Data)
+	}
+	for _, path := range o.Hidden {
+		s.hidden = append(s.hidden, real(path))
+	}
+	s.sweep()
+	return s
+}
+
+// Boxed tells whether programs run in a box.
+func (s *Sandbox) Boxed() bool { return s.o.Support.Version > 0 }
+
+// Support is what the boxes are made with.
+func (s *Sandbox) Support() Support { return s.o.Support }
+
+// sweep removes what a hub that was killed could not.
+func (s *Sandbox) sweep() {
+	if s.o.Temp == "" {
+		return // the system's place is everybody's
+	}
+	left, _ := filepath.Glob(filepath.Join(s.o.Temp, tempPrefix+"*"))
+	for _, dir := range left {
+		removeAll(dir)
+	}
+}
+
+// real is a path with its links resolved, as far as it exists.
+func real(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	rest := ""
+	for at := path; ; at = filepath.Dir(at) {
+		if found, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(found, rest)
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
