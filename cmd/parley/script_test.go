@@ -17,12 +17,14 @@ import (
 
 	"parley/client/agentfirst"
 	"parley/internal/hub"
+	"parley/internal/sandbox"
 	wire "parley/protocol/agentfirst"
 	"parley/test/pgtest"
 )
 
 // TestMain lets scripts run this very program as "parley", in processes of its own.
 func TestMain(m *testing.M) {
+	sandbox.Launch()
 	testscript.Main(m, map[string]func(){
 		"parley": func() { os.Exit(run(os.Args[1:])) },
 	})

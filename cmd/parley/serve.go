@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/hub"
 	"parley/internal/hub/config"
+	"parley/internal/sandbox"
 )
 
 func newServe(g *globals) *cobra.Command {
@@ -79,7 +80,7 @@ type quick struct {
 // serve runs the hub; a login link is printed on the first start, or always.
 func serve(ctx context.Context, conf config.Config, out, remarks io.Writer, extra quick) error {
 	log := newLogger(remarks, conf.Log)
-	h, err := hub.Open(ctx, conf, hub.Options{Version: version, Logger: log})
+	h, err := hub.Open(ctx, conf, hub.Options{Version: version, Logger: log, Box: sandbox.Probe()})
 	if err != nil {
 		return err
 	}

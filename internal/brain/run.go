@@ -78,7 +78,8 @@ type run struct {
 	msgs  []model.Message
 	own   []model.Message // where msgs is once it grew, if it is the run's own
 	out   Outcome
-	spoke bool // there was text in some round
+	spoke bool     // there was text in some round
+	hosts []string // that were fetched from
 
 	compacted bool
 
@@ -207,11 +208,13 @@ func (r *run) act(msg model.Message) (Stop, error) {
 }
 
 func (r *run) round() *tool.Round {
-	tainted := r.out.Tainted // as the model knew it when it wrote the calls
+	seen := Seen{Tainted: r.out.Tainted, Hosts: r.hosts} // as the model knew it when it wrote the calls
+	template := r.spec.Call
+	template.Tainted = seen.Tainted
 	return &tool.Round{
-		Set: r.spec.Tools, Template: r.spec.Call, Timeout: r.spec.ToolTimeout, Approve: r.spec.Approve,
-		Judge: func(t *tool.Tool, _ tool.Call, class tool.Class) tool.Verdict {
-			return r.spec.Policy.Judge(t.Name, class, tainted)
+		Set: r.spec.Tools, Template: template, Timeout: r.spec.ToolTimeout, Approve: r.spec.Approve,
+		Judge: func(t *tool.Tool, call tool.Call, class tool.Class) tool.Verdict {
+			return r.spec.Policy.Judge(t, call, class, seen)
 		},
 		OnDone: func(d *tool.Done) { r.sink.Emit(Event{Kind: ToolResult, Result: d}) },
 	}
@@ -226,6 +229,9 @@ func (r *run) remember(msg model.Message, results []tool.Done) {
 	for i := range results {
 		d := &results[i]
 		r.out.Tainted = r.out.Tainted || d.Untrusted
+		if d.Reached != "" && d.Err == nil {
+			r.hosts = append(r.hosts, d.Reached)
+		}
 		r.msgs = append(r.msgs, model.Message{
 			Role: model.Tool, Text: d.Text, CallID: d.Call.ID, Name: d.Call.Name, IsError: d.IsError,
 		})

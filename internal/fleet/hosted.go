@@ -178,5 +178,9 @@ func toolError(err error) error {
 	if !known {
 		kind = tool.Unknown
 	}
-	return tool.Errorf(kind, "%s", e.Error())
+	failure := tool.Errorf(kind, "%s", e.Error())
+	if e.FromMachine {
+		return failure.From("machine")
+	}
+	return failure
 }

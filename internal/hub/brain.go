@@ -32,10 +32,10 @@ type minds struct {
 
 // policyOptions leaves the usual list of harmless commands alone unless another
 // is given.
-func policyOptions(p config.Policy) builtin.PolicyOptions {
-	o := builtin.PolicyOptions{Deny: p.Deny}
-	if len(p.Allow) > 0 {
-		o.Allow = p.Allow
+func (h *Hub) policyOptions() builtin.PolicyOptions {
+	o := builtin.PolicyOptions{Deny: h.conf.Policy.Deny, Boxed: h.sandbox.Boxed(), Roots: h.conf.Box.Write}
+	if allow := h.conf.Policy.Allow; len(allow) > 0 {
+		o.Allow = allow
 	}
 	return o
 }
@@ -66,11 +66,11 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if m.policy, err = builtin.NewPolicy(policyOptions(h.conf.Policy)); err != nil {
+	if m.policy, err = builtin.NewPolicy(h.policyOptions()); err != nil {
 		return err
 	}
-	m.tools = builtin.Tools(builtin.Config{Policy: m.policy})
-	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger})
+	m.tools = builtin.Tools(builtin.Config{Policy: m.policy, Sandbox: h.sandbox, Roots: h.conf.Box.Write})
+	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger, Sandbox: h.sandbox, Workspace: h.workspaceOf})
 	h.onClose(func() error { m.mcp.Close(); return nil })
 	h.minds = m
 	m.shelf, err = resource.Open(resource.Options{Dir: h.conf.Data, Pool: m.mcp, Configured: mcpServers(h.conf.MCP), Log: h.logger})

@@ -15,6 +15,7 @@ import (
 	"parley/internal/bus"
 	"parley/internal/hub/config"
 	"parley/internal/identity"
+	"parley/internal/sandbox"
 	"parley/internal/store"
 )
 
@@ -54,11 +55,23 @@ func Examine(ctx context.Context, conf config.Config, loaded error) []Finding {
 	}
 	findings := []Finding{good("settings", "readable")}
 	for _, look := range []func(context.Context, config.Config) Finding{
-		examineFolder, examineKey, examineClock, examinePort, examineDatabase, examineRights, examineBus, examineModel, examineTLS,
+		examineFolder, examineKey, examineClock, examinePort, examineDatabase, examineRights, examineBus, examineModel, examineTLS, examineBox,
 	} {
 		findings = append(findings, look(ctx, conf))
 	}
 	return findings
+}
+
+// examineBox tells whether programs of agents are kept from everything but their folders.
+func examineBox(context.Context, config.Config) Finding {
+	switch box := sandbox.Probe(); {
+	case box.Version == 0:
+		return note("box", box.String(), "every command of an agent asks; on Linux use a kernel with Landlock, 6.12 or newer")
+	case !box.Complete():
+		return note("box", box.String()+": programs of agents may signal other processes of this user", "use Linux 6.12 or newer")
+	default:
+		return good("box", box.String())
+	}
 }
 
 func examineFolder(_ context.Context, conf config.Config) Finding {

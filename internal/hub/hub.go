@@ -34,6 +34,7 @@ import (
 	"parley/internal/place"
 	"parley/internal/room"
 	"parley/internal/room/seat"
+	"parley/internal/sandbox"
 	"parley/internal/skill"
 	"parley/internal/store"
 	"parley/internal/talk"
@@ -46,6 +47,9 @@ import (
 type Options struct {
 	Version string
 	Logger  *slog.Logger
+	// Box is what boxes for programs of agents can be made: sandbox.Probe(). Without any, every
+	// command asks.
+	Box sandbox.Support
 	// Quiet opens the hub for a single command: no listener, no log.
 	Quiet bool
 }
@@ -69,6 +73,7 @@ type Hub struct {
 	passkeys *identity.Passkeys
 	inbox    *approval.Inbox
 	minds    *minds
+	sandbox  *sandbox.Sandbox
 	parts    []part
 	// notices is nil in a hub opened for a single command.
 	notices *notify.Notices
@@ -118,7 +123,7 @@ func Open(ctx context.Context, conf config.Config, opts Options) (*Hub, error) {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
 	for _, step := range []func(context.Context) error{
-		h.openFolder, h.openStore, h.openKey, h.openBus, h.openMembership, h.openTrail, h.openPeople, h.openInbox, h.openBrain, h.openParts, h.openFaces,
+		h.openFolder, h.openStore, h.openKey, h.openBus, h.openMembership, h.openTrail, h.openPeople, h.openInbox, h.openSandbox, h.openBrain, h.openParts, h.openFaces,
 	} {
 		if err := step(ctx); err != nil {
 			h.Close()

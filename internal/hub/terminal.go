@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/brain/proc"
 	"parley/internal/face/api"
 	"parley/internal/identity"
+	"parley/internal/sandbox"
 	"parley/internal/terminal"
 	"parley/internal/work"
 )
@@ -38,7 +38,7 @@ func (h *Hub) openTerminals(context.Context) error {
 		return err
 	}
 	d := terminal.Deps{
-		Workspace: h.folder.Path("workspace"), Secrets: h.secretValues, MaxRunning: h.conf.Board.Limits.MaxTerminals,
+		Workspace: h.folder.Path("workspace"), Sandbox: h.sandbox, Secrets: h.secretValues, MaxRunning: h.conf.Board.Limits.MaxTerminals,
 		Recordings: recordings, Audit: h.trail, Log: h.logger,
 	}
 	if h.conf.NATS != "" {
@@ -59,7 +59,7 @@ var apiKeys = regexp.MustCompile(`(?m)^\s*(?:-\s*)?api_key:\s*["']?([^\s"']+)`)
 // settings name.
 func (h *Hub) secretValues() []string {
 	env := os.Environ()
-	clean := proc.CleanEnv(env)
+	clean := sandbox.WithoutSecrets(env)
 	values := slices.Clone(h.conf.Terminal.Mask)
 	for _, kv := range env {
 		if _, value, _ := strings.Cut(kv, "="); !slices.Contains(clean, kv) {
@@ -72,7 +72,7 @@ func (h *Hub) secretValues() []string {
 	for _, server := range h.conf.MCP {
 		values = append(values, server.Token)
 		for name, value := range server.Env {
-			if len(proc.CleanEnv([]string{name + "="})) == 0 {
+			if len(sandbox.WithoutSecrets([]string{name + "="})) == 0 {
 				values = append(values, value)
 			}
 		}
@@ -91,16 +91,18 @@ type agentTerminals struct{ all *terminal.Terminals }
 var _ work.Terminals = agentTerminals{}
 
 func agentWho(o work.TerminalOwner) terminal.Who {
-	return terminal.Who{Principal: o.Principal, Actor: o.Actor, OnBehalf: o.OnBehalf, Session: o.Task}
+	return terminal.Who{Principal: o.Principal, Actor: o.Actor, OnBehalf: o.OnBehalf, Session: o.Task, Agent: true}
 }
 
-// Open starts a process for a task.
+// Open starts a process for a task, in a box with its workspace.
 func (a agentTerminals) Open(ctx context.Context, o work.TerminalOwner, spec work.TerminalSpec) (string, error) {
 	cwd := spec.Cwd
 	if !filepath.IsAbs(cwd) {
 		cwd = filepath.Join(o.Workspace, cwd)
 	}
-	info, err := a.all.Create(ctx, agentWho(o), terminal.Spec{Name: spec.Name, Command: spec.Command, Cwd: cwd, Size: spec.Size, Task: o.Task})
+	info, err := a.all.Create(ctx, agentWho(o), terminal.Spec{
+		Name: spec.Name, Command: spec.Command, Cwd: cwd, Size: spec.Size, Task: o.Task, Box: []string{o.Workspace},
+	})
 	return info.ID, err
 }
 

@@ -1,6 +1,7 @@
 package talk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ func (r *running) approve(ctx context.Context, call tool.Call, class tool.Class)
 	}
 	p, err := c.t.d.Inbox.Ask(ctx, approval.Request{
 		Principal: c.person, Kind: approval.KindTool, Title: fmt.Sprintf("%s wants to use %s", r.speaker, call.Name),
-		Tool: call.Name, Arguments: call.Arguments, Reason: "a " + class.String() + " tool in a conversation",
+		Tool: call.Name, Arguments: call.Arguments, Reason: cmp.Or(call.Why, "a "+class.String()+" tool in a conversation"),
 		RequestedBy: "agent:" + r.speaker, OnBehalfOf: c.key.Sender, Conversation: c.id,
 	})
 	if err != nil {

@@ -59,12 +59,14 @@ func (r *running) delegateTool() *tool.Tool {
 			if err != nil {
 				return tool.Result{}, err
 			}
-			return r.delegate(ctx, args.Tasks)
+			return r.delegate(ctx, args.Tasks, call.Tainted)
 		},
 	}
 }
 
-func (r *running) delegate(ctx context.Context, tasks []delegateTask) (tool.Result, error) {
+// delegate has other agents do the tasks. What a tainted run asks of them was perhaps
+// a stranger's idea, so they begin tainted.
+func (r *running) delegate(ctx context.Context, tasks []delegateTask, tainted bool) (tool.Result, error) {
 	if r.depth >= maxDepth {
 		return tool.Result{}, tool.Errorf(tool.Denied, "delegated work may not be delegated further than %d levels; do it yourself", maxDepth)
 	}
@@ -83,7 +85,7 @@ func (r *running) delegate(ctx context.Context, tasks []delegateTask) (tool.Resu
 	results := make([]delegateResult, len(tasks))
 	var wg sync.WaitGroup
 	for i, task := range tasks {
-		wg.Go(func() { results[i] = r.delegateOne(ctx, task, first+i) })
+		wg.Go(func() { results[i] = r.delegateOne(ctx, task, first+i, tainted) })
 	}
 	wg.Wait()
 	out := tool.Result{Source: "delegate"}
@@ -97,10 +99,11 @@ func (r *running) delegate(ctx context.Context, tasks []delegateTask) (tool.Resu
 
 // delegateOne runs one task in a hidden conversation of its own, under the
 // caller's budget, deadline and cancel.
-func (r *running) delegateOne(ctx context.Context, task delegateTask, n int) delegateResult {
+func (r *running) delegateOne(ctx context.Context, task delegateTask, n int, tainted bool) delegateResult {
 	out := delegateResult{Agent: task.Agent}
 	child, err := r.child(ctx, task, n)
 	if err == nil {
+		child.tainted = tainted
 		err = child.begin()
 	}
 	if err != nil {

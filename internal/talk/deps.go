@@ -9,6 +9,7 @@ import (
 	"parley/internal/approval"
 	"parley/internal/audit"
 	"parley/internal/brain"
+	"parley/internal/brain/builtin"
 	"parley/internal/brain/tool"
 	"parley/internal/bus"
 	"parley/internal/lease"
@@ -91,6 +92,8 @@ type Deps struct {
 	// Tools gives the tools of a run beside talk's own: those that Names selects,
 	// and those of the agent's MCP servers. A failing provider leaves them out.
 	Tools func(ctx context.Context, scope ToolScope) ([]*tool.Tool, error)
+	// Commands are the hub's lists of commands; nil asks about every one.
+	Commands *builtin.Policy
 	// PersonOf is the id of the person whose inbox questions for a sender go to;
 	// nil takes the sender's own name.
 	PersonOf func(sender string) string

@@ -51,7 +51,7 @@ func (r *running) prepare(ctx context.Context) (spec brain.RunSpec, err error) {
 			MaxOutput: r.agent.MaxOutputTokens, Temperature: r.agent.Temperature, Thinking: r.agent.Thinking,
 		},
 		Tools: tools, Call: r.template(), DropCalls: r.guest() && tools.Len() == 0,
-		Policy: brain.PolicyFor(c.key.Sender, r.agent.AutoApprove), Approve: r.approve,
+		Policy: brain.PolicyFor(c.key.Sender, r.agent.AutoApprove, c.t.d.Commands), Approve: r.approve, Tainted: r.tainted,
 		MaxRounds: r.agent.MaxIterations, Timeout: r.agent.RunTimeout, Meter: r.meter,
 		Store: r, Pending: r.pending, Compact: r.makeRoom, NewFilter: filter,
 	}

@@ -36,7 +36,8 @@ type running struct {
 	// by the run.
 	base      int
 	delegated *delegations
-	depth     int // of delegation; 0 is a person's own turn
+	depth     int  // of delegation; 0 is a person's own turn
+	tainted   bool // it began with words of strangers
 	sink      runSink
 }
 

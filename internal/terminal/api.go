@@ -33,6 +33,8 @@ type Who struct {
 	Principal string `json:"principal"`
 	// Admin reaches everybody's.
 	Admin bool `json:"admin,omitempty"`
+	// Agent reaches only terminals that agents opened: a person's own are outside the box.
+	Agent bool `json:"agent,omitempty"`
 	// Actor is who it is in the audit trail, OnBehalf for whom ("agent:parley" for "person:alice").
 	Actor    string `json:"actor,omitempty"`
 	OnBehalf string `json:"on_behalf,omitempty"`
@@ -47,6 +49,9 @@ func (w Who) owns(principal string) bool {
 	return w.Admin || w.Principal != "" && w.Principal == principal
 }
 
+// reaches tells a terminal that exists for whoever acts.
+func (w Who) reaches(t *terminal) bool { return w.owns(t.owner) && (t.boxed || !w.Agent) }
+
 // Spec says what to run.
 type Spec struct {
 	Name string
@@ -58,6 +63,9 @@ type Spec struct {
 	Size viber.Size
 	// Task is the task whose agent opens the terminal, if one does.
 	Task string
+	// Box are the folders that an agent's program may write: it runs in a box that has
+	// them. Without any the program is a person's own and runs outside.
+	Box []string
 }
 
 // AttachOptions say what a view is for.

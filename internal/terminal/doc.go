@@ -23,7 +23,8 @@
 //     valid UTF-8 whatever way the bytes were cut up; the exit comes after the last
 //     output.
 //   - A configured secret is never shown, also when the process prints it in
-//     pieces. A process does not inherit the hub's secrets.
+//     pieces. A process does not inherit the hub's secrets, and an agent's runs in a box
+//     ([sandbox]); agents reach no other terminals.
 //   - Another person's terminal looks exactly like one that does not exist.
 //   - A terminal lives and dies with the hub that has the process. Other hubs of
 //     a cluster reach it over the bus, with the same calls.

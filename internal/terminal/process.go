@@ -10,20 +10,20 @@ import (
 
 	"github.com/charmbracelet/x/xpty"
 
-	"parley/internal/brain/proc"
+	"parley/internal/sandbox"
 	"parley/protocol/viber"
 )
 
 // process is a command on a pseudo-terminal.
 type process struct {
+	*sandbox.Process
 	pty xpty.Pty
 	// wire is what is read and written: closing it ends a read or write that waits.
 	wire io.ReadWriteCloser
-	cmd  *exec.Cmd
 }
 
-// start runs the command. Its folder must exist.
-func start(command, dir string, size viber.Size) (*process, error) {
+// start runs the command, in a box if it has folders for one. Its folder must exist.
+func start(box *sandbox.Sandbox, spec Spec, dir string) (*process, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil && errors.Is(err, os.ErrNotExist), err == nil && !info.IsDir():
@@ -31,32 +31,49 @@ func start(command, dir string, size viber.Size) (*process, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: the folder cannot be opened", ErrSpawn)
 	}
-	pty, err := xpty.NewPty(size.Cols, size.Rows)
+	run, err := prepare(box, spec, dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w: no pseudo-terminal: %w", ErrSpawn, err)
-	}
-	cmd := shell(command)
-	cmd.Dir = dir
-	cmd.Env = append(proc.CleanEnv(os.Environ()), "TERM=xterm-256color", "PWD="+dir)
-	own(cmd)
-	if err := pty.Start(cmd); err != nil {
-		_ = pty.Close()
 		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
 	}
-	p := &process{pty: pty, cmd: cmd}
+	pty, err := xpty.NewPty(spec.Size.Cols, spec.Size.Rows)
+	if err != nil {
+		run.Close()
+		return nil, fmt.Errorf("%w: no pseudo-terminal: %w", ErrSpawn, err)
+	}
+	run.Cmd.Env = append(run.Cmd.Env, "TERM=xterm-256color", "PWD="+dir)
+	own(run.Cmd)
+	if err := pty.Start(run.Cmd); err != nil {
+		_ = pty.Close()
+		run.Close()
+		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
+	}
+	p := &process{Process: run, pty: pty}
 	if p.wire, err = handle(pty); err != nil {
 		p.kill()
 		_ = p.wait()
 		_ = pty.Close()
+		run.Close()
 		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
 	}
 	return p, nil
+}
+
+// prepare makes the command: of a person with all their rights, of an agent in a box.
+func prepare(box *sandbox.Sandbox, spec Spec, dir string) (*sandbox.Process, error) {
+	path, args := shell(spec.Command)
+	if spec.Box != nil {
+		return box.Prepare(sandbox.Program{Path: path, Args: args, Dir: dir, Folders: spec.Box})
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Env = dir, sandbox.WithoutSecrets(os.Environ())
+	return sandbox.Outside(cmd), nil
 }
 
 // close gives the pseudo-terminal back.
 func (p *process) close() {
 	_ = p.wire.Close()
 	_ = p.pty.Close()
+	p.Close()
 }
 
 func (p *process) resize(s viber.Size) error { return p.pty.Resize(s.Cols, s.Rows) }

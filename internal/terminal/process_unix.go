@@ -17,15 +17,15 @@ import (
 )
 
 // shell runs a command line, or the user's shell without one.
-func shell(command string) *exec.Cmd {
+func shell(command string) (path string, args []string) {
 	if command != "" {
-		return exec.Command("/bin/sh", "-c", command)
+		return "/bin/sh", []string{"-c", command}
 	}
-	path := os.Getenv("SHELL")
+	path = os.Getenv("SHELL")
 	if info, err := os.Stat(path); err != nil || info.IsDir() || !filepath.IsAbs(path) {
 		path = "/bin/sh"
 	}
-	return exec.Command(path)
+	return path, nil
 }
 
 // own makes the command the leader of a session whose terminal is the PTY, so
@@ -58,21 +58,21 @@ func handle(pty xpty.Pty) (io.ReadWriteCloser, error) {
 
 // wait returns how the process ended.
 func (p *process) wait() viber.TerminalExit {
-	_ = p.cmd.Wait() // the state says it all
-	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	_ = p.Cmd.Wait() // the state says it all
+	status, ok := p.Cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
 		return viber.TerminalExit{ExitCode: 128 + int(status.Signal()), Signal: unix.SignalName(status.Signal())}
 	}
-	return viber.TerminalExit{ExitCode: p.cmd.ProcessState.ExitCode()}
+	return viber.TerminalExit{ExitCode: p.Cmd.ProcessState.ExitCode()}
 }
 
 // hangUp asks the whole group to end, as closing a window does.
-func (p *process) hangUp() { _ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGHUP) }
+func (p *process) hangUp() { _ = syscall.Kill(-p.Cmd.Process.Pid, syscall.SIGHUP) }
 
 // kill ends everything the terminal's session holds.
 func (p *process) kill() {
-	for _, pid := range sessionOf(p.cmd.Process.Pid) {
+	for _, pid := range sessionOf(p.Cmd.Process.Pid) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	_ = syscall.Kill(-p.Cmd.Process.Pid, syscall.SIGKILL)
 }

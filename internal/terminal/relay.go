@@ -295,7 +295,7 @@ func (r *relay) handle(m bus.Msg, do func(context.Context, request) (answer, err
 
 // do is one question about a terminal of ours.
 func (r *relay) do(ctx context.Context, t *terminal, q request) (a answer, err error) {
-	if !q.Who.owns(t.owner) {
+	if !q.Who.reaches(t) {
 		return a, ErrNotFound
 	}
 	switch q.Op {

@@ -30,6 +30,7 @@ type terminal struct {
 	owner   string // principal
 	creator Who
 	task    string
+	boxed   bool // an agent's
 	log     *slog.Logger
 	mail    chan func()
 	gone    chan struct{} // closed when it has left the list

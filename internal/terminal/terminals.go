@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/bus"
+	"parley/internal/sandbox"
 	"parley/protocol/viber"
 )
 
@@ -29,6 +31,8 @@ type Trail interface {
 type Deps struct {
 	// Workspace is where processes start.
 	Workspace string
+	// Sandbox runs the programs of agents; nil is one without boxes.
+	Sandbox *sandbox.Sandbox
 	// Secrets are the values that are never shown; asked for each new terminal.
 	Secrets func() []string
 	// MaxRunning is how many of one principal may run, in the whole cluster (16).
@@ -67,6 +71,9 @@ func New(d Deps) (*Terminals, error) {
 	}
 	if d.Secrets == nil {
 		d.Secrets = func() []string { return nil }
+	}
+	if d.Sandbox == nil {
+		d.Sandbox = sandbox.New(sandbox.Options{Environ: os.Environ()})
 	}
 	if d.MaxRunning <= 0 {
 		d.MaxRunning = viber.DefaultLimits().MaxTerminals
@@ -201,18 +208,18 @@ func (ts *Terminals) countLocked(principal string) int {
 
 func (ts *Terminals) spawn(who Who, spec Spec) (*terminal, error) {
 	dir := ts.folder(spec.Cwd)
-	p, err := start(spec.Command, dir, spec.Size)
+	p, err := start(ts.d.Sandbox, spec, dir)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	command := spec.Command
 	if command == "" {
-		command = p.cmd.Path
+		command, _ = shell("")
 	}
 	mask := newMasker(ts.d.Secrets())
 	t := &terminal{
-		set: ts, owner: who.Principal, creator: who, task: spec.Task, log: ts.d.Log, mail: make(chan func()), gone: make(chan struct{}),
+		set: ts, owner: who.Principal, creator: who, task: spec.Task, boxed: spec.Box != nil, log: ts.d.Log, mail: make(chan func()), gone: make(chan struct{}),
 		process: p, screen: viber.NewScrollback(viber.MaxScrollback), mask: mask,
 		sizes: sizes{current: spec.Size}, views: map[*view]struct{}{}, typed: map[string]bool{}, began: now,
 		info: viber.Terminal{
@@ -251,7 +258,7 @@ func nameOf(spec Spec, command string) string {
 func (ts *Terminals) find(who Who, id string) *terminal {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if t := ts.all[id]; t != nil && who.owns(t.owner) {
+	if t := ts.all[id]; t != nil && who.reaches(t) {
 		return t
 	}
 	return nil
@@ -280,7 +287,7 @@ func (ts *Terminals) List(ctx context.Context, who Who) ([]viber.Terminal, error
 
 func (ts *Terminals) local(ctx context.Context, who Who) []viber.Terminal {
 	list := []viber.Terminal{}
-	for _, t := range ts.mine(func(t *terminal) bool { return who.owns(t.owner) }) {
+	for _, t := range ts.mine(func(t *terminal) bool { return who.reaches(t) }) {
 		// One that leaves meanwhile is not there any more.
 		_ = t.do(ctx, func() { list = append(list, t.describe()) })
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/internal/approval"
+	"parley/internal/brain"
 	"parley/internal/brain/builtin"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
@@ -81,12 +82,13 @@ func (t *task) judge(c *openCall) {
 		t.askUser(c)
 		return
 	}
-	reason, err := t.mustAsk(c)
+	v := t.policy().Judge(c.tool, t.toolCall(c), c.class, brain.Seen{Tainted: t.state.Tainted, Hosts: t.state.Hosts})
 	switch {
-	case err != nil:
-		t.settleCall(c, tool.Result{}, err)
-	case reason != "" && t.remembered[rememberKey(c)] == "":
-		t.askApproval(c, reason)
+	case v.Action == tool.Refuse:
+		why := fmt.Sprintf("%s may not be used like this: %s", c.Name, v.Reason)
+		t.settleCall(c, tool.Result{}, &tool.Error{Type: tool.Denied, Message: why, Err: tool.ErrRefused})
+	case v.Action == tool.Ask && t.remembered[rememberKey(c)] == "":
+		t.askApproval(c, v.Reason)
 	default:
 		c.by = t.remembered[rememberKey(c)]
 		t.batch.ready = append(t.batch.ready, c)
@@ -116,43 +118,27 @@ func (t *task) check(c *openCall) (err error) {
 	return nil
 }
 
-// mustAsk says why a call needs a person; an error is a refusal in every mode.
-func (t *task) mustAsk(c *openCall) (reason string, err error) {
-	v := t.w.d.Policy.Decide(c.tool, c.args)
-	if v.Action == tool.Refuse {
-		return "", &tool.Error{Type: tool.Denied, Message: fmt.Sprintf("%s may not be used like this: %s", c.Name, v.Reason), Err: tool.ErrRefused}
+// policy is what decides about this task's calls.
+func (t *task) policy() brain.Policy {
+	p := brain.Policy{
+		Commands: t.w.d.Policy, Task: true, Stranger: strings.Contains(t.spec.Sender, ":"),
+		AutoApprove: t.agent.AutoApprove, RequireApproval: t.agent.RequireApproval, Ruled: t.ruled,
 	}
-	switch {
-	case t.spec.Mode == viber.AlwaysExecute:
-		return "", nil
-	case t.spec.Mode == viber.AlwaysAsk:
-		return "this task asks before every call", nil
-	case matchesAny(t.agent.RequireApproval, c.Name):
-		return "the agent asks before every call of " + c.Name, nil
-	case v.Action == tool.Ask && t.autoApproved(c):
-		return "", nil
-	case v.Action == tool.Ask:
-		return v.Reason, nil
-	case c.tool.Asks && c.class != tool.ReadOnly:
-		return c.Name + " can change something outside the workspace", nil // it would ask by itself
+	switch t.spec.Mode {
+	case viber.AlwaysExecute:
+		p.Mode = brain.AlwaysExecute
+	case viber.AlwaysAsk:
+		p.Mode = brain.AlwaysAsk
 	}
-	return "", nil
+	return p
 }
 
-// autoApproved reports whether the agent's file spares a call the question. It
-// does not once the turn has read words of strangers, nor for calls that have a
-// rule about who must agree, nor for tools that ask by themselves.
-func (t *task) autoApproved(c *openCall) bool {
-	return slices.Contains(t.agent.AutoApprove, c.Name) && !t.state.Tainted && !c.tool.Asks && !t.ruled(c) &&
-		!strings.Contains(t.spec.Sender, ":")
-}
-
-// matchesAny reports whether a name is listed; a trailing * is a prefix.
-func matchesAny(list []string, name string) bool {
-	return slices.ContainsFunc(list, func(s string) bool {
-		prefix, open := strings.CutSuffix(s, "*")
-		return s == name || open && strings.HasPrefix(name, prefix)
-	})
+// toolCall is an open call as its tool gets it.
+func (t *task) toolCall(c *openCall) tool.Call {
+	return tool.Call{
+		ID: c.ID, Name: c.Name, Arguments: c.args, Agent: t.agent.Name, Principal: t.spec.Sender, Run: t.id, Workspace: t.w.workspace(t.agent),
+		ApprovedBy: c.by, Tainted: t.state.Tainted,
+	}
 }
 
 // runNext begins the next ready call, if none runs.
@@ -172,11 +158,7 @@ func (t *task) runNext() {
 	b.ready, b.running = b.ready[1:], c
 	t.refreshStatus()
 	c.began = time.Now()
-	call := tool.Call{
-		ID: c.ID, Name: c.Name, Arguments: c.args, Agent: t.agent.Name, Principal: t.spec.Sender, Run: t.id, Workspace: t.w.workspace(t.agent),
-		ApprovedBy: c.by,
-	}
-	ctx := t.ctx
+	ctx, call := t.ctx, t.toolCall(c)
 	t.background(func() {
 		res, err := tool.Invoke(ctx, c.tool, call, 0)
 		t.post(func() { t.toolDone(c, res, err) })
@@ -200,16 +182,30 @@ func (t *task) settleCall(c *openCall, res tool.Result, err error) {
 		return
 	}
 	text := resultText(res, err)
-	c.result = &model.Message{Role: model.Tool, Text: t.modelText(text, res, err), CallID: c.ID, Name: c.Name, IsError: err != nil || res.IsError}
+	if err != nil {
+		res = tool.Failed(err)
+	}
+	c.result = &model.Message{Role: model.Tool, Text: modelText(text, res), CallID: c.ID, Name: c.Name, IsError: res.IsError}
 	t.keep(*c.result)
 	if res.Untrusted && !t.state.Tainted {
 		t.state.Tainted, t.out.row = true, true
 	}
+	t.reached(c, err)
 	if t.opts.StreamDeltas {
 		shown, cut := shownResult(text)
 		t.emit(&viber.TaskDelta{DeltaType: viber.DeltaToolResult, ToolResult: &viber.ToolResultDelta{ToolCallID: c.ID, Result: shown}, Truncated: cut})
 	}
 	t.auditCall(c, err, res.IsError)
+}
+
+// reached remembers the host that a call spoke to, which need not be asked about again.
+func (t *task) reached(c *openCall, err error) {
+	if err != nil || c.tool == nil || c.tool.Reach == nil {
+		return
+	}
+	if host := c.tool.Reach(c.args); !slices.Contains(t.state.Hosts, host) {
+		t.state.Hosts, t.out.row = append(t.state.Hosts, host), true
+	}
 }
 
 // batchOver goes on once every call has its result: in call order, whatever the
@@ -294,8 +290,8 @@ func asToolError(err error) error {
 }
 
 // modelText is a result as the model gets it: words of strangers are marked.
-func (t *task) modelText(text string, res tool.Result, err error) string {
-	if err != nil || !res.Untrusted {
+func modelText(text string, res tool.Result) string {
+	if !res.Untrusted {
 		return text
 	}
 	source := res.Source

@@ -13,6 +13,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/audit"
+	"parley/internal/brain"
 	"parley/internal/brain/tool"
 	"parley/internal/store"
 	"parley/protocol/viber"
@@ -44,17 +45,27 @@ func (t *task) askApproval(c *openCall, reason string) {
 
 // rule finds who must agree to a call.
 func (t *task) rule(c *openCall) ApprovalRule {
-	if i := t.ruleOf(c); i >= 0 {
+	if i := t.ruleFor(c.Name, c.class); i >= 0 {
 		return t.w.d.Rules[i]
 	}
 	return ApprovalRule{}
 }
 
-func (t *task) ruled(c *openCall) bool { return t.ruleOf(c) >= 0 }
+// ruled reports whether a rule names a call, so that it is asked about in every mode.
+// One that names neither tools nor a class means whatever changes something.
+func (t *task) ruled(name string, class tool.Class) bool {
+	i := t.ruleFor(name, class)
+	if i < 0 {
+		return false
+	}
+	rule := t.w.d.Rules[i]
+	return len(rule.Tools) > 0 || rule.Class != "" || class != tool.ReadOnly
+}
 
-func (t *task) ruleOf(c *openCall) int {
+// ruleFor is the first rule about a call, -1 if there is none.
+func (t *task) ruleFor(name string, class tool.Class) int {
 	return slices.IndexFunc(t.w.d.Rules, func(r ApprovalRule) bool {
-		return (r.Class == "" || r.Class == c.class.String()) && (len(r.Tools) == 0 || matchesAny(r.Tools, c.Name))
+		return (r.Class == "" || r.Class == class.String()) && (len(r.Tools) == 0 || brain.MatchesAny(r.Tools, name))
 	})
 }
 

@@ -110,7 +110,8 @@ type Deps struct {
 	Recall func(ctx context.Context, agent, sender, query string, limit int) (any, error)
 	// Terminals may be nil: then agents have none.
 	Terminals Terminals
-	// Policy decides which calls ask and which never run; nil is the usual one.
+	// Policy knows which commands never run and which need nobody's yes; nil is the usual
+	// one, without a box: every command asks.
 	Policy *builtin.Policy
 	// MaxMode is the ceiling of submitted modes; empty is always_execute.
 	MaxMode viber.Mode

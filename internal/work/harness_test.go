@@ -227,7 +227,12 @@ func newHub(t testing.TB, db *store.DB, opts ...option) *hub {
 	h.openInbox()
 	h.agents.put(t, "parley", "---\ntools: [\"*\"]\nskills: [\"*\"]\n---\nYou are Parley.")
 	tools := builtin.Tools(builtin.Config{})
+	policy, err := builtin.NewPolicy(builtin.PolicyOptions{Boxed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	d := work.Deps{
+		Policy: policy,
 		DB: db, Log: h.log, Leases: h.leases, Bus: h.bus, Agents: h.agents, Models: h.models, Inbox: h.inbox, Ledger: h.ledger, Audit: h.trail,
 		Workspace: h.workspace, Logger: logger(),
 		Tools: func(context.Context, work.ToolScope) ([]*tool.Tool, error) { return slices.Clone(tools), nil },
@@ -236,7 +241,6 @@ func newHub(t testing.TB, db *store.DB, opts ...option) *hub {
 	for _, o := range opts {
 		o(h, &d)
 	}
-	var err error
 	if h.Work, err = work.New(d); err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,7 @@ type state struct {
 	Skills   []string         `json:"skills,omitzero"` // skills in use
 	LogBytes int              `json:"log_bytes,omitzero"`
 	Tainted  bool             `json:"tainted,omitzero"` // this turn has read words of strangers
+	Hosts    []string         `json:"hosts,omitzero"`   // that were fetched from, before that or with a yes
 }
 
 // record is a task's row.

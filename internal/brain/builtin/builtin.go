@@ -4,15 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"net/netip"
+	"os"
 	"time"
 
 	"parley/internal/brain/tool"
+	"parley/internal/sandbox"
 )
 
 // Config says what the tools may reach. The zero value is the safe one.
 type Config struct {
 	// Policy holds the deny list the shell obeys; nil means the defaults.
 	Policy *Policy
+	// Sandbox runs commands; nil is one without boxes.
+	Sandbox *sandbox.Sandbox
 	// Roots are folders besides the workspace that file tools and shell may use.
 	Roots []string
 	// AllowPrivateNets are networks web_fetch may reach although they are not
@@ -28,6 +32,9 @@ type Config struct {
 func Tools(c Config) []*tool.Tool {
 	if c.Policy == nil {
 		c.Policy = defaultPolicy()
+	}
+	if c.Sandbox == nil {
+		c.Sandbox = sandbox.New(sandbox.Options{Environ: os.Environ()})
 	}
 	if c.grace == 0 {
 		c.grace = shellGrace

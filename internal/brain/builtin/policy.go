@@ -16,6 +16,10 @@ type PolicyOptions struct {
 	Deny []string
 	// Allow are the commands that need no person; nil means DefaultAllow.
 	Allow []string
+	// Boxed tells that commands run in a box. Without one, all of them ask.
+	Boxed bool
+	// Roots are folders besides the workspace that commands may look at.
+	Roots []string
 }
 
 // DefaultAllow are commands that only look.
@@ -24,16 +28,19 @@ var DefaultAllow = []string{
 	"sleep", "uname", "whoami", "stat", "grep",
 }
 
-// Policy says what happens to a call before anybody is asked. It does not change
-// and is safe for concurrent use.
+// Policy knows which commands never run and which need nobody's yes. It does not
+// change and is safe for concurrent use. What becomes of a call is decided by
+// brain.Policy, for which this is one reason among others.
 type Policy struct {
 	deny  []*regexp.Regexp
 	allow []string
+	boxed bool
+	roots []string
 }
 
 // NewPolicy compiles a policy; a bad expression is an error, never a hole.
 func NewPolicy(o PolicyOptions) (*Policy, error) {
-	p := &Policy{deny: slices.Clone(denied), allow: o.Allow}
+	p := &Policy{deny: slices.Clone(denied), allow: o.Allow, boxed: o.Boxed, roots: o.Roots}
 	if p.allow == nil {
 		p.allow = DefaultAllow
 	}
@@ -51,37 +58,20 @@ func defaultPolicy() *Policy {
 	return &Policy{deny: denied, allow: DefaultAllow}
 }
 
-// Decide says what to do with a call when the agent is left to decide: Refuse
-// (the deny list, in every mode), Ask or Allow, with a reason for the first two.
-func (p *Policy) Decide(t *tool.Tool, args json.RawMessage) tool.Verdict {
-	switch t.Name {
-	case "shell":
-		return p.decideShell(args)
-	case "terminal_open", "terminal_send":
-		if reason, no := p.Denied(commandOf(args)); no {
-			return tool.Verdict{Action: tool.Refuse, Reason: reason}
-		}
-		return tool.Verdict{Action: tool.Ask, Reason: "uses a terminal"}
-	}
-	switch class := t.ClassFor(args); {
-	case class == tool.ReadOnly:
-		return tool.Verdict{Action: tool.Allow}
-	case class == tool.Mutating && !strings.HasPrefix(t.Name, "mcp__"):
-		return tool.Verdict{Action: tool.Allow}
-	default:
-		return tool.Verdict{Action: tool.Ask, Reason: t.Name + " can change something outside the workspace"}
-	}
+// IsCommand tells the tools whose calls run programs.
+func IsCommand(name string) bool {
+	return name == "shell" || name == "terminal_open" || name == "terminal_send"
 }
 
-func (p *Policy) decideShell(args json.RawMessage) tool.Verdict {
-	command := commandOf(args)
-	if reason, no := p.Denied(command); no {
-		return tool.Verdict{Action: tool.Refuse, Reason: reason}
+// Boxed tells whether commands run in a box. Nobody's policy has none.
+func (p *Policy) Boxed() bool { return p != nil && p.boxed }
+
+// Refused looks the command of a call up in the deny list.
+func (p *Policy) Refused(call tool.Call) (reason string, refused bool) {
+	if p == nil || !IsCommand(call.Name) {
+		return "", false
 	}
-	if p.Allowed(command) {
-		return tool.Verdict{Action: tool.Allow}
-	}
-	return tool.Verdict{Action: tool.Ask, Reason: "runs a command"}
+	return p.Denied(commandOf(call.Arguments))
 }
 
 // commandOf is the text a person's machine would execute: a command, or what is
@@ -111,11 +101,34 @@ func (p *Policy) Denied(text string) (reason string, denied bool) {
 // unquote undoes what merely decorates a command: r'm', r\m.
 var unquote = strings.NewReplacer("'", "", `"`, "", `\`, "")
 
-// Allowed reports a command of the allow list with plain arguments.
-func (p *Policy) Allowed(command string) bool {
-	if strings.ContainsAny(command, ";|&<>$(){}`\n\r\x00") {
+// Unasked reports a call of the shell that needs nobody's yes: a listed command in the
+// box whose arguments are plain and lead nowhere but into the workspace and the roots.
+// When in doubt it is asked about.
+func (p *Policy) Unasked(call tool.Call) bool {
+	if !p.Boxed() || call.Name != "shell" {
 		return false
 	}
-	words := strings.Fields(command)
-	return len(words) > 0 && slices.Contains(p.allow, words[0])
+	args, err := decode[shellArgs](call.Arguments)
+	if err != nil {
+		return false
+	}
+	words, ok := splitWords(args.Command)
+	if !ok || len(words) == 0 || !slices.Contains(p.allow, words[0]) {
+		return false
+	}
+	here := call
+	if args.Cwd != "" {
+		at, err := locate(call, p.roots, args.Cwd)
+		if err != nil {
+			return false
+		}
+		if here.Dir, err = at.folder(); err != nil {
+			return false
+		}
+	}
+	inside := func(path string) bool { return p.inside(here, path) }
+	if check, known := listed[words[0]]; known {
+		return check(words[1:], inside)
+	}
+	return plainArguments(words[1:], inside)
 }

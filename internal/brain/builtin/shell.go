@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
 
-	"parley/internal/brain/proc"
 	"parley/internal/brain/tool"
+	"parley/internal/sandbox"
 )
 
 // Limits of a shell command.
@@ -64,7 +63,14 @@ func shellTool(c Config) *tool.Tool {
 			if err != nil {
 				return tool.Result{}, err
 			}
-			out, err := runShell(ctx, args, dir, c.grace)
+			program := shellCommand(args.Command)
+			program.Dir, program.Folders = dir, append([]string{call.Workspace}, c.Roots...)
+			run, err := c.Sandbox.Prepare(program)
+			if err != nil {
+				return tool.Result{}, tool.Errorf(tool.Permission, "the command cannot be run: %w", err)
+			}
+			defer run.Close()
+			out, err := runShell(ctx, args, run, c.grace)
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -73,7 +79,7 @@ func shellTool(c Config) *tool.Tool {
 	}
 }
 
-func runShell(ctx context.Context, args shellArgs, dir string, grace time.Duration) (shellOutput, error) {
+func runShell(ctx context.Context, args shellArgs, run *sandbox.Process, grace time.Duration) (shellOutput, error) {
 	limit := shellTimeout
 	if args.TimeoutMS > 0 {
 		limit = min(time.Duration(args.TimeoutMS)*time.Millisecond, shellMaxTimeout)
@@ -81,17 +87,16 @@ func runShell(ctx context.Context, args shellArgs, dir string, grace time.Durati
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, tool.ErrTimeout)
 	defer cancel()
 	var stdout, stderr capture
-	cmd := shellCommand(args.Command)
-	cmd.Dir, cmd.Env = dir, proc.CleanEnv(os.Environ())
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.WaitDelay = grace // a descendant that left the group may hold the pipes
+	run.Cmd.Stdout, run.Cmd.Stderr = &stdout, &stderr
+	run.Cmd.WaitDelay = grace // a descendant that left the group may hold the pipes
 	start := time.Now()
-	err := runGroup(ctx, cmd, grace)
+	err := runGroup(ctx, run, grace)
 	out := shellOutput{DurationMS: time.Since(start).Milliseconds()}
 	out.collect(&stdout, &stderr)
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), tool.ErrTimeout):
-		return out, tool.Errorf(tool.TimedOut, "the command did not finish within %v and was ended%s", limit, out.last())
+		failure := tool.Errorf(tool.TimedOut, "the command did not finish within %v and was ended%s", limit, out.last())
+		return out, failure.From("shell")
 	case ctx.Err() != nil:
 		return out, tool.Errorf(tool.Cancelled, "cancelled before it finished")
 	}
@@ -131,30 +136,29 @@ func (o *shellOutput) last() string {
 
 // runGroup runs a command in a group of its own. When ctx ends, the group is
 // asked to stop and, if need be, killed; when it returns nothing of it is left.
-func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
+func runGroup(ctx context.Context, run *sandbox.Process, grace time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	proc.Own(cmd)
-	if err := cmd.Start(); err != nil {
+	if err := run.Cmd.Start(); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	defer proc.Kill(cmd)
+	go func() { done <- run.Cmd.Wait() }()
+	defer run.Kill()
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
 	}
-	proc.Stop(cmd)
+	run.Stop()
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
 	case err := <-done:
 		return err
 	case <-timer.C:
-		proc.Kill(cmd)
+		run.Kill()
 		return <-done
 	}
 }

@@ -4,8 +4,9 @@ package builtin
 
 import (
 	"os"
-	"os/exec"
 	"syscall"
+
+	"parley/internal/sandbox"
 )
 
 const shellName = "sh -c"
@@ -13,7 +14,9 @@ const shellName = "sh -c"
 // openNonblock keeps a named pipe from holding a file tool up.
 const openNonblock = syscall.O_NONBLOCK
 
-func shellCommand(command string) *exec.Cmd { return exec.Command("/bin/sh", "-c", command) }
+func shellCommand(command string) sandbox.Program {
+	return sandbox.Program{Path: "/bin/sh", Args: []string{"-c", command}}
+}
 
 // exitCode is what a shell would report: 128 and the signal for one that died.
 func exitCode(s *os.ProcessState) int {

@@ -2,7 +2,8 @@ package builtin
 
 import (
 	"os"
-	"os/exec"
+
+	"parley/internal/sandbox"
 )
 
 const shellName = "PowerShell"
@@ -10,8 +11,8 @@ const shellName = "PowerShell"
 // openNonblock has no meaning here.
 const openNonblock = 0
 
-func shellCommand(command string) *exec.Cmd {
-	return exec.Command("powershell.exe", "-NoLogo", "-NoProfile", "-NonInteractive", "-Command", command)
+func shellCommand(command string) sandbox.Program {
+	return sandbox.Program{Path: "powershell.exe", Args: []string{"-NoLogo", "-NoProfile", "-NonInteractive", "-Command", command}}
 }
 
 func exitCode(s *os.ProcessState) int { return s.ExitCode() }

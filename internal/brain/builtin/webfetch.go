@@ -76,6 +76,7 @@ func webTool(c Config) *tool.Tool {
 			}
 			return tool.Sensitive
 		},
+		Reach: hostOf,
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			a, err := decode[webArgs](call.Arguments)
 			if err != nil {
@@ -88,6 +89,24 @@ func webTool(c Config) *tool.Tool {
 			return tool.Result{Text: success(out), Untrusted: true, Source: a.URL}, nil
 		},
 	}
+}
+
+// hostOf is the host of a call's address, in one spelling; the whole address if it
+// has none that can be told.
+func hostOf(args json.RawMessage) string {
+	a, err := decode[webArgs](args)
+	if err != nil {
+		return string(args)
+	}
+	u, err := url.Parse(a.URL)
+	if err != nil || u.Host == "" {
+		return a.URL
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if port := u.Port(); port != "" && port != "80" && port != "443" {
+		host = net.JoinHostPort(host, port)
+	}
+	return host
 }
 
 // web is the client; its connections are never kept, so nothing outlives a call.
@@ -134,7 +153,7 @@ func (w *web) fetch(ctx context.Context, a webArgs) (webOutput, error) {
 	}
 	resp, err := w.client.Do(req)
 	if err != nil {
-		return webOutput{}, w.explain(ctx, err)
+		return webOutput{}, w.explain(ctx, a.URL, err)
 	}
 	defer resp.Body.Close()
 	out := webOutput{Status: resp.StatusCode, ContentType: head(strings.ToValidUTF8(resp.Header.Get("Content-Type"), ""), 200)}
@@ -193,7 +212,7 @@ func refused() error {
 	return tool.Errorf(tool.Permission, "this address is not on the public internet and may not be fetched")
 }
 
-func (w *web) explain(ctx context.Context, err error) error {
+func (w *web) explain(ctx context.Context, address string, err error) error {
 	var timeout net.Error
 	switch {
 	case ctx.Err() != nil:
@@ -206,7 +225,7 @@ func (w *web) explain(ctx context.Context, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	return tool.Errorf(tool.Unknown, "the fetch failed: %v", err)
+	return tool.Errorf(tool.Unknown, "the fetch failed: %v", err).From(address) // it may repeat what the server said
 }
 
 // read takes the body in if it is text, and as much of it as fits.
@@ -221,7 +240,7 @@ func (o *webOutput) read(resp *http.Response) error {
 	o.Truncated = err != nil || len(raw) > webMaxBody
 	kind, params, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if !textual(kind) || (kind == "" && !isText(raw)) {
-		return tool.Errorf(tool.Validation, "the answer (status %d) is %s, not text", o.Status, kind)
+		return tool.Errorf(tool.Validation, "the answer (status %d) is %s, not text", o.Status, kind).From("web_fetch")
 	}
 	text := toUTF8(raw, params["charset"])
 	o.Text = head(text, room)

@@ -18,6 +18,7 @@ const maxTools = 256
 // the client stays.
 type client struct {
 	server *server
+	agent  string
 
 	mu     sync.Mutex
 	conn   *conn // nil while not started
@@ -196,7 +197,7 @@ func (c *client) start(ctx context.Context, k *conn) ([]*mcp.Tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.server.pool.opts.Connect)
 	defer cancel()
 	var err error
-	if k.link, err = c.server.pool.opts.dial(c.server.Server); err != nil {
+	if k.link, err = c.server.pool.opts.dial(c.server.Server, c.agent); err != nil {
 		return nil, err
 	}
 	impl := &mcp.Implementation{Name: "parley", Version: c.server.pool.opts.Version}

@@ -5,15 +5,13 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/brain/proc"
+	"parley/internal/sandbox"
 )
 
 // goodbye is how long a program has to end by itself once its input is closed,
@@ -28,29 +26,31 @@ type link struct {
 }
 
 // dial prepares a link; nothing is started before the transport connects.
-func dial(s Server, dir string) (link, error) {
+func dial(s Server, box *sandbox.Sandbox, workspace string) (link, error) {
 	if s.URL != "" {
 		return httpLink(s), nil
 	}
-	return commandLink(s, dir), nil
+	return commandLink(s, box, workspace)
 }
 
-func commandLink(s Server, dir string) link {
-	cmd := exec.Command(s.Command, s.Args...)
-	cmd.Dir = dir
-	cmd.Env = proc.CleanEnv(os.Environ())
-	for k, v := range s.Env {
-		cmd.Env = append(cmd.Env, k+"="+v)
+// commandLink runs the server's program in a box with the agent's workspace.
+func commandLink(s Server, box *sandbox.Sandbox, workspace string) (link, error) {
+	p := sandbox.Program{Path: s.Command, Args: s.Args, Dir: workspace, Env: s.Env}
+	if workspace != "" {
+		p.Folders = []string{workspace}
+	}
+	run, err := box.Prepare(p)
+	if err != nil {
+		return link{}, err
 	}
 	errs := &tail{}
-	cmd.Stderr = errs
-	cmd.WaitDelay = goodbye // something it started may hold its output
-	proc.Own(cmd)
+	run.Cmd.Stderr = errs
+	run.Cmd.WaitDelay = goodbye // something it started may hold its output
 	return link{
-		transport: &mcp.CommandTransport{Command: cmd, TerminateDuration: goodbye},
-		kill:      func() { proc.Kill(cmd) },
+		transport: &mcp.CommandTransport{Command: run.Cmd, TerminateDuration: goodbye},
+		kill:      func() { run.Kill(); run.Close() },
 		said:      errs.String,
-	}
+	}, nil
 }
 
 func httpLink(s Server) link {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/internal/brain/tool"
+	"parley/internal/sandbox"
 )
 
 // The usual times.
@@ -24,11 +26,15 @@ const (
 type Options struct {
 	Log     *slog.Logger
 	Version string        // told to servers
-	Dir     string        // where commands run; empty = the hub's own folder
 	Idle    time.Duration // 0 = DefaultIdle
 	Connect time.Duration // 0 = DefaultConnect
 
-	dial func(Server) (link, error) // replaced in tests
+	// Sandbox runs commands, nil without boxes; Workspace is the folder of an agent, in
+	// which its servers run and which they may write.
+	Sandbox   *sandbox.Sandbox
+	Workspace func(agent string) string
+
+	dial func(s Server, agent string) (link, error) // replaced in tests
 }
 
 // Pool owns the clients of all agents. It is safe for concurrent use.
@@ -63,8 +69,14 @@ func New(o Options) *Pool {
 	if o.Connect == 0 {
 		o.Connect = DefaultConnect
 	}
+	if o.Sandbox == nil {
+		o.Sandbox = sandbox.New(sandbox.Options{Environ: os.Environ()})
+	}
+	if o.Workspace == nil {
+		o.Workspace = func(string) string { return "" }
+	}
 	if o.dial == nil {
-		o.dial = func(s Server) (link, error) { return dial(s, o.Dir) }
+		o.dial = func(s Server, agent string) (link, error) { return dial(s, o.Sandbox, o.Workspace(agent)) }
 	}
 	return &Pool{opts: o}
 }
@@ -220,7 +232,7 @@ func (s *server) use(ctx context.Context, agent string, fn func(*mcp.ClientSessi
 	}
 	c := s.clients[agent]
 	if c == nil {
-		c = &client{server: s}
+		c = &client{server: s, agent: agent}
 		s.clients[agent] = c
 	}
 	s.pool.mu.Unlock()

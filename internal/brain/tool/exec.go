@@ -32,7 +32,8 @@ const (
 	Refuse               // never
 )
 
-// Verdict is an Action and, when refused, the reason the model is told.
+// Verdict is an Action and its reason: a refusal's is told to the model, a question's
+// to the person.
 type Verdict struct {
 	Action Action
 	Reason string
@@ -74,8 +75,10 @@ type Done struct {
 	Text      string
 	IsError   bool
 	Untrusted bool
-	LeftOut   int
-	Duration  time.Duration
+	// Reached is the host outside that the call spoke to, if it is known.
+	Reached  string
+	LeftOut  int
+	Duration time.Duration
 	// Err is why it failed, for logs and for those who report types of errors; nil
 	// also when the tool itself reported an error as its result.
 	Err error
@@ -178,7 +181,7 @@ func (r *Round) one(ctx context.Context, calls []model.Call, i int, out []Done) 
 	d.Duration = time.Since(start)
 	if err != nil {
 		d.Err = err
-		res = Result{Text: err.Error(), IsError: true}
+		res = Failed(err)
 	}
 	d.render(res)
 }
@@ -215,6 +218,9 @@ func (r *Round) attempt(ctx context.Context, d *Done) (res Result, err error) {
 	if err := r.permit(ctx, t, call, d.Class); err != nil {
 		return Result{}, err
 	}
+	if t.Reach != nil {
+		d.Reached = t.Reach(args)
+	}
 	return Invoke(ctx, t, call, r.Timeout)
 }
 
@@ -227,6 +233,7 @@ func (r *Round) permit(ctx context.Context, t *Tool, call Call, class Class) err
 	case Allow:
 		return nil
 	case Ask:
+		call.Why = v.Reason
 		return r.ask(ctx, call, class)
 	default:
 		return &Error{Type: Denied, Message: fmt.Sprintf("%s may not be used here: %s", call.Name, v.Reason), Err: ErrRefused}

@@ -45,6 +45,15 @@ type Error struct {
 	Type    ErrorType
 	Message string
 	Err     error
+	// Source is where words of strangers in the message are from; empty if it has none.
+	Source string
+}
+
+// From marks a message that holds what a command, a server or a machine said: the
+// words of strangers, like any other output of theirs.
+func (e *Error) From(source string) *Error {
+	e.Source = source
+	return e
 }
 
 // Errorf makes an Error; %w keeps its cause.
@@ -58,6 +67,16 @@ func (e *Error) Error() string { return e.Message }
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Failed is the result that stands for an error. One that holds the words of
+// strangers is as untrusted as they are.
+func Failed(err error) Result {
+	res := Result{Text: err.Error(), IsError: true}
+	if e, ok := errors.AsType[*Error](err); ok && e.Source != "" {
+		res.Untrusted, res.Source = true, e.Source
+	}
+	return res
+}
 
 // TypeOf is the type of any error of a tool.
 func TypeOf(err error) ErrorType {

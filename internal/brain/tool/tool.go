@@ -46,6 +46,10 @@ type Call struct {
 	// directory inside it (or an allowed root), empty for the workspace itself.
 	Workspace string
 	Dir       string
+	// Tainted tells that the run has read words of strangers.
+	Tainted bool
+	// Why is the reason for which a person is asked about the call.
+	Why string
 	// ApprovedBy is who said yes to exactly this call, when its run asked. A tool
 	// that would ask by itself need not ask again.
 	ApprovedBy string
@@ -67,6 +71,9 @@ type Tool struct {
 	Class       Class
 	// ClassOf narrows or widens Class by the arguments of one call; nil means Class.
 	ClassOf func(args json.RawMessage) Class
+	// Reach names the host outside that a read-only call would speak to; nil reaches none.
+	// What such a call asks for is told to that host.
+	Reach func(args json.RawMessage) string
 	// Asks marks tools that wait for a person by themselves (ask_user).
 	Asks bool
 	// Timeout replaces the usual limit of one call; negative means the tool keeps

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"time"
 
-	"parley/internal/brain/proc"
+	"parley/internal/sandbox"
 )
 
 // DefaultCap is how much of each stream is kept unless a Spec says otherwise.
@@ -61,7 +61,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	tree := newTree()
 	defer tree.close()
 	cmd := exec.Command(spec.Path, spec.Args...)
-	cmd.Env = append(append(proc.CleanEnv(os.Environ()), spec.Env...), tree.env()...)
+	cmd.Env = append(append(sandbox.WithoutSecrets(os.Environ()), spec.Env...), tree.env()...)
 	cmd.ExtraFiles = spec.Files
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if spec.Output != nil {

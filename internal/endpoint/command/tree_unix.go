@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/internal/brain/proc"
+	"parley/internal/sandbox"
 )
 
 // tree is a program with everything it started: its process group, its
@@ -33,12 +33,10 @@ func newTree() *tree { return &tree{mark: MarkName + "=" + uuid.NewString()} }
 func (t *tree) env() []string { return []string{t.mark} }
 
 func (t *tree) prepare(cmd *exec.Cmd) {
-	before := cmd.SysProcAttr
-	proc.Own(cmd)
-	if before != nil {
-		before.Setpgid = true
-		cmd.SysProcAttr = before
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
+	cmd.SysProcAttr.Setpgid = true
 }
 
 func (t *tree) started(*exec.Cmd) error { return nil }
@@ -50,7 +48,7 @@ func (t *tree) close() {}
 func (t *tree) kill(cmd *exec.Cmd) {
 	for range killRounds {
 		victims := t.members(cmd.Process.Pid)
-		proc.Kill(cmd)
+		sandbox.Outside(cmd).Kill()
 		if len(victims) == 0 {
 			return
 		}

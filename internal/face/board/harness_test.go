@@ -86,6 +86,7 @@ func newHub(t testing.TB, settings ...setting) *hub {
 	models := must(brain.OpenCatalogue(brain.CatalogueOptions{Dir: dir, Getenv: func(string) string { return "" }}))(t)
 	tools := builtin.Tools(builtin.Config{})
 	h.work = must(work.New(work.Deps{
+		Policy: must(builtin.NewPolicy(builtin.PolicyOptions{Boxed: true}))(t),
 		DB: db, Log: eventlog.New(db, local, slog.New(slog.DiscardHandler)), Leases: leases, Bus: local, Agents: agents, Models: models,
 		Inbox: h.inbox, Audit: h.trail, Workspace: h.workspace, Revoked: func(id string) bool {
 			token, err := h.people.Token(context.Background(), identity.Hub(), id)

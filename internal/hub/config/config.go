@@ -11,6 +11,7 @@ import (
 // Config is what a hub is started with.
 type Config struct {
 	Data          string        `koanf:"-"`
+	File          string        `koanf:"-"` // the settings', if it is not the data folder's
 	Listen        string        `koanf:"listen"`
 	PublicURL     string        `koanf:"public_url"`
 	DB            string        `koanf:"db"`
@@ -30,6 +31,7 @@ type Config struct {
 	Skills        Skills        `koanf:"skills"`
 	Extensions    Extensions    `koanf:"extensions"`
 	Policy        Policy        `koanf:"policy"`
+	Box           Box           `koanf:"box"`
 	Budget        Budget        `koanf:"budget"`
 	Board         Board         `koanf:"board"`
 	Terminal      Terminal      `koanf:"terminal"`
@@ -127,6 +129,13 @@ type ApprovalRule struct {
 	People   []string `koanf:"people"`
 	Scope    string   `koanf:"scope"`
 	NotAsker bool     `koanf:"not_asker"`
+}
+
+// Box is about what programs of agents reach besides the workspace.
+type Box struct {
+	Read  []string `koanf:"read"`
+	Write []string `koanf:"write"`
+	Env   []string `koanf:"env"`
 }
 
 // Budget is about money.

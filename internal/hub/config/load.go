@@ -46,7 +46,7 @@ func Load(src Sources) (Config, error) {
 	if err := k.Unmarshal("", &c); err != nil {
 		return Config{}, fmt.Errorf("%w: %s", ErrInvalid, oneLine(err))
 	}
-	c.Data = src.Data
+	c.Data, c.File = src.Data, src.File
 	return c, c.check()
 }
 

@@ -124,7 +124,7 @@ func (b *Brain) equip(ctx context.Context, spec *brain.RunSpec, agent *brain.Age
 	spec.DropCalls, spec.MaxRounds = false, brain.DefaultRounds
 	spec.Policy = brain.Policy{Stranger: true}
 	spec.Approve = func(context.Context, tool.Call, tool.Class) (tool.Decision, error) {
-		return tool.Decision{Reason: "in a room only tools that change nothing run"}, nil
+		return tool.Decision{Reason: "in a room nobody is asked, so only tools that change nothing and tell nobody outside anything run"}, nil
 	}
 	spec.Call = tool.Call{Agent: agent.Name, Principal: "agent:" + agent.Name, Run: uuid.NewString(), Workspace: b.Workspace}
 	return nil

@@ -1,0 +1,41 @@
+package hub
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"parley/internal/hub/config"
+	"parley/internal/sandbox"
+)
+
+// openSandbox makes what runs the programs of agents. Of the hub's own files only the
+// workspace is inside.
+func (h *Hub) openSandbox(context.Context) error {
+	h.sandbox = sandbox.New(sandbox.Options{
+		Support: h.opts.Box, Data: h.conf.Data, Workspace: h.folder.Path("workspace"), Temp: h.folder.Path("boxes"), Hidden: ownFiles(h.conf),
+		Read: h.conf.Box.Read, Write: h.conf.Box.Write, Env: h.conf.Box.Env, Environ: os.Environ(),
+	})
+	if !h.sandbox.Boxed() && !h.opts.Quiet {
+		h.logger.Warn("programs of agents run without a box, so every command asks", "box", h.sandbox.Support())
+	}
+	return nil
+}
+
+// ownFiles are those of the hub that may lie anywhere.
+func ownFiles(conf config.Config) []string {
+	list := []string{conf.File, conf.TLS.Key, conf.Fleet.KeyFile}
+	if file, ok := strings.CutPrefix(conf.DB, "sqlite:"); ok {
+		list = append(list, file, file+"-wal", file+"-shm")
+	}
+	return slices.DeleteFunc(list, func(path string) bool { return path == "" })
+}
+
+// workspaceOf is the folder an agent works in.
+func (h *Hub) workspaceOf(agent string) string {
+	if a, err := h.minds.agents.Get(agent); err == nil && a.Workspace != "" {
+		return a.Workspace
+	}
+	return h.folder.Path("workspace")
+}
