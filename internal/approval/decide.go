@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/identity"
 	"parley/internal/store"
 )
@@ -177,7 +178,7 @@ func (in *Inbox) resolve(tx *store.Tx, item Item, o Outcome, detail map[string]a
 	if actor == "" {
 		actor = "hub"
 	}
-	return item, in.record(tx, actor, "approval.resolved", item, detail, o.At.Sub(item.Created))
+	return item, in.record(tx, actor, audit.ApprovalResolved, item, detail, o.At.Sub(item.Created))
 }
 
 // Cancel takes a question out of the inbox because what it was about will not

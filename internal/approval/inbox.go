@@ -14,15 +14,10 @@ import (
 	"parley/internal/store"
 )
 
-// Recorder writes audit entries in the transaction of the act itself.
-type Recorder interface {
-	AppendTx(tx *store.Tx, entries ...audit.Entry) error
-}
-
 // Options tune an inbox; the zero value is right for a hub.
 type Options struct {
 	// Audit receives every question and every decision; nil records nothing.
-	Audit  Recorder
+	Audit  audit.Recorder
 	Logger *slog.Logger
 	// Recheck is how often the store is asked what the bus may have lost and
 	// what is due (default one second).
@@ -131,7 +126,7 @@ func (a *Asking) Write(tx *store.Tx) (err error) {
 	if err := a.item.insert(tx); err != nil {
 		return err
 	}
-	return a.in.record(tx, a.item.RequestedBy, "approval.asked", a.item, nil, 0)
+	return a.in.record(tx, a.item.RequestedBy, audit.ApprovalAsked, a.item, nil, 0)
 }
 
 // Done says how the transaction ended and gives what to wait for.
@@ -188,7 +183,7 @@ func (in *Inbox) poke() {
 }
 
 // record writes one audit entry about a question.
-func (in *Inbox) record(tx *store.Tx, actor, action string, item Item, detail map[string]any, waited time.Duration) error {
+func (in *Inbox) record(tx *store.Tx, actor string, action audit.Action, item Item, detail map[string]any, waited time.Duration) error {
 	if in.opts.Audit == nil {
 		return nil
 	}

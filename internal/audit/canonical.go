@@ -55,7 +55,7 @@ func prepare(e Entry) (canonicalEntry, error) {
 		e.Outcome = "ok"
 	}
 	c := canonicalEntry{
-		Action: clean(e.Action), Actor: clean(e.Actor), At: e.At.UnixMicro(), Digest: clean(e.Digest), Duration: e.Duration.Microseconds(),
+		Action: clean(string(e.Action)), Actor: clean(e.Actor), At: e.At.UnixMicro(), Digest: clean(e.Digest), Duration: e.Duration.Microseconds(),
 		OnBehalf: clean(e.OnBehalf), Outcome: clean(e.Outcome), Target: clean(e.Target), Detail: json.RawMessage("{}"),
 	}
 	if len(e.Detail) > 0 {

@@ -14,8 +14,8 @@ type Entry struct {
 	Actor string
 	// OnBehalf is the person the actor did it for, when that is somebody else.
 	OnBehalf string
-	// Action is a dotted verb, most general part first: "token.revoked".
-	Action string
+	// Action is one of the list in actions.go.
+	Action Action
 	// Target is what it was done to.
 	Target string
 	// Outcome is "ok" or a stable code of what went wrong; empty means "ok".

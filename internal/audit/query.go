@@ -131,7 +131,7 @@ func scanStored(row *sql.Rows) (stored, error) {
 
 func (s stored) record() (Record, error) {
 	r := Record{Seq: s.Seq, Entry: Entry{
-		At: store.Time(s.At), Actor: s.Actor, OnBehalf: s.OnBehalf, Action: s.Action, Target: s.Target,
+		At: store.Time(s.At), Actor: s.Actor, OnBehalf: s.OnBehalf, Action: Action(s.Action), Target: s.Target,
 		Outcome: s.Outcome, Duration: time.Duration(s.Duration) * time.Microsecond, Digest: s.Digest,
 	}}
 	r.Prev, r.Hash = exactHash(s.prev), exactHash(s.hash)

@@ -59,7 +59,7 @@ func TestIntentAndOutcomeAreInTheTrailWithEveryField(t *testing.T) {
 
 // brokenTrail refuses what it is told to.
 type brokenTrail struct {
-	fleet.Audit
+	audit.Recorder
 	intents error
 }
 
@@ -67,12 +67,12 @@ func (b *brokenTrail) AppendTx(tx *store.Tx, entries ...audit.Entry) error {
 	if b.intents != nil && entries[0].Action == "fleet.call.intent" {
 		return b.intents
 	}
-	return b.Audit.AppendTx(tx, entries...)
+	return b.Recorder.AppendTx(tx, entries...)
 }
 
 func TestWithoutIntentNothingIsChanged(t *testing.T) {
 	broken := &brokenTrail{}
-	w := newWorld(t, setup{deps: func(d *fleet.Deps) { broken.Audit = d.Audit; d.Audit = broken }})
+	w := newWorld(t, setup{deps: func(d *fleet.Deps) { broken.Recorder = d.Audit; d.Audit = broken }})
 	m := w.join("pc").echoes()
 	broken.intents = errors.New("the disk is full")
 	_, err := w.call(op(), "pc", "net_dns_flush", "")
@@ -165,7 +165,7 @@ func TestWhatOperatorsDoIsInTheTrail(t *testing.T) {
 	check(t, w.fleet.Remove(t.Context(), op(), "pc"))
 	var actions []string
 	for _, r := range w.trailOf("fleet.") {
-		actions = append(actions, r.Action+" "+r.Outcome)
+		actions = append(actions, string(r.Action)+" "+r.Outcome)
 	}
 	for _, want := range []string{
 		"fleet.machine.created ok", "fleet.token.minted ok", "fleet.enrolled ok", "fleet.rule.added ok", "fleet.rule.removed ok", "fleet.link.created ok",

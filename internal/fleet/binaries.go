@@ -279,7 +279,7 @@ func (f *Fleet) publishBinary(ctx context.Context, who Caller, p program) error 
 			return err
 		}
 		return f.d.Audit.AppendTx(tx, audit.Entry{
-			Actor: who.actor(), Action: "fleet.binary.added", Target: p.platform, Digest: p.sha256, Detail: map[string]any{"version": p.version, "key": p.key},
+			Actor: who.actor(), Action: audit.FleetBinaryAdded, Target: p.platform, Digest: p.sha256, Detail: map[string]any{"version": p.version, "key": p.key},
 		})
 	})
 }

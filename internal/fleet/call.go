@@ -175,7 +175,7 @@ func (f *Fleet) refusedCall(who Caller, req CallRequest, why *Error) {
 		return
 	}
 	f.d.Audit.Note(audit.Entry{
-		Actor: who.actor(), OnBehalf: who.OnBehalf, Action: "fleet.call", Target: storable(clip(req.Machine)), Outcome: string(why.Code),
+		Actor: who.actor(), OnBehalf: who.OnBehalf, Action: audit.FleetCall, Target: storable(clip(req.Machine)), Outcome: string(why.Code),
 		Detail: map[string]any{"tool": knownTool(req.Tool), "surface": string(who.Surface), "token": who.Session.TokenID, "address": who.Session.Address, "message": why.Message, "call": why.CallID},
 	})
 	if why.Code == Blocked {

@@ -55,7 +55,7 @@ func (p *prepared) entry(hub string) LogEntry {
 
 // trail is the entry of the hub's trail for a call; action tells intent and
 // outcome apart.
-func (p *prepared) trail(hub, action string) audit.Entry {
+func (p *prepared) trail(hub string, action audit.Action) audit.Entry {
 	detail := map[string]any{
 		"call": p.id, "tool": p.tool.Name, "class": string(p.tool.Class), "surface": string(p.who.Surface), "token": p.who.Session.TokenID,
 		"address": p.who.Session.Address, "hub": hub,
@@ -69,7 +69,7 @@ func (p *prepared) trail(hub, action string) audit.Entry {
 // intent writes down that a call is about to be made. One that changes a machine
 // is not made otherwise.
 func (l *callLog) intent(ctx context.Context, p *prepared) error {
-	trail := p.trail(l.f.hub, "fleet.call.intent")
+	trail := p.trail(l.f.hub, audit.FleetCallIntent)
 	if p.tool.Class != kenny.Mutating {
 		l.f.d.Audit.Note(trail)
 		return nil
@@ -90,7 +90,7 @@ func (l *callLog) intentTx(tx *store.Tx, p *prepared, trail audit.Entry) error {
 
 // outcome records how a call ended; it does not wait.
 func (l *callLog) outcome(p *prepared, result jsontext.Value, err error, took time.Duration) {
-	e, trail := p.entry(l.f.hub), p.trail(l.f.hub, "fleet.call")
+	e, trail := p.entry(l.f.hub), p.trail(l.f.hub, audit.FleetCall)
 	e.State, e.DurationMS = StateDone, took.Milliseconds()
 	if !p.sent.IsZero() {
 		e.QueueMS = p.sent.Sub(p.created).Milliseconds()

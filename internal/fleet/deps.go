@@ -22,13 +22,6 @@ type Inbox interface {
 	Cancel(ctx context.Context, id, reason string) (approval.Outcome, error)
 }
 
-// Audit is the trail; *audit.Log is one.
-type Audit interface {
-	Append(ctx context.Context, entries ...audit.Entry) error
-	AppendTx(tx *store.Tx, entries ...audit.Entry) error
-	Note(entries ...audit.Entry)
-}
-
 // Notice is something about a machine that people should hear of.
 type Notice struct {
 	// Kind is crit, overdue or recovered.
@@ -54,7 +47,7 @@ type Deps struct {
 	DB     *store.DB
 	Bus    bus.Bus
 	Leases *lease.Leases
-	Audit  Audit
+	Audit  audit.Recorder
 	// Inbox asks people; without one, what needs approval is refused.
 	Inbox Inbox
 	// Key signs challenges; one per cluster.

@@ -209,7 +209,7 @@ func (f *Fleet) recordConnect(s *Session, reg *kenny.Register, key string, again
 	}
 	s.m.change(func(r *record) { r.changed = max(r.changed, stamp) })
 	if retires {
-		f.d.Audit.Note(audit.Entry{Actor: "machine:" + s.m.id, Action: "fleet.rekeyed", Target: s.m.id, Detail: map[string]any{"address": s.address}})
+		f.d.Audit.Note(audit.Entry{Actor: "machine:" + s.m.id, Action: audit.FleetRekeyed, Target: s.m.id, Detail: map[string]any{"address": s.address}})
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), writeTime)
 		defer cancel()
 		return f.reload(ctx, s.m.id)

@@ -117,9 +117,9 @@ func (f *Fleet) mint(tx *store.Tx, who Caller, req MintRequest) (Minted, error) 
 	if req.TTL > 0 {
 		minted.Expires = now.Add(req.TTL).UTC()
 	}
-	action := "fleet.token.minted"
+	action := audit.FleetTokenMinted
 	if req.Legacy {
-		action = "fleet.legacy.minted"
+		action = audit.FleetLegacyMinted
 		err = f.mintLegacy(tx, req, hash, &minted, now)
 	} else {
 		err = f.mintEnrol(tx, req, hash, minted.Expires, now)
@@ -302,9 +302,9 @@ func (f *Fleet) bindKey(tx *store.Tx, t enrolToken, key, address string) error {
 	if _, err := tx.Exec(`UPDATE fleet_machines SET changed_at = ? WHERE id = ?`, stamp, t.machine); err != nil {
 		return err
 	}
-	action := "fleet.enrolled"
+	action := audit.FleetEnrolled
 	if t.rekey {
-		action = "fleet.rekey"
+		action = audit.FleetRekey
 	}
 	return f.d.Audit.AppendTx(tx, audit.Entry{
 		Actor: "machine:" + t.machine, Action: action, Target: t.machine, Digest: audit.DigestText(key),

@@ -50,7 +50,7 @@ func TestWhatIsRefusedAndWhoLiesIsInTheTrail(t *testing.T) {
 			t.Errorf("nobody or nothing: %s", detail)
 		}
 		tool, _ := r.Detail["tool"].(string)
-		got[strings.TrimSpace(r.Action+" "+r.Outcome+" "+tool)]++
+		got[strings.TrimSpace(string(r.Action)+" "+r.Outcome+" "+tool)]++
 	}
 	for what, n := range map[string]int{
 		"fleet.call blocked shell_exec": 1, "fleet.call forbidden shell_exec": 1, "fleet.call disabled net_dns_flush": 1,

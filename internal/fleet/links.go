@@ -52,7 +52,7 @@ func (f *Fleet) InstallLink(ctx context.Context, who Caller, id string) (Install
 		if err := insertLink(tx, hash, linkInstall, id, text(storeCaller(who)), now, expires); err != nil {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: "fleet.link.created", Target: id, Detail: map[string]any{"expires_at": expires.UTC().Format(time.RFC3339)}})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: audit.FleetLinkCreated, Target: id, Detail: map[string]any{"expires_at": expires.UTC().Format(time.RFC3339)}})
 	})
 	if err != nil {
 		return InstallLines{}, err
@@ -131,7 +131,7 @@ func (f *Fleet) OpenInstall(ctx context.Context, secret string, shell Shell, add
 		if _, err := tx.Exec(`UPDATE fleet_links SET used_at = ? WHERE hash = ?`, store.Micros(time.Now()), hashOf(secret)); err != nil {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: "address:" + address, Action: "fleet.link.opened", Target: l.machine})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: "address:" + address, Action: audit.FleetLinkOpened, Target: l.machine})
 	})
 	if err != nil {
 		return "", err

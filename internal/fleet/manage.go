@@ -120,7 +120,7 @@ func (f *Fleet) ensure(tx *store.Tx, who Caller, id string) error {
 	if !created {
 		return nil
 	}
-	return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: "fleet.machine.created", Target: id})
+	return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: audit.FleetMachineCreated, Target: id})
 }
 
 // refresh reads a machine again after a change, tells everybody, and gives it.
@@ -155,7 +155,7 @@ func (f *Fleet) Edit(ctx context.Context, who Caller, id string, e Edit) (Machin
 		if _, err := tx.Exec(`UPDATE fleet_machines SET `+strings.Join(sets, ", ")+`, changed_at = ? WHERE id = ?`, all...); err != nil {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: "fleet.machine.edited", Target: id, Detail: map[string]any{"changed": strings.Join(sets, " ")}})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: audit.FleetMachineEdited, Target: id, Detail: map[string]any{"changed": strings.Join(sets, " ")}})
 	})
 	if err != nil {
 		return Machine{}, err
@@ -263,7 +263,7 @@ func (f *Fleet) Remove(ctx context.Context, who Caller, id string) error {
 		if _, err := tx.Exec(`DELETE FROM fleet_latest WHERE machine = ?`, id); err != nil {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: "fleet.machine.removed", Target: id})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: audit.FleetMachineRemoved, Target: id})
 	})
 	if err != nil {
 		return err

@@ -189,7 +189,7 @@ func (f *Fleet) stillDue(ctx context.Context, d deferred, p *prepared) *Error {
 func (f *Fleet) markSent(s *Session, p *prepared) (ok bool, err error) {
 	ctx, cancel := context.WithTimeout(f.ctx, writeTime)
 	defer cancel()
-	trail := p.trail(f.hub, "fleet.call.intent")
+	trail := p.trail(f.hub, audit.FleetCallIntent)
 	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
 		if err := s.check(tx); err != nil {
 			return err

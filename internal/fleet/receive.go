@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"parley/internal/audit"
 	"parley/protocol/kenny"
 )
 
@@ -138,7 +139,7 @@ func (s *Session) own(claimed string, typ kenny.Type) bool {
 		Machine: s.m.id, Source: "hub", Kind: "audit", Level: kenny.LevelError, Target: "security",
 		Message: "a frame claimed to be of another machine and was dropped", Fields: fields(map[string]any{"claimed": claimed, "type": string(typ)}),
 	})
-	s.note("fleet.foreign_frame", "refused", map[string]any{"claimed": claimed, "type": string(typ), "address": s.address})
+	s.note(audit.FleetForeignFrame, "refused", map[string]any{"claimed": claimed, "type": string(typ), "address": s.address})
 	return false
 }
 

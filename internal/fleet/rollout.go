@@ -28,6 +28,12 @@ const (
 	RolloutDone      RolloutState = "done"
 )
 
+// rolloutActions are what the trail calls a roll-out that has come to a state.
+var rolloutActions = map[RolloutState]audit.Action{
+	RolloutRunning: audit.FleetRolloutRunning, RolloutPaused: audit.FleetRolloutPaused, RolloutStopped: audit.FleetRolloutStopped,
+	RolloutCancelled: audit.FleetRolloutCancelled, RolloutDone: audit.FleetRolloutDone,
+}
+
 // Rollout updates many machines in waves of one, ten per cent, and the rest.
 type Rollout struct {
 	ID       string           `json:"id"`
@@ -136,7 +142,7 @@ func (f *Fleet) StartRollout(ctx context.Context, who Caller, req RolloutRequest
 				return err
 			}
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: r.By, Action: "fleet.rollout.started", Target: r.ID, Detail: map[string]any{"version": r.Version, "machines": len(targets)}})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: r.By, Action: audit.FleetRolloutStarted, Target: r.ID, Detail: map[string]any{"version": r.Version, "machines": len(targets)}})
 	})
 	if err != nil {
 		return Rollout{}, err
@@ -331,7 +337,7 @@ func (f *Fleet) endRollout(held *lease.Lease, r Rollout, state RolloutState, rea
 		if _, err := tx.Exec(`UPDATE fleet_rollouts SET state = ?, reason = ? WHERE id = ? AND state = 'running'`, string(state), reason, r.ID); err != nil {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: "hub", Action: "fleet.rollout." + string(state), Target: r.ID, Detail: map[string]any{"reason": reason}})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: "hub", Action: rolloutActions[state], Target: r.ID, Detail: map[string]any{"reason": reason}})
 	})
 }
 
@@ -405,7 +411,7 @@ func (f *Fleet) SteerRollout(ctx context.Context, who Caller, id string, to Roll
 		if err != nil || n == 0 {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: "fleet.rollout." + string(to), Target: id})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: rolloutActions[to], Target: id})
 	})
 	if err != nil {
 		return Rollout{}, err

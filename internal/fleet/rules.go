@@ -156,7 +156,7 @@ func (f *Fleet) AddRule(ctx context.Context, who Caller, r kenny.Rule) (Rules, e
 			return err
 		}
 		return f.d.Audit.AppendTx(tx, audit.Entry{
-			Actor: who.actor(), Action: "fleet.rule.added", Target: r.ID,
+			Actor: who.actor(), Action: audit.FleetRuleAdded, Target: r.ID,
 			Detail: map[string]any{"applies_to": string(r.AppliesTo), "pattern": r.Pattern, "reason": r.Reason},
 		})
 	})
@@ -221,7 +221,7 @@ func (f *Fleet) RemoveRule(ctx context.Context, who Caller, id string) (removed 
 		if err != nil || !removed {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: "fleet.rule.removed", Target: id})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: audit.FleetRuleRemoved, Target: id})
 	})
 	return removed, err
 }

@@ -115,7 +115,7 @@ func (f *Fleet) RemoveScreenshot(ctx context.Context, who Caller, id string, n i
 		if err != nil || removed == 0 {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: "fleet.screenshot.removed", Target: id})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: audit.FleetScreenshotRemoved, Target: id})
 	})
 	if err == nil && removed == 0 {
 		return errorf(NotFound, "there is no such screenshot of %q", id)

@@ -234,6 +234,6 @@ func (f *Fleet) recordEnd(s *Session, how Gone) {
 const writeTime = 10 * time.Second
 
 // note puts something about the machine into the trail.
-func (s *Session) note(action, outcome string, detail map[string]any) {
+func (s *Session) note(action audit.Action, outcome string, detail map[string]any) {
 	s.f.d.Audit.Note(audit.Entry{Actor: "machine:" + s.m.id, Action: action, Target: s.m.id, Outcome: outcome, Detail: detail})
 }

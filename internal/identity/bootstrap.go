@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 )
 
@@ -78,5 +79,5 @@ func (d *Directory) insertOwnerToken(tx *store.Tx, owner Person) (Issued, error)
 	if err != nil {
 		return Issued{}, err
 	}
-	return out, d.record(tx, Hub(), "token.created", t.ID, tokenDetail(t))
+	return out, d.record(tx, Hub(), audit.TokenCreated, t.ID, tokenDetail(t))
 }

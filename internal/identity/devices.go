@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 )
 
@@ -110,7 +111,7 @@ func (d *Directory) pair(tx *store.Tx, secret string, req PairRequest) (Paired, 
 	}
 	session := t.credential(sealed{}, limit).current(now)
 	session.Address = req.Address
-	err = d.record(tx, session, "device.paired", dev.ID, map[string]any{"pairing_token": pairing.ID, "token": t.ID, "scopes": t.Scopes.Sorted()})
+	err = d.record(tx, session, audit.DevicePaired, dev.ID, map[string]any{"pairing_token": pairing.ID, "token": t.ID, "scopes": t.Scopes.Sorted()})
 	return Paired{Device: dev, Token: issued, Session: session}, changes, err
 }
 
@@ -222,7 +223,7 @@ func (d *Directory) RevokeDevice(ctx context.Context, by Session, id string) err
 		if changes, err = revokeTokens(tx, `device = ?`, id); err != nil {
 			return err
 		}
-		return d.record(tx, by, "device.revoked", id, map[string]any{"tokens": len(changes)})
+		return d.record(tx, by, audit.DeviceRevoked, id, map[string]any{"tokens": len(changes)})
 	})
 	if err == nil {
 		d.announce(changes...)

@@ -11,15 +11,10 @@ import (
 	"parley/internal/store"
 )
 
-// Recorder writes audit entries in the transaction of the act itself.
-type Recorder interface {
-	AppendTx(tx *store.Tx, entries ...audit.Entry) error
-}
-
 // Options tune a directory; the zero value is right for a hub.
 type Options struct {
 	// Audit receives what happens to credentials; nil records nothing.
-	Audit  Recorder
+	Audit  audit.Recorder
 	Logger *slog.Logger
 	// Recheck is how often the store is asked for revocations the bus may have
 	// lost (default 500 ms).
@@ -95,7 +90,7 @@ func (d *Directory) Close() error {
 }
 
 // record writes one audit entry about a credential.
-func (d *Directory) record(tx *store.Tx, by Session, action, target string, detail map[string]any) error {
+func (d *Directory) record(tx *store.Tx, by Session, action audit.Action, target string, detail map[string]any) error {
 	if d.opts.Audit == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 )
 
@@ -51,7 +52,7 @@ func (d *Directory) CreateLink(ctx context.Context, by Session, req LinkRequest)
 		if err != nil {
 			return err
 		}
-		return d.record(tx, by, "link.created", id, map[string]any{"principal": out.Person.Name, "scopes": scopes.Sorted()})
+		return d.record(tx, by, audit.LinkCreated, id, map[string]any{"principal": out.Person.Name, "scopes": scopes.Sorted()})
 	})
 	return out, err
 }

@@ -17,7 +17,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // trail records audit entries in memory.
-type trail struct{ entries []audit.Entry }
+type trail struct {
+	audit.Nowhere
+	entries []audit.Entry
+}
 
 func (r *trail) AppendTx(_ *store.Tx, entries ...audit.Entry) error {
 	r.entries = append(r.entries, entries...)

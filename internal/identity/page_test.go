@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/identity"
 	"parley/internal/store/storetest"
 )
@@ -202,7 +203,7 @@ func TestActsOnCredentialsAreAudited(t *testing.T) {
 	if err := dir.Revoke(t.Context(), owner, issued.ID); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"token.created", "token.created", "token.rotated", "token.revoked"}
+	want := []audit.Action{audit.TokenCreated, audit.TokenCreated, audit.TokenRotated, audit.TokenRevoked}
 	if len(seen.entries) != len(want) {
 		t.Fatalf("entries %+v", seen.entries)
 	}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 )
 
@@ -82,7 +83,7 @@ func (d *Directory) insertPage(tx *store.Tx, by Session, m maker, agent, how str
 	if err != nil {
 		return Login{}, err
 	}
-	return out, d.record(tx, out.Session, "page.opened", out.Page.ID, map[string]any{"by": how})
+	return out, d.record(tx, out.Session, audit.PageOpened, out.Page.ID, map[string]any{"by": how})
 }
 
 func clip(s string, n int) string {
@@ -177,7 +178,7 @@ func (d *Directory) ClosePage(ctx context.Context, by Session, pageID string) er
 		if changes, err = revokePages(tx, `id = ?`, pageID); err != nil || len(changes) == 0 {
 			return err
 		}
-		return d.record(tx, by, "page.closed", pageID, nil)
+		return d.record(tx, by, audit.PageClosed, pageID, nil)
 	})
 	if err == nil {
 		d.announce(changes...)

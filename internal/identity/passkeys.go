@@ -12,6 +12,7 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 )
 
@@ -143,7 +144,7 @@ func (p *Passkeys) FinishRegister(ctx context.Context, by Session, ceremony, nam
 		if err != nil {
 			return err
 		}
-		return p.dir.record(tx, by, "passkey.added", key.ID, nil)
+		return p.dir.record(tx, by, audit.PasskeyAdded, key.ID, nil)
 	})
 	if store.IsConflict(err) {
 		return Passkey{}, fmt.Errorf("%w: the passkey is registered already", ErrInvalid)
@@ -248,7 +249,7 @@ func (p *Passkeys) Remove(ctx context.Context, by Session, id string) error {
 		if changes, err = removePasskeys(tx, `id = ?`, id); err != nil {
 			return err
 		}
-		return p.dir.record(tx, by, "passkey.removed", id, map[string]any{"ended": len(changes)})
+		return p.dir.record(tx, by, audit.PasskeyRemoved, id, map[string]any{"ended": len(changes)})
 	})
 	if err == nil {
 		p.dir.announce(changes...)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 	"parley/protocol/agentfirst"
 )
@@ -41,7 +42,7 @@ func (d *Directory) AddPerson(ctx context.Context, by Session, name string) (Per
 		if !created {
 			return ErrNameTaken
 		}
-		return d.record(tx, by, "person.added", p.Name, nil)
+		return d.record(tx, by, audit.PersonAdded, p.Name, nil)
 	})
 	return p, err
 }

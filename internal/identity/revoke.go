@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 )
 
@@ -36,7 +37,7 @@ func (d *Directory) Revoke(ctx context.Context, by Session, tokenID string) erro
 		}
 		detail := tokenDetail(t)
 		detail["ended"] = len(changes)
-		return d.record(tx, by, "token.revoked", tokenID, detail)
+		return d.record(tx, by, audit.TokenRevoked, tokenID, detail)
 	})
 	if err == nil {
 		d.announce(changes...)
@@ -87,7 +88,7 @@ func (d *Directory) RevokePerson(ctx context.Context, by Session, idOrName strin
 		if _, err := tx.Exec(`UPDATE devices SET revoked_at = ? WHERE person = ? AND revoked_at = 0`, store.Micros(time.Now()), p.ID); err != nil {
 			return err
 		}
-		return d.record(tx, by, "person.revoked", p.Name, map[string]any{"credentials": len(changes)})
+		return d.record(tx, by, audit.PersonRevoked, p.Name, map[string]any{"credentials": len(changes)})
 	})
 	if err == nil {
 		d.announce(changes...)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 )
 
@@ -50,7 +51,7 @@ func (d *Directory) Rotate(ctx context.Context, by Session, tokenID string, rene
 		if err := changed.write(tx); err != nil {
 			return err
 		}
-		return d.record(tx, by, "token.rotated", tokenID, tokenDetail(out.Token))
+		return d.record(tx, by, audit.TokenRotated, tokenID, tokenDetail(out.Token))
 	})
 	if err == nil {
 		d.announce(changed)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 )
 
@@ -105,7 +106,7 @@ func (d *Directory) CreateToken(ctx context.Context, by Session, req TokenReques
 		if out, err = insertToken(tx, t); err != nil {
 			return err
 		}
-		return d.record(tx, by, "token.created", t.ID, tokenDetail(t))
+		return d.record(tx, by, audit.TokenCreated, t.ID, tokenDetail(t))
 	})
 	return out, err
 }

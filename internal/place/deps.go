@@ -43,12 +43,6 @@ const (
 	SyncOS   Sync = "os"
 )
 
-// Trail is the hub's hash-chained audit; *audit.Log is one.
-type Trail interface {
-	Note(entries ...audit.Entry)
-	AppendTx(tx *store.Tx, entries ...audit.Entry) error
-}
-
 // PeerClient calls other places; a face brings it, since the domain speaks no HTTP.
 type PeerClient interface {
 	// Call makes a signed call and returns the answer's status and body.
@@ -70,7 +64,7 @@ type Deps struct {
 	Leases *lease.Leases
 	// Key signs for the place; its public half names it.
 	Key   ed25519.PrivateKey
-	Trail Trail
+	Trail audit.Recorder
 	Peers PeerClient
 	Log   *slog.Logger
 	// Dir is the folder for the log that makes messages durable before the database
@@ -125,7 +119,7 @@ func (d *Deps) defaults() {
 		d.Now = time.Now
 	}
 	if d.Trail == nil {
-		d.Trail = noTrail{}
+		d.Trail = audit.Nowhere{}
 	}
 }
 
@@ -161,8 +155,3 @@ func usual[T comparable](to *T, value T) {
 		*to = value
 	}
 }
-
-type noTrail struct{}
-
-func (noTrail) Note(...audit.Entry)                      {}
-func (noTrail) AppendTx(*store.Tx, ...audit.Entry) error { return nil }

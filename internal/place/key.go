@@ -192,12 +192,12 @@ func (p *Place) noteKey(tx *store.Tx, k keyRow, changed bool) error {
 	if err != nil {
 		return err
 	}
-	entry := audit.Entry{Actor: "agent:" + k.agent, Action: "place.key_registered", Target: k.agent, Detail: map[string]any{"key_id": k.keyID, "proof": proof}}
+	entry := audit.Entry{Actor: "agent:" + k.agent, Action: audit.PlaceKeyRegistered, Target: k.agent, Detail: map[string]any{"key_id": k.keyID, "proof": proof}}
 	if !changed {
 		p.d.Trail.Note(entry)
 		return nil
 	}
-	entry.Action = "place.key_changed"
+	entry.Action = audit.PlaceKeyChanged
 	entry.Detail["previous_fingerprint"] = k.previous
 	return p.d.Trail.AppendTx(tx, entry)
 }

@@ -95,7 +95,7 @@ func (p *Place) RenewSalt(ctx context.Context, by string) error {
 		if err := setMeta(tx, "salt", newSalt(p.now())); err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.salt_renewed", Target: p.id})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlaceSaltRenewed, Target: p.id})
 	})
 	p.remember.mu.Lock()
 	p.remember.salt = nil

@@ -158,7 +158,7 @@ func (p *Place) Trust(ctx context.Context, by, address, keyID string) (Trust, er
 		if err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.trusted", Target: address, Detail: map[string]any{"key_id": t.KeyID}})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlaceTrusted, Target: address, Detail: map[string]any{"key_id": t.KeyID}})
 	})
 	return t, err
 }
@@ -177,7 +177,7 @@ func (p *Place) Untrust(ctx context.Context, by, keyID string) error {
 		if err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.untrusted", Target: h.Prefixed()})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlaceUntrusted, Target: h.Prefixed()})
 	})
 }
 
@@ -201,7 +201,7 @@ func (p *Place) Forget(ctx context.Context, by, agent string) error {
 		if err := p.note(tx, mmp.AuditEntry{EventType: mmp.AuditKeyRegistration, Action: "forget", AgentID: agent, KeyFingerprint: k.fingerprint, KeyID: k.keyID}); err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.pin_released", Target: agent, Detail: map[string]any{"key_id": k.keyID}})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlacePinReleased, Target: agent, Detail: map[string]any{"key_id": k.keyID}})
 	})
 	if err == nil {
 		p.tell(subjectRevoked, agent)
@@ -216,7 +216,7 @@ func (p *Place) RevokeTokens(ctx context.Context, by, agent string) (n int, err 
 		if n, err = revoke(tx, agent); err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.tokens_revoked", Target: agent, Detail: map[string]any{"count": n}})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlaceTokensRevoked, Target: agent, Detail: map[string]any{"count": n}})
 	})
 	if err == nil {
 		p.tell(subjectRevoked, agent)

@@ -64,7 +64,7 @@ func (p *Place) AddPeer(ctx context.Context, by string, peer Peer) (Peer, error)
 		if err := p.note(tx, mmp.AuditEntry{EventType: mmp.AuditPeer, Action: "add", Peer: peer.Name}); err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.peer_added", Target: peer.Name, Detail: map[string]any{"url": peer.URL, "place_id": peer.PlaceID}})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlacePeerAdded, Target: peer.Name, Detail: map[string]any{"url": peer.URL, "place_id": peer.PlaceID}})
 	})
 	if err == nil {
 		p.nudgeOutbox()
@@ -114,7 +114,7 @@ func (p *Place) RemovePeer(ctx context.Context, by, name string) error {
 		if err := p.note(tx, mmp.AuditEntry{EventType: mmp.AuditPeer, Action: "remove", Peer: name}); err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "place.peer_removed", Target: name})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlacePeerRemoved, Target: name})
 	})
 }
 
@@ -181,7 +181,7 @@ func (p *Place) PeerCall(ctx context.Context, call InboundCall) (Peer, error) {
 	}
 	signed := mmp.PeerCall{Method: call.Method, Target: call.Target, Body: call.Body, Time: call.Time, Nonce: call.Nonce, From: peer.PlaceID, To: p.id}
 	if signed.Verify(key, call.Sig, p.now()) != nil {
-		p.d.Trail.Note(audit.Entry{Actor: "place:" + peer.Name, Action: "place.peer_refused", Target: call.Target, Outcome: "bad_signature"})
+		p.d.Trail.Note(audit.Entry{Actor: "place:" + peer.Name, Action: audit.PlacePeerRefused, Target: call.Target, Outcome: "bad_signature"})
 		return Peer{}, errPeerCall
 	}
 	if ok, wait := p.peerUse.take(peer.Name, len(call.Body), p.now()); !ok {

@@ -209,7 +209,7 @@ func (p *Place) refusedAuth(ctx context.Context, agent string, err error) error 
 	if !ok || refusal.Status != 401 && refusal.Status != 403 && refusal.Status != 409 {
 		return err
 	}
-	p.d.Trail.Note(audit.Entry{Actor: "agent:" + agent, Action: "place.refused", Target: agent, Outcome: refusal.Code})
+	p.d.Trail.Note(audit.Entry{Actor: "agent:" + agent, Action: audit.PlaceRefused, Target: agent, Outcome: refusal.Code})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	noted := p.write(ctx, func(tx *store.Tx) error {

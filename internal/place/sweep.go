@@ -230,7 +230,7 @@ func (p *Place) digest(ctx context.Context) error {
 			return err
 		}
 		return p.d.Trail.AppendTx(tx, audit.Entry{
-			Actor: "hub", Action: "place.audit_digest", Target: mmp.HourKey(store.Time(hour * hourMicros)), Digest: sum,
+			Actor: "hub", Action: audit.PlaceAuditDigest, Target: mmp.HourKey(store.Time(hour * hourMicros)), Digest: sum,
 			Detail: map[string]any{"entries": entries},
 		})
 	})

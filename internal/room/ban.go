@@ -56,7 +56,7 @@ func (r *room) ban(who by, cmd HostCommand) error {
 		return r.kickOut(who, cmd)
 	}
 	mark := banMark(cmd.Target)
-	n := note{kind: "banned", actor: who.actor, detail: mark}
+	n := note{kind: audit.RoomBanned, actor: who.actor, detail: mark}
 	if err := r.bar(who, []string{mark}, cmd.Reason, n.entry(r.id)); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (r *room) unban(who by, target string) error {
 		}
 		mark = target
 	}
-	n := note{kind: "unbanned", actor: who.actor, detail: mark}
+	n := note{kind: audit.RoomUnbanned, actor: who.actor, detail: mark}
 	err := r.write(func(tx *store.Tx) error {
 		_, err := tx.Exec(`DELETE FROM room_bans WHERE room = ? AND id = ?`, r.id, mark)
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
 )
@@ -67,7 +68,7 @@ func (r *room) changePolicy(who by, c *call) (any, error) {
 	case "manifest":
 		if warnings, err = r.manifest(who, c.Token, c.Key); err != nil {
 			no := refusalOf(err)
-			r.note(note{kind: "refused", actor: who.actor, detail: no.Reason, code: no.Code})
+			r.note(note{kind: audit.RoomRefused, actor: who.actor, detail: no.Reason, code: no.Code})
 		}
 	case "allow":
 		err = r.allow(who, c.Allowed)
@@ -148,7 +149,7 @@ func (r *room) makeInvite(req InviteRequest) (Invite, error) {
 
 // closeRoom ends the room for good.
 func (r *room) closeRoom(who by) error {
-	err := r.write(func(tx *store.Tx) error { return deleteRoom(tx, r.id) }, r.entry("closed", who.actor, nil, ""))
+	err := r.write(func(tx *store.Tx) error { return deleteRoom(tx, r.id) }, r.entry(audit.RoomClosed, who.actor, nil, ""))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
 )
@@ -119,7 +120,7 @@ func (r *room) claim(who by) error {
 	p := who.p
 	old := p.HostKey
 	p.HostKey = thumbprint(r.policy.Host.Key)
-	if err := r.write(func(tx *store.Tx) error { return r.save(tx, p) }, r.entry("host", who.actor, p, string(kibitz.TierKey))); err != nil {
+	if err := r.write(func(tx *store.Tx) error { return r.save(tx, p) }, r.entry(audit.RoomHost, who.actor, p, string(kibitz.TierKey))); err != nil {
 		p.HostKey = old
 		return err
 	}
@@ -136,7 +137,7 @@ func (r *room) setLobby(who by, on bool) error {
 	if on {
 		detail = "on"
 	}
-	if err := r.write(r.saveState, r.entry("lobby", who.actor, nil, detail)); err != nil {
+	if err := r.write(r.saveState, r.entry(audit.RoomLobby, who.actor, nil, detail)); err != nil {
 		r.lobby = old
 		return err
 	}
@@ -157,9 +158,9 @@ func (r *room) setLobby(who by, on bool) error {
 func (r *room) setLock(who by, on bool) error {
 	old := r.locked
 	r.locked = on
-	kind := "unlocked"
+	kind := audit.RoomUnlocked
 	if on {
-		kind = "locked"
+		kind = audit.RoomLocked
 	}
 	if err := r.write(r.saveState, r.entry(kind, who.actor, nil, "")); err != nil {
 		r.locked = old
@@ -182,7 +183,7 @@ func (r *room) decide(who by, cmd HostCommand) error {
 
 // reset clears the chat: schemas, views and numbers stay.
 func (r *room) reset(who by) error {
-	if err := r.write(nil, r.entry("reset", who.actor, nil, "")); err != nil {
+	if err := r.write(nil, r.entry(audit.RoomReset, who.actor, nil, "")); err != nil {
 		return err
 	}
 	r.ring.empty(r.seq)
@@ -209,7 +210,7 @@ func (r *room) appoint(who by, target string, on bool) error {
 		delete(r.appointed, target)
 		detail = "dismissed"
 	}
-	n := note{kind: "publisher", actor: who.actor, id: target, detail: detail}
+	n := note{kind: audit.RoomPublisher, actor: who.actor, id: target, detail: detail}
 	if err := r.write(r.saveState, n.entry(r.id)); err != nil {
 		r.appointed[target] = was
 		return err
@@ -238,7 +239,7 @@ func (r *room) kickOut(who by, cmd HostCommand) error {
 	if reason == "" {
 		reason = errKicked.Reason
 	}
-	if err := r.bar(who, marks, cmd.Reason, r.entry("kicked", who.actor, p, cmd.Reason)); err != nil {
+	if err := r.bar(who, marks, cmd.Reason, r.entry(audit.RoomKicked, who.actor, p, cmd.Reason)); err != nil {
 		return err
 	}
 	r.kick(p, deny(kibitz.Kicked, reason), who.actor, true)

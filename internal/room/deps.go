@@ -11,19 +11,12 @@ import (
 	"parley/internal/store"
 )
 
-// Trail is the hub's audit trail; *audit.Log is one.
-type Trail interface {
-	Append(ctx context.Context, entries ...audit.Entry) error
-	AppendTx(tx *store.Tx, entries ...audit.Entry) error
-	Query(ctx context.Context, f audit.Filter) ([]audit.Record, error)
-}
-
 // Deps is what rooms are made from. DB, Leases, Bus and Trail are required.
 type Deps struct {
 	DB     *store.DB
 	Leases *lease.Leases
 	Bus    bus.Bus
-	Trail  Trail
+	Trail  audit.Trail
 	// Fetch reads a key set from an address that CheckKeyURL allows: without
 	// redirects, at most MaxKeySet bytes. Nil: no key server can be reached.
 	Fetch func(ctx context.Context, url string) ([]byte, error)

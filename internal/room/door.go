@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"parley/internal/audit"
 	"parley/protocol/kibitz"
 )
 
@@ -160,7 +161,7 @@ func (r *room) verified(c *conn, adm *admission, err error, version int64, annou
 func (r *room) refuse(c *conn, err error, adm *admission) {
 	no := refusalOf(err)
 	c.send(&kibitz.Lobby{Status: no.Code.DoorStatus(), Code: no.Code, Reason: no.Reason})
-	who := note{kind: "refused", actor: c.actor(), detail: no.Reason, code: no.Code}
+	who := note{kind: audit.RoomRefused, actor: c.actor(), detail: no.Reason, code: no.Code}
 	if adm != nil {
 		who.keyID = adm.KeyID
 	}
@@ -233,7 +234,7 @@ func (r *room) wait(c *conn, adm *admission) {
 	c.deadline = time.Now().Add(r.e.d.Limits.Lobby)
 	r.need(c.deadline)
 	c.send(&kibitz.Lobby{Status: kibitz.LobbyWaiting})
-	r.note(note{kind: "lobby", actor: c.actor(), id: c.waitID, keyID: adm.KeyID, detail: "waiting"})
+	r.note(note{kind: audit.RoomLobby, actor: c.actor(), id: c.waitID, keyID: adm.KeyID, detail: "waiting"})
 	r.changed()
 }
 
@@ -300,5 +301,5 @@ func (r *room) denyEntry(c *conn, actor, reason string) error {
 }
 
 func (r *room) writeLobby(c *conn, actor, detail string) error {
-	return r.write(nil, note{kind: "lobby", actor: actor, id: c.waitID, keyID: c.passed.KeyID, detail: detail}.entry(r.id))
+	return r.write(nil, note{kind: audit.RoomLobby, actor: actor, id: c.waitID, keyID: c.passed.KeyID, detail: detail}.entry(r.id))
 }

@@ -1,6 +1,10 @@
 package room
 
-import "parley/protocol/kibitz"
+import (
+	"parley/protocol/kibitz"
+
+	"parley/internal/audit"
+)
 
 // Fault is why the hub ended a connection by itself. The trail has it as the detail
 // of an entry blocked.
@@ -29,7 +33,7 @@ func (f Fault) code() kibitz.Code {
 
 // noteFault writes down why a connection was cut.
 func (r *room) noteFault(c *conn, f Fault) {
-	n := note{kind: "blocked", actor: "hub", detail: string(f), code: f.code()}
+	n := note{kind: audit.RoomBlocked, actor: "hub", detail: string(f), code: f.code()}
 	switch {
 	case f == "":
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
@@ -206,7 +207,7 @@ func (r *room) renew(p *participant, credit *kibitz.Credit) error {
 			return err
 		}
 		return r.save(tx, p)
-	}, r.entry("credit", p.ID, p, "renewed"))
+	}, r.entry(audit.RoomCredit, p.ID, p, "renewed"))
 	if err != nil {
 		p.CreditSub, p.CreditExp = oldSub, oldExp
 		return err

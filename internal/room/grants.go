@@ -3,6 +3,7 @@ package room
 import (
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
 )
@@ -41,7 +42,7 @@ func (r *room) setGrant(who by, id string, g *kibitz.Grant) (GrantState, error) 
 	if g != nil {
 		detail = p.grant().String()
 	}
-	err := r.write(func(tx *store.Tx) error { return r.save(tx, p) }, r.entry("granted", who.actor, p, detail))
+	err := r.write(func(tx *store.Tx) error { return r.save(tx, p) }, r.entry(audit.RoomGranted, who.actor, p, detail))
 	if err != nil {
 		p.Override = old
 		p.settle()
@@ -96,7 +97,7 @@ func (r *room) dueParticipant(p *participant, now time.Time) {
 	if p.expires > 0 && !p.expired {
 		if seconds(now) >= p.expires {
 			p.expired = true
-			r.note(note{kind: "expired", actor: "hub", id: p.ID, keyID: p.KeyID, detail: "nothing"})
+			r.note(note{kind: audit.RoomExpired, actor: "hub", id: p.ID, keyID: p.KeyID, detail: "nothing"})
 			p.media = kibitz.Lanes{}
 			r.allCaps(now)
 			r.changed()
@@ -124,7 +125,7 @@ func (r *room) dueParticipant(p *participant, now time.Time) {
 }
 
 func (r *room) reap(p *participant) {
-	r.note(note{kind: "reaped", actor: "hub", id: p.ID, keyID: p.KeyID, detail: "credit lapsed", code: kibitz.CreditLapsed})
+	r.note(note{kind: audit.RoomReaped, actor: "hub", id: p.ID, keyID: p.KeyID, detail: "credit lapsed", code: kibitz.CreditLapsed})
 	r.kick(p, deny(kibitz.CreditLapsed, "the credit has lapsed"), "hub", false)
 }
 
@@ -163,7 +164,7 @@ func (r *room) leave(p *participant, resumable bool) {
 			return r.save(tx, p)
 		})
 	}
-	r.note(note{kind: "left", actor: p.ID, id: p.ID, keyID: p.KeyID, detail: string(p.Kind)})
+	r.note(note{kind: audit.RoomLeft, actor: p.ID, id: p.ID, keyID: p.KeyID, detail: string(p.Kind)})
 }
 
 // unlist removes somebody from the roster.
@@ -194,7 +195,7 @@ func (r *room) kick(p *participant, why *kibitz.Refusal, actor string, audited b
 		r.forget(p)
 	}
 	if !audited {
-		r.note(note{kind: "kicked", actor: actor, id: p.ID, keyID: p.KeyID, detail: why.Reason, code: why.Code})
+		r.note(note{kind: audit.RoomKicked, actor: actor, id: p.ID, keyID: p.KeyID, detail: why.Reason, code: why.Code})
 	}
 	if c == nil {
 		return

@@ -15,9 +15,9 @@ func (r *room) join(c *conn, adm *admission) {
 	p.resume = hashOf(token)
 	marks := p.marks()
 	now := time.Now()
-	entries := []audit.Entry{r.entry("admitted", letIn(p), p, admittedBy(p)), r.entry("joined", p.ID, p, string(p.Kind))}
+	entries := []audit.Entry{r.entry(audit.RoomAdmitted, letIn(p), p, admittedBy(p)), r.entry(audit.RoomJoined, p.ID, p, string(p.Kind))}
 	if adm.credit != nil {
-		entries = append(entries, r.entry("credit", p.ID, p, "accepted"))
+		entries = append(entries, r.entry(audit.RoomCredit, p.ID, p, "accepted"))
 	}
 	err := r.write(func(tx *store.Tx) error {
 		if adm.credit != nil {

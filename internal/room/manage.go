@@ -59,7 +59,7 @@ func (e *Rooms) create(ctx context.Context, who Who, id, title string, policy *k
 	if err != nil {
 		return err
 	}
-	opened := note{kind: "opened", actor: who.Principal, detail: "version 1"}.entry(id)
+	opened := note{kind: audit.RoomOpened, actor: who.Principal, detail: "version 1"}.entry(id)
 	return e.d.DB.Write(ctx, func(tx *store.Tx) error {
 		n, err := tx.Exec(`INSERT INTO rooms (id, title, owner, room_key, version, policy, lobby, publishers, created_at) VALUES (?, ?, ?, ?, 1, ?, ?, '{}', ?) ON CONFLICT (id) DO NOTHING`,
 			id, title, who.ID, string(jwk), string(doc), number(policy.Lobby.On), store.Micros(time.Now()))

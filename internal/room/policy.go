@@ -46,7 +46,7 @@ func (r *room) setPolicy(who by, p *kibitz.Policy, sig *signature, detail string
 			return err
 		}
 		return insertPolicy(tx, r.id, version, string(doc), who.actor)
-	}, r.entry("policy", who.actor, nil, detail))
+	}, r.entry(audit.RoomPolicy, who.actor, nil, detail))
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (r *room) apply() {
 			p.disclose(nil)
 		}
 		changed = append(changed, p)
-		entries = append(entries, r.entry("granted", "policy", p, p.grant().String()))
+		entries = append(entries, r.entry(audit.RoomGranted, "policy", p, p.grant().String()))
 	}
 	if len(changed) > 0 {
 		_ = r.write(func(tx *store.Tx) error { // the policy itself is on disk: a reload does the same

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
 )
@@ -100,7 +101,7 @@ func (r *room) takeUp(c *conn, p *participant, credit *kibitz.Credit, since uint
 			}
 		}
 		return r.save(tx, p)
-	}, r.entry("joined", p.ID, p, "resumed"))
+	}, r.entry(audit.RoomJoined, p.ID, p, "resumed"))
 	if err != nil {
 		p.resume, p.left, p.Operator = old, wasLeft, wasOperator
 		return err

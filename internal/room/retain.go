@@ -3,6 +3,7 @@ package room
 import (
 	"slices"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
 )
@@ -113,7 +114,7 @@ func (r *room) retain(p *participant, c *kibitz.Content, it *item) {
 	switch {
 	case c.Kind == kibitz.ContentSchema:
 		r.kept.schema(c.SchemaName(), it)
-		r.note(note{kind: "schema", actor: p.ID, id: p.ID, keyID: p.KeyID, detail: "published"})
+		r.note(note{kind: audit.RoomSchema, actor: p.ID, id: p.ID, keyID: p.KeyID, detail: "published"})
 	case c.IsView():
 		r.kept.view(it, func(id string) bool { return r.byID[id] != nil })
 	default:

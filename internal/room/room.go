@@ -308,7 +308,7 @@ func (r *room) nextSeq() (uint64, error) {
 }
 
 // entry makes an entry for the trail about a participant.
-func (r *room) entry(kind, actor string, p *participant, detail string) audit.Entry {
+func (r *room) entry(kind audit.Action, actor string, p *participant, detail string) audit.Entry {
 	e := note{kind: kind, actor: actor, detail: detail}
 	if p != nil {
 		e.id, e.keyID = p.ID, p.KeyID

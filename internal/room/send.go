@@ -3,6 +3,7 @@ package room
 import (
 	"time"
 
+	"parley/internal/audit"
 	"parley/protocol/kibitz"
 )
 
@@ -124,7 +125,7 @@ func (r *room) deliver(c *conn, p *participant, m *message, now time.Time) {
 	r.retain(p, m.content, it)
 	p.sent.add(m.ID, seq)
 	if m.content.Kind == kibitz.ContentApp && m.content.Envelope == kibitz.EnvelopeAct {
-		r.note(note{kind: "acted", actor: p.ID, id: p.ID, keyID: p.KeyID, detail: "act"})
+		r.note(note{kind: audit.RoomActed, actor: p.ID, id: p.ID, keyID: p.KeyID, detail: "act"})
 	}
 	if m.N == 0 {
 		return

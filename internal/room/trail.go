@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,15 +16,16 @@ const actionPrefix = "room."
 // note is an entry about a room before the trail numbers it. It never holds
 // content.
 type note struct {
-	kind, actor string
-	id, keyID   string
-	detail      string
-	code        kibitz.Code
-	count       int
+	kind      audit.Action
+	actor     string
+	id, keyID string
+	detail    string
+	code      kibitz.Code
+	count     int
 }
 
 func (n note) entry(room string) audit.Entry {
-	e := audit.Entry{At: time.Now(), Actor: n.actor, Action: actionPrefix + n.kind, Target: room, Detail: map[string]any{"id": n.id, "detail": n.detail}}
+	e := audit.Entry{At: time.Now(), Actor: n.actor, Action: n.kind, Target: room, Detail: map[string]any{"id": n.id, "detail": n.detail}}
 	if e.Actor == "" {
 		e.Actor = "hub"
 	}
@@ -47,7 +49,7 @@ func auditEntry(r audit.Record) AuditEntry {
 	}
 	e := AuditEntry{
 		Seq: r.Seq, TS: r.At.UnixMilli(), Room: r.Target, Actor: r.Actor, ID: text("id"), KeyID: text("keyId"),
-		Kind: r.Action[len(actionPrefix):], Detail: text("detail"), Code: kibitz.Code(text("code")), Hash: r.Hash.String(),
+		Kind: strings.TrimPrefix(string(r.Action), actionPrefix), Detail: text("detail"), Code: kibitz.Code(text("code")), Hash: r.Hash.String(),
 	}
 	if n, ok := r.Detail["count"].(float64); ok {
 		e.Count = int(n)
@@ -72,7 +74,7 @@ func (r *room) blockedBy(actor string, p *participant, detail string, code kibit
 	if p.blocked > blockedEach {
 		return
 	}
-	r.note(note{kind: "blocked", actor: actor, id: p.ID, keyID: p.KeyID, detail: detail, code: code})
+	r.note(note{kind: audit.RoomBlocked, actor: actor, id: p.ID, keyID: p.KeyID, detail: detail, code: code})
 }
 
 // withhold counts a message that somebody did not get.
@@ -101,10 +103,10 @@ func (r *room) dueCounts(p *participant, now time.Time) {
 		return
 	}
 	if more := p.blocked - blockedEach; more > 0 {
-		r.note(note{kind: "blocked", actor: p.ID, id: p.ID, keyID: p.KeyID, detail: "more", code: kibitz.ActDenied, count: more})
+		r.note(note{kind: audit.RoomBlocked, actor: p.ID, id: p.ID, keyID: p.KeyID, detail: "more", code: kibitz.ActDenied, count: more})
 	}
 	if p.withheld > 0 {
-		r.note(note{kind: "withheld", actor: "hub", id: p.ID, keyID: p.KeyID, detail: "messages", count: p.withheld})
+		r.note(note{kind: audit.RoomWithheld, actor: "hub", id: p.ID, keyID: p.KeyID, detail: "messages", count: p.withheld})
 	}
 	p.minute, p.blocked, p.withheld = time.Time{}, 0, 0
 }
@@ -112,7 +114,7 @@ func (r *room) dueCounts(p *participant, now time.Time) {
 // auditor writes the notes of all rooms in groups and shows hosts what was
 // written: a number and a hash are only known then.
 type auditor struct {
-	trail Trail
+	trail audit.Trail
 	quit  chan struct{}
 	wake  chan struct{}
 
@@ -129,7 +131,7 @@ type auditor struct {
 // auditPause lets notes gather; they are on disk well within a second.
 const auditPause = 100 * time.Millisecond
 
-func newAuditor(trail Trail) *auditor {
+func newAuditor(trail audit.Trail) *auditor {
 	return &auditor{trail: trail, quit: make(chan struct{}), wake: make(chan struct{}, 1), rooms: map[*room]bool{}, seen: map[*room]int64{}}
 }
 

@@ -59,11 +59,6 @@ type Line interface {
 	AcceptKey(ctx context.Context, address, keyID string) error
 }
 
-// Trail is the hub's audit.
-type Trail interface {
-	AppendTx(tx *store.Tx, entries ...audit.Entry) error
-}
-
 // Trust tells what people said about keys, and how an id proved its own.
 type Trust interface {
 	TrustedKey(ctx context.Context, keyID string) (bool, error)
@@ -76,7 +71,7 @@ type Deps struct {
 	DB    *store.DB
 	Inbox Inbox
 	Trust Trust
-	Trail Trail
+	Trail audit.Recorder
 	// Owner is whose inbox questions go to.
 	Owner func(ctx context.Context) (string, error)
 	// Host finds an agent that meets others, by its name; nil knows only those that
@@ -143,7 +138,7 @@ func (d *Deps) defaults() {
 		d.Trust = noTrust{}
 	}
 	if d.Trail == nil {
-		d.Trail = noTrail{}
+		d.Trail = audit.Nowhere{}
 	}
 }
 
@@ -151,7 +146,3 @@ type noTrust struct{}
 
 func (noTrust) TrustedKey(context.Context, string) (bool, error) { return false, nil }
 func (noTrust) ProvenBy(context.Context, string) (string, error) { return "", nil }
-
-type noTrail struct{}
-
-func (noTrail) AppendTx(*store.Tx, ...audit.Entry) error { return nil }

@@ -251,6 +251,11 @@ func (s *Skills) SwitchExtension(ctx context.Context, by, hash string, on bool) 
 	return s.moveExtension(ctx, by, "", "", hash, next, "")
 }
 
+// extensionActions are what the trail calls what a person made of an extension.
+var extensionActions = map[mmp.ExtensionState]audit.Action{
+	mmp.ExtPromoted: audit.ExtensionPromoted, mmp.ExtDisabled: audit.ExtensionDisabled, mmp.ExtRejected: audit.ExtensionRejected,
+}
+
 func (s *Skills) moveExtension(ctx context.Context, by, me, name, hash string, next mmp.ExtensionState, reason string) (e Extension, err error) {
 	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
 		found, err := listExtensions(tx, `WHERE hash = ? AND (? = '' OR me = ?) AND (? = '' OR name = ?)`, hash, me, me, name, name)
@@ -268,7 +273,7 @@ func (s *Skills) moveExtension(ctx context.Context, by, me, name, hash string, n
 		if err := e.become(tx, next, true, s.now()); err != nil {
 			return err
 		}
-		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "extension." + string(next), Target: e.Name, Digest: hash})
+		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: extensionActions[next], Target: e.Name, Digest: hash})
 	})
 	return e, err
 }

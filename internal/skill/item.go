@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -23,6 +24,9 @@ const (
 	StateRevoked     ItemState = "revoked"
 	StateReplaced    ItemState = "replaced" // by a newer version from the same origin
 )
+
+// decisions are what the trail calls what a person made of an item.
+var decisions = map[ItemState]audit.Action{StateApproved: audit.SkillApproved, StateRejected: audit.SkillRejected}
 
 // Item is a skill that came from outside.
 type Item struct {

@@ -355,7 +355,7 @@ func (t *turn) quarantine(p mmp.SkillContentPayload, e Exchange, provenance mmp.
 	}
 	validation := map[string]any{"valid": true, "findings": len(item.Findings), "hop_count": provenance.HopCount, "unsolicited": unsolicited}
 	return t.m.ContentResult(p, validation, item.ID), t.s.d.Trail.AppendTx(t.tx, audit.Entry{
-		Actor: "agent:" + t.host.Name, Action: "skill.quarantined", Target: item.ID, Digest: hash.Bare(),
+		Actor: "agent:" + t.host.Name, Action: audit.SkillQuarantined, Target: item.ID, Digest: hash.Bare(),
 		Detail: map[string]any{"sender": t.from.ID, "level": string(t.level), "findings": len(item.Findings)},
 	})
 }

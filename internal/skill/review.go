@@ -223,7 +223,7 @@ func (s *Skills) decide(ctx context.Context, id string, o approval.Outcome) erro
 			return err
 		}
 		return s.d.Trail.AppendTx(tx, audit.Entry{
-			Actor: firstText(o.By, "hub"), Action: "skill." + string(item.State), Target: item.ID, Digest: item.Hash,
+			Actor: firstText(o.By, "hub"), Action: decisions[item.State], Target: item.ID, Digest: item.Hash,
 			Detail: map[string]any{"agent": item.Agent, "sender": item.Sender, "name": item.Name, "for": strings.Join(item.Agents, ",")},
 		})
 	})
@@ -345,7 +345,7 @@ func (s *Skills) Revoke(ctx context.Context, by, id, reason string) (Item, error
 		if err := item.settle(tx); err != nil {
 			return err
 		}
-		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "skill.revoked", Target: id, Digest: item.Hash, Detail: map[string]any{"name": item.Name}})
+		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.SkillRevoked, Target: id, Digest: item.Hash, Detail: map[string]any{"name": item.Name}})
 	})
 	if err != nil {
 		return Item{}, err
@@ -367,7 +367,7 @@ func (s *Skills) Publish(ctx context.Context, by, id string, public bool) (Item,
 		if err := item.settle(tx); err != nil {
 			return err
 		}
-		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "skill.published", Target: id, Digest: item.Hash, Detail: map[string]any{"public": public}})
+		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.SkillPublished, Target: id, Digest: item.Hash, Detail: map[string]any{"public": public}})
 	})
 	return item, err
 }

@@ -279,7 +279,7 @@ func (s *Skills) agree(ctx context.Context, h Host, id, hash string, o approval.
 		if err != nil {
 			return err
 		}
-		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: firstText(o.By, "hub"), Action: "negotiation.agreed", Target: id, Digest: hash, Detail: map[string]any{"with": th.Peer}})
+		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: firstText(o.By, "hub"), Action: audit.NegotiationAgreed, Target: id, Digest: hash, Detail: map[string]any{"with": th.Peer}})
 	})
 	s.poke()
 	return err

@@ -60,7 +60,7 @@ func (s *Skills) BeginVisit(ctx context.Context, by string, v Visit, length time
 		if err != nil {
 			return err
 		}
-		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "visit.began", Target: v.ID, Detail: map[string]any{"url": v.URL, "minutes": int(length.Minutes())}})
+		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.VisitBegan, Target: v.ID, Detail: map[string]any{"url": v.URL, "minutes": int(length.Minutes())}})
 	})
 	return v, err
 }
@@ -102,7 +102,7 @@ func (s *Skills) Interacted(ctx context.Context, g Guard, id string, n int) (v V
 		if _, err := tx.Exec(`UPDATE skill_visits SET warning = ? WHERE id = ?`, why, id); err != nil {
 			return err
 		}
-		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: "agent:" + v.Agent, Action: "visit.warned", Target: id, Detail: map[string]any{"why": why}})
+		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: "agent:" + v.Agent, Action: audit.VisitWarned, Target: id, Detail: map[string]any{"why": why}})
 	})
 	if err == nil && warned {
 		s.tell(ctx, v)
@@ -143,7 +143,7 @@ func (s *Skills) EndedVisit(ctx context.Context, g Guard, v Visit, reason string
 			return err
 		}
 		return s.d.Trail.AppendTx(tx, audit.Entry{
-			Actor: "agent:" + v.Agent, Action: "visit.ended", Target: v.ID, Detail: map[string]any{"reason": reason, "interactions": v.Interactions},
+			Actor: "agent:" + v.Agent, Action: audit.VisitEnded, Target: v.ID, Detail: map[string]any{"reason": reason, "interactions": v.Interactions},
 		})
 	})
 	if _, cancel := s.d.Inbox.Cancel(ctx, questionID("visit", v.ID, fmt.Sprint(v.Started.UnixMicro())), "the visit is over"); cancel != nil {
@@ -210,7 +210,7 @@ func (s *Skills) alarm(tx *store.Tx, c PlaceChange, place, key string) error {
 		return err
 	}
 	return s.d.Trail.AppendTx(tx, audit.Entry{
-		Actor: "hub", Action: "visit.place_changed", Target: c.URL, Outcome: "refused", Detail: map[string]any{"pinned": c.Pinned, "now": c.Now},
+		Actor: "hub", Action: audit.VisitPlaceChanged, Target: c.URL, Outcome: "refused", Detail: map[string]any{"pinned": c.Pinned, "now": c.Now},
 	})
 }
 
@@ -250,7 +250,7 @@ func (s *Skills) acceptPlace(ctx context.Context, by, url, place, key string) er
 		if _, err := tx.Exec(`UPDATE skill_visits SET problem = '' WHERE url = ?`, url); err != nil {
 			return err
 		}
-		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: "visit.place_accepted", Target: url, Detail: map[string]any{"key": firstText(key, place)}})
+		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.VisitPlaceAccepted, Target: url, Detail: map[string]any{"key": firstText(key, place)}})
 	})
 }
 

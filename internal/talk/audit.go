@@ -10,7 +10,7 @@ import (
 )
 
 // note puts something into the trail, without content.
-func (t *Talk) note(actor, action, target string, detail map[string]any) {
+func (t *Talk) note(actor string, action audit.Action, target string, detail map[string]any) {
 	if t.d.Audit != nil {
 		t.d.Audit.Note(audit.Entry{Actor: actor, Action: action, Target: target, Detail: detail})
 	}
@@ -25,7 +25,7 @@ func (r *running) audit(out brain.Outcome) {
 		return
 	}
 	r.c.t.d.Audit.Note(audit.Entry{
-		Actor: "agent:" + r.speaker, OnBehalf: r.c.key.Sender, Action: "talk.run", Target: r.c.id,
+		Actor: "agent:" + r.speaker, OnBehalf: r.c.key.Sender, Action: audit.TalkRun, Target: r.c.id,
 		Outcome: outcomeOf(out.Stop), Duration: time.Since(r.began),
 		Detail: map[string]any{
 			"run": r.tn.id, "by": r.tn.By, "model": r.model.Ref.String(), "rounds": out.Rounds,
@@ -51,7 +51,7 @@ func (r *running) auditTool(d *tool.Done) {
 		outcome = string(tool.TypeOf(d.Err))
 	}
 	r.c.t.d.Audit.Note(audit.Entry{
-		Actor: "agent:" + r.speaker, OnBehalf: r.c.key.Sender, Action: "talk.tool", Target: valid(d.Call.Name),
+		Actor: "agent:" + r.speaker, OnBehalf: r.c.key.Sender, Action: audit.TalkTool, Target: valid(d.Call.Name),
 		Outcome: outcome, Duration: d.Duration, Digest: audit.DigestText(d.Call.Arguments),
 		Detail: map[string]any{"run": r.tn.id, "conversation": r.c.id},
 	})

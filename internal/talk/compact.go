@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
@@ -157,7 +158,7 @@ func (c *conversation) archive(ctx context.Context, w *window, comp *compaction,
 	c.feed.publish(Event{Kind: Compacted, Run: run, Agent: c.key.Agent, Compaction: &Compaction{
 		ArchiveID: a.ID, Title: a.Title, Automatic: a.Automatic, Messages: a.Messages, Usage: a.Usage,
 	}})
-	c.t.note("agent:"+c.key.Agent, "talk.compacted", c.id, map[string]any{"archive": a.ID, "messages": a.Messages, "automatic": a.Automatic})
+	c.t.note("agent:"+c.key.Agent, audit.TalkCompacted, c.id, map[string]any{"archive": a.ID, "messages": a.Messages, "automatic": a.Automatic})
 	return a, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
@@ -115,7 +116,7 @@ func (t *Talk) Kill(ctx context.Context, who Who, key Key) error {
 	if err != nil {
 		return notActive(err)
 	}
-	t.note(who.Principal, "talk.killed", conv.ID, nil)
+	t.note(who.Principal, audit.TalkKilled, conv.ID, nil)
 	return t.kill(ctx, conv.ID)
 }
 

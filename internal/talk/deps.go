@@ -35,11 +35,6 @@ type Inbox interface {
 	CancelConversation(ctx context.Context, conversation, reason string) (int, error)
 }
 
-// Audit takes entries for the trail; *audit.Log does.
-type Audit interface {
-	Note(entries ...audit.Entry)
-}
-
 // Skill is something an agent can be told to do by name.
 type Skill struct {
 	Name        string
@@ -87,7 +82,7 @@ type Deps struct {
 	// Ledger counts what agents spend; nil keeps no days.
 	Ledger brain.Ledger
 	Inbox  Inbox
-	Audit  Audit
+	Audit  audit.Recorder
 	Skills Skills
 	// Tools gives the tools of a run beside talk's own: those that Names selects,
 	// and those of the agent's MCP servers. A failing provider leaves them out.

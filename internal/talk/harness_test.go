@@ -143,6 +143,7 @@ func (m *models) playing(play func(ctx context.Context, req model.Request, yield
 
 // trail keeps audit entries.
 type trail struct {
+	audit.Nowhere
 	mu      sync.Mutex
 	entries []audit.Entry
 }
@@ -157,7 +158,7 @@ func (l *trail) actions() (out []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.entries {
-		out = append(out, e.Action)
+		out = append(out, string(e.Action))
 	}
 	return out
 }

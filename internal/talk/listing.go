@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"parley/internal/audit"
 	"parley/internal/brain/model"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
@@ -219,6 +220,6 @@ func (t *Talk) Export(ctx context.Context, who Who, id string, w io.Writer) erro
 	if _, err := t.get(ctx, who, id); err != nil {
 		return err
 	}
-	t.note(who.Principal, "talk.exported", id, nil)
+	t.note(who.Principal, audit.TalkExported, id, nil)
 	return t.d.Memory.Export(ctx, id, w)
 }

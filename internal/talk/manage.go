@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/lease"
 	"parley/internal/talk/memory"
@@ -16,7 +17,7 @@ func (t *Talk) Delete(ctx context.Context, who Who, id string) error {
 	if _, err := t.get(ctx, who, id); err != nil {
 		return err
 	}
-	t.note(who.Principal, "talk.deleted", id, nil)
+	t.note(who.Principal, audit.TalkDeleted, id, nil)
 	return t.remove(ctx, id)
 }
 
@@ -102,7 +103,7 @@ func (t *Talk) Import(ctx context.Context, who Who, r io.Reader, opts memory.Imp
 	if err != nil || opts.DryRun {
 		return out, err
 	}
-	t.note(who.Principal, "talk.imported", out.ID, map[string]any{"messages": out.Messages, "archives": out.Archives})
+	t.note(who.Principal, audit.TalkImported, out.ID, map[string]any{"messages": out.Messages, "archives": out.Archives})
 	return out, t.changed(ctx, out.ID)
 }
 

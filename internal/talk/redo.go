@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"parley/internal/audit"
 	"parley/internal/talk/memory"
 )
 
@@ -34,7 +35,7 @@ func (t *Talk) Redo(ctx context.Context, who Who, id, focus string) (memory.Arch
 	if err != nil {
 		return a, err
 	}
-	t.note(who.Principal, "talk.resummarised", a.Conversation, map[string]any{"archive": id})
+	t.note(who.Principal, audit.TalkResummarised, a.Conversation, map[string]any{"archive": id})
 	// A loaded conversation may lead its window with the old summary.
 	if c := t.loaded(a.Conversation); c != nil {
 		_ = c.do(ctx, func() { c.stale = true })

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/brain/cron"
 	"parley/internal/lease"
 )
@@ -51,7 +52,7 @@ func (t *Talk) CreateSchedule(ctx context.Context, who Who, s Schedule) (Schedul
 	if s, err = t.d.Memory.AddSchedule(ctx, s); err != nil {
 		return s, err
 	}
-	t.note(who.Principal, "talk.scheduled", fmt.Sprint(s.ID), map[string]any{"agent": key.Agent, "sender": key.Sender, "skill": s.Skill})
+	t.note(who.Principal, audit.TalkScheduled, fmt.Sprint(s.ID), map[string]any{"agent": key.Agent, "sender": key.Sender, "skill": s.Skill})
 	t.schedules.poke()
 	return s, nil
 }
@@ -77,7 +78,7 @@ func (t *Talk) DeleteSchedule(ctx context.Context, who Who, id int64) error {
 	if !who.May(s.Sender) {
 		return ErrNoSchedule
 	}
-	t.note(who.Principal, "talk.unscheduled", fmt.Sprint(id), nil)
+	t.note(who.Principal, audit.TalkUnscheduled, fmt.Sprint(id), nil)
 	return t.d.Memory.DeleteSchedule(ctx, id)
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // note puts what somebody did into the trail: never what was typed or printed.
-func (ts *Terminals) note(who Who, action string, t *terminal, outcome string, took time.Duration, more map[string]any) {
+func (ts *Terminals) note(who Who, action audit.Action, t *terminal, outcome string, took time.Duration, more map[string]any) {
 	if ts.d.Audit == nil {
 		return
 	}
@@ -30,5 +30,5 @@ func (ts *Terminals) exited(t *terminal) {
 	if t.exit.Signal != "" {
 		more["signal"] = t.exit.Signal
 	}
-	ts.note(Who{Principal: t.owner, Actor: "hub", OnBehalf: t.creator.Actor}, "terminal.exited", t, "ok", time.Since(t.began), more)
+	ts.note(Who{Principal: t.owner, Actor: "hub", OnBehalf: t.creator.Actor}, audit.TerminalExited, t, "ok", time.Since(t.began), more)
 }

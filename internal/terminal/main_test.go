@@ -24,6 +24,7 @@ var alice = Who{Principal: "p-alice", Actor: "person:alice", Session: "s1", Toke
 
 // trail collects audit entries.
 type trail struct {
+	audit.Nowhere
 	mu      sync.Mutex
 	entries []audit.Entry
 }
@@ -39,7 +40,7 @@ func (t *trail) actions() []string {
 	defer t.mu.Unlock()
 	var all []string
 	for _, e := range t.entries {
-		all = append(all, e.Action)
+		all = append(all, string(e.Action))
 	}
 	return all
 }

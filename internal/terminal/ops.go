@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/audit"
 	"parley/protocol/viber"
 )
 
@@ -23,7 +24,7 @@ func (ts *Terminals) attach(ctx context.Context, who Who, t *terminal, opts Atta
 		return nil, err
 	}
 	if !opts.ExitOnly {
-		ts.note(who, "terminal.attached", t, "ok", 0, nil)
+		ts.note(who, audit.TerminalAttached, t, "ok", 0, nil)
 	}
 	return v, nil
 }
@@ -86,7 +87,7 @@ func (ts *Terminals) End(ctx context.Context, who Who, id string) (viber.Termina
 func (ts *Terminals) hangUp(ctx context.Context, who Who, t *terminal) error {
 	return t.run1(ctx, func() error {
 		if t.exit == nil && !t.closing {
-			ts.note(who, "terminal.closed", t, "ok", time.Since(t.began), nil)
+			ts.note(who, audit.TerminalClosed, t, "ok", time.Since(t.began), nil)
 		}
 		t.hangUp()
 		return nil

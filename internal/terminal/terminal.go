@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/audit"
 	"parley/protocol/viber"
 )
 
@@ -221,7 +222,7 @@ func (t *terminal) input(who Who, data []byte) error {
 	}
 	if key := who.Actor + " " + who.Session; !t.typed[key] {
 		t.typed[key] = true
-		t.set.note(who, "terminal.input", t, "ok", 0, nil)
+		t.set.note(who, audit.TerminalInput, t, "ok", 0, nil)
 	}
 	if len(data) > 0 {
 		t.typing = append(t.typing, append([]byte(nil), data...))

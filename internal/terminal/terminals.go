@@ -22,11 +22,6 @@ import (
 	"parley/protocol/viber"
 )
 
-// Trail keeps who did what.
-type Trail interface {
-	Note(entries ...audit.Entry)
-}
-
 // Deps is what terminals are made from.
 type Deps struct {
 	// Workspace is where processes start.
@@ -44,7 +39,7 @@ type Deps struct {
 	Bus bus.Bus
 	Hub string
 	// Audit may be nil.
-	Audit Trail
+	Audit audit.Recorder
 	Log   *slog.Logger
 }
 
@@ -145,13 +140,13 @@ func (ts *Terminals) Create(ctx context.Context, who Who, spec Spec) (viber.Term
 		if errors.Is(err, ErrLimit) {
 			outcome = "limit"
 		}
-		ts.note(who, "terminal.created", &terminal{task: spec.Task}, outcome, 0, nil)
+		ts.note(who, audit.TerminalCreated, &terminal{task: spec.Task}, outcome, 0, nil)
 		return viber.Terminal{}, err
 	}
 	if ts.relay != nil {
 		ts.relay.serve(t)
 	}
-	ts.note(who, "terminal.created", t, "ok", 0, nil)
+	ts.note(who, audit.TerminalCreated, t, "ok", 0, nil)
 	info := t.describe()
 	go func() {
 		defer ts.running.Done()

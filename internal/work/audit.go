@@ -11,7 +11,7 @@ import (
 func digestText(s string) string { return audit.DigestText(s) }
 
 // note puts something a person did into the trail, without content.
-func (w *Work) note(t *task, action, outcome string, took time.Duration, detail map[string]any) {
+func (w *Work) note(t *task, action audit.Action, outcome string, took time.Duration, detail map[string]any) {
 	if w.d.Audit == nil {
 		return
 	}
@@ -28,7 +28,7 @@ func (w *Work) noteMessage(t *task, q *queued) {
 		return
 	}
 	w.d.Audit.Note(audit.Entry{
-		Actor: q.By, Action: "task.message", Target: t.id, Digest: digestText(q.Message.Content),
+		Actor: q.By, Action: audit.TaskMessage, Target: t.id, Digest: digestText(q.Message.Content),
 		Detail: map[string]any{"mode": string(q.Mode), "message": q.ID, "token": q.Token, "device": q.Device, "address": q.Address},
 	})
 }
@@ -36,7 +36,7 @@ func (w *Work) noteMessage(t *task, q *queued) {
 func (w *Work) noteRefused(t *task, q *queued) {
 	if w.d.Audit != nil {
 		w.d.Audit.Note(audit.Entry{
-			Actor: q.By, Action: "task.message", Target: t.id, Outcome: "revoked", Detail: map[string]any{"message": q.ID, "token": q.Token},
+			Actor: q.By, Action: audit.TaskMessage, Target: t.id, Outcome: "revoked", Detail: map[string]any{"message": q.ID, "token": q.Token},
 		})
 	}
 }
@@ -55,7 +55,7 @@ func (t *task) auditEnd(ev viber.TaskEvent) {
 	case *viber.TaskStopped:
 		outcome, detail["by"] = "stopped", ev.By
 	}
-	t.w.note(t, "task.ended", outcome, t.ended.Sub(t.started), detail)
+	t.w.note(t, audit.TaskEnded, outcome, t.ended.Sub(t.started), detail)
 }
 
 // auditCall records one tool call; its arguments only as a digest.
@@ -64,7 +64,7 @@ func (t *task) auditCall(c *openCall, err error, failed bool) {
 		return
 	}
 	e := audit.Entry{
-		Actor: "agent:" + t.agentName(), OnBehalf: t.spec.By, Action: "task.tool", Target: valid(c.Name), Digest: digestText(c.Arguments),
+		Actor: "agent:" + t.agentName(), OnBehalf: t.spec.By, Action: audit.TaskTool, Target: valid(c.Name), Digest: digestText(c.Arguments),
 		Detail: map[string]any{"task": t.id, "call": c.ID},
 	}
 	switch {
@@ -82,6 +82,6 @@ func (t *task) auditCall(c *openCall, err error, failed bool) {
 	t.w.d.Audit.Note(e)
 }
 
-func (t *task) noteBudget(action string, l budgetLimit) {
+func (t *task) noteBudget(action audit.Action, l budgetLimit) {
 	t.w.note(t, action, "", 0, map[string]any{"span": l.span, "used_usd": usd(l.used), "limit_usd": usd(l.limit)})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/approval"
+	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/protocol/viber"
@@ -132,7 +133,7 @@ func (t *task) warn(l budgetLimit) {
 	t.out.row = true
 	b := &viber.Budget{UsedUSD: usd(l.used), LimitUSD: usd(l.limit), Warning: true}
 	t.progressWith(fmt.Sprintf("$%.4f of $%.4f per %s are spent", b.UsedUSD, b.LimitUSD, l.span), b)
-	t.noteBudget("budget.warned", l)
+	t.noteBudget(audit.BudgetWarned, l)
 	t.then(func() { t.tellBudget(t.seq, b) })
 }
 
@@ -148,7 +149,7 @@ func (t *task) mayPay() bool {
 		if !l.hard || l.used < l.limit {
 			continue
 		}
-		t.noteBudget("budget.exceeded", l)
+		t.noteBudget(audit.BudgetExceeded, l)
 		if t.w.d.FailUnattended && t.w.d.Attended != nil && !t.w.d.Attended(t.principal) {
 			t.fail(l.exceeded(), "")
 			return false
@@ -190,7 +191,7 @@ func (t *task) budgetDecided(q *question, out approval.Outcome) {
 	t.state.Raised[l.span] = l.proposed()
 	t.state.Warned = slices.DeleteFunc(t.state.Warned, func(s string) bool { return s == l.span })
 	t.out.row = true
-	t.noteBudget("budget.extended", l)
+	t.noteBudget(audit.BudgetExtended, l)
 	t.then(func() {
 		if len(t.steers) > 0 {
 			t.inject(t.takeSteers()...)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/work"
 	"parley/protocol/viber"
@@ -59,7 +60,7 @@ func TestABudgetWarnsOncePausesAndIsExtended(t *testing.T) {
 	if got := r.completed(); got.Result.Text != "done" || *got.Usage.CostUSD != 1.1 {
 		t.Errorf("%+v", got)
 	}
-	for _, action := range []string{"budget.warned", "budget.exceeded", "budget.extended"} {
+	for _, action := range []audit.Action{audit.BudgetWarned, audit.BudgetExceeded, audit.BudgetExtended} {
 		if n := len(h.trail.of(action)); n != 1 {
 			t.Errorf("%d entries of %s", n, action)
 		}

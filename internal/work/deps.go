@@ -28,11 +28,6 @@ type Models interface {
 	Resolve(ref string) (brain.Model, error)
 }
 
-// Audit takes entries for the trail; *audit.Log does.
-type Audit interface {
-	Note(entries ...audit.Entry)
-}
-
 // ToolScope is what a provider of tools is told about the task they are for.
 type ToolScope struct {
 	Agent *brain.Agent
@@ -100,7 +95,7 @@ type Deps struct {
 	Inbox  *approval.Inbox
 	// Ledger counts what agents spend; nil keeps no days.
 	Ledger brain.Ledger
-	Audit  Audit
+	Audit  audit.Recorder
 	// Skills are those that can be used; nil is none.
 	Skills func() []skillfile.Skill
 	// Tools gives the tools of a task beside work's own: those that Names selects,

@@ -105,6 +105,7 @@ func (m *models) sent() []model.Request {
 
 // trail keeps audit entries.
 type trail struct {
+	audit.Nowhere
 	mu      sync.Mutex
 	entries []audit.Entry
 }
@@ -115,7 +116,7 @@ func (l *trail) Note(entries ...audit.Entry) {
 	l.entries = append(l.entries, entries...)
 }
 
-func (l *trail) of(action string) (out []audit.Entry) {
+func (l *trail) of(action audit.Action) (out []audit.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.entries {

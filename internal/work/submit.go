@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/eventlog"
 	"parley/internal/identity"
@@ -200,7 +201,7 @@ func (w *Work) create(ctx context.Context, p *proposal) (*task, error) {
 		undo()
 		return nil, err
 	}
-	w.note(t, "task.submitted", "", 0, map[string]any{"mode": string(p.spec.Mode), "asked_mode": string(p.spec.Submit.Opts().Mode), "goal": digestText(p.goal)})
+	w.note(t, audit.TaskSubmitted, "", 0, map[string]any{"mode": string(p.spec.Mode), "asked_mode": string(p.spec.Submit.Opts().Mode), "goal": digestText(p.goal)})
 	go t.run(nil)
 	return t, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"parley/internal/audit"
 	"parley/internal/brain/model"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
@@ -61,7 +62,7 @@ func TestATaskStartsStreamsAndCompletes(t *testing.T) {
 			t.Errorf("%d ends", ends)
 		}
 		h.Drain(ctx) // the end is seen before it is in the trail
-		for _, action := range []string{"task.submitted", "task.ended"} {
+		for _, action := range []audit.Action{audit.TaskSubmitted, audit.TaskEnded} {
 			if len(h.trail.of(action)) != 1 {
 				t.Errorf("%d entries of %s", len(h.trail.of(action)), action)
 			}

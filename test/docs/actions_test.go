@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -14,40 +15,25 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"parley/test/archtest"
 )
 
-// notActions look like an action of the audit trail, in a package that writes to it,
-// and are something else: subjects on the bus, leases, codes, tools, files.
-var notActions = []string{
-	"budget.extend", "fleet.news", "identity.revoked", "install.sh", "operator.admin", "operator.approvals", "operator.pairing",
-	"operator.read", "operator.write", "parley.exe", "place.housekeeper", "proof.nonce", "room.closed", "terminal.hello",
-}
-
-// made are actions put together from a family and a state or kind.
-var made = map[string]func(*testing.T) []string{
-	"extension.":     constants("protocol/mmp", "ExtensionState"),
-	"fleet.rollout.": constants("internal/fleet", "RolloutState"),
-	"room.":          roomKinds,
-	"skill.":         constants("internal/skill", "ItemState"),
+// actions is the one list of what the trail can say.
+func actions(t *testing.T) []archtest.Action {
+	t.Helper()
+	all, err := archtest.Actions(filepath.Join(top, "internal", "audit", "actions.go"))
+	if err != nil || len(all) < 100 {
+		t.Fatalf("%d actions read from the list: %v", len(all), err)
+	}
+	return all
 }
 
 // Whoever adds an action adds a word for it: the page would show its code otherwise.
 func TestEveryActionOfTheTrailHasAWordOnThePage(t *testing.T) {
 	want := map[string]bool{}
-	for dir := range writers(t) {
-		for _, text := range literals(t, dir) {
-			if action.MatchString(text) && !slices.Contains(notActions, text) {
-				want[text] = true
-			}
-		}
-	}
-	for family, states := range made {
-		for _, state := range states(t) {
-			want[family+state] = true
-		}
-	}
-	if len(want) < 80 {
-		t.Fatalf("only %d actions found: does this test still find them?", len(want))
+	for _, a := range actions(t) {
+		want[a.Name] = true
 	}
 	table, err := os.ReadFile(filepath.Join(top, "web", "src", "lib", "actions.ts"))
 	if err != nil {
@@ -65,121 +51,95 @@ func TestEveryActionOfTheTrailHasAWordOnThePage(t *testing.T) {
 	}
 }
 
-// A family whose actions are put together in a way this file does not know would go unseen.
-func TestEveryActionPutTogetherIsKnown(t *testing.T) {
-	joined := regexp.MustCompile(`\bAction: +("[a-z.]+"|[a-z]\w+) \+`)
-	for dir, sources := range writers(t) {
-		for _, m := range joined.FindAllStringSubmatch(sources, -1) {
-			family := strings.Trim(m[1], `"`)
-			if family == "actionPrefix" {
-				family = "room."
-			}
-			if made[family] == nil {
-				t.Errorf("%s puts actions of %s together: name what may follow", dir, m[1])
-			}
+func TestEveryActionOfTheTrailIsDocumented(t *testing.T) {
+	var want strings.Builder
+	want.WriteString("| action | what happened |\n| --- | --- |\n")
+	all := actions(t)
+	slices.SortFunc(all, func(a, b archtest.Action) int { return strings.Compare(a.Name, b.Name) })
+	for _, a := range all {
+		if a.Meaning == "" {
+			t.Errorf("%s has no meaning behind it", a.Const)
 		}
+		fmt.Fprintf(&want, "| `%s` | %s |\n", a.Name, a.Meaning)
+	}
+	if diff := cmp.Diff(want.String(), section(t, page(t, "audit.md"), "actions")); diff != "" {
+		t.Errorf("put this between the actions marks of docs/audit.md:\n%s\n%s", want.String(), diff)
 	}
 }
 
-var action = regexp.MustCompile(`^[a-z]+(\.[a-z_]+)+$`)
+// notActions are spelled like an action and are something else: a code on the rooms' wire.
+var notActions = []string{"room.closed"}
 
-// writers are the packages that make entries of the trail, with their sources.
-func writers(t *testing.T) map[string]string {
-	t.Helper()
-	found := map[string]string{}
+// An action that is spelled out where it is written would be missing from the list, and
+// from everything that is held against it.
+func TestActionsAreWrittenByTheirNameInTheList(t *testing.T) {
+	known := map[string]string{}
+	for _, a := range actions(t) {
+		known[a.Name] = "audit." + a.Const
+	}
 	for _, part := range []string{"internal", "cmd"} {
 		err := filepath.WalkDir(filepath.Join(top, part), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || filepath.Base(filepath.Dir(path)) == "audit" {
 				return err
 			}
-			source, err := os.ReadFile(path)
-			found[filepath.Dir(path)] += string(source)
-			return err
+			for _, complaint := range spelledOut(t, path, known) {
+				t.Errorf("%s: %s", path, complaint)
+			}
+			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	trail := filepath.Join(top, "internal", "audit")
-	for dir, sources := range found {
-		if dir != trail && !strings.Contains(sources, "audit.Entry{") {
-			delete(found, dir)
-		}
-	}
-	return found
 }
 
-// files parses the sources of a package, without its tests.
-func files(t *testing.T, dir string) []*ast.File {
+// spelledOut finds texts that are an action, and actions made from texts.
+func spelledOut(t *testing.T, path string, known map[string]string) (out []string) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no sources in %s: %v", dir, err)
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var out []*ast.File
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			text, _ := strconv.Unquote(n.Value)
+			if name := known[text]; name != "" && !slices.Contains(notActions, text) {
+				out = append(out, fmt.Sprintf("write %s instead of %s", name, n.Value))
+			}
+		case *ast.CallExpr:
+			if isAudit(n.Fun, "Action") {
+				out = append(out, "makes an action out of a text: add it to the list in internal/audit/actions.go")
+			}
+		case *ast.CompositeLit:
+			if isAudit(n.Type, "Entry") && hasLiteralAction(n) {
+				out = append(out, "writes an action that is not in the list in internal/audit/actions.go")
+			}
+		}
+		return true
+	})
+	return out
+}
+
+func isAudit(e ast.Expr, name string) bool {
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	pkg, ok := sel.X.(*ast.Ident)
+	return ok && pkg.Name == "audit" && sel.Sel.Name == name
+}
+
+func hasLiteralAction(entry *ast.CompositeLit) bool {
+	for _, e := range entry.Elts {
+		kv, ok := e.(*ast.KeyValueExpr)
+		if !ok {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// literals are the texts in a package's code.
-func literals(t *testing.T, dir string) (out []string) {
-	t.Helper()
-	for _, f := range files(t, dir) {
-		ast.Inspect(f, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if text, err := strconv.Unquote(lit.Value); err == nil {
-					out = append(out, text)
-				}
-			}
+		key, ok := kv.Key.(*ast.Ident)
+		if _, literal := kv.Value.(*ast.BasicLit); ok && literal && key.Name == "Action" {
 			return true
-		})
-	}
-	return out
-}
-
-// constants are the values of a named text type.
-func constants(dir, typ string) func(*testing.T) []string {
-	return func(t *testing.T) (out []string) {
-		t.Helper()
-		for _, f := range files(t, filepath.Join(top, dir)) {
-			ast.Inspect(f, func(n ast.Node) bool {
-				spec, ok := n.(*ast.ValueSpec)
-				if !ok {
-					return true
-				}
-				if id, ok := spec.Type.(*ast.Ident); !ok || id.Name != typ {
-					return true
-				}
-				for _, v := range spec.Values {
-					if lit, ok := v.(*ast.BasicLit); ok {
-						out = append(out, strings.Trim(lit.Value, `"`))
-					}
-				}
-				return true
-			})
 		}
-		if len(out) == 0 {
-			t.Errorf("no constants of type %s in %s", typ, dir)
-		}
-		return out
 	}
-}
-
-// roomKinds are the kinds of entries a room writes.
-func roomKinds(t *testing.T) (out []string) {
-	t.Helper()
-	written := regexp.MustCompile(`(?:\bkind:? :?=? ?|\.entry\()"([a-z]+)"`)
-	for _, m := range written.FindAllStringSubmatch(writers(t)[filepath.Join(top, "internal", "room")], -1) {
-		out = append(out, m[1])
-	}
-	return out
+	return false
 }

@@ -73,7 +73,7 @@ func (t auditRoutes) list(ctx context.Context, _ identity.Session, in *auditQuer
 	out.Body.Entries = []auditEntry{}
 	for _, r := range slices.Backward(records) {
 		out.Body.Entries = append(out.Body.Entries, auditEntry{
-			Seq: r.Seq, At: r.At, Actor: r.Actor, OnBehalf: r.OnBehalf, Action: r.Action, Target: r.Target, Outcome: r.Outcome,
+			Seq: r.Seq, At: r.At, Actor: r.Actor, OnBehalf: r.OnBehalf, Action: string(r.Action), Target: r.Target, Outcome: r.Outcome,
 			DurationMS: float64(r.Duration) / float64(time.Millisecond), Digest: r.Digest, Detail: r.Detail, Hash: r.Hash.String(),
 		})
 	}

@@ -61,7 +61,7 @@ func (c *conn) authenticate(a *viber.Auth, id string) {
 	c.releaseUnknown()
 	c.input = newInputLimiter(c.face.limits.InputPerSecond)
 	c.adopt(l, found.paired, id)
-	c.face.note(audit.Entry{Actor: s.Principal.String(), Action: "auth.accepted", Target: l.id, Detail: c.detail(l, map[string]any{"scopes": s.Scopes.Sorted(), "role": string(a.Role)})})
+	c.face.note(audit.Entry{Actor: s.Principal.String(), Action: audit.AuthAccepted, Target: l.id, Detail: c.detail(l, map[string]any{"scopes": s.Scopes.Sorted(), "role": string(a.Role)})})
 	c.join(l)
 	c.arrived(l)
 }
@@ -123,9 +123,9 @@ func (c *conn) refuse(err error, id string) {
 	if why.token != "" {
 		detail["by_token"] = why.token
 	}
-	c.face.note(audit.Entry{Actor: "address:" + c.address, Action: "auth.refused", Outcome: string(why.reason), Detail: detail})
+	c.face.note(audit.Entry{Actor: "address:" + c.address, Action: audit.AuthRefused, Outcome: string(why.reason), Detail: detail})
 	if locked {
-		c.face.note(audit.Entry{Actor: "address:" + c.address, Action: "auth.locked", Outcome: "locked", Detail: map[string]any{"by_address": c.address}})
+		c.face.note(audit.Entry{Actor: "address:" + c.address, Action: audit.AuthLocked, Outcome: "locked", Detail: map[string]any{"by_address": c.address}})
 	}
 	c.fatal(viber.NewError(why.code, why.reason, why.text), viber.CloseAuth, id)
 }
@@ -321,9 +321,9 @@ func (c *conn) adopt(l *login, paired *identity.Paired, id string) {
 // expired ends a connection whose credential has ended. What it started goes on.
 func (c *conn) expired(l *login, reason identity.Reason) {
 	text := "the token was revoked"
-	action := "auth.revoked"
+	action := audit.AuthRevoked
 	if reason == identity.SessionExpired {
-		text, action = "the session has expired; authenticate again", "auth.expired"
+		text, action = "the session has expired; authenticate again", audit.AuthExpired
 	}
 	c.face.note(audit.Entry{Actor: l.session.Principal.String(), Action: action, Target: l.id, Outcome: string(reason), Detail: c.detail(l, nil)})
 	c.fatal(viber.NewError(viber.CodeInvalidToken, viber.Reason(reason), text), viber.CloseAuth, "")

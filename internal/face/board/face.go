@@ -27,7 +27,7 @@ type Deps struct {
 	People    *identity.Directory
 	Front     *front.Front
 	// Trail keeps who came in and who was refused; nil keeps nothing.
-	Trail front.Trail
+	Trail audit.Recorder
 	// Version is the hub's, for the welcome.
 	Version string
 	// Challenge says when the challenge must be signed.

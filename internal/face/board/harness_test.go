@@ -402,7 +402,7 @@ func (h *hub) actions(prefix string) []audit.Record {
 	h.t.Helper()
 	var found []audit.Record
 	for _, r := range must(h.trail.Query(context.Background(), audit.Filter{Limit: 1000}))(h.t) {
-		if strings.HasPrefix(r.Action, prefix) {
+		if strings.HasPrefix(string(r.Action), prefix) {
 			found = append(found, r)
 		}
 	}

@@ -22,7 +22,7 @@ func crowds() *rate.Limiter { return rate.NewLimiter(rate.Every(time.Second), 10
 func (f *Face) crowded(address string) {
 	if f.crowds.Allow() {
 		f.note(audit.Entry{
-			Actor: "address:" + address, Action: "board.misuse", Outcome: string(viber.CodeRateLimited) + "/too_many_connections",
+			Actor: "address:" + address, Action: audit.BoardMisuse, Outcome: string(viber.CodeRateLimited) + "/too_many_connections",
 			Detail: map[string]any{"by_address": address},
 		})
 	}
@@ -61,7 +61,7 @@ func (c *conn) noteMisuse(outcome string) {
 	if known || l == nil && !c.face.strangers.Allow() {
 		return
 	}
-	entry := audit.Entry{Actor: "address:" + c.address, Action: "board.misuse", Outcome: outcome, Detail: map[string]any{"by_address": c.address}}
+	entry := audit.Entry{Actor: "address:" + c.address, Action: audit.BoardMisuse, Outcome: outcome, Detail: map[string]any{"by_address": c.address}}
 	if l != nil {
 		entry.Actor, entry.Target, entry.Detail = l.session.Principal.String(), l.id, c.detail(l, nil)
 	}

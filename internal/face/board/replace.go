@@ -53,7 +53,7 @@ func (c *conn) replaced(n Newcomer) {
 		return
 	}
 	c.face.note(audit.Entry{
-		Actor: l.session.Principal.String(), Action: "auth.replaced", Target: l.id, Outcome: "replaced",
+		Actor: l.session.Principal.String(), Action: audit.AuthReplaced, Target: l.id, Outcome: "replaced",
 		Detail: c.detail(l, map[string]any{"by_session": n.Session}),
 	})
 	timer := time.AfterFunc(leaveTime, func() { c.end(wsconn.Code(viber.CloseReplaced), viber.GoodbyeReplaced) })

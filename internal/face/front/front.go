@@ -25,18 +25,13 @@ type Observer interface {
 	Request(method, route string, status int, took time.Duration)
 }
 
-// Trail is told of credentials that were refused.
-type Trail interface {
-	Note(entries ...audit.Entry)
-}
-
 // Front wraps the hub's handlers.
 type Front struct {
 	people *identity.Directory
 	guard  Guard
 	logger *slog.Logger
 	watch  Observer
-	trail  Trail
+	trail  audit.Recorder
 	// attempts counts wrong credentials per address.
 	attempts *identity.Throttle
 	more     []Mapping
@@ -51,7 +46,7 @@ type Deps struct {
 	Guard  Guard
 	Logger *slog.Logger
 	Watch  Observer
-	Trail  Trail
+	Trail  audit.Recorder
 	// Parking is where requests that wait may be; without one all wait as they are.
 	Parking *Parking
 	// Errors adds to the table of errors.
@@ -91,7 +86,7 @@ func (f *Front) foreign(r *http.Request) {
 		return
 	}
 	f.trail.Note(audit.Entry{
-		Actor: "address:" + Address(r), Action: "origin.refused", Target: r.URL.Path, Outcome: "foreign_origin",
+		Actor: "address:" + Address(r), Action: audit.OriginRefused, Target: r.URL.Path, Outcome: "foreign_origin",
 		Detail: map[string]any{"origin": cut(r.Header.Get("Origin")), "host": cut(r.Host)},
 	})
 }

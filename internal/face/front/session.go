@@ -75,13 +75,13 @@ func (f *Front) Refused(address string, err error, locked bool) {
 	if f.trail == nil {
 		return
 	}
-	entry := audit.Entry{Actor: "address:" + address, Action: "auth.refused", Outcome: string(identity.ReasonOf(err))}
+	entry := audit.Entry{Actor: "address:" + address, Action: audit.AuthRefused, Outcome: string(identity.ReasonOf(err))}
 	if entry.Outcome == "" {
 		entry.Outcome = "refused"
 	}
 	f.trail.Note(entry)
 	if locked {
-		f.trail.Note(audit.Entry{Actor: "address:" + address, Action: "auth.locked", Outcome: "locked"})
+		f.trail.Note(audit.Entry{Actor: "address:" + address, Action: audit.AuthLocked, Outcome: "locked"})
 	}
 }
 

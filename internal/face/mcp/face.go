@@ -20,17 +20,12 @@ import (
 	"parley/internal/identity"
 )
 
-// Trail keeps the record of what models did.
-type Trail interface {
-	Note(entries ...audit.Entry)
-}
-
 // Deps is what a face is made from.
 type Deps struct {
 	Toolsets []Toolset
 	Front    *front.Front
 	People   *identity.Directory
-	Trail    Trail
+	Trail    audit.Recorder
 	Log      *slog.Logger
 	Version  string
 	// URL is where clients reach the hub; empty takes it from each request.

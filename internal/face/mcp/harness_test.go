@@ -57,6 +57,7 @@ type rig struct {
 
 // trail remembers what was noted.
 type trail struct {
+	audit.Nowhere
 	mu  sync.Mutex
 	all []audit.Entry
 }

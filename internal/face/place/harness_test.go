@@ -53,6 +53,7 @@ func (c *clock) pass(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // trail keeps what a place tells the hub's audit.
 type trail struct {
+	audit.Nowhere
 	mu      sync.Mutex
 	entries []audit.Entry
 }
@@ -68,7 +69,7 @@ func (t *trail) AppendTx(_ *store.Tx, e ...audit.Entry) error {
 	return nil
 }
 
-func (t *trail) has(action string) bool {
+func (t *trail) has(action audit.Action) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range t.entries {
