@@ -24,6 +24,6 @@ func verifyFile(name, key string) (hubapi.AuditReport, error) {
 		return hubapi.AuditReport{}, err
 	}
 	defer func() { _ = f.Close() }()
-	r, err := audit.VerifyExport(f, trusted...)
+	r, err := audit.VerifyExport(f, trusted)
 	return hubapi.AuditReport{OK: r.OK, Entries: r.Entries, Checkpoints: r.Checkpoints, Problem: r.Problem, BadSeq: r.BadSeq}, err
 }

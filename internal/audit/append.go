@@ -30,13 +30,13 @@ func (l *Log) AppendTx(tx *store.Tx, entries ...Entry) error {
 			return err
 		}
 	}
-	_, err := appendPrepared(tx, prepared)
+	_, err := l.appendPrepared(tx, prepared)
 	return err
 }
 
 // appendPrepared links entries to the chain and returns its new end.
-func appendPrepared(tx *store.Tx, entries []canonicalEntry) (head, error) {
-	end, err := lockHead(tx)
+func (l *Log) appendPrepared(tx *store.Tx, entries []canonicalEntry) (head, error) {
+	end, err := l.lockHead(tx)
 	if err != nil || len(entries) == 0 {
 		return end, err
 	}
@@ -87,7 +87,31 @@ type head struct {
 
 // lockHead reads the end of the chain and keeps others from appending until the
 // transaction ends.
-func lockHead(tx *store.Tx) (head, error) { return scanHead(tx, tx.ForUpdate()) }
+func (l *Log) lockHead(tx *store.Tx) (head, error) {
+	end, err := scanHead(tx, tx.ForUpdate())
+	if err == nil {
+		l.watch(end)
+	}
+	return end, err
+}
+
+// watch finds an end of the chain that lies before what this hub has written itself:
+// somebody cut the trail while the hub runs.
+func (l *Log) watch(end head) {
+	l.mu.Lock()
+	seen := l.seen
+	cut := end.seq < seen.seq || end.seq == seen.seq && end.hash != seen.hash
+	if cut {
+		l.seen = end // told once
+	}
+	l.mu.Unlock()
+	if !cut {
+		return
+	}
+	found := Cut{After: min(end.seq, seen.seq-1), UpTo: seen.seq, Kept: "the memory of this hub", hash: seen.hash}
+	l.opts.Logger.Error("the audit trail was cut", "ends_at", end.seq, "written_up_to", seen.seq)
+	l.Note(foundEntry(found))
+}
 
 func readHead(tx *store.Tx) (head, error) { return scanHead(tx, "") }
 

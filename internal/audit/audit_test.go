@@ -47,9 +47,9 @@ func mustAppend(t testing.TB, log *audit.Log, entries ...audit.Entry) {
 	}
 }
 
-func verify(t testing.TB, log *audit.Log, anchors ...audit.Checkpoint) audit.Report {
+func verify(t testing.TB, log *audit.Log, kept ...audit.Checkpoint) audit.Report {
 	t.Helper()
-	report, err := log.Verify(context.Background(), anchors...)
+	report, err := log.Verify(context.Background(), audit.Kept{Where: "a witness", Checkpoints: kept})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"parley/internal/store"
@@ -44,24 +45,83 @@ func (l *Log) checkpoint(ctx context.Context) (Checkpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	var cp Checkpoint
-	var added int64
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
-		end, err := lockHead(tx)
+		end, err := l.lockHead(tx)
 		if err != nil {
 			return err
 		}
-		cp, added = l.sign(end), 0
+		cp = l.sign(end)
 		if end.seq == 0 {
 			return nil
 		}
-		added, err = tx.Exec(`INSERT INTO audit_checkpoints (seq, at, hash, public_key, signature) VALUES (?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`,
+		_, err = tx.Exec(`INSERT INTO audit_checkpoints (seq, at, hash, public_key, signature) VALUES (?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`,
 			cp.Seq, store.Micros(cp.At), cp.Hash[:], []byte(cp.PublicKey), cp.Signature)
 		return err
 	})
-	if err == nil && added > 0 && l.opts.OnCheckpoint != nil {
-		l.opts.OnCheckpoint(cp)
+	if err == nil {
+		l.tellNew()
 	}
 	return cp, err
+}
+
+// clockSkew is how far the clocks of hubs on one chain may be apart without one of
+// them missing a checkpoint of another.
+const clockSkew = 10 * time.Minute
+
+// tellNew hands on what was signed since the last time, here or by other hubs.
+func (l *Log) tellNew() {
+	if l.opts.OnCheckpoint == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	signed, err := l.signedSince(ctx, l.toldAt.Add(-clockSkew))
+	if err != nil {
+		l.opts.Logger.Error("checkpoints of the audit trail cannot be handed on", "error", err)
+	}
+	for _, cp := range signed {
+		if _, known := l.told[cp.Hash]; !known && cp.Valid(l.trusted()...) {
+			l.opts.OnCheckpoint(cp)
+			l.hasTold(cp)
+		}
+	}
+}
+
+// hasTold remembers a checkpoint for as long as it could come up again.
+func (l *Log) hasTold(cp Checkpoint) {
+	l.told[cp.Hash] = cp.At
+	if !cp.At.After(l.toldAt) {
+		return
+	}
+	l.toldAt = cp.At
+	maps.DeleteFunc(l.told, func(_ Hash, at time.Time) bool { return at.Before(l.toldAt.Add(-clockSkew)) })
+}
+
+func (l *Log) signedSince(ctx context.Context, since time.Time) (found []Checkpoint, err error) {
+	err = l.db.Read(ctx, func(tx *store.Tx) error {
+		found, err = scanCheckpoints(tx, selectCheckpoint+` WHERE at > ? ORDER BY at, seq`, since.UnixMicro())
+		return err
+	})
+	return found, err
+}
+
+// Checkpoints lists up to limit of them, those that sign more than after, lowest first.
+func (l *Log) Checkpoints(ctx context.Context, after int64, limit int) (found []Checkpoint, err error) {
+	err = l.db.Read(ctx, func(tx *store.Tx) error {
+		found, err = scanCheckpoints(tx, selectCheckpoint+` WHERE seq > ? ORDER BY seq LIMIT ?`, after, limit)
+		return err
+	})
+	return found, err
+}
+
+func scanCheckpoints(tx *store.Tx, query string, args ...any) ([]Checkpoint, error) {
+	found := []Checkpoint{}
+	err := tx.Each(func(row *sql.Rows) error {
+		cp, err := scanCheckpoint(row)
+		found = append(found, cp)
+		return err
+	}, query, args...)
+	return found, err
 }
 
 func (l *Log) sign(end head) Checkpoint {

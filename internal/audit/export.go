@@ -99,9 +99,9 @@ const maxLine = 16 << 20
 
 // VerifyExport checks an exported file without a hub. Trusted are the keys whose
 // checkpoints count; with none, signatures prove consistency only. A report that
-// is not OK numbers the first bad entry.
-func VerifyExport(r io.Reader, trusted ...ed25519.PublicKey) (Report, error) {
-	w := newWalk(trusted, nil)
+// is not OK numbers the first bad entry. Kept are checkpoints kept elsewhere.
+func VerifyExport(r io.Reader, trusted []ed25519.PublicKey, kept ...Kept) (Report, error) {
+	w := newWalk(trusted, kept)
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
 	for lines.Scan() {

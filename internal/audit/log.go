@@ -17,9 +17,11 @@ type Options struct {
 	// Trusted are further keys whose checkpoints count: those of other hubs, and
 	// former keys of this one.
 	Trusted []ed25519.PublicKey
-	// OnCheckpoint is told each checkpoint of this hub once it is on disk, to
-	// keep it where the database's owner cannot reach. It must not block.
+	// OnCheckpoint is told each checkpoint once it is on disk, those of other hubs
+	// on this chain too, to keep it where the database's owner cannot reach. It must
+	// not block. Known are those it has kept already.
 	OnCheckpoint func(Checkpoint)
+	Known        []Checkpoint
 	// CheckpointEntries and CheckpointEvery say when to sign (1000, 10 minutes).
 	CheckpointEntries int64
 	CheckpointEvery   time.Duration
@@ -59,6 +61,11 @@ type Log struct {
 	notes   []canonicalEntry
 	dropped int
 	closed  bool
+	seen    head // the end of the chain when this hub last wrote
+
+	// Only the goroutine uses these: what OnCheckpoint was told of lately.
+	told   map[Hash]time.Time
+	toldAt time.Time
 
 	wake chan struct{}
 	done chan struct{}
@@ -72,7 +79,10 @@ type job struct {
 
 // Open starts the log. Close ends it.
 func Open(ctx context.Context, db *store.DB, opts Options) (*Log, error) {
-	l := &Log{db: db, opts: opts.withDefaults(), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	l := &Log{db: db, opts: opts.withDefaults(), wake: make(chan struct{}, 1), done: make(chan struct{}), told: map[Hash]time.Time{}}
+	for _, cp := range opts.Known {
+		l.hasTold(cp)
+	}
 	last, err := l.lastCheckpoint(ctx)
 	if err != nil {
 		return nil, err

@@ -226,6 +226,8 @@ func TestAnySingleChangeIsFound(t *testing.T) {
 }
 
 // export writes the whole trail to memory.
+func keys(key ...ed25519.PublicKey) []ed25519.PublicKey { return key }
+
 func export(t testing.TB, log *audit.Log) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -253,18 +255,18 @@ func exported(t testing.TB, entries int) ([]byte, ed25519.PublicKey) {
 
 func TestAnExportIsVerifiedWithoutAHub(t *testing.T) {
 	file, key := exported(t, 8)
-	r, err := audit.VerifyExport(bytes.NewReader(file), key)
+	r, err := audit.VerifyExport(bytes.NewReader(file), keys(key))
 	if err != nil || !r.OK || r.Entries != 8 || r.Checkpoints != 3 || r.LastSigned != 8 {
 		t.Errorf("%+v, %v\n%s", r, err, file)
 	}
-	if r, err := audit.VerifyExport(bytes.NewReader(file), public(newKey())); err != nil || r.OK || r.BadSeq != 3 {
+	if r, err := audit.VerifyExport(bytes.NewReader(file), keys(public(newKey()))); err != nil || r.OK || r.BadSeq != 3 {
 		t.Errorf("with a stranger's key: %+v, %v", r, err)
 	}
-	if r, err := audit.VerifyExport(strings.NewReader("")); err != nil || !r.OK {
+	if r, err := audit.VerifyExport(strings.NewReader(""), nil); err != nil || !r.OK {
 		t.Errorf("an empty file: %+v, %v", r, err)
 	}
 	lines := bytes.SplitAfter(file, []byte("\n"))
-	if r, err := audit.VerifyExport(bytes.NewReader(bytes.Join(lines[1:], nil)), key); err != nil || r.OK || r.BadSeq != 1 {
+	if r, err := audit.VerifyExport(bytes.NewReader(bytes.Join(lines[1:], nil)), keys(key)); err != nil || r.OK || r.BadSeq != 1 {
 		t.Errorf("without the first line: %+v, %v", r, err)
 	}
 }
@@ -295,7 +297,7 @@ func TestAnyChangedByteOfAnExportIsFound(t *testing.T) {
 		changed := bytes.Clone(file)
 		at := rapid.IntRange(0, len(file)-1).Filter(func(i int) bool { return file[i] != '\n' }).Draw(rt, "at")
 		changed[at] ^= byte(rapid.IntRange(1, 127).Draw(rt, "bits"))
-		if r, err := audit.VerifyExport(bytes.NewReader(changed), key); err == nil && r.OK {
+		if r, err := audit.VerifyExport(bytes.NewReader(changed), keys(key)); err == nil && r.OK {
 			rt.Fatalf("byte %d: %q became %q", at, file[at], changed[at])
 		}
 	})
@@ -307,7 +309,7 @@ func FuzzVerifyExport(f *testing.F) {
 	f.Add([]byte(`{"checkpoint":{}}`))
 	f.Add([]byte(`{"action":""}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := audit.VerifyExport(bytes.NewReader(data), key)
+		r, err := audit.VerifyExport(bytes.NewReader(data), keys(key))
 		if err == nil && r.OK && r.Entries > 0 && !bytes.Contains(file, bytes.TrimSpace(bytes.SplitN(data, []byte("\n"), 2)[0])) && r.Checkpoints > 0 {
 			t.Errorf("a forged file passes: %q", data)
 		}

@@ -25,6 +25,10 @@ type Report struct {
 	// BadSeq is the first entry that is not as it was written; Problem says how.
 	BadSeq  int64  `json:"bad_seq,omitempty"`
 	Problem string `json:"problem,omitempty"`
+	// Comparison is with checkpoints kept outside. A trail with a cut is never OK;
+	// Acknowledged tells that a person said of every cut that it is known.
+	Comparison
+	Acknowledged bool `json:"acknowledged,omitempty"`
 }
 
 // fault stops a walk.
@@ -40,16 +44,13 @@ type walk struct {
 	seq     int64
 	hash    Hash
 	trusted []ed25519.PublicKey
-	anchors map[int64][]Checkpoint
+	kept    []Kept
+	side    *side
 	report  Report
 }
 
-func newWalk(trusted []ed25519.PublicKey, anchors []Checkpoint) *walk {
-	w := &walk{trusted: trusted, anchors: map[int64][]Checkpoint{}}
-	for _, cp := range anchors {
-		w.anchors[cp.Seq] = append(w.anchors[cp.Seq], cp)
-	}
-	return w
+func newWalk(trusted []ed25519.PublicKey, kept []Kept) *walk {
+	return &walk{trusted: trusted, kept: kept, side: newSide(kept)}
 }
 
 // entry checks the next one.
@@ -64,11 +65,10 @@ func (w *walk) entry(s stored) error {
 	}
 	w.seq, w.hash = s.Seq, hash
 	w.report.Entries++
-	for _, cp := range w.anchors[s.Seq] {
-		if err := w.checkpoint(cp); err != nil {
-			return err
-		}
+	if _, asked := w.side.hashes[s.Seq]; asked {
+		w.side.hashes[s.Seq] = hash
 	}
+	w.side.hear(s)
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (w *walk) checkpoint(cp Checkpoint) error {
 		return &fault{w.seq + 1, fmt.Sprintf("the trail ends at %d, but a checkpoint signs entry %d", w.seq, cp.Seq)}
 	case cp.Seq != w.seq || cp.Seq < 1:
 		return &fault{cp.Seq, "a checkpoint is out of order"}
-	case !cp.Valid(w.keysFor(cp)...):
+	case !cp.Valid(keysFor(w.trusted, cp)...):
 		return &fault{cp.Seq, "a checkpoint's signature is wrong or by an unknown key"}
 	case cp.Hash != w.hash:
 		return &fault{cp.Seq, "the chain does not match its checkpoint"}
@@ -114,39 +114,51 @@ func (w *walk) checkpoint(cp Checkpoint) error {
 
 // keysFor falls back to the checkpoint's own key when nobody said whom to
 // trust; then a signature proves consistency, not origin.
-func (w *walk) keysFor(cp Checkpoint) []ed25519.PublicKey {
-	if len(w.trusted) == 0 {
+func keysFor(trusted []ed25519.PublicKey, cp Checkpoint) []ed25519.PublicKey {
+	if len(trusted) == 0 {
 		return []ed25519.PublicKey{cp.PublicKey}
 	}
-	return w.trusted
+	return trusted
 }
 
-// done closes the report. Anchors beyond the end prove a cut.
+// done closes the report. Only a chain that holds is compared: what comes after a
+// fault is not known.
 func (w *walk) done(err error) (Report, error) {
 	w.report.Head = w.hash
-	if err == nil {
-		for seq, cps := range w.anchors {
-			if seq > w.seq {
-				err = w.checkpoint(cps[0])
-			}
-		}
-	}
 	if f, ok := err.(*fault); ok { //nolint:errorlint // made here, never wrapped
 		w.report.BadSeq, w.report.Problem = f.seq, f.problem
 		return w.report, nil
 	}
-	w.report.OK = err == nil
-	return w.report, err
+	if err != nil {
+		return w.report, err
+	}
+	w.side.end = w.seq
+	w.report.judge(w.side.compare(w.trusted, w.kept))
+	return w.report, nil
+}
+
+// judge says what a comparison means for a chain that holds in itself.
+func (r *Report) judge(c Comparison) {
+	r.Comparison = c
+	if r.OK = len(c.Cuts) == 0; r.OK {
+		return
+	}
+	worst := c.Cuts[0]
+	if open := c.open(); len(open) > 0 {
+		worst = open[0]
+	}
+	r.Acknowledged = worst.Acknowledged != nil
+	r.BadSeq, r.Problem = worst.After+1, worst.String()
 }
 
 // pageSize is how many entries are in memory at once.
 const pageSize = 1000
 
 // Verify walks the whole chain as it was when the call began and reports the
-// first thing that is wrong. Anchors are checkpoints kept elsewhere; they find
-// what was cut off together with the checkpoints in the database.
-func (l *Log) Verify(ctx context.Context, anchors ...Checkpoint) (Report, error) {
-	w := newWalk(l.trusted(), anchors)
+// first thing that is wrong. Checkpoints kept elsewhere find what was cut off
+// together with the checkpoints in the database.
+func (l *Log) Verify(ctx context.Context, kept ...Kept) (Report, error) {
+	w := newWalk(l.trusted(), kept)
 	return w.done(l.walkAll(ctx, w, nil, nil))
 }
 

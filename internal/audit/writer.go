@@ -10,6 +10,7 @@ import (
 // run is the one goroutine of the log: it gathers, writes and signs.
 func (l *Log) run(last Checkpoint) {
 	defer close(l.done)
+	l.tellNew() // signed while this hub, or its witness, was away
 	w := &writer{log: l, signed: last.Seq, written: last.Seq, due: time.NewTimer(l.opts.CheckpointEvery)}
 	defer w.due.Stop()
 	for {
@@ -162,8 +163,13 @@ func (l *Log) write(entries []canonicalEntry) (end head, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	err = l.db.Write(ctx, func(tx *store.Tx) error {
-		end, err = appendPrepared(tx, entries)
+		end, err = l.appendPrepared(tx, entries)
 		return err
 	})
+	if err == nil {
+		l.mu.Lock()
+		l.seen = end
+		l.mu.Unlock()
+	}
 	return end, err
 }
