@@ -22,6 +22,15 @@ type Status struct {
 	Started time.Time `json:"started_at"`
 	Healthy bool      `json:"healthy"`
 	Checks  []Check   `json:"checks"`
+	// PublicKey signs the audit trail's checkpoints.
+	PublicKey string    `json:"public_key"`
+	Warnings  []Warning `json:"warnings,omitempty"`
+}
+
+// Warning is something the owner should know.
+type Warning struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
 }
 
 // Status asks how the hub is.

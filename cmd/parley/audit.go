@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -17,7 +16,7 @@ func newAudit(g *globals) *cobra.Command {
 		Use: "audit", Short: "Read, verify and export the audit trail", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAuditList(g), newAuditVerify(g), newAuditExport(g))
+	cmd.AddCommand(newAuditList(g), newAuditVerify(g), newAuditExport(g), newAuditCheckpoints(g), newAuditAcknowledge(g))
 	return cmd
 }
 
@@ -56,50 +55,6 @@ func newAuditList(g *globals) *cobra.Command {
 	flags.StringVar(&f.Outcome, "outcome", "", "only this outcome, such as ok")
 	flags.DurationVar(&since, "since", 0, "only the last hours, such as 24h")
 	return jsonFlag(cmd, g)
-}
-
-func newAuditVerify(g *globals) *cobra.Command {
-	var file, key string
-	cmd := &cobra.Command{
-		Use: "verify", Short: "Walk the chain and look for changed, removed or reordered entries", Args: cobra.NoArgs,
-		Long: "Walks the whole trail and its signed checkpoints. With --file an exported\ntrail is verified without a hub, against the hub's public key.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			report, err := verify(g, cmd, file, key)
-			if err != nil {
-				return err
-			}
-			if err := g.show(cmd, report, func(p *printer) { describeReport(p, report) }); err != nil {
-				return err
-			}
-			if !report.OK {
-				return &exitError{code: 1}
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&file, "file", "", "an exported trail")
-	cmd.Flags().StringVar(&key, "key", "", "the hub's public key (base64); default: the one in the file")
-	return jsonFlag(cmd, g)
-}
-
-func verify(g *globals, cmd *cobra.Command, file, key string) (hubapi.AuditReport, error) {
-	if file != "" {
-		return verifyFile(file, key)
-	}
-	c, done, err := g.connect(cmd.Context())
-	if err != nil {
-		return hubapi.AuditReport{}, err
-	}
-	defer done()
-	return c.VerifyAudit(cmd.Context())
-}
-
-func describeReport(p *printer, r hubapi.AuditReport) {
-	if r.OK {
-		p.line(fmt.Sprintf("the trail is intact: %d entries, %d signed checkpoints", r.Entries, r.Checkpoints))
-		return
-	}
-	p.line(fmt.Sprintf("THE TRAIL IS NOT INTACT at entry %d: %s", r.BadSeq, r.Problem))
 }
 
 func newAuditExport(g *globals) *cobra.Command {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"parley/client/agentfirst"
 	"parley/internal/hub"
 	"parley/internal/sandbox"
+	"parley/internal/store"
 	wire "parley/protocol/agentfirst"
 	"parley/test/pgtest"
 )
@@ -61,6 +63,7 @@ func TestScripts(t *testing.T) {
 			"interrupt":   interrupt,
 			"usetoken":    useToken,
 			"waitmachine": waitMachine,
+			"cuttrail":    cutTrail,
 		},
 	})
 }
@@ -94,6 +97,33 @@ func waitReady(ts *testscript.TestScript, _ bool, args []string) {
 		<-time.After(20 * time.Millisecond)
 	}
 	ts.Fatalf("the hub did not get ready")
+}
+
+// cutTrail takes away what the trail has after an entry, with the checkpoints over it, as
+// whoever owns the database can: cuttrail SEQ.
+func cutTrail(ts *testscript.TestScript, _ bool, args []string) {
+	database := ts.Getenv("PARLEY_DB")
+	if database == "" {
+		database = hub.Folder(ts.Getenv("DATA")).Path("parley.db")
+	}
+	seq, err := strconv.ParseInt(args[0], 10, 64)
+	ts.Check(err)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	db, err := store.Open(ctx, database, store.Options{KeepVersion: true})
+	ts.Check(err)
+	defer func() { _ = db.Close() }()
+	ts.Check(db.Write(ctx, func(tx *store.Tx) error {
+		for _, statement := range []string{
+			`DELETE FROM audit_entries WHERE seq > ?`, `DELETE FROM audit_checkpoints WHERE seq > ?`,
+			`UPDATE audit_head SET (seq, hash) = (SELECT seq, hash FROM audit_entries WHERE seq = ?)`,
+		} {
+			if _, err := tx.Exec(statement, seq); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }
 
 // occupy listens on the script's address until the script ends.

@@ -25,6 +25,9 @@ func newStatus(g *globals) *cobra.Command {
 				for _, check := range s.Checks {
 					p.row(check.Name, okWord(check.OK), check.Detail)
 				}
+				for _, w := range s.Warnings {
+					p.note("warning: %s", w.Text)
+				}
 			})
 		},
 	}

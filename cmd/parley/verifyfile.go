@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/json"
 	"os"
 
 	"parley/client/hubapi"
@@ -10,7 +11,7 @@ import (
 )
 
 // verifyFile checks an exported trail without any hub.
-func verifyFile(name, key string) (hubapi.AuditReport, error) {
+func verifyFile(name, key string, kept []audit.Kept) (hubapi.AuditReport, error) {
 	var trusted []ed25519.PublicKey
 	if key != "" {
 		raw, err := base64.StdEncoding.DecodeString(key)
@@ -24,6 +25,16 @@ func verifyFile(name, key string) (hubapi.AuditReport, error) {
 		return hubapi.AuditReport{}, err
 	}
 	defer func() { _ = f.Close() }()
-	r, err := audit.VerifyExport(f, trusted)
-	return hubapi.AuditReport{OK: r.OK, Entries: r.Entries, Checkpoints: r.Checkpoints, Problem: r.Problem, BadSeq: r.BadSeq}, err
+	r, err := audit.VerifyExport(f, trusted, kept...)
+	if err != nil {
+		return hubapi.AuditReport{}, err
+	}
+	// The report reads the same whoever made it.
+	text, err := json.Marshal(r)
+	if err != nil {
+		return hubapi.AuditReport{}, err
+	}
+	var out hubapi.AuditReport
+	err = json.Unmarshal(text, &out)
+	return out, err
 }

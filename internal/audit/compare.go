@@ -125,7 +125,7 @@ func (s *side) compare(trusted []ed25519.PublicKey, kept []Kept) Comparison {
 // cuts gathers what is gone: what the same acknowledgement covers is one cut, and
 // whatever nobody acknowledged is another.
 func (s *side) cuts(trusted []ed25519.PublicKey, gone []lost, agreed []int64) []Cut {
-	slices.SortFunc(gone, func(a, b lost) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortStableFunc(gone, func(a, b lost) int { return cmp.Compare(a.Seq, b.Seq) })
 	by := map[int64]*Cut{}
 	var order []int64
 	for _, l := range gone {
@@ -136,8 +136,9 @@ func (s *side) cuts(trusted []ed25519.PublicKey, gone []lost, agreed []int64) []
 			by[known.seq] = cut
 			order = append(order, known.seq)
 		}
-		cut.UpTo, cut.Kept, cut.hash = l.Seq, l.where, l.Hash
-		cut.Rewritten = l.Seq <= s.end
+		if l.Seq > cut.UpTo {
+			cut.UpTo, cut.Kept, cut.hash, cut.Rewritten = l.Seq, l.where, l.Hash, l.Seq <= s.end
+		}
 	}
 	var out []Cut
 	for _, seq := range order {

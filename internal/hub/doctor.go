@@ -55,7 +55,7 @@ func Examine(ctx context.Context, conf config.Config, loaded error) []Finding {
 	}
 	findings := []Finding{good("settings", "readable")}
 	for _, look := range []func(context.Context, config.Config) Finding{
-		examineFolder, examineKey, examineClock, examinePort, examineDatabase, examineRights, examineBus, examineModel, examineTLS, examineBox,
+		examineFolder, examineKey, examineClock, examinePort, examineDatabase, examineRights, examineTrail, examineBus, examineModel, examineTLS, examineBox,
 	} {
 		findings = append(findings, look(ctx, conf))
 	}

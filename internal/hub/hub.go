@@ -39,6 +39,7 @@ import (
 	"parley/internal/store"
 	"parley/internal/talk"
 	"parley/internal/terminal"
+	"parley/internal/witness"
 	"parley/internal/work"
 	"parley/internal/wsconn"
 )
@@ -68,7 +69,11 @@ type Hub struct {
 	bus    bus.Bus
 	leases *lease.Leases
 	trail  *audit.Log
-	people *identity.Directory
+	// keeper hands the trail's checkpoints to what keeps them outside the database;
+	// keptEnds is where that ended when the hub started.
+	keeper   *witness.Keeper
+	keptEnds []audit.Kept
+	people   *identity.Directory
 	// passkeys learn the hub's address when it listens.
 	passkeys *identity.Passkeys
 	inbox    *approval.Inbox
@@ -193,16 +198,6 @@ func (h *Hub) openMembership(ctx context.Context) error {
 	return nil
 }
 
-func (h *Hub) openTrail(ctx context.Context) error {
-	trail, err := audit.Open(ctx, h.db, audit.Options{Key: h.key, Logger: h.logger})
-	if err != nil {
-		return err
-	}
-	h.trail = trail
-	h.onClose(trail.Close)
-	return nil
-}
-
 // openPeople makes the owner on the first start and keeps the owner's token
 // where only the owner of the data folder can read it.
 func (h *Hub) openPeople(ctx context.Context) error {
@@ -261,6 +256,7 @@ func (h *Hub) openFaces(ctx context.Context) error {
 	}
 	h.metrics = newMetrics(h.opts.Version)
 	h.metrics.watchBus(h.bus)
+	h.metrics.registry.MustRegister(h.trailMetrics())
 	h.parking = front.NewParking(idleTime, h.logger)
 	h.front = front.New(front.Deps{
 		People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Parking: h.parking,

@@ -4,16 +4,20 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"parley/internal/audit"
 	"parley/internal/durable"
 	"parley/internal/hub/config"
 	"parley/internal/store"
@@ -31,14 +35,15 @@ func Restore(ctx context.Context, conf config.Config, r io.Reader) error {
 	}
 	defer s.close()
 	dump := s.dir.Path(dumpName)
-	if err := unpack(ctx, r, string(s.dir)); err != nil {
+	made, err := unpack(ctx, r, string(s.dir))
+	if err != nil {
 		return err
 	}
 	if err := rememberDatabase(s.dir, conf.DB); err != nil {
 		return err
 	}
 	// The database comes last: with PostgreSQL it is in place at once.
-	if err := loadDump(ctx, conf, dump, s.dir); err != nil {
+	if err := loadDump(ctx, conf, dump, s.dir, made); err != nil {
 		return err
 	}
 	if err := os.Remove(dump); err != nil {
@@ -51,37 +56,49 @@ func Restore(ctx context.Context, conf config.Config, r io.Reader) error {
 }
 
 // unpack writes the backup's files into a folder. Names come from outside: only
-// those a backup can have are taken.
-func unpack(ctx context.Context, r io.Reader, into string) error {
+// those a backup can have are taken. It returns when the backup was made.
+func unpack(ctx context.Context, r io.Reader, into string) (made time.Time, err error) {
 	zip, err := gzip.NewReader(r)
 	if err != nil {
-		return fmt.Errorf("this is not a parley backup: %w", err)
+		return made, fmt.Errorf("this is not a parley backup: %w", err)
 	}
 	in := tar.NewReader(zip)
 	head, err := in.Next()
-	if err != nil || !isManifest(head, in) {
-		return errors.New("this is not a parley backup, or one of a newer parley")
+	if err == nil {
+		made, err = readManifest(head, in)
+	}
+	if err != nil {
+		return made, errors.New("this is not a parley backup, or one of a newer parley")
 	}
 	for {
 		head, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			// The checksum stands behind what tar reads.
 			if _, err = io.Copy(io.Discard, zip); err == nil {
-				return nil
+				return made, nil
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("the backup is damaged: %w", err)
+			return made, fmt.Errorf("the backup is damaged: %w", err)
 		}
 		if err := unpackOne(ctx, in, head, into); err != nil {
-			return err
+			return made, err
 		}
 	}
 }
 
-func isManifest(head *tar.Header, in io.Reader) bool {
+func readManifest(head *tar.Header, in io.Reader) (made time.Time, err error) {
 	var m manifest
-	return head.Name == "manifest.json" && json.NewDecoder(in).Decode(&m) == nil && m.Format == backupFormat
+	if head.Name != "manifest.json" {
+		return made, fs.ErrNotExist
+	}
+	if err := json.NewDecoder(in).Decode(&m); err != nil {
+		return made, err
+	}
+	if m.Format != backupFormat {
+		return made, errors.ErrUnsupported
+	}
+	return m.Made, nil
 }
 
 func unpackOne(ctx context.Context, in io.Reader, head *tar.Header, into string) error {
@@ -112,7 +129,7 @@ func unpackOne(ctx context.Context, in io.Reader, head *tar.Header, into string)
 }
 
 // loadDump fills the database the settings name, or that of the new folder.
-func loadDump(ctx context.Context, conf config.Config, file string, into Folder) error {
+func loadDump(ctx context.Context, conf config.Config, file string, into Folder, made time.Time) error {
 	dump, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return errors.New("the backup has no database in it")
@@ -125,9 +142,39 @@ func loadDump(ctx context.Context, conf config.Config, file string, into Folder)
 	if target == "" {
 		target = into.Path(databaseFile)
 	}
-	// The restored database is a cluster of its own: hubs on it would otherwise talk to
-	// those on the original if both use the same NATS servers.
-	return store.Load(ctx, target, dump, store.Options{Forget: []string{busSecretName}})
+	return store.Load(ctx, target, dump, store.Options{AfterLoad: func(tx *store.Tx) error { return partFromOriginal(tx, made) }})
+}
+
+// restoredName is the setting that tells the first hub on a restored database when the
+// backup was made.
+const restoredName = "restored_from"
+
+// partFromOriginal makes a restored database one of its own. Hubs on it would otherwise
+// talk to those on the original if both use the same NATS servers, and nobody could
+// tell from its trail that it may once have been longer.
+func partFromOriginal(tx *store.Tx, made time.Time) error {
+	for _, name := range []string{busSecretName, restoredName} {
+		if _, err := tx.Exec(`DELETE FROM settings WHERE name = ?`, name); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec(`INSERT INTO settings (name, value) VALUES (?, ?)`, restoredName, made.UTC().Format(time.RFC3339))
+	return err
+}
+
+// noteRestore has the trail of a restored database say so, once.
+func (h *Hub) noteRestore(ctx context.Context) error {
+	return h.db.Write(ctx, func(tx *store.Tx) error {
+		var made string
+		err := tx.QueryRow(`DELETE FROM settings WHERE name = ? RETURNING value`, restoredName).Scan(&made)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return h.trail.AppendTx(tx, audit.Entry{Actor: "hub", Action: audit.TrailRestored, Target: made})
+	})
 }
 
 // rememberDatabase has the settings of the new folder name the database that was

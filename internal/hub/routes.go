@@ -57,7 +57,7 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	api.RegisterSession(a, people)
 	api.RegisterTokens(a, people)
 	api.RegisterPasskeys(a, people)
-	api.RegisterAudit(a, h.trail)
+	api.RegisterAudit(a, h.auditFace())
 	api.RegisterApprovals(a, h.inbox)
 	api.RegisterEvents(a, api.Live{Inbox: h.inbox, People: h.people, Fleet: h.fleet, Stopping: h.stopping})
 	api.RegisterAgents(a, api.Minds{Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf})
@@ -117,6 +117,11 @@ func (h *Hub) status(ctx context.Context, who identity.Session) (api.Status, err
 	if err := h.spend(ctx, &s); err != nil {
 		return s, err
 	}
+	warnings, err := h.auditWarnings(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Warnings = append(s.Warnings, warnings...)
 	return s, h.count(ctx, who, s.Counts)
 }
 

@@ -26,6 +26,7 @@ const (
 	Talk            = "talk"
 	TalkAdmin       = "talk:admin"
 	AuditRead       = "audit:read"
+	AuditWitness    = "audit:witness"
 	Admin           = "admin"
 	NodeRegister    = "node:register"
 )
@@ -82,7 +83,7 @@ var everyday = []string{
 }
 
 // byName is what "*" leaves out.
-var byName = []string{Admin, TalkAdmin, FleetAdmin, TerminalCreate, TaskUnattended, FleetUnattended}
+var byName = []string{Admin, TalkAdmin, FleetAdmin, TerminalCreate, TaskUnattended, FleetUnattended, AuditWitness}
 
 // everythingForAdmin leaves out fleet:unattended (machines of other people must
 // not be changed unasked just because somebody administers the hub) and

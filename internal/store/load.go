@@ -36,7 +36,10 @@ func Load(ctx context.Context, target string, r io.Reader, opts Options) error {
 		if err := makeRoom(tx, target); err != nil {
 			return err
 		}
-		return (&loader{tx: tx, dec: dec, old: head.Format == dumpFormatOld, forget: opts.Forget}).run(head)
+		if err := (&loader{tx: tx, dec: dec, old: head.Format == dumpFormatOld}).run(head); err != nil || opts.AfterLoad == nil {
+			return err
+		}
+		return opts.AfterLoad(tx)
 	}
 	if isPostgres(target) {
 		return describe(loadPostgres(ctx, target, opts.withDefaults(), load))

@@ -15,7 +15,6 @@ type loader struct {
 	tx     *Tx
 	dec    *json.Decoder
 	old    bool // the dump has the first format
-	forget []string
 	tables []string
 	rows   int64
 	// What the rows that follow belong to.
@@ -55,16 +54,7 @@ func (l *loader) run(head dumpHead) error {
 	if _, err := apply(l.tx, applied, missing); err != nil {
 		return err
 	}
-	return errors.Join(l.forgetSettings(), markLoaded(l.tx))
-}
-
-func (l *loader) forgetSettings() error {
-	for _, name := range l.forget {
-		if _, err := l.tx.Exec(`DELETE FROM settings WHERE name = ?`, name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return markLoaded(l.tx)
 }
 
 // lastOldNumber is the greatest number a migration had when dumps named only that.

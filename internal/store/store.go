@@ -18,8 +18,9 @@ type Options struct {
 	Writers int
 	// KeepVersion opens the database without migrating it, for tools that only look.
 	KeepVersion bool
-	// Forget names settings that a database made by Load must not share with its original.
-	Forget []string
+	// AfterLoad changes a database that Load made before anybody can see it: what a copy
+	// must not share with its original.
+	AfterLoad func(*Tx) error
 }
 
 func (o Options) withDefaults() Options {

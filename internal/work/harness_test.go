@@ -234,7 +234,7 @@ func newHub(t testing.TB, db *store.DB, opts ...option) *hub {
 	}
 	d := work.Deps{
 		Policy: policy,
-		DB: db, Log: h.log, Leases: h.leases, Bus: h.bus, Agents: h.agents, Models: h.models, Inbox: h.inbox, Ledger: h.ledger, Audit: h.trail,
+		DB:     db, Log: h.log, Leases: h.leases, Bus: h.bus, Agents: h.agents, Models: h.models, Inbox: h.inbox, Ledger: h.ledger, Audit: h.trail,
 		Workspace: h.workspace, Logger: logger(),
 		Tools: func(context.Context, work.ToolScope) ([]*tool.Tool, error) { return slices.Clone(tools), nil },
 		Calls: quickRetries(),

@@ -8,21 +8,35 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/identity"
+	"parley/internal/witness"
 )
 
+// Audit is the trail and what is kept of it outside the database.
+type Audit struct {
+	Trail *audit.Log
+	// Ledger keeps checkpoints of other hubs.
+	Ledger *witness.Ledger
+	// Kept reads everything that was kept; Ends is the last of it, without reading.
+	Kept, Ends func() []audit.Kept
+}
+
 // RegisterAudit adds the audit trail.
-func RegisterAudit(a *API, trail *audit.Log) {
+func RegisterAudit(a *API, deps Audit) {
 	read := func(path, summary string) route {
 		return route{Method: "GET", Path: path, Scope: identity.AuditRead, Tag: "audit", Summary: summary}
 	}
-	t := auditRoutes{trail}
+	t := auditRoutes{deps, deps.Trail}
 	add(a, read("/api/audit", "Entries, newest first"), t.list)
 	add(a, read("/api/audit/hours", "How much happened, by hour"), t.hours)
-	add(a, read("/api/audit/verify", "Walk the whole chain"), t.verify)
+	add(a, read("/api/audit/verify", "Walk the whole chain, and hold it against the checkpoints kept outside the database"), t.verify)
+	registerCheckpoints(a, t)
 	addRaw(a, rawRoute{read("/api/audit/export", "The whole trail as JSON lines that can be verified elsewhere"), "application/jsonl"}, t.export)
 }
 
-type auditRoutes struct{ trail *audit.Log }
+type auditRoutes struct {
+	Audit
+	trail *audit.Log
+}
 
 type auditQuery struct {
 	Actor   string    `query:"actor"`
@@ -123,7 +137,7 @@ func (t auditRoutes) hours(ctx context.Context, _ identity.Session, in *hoursQue
 type reportAnswer struct{ Body audit.Report }
 
 func (t auditRoutes) verify(ctx context.Context, _ identity.Session, _ *struct{}) (*reportAnswer, error) {
-	report, err := t.trail.Verify(ctx)
+	report, err := t.trail.Verify(ctx, t.Kept()...)
 	return &reportAnswer{report}, err
 }
 

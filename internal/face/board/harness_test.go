@@ -87,7 +87,7 @@ func newHub(t testing.TB, settings ...setting) *hub {
 	tools := builtin.Tools(builtin.Config{})
 	h.work = must(work.New(work.Deps{
 		Policy: must(builtin.NewPolicy(builtin.PolicyOptions{Boxed: true}))(t),
-		DB: db, Log: eventlog.New(db, local, slog.New(slog.DiscardHandler)), Leases: leases, Bus: local, Agents: agents, Models: models,
+		DB:     db, Log: eventlog.New(db, local, slog.New(slog.DiscardHandler)), Leases: leases, Bus: local, Agents: agents, Models: models,
 		Inbox: h.inbox, Audit: h.trail, Workspace: h.workspace, Revoked: func(id string) bool {
 			token, err := h.people.Token(context.Background(), identity.Hub(), id)
 			return err == nil && !token.Revoked.IsZero()

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"parley/internal/approval"
+	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/identity"
 	"parley/internal/skill"
 	"parley/internal/talk"
+	"parley/internal/witness"
 	"parley/protocol/agentfirst"
 	"parley/protocol/mmp"
 )
@@ -94,6 +96,10 @@ var mappings = []Mapping{
 	{identity.ErrInvalid, http.StatusBadRequest, "invalid", ""},
 	{identity.ErrNameTaken, http.StatusConflict, "conflict", ""},
 	{identity.ErrDeviceTaken, http.StatusConflict, "conflict", ""},
+	{audit.ErrNoCut, http.StatusConflict, "no_cut", ""},
+	{audit.ErrInvalid, http.StatusBadRequest, "invalid", ""},
+	{witness.ErrInvalid, http.StatusBadRequest, "invalid", ""},
+	{witness.ErrFull, http.StatusInsufficientStorage, "full", ""},
 	{approval.ErrNotFound, http.StatusNotFound, "not_found", "there is no such approval, or another person was asked"},
 	{approval.ErrForbidden, http.StatusForbidden, "forbidden", ""},
 	{approval.ErrInvalid, http.StatusBadRequest, "invalid", ""},

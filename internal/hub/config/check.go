@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 
 // check refuses settings that cannot work, or would be unsafe.
 func (c Config) check() error {
-	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNATS, checkNotify} {
+	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNATS, checkNotify, checkAudit} {
 		if err := rule(c); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
@@ -137,6 +138,22 @@ func checkNotify(c Config) error {
 		if t.Ntfy != "" && strings.Trim(u.Path, "/") == "" {
 			return fmt.Errorf("notify: the ntfy address must end with a topic")
 		}
+	}
+	return nil
+}
+
+func checkAudit(c Config) error {
+	for _, path := range c.Audit.WitnessFile {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("audit.witness_file: %q does not begin at the root", path)
+		}
+	}
+	if c.Audit.WitnessURL == "" {
+		return nil
+	}
+	u, err := url.Parse(c.Audit.WitnessURL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !Loopback(net.JoinHostPort(u.Hostname(), "1"))) {
+		return fmt.Errorf("audit.witness_url: not https://HOST/…")
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type Config struct {
 	Hosts         []string      `koanf:"hosts"`
 	Origins       []string      `koanf:"origins"`
 	Auth          Auth          `koanf:"auth"`
+	Audit         Audit         `koanf:"audit"`
 	Place         Place         `koanf:"place"`
 	Skills        Skills        `koanf:"skills"`
 	Extensions    Extensions    `koanf:"extensions"`
@@ -67,6 +68,14 @@ type Auth struct {
 	Challenge string `koanf:"challenge"`
 	// Mode none makes everybody on this machine the owner, on /ws.
 	Mode string `koanf:"mode"`
+}
+
+// Audit is about keeping the trail's checkpoints outside the database.
+type Audit struct {
+	WitnessFile []string `koanf:"witness_file"`
+	WitnessURL  string   `koanf:"witness_url"`
+	// WitnessToken is sent to WitnessURL.
+	WitnessToken string `koanf:"witness_token"`
 }
 
 // Place is about the meeting place.
