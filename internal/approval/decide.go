@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -69,6 +70,9 @@ func (in *Inbox) Answer(ctx context.Context, who identity.Session, id string, a 
 		out, err = in.answer(tx, item, who, a)
 		return err
 	})
+	if errors.Is(err, ErrForbidden) {
+		in.noteRefused(who, id, err)
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -76,6 +80,16 @@ func (in *Inbox) Answer(ctx context.Context, who identity.Session, id string, a 
 		in.announce(out.Item)
 	}
 	return out, nil
+}
+
+// noteRefused records that somebody tried to decide who may not.
+func (in *Inbox) noteRefused(who identity.Session, id string, why error) {
+	if in.opts.Audit == nil {
+		return
+	}
+	detail := whoDetail(who)
+	detail["why"] = why.Error()
+	in.opts.Audit.Note(audit.Entry{Actor: who.Principal.String(), Action: audit.ApprovalRefused, Target: id, Outcome: "forbidden", Detail: detail})
 }
 
 // mayAnswer says whether the session may decide. What it may not see does not exist.
@@ -106,7 +120,12 @@ func (in *Inbox) answer(tx *store.Tx, item Item, who identity.Session, a Answer)
 		return Result{Item: item}, err
 	}
 	if a.Approved && item.Quorum > 1 {
-		missing, err := vote(tx, item, who, now)
+		missing, fresh, err := vote(tx, item, who, now)
+		if err == nil && missing > 0 && fresh {
+			detail := whoDetail(who)
+			detail["missing"] = missing
+			err = in.record(tx, who.Principal.String(), audit.ApprovalVoted, item, detail, now.Sub(item.Created))
+		}
 		if err != nil || missing > 0 {
 			return Result{Item: item, Missing: missing}, err
 		}
@@ -139,16 +158,17 @@ func whoDetail(who identity.Session) map[string]any {
 	return detail
 }
 
-// vote counts a yes and returns how many are missing. Each person counts once.
-func vote(tx *store.Tx, item Item, who identity.Session, now time.Time) (missing int, err error) {
-	_, err = tx.Exec(`INSERT INTO approval_votes (approval, voter, name, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+// vote counts a yes and returns how many are missing. Each person counts once; fresh tells
+// that this was the first time.
+func vote(tx *store.Tx, item Item, who identity.Session, now time.Time) (missing int, fresh bool, err error) {
+	n, err := tx.Exec(`INSERT INTO approval_votes (approval, voter, name, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		item.ID, who.Principal.ID, who.Principal.String(), store.Micros(now))
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	var votes int
 	err = tx.QueryRow(`SELECT count(*) FROM approval_votes WHERE approval = ?`, item.ID).Scan(&votes)
-	return max(item.Quorum-votes, 0), err
+	return max(item.Quorum-votes, 0), n > 0, err
 }
 
 // resolve decides a question that the transaction has locked and found pending.

@@ -27,16 +27,15 @@ func (f *Fleet) enqueue(ctx context.Context, p *prepared) (*CallResult, error) {
 		if waiting >= f.d.Limits.Queued {
 			return errQueueFull
 		}
-		if p.deferred {
-			_, err := tx.Exec(`UPDATE fleet_queue SET state = 'queued', expires_at = ?, hub = '' WHERE id = ? AND state = 'sent'`, store.Micros(expires), p.id)
-			return err
-		}
 		e := p.entry(f.hub)
 		e.State = StateQueued
 		if err := putCall(tx, e); err != nil {
 			return err
 		}
-		return insertDeferred(tx, p, StateQueued, "", expires, "")
+		if err := storeQueued(tx, p, expires); err != nil {
+			return err
+		}
+		return f.d.Audit.AppendTx(tx, p.trail(f.hub, audit.FleetCallQueued))
 	})
 	switch {
 	case errors.Is(err, errQueueFull):
@@ -51,6 +50,16 @@ func (f *Fleet) enqueue(ctx context.Context, p *prepared) (*CallResult, error) {
 	f.queuedFor(p.machine)
 	f.tell(Change{Kind: "call", Machine: p.machine, CallID: p.id, State: StateQueued})
 	return &CallResult{CallID: p.id, Machine: p.machine, Tool: p.tool.Name, State: StateQueued, Expires: expires.UTC()}, nil
+}
+
+// storeQueued writes a call down that waits for its machine; one that waited for a person
+// before is there already.
+func storeQueued(tx *store.Tx, p *prepared, expires time.Time) error {
+	if !p.deferred {
+		return insertDeferred(tx, p, StateQueued, "", expires, "")
+	}
+	_, err := tx.Exec(`UPDATE fleet_queue SET state = 'queued', expires_at = ?, hub = '' WHERE id = ? AND state = 'sent'`, store.Micros(expires), p.id)
+	return err
 }
 
 // queuedFor has a machine that came back meanwhile served, wherever it is.

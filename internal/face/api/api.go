@@ -150,7 +150,7 @@ func add[In, Out any](a *API, rt route, handle func(ctx context.Context, who ide
 		}
 		who, err := a.front.Session(r)
 		if err == nil {
-			err = front.Need(who, rt.Scope)
+			err = a.front.Need(r, who, rt.Scope)
 		}
 		if err != nil {
 			a.front.Fail(w, r, err)

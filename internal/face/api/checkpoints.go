@@ -109,8 +109,9 @@ func (t auditRoutes) checkpoints(ctx context.Context, _ identity.Session, in *ch
 
 type acknowledgeInput struct {
 	Body struct {
-		givenBody
-		Reason string `json:"reason" doc:"why the trail is shorter than it was"`
+		Checkpoints []checkpoint `json:"checkpoints,omitempty" maxItems:"20000" doc:"what the caller kept, as for verify"`
+		Where       string       `json:"where,omitempty" maxLength:"200"`
+		Reason      string       `json:"reason" doc:"why the trail is shorter than it was"`
 	}
 }
 
@@ -125,7 +126,7 @@ func (t auditRoutes) acknowledge(ctx context.Context, who identity.Session, in *
 	if who.Principal.Kind != identity.KindPerson {
 		return nil, front.NewProblem(http.StatusForbidden, "forbidden", "only a person can say that a cut is known", nil)
 	}
-	kept, err := t.with(in.Body.givenBody)
+	kept, err := t.with(givenBody{in.Body.Checkpoints, in.Body.Where})
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +152,9 @@ func (t auditRoutes) leave(ctx context.Context, who identity.Session, in *verify
 }
 
 type witnessedQuery struct {
-	checkpointsQuery
-	Key string `path:"key" pattern:"^[0-9a-f]{64}$"`
+	Key   string `path:"key" pattern:"^[0-9a-f]{64}$"`
+	After int64  `query:"after" minimum:"0"`
+	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"1000"`
 }
 
 func (t auditRoutes) witnessed(ctx context.Context, _ identity.Session, in *witnessedQuery) (*checkpointsAnswer, error) {

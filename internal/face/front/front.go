@@ -37,6 +37,7 @@ type Front struct {
 	more     []Mapping
 	// strangers bounds what refused pages can write into the trail.
 	strangers *rate.Limiter
+	refusals  floods
 	parking   *Parking
 }
 

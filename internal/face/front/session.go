@@ -30,6 +30,7 @@ func (f *Front) Session(r *http.Request) (identity.Session, error) {
 		return identity.Session{}, err
 	}
 	if who.Via == identity.TokenPairing {
+		f.refusedRequest(r, who, "", "pairing_token")
 		return identity.Session{}, NewProblem(http.StatusForbidden, "forbidden", "a pairing token can only pair a device", nil)
 	}
 	who.Address = Address(r)
@@ -45,13 +46,13 @@ func (f *Front) identify(r *http.Request) (identity.Session, error) {
 		return identity.Session{}, errNoCredential
 	}
 	who, err := f.people.AuthenticatePage(r.Context(), cookie.Value)
+	if err == nil && changes(r.Method) && !identity.CheckCSRF(cookie.Value, r.Header.Get(CSRFHeader)) {
+		err = NewProblem(http.StatusForbidden, "csrf", "the request does not carry this page's CSRF token", nil)
+	}
 	if err != nil {
-		return who, err
+		f.refusedPage(r, err)
 	}
-	if changes(r.Method) && !identity.CheckCSRF(cookie.Value, r.Header.Get(CSRFHeader)) {
-		return who, NewProblem(http.StatusForbidden, "csrf", "the request does not carry this page's CSRF token", nil)
-	}
-	return who, nil
+	return who, err
 }
 
 // authenticate looks at a token unless its address is locked out.
@@ -91,7 +92,7 @@ func (f *Front) Require(r *http.Request, scope string) (identity.Session, error)
 	if err != nil {
 		return who, err
 	}
-	return who, Need(who, scope)
+	return who, f.Need(r, who, scope)
 }
 
 // Need fails unless the session has the scope.

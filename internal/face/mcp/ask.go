@@ -8,11 +8,14 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/internal/audit"
 )
 
 // confirmFor is how long a person may take to answer in their client.
@@ -54,16 +57,47 @@ func (c *Call) CanConfirm() bool {
 // that stands alone ends here with an error to be passed on, and comes back with
 // the answer.
 func (c *Call) Confirm(ctx context.Context, text string, binding []byte) (yes bool, err error) {
+	asked := time.Now()
+	var answer *sdk.ElicitResult
 	if c.Revision >= firstAlone {
-		return c.confirmAlone(text, binding)
+		answer, err = c.confirmAlone(text, binding)
+	} else {
+		ctx, cancel := context.WithTimeout(ctx, confirmFor)
+		defer cancel()
+		answer, err = c.req.Session.Elicit(ctx, confirmation(text))
 	}
-	ctx, cancel := context.WithTimeout(ctx, confirmFor)
-	defer cancel()
-	answer, err := c.req.Session.Elicit(ctx, confirmation(text))
-	if err != nil {
-		return false, err
+	if _, pending := errors.AsType[*inputRequired](err); pending {
+		return false, err // nobody has answered yet
 	}
-	return answer.Action == "accept", nil
+	c.noteAnswer(binding, answer, err, time.Since(asked))
+	return err == nil && answer != nil && answer.Action == accepted, err
+}
+
+// accepted is what a client answers for a person who said yes.
+const accepted = "accept"
+
+// noteAnswer puts into the trail what a person said in their client. The inbox keeps its
+// own record; this is the only one of questions that never were there.
+func (c *Call) noteAnswer(binding []byte, answer *sdk.ElicitResult, err error, waited time.Duration) {
+	if c.face.d.Trail == nil {
+		return
+	}
+	outcome := "rejected"
+	switch _, ours := errors.AsType[*Error](err); {
+	case ours:
+		outcome = "invalid"
+	case errors.Is(err, context.DeadlineExceeded):
+		outcome = "expired"
+	case err != nil || answer == nil || answer.Action == "cancel":
+		outcome = "cancelled"
+	case answer.Action == accepted:
+		outcome = "approved"
+	}
+	sum := sha256.Sum256(binding)
+	c.face.d.Trail.Note(audit.Entry{
+		Actor: c.Who.Principal.String(), Action: audit.ApprovalElicited, Target: c.Tool, Outcome: outcome, Duration: waited, Digest: hex.EncodeToString(sum[:]),
+		Detail: map[string]any{"token": c.Who.TokenID, "address": c.Who.Address, "client": short(c.Client)},
+	})
 }
 
 // sealedQuestion is what a client carries from a question to its answer. It
@@ -76,21 +110,21 @@ type sealedQuestion struct {
 	Expires int64  `json:"e"`
 }
 
-func (c *Call) confirmAlone(text string, binding []byte) (bool, error) {
+func (c *Call) confirmAlone(text string, binding []byte) (*sdk.ElicitResult, error) {
 	sum := sha256.Sum256(binding)
 	asked := sealedQuestion{Owner: ownerOf(c.Who), Tool: c.Tool, Binding: hex.EncodeToString(sum[:])}
 	state := c.req.Params.RequestState
 	if state == "" {
 		asked.Nonce, asked.Expires = rand.Text(), time.Now().Add(confirmFor).Unix()
-		return false, &inputRequired{ask: text, state: c.face.seal(asked)}
+		return nil, &inputRequired{ask: text, state: c.face.seal(asked)}
 	}
 	got, ok := c.face.open(state)
 	asked.Nonce, asked.Expires = got.Nonce, got.Expires
 	if !ok || got != asked || time.Now().Unix() > got.Expires || !c.face.once(got) {
-		return false, Errorf("bad_args", "the answer does not belong to this call; call again without requestState to be asked anew")
+		return nil, Errorf("bad_args", "the answer does not belong to this call; call again without requestState to be asked anew")
 	}
-	answer, ok := c.req.Params.InputResponses[question].(*sdk.ElicitResult)
-	return ok && answer.Action == "accept", nil
+	answer, _ := c.req.Params.InputResponses[question].(*sdk.ElicitResult)
+	return answer, nil
 }
 
 // seal writes a question so that only this cluster could have.

@@ -28,6 +28,8 @@ type Call struct {
 	face *Face
 	req  *sdk.CallToolRequest
 	sent atomic.Int64 // progress so far: it must grow
+	// refused tells that the caller may not use the tool at all.
+	refused bool
 }
 
 // Progress tells a client that asked for it that the call is still under way.

@@ -126,6 +126,7 @@ func (p *path) run(ctx context.Context, e entry, c *Call) (result Result, err er
 		}
 	}()
 	if err := e.allowed(c); err != nil {
+		c.refused = true
 		return Result{}, err
 	}
 	args, err := e.check(c.Args)
@@ -136,9 +137,11 @@ func (p *path) run(ctx context.Context, e entry, c *Call) (result Result, err er
 	return e.Run(ctx, c)
 }
 
-// note records what was done, or tried, unless the part does.
+// note records what was done, or tried, unless the part does. A call that the caller
+// may not make never reaches the part, so it is always recorded here.
 func (p *path) note(e entry, c *Call, took time.Duration, err error) {
-	if p.face.d.Trail == nil || e.Audited || e.Hints.ReadOnly {
+	quiet := (e.Audited || e.Hints.ReadOnly) && !c.refused
+	if p.face.d.Trail == nil || quiet {
 		return
 	}
 	outcome := ""

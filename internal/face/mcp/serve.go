@@ -105,7 +105,7 @@ func (p *path) admit(r *http.Request) (identity.Session, error) {
 		return who, err
 	}
 	if !slices.ContainsFunc(p.scopes, who.Scopes.Has) && !p.mayUseAny(who) {
-		return who, front.Need(who, p.scopes[0])
+		return who, p.face.d.Front.Need(r, who, p.scopes[0])
 	}
 	return who, nil
 }
