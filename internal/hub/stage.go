@@ -167,6 +167,9 @@ func (f Folder) finishRestore() error {
 		return err
 	}
 	for _, entry := range entries {
+		if entry.IsDir() { // a hub that starts has made some, and nothing is in them yet
+			_ = os.Remove(f.Path(entry.Name()))
+		}
 		if err := os.Rename(from.Path(entry.Name()), f.Path(entry.Name())); err != nil {
 			return fmt.Errorf("restoring %s: %w", entry.Name(), unwrapPath(err))
 		}

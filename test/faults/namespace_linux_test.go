@@ -164,3 +164,24 @@ func TestAFolderThatCannotBeWrittenIsOneClearLine(t *testing.T) {
 		})
 	}
 }
+
+// A volume is often a disk of its own: its folder is there, and cannot be renamed.
+func TestARestoreOntoAFullDiskLeavesItEmptyAndOneOntoAVolumeWorks(t *testing.T) {
+	t.Parallel()
+	_, file := backedUp(t, 8)
+	restore := func(size, then string) (string, error) {
+		disk := t.TempDir()
+		cmd := hubtest.Command(t, "restore", "--data", disk, file)
+		inNamespace(disk, fmt.Sprintf(`mount -t tmpfs -o size=%s,mode=0700 tmpfs "$DISK"; "$@" || true; %s; exit`, size, then))(cmd)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := restore("12m", `ls -A "$DISK"`)
+	if err != nil || !strings.HasPrefix(out, "parley: ") || strings.Count(out, "\n") != 1 || !strings.Contains(out, "no space left") && !strings.Contains(out, "disk is full") {
+		t.Errorf("a restore onto a full disk said %q, %v; want one line and nothing left", out, err)
+	}
+	out, err = restore("200m", `"$1" audit verify --data "$DISK"`)
+	if err != nil || !strings.Contains(out, "the trail is intact") {
+		t.Errorf("a restore onto a volume said %q, %v", out, err)
+	}
+}
