@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,6 +65,7 @@ func TestScripts(t *testing.T) {
 			"usetoken":    useToken,
 			"waitmachine": waitMachine,
 			"cuttrail":    cutTrail,
+			"sqlite":      sqlite,
 		},
 	})
 }
@@ -195,6 +197,15 @@ func useToken(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &t))
 	ts.Setenv("PARLEY_TOKEN", t.Token)
+}
+
+// sqlite runs a statement on a database nobody uses: sqlite FILE STATEMENT.
+func sqlite(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(context.Background(), args[1])
+	ts.Check(err)
 }
 
 type testKey struct{}
