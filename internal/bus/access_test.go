@@ -105,8 +105,8 @@ func TestNATSWithClientCertificates(t *testing.T) {
 	plain.URLs = node.URL() // the files alone switch TLS on
 	works(t, plain)
 	refused(t, "a server of an unknown authority", bus.Servers{URLs: url, Cert: certs.ClientCert, Key: certs.ClientKey}, "certificate")
-	refused(t, "no certificate", bus.Servers{URLs: url, CA: certs.CA}, "certificate")
-	refused(t, "a certificate of another authority", bus.Servers{URLs: url, CA: certs.CA, Cert: others.ClientCert, Key: others.ClientKey}, "certificate")
+	refused(t, "no certificate", bus.Servers{URLs: url, CA: certs.CA}, "tls")
+	refused(t, "a certificate of another authority", bus.Servers{URLs: url, CA: certs.CA, Cert: others.ClientCert, Key: others.ClientKey}, "tls")
 	refused(t, "another one's key", bus.Servers{URLs: url, CA: certs.CA, Cert: certs.ClientCert, Key: others.ClientKey}, certs.ClientCert)
 	refused(t, "an authority that is no certificate", bus.Servers{URLs: url, CA: certs.ClientKey}, "no certificate")
 	refused(t, "an authority that is not there", bus.Servers{URLs: url, CA: "/nowhere.pem"}, "/nowhere.pem")

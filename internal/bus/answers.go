@@ -76,6 +76,8 @@ func (b *NATS) heardAnswer(m *nats.Msg) {
 	if err != nil || q == nil {
 		return // nobody waits any more
 	}
+	// The server's own word, which no hub can seal: who reaches NATS could lie about it, as they
+	// could hold the request back.
 	if len(m.Data) == 0 && m.Header.Get("Status") == noResponders {
 		q.give(answerOrNobody{nobody: true})
 		return

@@ -208,6 +208,11 @@ func TestAnAnswerGoesToWhoeverAskedAlone(t *testing.T) {
 	request := them.hear("task.1")
 	them.send(root+"task.1", "stranger.inbox", request.Data)
 	await(t, "the request played again is refused", func() bool { return hub.Refused(bus.Replayed) == 1 })
+	// One that the stranger caught before it arrived is taken, and answered where it was sealed for.
+	them.send(root+"task.1", "stranger.inbox", bus.SealedRequest(secret, "task.1", "caught"))
+	if _, err := other.Request(t.Context(), "task.1", nil); err != nil {
+		t.Fatal(err)
+	}
 	them.flush()
 	for len(them.heard) > 0 {
 		m := <-them.heard

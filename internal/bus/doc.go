@@ -25,6 +25,13 @@
 //   - Request answers ErrNoResponders at once when nobody subscribes to the subject.
 //   - Delivery is at most once.
 //
+// Between hubs every message is sealed under the cluster's secret, and there is no way to make a NATS
+// bus without one. So a handler is only ever called with what a hub of this cluster sent for that
+// subject, within the last minute, once; and what such a message says about who is behind it is as
+// trustworthy as the hubs themselves. Whoever reaches the NATS servers without the secret sees
+// subjects, sizes and times, can hold messages back and can answer a request with "no responders";
+// nothing else. What does not open is dropped, counted (NATS.Refused) and never answered.
+//
 // Data is shared, not copied: a publisher does not change it after Publish, and a handler never does.
 //
 // Subjects are tokens joined by dots. In a subscription `*` stands for one token and a final `>` for one

@@ -59,7 +59,7 @@ type envelope struct {
 	keyID [keyIDSize]byte
 	nonce stampNonce
 	sent  time.Time
-	hub   string
+	hub   string // of a message that is sent
 	// head is everything before the sealed part.
 	head, sealed []byte
 }
@@ -80,9 +80,16 @@ func parse(data []byte) (e envelope, err error) {
 	rest = rest[copy(e.keyID[:], rest):]
 	rest = rest[copy(e.nonce[:], rest):]
 	e.sent = time.Unix(0, int64(binary.BigEndian.Uint64(rest)))
-	e.hub = string(data[fixedHead : fixedHead+name])
 	e.head, e.sealed = data[:fixedHead+name], data[fixedHead+name:]
 	return e, nil
+}
+
+// sender is the name of the hub a message came from.
+func (e *envelope) sender() string {
+	if len(e.head) < fixedHead {
+		return ""
+	}
+	return string(e.head[fixedHead:])
 }
 
 // appendHead writes what parse reads.

@@ -22,7 +22,7 @@ func config(urls ...string) bus.NATSConfig {
 	return bus.NATSConfig{Servers: bus.Servers{URLs: strings.Join(urls, ",")}, Secret: secret, Name: "hub-1"}
 }
 
-func connect(t *testing.T, urls ...string) *bus.NATS {
+func connect(t testing.TB, urls ...string) *bus.NATS {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

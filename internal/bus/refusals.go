@@ -79,7 +79,7 @@ func (r *refusals) count(err error, subject string, e *envelope, now time.Time) 
 	}
 	args := []any{"reason", string(why), "subject", subject, "times", total - c.said.Swap(total), "hint", advice[why]}
 	if why == Clock { // it is authentic, so that its name and time mean something
-		args = append(args, "hub", e.hub, "its_clock_is_behind_by", now.Sub(e.sent).Round(time.Millisecond).String())
+		args = append(args, "hub", e.sender(), "its_clock_is_behind_by", now.Sub(e.sent).Round(time.Millisecond).String())
 	}
 	r.log.Warn("bus: a message was refused", args...)
 }

@@ -119,6 +119,14 @@ func TestThereIsNoSealWithoutASecret(t *testing.T) {
 	}
 }
 
+func TestErrorsOfTheLibraryLoseTheirPasswords(t *testing.T) {
+	s := Servers{URLs: "nats://me:hunter2%2Fx@n1,nats://sesame@n2"}
+	was := errors.New(`dial "nats://me:hunter2%2Fx@n1": hunter2/x, sesame`)
+	if got := s.redact(was); got.Error() != `dial "nats://…@n1": …, …` || !errors.Is(got, was) {
+		t.Errorf("it says %q", got)
+	}
+}
+
 func FuzzEnvelope(f *testing.F) {
 	l := testSeal(f, 'a')
 	f.Add(sealed(l, testHead(published), "x", stampNonce{}, "words"))
@@ -132,6 +140,7 @@ func FuzzEnvelope(f *testing.F) {
 		if err != nil {
 			return
 		}
+		e.hub = e.sender()
 		if head := appendHead(nil, &e); !bytes.Equal(head, raw[:len(head)]) {
 			t.Errorf("a head was read as another: %x, then %x", raw[:len(head)], head)
 		}

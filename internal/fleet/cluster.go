@@ -227,7 +227,9 @@ func (f *Fleet) yield(id string) {
 	}
 }
 
-// envelope is a call on its way to the hub that has the machine.
+// envelope is a call on its way to the hub that has the machine. The hub that sends it
+// has asked for scopes and approvals and has written the trail; the bus takes
+// envelopes from hubs of this cluster only, so that nobody gets around that.
 type envelope struct {
 	ID      string         `json:"id"`
 	Tool    string         `json:"tool"`

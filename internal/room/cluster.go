@@ -27,7 +27,9 @@ const (
 func roomSubject(id string) string { return "room." + bus.Token(id) }
 func hubSubject(hub string) string { return "roomhub." + bus.Token(hub) }
 
-// head is what stands before a frame on the bus, on a line of its own.
+// head is what stands before a frame on the bus, on a line of its own. It comes from a
+// hub of this cluster, because the bus takes nothing from anybody else: who arrives and
+// who calls is believed as that hub has checked it.
 type head struct {
 	Op   string   `json:"op,omitempty"`
 	Hub  string   `json:"hub,omitempty"`

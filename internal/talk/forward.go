@@ -32,6 +32,8 @@ type controlArgs struct {
 	Offset  int    `json:"offset,omitempty"`
 }
 
+// controlRequest comes from a hub of this cluster, which has checked whether whoever
+// asks may: the bus takes nothing from anybody else.
 type controlRequest struct {
 	ID string `json:"id"`
 	Op string `json:"op"`

@@ -48,6 +48,8 @@ const (
 	opRecording  = "recording"
 )
 
+// request comes from a hub of this cluster, because the bus takes nothing from anybody
+// else. That hub has checked who asks, and its word for it is believed as our own.
 type request struct {
 	Op    string        `json:"op"`
 	Who   Who           `json:"who"`

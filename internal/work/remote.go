@@ -28,7 +28,9 @@ const (
 	opMessage = "message"
 )
 
-// request is something the task's goroutine is asked to do.
+// request is something the task's goroutine is asked to do, here or by another hub of
+// this cluster: the bus takes nothing from anybody else. The hub that was asked has
+// checked who asks; By is its word for it.
 type request struct {
 	Op      string  `json:"op"`
 	By      string  `json:"by,omitzero"`

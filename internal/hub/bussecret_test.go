@@ -1,0 +1,70 @@
+package hub_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"parley/internal/hub"
+	"parley/internal/hub/config"
+	"parley/internal/store"
+	"parley/internal/store/storetest"
+	"parley/test/natstest"
+	"parley/test/pgtest"
+)
+
+// settingIn is a row of the settings table, or nothing.
+func settingIn(t *testing.T, db, name string) (value string) {
+	t.Helper()
+	if err := storetest.Open(t, db).Read(t.Context(), func(tx *store.Tx) error {
+		return tx.QueryRow(`SELECT COALESCE(MAX(value), '') FROM settings WHERE name = ?`, name).Scan(&value)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// A copy of a cluster on the same NATS servers, for trying something out, would otherwise
+// talk to the original.
+func TestARestoredDatabaseIsAClusterOfItsOwn(t *testing.T) {
+	nats, original, restored := natstest.Run(t).URL(), pgtest.URL(t), pgtest.URL(t)
+	settings := func(db string) config.Config {
+		conf, err := config.Load(config.Sources{Data: filepath.Join(t.TempDir(), "data"), Flags: map[string]string{"db": db, "nats": nats}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conf
+	}
+	open := func(conf config.Config) *hub.Hub {
+		h, err := hub.Open(t.Context(), conf, hub.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(h.Close)
+		return h
+	}
+	first := open(settings(original))
+	secret := settingIn(t, original, "bus_secret")
+	open(settings(original))
+	if again := settingIn(t, original, "bus_secret"); secret == "" || again != secret {
+		t.Errorf("a second hub changed the secret from %d to %d letters", len(secret), len(again))
+	}
+	var backup bytes.Buffer
+	if err := first.Backup(t.Context(), &backup); err != nil {
+		t.Fatal(err)
+	}
+	conf := settings(restored)
+	if err := hub.Restore(t.Context(), conf, &backup); err != nil {
+		t.Fatal(err)
+	}
+	if settingIn(t, restored, "hub_key") != settingIn(t, original, "hub_key") {
+		t.Error("the restored hub has another key")
+	}
+	if settingIn(t, restored, "bus_secret") != "" {
+		t.Error("the restored hub has the secret of the original")
+	}
+	open(conf)
+	if other := settingIn(t, restored, "bus_secret"); other == "" || other == secret {
+		t.Error("the restored hub made no secret of its own")
+	}
+}
