@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"parley/internal/approval"
 	"parley/internal/audit"
@@ -20,12 +19,16 @@ import (
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	trailtest.Main(m, "approval.asked", "approval.voted", "approval.resolved", "approval.refused")
+}
 
 func open(t testing.TB, db *store.DB, b bus.Bus, opts approval.Options) *approval.Inbox {
 	t.Helper()
+	opts.Audit = trailtest.Watch(opts.Audit)
 	in, err := approval.Open(context.Background(), db, b, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -120,6 +120,14 @@ func TestMinting(t *testing.T) {
 	}
 }
 
+func TestMintingForEndpointsWithoutKeysIsInTheTrail(t *testing.T) {
+	w := newWorld(t, setup{deps: func(d *fleet.Deps) { d.InsecureLegacyTokens = true }})
+	must(w.fleet.Mint(t.Context(), op(), fleet.MintRequest{Machine: "old", Legacy: true}))(t)
+	if got := w.trailOf("fleet.legacy."); len(got) != 1 || got[0].Target != "old" {
+		t.Errorf("one entry about the token of an endpoint without keys, got %+v", got)
+	}
+}
+
 func TestRekeyWithoutGraceEndsTheOldKeyAtOnce(t *testing.T) {
 	w := newWorld(t, setup{})
 	m := w.join("pc")

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"go.uber.org/goleak"
 
 	"parley/internal/approval"
 	"parley/internal/audit"
@@ -24,9 +23,10 @@ import (
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/protocol/kenny"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { trailtest.Main(m, "fleet.") }
 
 const patience = 30 * time.Second
 
@@ -87,7 +87,7 @@ func newWorld(t testing.TB, s setup) *world {
 	w.trail = must(audit.Open(ctx, w.db, audit.Options{Key: w.key}))(t)
 	w.inbox = must(approval.Open(ctx, w.db, w.bus, approval.Options{Recheck: recheck}))(t)
 	deps := fleet.Deps{
-		DB: w.db, Bus: w.bus, Leases: w.leases, Audit: w.trail, Inbox: w.inbox, Key: w.key, Alone: !s.shared, Notifier: w.told,
+		DB: w.db, Bus: w.bus, Leases: w.leases, Audit: trailtest.Watch(w.trail), Inbox: w.inbox, Key: w.key, Alone: !s.shared, Notifier: w.told,
 		URL: func() string { return "https://hub.example" }, Owner: func(context.Context) string { return "id-owner" },
 		PersonOf: func(name string) string { return "id-" + name },
 		Limits:   fleet.Limits{Drain: time.Millisecond},

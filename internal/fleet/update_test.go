@@ -233,6 +233,10 @@ func TestARolloutCanBePausedAndEndsWell(t *testing.T) {
 				t.Errorf("%+v", m)
 			}
 		}
+		r = must(w.fleet.StartRollout(t.Context(), op(), fleet.RolloutRequest{All: true, Version: "2.0.0"}))(t)
+		if r = must(w.fleet.SteerRollout(t.Context(), op(), r.ID, fleet.RolloutCancelled))(t); r.State != fleet.RolloutCancelled {
+			t.Errorf("cancelled: %+v", r)
+		}
 		w.stop()
 	})
 }

@@ -5,16 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/audit"
 	"parley/internal/bus"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	trailtest.Main(m, "token.", "person.", "page.", "passkey.", "link.", "device.")
+}
 
 // trail records audit entries in memory.
 type trail struct {
@@ -39,6 +40,7 @@ type world struct {
 // open starts a directory on db that ends with the test.
 func open(t *testing.T, db *store.DB, b bus.Bus, opts identity.Options) *identity.Directory {
 	t.Helper()
+	opts.Audit = trailtest.Watch(opts.Audit)
 	dir, err := identity.Open(t.Context(), db, b, opts)
 	if err != nil {
 		t.Fatal(err)

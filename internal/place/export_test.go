@@ -9,6 +9,9 @@ import (
 // RollUp sums what has settled, as the housekeeper does.
 func (p *Place) RollUp(ctx context.Context) error { return p.rollUp(ctx) }
 
+// Digest seals the last full hour, as the housekeeper does.
+func (p *Place) Digest(ctx context.Context) error { return p.digest(ctx) }
+
 // Tidy gives rows to what has waited for long, as happens by itself.
 func (p *Place) Tidy(ctx context.Context) error { return p.tidy(ctx) }
 

@@ -11,15 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/bus"
 	"parley/internal/place"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { trailtest.Main(m, "place.audit_digest") }
 
 var testKey = sync.OnceValue(func() *mmp.PrivateKey {
 	key, err := mmp.GenerateKey()
@@ -53,7 +52,7 @@ func open(t testing.TB, db *store.DB, c place.Config, change ...func(*place.Deps
 	t.Helper()
 	b := bus.NewLocal()
 	clk := &clock{}
-	d := place.Deps{DB: db, Bus: b, Key: hubKey, Now: clk.now, Dir: folderOf(db)}
+	d := place.Deps{DB: db, Bus: b, Key: hubKey, Now: clk.now, Dir: folderOf(db), Trail: trailtest.Watch(nil)}
 	for _, f := range change {
 		f(&d)
 	}

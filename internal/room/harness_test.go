@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/audit"
 	"parley/internal/bus"
 	"parley/internal/identity"
@@ -25,9 +23,10 @@ import (
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/protocol/kibitz"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { trailtest.Main(m, "room.reaped", "room.withheld") }
 
 const (
 	origin   = "https://hub.example"
@@ -69,7 +68,7 @@ func newHub(t testing.TB, db *store.DB, b *bus.Local, opts ...option) *hub {
 	h := &hub{t: t, bus: b}
 	h.leases = must(lease.Join(ctx, db, "hub", lease.Options{}))(t)
 	h.trail = must(audit.Open(ctx, db, audit.Options{}))(t)
-	d := room.Deps{DB: db, Leases: h.leases, Bus: b, Trail: h.trail, Limits: room.Limits{NoRates: true}}
+	d := room.Deps{DB: db, Leases: h.leases, Bus: b, Trail: trailtest.WatchTrail(h.trail), Limits: room.Limits{NoRates: true}}
 	for _, o := range opts {
 		o(&d)
 	}

@@ -89,6 +89,39 @@ func TestAnExtensionTravelsAsADocumentAndCountsAfterAPersonPromotedIt(t *testing
 	}
 }
 
+func TestAnExtensionAPersonRejectsIsForgotten(t *testing.T) {
+	w := newWorld(t)
+	ada, bob := w.add("ada", skill.Config{}), w.add("bob", skill.Config{})
+	writeExtension(t, ada, "tea.md", teaExtension)
+	ctx := t.Context()
+	if err := ada.ProposeExtension(ctx, "ada", "", "org.example.tea", "bob-id"); err != nil {
+		t.Fatal(err)
+	}
+	w.pump()
+	if err := bob.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	bob.sweep() // which waits for the answer
+	waiting, err := bob.inbox.List(ctx, approval.Filter{Principal: "owner", Kind: approval.KindSkill})
+	if err != nil || len(waiting) != 1 {
+		t.Fatalf("one question about the extension, got %+v, %v", waiting, err)
+	}
+	owner := identity.Session{Principal: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
+	if _, err := bob.inbox.Answer(ctx, owner, waiting[0].ID, approval.Answer{}); err != nil {
+		t.Fatal(err)
+	}
+	for bob.extension().State != mmp.ExtRejected {
+		select {
+		case <-ctx.Done():
+			t.Fatal("it was not rejected")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	if got := bob.extension(); got.Content != "" {
+		t.Errorf("what was rejected is still kept: %q", got.Content)
+	}
+}
+
 func TestUnsafeExtensionsAreTurnedAwayByTheirClaims(t *testing.T) {
 	w := newWorld(t)
 	bob := w.add("bob", skill.Config{})

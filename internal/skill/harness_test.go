@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/approval"
 	"parley/internal/bus"
 	"parley/internal/place"
@@ -17,9 +15,10 @@ import (
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/protocol/mmp"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { trailtest.Main(m, "skill.", "extension.", "visit.", "negotiation.") }
 
 // keys are made once: they take longer than any test.
 var keys = sync.OnceValue(func() []*mmp.PrivateKey {
@@ -109,7 +108,7 @@ func (s *side) open(conf skill.Config) {
 	skills, err := skill.New(skill.Deps{
 		DB: s.db, Inbox: s.inbox, Trust: s.w, Owner: func(context.Context) (string, error) { return "owner", nil },
 		Own: func(string) []skill.Own { return s.own }, Now: func() time.Time { return s.w.now },
-		Agents: func() []string { return s.agents }, Deliver: s.deliver,
+		Agents: func() []string { return s.agents }, Deliver: s.deliver, Trail: trailtest.Watch(nil),
 	}, conf)
 	if err != nil {
 		s.w.t.Fatal(err)

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/approval"
 	"parley/internal/audit"
 	"parley/internal/brain"
@@ -26,13 +24,14 @@ import (
 	"parley/internal/store/storetest"
 	"parley/internal/talk"
 	"parley/internal/talk/memory"
+	"parley/test/trailtest"
 )
 
 func TestMain(m *testing.M) {
 	if runCrashChild() {
 		return
 	}
-	goleak.VerifyTestMain(m)
+	trailtest.Main(m, "talk.")
 }
 
 // agents is a library in memory.
@@ -284,7 +283,7 @@ func (h *hub) deps() talk.Deps {
 	}
 	return talk.Deps{
 		Memory: h.mem, Leases: h.leases, Bus: h.bus, Agents: h.agents, Models: h.models, Ledger: h.ledger,
-		Audit: h.trail, Skills: h.skills, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+		Audit: trailtest.Watch(h.trail), Skills: h.skills, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 }
 

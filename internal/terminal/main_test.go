@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/audit"
 	"parley/protocol/viber"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { trailtest.Main(m, "terminal.") }
 
 // patience bounds every wait; only something broken reaches it.
 const patience = 30 * time.Second
@@ -50,6 +49,7 @@ func newSet(t *testing.T, d Deps) *Terminals {
 	if d.Workspace == "" {
 		d.Workspace = t.TempDir()
 	}
+	d.Audit = trailtest.Watch(d.Audit)
 	ts, err := New(d)
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/approval"
 	"parley/internal/audit"
 	"parley/internal/brain"
@@ -31,9 +29,10 @@ import (
 	"parley/internal/store/storetest"
 	"parley/internal/work"
 	"parley/protocol/viber"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { trailtest.Main(m, "task.", "budget.") }
 
 // agents is a library in memory.
 type agents struct {
@@ -234,7 +233,7 @@ func newHub(t testing.TB, db *store.DB, opts ...option) *hub {
 	}
 	d := work.Deps{
 		Policy: policy,
-		DB:     db, Log: h.log, Leases: h.leases, Bus: h.bus, Agents: h.agents, Models: h.models, Inbox: h.inbox, Ledger: h.ledger, Audit: h.trail,
+		DB:     db, Log: h.log, Leases: h.leases, Bus: h.bus, Agents: h.agents, Models: h.models, Inbox: h.inbox, Ledger: h.ledger, Audit: trailtest.Watch(h.trail),
 		Workspace: h.workspace, Logger: logger(),
 		Tools: func(context.Context, work.ToolScope) ([]*tool.Tool, error) { return slices.Clone(tools), nil },
 		Calls: quickRetries(),

@@ -18,7 +18,6 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
-	"go.uber.org/goleak"
 
 	"parley/internal/approval"
 	"parley/internal/audit"
@@ -35,9 +34,10 @@ import (
 	"parley/internal/terminal"
 	"parley/internal/work"
 	"parley/internal/wsconn"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { trailtest.Main(m, "auth.", "board.", "origin.") }
 
 // patience is how long a test waits for what must happen; never how long it takes.
 const patience = 60 * time.Second
@@ -102,8 +102,8 @@ func newHub(t testing.TB, settings ...setting) *hub {
 func (h *hub) serve(settings []setting) {
 	guard := must(wsconn.NewOriginPolicy(wsconn.OriginConfig{Listen: []string{"127.0.0.1:1"}}))(h.t)
 	d := board.Deps{
-		Work: h.work, Terminals: h.terminals, People: h.people, Version: "test", Trail: h.trail,
-		Front: front.New(front.Deps{People: h.people, Guard: guard, Trail: h.trail, Logger: slog.New(slog.DiscardHandler)}),
+		Work: h.work, Terminals: h.terminals, People: h.people, Version: "test", Trail: trailtest.Watch(h.trail),
+		Front: front.New(front.Deps{People: h.people, Guard: guard, Trail: trailtest.Watch(h.trail), Logger: slog.New(slog.DiscardHandler)}),
 		// Tests come from one address, and in a hurry.
 		Limits: board.Limits{Unauthenticated: 100, AuthPerMinute: 10_000},
 	}

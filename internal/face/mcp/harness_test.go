@@ -15,7 +15,6 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
 
 	"parley/internal/audit"
 	"parley/internal/bus"
@@ -25,9 +24,10 @@ import (
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/internal/wsconn"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { trailtest.Main(m, "mcp.", "approval.elicited") }
 
 // patience is how long a test waits for what must happen; never how long it takes.
 const patience = 30 * time.Second
@@ -99,7 +99,7 @@ func (r *rig) serve(limits facemcp.Limits, sets []facemcp.Toolset) {
 
 func (r *rig) serveAt(address string, limits facemcp.Limits, sets []facemcp.Toolset) {
 	r.face = must(facemcp.New(facemcp.Deps{
-		Toolsets: sets, Front: r.front, People: r.people, Trail: r.trail, Log: slog.New(slog.DiscardHandler), Version: "test", Limits: limits,
+		Toolsets: sets, Front: r.front, People: r.people, Trail: trailtest.Watch(r.trail), Log: slog.New(slog.DiscardHandler), Version: "test", Limits: limits,
 	}))(r.t)
 	mux := http.NewServeMux()
 	r.face.Mount(mux)

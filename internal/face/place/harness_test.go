@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/audit"
 	"parley/internal/bus"
 	"parley/internal/face/front"
@@ -26,9 +24,10 @@ import (
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/protocol/mmp"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { trailtest.Main(m, "place.", "!place.audit_digest") }
 
 // Making RSA keys is slow; tests share a few.
 var testKeys = sync.OnceValue(func() []*mmp.PrivateKey {
@@ -164,7 +163,7 @@ func startWorld(t *testing.T, db *store.DB, wrap func(http.Handler) http.Handler
 	t.Helper()
 	w := &world{t: t, clock: &clock{}, trail: &trail{}, db: db}
 	b := bus.NewLocal()
-	c, d := place.Config{Version: "test"}, place.Deps{DB: db, Bus: b, Key: hubKey, Trail: w.trail, Now: w.clock.now}
+	c, d := place.Config{Version: "test"}, place.Deps{DB: db, Bus: b, Key: hubKey, Trail: trailtest.Watch(w.trail), Now: w.clock.now}
 	fd := faceplace.Deps{Loopback: true}
 	for _, o := range opts {
 		o(&c, &d, &fd)

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"go.uber.org/goleak"
 
 	"parley/internal/audit"
 	"parley/internal/bus"
@@ -33,9 +32,10 @@ import (
 	"parley/internal/store/storetest"
 	"parley/internal/wsconn"
 	"parley/protocol/kibitz"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { trailtest.Main(m, "room.", "!room.reaped", "!room.withheld") }
 
 // patience is how long a test waits for what must happen; never how long it takes.
 const patience = 30 * time.Second
@@ -84,7 +84,7 @@ func newHubOn(t testing.TB, db *store.DB, local *bus.Local, opts ...option) *hub
 	if h.token == "" {
 		h.token = must(h.people.NewOwnerToken(ctx))(t).Secret
 	}
-	d := room.Deps{DB: db, Leases: h.leases, Bus: local, Trail: h.trail, Limits: room.Limits{NoRates: true, Roster: time.Millisecond}}
+	d := room.Deps{DB: db, Leases: h.leases, Bus: local, Trail: trailtest.WatchTrail(h.trail), Limits: room.Limits{NoRates: true, Roster: time.Millisecond}}
 	fd := faceroom.Deps{People: h.people}
 	for _, o := range opts {
 		o(&d, &fd)

@@ -1,0 +1,24 @@
+package place_test
+
+import (
+	"testing"
+	"time"
+
+	"parley/internal/place"
+	"parley/internal/store/storetest"
+	"parley/protocol/mmp"
+)
+
+// TestMain looks whether the trail was told.
+func TestTheSumOfAnHourIsPutIntoTheHubsTrail(t *testing.T) {
+	p, clk := open(t, storetest.SQLite(t), place.Config{})
+	if _, err := p.Register(t.Context(), stranger, &mmp.Registration{ID: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	clk.pass(time.Hour)
+	for range 2 { // the second finds nothing left to do
+		if err := p.Digest(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
