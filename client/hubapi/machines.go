@@ -53,16 +53,44 @@ type MachineCall struct {
 	Args      json.RawMessage `json:"args,omitempty"`
 	TimeoutS  int64           `json:"timeout_s,omitempty"`
 	QueueForS int64           `json:"queue_for_s,omitempty"`
+	// ApprovalWaitS is how long the hub waits for a person's yes, where one is
+	// needed, before it answers that it asks; nil leaves it to the hub.
+	ApprovalWaitS *int64 `json:"approval_wait_s,omitempty"`
 }
 
-// CallAnswer is what became of it; State is queued for one that waits.
+// The states of a call that clients act on.
+const (
+	CallAsking    = "asking"
+	CallQueued    = "queued"
+	CallDone      = "done"
+	CallCancelled = "cancelled"
+)
+
+// CallAnswer is what became of it. State is queued for one that waits for its
+// machine, asking for one that waits for a person's yes to the question ApprovalID;
+// CallStatus tells how either goes on.
 type CallAnswer struct {
-	OK       bool            `json:"ok"`
-	CallID   string          `json:"call_id"`
-	State    string          `json:"state,omitempty"`
-	Result   json.RawMessage `json:"result,omitempty"`
-	Expires  time.Time       `json:"expires_at,omitzero"`
-	Duration int64           `json:"duration_ms,omitempty"`
+	OK         bool            `json:"ok"`
+	CallID     string          `json:"call_id"`
+	State      string          `json:"state,omitempty"`
+	ApprovalID string          `json:"approval_id,omitempty"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	Expires    time.Time       `json:"expires_at,omitzero"`
+	Duration   int64           `json:"duration_ms,omitempty"`
+}
+
+// CallStatus is a call looked at later.
+type CallStatus struct {
+	CallID  string          `json:"call_id"`
+	Machine string          `json:"agent_id"`
+	Tool    string          `json:"tool"`
+	State   string          `json:"state"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error,omitempty"`
+	Expires time.Time `json:"expires_at,omitzero"`
 }
 
 // Patient is the client without a limit for the beginning of an answer: what a
@@ -128,4 +156,18 @@ func (c *Client) CallMachine(ctx context.Context, id string, call MachineCall) (
 func (c *Client) CollectMachine(ctx context.Context, id string, sections []string) (a CallAnswer, err error) {
 	err = c.Patient().Do(ctx, http.MethodPost, machinePath(id, "/collect"), nil, map[string]any{"sections": sections}, &a)
 	return a, err
+}
+
+func callPath(id string) string { return "/api/fleet/calls/" + url.PathEscape(id) }
+
+// CallStatus looks at a call again.
+func (c *Client) CallStatus(ctx context.Context, id string) (st CallStatus, err error) {
+	err = c.Do(ctx, http.MethodGet, callPath(id), nil, nil, &st)
+	return st, err
+}
+
+// CancelCall takes a call back; of one that was sent only the wait ends.
+func (c *Client) CancelCall(ctx context.Context, id string) (st CallStatus, err error) {
+	err = c.Do(ctx, http.MethodDelete, callPath(id), nil, nil, &st)
+	return st, err
 }

@@ -48,8 +48,9 @@ func (o Options) withDefaults() Options {
 		o.Role = wire.RoleOperator
 	}
 	if o.Scopes == nil {
-		// A star does not stand for opening terminals, nor for tasks that run unasked.
-		o.Scopes = []string{"*", string(wire.ScopeTerminalCreate), string(wire.ScopeTaskUnattended)}
+		// A star does not stand for opening terminals, nor for tasks, and machines through
+		// them, that are used unasked.
+		o.Scopes = []string{"*", string(wire.ScopeTerminalCreate), string(wire.ScopeTaskUnattended), "fleet:unattended"}
 	}
 	if o.Key != nil {
 		o.DeviceID = wire.DeviceID(o.publicKey())

@@ -34,7 +34,10 @@ func newMachineCall(g *globals) *cobra.Command {
 	var f callFlags
 	cmd := &cobra.Command{
 		Use: "call ID TOOL [key=value …]", Short: "Do something on a machine", Args: atLeast(2, "name the machine and the tool"),
-		Long: `Do something on a machine. Tools that change it ask first; --yes answers.
+		Long: `Do something on a machine. A tool that changes it is confirmed on the terminal;
+--yes skips that. Then the hub asks in the inbox, unless the token has
+fleet:unattended: the command says so and waits for the answer, Ctrl-C takes
+the call back. --yes is no answer to that question.
 
 The exec tools print what the script printed and exit with its status. Other
 failures exit with 3 and say 'code: message'.`,
@@ -55,6 +58,9 @@ failures exit with 3 and say 'code: message'.`,
 				if err != nil {
 					return callFailed(err)
 				}
+				if a, err = awaitYes(ctx, cmd, c, a); err != nil {
+					return err
+				}
 				return g.showCall(cmd, tool, a)
 			})
 		},
@@ -63,7 +69,7 @@ failures exit with 3 and say 'code: message'.`,
 	flags.StringVar(&f.args, "args", "", "the arguments as a JSON object, instead of key=value")
 	flags.DurationVar(&f.timeout, "timeout", 0, "how long the machine may take")
 	flags.DurationVar(&f.queue, "queue", 0, "keep the call that long for a machine that is away")
-	flags.BoolVar(&f.yes, "yes", false, "do not ask before changing the machine")
+	flags.BoolVar(&f.yes, "yes", false, "do not ask on the terminal before changing the machine")
 	flags.StringVar(&f.tag, "tag", "", "every machine with this tag; ID is then any word")
 	flags.IntVar(&f.canary, "canary", 0, "with --tag: that many first, the rest only if they succeed")
 	flags.BoolVar(&f.stopOnError, "stop-on-error", false, "with --tag: start nothing more after a failure")
@@ -76,7 +82,7 @@ func (f callFlags) call(name string, pairs []string) (hubapi.MachineCall, kenny.
 	if !ok {
 		return hubapi.MachineCall{}, tool, usageError("there is no tool %q; 'parley machine call --help', or see docs/machines.md", name)
 	}
-	call := hubapi.MachineCall{Tool: name, TimeoutS: int64(f.timeout.Seconds()), QueueForS: int64(f.queue.Seconds())}
+	call := hubapi.MachineCall{Tool: name, TimeoutS: int64(f.timeout.Seconds()), QueueForS: int64(f.queue.Seconds()), ApprovalWaitS: new(int64)}
 	if f.args != "" {
 		if len(pairs) > 0 {
 			return call, tool, usageError("either --args or key=value, not both")
@@ -191,6 +197,22 @@ func statusOf(code int) int {
 func (g *globals) callMany(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, f callFlags, call hubapi.MachineCall) error {
 	body := map[string]any{
 		"tag": f.tag, "tool": call.Tool, "args": call.Args, "timeout_s": call.TimeoutS, "queue_for_s": call.QueueForS, "canary": f.canary, "stop_on_error": f.stopOnError,
+		"approval_wait_s": call.ApprovalWaitS,
+	}
+	var raw json.RawMessage
+	if err := c.Patient().Do(ctx, http.MethodPost, "/api/fleet/calls", nil, body, &raw); err != nil {
+		return callFailed(err)
+	}
+	var asked hubapi.CallAnswer
+	if err := json.Unmarshal(raw, &asked); err != nil {
+		return fmt.Errorf("reading the hub's answer: %w", err)
+	}
+	if asked.State != "" {
+		done, err := awaitYes(ctx, cmd, c, asked)
+		if err != nil {
+			return err
+		}
+		raw = done.Result
 	}
 	var r struct {
 		Items []struct {
@@ -207,8 +229,8 @@ func (g *globals) callMany(ctx context.Context, cmd *cobra.Command, c *hubapi.Cl
 		Failed  int  `json:"failed"`
 		Stopped bool `json:"stopped"`
 	}
-	if err := c.Patient().Do(ctx, http.MethodPost, "/api/fleet/calls", nil, body, &r); err != nil {
-		return callFailed(err)
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return fmt.Errorf("reading the hub's answer: %w", err)
 	}
 	err := g.show(cmd, r, func(p *printer) {
 		p.table("MACHINE", "STATE", "WHAT")

@@ -79,10 +79,8 @@ func newMachineQueue(g *globals) *cobra.Command {
 		Use: "cancel CALL", Short: "Take one out", Args: exactly(1, "name the call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				var st struct {
-					State string `json:"state"`
-				}
-				if err := c.Do(ctx, http.MethodDelete, "/api/fleet/calls/"+url.PathEscape(args[0]), nil, nil, &st); err != nil {
+				st, err := c.CancelCall(ctx, args[0])
+				if err != nil {
 					return callFailed(err)
 				}
 				return g.show(cmd, st, func(p *printer) { p.line(st.State) })

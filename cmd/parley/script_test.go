@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"parley/client/agentfirst"
+	"parley/client/hubapi"
 	"parley/internal/hub"
 	"parley/internal/sandbox"
 	"parley/internal/store"
@@ -66,6 +67,7 @@ func TestScripts(t *testing.T) {
 			"waitmachine": waitMachine,
 			"cuttrail":    cutTrail,
 			"sqlite":      sqlite,
+			"waitasked":   waitAsked,
 		},
 	})
 }
@@ -187,6 +189,29 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 			active = active && !(v.GetThread() == args[1] && v.GetMessageCount() == 2)
 		}
 	}
+}
+
+// waitAsked waits until something waits for a person, and puts its id into ASKED.
+func waitAsked(ts *testscript.TestScript, _ bool, _ []string) {
+	folder := hub.Folder(ts.Getenv("DATA"))
+	token, err := folder.OwnerToken()
+	ts.Check(err)
+	running, err := folder.Running()
+	ts.Check(err)
+	c := hubapi.New(running.URL, token)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+		var out struct {
+			Approvals []waiting `json:"approvals"`
+		}
+		ts.Check(c.Do(context.Background(), http.MethodGet, "/api/approvals", nil, nil, &out))
+		for _, a := range out.Approvals {
+			if a.Kind == "tool" {
+				ts.Setenv("ASKED", a.ID)
+				return
+			}
+		}
+	}
+	ts.Fatalf("nobody was asked")
 }
 
 // useToken puts the token of a file that "token create --json" wrote into

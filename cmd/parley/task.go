@@ -48,7 +48,7 @@ func newTaskSubmit(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return g.withBoard(cmd, func(ctx context.Context, c *viber.Client) error { return g.submit(ctx, cmd, c, submit, f) }, "*", "task:unattended")
+			return g.withBoard(cmd, func(ctx context.Context, c *viber.Client) error { return g.submit(ctx, cmd, c, submit, f) })
 		},
 	}
 	flags := cmd.Flags()

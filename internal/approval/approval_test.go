@@ -208,6 +208,31 @@ func TestWhoMayAnswer(t *testing.T) {
 	})
 }
 
+// A question about a machine is answered by whoever could do what is asked: two weak
+// tokens, one that asks and one that answers, do not make a strong one.
+func TestWhoeverAnswersCouldDoItThemselves(t *testing.T) {
+	each(t, func(t *testing.T, in *approval.Inbox) {
+		req := request()
+		req.Policy.Right = &approval.Right{Scope: identity.FleetCall, Machines: []approval.Machine{{ID: "pc", Tags: []string{"lab"}}, {ID: "nas"}}}
+		id := ask(t, in, req).ID()
+		for name, c := range map[string]struct {
+			who  identity.Session
+			says string
+		}{
+			"without the scope":       {person("alice", "approvals", "fleet:read"), "lacks the scope fleet:call"},
+			"for another machine":     {person("alice", "approvals", "fleet", "machine:other"), "does not reach the machine pc"},
+			"for one of the machines": {person("alice", "approvals", "fleet", "tag:lab"), "does not reach the machine nas"},
+		} {
+			if _, err := in.Answer(t.Context(), c.who, id, approval.Answer{Approved: true}); !errors.Is(err, approval.ErrForbidden) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v, want %q", name, err, c.says)
+			}
+		}
+		if r := answer(t, in, person("alice", "approvals", "fleet", "tag:lab", "machine:nas"), id, approval.Answer{Approved: true}); !r.Decided {
+			t.Errorf("a token for both machines: %+v", r)
+		}
+	})
+}
+
 func TestAQuorumNeedsDifferentPeople(t *testing.T) {
 	each(t, func(t *testing.T, in *approval.Inbox) {
 		req := request()

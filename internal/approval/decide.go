@@ -103,6 +103,8 @@ func (i Item) mayAnswer(who identity.Session) error {
 		return fmt.Errorf("%w: this token lacks the scope %s", ErrForbidden, identity.ApprovalRespond)
 	case i.Policy.Scope != "" && !who.Scopes.Has(i.Policy.Scope):
 		return fmt.Errorf("%w: this token lacks the scope %s, which what is asked needs", ErrForbidden, i.Policy.Scope)
+	case i.Policy.Right.lacks(who.Scopes) != "":
+		return fmt.Errorf("%w: this token %s", ErrForbidden, i.Policy.Right.lacks(who.Scopes))
 	case i.Policy.NotAsker && i.AskingToken != "" && who.TokenID == i.AskingToken:
 		return fmt.Errorf("%w: this token asked, and whoever asks does not answer; use the page or another token", ErrForbidden)
 	default:

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/internal/audit"
+	"parley/internal/identity"
 )
 
 // The kinds of questions. Others may be used; the inbox treats all alike.
@@ -85,8 +86,39 @@ type Policy struct {
 	People []string `json:"people,omitempty"`
 	// Scope is one more scope the answering session must hold.
 	Scope string `json:"scope,omitempty"`
+	// Right is what the answering session must be allowed to do itself; nil asks for
+	// nothing more.
+	Right *Right `json:"right,omitempty"`
 	// NotAsker keeps the asking token from answering its own question.
 	NotAsker bool `json:"not_asker,omitempty"`
+}
+
+// Right is a scope, and the machines it must reach.
+type Right struct {
+	Scope    string    `json:"scope"`
+	Machines []Machine `json:"machines,omitempty"`
+}
+
+// Machine is a machine as the machine: and tag: limits of a grant see it.
+type Machine struct {
+	ID   string   `json:"id"`
+	Tags []string `json:"tags,omitempty"`
+}
+
+// lacks says in words what keeps a grant from the right; "" means that it has it.
+func (r *Right) lacks(granted identity.Scopes) string {
+	if r == nil {
+		return ""
+	}
+	if !granted.Has(r.Scope) {
+		return "lacks the scope " + r.Scope + ", which what is asked needs"
+	}
+	for _, m := range r.Machines {
+		if !granted.AllowsMachine(m.ID, m.Tags) {
+			return "does not reach the machine " + m.ID + ", which what is asked is about"
+		}
+	}
+	return ""
 }
 
 // item checks a request and makes the record of it.

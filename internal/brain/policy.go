@@ -99,7 +99,7 @@ func (p Policy) question(t *tool.Tool, call tool.Call, class tool.Class, seen Se
 		return outside
 	case p.Stranger && !p.Task:
 		return t.Name + " changes something, and the sender is not one of this hub's people"
-	case t.Asks && p.Task:
+	case p.Task && t.ConsentFor(call, class).Asks:
 		return outside // it would ask by itself
 	case strings.HasPrefix(t.Name, "mcp__") && (p.Task || seen.Tainted):
 		return outside

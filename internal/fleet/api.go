@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 
+	"parley/internal/approval"
 	"parley/protocol/kenny"
 	"parley/protocol/kenny/policy"
 )
@@ -15,6 +16,8 @@ type API interface {
 	// system → arguments → mirror → approval → intent in the trail → tunnel →
 	// outcome. It returns the machine's result, or a queued call.
 	Call(ctx context.Context, who Caller, req CallRequest) (CallResult, error)
+	// WouldAsk tells whether Call would ask a person first, and who could answer.
+	WouldAsk(who Caller, req CallRequest) (approval.Policy, bool)
 	// FanOut is Call on many machines, approved once.
 	FanOut(ctx context.Context, who Caller, req FanRequest) (FanResult, error)
 	CallStatus(ctx context.Context, who Caller, callID string) (CallStatus, error)

@@ -26,15 +26,55 @@ func (p *prepared) yesKey() yesKey {
 	return yesKey{run: run, machine: p.machine, tool: p.tool.Name}
 }
 
-// mustAsk decides by surface and class whether a person is asked first.
+// mustAsk is the one table of when a person is asked before a call, whatever way
+// it came:
+//
+//	it looks                  never
+//	it shows private things   a hosted agent, once per run, machine and tool
+//	it changes something      always, except of whom unasked speaks
 func (f *Fleet) mustAsk(p *prepared) bool {
-	switch p.who.Surface {
-	case SurfaceAgent:
-		return p.tool.Class == kenny.Mutating || p.tool.Class == kenny.Sensitive && !f.saidYes(p.yesKey())
-	case SurfaceMCP:
-		return p.tool.Class == kenny.Mutating && !f.d.NoMCPApproval && !p.who.Session.Scopes.Has(identity.FleetUnattended)
+	switch p.tool.Class {
+	case kenny.Sensitive:
+		return p.who.Surface == SurfaceAgent && !f.saidYes(p.yesKey())
+	case kenny.Mutating:
+		return !f.unasked(p.who)
 	}
 	return false
+}
+
+// unasked reports whether a caller changes machines without a question: a person in
+// person, the hub with what it was told to roll out, and whoever was given
+// fleet:unattended by name.
+func (f *Fleet) unasked(who Caller) bool {
+	return who.inPerson() || who.Surface == SurfaceHub || who.Session.Scopes.Has(identity.FleetUnattended) || who.Surface == SurfaceMCP && f.d.NoMCPApproval
+}
+
+// WouldAsk tells whether a call would be asked about, and who could answer. What
+// would be refused is not asked about.
+func (f *Fleet) WouldAsk(who Caller, req CallRequest) (approval.Policy, bool) {
+	p, refusal := f.prepare(who, req)
+	if refusal != nil {
+		return approval.Policy{}, false
+	}
+	return p.answerable(), f.mustAsk(p)
+}
+
+// answerable says who may answer a question about a call: only who could make it,
+// and never with the token that asks.
+func (p *prepared) answerable() approval.Policy {
+	right := &approval.Right{Scope: scopeOf(p.tool)}
+	for _, m := range p.targets() {
+		right.Machines = append(right.Machines, approval.Machine{ID: m.id, Tags: m.tags()})
+	}
+	return approval.Policy{NotAsker: true, Right: right}
+}
+
+// targets are the machines of a call: one, or those of a fan-out.
+func (p *prepared) targets() []*machine {
+	if p.fan != nil {
+		return p.fan.targets
+	}
+	return []*machine{p.m}
 }
 
 func (f *Fleet) saidYes(k yesKey) bool {
@@ -61,33 +101,38 @@ func (f *Fleet) remember(p *prepared) {
 
 // question is the call as a person sees it.
 func (p *prepared) question() Question {
-	return Question{
-		CallID: p.id, Class: p.tool.Class, Machines: []string{p.machine}, Tool: p.tool.Name, Args: p.wire, Digest: p.digest,
-		Title: fmt.Sprintf("%s wants to use %s on %s", p.who.actor(), p.tool.Name, p.machine),
+	q := Question{CallID: p.id, Class: p.tool.Class, Tool: p.tool.Name, Args: p.wire, Digest: p.digest}
+	for _, m := range p.targets() {
+		q.Machines = append(q.Machines, m.id)
 	}
+	where := p.machine
+	if p.fan != nil {
+		where = fmt.Sprintf("%d machines", len(q.Machines))
+	}
+	q.Title = fmt.Sprintf("%s wants to use %s on %s", p.who.actor(), p.tool.Name, where)
+	return q
 }
 
-// ask has a person decide. It returns a result when the call went on without its
-// request (and, then, what Call answers is an error: approval_pending), nil when
-// the caller goes on itself.
-func (f *Fleet) ask(fl *flight, req CallRequest) (*CallResult, error) {
+// ask has a person decide; nil is a yes. approval_pending says that the call goes on
+// without its request, once somebody answers.
+func (f *Fleet) ask(fl *flight, req CallRequest) error {
 	p := fl.p
 	if by := p.who.ApprovedBy; by != "" {
-		return nil, f.decided(p, "", Decision{Approved: true, By: by, How: "task"}, nil)
+		return f.decided(p, "", Decision{Approved: true, By: by, How: "task"}, nil)
 	}
 	if req.Approver != nil {
 		d, err := req.Approver.Approve(fl.ctx, p.question())
 		if !errors.Is(err, ErrAskInbox) {
-			return nil, f.decided(p, "", d, err)
+			return f.decided(p, "", d, err)
 		}
 	}
 	if f.d.Inbox == nil {
-		return nil, errorf(Denied, "%s needs a person's approval and this hub has no inbox", p.tool.Name)
+		return errorf(Denied, "%s needs a person's approval and this hub has no inbox", p.tool.Name)
 	}
 	fl.set(StateAsking)
 	pending, err := f.askInbox(fl.ctx, p)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if req.OnAsk != nil {
 		q := p.question()
@@ -127,16 +172,28 @@ func (f *Fleet) askInbox(ctx context.Context, p *prepared) (*approval.Pending, e
 	}
 	q := p.question()
 	pending, err := f.d.Inbox.Ask(ctx, approval.Request{
-		ID: "fleet-" + p.id, Principal: f.person(p.who), Kind: approval.KindTool, Title: q.Title, Tool: q.Tool, Arguments: json.RawMessage(p.wire),
+		ID: approvalID(p.id), Principal: f.person(p.who), Kind: approval.KindTool, Title: q.Title, Tool: q.Tool, Arguments: json.RawMessage(p.shownArgs()),
 		Target: p.machine, Reason: reasonFor(p.tool.Class), RequestedBy: p.who.actor(), OnBehalfOf: p.who.OnBehalf,
 		AskingToken: p.who.Session.TokenID, Task: p.who.Task, Conversation: p.who.Conversation, Timeout: f.d.Limits.ApprovalWait,
-		Policy: approval.Policy{NotAsker: true},
+		Policy: p.answerable(),
 	})
 	if err != nil {
 		f.closeDeferred(p, nil, errorf(Denied, "nobody could be asked"))
 		return nil, errorf(Denied, "nobody could be asked: %w", err)
 	}
 	return pending, nil
+}
+
+// approvalID names the question about a call.
+func approvalID(call string) string { return "fleet-" + call }
+
+// shownArgs is what the question shows as its arguments: exactly what will run and, of a
+// fan-out, on which machines.
+func (p *prepared) shownArgs() string {
+	if p.fan == nil {
+		return string(p.wire)
+	}
+	return text(map[string]any{"machines": p.question().Machines, "arguments": json.RawMessage(p.wire)})
 }
 
 func reasonFor(c kenny.Class) string {
@@ -148,7 +205,7 @@ func reasonFor(c kenny.Class) string {
 
 // awaitInbox waits for the decision, for as long as the caller does. Then the call
 // goes on by itself.
-func (f *Fleet) awaitInbox(fl *flight, pending *approval.Pending, patience time.Duration) (*CallResult, error) {
+func (f *Fleet) awaitInbox(fl *flight, pending *approval.Pending, patience time.Duration) error {
 	var late <-chan time.Time
 	if patience > 0 {
 		timer := time.NewTimer(patience)
@@ -157,16 +214,16 @@ func (f *Fleet) awaitInbox(fl *flight, pending *approval.Pending, patience time.
 	}
 	select {
 	case <-pending.Done():
-		return nil, f.answeredInbox(fl.ctx, fl.p, pending)
+		return f.answeredInbox(fl.ctx, fl.p, pending)
 	case <-fl.ctx.Done():
 		f.withdraw(pending.ID())
 		err := errorf(Cancelled, "the caller gave up before anybody answered; nothing ran")
 		f.closeDeferred(fl.p, nil, err)
-		return nil, err
+		return err
 	case <-late:
 	}
 	f.resume(fl.p, pending)
-	return nil, &Error{Code: ApprovalPending, Message: "this waits for a person's approval; ask again with call_status", CallID: fl.p.id}
+	return &Error{Code: ApprovalPending, Message: "this waits for a person's approval; ask again with call_status", CallID: fl.p.id, ApprovalID: pending.ID()}
 }
 
 // resume goes on with a call without its request; it takes the request's place on
@@ -198,6 +255,8 @@ func (f *Fleet) goOn(fl *flight, pending *approval.Pending) {
 	if err == nil {
 		fl.set(StateSent)
 		res, err = f.perform(fl.ctx, fl.p)
+	} else {
+		f.log.declined(fl.p, err)
 	}
 	f.settleDeferred(fl.p, res, err)
 	_, _ = fl.finish(res, err) // nobody waits: the record has it
@@ -231,31 +290,4 @@ func (f *Fleet) withdraw(id string) {
 	if _, err := f.d.Inbox.Cancel(ctx, id, "the call was cancelled"); err != nil {
 		f.d.Log.Warn("a question stays in the inbox", "id", id, "error", err)
 	}
-}
-
-// askMany asks once for a call on several machines and waits for the answer.
-func (f *Fleet) askMany(ctx context.Context, who Caller, q Question) (Decision, error) {
-	if f.d.Inbox == nil {
-		return Decision{}, errorf(Denied, "%s needs a person's approval and this hub has no inbox", q.Tool)
-	}
-	shown := map[string]any{"machines": q.Machines, "arguments": json.RawMessage(q.Args)}
-	pending, err := f.d.Inbox.Ask(ctx, approval.Request{
-		ID: "fleet-" + q.CallID, Principal: f.person(who), Kind: approval.KindTool, Title: q.Title, Tool: q.Tool, Arguments: json.RawMessage(text(shown)),
-		Reason: reasonFor(q.Class), RequestedBy: who.actor(), OnBehalfOf: who.OnBehalf, AskingToken: who.Session.TokenID,
-		Task: who.Task, Conversation: who.Conversation, Timeout: f.d.Limits.ApprovalWait, Policy: approval.Policy{NotAsker: true},
-	})
-	if err != nil {
-		return Decision{}, errorf(Denied, "nobody could be asked: %w", err)
-	}
-	out, err := pending.Wait(ctx)
-	switch {
-	case err != nil:
-		f.withdraw(pending.ID())
-		return Decision{}, errorf(Cancelled, "the caller gave up before anybody answered; nothing ran")
-	case out.State == approval.StateExpired:
-		return Decision{}, errorf(ApprovalTimeout, "nobody approved it in time; nothing ran")
-	case !out.Approved():
-		return Decision{}, f.decided(&prepared{}, pending.ID(), Decision{Reason: out.Reason}, nil)
-	}
-	return Decision{Approved: true, By: out.By, How: "inbox"}, nil
 }

@@ -61,38 +61,53 @@ func TestMCPChangesAreApprovedInTheClient(t *testing.T) {
 	}
 }
 
-func TestWhoIsAskedDependsOnSurfaceAndClass(t *testing.T) {
+// One table for all ways to a machine: whatever changes it is asked about, unless a
+// person does it themselves or somebody was given fleet:unattended by name.
+func TestWhoIsAskedBeforeACall(t *testing.T) {
 	w := newWorld(t, setup{})
 	w.join("pc").echoes()
-	seen := make(chan fleet.Question, 8)
+	unattended := append([]string{identity.FleetUnattended}, fullMCP...)
+	pageOf := func(token string) fleet.Caller {
+		s := owner
+		s.Via, s.TokenID = identity.ViaPage, token
+		return fleet.Caller{Session: s, Surface: fleet.SurfacePage}
+	}
+	const looks, private, changes = "net_config", "fs_read", "net_dns_flush"
 	for name, c := range map[string]struct {
 		who   fleet.Caller
 		tool  string
-		args  string
 		asked bool
 	}{
-		"mcp R":            {as(fleet.SurfaceMCP, fullMCP...), "net_config", "", false},
-		"mcp S":            {as(fleet.SurfaceMCP, fullMCP...), "fs_read", `{"path":"/x"}`, false},
-		"mcp M":            {as(fleet.SurfaceMCP, fullMCP...), "net_dns_flush", "", true},
-		"mcp M unattended": {as(fleet.SurfaceMCP, append(fullMCP, identity.FleetUnattended)...), "net_dns_flush", "", false},
-		"page M":           {as(fleet.SurfacePage, fullMCP...), "net_dns_flush", "", false},
-		"cli M":            {as(fleet.SurfaceCLI, fullMCP...), "net_dns_flush", "", false},
-		"agent R":          {as(fleet.SurfaceAgent, fullMCP...), "net_config", "", false},
-		"agent S":          {as(fleet.SurfaceAgent, fullMCP...), "fs_read", `{"path":"/x"}`, true},
-		"agent M":          {as(fleet.SurfaceAgent, fullMCP...), "net_dns_flush", "", true},
+		"mcp R":              {as(fleet.SurfaceMCP, fullMCP...), looks, false},
+		"mcp S":              {as(fleet.SurfaceMCP, fullMCP...), private, false},
+		"mcp M":              {as(fleet.SurfaceMCP, fullMCP...), changes, true},
+		"mcp M unattended":   {as(fleet.SurfaceMCP, unattended...), changes, false},
+		"mcp M admin":        {as(fleet.SurfaceMCP, identity.Admin), changes, true},
+		"token R":            {as(fleet.SurfaceAPI, fullMCP...), looks, false},
+		"token S":            {as(fleet.SurfaceAPI, fullMCP...), private, false},
+		"token M":            {as(fleet.SurfaceAPI, fullMCP...), changes, true},
+		"token M unattended": {as(fleet.SurfaceAPI, unattended...), changes, false},
+		"token M admin":      {as(fleet.SurfaceAPI, identity.Admin), changes, true},
+		"page M":             {pageOf(""), changes, false},
+		"page of a token M":  {pageOf("token-1"), changes, true},
+		"says it is a page":  {as(fleet.SurfacePage, fullMCP...), changes, true},
+		"agent R":            {as(fleet.SurfaceAgent, fullMCP...), looks, false},
+		"agent S":            {as(fleet.SurfaceAgent, fullMCP...), private, true},
+		"agent M":            {as(fleet.SurfaceAgent, fullMCP...), changes, true},
+		"agent M unattended": {as(fleet.SurfaceAgent, unattended...), changes, false},
+		"roll-out":           {as(fleet.SurfaceHub, fullMCP...), changes, false},
 	} {
-		_, err := w.fleet.Call(t.Context(), c.who, fleet.CallRequest{Machine: "pc", Tool: c.tool, Args: jsontext.Value(c.args), Approver: clientApprover{seen, fleet.Decision{Approved: true}, nil}})
+		seen := make(chan fleet.Question, 8)
+		args := map[string]string{private: `{"path":"/x"}`}[c.tool]
+		_, err := w.fleet.Call(t.Context(), c.who, fleet.CallRequest{Machine: "pc", Tool: c.tool, Args: jsontext.Value(args), Approver: clientApprover{seen, fleet.Decision{Approved: true}, nil}})
 		if err != nil || (len(seen) == 1) != c.asked {
-			t.Errorf("%s: asked %d, %v", name, len(seen), err)
-		}
-		for len(seen) > 0 {
-			<-seen
+			t.Errorf("%s: asked %d times, should be asked: %v; %v", name, len(seen), c.asked, err)
 		}
 	}
 	open := newWorld(t, setup{deps: func(d *fleet.Deps) { d.NoMCPApproval = true }})
 	open.join("pc").echoes()
 	if _, err := open.call(as(fleet.SurfaceMCP, fullMCP...), "pc", "net_dns_flush", ""); err != nil {
-		t.Error(err)
+		t.Errorf("asked although fleet.approval.mcp is off: %v", err)
 	}
 }
 
@@ -170,7 +185,7 @@ func TestApprovalOverridesNothing(t *testing.T) {
 	standing := identity.Expand(fullMCP...)
 	var gone error
 	w := newWorld(t, setup{deps: func(d *fleet.Deps) {
-		d.Standing = func(context.Context, string) (identity.Scopes, error) { return standing, gone }
+		d.Standing = func(context.Context, identity.Session) (identity.Scopes, error) { return standing, gone }
 	}})
 	m := w.join("pc").echoes()
 	ask := func(script string) (string, string) {
@@ -208,9 +223,14 @@ func TestAQuestionSurvivesARestart(t *testing.T) {
 	}
 }
 
+// mandate is what a run has that a token with these scopes began.
+func mandate(scopes ...string) tool.Mandate {
+	return tool.MandateOf(as(fleet.SurfaceAPI, scopes...).Session)
+}
+
 func hostedTool(t *testing.T, f *fleet.Fleet, name string) *tool.Tool {
 	t.Helper()
-	for _, x := range fleet.HostedTools(f) {
+	for _, x := range fleet.HostedTools(f, nil) {
 		if x.Name == name {
 			return x
 		}
@@ -228,7 +248,7 @@ func TestHostedAgentsReadFreelyAndAskForTheRest(t *testing.T) {
 	run := func(name, args string) (tool.Result, error) {
 		turn++ // every turn of a conversation is a run of its own
 		return hostedTool(t, w.fleet, name).Run(t.Context(), tool.Call{
-			Name: name, Arguments: []byte(args), Agent: "parley", Principal: "owner", Run: fmt.Sprint("turn-", turn), Conversation: "conv-1",
+			Name: name, Arguments: []byte(args), Agent: "parley", Principal: "owner", Run: fmt.Sprint("turn-", turn), Conversation: "conv-1", Mandate: mandate(fullMCP...),
 		})
 	}
 	res, err := run("net_config", `{"agent_id":"pc"}`)
@@ -274,7 +294,7 @@ func TestHostedAgentsReadFreelyAndAskForTheRest(t *testing.T) {
 	if _, err := run("net_config", `{}`); err == nil {
 		t.Error("a run need not name its machine")
 	}
-	for _, x := range fleet.HostedTools(w.fleet) {
+	for _, x := range fleet.HostedTools(w.fleet, nil) {
 		if x.Name == "agent_update" {
 			t.Error("agents may update endpoints")
 		}
@@ -294,7 +314,7 @@ func TestHostedAgentsLookWithoutAMachineInvolved(t *testing.T) {
 		"agent_health":   {`{"id":"pc"}`, `99 % full`},
 		"agent_snapshot": {`{"id":"pc","section":"disk"}`, `"percent_used":99`},
 	} {
-		res, err := hostedTool(t, w.fleet, name).Run(t.Context(), tool.Call{Name: name, Arguments: []byte(c.args), Agent: "parley", Principal: "owner"})
+		res, err := hostedTool(t, w.fleet, name).Run(t.Context(), tool.Call{Name: name, Arguments: []byte(c.args), Agent: "parley", Principal: "owner", Mandate: mandate(identity.FleetRead)})
 		if err != nil || !strings.Contains(res.Text, c.has) || !res.Untrusted {
 			t.Errorf("%s: %+v %v", name, res, err)
 		}
@@ -307,7 +327,7 @@ func TestWhatARunHasAskedIsNotAskedAgain(t *testing.T) {
 	w := newWorld(t, setup{})
 	m := w.join("pc").echoes()
 	for name, args := range map[string]string{"shell_exec": `{"agent_id":"pc","script":"date"}`, "screen_capture": `{"agent_id":"pc"}`, "fs_read": `{"agent_id":"pc","path":"/etc/hosts"}`} {
-		_, _ = hostedTool(t, w.fleet, name).Run(t.Context(), tool.Call{Name: name, Arguments: []byte(args), Agent: "parley", Principal: "owner", Run: "task-1", ApprovedBy: "person:owner"})
+		_, _ = hostedTool(t, w.fleet, name).Run(t.Context(), tool.Call{Name: name, Arguments: []byte(args), Agent: "parley", Principal: "owner", Run: "task-1", ApprovedBy: "person:owner", Mandate: mandate(fullMCP...)})
 		if r := receive(t, m.asked, name); r.Tool != name {
 			t.Errorf("%s ran instead of %s", r.Tool, name)
 		}

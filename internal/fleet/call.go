@@ -25,6 +25,7 @@ type prepared struct {
 	queueFor time.Duration
 	who      Caller
 	approval *Approval
+	fan      *fan   // the calls it stands for; nil for an ordinary one
 	masked   string // the arguments as the call log keeps them
 	deferred bool   // it has a row of its own in fleet_queue
 	created  time.Time
@@ -198,9 +199,11 @@ func knownTool(name string) string {
 func (f *Fleet) run(fl *flight, req CallRequest) (CallResult, error) {
 	p := fl.p
 	if f.mustAsk(p) {
-		done, err := f.ask(fl, req)
-		if err != nil || done != nil {
-			return fl.finish(done, err)
+		if err := f.ask(fl, req); err != nil {
+			if CodeOf(err) != ApprovalPending {
+				f.log.declined(p, err)
+			}
+			return fl.finish(nil, err)
 		}
 	}
 	fl.set(StateSent)
@@ -213,6 +216,9 @@ func (f *Fleet) run(fl *flight, req CallRequest) (CallResult, error) {
 
 // perform is everything after approval.
 func (f *Fleet) perform(ctx context.Context, p *prepared) (*CallResult, error) {
+	if p.fan != nil {
+		return p.fan.perform(ctx, p)
+	}
 	if p.approval != nil {
 		// What a person approved must still be allowed: approval overrides nothing.
 		if err := f.stillAllowed(ctx, p); err != nil {
@@ -250,12 +256,12 @@ func (f *Fleet) away(m *machine) bool {
 
 // stillAllowed looks again at what may have changed while somebody thought.
 func (f *Fleet) stillAllowed(ctx context.Context, p *prepared) *Error {
-	if id := p.who.Session.TokenID; id != "" && f.d.Standing != nil {
-		scopes, err := f.d.Standing(ctx, id)
+	if f.d.Standing != nil {
+		scopes, err := f.d.Standing(ctx, p.who.Session)
 		if err != nil {
 			return errorf(Forbidden, "the token this call came with is not valid any more")
 		}
-		p.who.Session.Scopes = scopes
+		p.who.Session.Scopes = p.who.Session.Scopes.Intersect(scopes)
 	}
 	if err := p.who.may(scopeOf(p.tool)); err != nil {
 		return err

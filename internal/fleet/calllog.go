@@ -117,6 +117,21 @@ func (l *callLog) refused(p *prepared, why *Error) {
 	l.put(logItem{entry: e})
 }
 
+// declined records a call that was asked about and may not run: somebody said no, or
+// nobody said anything. Of a fan-out that is a call on every one of its machines.
+func (l *callLog) declined(p *prepared, why error) {
+	if p.fan == nil {
+		l.outcome(p, nil, why, 0)
+		return
+	}
+	for i, share := range p.fan.shares {
+		if i > 0 && i%(logQueue/2) == 0 {
+			l.flush(l.f.ctx) // more would not fit
+		}
+		l.outcome(share, nil, why, 0)
+	}
+}
+
 func failureText(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Message

@@ -170,12 +170,9 @@ func (f *Fleet) CallStatus(ctx context.Context, who Caller, id string) (CallStat
 	if err := who.may(identity.FleetRead); err != nil {
 		return CallStatus{}, err
 	}
-	st, err := f.callStatus(ctx, id)
+	st, err := f.callStatus(ctx, who, id)
 	if err != nil {
 		return CallStatus{}, err
-	}
-	if _, refusal := f.known(who, st.Machine); refusal != nil {
-		return CallStatus{}, refusal
 	}
 	if tool, ok := kenny.Lookup(st.Tool); ok && who.may(scopeOf(tool)) != nil {
 		st.Result = nil
@@ -183,20 +180,40 @@ func (f *Fleet) CallStatus(ctx context.Context, who Caller, id string) (CallStat
 	return st, nil
 }
 
-func (f *Fleet) callStatus(ctx context.Context, id string) (CallStatus, error) {
+// callStatus finds a call that the caller may know of: one on a machine within their
+// limits, or a fan-out of their own.
+func (f *Fleet) callStatus(ctx context.Context, who Caller, id string) (st CallStatus, err error) {
+	var by Caller
 	row, err := f.deferredRow(ctx, id)
-	if err == nil {
-		return row.status(), nil
+	switch fl := f.flying(id); {
+	case err == nil:
+		st, by = row.status(), row.caller.caller()
+	case !errors.Is(err, sql.ErrNoRows):
+		return st, err
+	case fl != nil:
+		st, by = CallStatus{CallID: id, Machine: fl.p.machine, Tool: fl.p.tool.Name, State: fl.now(), Created: fl.p.created}, fl.p.who
+	default:
+		if st, err = f.loggedStatus(ctx, id); err != nil {
+			return st, err
+		}
 	}
-	if !errors.Is(err, sql.ErrNoRows) {
-		return CallStatus{}, err
+	if st.Machine == "" {
+		if !who.made(by) {
+			return CallStatus{}, errorf(NotFound, "there is no call %q", clip(id))
+		}
+		return st, nil
 	}
-	if fl := f.flying(id); fl != nil {
-		return CallStatus{CallID: id, Machine: fl.p.machine, Tool: fl.p.tool.Name, State: fl.now(), Created: fl.p.created}, nil
+	if _, refusal := f.known(who, st.Machine); refusal != nil {
+		return CallStatus{}, refusal
 	}
+	return st, nil
+}
+
+// loggedStatus is a call of which only the log knows.
+func (f *Fleet) loggedStatus(ctx context.Context, id string) (CallStatus, error) {
 	f.log.flush(ctx)
 	var e *LogEntry
-	err = f.d.DB.Read(ctx, func(tx *store.Tx) error {
+	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
 		return tx.Each(func(row *sql.Rows) error {
 			got, err := scanCall(row)
 			e = &got

@@ -126,7 +126,7 @@ func (f *Fleet) deferredRow(ctx context.Context, id string) (d deferred, err err
 // storeAsking writes a call down that waits for a person.
 func (f *Fleet) storeAsking(ctx context.Context, p *prepared) error {
 	err := f.d.DB.Write(ctx, func(tx *store.Tx) error {
-		return insertDeferred(tx, p, StateAsking, f.hub, p.created.Add(f.d.Limits.ApprovalWait), "fleet-"+p.id)
+		return insertDeferred(tx, p, StateAsking, f.hub, p.created.Add(f.d.Limits.ApprovalWait), approvalID(p.id))
 	})
 	if store.IsConflict(err) {
 		return errorf(Conflict, "there is a call of that id already")

@@ -62,8 +62,9 @@ type Deps struct {
 	// named person's.
 	Owner    func(ctx context.Context) string
 	PersonOf func(name string) string
-	// Standing gives what a token may do now; an error means nothing any more.
-	Standing func(ctx context.Context, tokenID string) (identity.Scopes, error)
+	// Standing gives what the credential behind a session allows now; an error means
+	// nothing any more.
+	Standing Standing
 	Notifier Notifier
 	// Own is the program this hub runs itself, for installers.
 	Own Program
@@ -79,6 +80,9 @@ type Deps struct {
 
 	Limits Limits
 }
+
+// Standing looks a session's credential up: what it allows at this moment.
+type Standing func(ctx context.Context, s identity.Session) (identity.Scopes, error)
 
 // Limits bound a hub; the zero value has the usual ones.
 type Limits struct {

@@ -61,6 +61,8 @@ type Error struct {
 	Message string
 	// CallID names the call, once it has an id.
 	CallID string
+	// ApprovalID names the question in the inbox that an approval_pending waits for.
+	ApprovalID string
 	// FromMachine: code and message are the machine's own words.
 	FromMachine bool
 	cause       error

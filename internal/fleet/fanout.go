@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
+
+	"parley/protocol/kenny"
 )
 
 // FanRequest is one call on many machines.
@@ -24,6 +25,8 @@ type FanRequest struct {
 	Timeout  time.Duration
 	QueueFor time.Duration
 	Approver Approver
+	// ApprovalWait is as in [CallRequest].
+	ApprovalWait time.Duration
 	// Canary is how many machines go first; the rest only if all of them succeed.
 	Canary int
 	// Parallel is how many at a time; 0 is 8.
@@ -48,12 +51,17 @@ type FanResult struct {
 	Done    int       `json:"done"`
 	Failed  int       `json:"failed"`
 	Stopped bool      `json:"stopped"`
+	// Shortened says that the machines' own answers are left out: they are too large
+	// to be kept for somebody who looks later.
+	Shortened bool `json:"shortened,omitempty"`
 }
 
 const (
 	usualParallel = 8
 	mostParallel  = 64
 	mostTargets   = 10_000
+	// mostKept is how large a result may be that waits to be looked at.
+	mostKept = kenny.MaxResponse
 )
 
 // choice finds the machines a caller means: by id, by tag, or all.
@@ -93,7 +101,8 @@ func (f *Fleet) choice(who Caller, ids []string, tag string, all bool) ([]*machi
 }
 
 // FanOut makes one call on many machines. A person is asked once, for all of them;
-// what happens on each is in the result, whatever happened on the others.
+// what happens on each is in the result, whatever happened on the others. One that
+// nobody has answered yet goes on by itself, as a call does: CallStatus has it.
 func (f *Fleet) FanOut(ctx context.Context, who Caller, req FanRequest) (FanResult, error) {
 	targets, refusal := f.choice(who, req.Machines, req.Tag, req.All)
 	if refusal != nil {
@@ -103,64 +112,77 @@ func (f *Fleet) FanOut(ctx context.Context, who Caller, req FanRequest) (FanResu
 	for i, m := range targets {
 		fan.items[i] = FanItem{Machine: m.id, State: StateCancelled, Canary: i < req.Canary}
 	}
-	if err := fan.approve(ctx, targets); err != nil {
+	p, refusal := fan.prepare(targets)
+	if refusal != nil {
+		return FanResult{}, refusal
+	}
+	fl, err := f.takeOff(ctx, p)
+	if err != nil {
 		return FanResult{}, err
 	}
-	fan.run(ctx)
+	if _, err := f.run(fl, CallRequest{Approver: req.Approver, ApprovalWait: req.ApprovalWait}); err != nil {
+		return FanResult{}, named(err, p.id)
+	}
 	return fan.result(), nil
 }
 
 // fan is one call on many machines under way.
 type fan struct {
-	f     *Fleet
-	who   Caller
-	req   FanRequest
-	given Approver
+	f   *Fleet
+	who Caller
+	req FanRequest
+	// targets are the machines whose system has the tool; shares the call as it was
+	// frozen for each of them.
+	targets []*machine
+	shares  []*prepared
+	given   Approver
 
 	mu    sync.Mutex
 	items []FanItem
 	stop  bool
 }
 
-// approve asks once for all machines, where a person must be asked.
-func (fa *fan) approve(ctx context.Context, targets []*machine) error {
-	var ids []string
-	var first *prepared
+// prepare makes the one call that stands for all of them: it is asked about, can be
+// cancelled and is looked at later like any other, and has no machine of its own.
+func (fa *fan) prepare(targets []*machine) (*prepared, *Error) {
 	for _, m := range targets {
-		p, refusal := fa.f.prepare(fa.who, fa.request(m.id))
-		if refusal != nil {
-			if refusal.Code == Unsupported {
-				continue // one of them runs another system; its share says so
-			}
-			return refusal
-		}
-		ids = append(ids, m.id)
-		if first == nil {
-			first = p
+		share, refusal := fa.f.prepare(fa.who, fa.request(m.id))
+		switch {
+		case refusal == nil:
+			fa.targets, fa.shares = append(fa.targets, m), append(fa.shares, share)
+		case refusal.Code != Unsupported: // one of them runs another system; its share says so
+			return nil, refusal
 		}
 	}
-	if first == nil || !fa.f.mustAsk(first) {
-		return nil
+	p := &prepared{id: uuid.NewString(), m: &machine{}, who: fa.who, fan: fa, created: time.Now()}
+	if len(fa.shares) > 0 {
+		first := fa.shares[0]
+		p.tool, p.wire, p.digest = first.tool, first.wire, first.digest
 	}
-	q := first.question()
-	q.CallID, q.Machines = uuid.NewString(), ids
-	q.Title = fmt.Sprintf("%s wants to use %s on %d machines", fa.who.actor(), first.tool.Name, len(ids))
-	d, err := fa.ask(ctx, q)
-	if err != nil {
-		return err
-	}
-	fa.given = oneYes{digest: first.digest, decision: d}
-	return nil
+	return p, nil
 }
 
-func (fa *fan) ask(ctx context.Context, q Question) (Decision, error) {
-	if fa.req.Approver != nil {
-		d, err := fa.req.Approver.Approve(ctx, q)
-		if !errors.Is(err, ErrAskInbox) {
-			return d, fa.f.decided(&prepared{}, "", d, err)
-		}
+// perform makes the calls, with the one yes that was given for all.
+func (fa *fan) perform(ctx context.Context, p *prepared) (*CallResult, error) {
+	if p.approval != nil {
+		fa.given = oneYes{digest: p.digest, decision: Decision{Approved: true, By: p.approval.By, How: p.approval.How}}
 	}
-	return fa.f.askMany(ctx, fa.who, q)
+	fa.run(ctx)
+	return &CallResult{CallID: p.id, Tool: p.tool.Name, State: StateDone, Result: fa.kept()}, nil
+}
+
+// kept is the result for whoever looks at it later.
+func (fa *fan) kept() jsontext.Value {
+	r := fa.result()
+	kept := jsontext.Value(text(r))
+	if len(kept) <= mostKept {
+		return kept
+	}
+	r.Items, r.Shortened = slices.Clone(r.Items), true
+	for i := range r.Items {
+		r.Items[i].Result = nil
+	}
+	return jsontext.Value(text(r))
 }
 
 // oneYes is a yes that was given for many calls at once; it holds only for what

@@ -130,8 +130,13 @@ func (n *notices) kinds() (out []string) {
 	return out
 }
 
-// op is an operator who may do everything; as a caller of a surface with scopes.
-func op() fleet.Caller { return fleet.Caller{Session: owner, Surface: fleet.SurfaceAPI} }
+// op is the owner on a page, who may do everything and is not asked; as a token of a
+// surface with scopes.
+func op() fleet.Caller {
+	s := owner
+	s.Via = identity.ViaPage
+	return fleet.Caller{Session: s, Surface: fleet.SurfacePage}
+}
 
 func as(surface fleet.Surface, scopes ...string) fleet.Caller {
 	s := owner

@@ -17,11 +17,12 @@ import (
 // maxForModel is how much of a machine's answer a model is given.
 const maxForModel = 100_000
 
-// HostedTools are the tools of machines for agents that run on this hub. Reading
-// runs; what shows private things is asked once a run; what changes a machine is
-// asked every time. Answers are data, not instructions.
-func HostedTools(api API) []*tool.Tool {
-	h := hosted{api}
+// HostedTools are the tools of machines for agents that run on this hub. An agent
+// has what the person it acts for has at that moment, and no more. Reading runs; what
+// shows private things is asked once a run; what changes a machine is asked every
+// time. Answers are data, not instructions. standing nil trusts what runs began with.
+func HostedTools(api API, standing Standing) []*tool.Tool {
+	h := hosted{api, standing}
 	tools := []*tool.Tool{
 		h.look("list_agents", "List the machines of this hub: id, system, presence, health and tags. Use the ids with the other machine tools.",
 			`{"type":"object","additionalProperties":false,"properties":{"limit":{"type":"integer","minimum":1,"maximum":1000},"cursor":{"type":"string"}}}`, h.list),
@@ -44,15 +45,33 @@ func HostedTools(api API) []*tool.Tool {
 
 const oneMachine = `{"type":"object","additionalProperties":false,"required":["id"],"properties":{"id":{"type":"string","description":"machine id from list_agents"}}}`
 
-type hosted struct{ api API }
+type hosted struct {
+	api      API
+	standing Standing
+}
 
-// as is the caller of an agent's call. An agent may look, ask for private things
-// and ask for changes; a person decides about the latter two.
-func (h hosted) as(call tool.Call) Caller {
+// as is the caller of an agent's call: the agent, with what is left of its person's
+// rights now.
+func (h hosted) as(ctx context.Context, call tool.Call) (Caller, error) {
+	begun := identity.Session{TokenID: call.Mandate.Token, PageID: call.Mandate.Page, Scopes: call.Mandate.Scopes}
+	scopes := begun.Scopes
+	if h.standing != nil && !scopes.Empty() {
+		now, err := h.standing(ctx, begun)
+		if err != nil {
+			return Caller{}, errorf(Forbidden, "the login this run began with is not valid any more")
+		}
+		scopes = scopes.Intersect(now)
+	}
+	who := h.caller(call)
+	who.Session.Scopes = scopes
+	return who, nil
+}
+
+// caller is the agent with what its run began with.
+func (h hosted) caller(call tool.Call) Caller {
 	return Caller{
 		Session: identity.Session{
-			Principal: identity.Principal{Kind: identity.KindAgent, ID: call.Agent, Name: call.Agent},
-			Scopes:    identity.Expand(identity.FleetRead, identity.FleetSensitive, identity.FleetCall),
+			Principal: identity.Principal{Kind: identity.KindAgent, ID: call.Agent, Name: call.Agent}, TokenID: call.Mandate.Token, Scopes: call.Mandate.Scopes,
 		},
 		Surface: SurfaceAgent, OnBehalf: call.Principal, Conversation: cmp.Or(call.Conversation, call.Run), ApprovedBy: call.ApprovedBy,
 	}
@@ -67,7 +86,11 @@ func (h hosted) look(name, description, schema string, run func(ctx context.Cont
 			if err := json.Unmarshal(call.Arguments, &args); err != nil {
 				return tool.Result{}, tool.Errorf(tool.Validation, "%s: %s", BadArgs, err)
 			}
-			v, err := run(ctx, h.as(call), args)
+			who, err := h.as(ctx, call)
+			if err != nil {
+				return tool.Result{}, toolError(err)
+			}
+			v, err := run(ctx, who, args)
 			if err != nil {
 				return tool.Result{}, toolError(err)
 			}
@@ -111,6 +134,7 @@ func (h hosted) machineTool(t kenny.Tool) *tool.Tool {
 	made := &tool.Tool{Name: t.Name, Description: t.Description, Schema: hostedSchema(t), Class: tool.ReadOnly, Timeout: -1}
 	if t.Class != kenny.ReadOnly {
 		made.Class, made.Asks = tool.Mutating, true
+		made.Consent = func(call tool.Call) tool.Consent { return h.consent(call, t) }
 	}
 	made.Run = func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		in, err := t.CheckInput(jsontext.Value(call.Arguments))
@@ -122,8 +146,25 @@ func (h hosted) machineTool(t kenny.Tool) *tool.Tool {
 	return made
 }
 
+// consent is what Call would ask, for a task that asks in its own way.
+func (h hosted) consent(call tool.Call, t kenny.Tool) tool.Consent {
+	in, err := t.CheckInput(jsontext.Value(call.Arguments))
+	if err != nil {
+		return tool.Consent{} // it is refused without a question
+	}
+	policy, asks := h.api.WouldAsk(h.caller(call), h.request(t, in))
+	return tool.Consent{Asks: asks, Policy: policy}
+}
+
+func (h hosted) request(t kenny.Tool, in kenny.Input) CallRequest {
+	return CallRequest{Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor}
+}
+
 func (h hosted) do(ctx context.Context, call tool.Call, t kenny.Tool, in kenny.Input) (tool.Result, error) {
-	who := h.as(call)
+	who, err := h.as(ctx, call)
+	if err != nil {
+		return tool.Result{}, toolError(err)
+	}
 	if t.Name == toolScreen {
 		shot, err := h.api.TakeScreenshot(ctx, who, in.AgentID)
 		if err != nil {
@@ -131,8 +172,7 @@ func (h hosted) do(ctx context.Context, call tool.Call, t kenny.Tool, in kenny.I
 		}
 		return tool.Result{Text: fmt.Sprintf("Picture %d of %s was taken (%d×%d); people see it on the machine's page.", shot.N, in.AgentID, shot.Width, shot.Height)}, nil
 	}
-	req := CallRequest{Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor}
-	done, err := h.api.Call(ctx, who, req)
+	done, err := h.api.Call(ctx, who, h.request(t, in))
 	if err != nil {
 		return tool.Result{}, toolError(err)
 	}

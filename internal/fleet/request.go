@@ -10,20 +10,19 @@ import (
 	"parley/protocol/kenny"
 )
 
-// Surface is where a call comes from; it decides who is asked.
+// Surface is where a call comes from. It is made from the verified credential, never
+// from what a client says of itself: a page and the hub itself are not asked.
 type Surface string
 
 // The surfaces.
 const (
-	// SurfaceAgent is a hosted agent: S is asked once per run and tool, M always.
+	// SurfaceAgent is a hosted agent.
 	SurfaceAgent Surface = "agent"
-	// SurfaceMCP is a raw MCP client: M is asked unless the token is unattended.
+	// SurfaceMCP is a raw MCP client.
 	SurfaceMCP Surface = "mcp"
-	// SurfacePage, SurfaceCLI and SurfaceAPI have asked the person themselves.
+	// SurfacePage is a logged-in page.
 	SurfacePage Surface = "page"
-	// SurfaceCLI is the command line.
-	SurfaceCLI Surface = "cli"
-	// SurfaceAPI is a script with a token.
+	// SurfaceAPI is a program with a token: a script, the command line.
 	SurfaceAPI Surface = "api"
 	// SurfaceHub is the hub itself: roll-outs, scheduled collection.
 	SurfaceHub Surface = "hub"

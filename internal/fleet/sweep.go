@@ -187,6 +187,10 @@ func (f *Fleet) leftBy(ctx context.Context, hub string) (left []deferred, err er
 // if it changes nothing; one that waits for a person goes on waiting here.
 func (f *Fleet) takeUp(ctx context.Context, d deferred) {
 	p := f.fromRow(d)
+	if d.machine == "" {
+		f.abandonFan(p, d)
+		return
+	}
 	if d.state == StateSent {
 		if p.tool.Class != kenny.Mutating && d.queueFor == 0 {
 			gone := errorf(Offline, "the hub stopped during the call")
@@ -204,6 +208,7 @@ func (f *Fleet) takeUp(ctx context.Context, d deferred) {
 	if err != nil {
 		gone := errorf(ApprovalTimeout, "the question was lost; nothing ran")
 		f.closeDeferred(p, nil, gone)
+		f.log.declined(p, gone)
 		return
 	}
 	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
@@ -214,6 +219,17 @@ func (f *Fleet) takeUp(ctx context.Context, d deferred) {
 		f.resume(p, pending)
 	}
 	f.report("a call that waits for a person is not taken up", err)
+}
+
+// abandonFan ends a call on many machines whose hub died: which of them it had
+// reached only their own calls know.
+func (f *Fleet) abandonFan(p *prepared, d deferred) {
+	why := errorf(Lost, "the hub stopped during the calls; the log has those that were made")
+	if d.state == StateAsking {
+		f.withdraw(d.approvalID)
+		why = errorf(Cancelled, "the hub stopped before anybody answered; nothing ran")
+	}
+	f.closeDeferred(p, nil, why)
 }
 
 // loadWaiting learns for which machines calls are queued.

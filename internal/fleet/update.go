@@ -44,6 +44,7 @@ func (f *Fleet) Update(ctx context.Context, who Caller, id, version string) (Upd
 	}
 	u := update{id: uuid.NewString(), machine: id, wave: 1}
 	f.updating.add(id)
+	who.Surface = SurfaceHub // a roll-out to one machine: the hub chooses what is sent, and it is signed
 	return f.update(ctx, who, m, version, u)
 }
 

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"slices"
 	"strings"
 
 	"parley/internal/identity"
@@ -29,32 +28,28 @@ func (c Caller) may(scope string) *Error {
 	return errorf(Forbidden, "this needs the scope %s", scope)
 }
 
-// limits are the machine: and tag: scopes of a caller; none means every machine.
-func (c Caller) limits() (ids, tags []string) {
-	for _, s := range c.Session.Scopes.Sorted() {
-		if id, ok := strings.CutPrefix(s, "machine:"); ok {
-			ids = append(ids, id)
-		}
-		if tag, ok := strings.CutPrefix(s, "tag:"); ok {
-			tags = append(tags, tag)
-		}
-	}
-	return ids, tags
-}
-
 // limited reports whether the caller is limited to some machines.
-func (c Caller) limited() bool {
-	ids, tags := c.limits()
-	return len(ids)+len(tags) > 0
-}
+func (c Caller) limited() bool { return c.Session.Scopes.Limited() }
 
 // reaches reports whether a machine is within the caller's limits.
 func (c Caller) reaches(id string, tags []string) bool {
-	ids, allowed := c.limits()
-	if len(ids)+len(allowed) == 0 {
-		return true
+	return c.Session.Scopes.AllowsMachine(id, tags)
+}
+
+// inPerson reports whether a person acts themselves: on a page they logged in to
+// by link, code or passkey, which asks before it calls. A page that a token opened
+// does not count: whatever holds the token can open one, a program too.
+func (c Caller) inPerson() bool {
+	return c.Surface == SurfacePage && c.Session.Via == identity.ViaPage && c.Session.TokenID == ""
+}
+
+// made reports whether a fan-out is the caller's own business: a person's, unless
+// their token is limited, which then must be the one that made it.
+func (c Caller) made(by Caller) bool {
+	if !c.Session.Owns(by.Session.Principal.ID) {
+		return false
 	}
-	return slices.Contains(ids, id) || slices.ContainsFunc(tags, func(t string) bool { return slices.Contains(allowed, t) })
+	return !c.limited() || c.Session.TokenID != "" && c.Session.TokenID == by.Session.TokenID
 }
 
 // actor is how the trail names the caller.

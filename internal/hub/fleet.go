@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -66,7 +67,7 @@ func (h *Hub) openFleet(ctx context.Context) error {
 		defer cancel()
 		return f.Close(ctx)
 	})
-	h.minds.offer("machines", fleet.HostedTools(f)...)
+	h.minds.offer("machines", fleet.HostedTools(f, h.standing)...)
 	if h.opts.Quiet {
 		return f.Load(ctx)
 	}
@@ -109,9 +110,18 @@ func (h *Hub) ownerID(ctx context.Context) string {
 	return owner.ID
 }
 
-// standing is what a token may do now.
-func (h *Hub) standing(ctx context.Context, tokenID string) (identity.Scopes, error) {
-	t, err := h.people.Token(ctx, identity.Hub(), tokenID)
+// standing is what the credential behind a session allows now. A session without
+// one was proven by other means, which do not end.
+func (h *Hub) standing(ctx context.Context, s identity.Session) (identity.Scopes, error) {
+	if s.PageID != "" {
+		if stands, err := h.people.PageStands(ctx, s.PageID); err != nil || !stands {
+			return identity.Scopes{}, errors.Join(err, identity.ErrRefused)
+		}
+	}
+	if s.TokenID == "" {
+		return s.Scopes, nil
+	}
+	t, err := h.people.Token(ctx, identity.Hub(), s.TokenID)
 	if err != nil {
 		return identity.Scopes{}, err
 	}

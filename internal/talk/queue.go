@@ -159,12 +159,13 @@ func (c *conversation) enqueue(tn *turn) error {
 }
 
 // steer lets a turn join the run at its next model call. Only the same speaker's
-// run can take it.
+// run can take it, and only words of somebody who could have started it: others
+// would act with more than they have, and wait for a run of their own instead.
 func (c *conversation) steer(tn *turn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	j := c.current
-	if j == nil || j.over || j.turn.Kind != orderTurn || j.turn.Guest != tn.Guest {
+	if j == nil || j.over || j.turn.Kind != orderTurn || j.turn.Guest != tn.Guest || !j.turn.Mandate.Within(tn.Mandate) {
 		return false
 	}
 	c.steers = append(c.steers, tn)

@@ -142,7 +142,9 @@ func (r *running) environment() string {
 
 // template is what every call of a tool is told about the run.
 func (r *running) template() tool.Call {
-	call := tool.Call{Agent: r.speaker, Principal: r.c.key.Sender, Run: r.tn.id, Conversation: r.c.id, Workspace: r.workspace(), Dir: r.dir()}
+	call := tool.Call{
+		Agent: r.speaker, Principal: r.c.key.Sender, Run: r.tn.id, Conversation: r.c.id, Workspace: r.workspace(), Dir: r.dir(), Mandate: r.tn.Mandate,
+	}
 	if r.tn.Cwd != "" && call.Dir == "" {
 		r.c.feed.publish(Event{
 			Kind: Notice, Run: r.tn.id, Code: "cwd_ignored",

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/internal/brain"
+	"parley/internal/brain/tool"
 	"parley/internal/lease"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
@@ -28,6 +29,8 @@ type order struct {
 	Key      string `json:"key,omitempty"`
 	Focus    string `json:"focus,omitempty"`
 	By       string `json:"by,omitempty"`
+	// Mandate is that of whoever wrote it; the run it makes has no other.
+	Mandate tool.Mandate `json:"mandate,omitzero"`
 }
 
 const (
@@ -115,7 +118,7 @@ func (t *Talk) Turn(ctx context.Context, who Who, req TurnRequest) (*Run, error)
 	}
 	tn := &turn{order: order{
 		Kind: orderTurn, Content: req.Content, Guest: req.Guest, Cwd: req.Cwd, Mode: req.Mode,
-		Detached: req.Detached, NoStream: req.NoStream, Key: req.IdempotencyKey, By: who.Principal,
+		Detached: req.Detached, NoStream: req.NoStream, Key: req.IdempotencyKey, By: who.Principal, Mandate: who.Mandate,
 	}, left: req.Left}
 	return t.submit(ctx, conv, tn)
 }

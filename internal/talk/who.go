@@ -3,6 +3,7 @@ package talk
 import (
 	"fmt"
 
+	"parley/internal/brain/tool"
 	"parley/internal/identity"
 	"parley/protocol/agentfirst"
 )
@@ -20,6 +21,8 @@ type Who struct {
 	Allowed identity.Senders
 	// Principal is who acts, for the audit trail: "person:alice".
 	Principal string
+	// Mandate is what the caller can hand to the agents spoken to.
+	Mandate tool.Mandate
 }
 
 // Own is a person who may only be themselves.

@@ -37,6 +37,9 @@ type question struct {
 // askApproval asks whether a call may run.
 func (t *task) askApproval(c *openCall, reason string) {
 	rule := t.rule(c)
+	if need := c.tool.ConsentFor(t.toolCall(c), c.class).Policy; need.Right != nil {
+		rule.Policy.Right, rule.Policy.NotAsker = need.Right, true
+	}
 	t.ask(&question{call: c}, approval.Request{
 		Kind: approval.KindTool, Title: fmt.Sprintf("%s wants to use %s", t.agent.Name, c.Name), Tool: c.Name, Arguments: c.args,
 		Reason: reason, MayRemember: true, Quorum: rule.Quorum, Policy: rule.Policy,

@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/brain/model"
 	"parley/internal/brain/skillfile"
+	"parley/internal/brain/tool"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/viber"
@@ -34,6 +35,8 @@ type queued struct {
 	// Principal and Request make a repeat known; Request is a hash.
 	Principal string `json:"principal"`
 	Request   string `json:"request,omitzero"`
+	// Mandate is that of whoever wrote it.
+	Mandate tool.Mandate `json:"mandate,omitzero"`
 
 	at time.Time // when it was accepted
 	n  int       // its place in the order of arrival
@@ -46,7 +49,7 @@ func newQueued(who identity.Session, req MessageRequest) *queued {
 	}
 	q := &queued{
 		ID: newID(), Message: req.Message, Mode: mode, By: who.Principal.String(), Token: who.TokenID, Principal: who.Principal.ID,
-		Device: who.Device, Address: who.Address,
+		Device: who.Device, Address: who.Address, Mandate: tool.MandateOf(who),
 	}
 	if req.RequestID != "" {
 		sum := sha256.Sum256([]byte(req.RequestID))
@@ -251,6 +254,7 @@ func (t *task) collectTurn() {
 	texts, ids := make([]string, len(list)), make([]string, len(list))
 	for i, q := range list {
 		texts[i], ids[i] = q.Message.Content, q.ID
+		joined.Mandate = joined.Mandate.Narrow(q.Mandate)
 	}
 	joined.Message = viber.ChatMessage{Role: viber.RoleUser, Content: strings.Join(texts, "\n\n")}
 	t.startTurn(&joined, ids)
@@ -293,6 +297,7 @@ func (t *task) startTurn(q *queued, ids []string) {
 	t.cutText() // it is the former turn's
 	t.turn++
 	t.state.Steps, t.state.Tainted = 0, false
+	t.state.Mandate = t.state.Mandate.Narrow(q.Mandate)
 	t.turnText.Reset()
 	t.emit(&viber.TaskUserMessage{MessageID: q.ID, MessageIDs: ids, Message: q.Message, Mode: q.Mode, By: q.By})
 	t.out.row = true

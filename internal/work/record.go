@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"parley/internal/brain/model"
+	"parley/internal/brain/tool"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/viber"
@@ -49,6 +50,8 @@ type state struct {
 	LogBytes int              `json:"log_bytes,omitzero"`
 	Tainted  bool             `json:"tainted,omitzero"` // this turn has read words of strangers
 	Hosts    []string         `json:"hosts,omitzero"`   // that were fetched from, before that or with a yes
+	// Mandate is the submitter's, narrowed by everybody who spoke to the task since.
+	Mandate tool.Mandate `json:"mandate,omitzero"`
 }
 
 // record is a task's row.

@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/brain"
+	"parley/internal/brain/tool"
 	"parley/internal/eventlog"
 	"parley/internal/identity"
 	"parley/internal/store"
@@ -83,7 +84,7 @@ func (w *Work) proposal(ctx context.Context, who identity.Session, req SubmitReq
 			Key: req.Key, Mode: w.effectiveMode(who, s.Opts().Mode, agent), Submit: s, Origin: req.Origin,
 			Principal: who.Principal.ID, By: who.Principal.String(), Sender: who.Sender(), Token: who.TokenID, Device: who.Device, Address: who.Address,
 		},
-		state: state{Plan: s.Plan},
+		state: state{Plan: s.Plan, Mandate: tool.MandateOf(who)},
 	}
 	return p, nil
 }

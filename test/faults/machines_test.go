@@ -37,9 +37,10 @@ func TestKill9LosesNoEnrolmentAndNoQueuedCall(t *testing.T) {
 		}
 		return jsontext.Value(`{"path":"seen"}`), nil
 	})
+	unasked := hubapi.New(h.URL, h.Token("fleet:*", "fleet:unattended"))
 	queue := func(tool, args string) string {
 		t.Helper()
-		a, err := h.Client().CallMachine(t.Context(), "pc", hubapi.MachineCall{Tool: tool, Args: []byte(args), QueueForS: 3600})
+		a, err := unasked.CallMachine(t.Context(), "pc", hubapi.MachineCall{Tool: tool, Args: []byte(args), QueueForS: 3600})
 		if err != nil || a.State != "queued" {
 			t.Fatalf("%+v %v", a, err)
 		}

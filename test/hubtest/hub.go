@@ -191,6 +191,22 @@ func (h *Hub) As(token, method, path, body string) (a Answer) {
 // Client is the hub's REST client with the owner's token.
 func (h *Hub) Client() *hubapi.Client { return hubapi.WithTransport(h.URL, h.Owner, h.http.Transport) }
 
+// Token makes a token of the owner's with these scopes.
+func (h *Hub) Token(scopes ...string) string {
+	h.t.Helper()
+	body, err := json.Marshal(map[string]any{"name": "test", "scopes": scopes})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var made struct {
+		Token string `json:"token"`
+	}
+	if a := h.Do("POST", "/api/tokens", string(body)); a.Status > 299 || json.Unmarshal(a.Body, &made) != nil || made.Token == "" {
+		h.t.Fatalf("no token: %d %s %v", a.Status, a.Body, a.Err)
+	}
+	return made.Token
+}
+
 // Kill9 ends the process without warning. A dead one stays dead.
 func (h *Hub) Kill9() {
 	if h.cmd == nil {

@@ -53,6 +53,8 @@ type Call struct {
 	// ApprovedBy is who said yes to exactly this call, when its run asked. A tool
 	// that would ask by itself need not ask again.
 	ApprovedBy string
+	// Mandate is what the run may do for its person beyond this hub's own folders.
+	Mandate Mandate
 }
 
 // Result is what a tool gives back to the model.
@@ -76,6 +78,9 @@ type Tool struct {
 	Reach func(args json.RawMessage) string
 	// Asks marks tools that wait for a person by themselves (ask_user).
 	Asks bool
+	// Consent tells a run that asks in the tool's place whether the tool would ask
+	// about a call, and who may answer; nil always asks, anybody who may answer.
+	Consent func(call Call) Consent
 	// Timeout replaces the usual limit of one call; negative means the tool keeps
 	// its own (a shell command with timeout_ms, a delegation). Asks tools have none.
 	Timeout time.Duration
@@ -89,4 +94,12 @@ func (t *Tool) ClassFor(args json.RawMessage) Class {
 		return t.ClassOf(args)
 	}
 	return t.Class
+}
+
+// ConsentFor is what a run that asks in the tool's place needs to know about a call.
+func (t *Tool) ConsentFor(call Call, class Class) Consent {
+	if t.Consent != nil {
+		return t.Consent(call)
+	}
+	return Consent{Asks: t.Asks && class != ReadOnly}
 }

@@ -61,28 +61,24 @@ func (fr fleetRoutes) json(method, path, scope, summary string, handle fleetHand
 func (fr fleetRoutes) raw(method, path, scope, summary, contentType string, handle func(http.ResponseWriter, *http.Request, fleet.Caller) error) {
 	rt := rawRoute{route{Method: method, Path: path, Scope: scope, Tag: "machines", Summary: summary}, contentType}
 	addRaw(fr.api, rt, func(w http.ResponseWriter, r *http.Request, who identity.Session) error {
-		return fleetProblem(handle(w, r, callerOf(r, who)))
+		return fleetProblem(handle(w, r, callerOf(who)))
 	})
 }
 
-// callerOf tells the page, the command line and scripts apart: whether a person
-// was asked is each one's own business.
-func callerOf(r *http.Request, who identity.Session) fleet.Caller {
-	c := fleet.Caller{Session: who, Surface: fleet.SurfaceAPI}
-	switch {
-	case who.Via == identity.ViaPage:
-		c.Surface = fleet.SurfacePage
-	case r.Header.Get("X-Parley-Client") == "cli":
-		c.Surface = fleet.SurfaceCLI
+// callerOf tells a logged-in page from a program with a token, by the credential
+// alone: nothing a client says of itself decides whether a person is asked.
+func callerOf(who identity.Session) fleet.Caller {
+	if who.Via == identity.ViaPage {
+		return fleet.Caller{Session: who, Surface: fleet.SurfacePage}
 	}
-	return c
+	return fleet.Caller{Session: who, Surface: fleet.SurfaceAPI}
 }
 
 // fleetStatus is the one table from codes to HTTP; what is not in it, and whatever
 // a machine answers, is 502.
 var fleetStatus = map[fleet.Code]int{
 	fleet.Timeout: http.StatusGatewayTimeout, fleet.Forbidden: http.StatusForbidden, fleet.Denied: http.StatusForbidden,
-	fleet.ApprovalTimeout: http.StatusForbidden, fleet.ApprovalPending: http.StatusAccepted, fleet.Busy: http.StatusTooManyRequests,
+	fleet.ApprovalTimeout: http.StatusForbidden, fleet.Busy: http.StatusTooManyRequests,
 	fleet.BadArgs: http.StatusBadRequest, fleet.UnknownTool: http.StatusBadRequest, fleet.NoAgent: http.StatusBadRequest,
 	fleet.Blocked: http.StatusConflict, fleet.Disabled: http.StatusConflict, fleet.Conflict: http.StatusConflict, fleet.Cancelled: http.StatusConflict,
 	fleet.Unavailable: http.StatusServiceUnavailable,

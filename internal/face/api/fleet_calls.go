@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,9 +15,10 @@ import (
 
 func (fr fleetRoutes) callRoutes() {
 	const read, sensitive = identity.FleetRead, identity.FleetSensitive
-	fr.json("POST", "/api/machines/{id}/calls", "", "Do something on a machine: {tool, args, timeout_s?, queue_for_s?}; needs the scope of the tool's class", fr.call)
+	const look = "and GET /api/fleet/calls/{call_id} tells how it goes on"
+	fr.json("POST", "/api/machines/{id}/calls", "", "Do something on a machine: {tool, args, timeout_s?, queue_for_s?, approval_wait_s?}; needs the scope of the tool's class. 202 with state queued, or asking: a person must say yes first, "+look, fr.call)
 	fr.json("POST", "/api/machines/{id}/collect", "", "Measure a machine now: {sections?}", fr.collect)
-	fr.json("POST", "/api/fleet/calls", "", "One call on many machines: {machines? | tag? | all?, tool, args, canary?, parallel?, stop_on_error?}", fr.fanOut)
+	fr.json("POST", "/api/fleet/calls", "", "One call on many machines: {machines? | tag? | all?, tool, args, canary?, parallel?, stop_on_error?, approval_wait_s?}. 202 with state asking: one question for all of them, "+look, fr.fanOut)
 	fr.raw("GET", "/api/fleet/calls", read, "The call log, newest first; query: machine, tool, actor, state, since, until, limit, cursor, format=jsonl", "application/json", fr.calls)
 	fr.raw("GET", "/api/machines/{id}/calls", read, "The call log of a machine", "application/json", fr.calls)
 	fr.json("GET", "/api/fleet/calls/{call_id}", read, "How a call stands", fr.callStatus)
@@ -38,6 +40,25 @@ type callBody struct {
 	Args      jsontext.Value `json:"args"`
 	TimeoutS  int64          `json:"timeout_s"`
 	QueueForS int64          `json:"queue_for_s"`
+	patienceBody
+}
+
+// patienceBody is how long a request waits for a person's yes before it is answered
+// with what to look at instead.
+type patienceBody struct {
+	ApprovalWaitS *int64 `json:"approval_wait_s"`
+}
+
+// longestWait keeps a request shorter than the minute after which clients and
+// proxies give up.
+const longestWait = 50 * time.Second
+
+func (p patienceBody) wait() time.Duration {
+	if p.ApprovalWaitS == nil {
+		return longestWait
+	}
+	// 0 is at once; for the domain it would be no limit.
+	return min(max(seconds(*p.ApprovalWaitS), time.Nanosecond), longestWait)
 }
 
 func (fr fleetRoutes) call(r *http.Request, who fleet.Caller) (int, any, error) {
@@ -46,15 +67,26 @@ func (fr fleetRoutes) call(r *http.Request, who fleet.Caller) (int, any, error) 
 		return 0, nil, err
 	}
 	done, err := fr.fleet.Call(r.Context(), who, fleet.CallRequest{
-		Machine: r.PathValue("id"), Tool: body.Tool, Args: body.Args, Timeout: seconds(body.TimeoutS), QueueFor: seconds(body.QueueForS),
+		Machine: r.PathValue("id"), Tool: body.Tool, Args: body.Args, Timeout: seconds(body.TimeoutS), QueueFor: seconds(body.QueueForS), ApprovalWait: body.wait(),
 	})
 	return callAnswer(done, err)
+}
+
+// asking is the answer for a call that waits for a person's yes.
+func asking(err error) (int, any, error) {
+	e, ok := errors.AsType[*fleet.Error](err)
+	if !ok || e.Code != fleet.ApprovalPending {
+		return 0, nil, err
+	}
+	return http.StatusAccepted, map[string]any{
+		"ok": true, "state": fleet.StateAsking, "code": e.Code, "message": "a person must say yes first", "call_id": e.CallID, "approval_id": e.ApprovalID,
+	}, nil
 }
 
 // callAnswer is 200 with the result, or 202 for a call that waits.
 func callAnswer(done fleet.CallResult, err error) (int, any, error) {
 	if err != nil {
-		return 0, nil, err
+		return asking(err)
 	}
 	if done.State == fleet.StateQueued {
 		return http.StatusAccepted, map[string]any{"ok": true, "state": done.State, "call_id": done.CallID, "expires_at": done.Expires}, nil
@@ -85,6 +117,7 @@ func (fr fleetRoutes) fanOut(r *http.Request, who fleet.Caller) (int, any, error
 		Canary      int            `json:"canary"`
 		Parallel    int            `json:"parallel"`
 		StopOnError bool           `json:"stop_on_error"`
+		patienceBody
 	}
 	if err := readFleetBody(r, &body); err != nil {
 		return 0, nil, err
@@ -92,8 +125,12 @@ func (fr fleetRoutes) fanOut(r *http.Request, who fleet.Caller) (int, any, error
 	v, err := fr.fleet.FanOut(r.Context(), who, fleet.FanRequest{
 		Machines: body.Machines, Tag: body.Tag, All: body.All, Tool: body.Tool, Args: body.Args, Timeout: seconds(body.TimeoutS),
 		QueueFor: seconds(body.QueueForS), Canary: body.Canary, Parallel: body.Parallel, StopOnError: body.StopOnError,
+		ApprovalWait: body.wait(),
 	})
-	return http.StatusOK, v, err
+	if err != nil {
+		return asking(err)
+	}
+	return http.StatusOK, v, nil
 }
 
 func callFilter(r *http.Request) (fleet.CallFilter, error) {

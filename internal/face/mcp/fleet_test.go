@@ -94,7 +94,7 @@ func newPark(t *testing.T, limits fleet.Limits, o facemcp.FleetOptions) *park {
 }
 
 func (p *park) operator() fleet.Caller {
-	return fleet.Caller{Session: identity.Local(p.owner), Surface: fleet.SurfaceCLI}
+	return fleet.Caller{Session: identity.Local(p.owner), Surface: fleet.SurfaceAPI}
 }
 
 // enrol makes a machine and, if it should be online, connects it.

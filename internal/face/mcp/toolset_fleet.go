@@ -180,7 +180,7 @@ func failedCall(machine string, err error) (Result, error) {
 	}
 	message := e.Message
 	if e.Code == fleet.ApprovalPending {
-		out.Value = map[string]any{"state": fleet.StateAsking, "call_id": e.CallID}
+		out.Value = map[string]any{"state": fleet.StateAsking, "call_id": e.CallID, "approval_id": e.ApprovalID}
 		message += " and call_id " + e.CallID
 	}
 	return out, &Error{Code: string(e.Code), Message: message}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"parley/internal/brain/tool"
 	"parley/internal/identity"
 	"parley/internal/talk"
 )
@@ -11,7 +12,7 @@ import (
 // WhoOf is what a session may do in conversations: talk:admin is anybody, talk
 // the sender bound to its person, talk:sender:PREFIX* those with that prefix.
 func WhoOf(s identity.Session) talk.Who {
-	who := talk.Who{Admin: s.Scopes.Has(identity.TalkAdmin), Principal: s.Principal.String()}
+	who := talk.Who{Admin: s.Scopes.Has(identity.TalkAdmin), Principal: s.Principal.String(), Mandate: tool.MandateOf(s)}
 	who.Allowed.Patterns = s.Scopes.SenderPatterns()
 	if s.Scopes.Has(identity.Talk) { // a gateway has no sender of its own
 		who.Sender = s.Sender()

@@ -152,9 +152,11 @@ func newHub(t testing.TB, o options) *hub {
 	return h
 }
 
-// op is an operator who may do everything.
+// op is the owner on a page, who may do everything and is not asked.
 func (h *hub) op() fleet.Caller {
-	return fleet.Caller{Session: identity.Local(h.owner), Surface: fleet.SurfaceAPI}
+	s := identity.Local(h.owner)
+	s.Via = identity.ViaPage
+	return fleet.Caller{Session: s, Surface: fleet.SurfacePage}
 }
 
 // scoped is a caller with some scopes.

@@ -48,7 +48,13 @@ export interface Schema { type?: string; properties?: Record<string, Schema>; re
 export interface Rollout { id: string; version: string; state: string; wave: number; reason?: string; by: string; created_at: string; machines: { agent_id: string; wave: number; state: string; error?: string }[] | null }
 export interface Binary { platform: string; version: string; sha256: string; size: number; added_at: string }
 export interface Shot { n: number; at: string; by: string; width: number; height: number; call_id: string }
-export interface CallAnswer { ok: boolean; call_id: string; result?: any; state?: string; expires_at?: string }
+export interface CallAnswer { ok: boolean; call_id: string; result?: any; state?: string; expires_at?: string; approval_id?: string }
+/** What a call on several machines came to; asking: nobody has said yes yet. */
+export interface FanAnswer { items?: FanItem[] | null; state?: string; approval_id?: string }
+export interface FanItem { agent_id: string; state: string; canary?: boolean; result?: unknown; error?: { code: string; message: string } }
+
+/** For a page that was opened with a token: such a page is asked like the token. */
+export const asksInInbox = 'This page was opened with a token, so a person must say yes in the inbox first, on a page they logged in to by link or passkey. The call log shows how it goes on.';
 
 const at = (id: string, rest = '') => `/api/machines/${part(id)}${rest}`;
 
@@ -64,7 +70,8 @@ export const fleet = {
   calls: async (id: string) => (await api.get<{ calls: CallRow[] | null }>(id ? at(id, '/calls') : '/api/fleet/calls')).calls ?? [],
   cancel: (call: string) => api.delete(`/api/fleet/calls/${part(call)}`),
   events: async (id: string) => (await api.get<{ events: FleetEvent[] | null }>(id ? at(id, '/events') : '/api/fleet/events')).events ?? [],
-  call: (id: string, body: { tool: string; args: object; timeout_s?: number; queue_for_s?: number }) => api.post<CallAnswer>(at(id, '/calls'), body),
+  call: (id: string, body: { tool: string; args: object; timeout_s?: number; queue_for_s?: number }) => api.post<CallAnswer>(at(id, '/calls'), { ...body, approval_wait_s: 0 }),
+  callMany: (body: object) => api.post<FanAnswer>('/api/fleet/calls', { ...body, approval_wait_s: 0 }),
   collect: (id: string) => api.post<CallAnswer>(at(id, '/collect'), {}),
   token: (id: string, rekey: boolean) => api.post<{ token: string; url: string; server_public_key: string; expires_at: string }>(at(id, '/token'), { rekey }),
   link: (id: string) => api.post<{ sh: string; ps1: string; expires_at: string }>(at(id, '/install-link'), {}),

@@ -1,0 +1,166 @@
+package fleet_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/approval"
+	"parley/internal/brain/tool"
+	"parley/internal/fleet"
+	"parley/internal/identity"
+)
+
+// A no is as much on record as a yes: in the call log and in the trail, whoever said
+// it and wherever, and also when nobody said anything.
+func TestDeclinedCallsAreOnRecord(t *testing.T) {
+	w := newWorld(t, setup{})
+	ran := w.herd(2, func(int) bool { return false })
+	script := as(fleet.SurfaceAPI, fullMCP...)
+	for _, declined := range []struct {
+		code  fleet.Code
+		calls int
+		by    func() error
+	}{
+		{fleet.Denied, 1, func() error {
+			_, err := w.fleet.Call(t.Context(), script, fleet.CallRequest{Machine: "m00", Tool: "net_dns_flush", Approver: clientApprover{make(chan fleet.Question, 1), fleet.Decision{}, nil}})
+			return err
+		}},
+		{fleet.Denied, 1, func() error {
+			_, err := w.fleet.Call(t.Context(), script, fleet.CallRequest{Machine: "m00", Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
+			w.decide(w.pending().ID, false, "no")
+			return err
+		}},
+		{fleet.Cancelled, 1, func() error {
+			_, err := w.fleet.Call(t.Context(), script, fleet.CallRequest{Machine: "m00", Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
+			e := wantCode(t, err, fleet.ApprovalPending)
+			must(w.fleet.CancelCall(t.Context(), script, e.CallID))(t)
+			return err
+		}},
+		{fleet.Denied, 2, func() error {
+			_, err := w.fleet.FanOut(t.Context(), script, fleet.FanRequest{All: true, Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
+			w.decide(w.pending().ID, false, "no")
+			return err
+		}},
+	} {
+		count := func() (log, trail int) {
+			for _, c := range must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls {
+				if c.Code == declined.code && c.TokenID == "token-1" {
+					log++
+				}
+			}
+			for _, e := range w.trailOf("fleet.call") {
+				if e.Action == "fleet.call" && e.Outcome == string(declined.code) {
+					trail++
+				}
+			}
+			return log, trail
+		}
+		logBefore, trailBefore := count()
+		if err := declined.by(); err == nil {
+			t.Errorf("%s: nothing was refused", declined.code)
+		}
+		w.until(string(declined.code)+" is in the call log and the trail", func() bool {
+			log, trail := count()
+			return log == logBefore+declined.calls && trail == trailBefore+declined.calls
+		})
+	}
+	if ran.Load() != 0 {
+		t.Errorf("%d calls ran although nobody said yes", ran.Load())
+	}
+}
+
+// A call on many machines that nobody has answered yet is looked at and goes on like
+// any other, and is nobody else's business.
+func TestAFanOutThatWaitsIsLookedAtLater(t *testing.T) {
+	w := newWorld(t, setup{})
+	ran := w.herd(3, func(int) bool { return false })
+	who := as(fleet.SurfaceAPI, fullMCP...)
+	_, err := w.fleet.FanOut(t.Context(), who, fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
+	e := wantCode(t, err, fleet.ApprovalPending)
+	item := w.pending()
+	if e.ApprovalID != item.ID || !strings.Contains(string(item.Arguments), `"m00","m01","m02"`) {
+		t.Errorf("%+v waits for %+v", e, item)
+	}
+	if st := must(w.fleet.CallStatus(t.Context(), who, e.CallID))(t); st.State != fleet.StateAsking {
+		t.Errorf("%+v", st)
+	}
+	for name, other := range map[string]fleet.Caller{"somebody else": stranger(who), "a limited token": as(fleet.SurfaceAPI, append(fullMCP, "machine:m00")...)} {
+		if name == "a limited token" {
+			other.Session.TokenID = "token-2"
+		}
+		if _, err := w.fleet.CallStatus(t.Context(), other, e.CallID); fleet.CodeOf(err) != fleet.NotFound {
+			t.Errorf("%s sees it: %v", name, err)
+		}
+	}
+	w.decide(item.ID, true, "")
+	w.until("done", func() bool {
+		return must(w.fleet.CallStatus(t.Context(), who, e.CallID))(t).State == fleet.StateDone
+	})
+	var r fleet.FanResult
+	st := must(w.fleet.CallStatus(t.Context(), who, e.CallID))(t)
+	if err := json.Unmarshal(st.Result, &r); err != nil || r.Done != 3 || ran.Load() != 3 {
+		t.Errorf("%d ran: %s %v", ran.Load(), st.Result, err)
+	}
+}
+
+func stranger(who fleet.Caller) fleet.Caller {
+	who.Session.Principal.ID, who.Session.Principal.Name = "id-bob", "bob"
+	return who
+}
+
+// A hub that stops takes its open fan-outs with it: nobody can say yes to what no
+// hub would do.
+func TestAFanOutEndsWithItsHub(t *testing.T) {
+	w := newWorld(t, setup{})
+	w.herd(2, func(int) bool { return false })
+	who := as(fleet.SurfaceAPI, fullMCP...)
+	_, err := w.fleet.FanOut(t.Context(), who, fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
+	e := wantCode(t, err, fleet.ApprovalPending)
+	w.stop()
+	again := newWorld(t, setup{db: w.db, key: w.key})
+	again.until("cancelled", func() bool {
+		st := must(again.fleet.CallStatus(t.Context(), who, e.CallID))(t)
+		return st.State == fleet.StateCancelled
+	})
+	if item := must(again.inbox.Get(t.Context(), owner, e.ApprovalID))(t); item.Outcome.State != approval.StateCancelled {
+		t.Errorf("the question is %s", item.Outcome.State)
+	}
+}
+
+// An agent has what is left of its person's rights when it acts, not what there was
+// when its run began.
+func TestAnAgentLosesWhatItsPersonLoses(t *testing.T) {
+	w := newWorld(t, setup{})
+	m := w.join("pc").echoes()
+	left, gone := identity.Expand(fullMCP...), error(nil)
+	look := func() error {
+		for _, x := range fleet.HostedTools(w.fleet, func(_ context.Context, s identity.Session) (identity.Scopes, error) {
+			if s.TokenID != "token-1" {
+				t.Errorf("asked about the token %q, want token-1", s.TokenID)
+			}
+			return left, gone
+		}) {
+			if x.Name == "net_config" {
+				_, err := x.Run(t.Context(), tool.Call{Name: x.Name, Arguments: []byte(`{"agent_id":"pc"}`), Agent: "parley", Principal: "owner", Mandate: mandate(fullMCP...)})
+				return err
+			}
+		}
+		return errors.New("no such tool")
+	}
+	check(t, look())
+	left = identity.Expand("talk")
+	if err := look(); tool.TypeOf(err) != tool.Permission {
+		t.Errorf("the token was narrowed and the agent still looks: %v", err)
+	}
+	gone = identity.ErrRefused
+	if err := look(); tool.TypeOf(err) != tool.Permission || !strings.Contains(err.Error(), "not valid any more") {
+		t.Errorf("the token was revoked and the agent still looks: %v", err)
+	}
+	if len(m.asked) != 1 {
+		t.Errorf("%d calls were sent, want one", len(m.asked))
+	}
+}
