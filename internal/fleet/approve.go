@@ -105,12 +105,16 @@ func (p *prepared) question() Question {
 	for _, m := range p.targets() {
 		q.Machines = append(q.Machines, m.id)
 	}
-	where := p.machine
-	if p.fan != nil {
-		where = fmt.Sprintf("%d machines", len(q.Machines))
-	}
-	q.Title = fmt.Sprintf("%s wants to use %s on %s", p.who.actor(), p.tool.Name, where)
+	q.Title = fmt.Sprintf("%s wants to use %s on %s", p.who.actor(), p.tool.Name, p.where())
 	return q
+}
+
+// where names the machine, or how many they are.
+func (p *prepared) where() string {
+	if p.fan != nil {
+		return fmt.Sprintf("%d machines", len(p.fan.targets))
+	}
+	return p.machine
 }
 
 // ask has a person decide; nil is a yes. approval_pending says that the call goes on

@@ -47,6 +47,7 @@ type storedCaller struct {
 	Scopes       []string      `json:"scopes"`
 	Surface      Surface       `json:"surface"`
 	OnBehalf     string        `json:"on_behalf,omitempty"`
+	Person       string        `json:"person,omitempty"`
 	Task         string        `json:"task,omitempty"`
 	Conversation string        `json:"conversation,omitempty"`
 }
@@ -55,7 +56,7 @@ func storeCaller(c Caller) storedCaller {
 	p := c.Session.Principal
 	return storedCaller{
 		Kind: p.Kind, ID: p.ID, Name: p.Name, TokenID: c.Session.TokenID, Address: c.Session.Address, Scopes: c.Session.Scopes.Sorted(),
-		Surface: c.Surface, OnBehalf: c.OnBehalf, Task: c.Task, Conversation: c.Conversation,
+		Surface: c.Surface, OnBehalf: c.OnBehalf, Person: c.Person, Task: c.Task, Conversation: c.Conversation,
 	}
 }
 
@@ -64,7 +65,7 @@ func (s storedCaller) caller() Caller {
 		Session: identity.Session{
 			Principal: identity.Principal{Kind: s.Kind, ID: s.ID, Name: s.Name}, TokenID: s.TokenID, Address: s.Address, Scopes: identity.Expand(s.Scopes...),
 		},
-		Surface: s.Surface, OnBehalf: s.OnBehalf, Task: s.Task, Conversation: s.Conversation,
+		Surface: s.Surface, OnBehalf: s.OnBehalf, Person: s.Person, Task: s.Task, Conversation: s.Conversation,
 	}
 }
 
@@ -200,9 +201,9 @@ func (f *Fleet) notifyFinished(p *prepared, failure error) {
 	if f.d.Inbox == nil {
 		return
 	}
-	title := p.tool.Name + " on " + p.machine + " is done"
+	title := p.tool.Name + " on " + p.where() + " is done"
 	if failure != nil {
-		title = p.tool.Name + " on " + p.machine + ": " + clip(failureText(failure))
+		title = p.tool.Name + " on " + p.where() + ": " + clip(failureText(failure))
 	}
 	f.leaveNote("fleet-done-"+p.id, f.person(p.who), p.machine, title, "call "+p.id)
 }

@@ -73,7 +73,7 @@ func (h hosted) caller(call tool.Call) Caller {
 		Session: identity.Session{
 			Principal: identity.Principal{Kind: identity.KindAgent, ID: call.Agent, Name: call.Agent}, TokenID: call.Mandate.Token, Scopes: call.Mandate.Scopes,
 		},
-		Surface: SurfaceAgent, OnBehalf: call.Principal, Conversation: cmp.Or(call.Conversation, call.Run), ApprovedBy: call.ApprovedBy,
+		Surface: SurfaceAgent, OnBehalf: call.Principal, Person: call.Mandate.Person, Conversation: cmp.Or(call.Conversation, call.Run), ApprovedBy: call.ApprovedBy,
 	}
 }
 

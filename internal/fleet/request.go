@@ -32,9 +32,10 @@ const (
 type Caller struct {
 	Session identity.Session
 	Surface Surface
-	// OnBehalf is the person an agent acts for; their inbox gets the questions.
-	// Empty means the session's own principal.
-	OnBehalf string
+	// OnBehalf is whom an agent acts for, as the trail names them; empty means the
+	// session's own principal. Person is the id of whose inbox gets the questions,
+	// where it is known.
+	OnBehalf, Person string
 	// Task and Conversation name the hosted run the call belongs to, if any.
 	Task, Conversation string
 	// ApprovedBy is who said yes to exactly this call when the run asked; nobody is

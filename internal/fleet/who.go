@@ -57,6 +57,9 @@ func (c Caller) actor() string { return c.Session.Principal.String() }
 
 // person is whose inbox a question goes to.
 func (f *Fleet) person(c Caller) string {
+	if c.Person != "" {
+		return c.Person
+	}
 	if c.OnBehalf != "" {
 		return f.d.PersonOf(c.OnBehalf)
 	}

@@ -42,7 +42,8 @@ function watch() {
   });
   self.fetch = async (what, options) => {
     const answer = await ask(what, options);
-    self.seen.answers.push(`${options?.method ?? 'GET'} ${new URL(answer.url).pathname} ${answer.status}`);
+    const { pathname } = new URL(answer.url);
+    if (pathname.startsWith('/api/')) self.seen.answers.push(`${options?.method ?? 'GET'} ${pathname} ${answer.status}`); // the rest is the page's shell
     return answer;
   };
   clients.matchAll = async () => [];

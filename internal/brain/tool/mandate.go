@@ -9,6 +9,8 @@ import (
 // than the credential that started it. The zero value, which runs have that nobody
 // started with a credential (schedules, rooms), allows nothing.
 type Mandate struct {
+	// Person is the id of whose credential it is; their inbox gets the questions.
+	Person string `json:"person,omitzero"`
 	// Token and Page name the credential, so that whoever acts can see whether it
 	// still stands.
 	Token  string          `json:"token,omitzero"`
@@ -21,7 +23,7 @@ var reach = identity.Expand(identity.FleetRead, identity.FleetSensitive, identit
 
 // MandateOf is what a session can hand to a run.
 func MandateOf(s identity.Session) Mandate {
-	return Mandate{Token: s.TokenID, Page: s.PageID, Scopes: s.Scopes.Intersect(reach)}
+	return Mandate{Person: s.Principal.ID, Token: s.TokenID, Page: s.PageID, Scopes: s.Scopes.Intersect(reach)}
 }
 
 // Narrow is the mandate after words with another one joined the run: what both
