@@ -33,7 +33,10 @@ func ValidName(s string) bool {
 }
 
 var turning = &unicode.RangeTable{R16: []unicode.Range16{
-	{Lo: 0x061C, Hi: 0x061C, Stride: 1}, {Lo: 0x200E, Hi: 0x200F, Stride: 1}, {Lo: 0x2028, Hi: 0x202E, Stride: 1}, {Lo: 0x2066, Hi: 0x2069, Stride: 1},
+	{Lo: 0x061C, Hi: 0x061C, Stride: 1},
+	{Lo: 0x200E, Hi: 0x200F, Stride: 1},
+	{Lo: 0x2028, Hi: 0x202E, Stride: 1},
+	{Lo: 0x2066, Hi: 0x2069, Stride: 1},
 	{Lo: 0xFEFF, Hi: 0xFEFF, Stride: 1},
 }}
 

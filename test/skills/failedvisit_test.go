@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,12 +57,7 @@ func (b *brokenPlace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (b *brokenPlace) heard(path string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, c := range b.calls {
-		if c == path {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(b.calls, path)
 }
 
 // A visit fails: halfway, since the place fails, and before it began, since the place
