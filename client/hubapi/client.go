@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -45,6 +46,8 @@ type Error struct {
 	Code      string `json:"code"`
 	Detail    string `json:"detail"`
 	RequestID string `json:"request_id"`
+	// RetryAfter is how long the hub asks us to wait; 0 if it does not.
+	RetryAfter time.Duration `json:"-"`
 }
 
 func (e *Error) Error() string {
@@ -79,8 +82,28 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 	return nil
 }
 
-// Open sends a request and gives the answer's body, for answers that are long.
+// patience is how long a client waits in all when the hub asks it to come again.
+const patience = 30 * time.Second
+
+// Open sends a request and gives the answer's body, for answers that are long. A hub
+// that is asked too often says when to come again, and is asked then.
 func (c *Client) Open(ctx context.Context, method, path string, query url.Values, in any) (io.ReadCloser, error) {
+	for waited := time.Duration(0); ; {
+		answer, err := c.open(ctx, method, path, query, in)
+		var refusal *Error
+		if _, once := in.(io.Reader); once || !errors.As(err, &refusal) || refusal.Status != http.StatusTooManyRequests || refusal.RetryAfter <= 0 || waited+refusal.RetryAfter > patience {
+			return answer, err
+		}
+		waited += refusal.RetryAfter
+		select {
+		case <-time.After(refusal.RetryAfter):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+func (c *Client) open(ctx context.Context, method, path string, query url.Values, in any) (io.ReadCloser, error) {
 	req, err := c.request(ctx, method, path, query, in)
 	if err != nil {
 		return nil, err
@@ -96,6 +119,9 @@ func (c *Client) Open(ctx context.Context, method, path string, query url.Values
 	refusal := &Error{Status: res.StatusCode}
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxError)).Decode(refusal); err != nil {
 		refusal.Code = "http"
+	}
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		refusal.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	return nil, refusal
 }

@@ -35,7 +35,12 @@ func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 		// After an upgrade the connection is ours; after a refusal it would idle.
 		defer client.CloseIdleConnections()
 	}
-	conn, resp, err := websocket.Dial(ctx, c.target, &websocket.DialOptions{HTTPClient: client})
+	// A hub that counts strangers sees at once that we are none.
+	header := http.Header{}
+	if token := c.token(); token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	conn, resp, err := websocket.Dial(ctx, c.target, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header})
 	if err != nil {
 		return nil, dialError(resp, err)
 	}

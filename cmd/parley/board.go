@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -54,11 +55,31 @@ func (g *globals) board(ctx context.Context, scopes ...string) (*viber.Client, e
 	if err != nil {
 		return nil, err
 	}
-	c, err := viber.Dial(ctx, target, viber.Options{Token: token, Key: key, Scopes: scopes, Client: wire.ClientInfo{Name: "parley", Version: version}})
+	c, err := dialPatiently(ctx, target, viber.Options{Token: token, Key: key, Scopes: scopes, Client: wire.ClientInfo{Name: "parley", Version: version}})
 	if err != nil {
 		return nil, &exitError{exitNoHub, oneLine(err)}
 	}
 	return c, nil
+}
+
+// patience is how long a command waits in all when the hub asks it to come again.
+const patience = 30 * time.Second
+
+// dialPatiently connects, and comes again when the hub says how soon.
+func dialPatiently(ctx context.Context, target string, opts viber.Options) (*viber.Client, error) {
+	for waited := time.Duration(0); ; {
+		c, err := viber.Dial(ctx, target, opts)
+		e, ok := errors.AsType[*viber.Error](err)
+		if !ok || e.Code != wire.CodeRateLimited || e.RetryAfter <= 0 || waited+e.RetryAfter > patience {
+			return c, err
+		}
+		waited += e.RetryAfter
+		select {
+		case <-time.After(e.RetryAfter):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 // boardURL is where a hub speaks the board protocol.

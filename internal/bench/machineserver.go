@@ -155,9 +155,9 @@ func (h *machineServer) serve(ctx context.Context) (*server, error) {
 	}
 	door := front.New(front.Deps{Guard: guard, Logger: slog.New(slog.DiscardHandler)})
 	face := tunnel.New(tunnel.Deps{Fleet: f, Front: door, Limits: tunnel.Limits{PerAddress: 1 << 20, Failures: 1 << 20}})
-	mux := http.NewServeMux()
-	face.Routes(mux)
-	mux.HandleFunc("GET /bench/call/{id}", func(w http.ResponseWriter, r *http.Request) {
+	routes := front.NewRoutes(door)
+	face.Routes(routes)
+	routes.HandleFunc(front.Route{Pattern: "GET /bench/call/{id}", Who: front.Stranger}, func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		if _, err := f.Call(r.Context(), operator(), fleet.CallRequest{Machine: r.PathValue("id"), Tool: "net_config"}); err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
@@ -165,7 +165,7 @@ func (h *machineServer) serve(ctx context.Context) (*server, error) {
 		}
 		fmt.Fprint(w, int64(time.Since(began)))
 	})
-	mux.HandleFunc("GET /bench/stored", func(w http.ResponseWriter, r *http.Request) {
+	routes.HandleFunc(front.Route{Pattern: "GET /bench/stored", Who: front.Stranger}, func(w http.ResponseWriter, r *http.Request) {
 		var n int
 		err := h.db.Read(r.Context(), func(tx *store.Tx) error { return tx.QueryRow(`SELECT COUNT(*) FROM fleet_latest`).Scan(&n) })
 		if err != nil {
@@ -178,7 +178,7 @@ func (h *machineServer) serve(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	srv := &http.Server{Handler: door.Wrap(mux), ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: door.Wrap(routes), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = srv.Serve(l) }() // it ends with the process
 	return &server{hello: hello{Addr: l.Addr().String()}, close: func() {
 		_ = srv.Close()

@@ -131,14 +131,15 @@ func (h *roomServer) serve(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	door := front.New(front.Deps{Logger: slog.New(slog.DiscardHandler)})
 	h.face = faceroom.New(faceroom.Deps{
-		Rooms: h.rooms, Front: front.New(front.Deps{Logger: slog.New(slog.DiscardHandler)}),
+		Rooms: h.rooms, Front: door,
 		// Members are as fast as they can be; what is measured is sending, not cutting.
 		Limits: faceroom.Limits{Ping: time.Hour, Silence: 2 * time.Hour},
 	})
-	mux := http.NewServeMux()
-	mux.Handle("GET /rooms/{room}/ws", h.face)
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	routes := front.NewRoutes(door)
+	routes.Handle(h.face.Route(), h.face)
+	web := &http.Server{Handler: routes, ReadHeaderTimeout: time.Minute}
 	var running sync.WaitGroup
 	running.Go(func() { _ = web.Serve(l) })
 	return &server{

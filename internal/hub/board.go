@@ -3,11 +3,11 @@ package hub
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 
 	"parley/internal/bus"
 	"parley/internal/face/api"
 	"parley/internal/face/board"
+	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/protocol/viber"
 )
@@ -16,8 +16,8 @@ import (
 func (h *Hub) boardPart() part {
 	return part{
 		name: "board", faces: h.openBoard,
-		routes: func(mux *http.ServeMux, _ *api.API) error {
-			mux.Handle("GET /ws", h.board)
+		routes: func(routes *front.Routes, _ *api.API) error {
+			routes.Handle(h.board.Route(), h.board)
 			return nil
 		},
 		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {

@@ -69,7 +69,7 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 	if m.policy, err = builtin.NewPolicy(h.policyOptions()); err != nil {
 		return err
 	}
-	m.tools = builtin.Tools(builtin.Config{Policy: m.policy, Sandbox: h.sandbox, Roots: h.conf.Box.Write})
+	m.tools = builtin.Tools(builtin.Config{Policy: m.policy, Sandbox: h.sandbox, Roots: h.conf.Box.Write, Guard: h.guard})
 	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger, Sandbox: h.sandbox, Workspace: h.workspaceOf})
 	h.onClose(func() error { m.mcp.Close(); return nil })
 	h.minds = m

@@ -5,12 +5,12 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"runtime"
 	"time"
 
 	"parley/internal/face/api"
+	"parley/internal/face/front"
 	"parley/internal/face/tunnel"
 	"parley/internal/fleet"
 	"parley/internal/identity"
@@ -22,9 +22,9 @@ import (
 func (h *Hub) fleetPart() part {
 	return part{
 		name: "fleet", open: h.openFleet, faces: h.openTunnel,
-		routes: func(mux *http.ServeMux, rest *api.API) error {
+		routes: func(routes *front.Routes, rest *api.API) error {
 			api.RegisterFleet(rest, h.fleet, api.Live{People: h.people, Stopping: h.stopping})
-			h.tunnel.Routes(mux)
+			h.tunnel.Routes(routes)
 			return nil
 		},
 		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -32,6 +33,7 @@ import (
 	"parley/internal/lease"
 	"parley/internal/notify"
 	"parley/internal/place"
+	"parley/internal/publicnet"
 	"parley/internal/room"
 	"parley/internal/room/seat"
 	"parley/internal/sandbox"
@@ -53,6 +55,8 @@ type Options struct {
 	Box sandbox.Support
 	// Quiet opens the hub for a single command: no listener, no log.
 	Quiet bool
+	// Lookup resolves names of the outside; nil asks the system.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 // busTime is how long a starting hub waits for the NATS servers.
@@ -111,7 +115,11 @@ type Hub struct {
 	front       *front.Front
 	parking     *front.Parking
 	gate        *gate
-	handler     http.Handler
+	// guard and outside reach addresses that came from outside.
+	guard   publicnet.Guard
+	outside *http.Client
+	handler http.Handler
+	routed  *front.Routes
 
 	started    time.Time
 	firstStart bool
@@ -128,7 +136,7 @@ func Open(ctx context.Context, conf config.Config, opts Options) (*Hub, error) {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
 	for _, step := range []func(context.Context) error{
-		h.openFolder, h.openStore, h.openKey, h.openBus, h.openMembership, h.openTrail, h.openPeople, h.openInbox, h.openSandbox, h.openBrain, h.openParts, h.openFaces,
+		h.openFolder, h.openStore, h.openKey, h.openBus, h.openMembership, h.openOutside, h.openTrail, h.openPeople, h.openInbox, h.openSandbox, h.openBrain, h.openParts, h.openFaces,
 	} {
 		if err := step(ctx); err != nil {
 			h.Close()
@@ -260,6 +268,7 @@ func (h *Hub) openFaces(ctx context.Context) error {
 	h.parking = front.NewParking(idleTime, h.logger)
 	h.front = front.New(front.Deps{
 		People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Parking: h.parking,
+		Paces:  front.Paces{Time: h.conf.Limits.BodyTime, Pause: h.conf.Limits.BodyPause},
 		Errors: slices.Concat(storeErrors, visitErrors),
 	})
 	if err := h.eachPart(func(p part) error { return call(ctx, p.faces) }); err != nil {
@@ -279,6 +288,9 @@ func (h *Hub) name() string {
 	}
 	return host
 }
+
+// Routes are the declarations of everything the hub serves.
+func (h *Hub) Routes() []front.Route { return h.routed.Declared() }
 
 // Handler is everything the hub answers over HTTP.
 func (h *Hub) Handler() http.Handler { return h.handler }

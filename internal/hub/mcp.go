@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/hkdf"
 	"crypto/sha256"
-	"net/http"
 
 	"parley/internal/face/api"
+	"parley/internal/face/front"
 	facemcp "parley/internal/face/mcp"
 	"parley/internal/identity"
 )
@@ -15,8 +15,8 @@ import (
 func (h *Hub) mcpPart() part {
 	return part{
 		name: "mcp", faces: h.openMCP,
-		routes: func(mux *http.ServeMux, _ *api.API) error {
-			h.mcpFace.Mount(mux)
+		routes: func(routes *front.Routes, _ *api.API) error {
+			h.mcpFace.Mount(routes)
 			return nil
 		},
 		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {

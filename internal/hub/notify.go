@@ -2,9 +2,9 @@ package hub
 
 import (
 	"context"
-	"net/http"
 
 	"parley/internal/face/api"
+	"parley/internal/face/front"
 	"parley/internal/notify"
 	"parley/internal/publicnet"
 )
@@ -13,7 +13,7 @@ import (
 func (h *Hub) notifyPart() part {
 	return part{
 		name: "notify", open: h.openNotify,
-		routes: func(_ *http.ServeMux, rest *api.API) error {
+		routes: func(_ *front.Routes, rest *api.API) error {
 			if h.notices != nil {
 				api.RegisterPush(rest, h.notices)
 			}
@@ -26,31 +26,27 @@ func (h *Hub) openNotify(ctx context.Context) (err error) {
 	if h.opts.Quiet {
 		return nil // a single command tells nobody
 	}
-	// Addresses in the settings are the operator's choice and may be inside;
-	// those of browsers are other people's and may not.
-	configured := &http.Transport{Proxy: http.ProxyFromEnvironment}
-	public := &http.Transport{DialContext: publicnet.Guard{}.Dial, ForceAttemptHTTP2: true}
+	// Browsers' addresses are other people's: the settings open nothing for them.
+	webhooks, push := h.webhooks(), publicnet.Guard{Lookup: h.opts.Lookup}.Client(0)
 	h.notices, err = notify.Open(ctx, notify.Deps{
 		DB: h.db, Inbox: h.inbox, Seed: h.key.Seed(), Targets: h.notifyTargets(ctx), PageStands: h.people.PageStands, URL: h.url,
 		Owner: func(ctx context.Context) (string, error) {
 			owner, err := h.people.Owner(ctx)
 			return owner.ID, err
 		},
-		Client: &http.Client{Transport: configured}, Push: &http.Client{Transport: public, CheckRedirect: noRedirect}, Logger: h.logger,
+		Client: webhooks, Push: push, Logger: h.logger,
 	})
 	if err != nil {
 		return err
 	}
 	h.onClose(func() error {
 		err := h.notices.Close()
-		configured.CloseIdleConnections()
-		public.CloseIdleConnections()
+		webhooks.CloseIdleConnections()
+		push.CloseIdleConnections()
 		return err
 	})
 	return nil
 }
-
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // notifyTargets finds the people the settings name.
 func (h *Hub) notifyTargets(ctx context.Context) []notify.Target {

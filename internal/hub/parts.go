@@ -3,11 +3,11 @@ package hub
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"golang.org/x/sync/errgroup"
 
 	"parley/internal/face/api"
+	"parley/internal/face/front"
 	"parley/internal/identity"
 )
 
@@ -22,7 +22,7 @@ type part struct {
 	// faces builds what serves the outside; h.front and h.metrics exist by then.
 	faces func(context.Context) error
 	// routes puts the faces on their paths.
-	routes func(*http.ServeMux, *api.API) error
+	routes func(*front.Routes, *api.API) error
 	// listen starts what needs the hub's own address, before the hub is ready.
 	listen func(context.Context) error
 	// count adds the part's figures to what /api/status tells.

@@ -12,6 +12,7 @@ import (
 
 	"parley/client/mmpagent"
 	"parley/internal/face/api"
+	"parley/internal/face/front"
 	faceplace "parley/internal/face/place"
 	"parley/internal/hub/config"
 	"parley/internal/identity"
@@ -23,10 +24,10 @@ import (
 func (h *Hub) placePart() part {
 	return part{
 		name: "place", open: h.openPlace, faces: h.openPlaceFace,
-		routes: func(mux *http.ServeMux, rest *api.API) error {
+		routes: func(routes *front.Routes, rest *api.API) error {
 			api.RegisterPlace(rest, h.place, h.placeWarnings)
-			for _, path := range h.placeFace.Paths() {
-				mux.Handle(path, h.placeFace)
+			for _, rt := range h.placeFace.Routes() {
+				routes.Handle(rt, h.placeFace)
 			}
 			return nil
 		},
@@ -44,7 +45,7 @@ func (h *Hub) placePart() part {
 
 func (h *Hub) openPlace(ctx context.Context) error {
 	c := h.conf.Place
-	caller := faceplace.NewCaller()
+	caller := faceplace.NewCaller(h.guard)
 	p, err := place.New(ctx, place.Deps{
 		DB: h.db, Bus: h.bus, Leases: h.leases, Key: h.key, Trail: h.trail, Peers: caller, Log: h.logger, Dir: string(h.folder), Clustered: h.conf.NATS != "",
 	}, place.Config{

@@ -13,6 +13,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/brain/tool"
 	"parley/internal/face/api"
+	"parley/internal/face/front"
 	faceroom "parley/internal/face/room"
 	"parley/internal/identity"
 	"parley/internal/room"
@@ -23,10 +24,10 @@ import (
 func (h *Hub) roomPart() part {
 	return part{
 		name: "room", open: h.openRooms, faces: h.openRoomFace,
-		routes: func(mux *http.ServeMux, rest *api.API) error {
+		routes: func(routes *front.Routes, rest *api.API) error {
 			api.RegisterRooms(rest, h.rooms, h.seats)
 			api.RegisterRoomSeats(rest, h.rooms, h.seats)
-			mux.Handle("GET /rooms/{room}/ws", h.roomFace)
+			routes.Handle(h.roomFace.Route(), h.roomFace)
 			return nil
 		},
 		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
@@ -42,7 +43,7 @@ func (h *Hub) roomPart() part {
 
 func (h *Hub) openRooms(ctx context.Context) error {
 	rooms, err := room.New(room.Deps{
-		DB: h.db, Leases: h.leases, Bus: h.bus, Trail: h.trail, Fetch: fetchKeys, Log: h.logger, Clustered: h.conf.NATS != "",
+		DB: h.db, Leases: h.leases, Bus: h.bus, Trail: h.trail, Fetch: h.fetchKeys, Log: h.logger, Clustered: h.conf.NATS != "",
 	})
 	if err != nil {
 		return err
@@ -96,20 +97,18 @@ func (h *Hub) roomMetrics() {
 	}, func() float64 { return float64(h.roomFace.Slow()) }))
 }
 
-// keyClient asks key servers. It follows no redirect: an address of a policy is
-// asked, and none that somebody else names.
-var keyClient = &http.Client{
-	Timeout:       5 * time.Second,
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-}
+// keyTime is how long a key server may take.
+const keyTime = 5 * time.Second
 
-// fetchKeys reads a key set.
-func fetchKeys(ctx context.Context, url string) ([]byte, error) {
+// fetchKeys reads a key set. Whoever opens a room names its key server.
+func (h *Hub) fetchKeys(ctx context.Context, url string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, keyTime)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
-	res, err := keyClient.Do(req)
+	res, err := h.outside.Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -13,18 +13,20 @@ import (
 	"parley/internal/face/api"
 	"parley/internal/face/front"
 	faceweb "parley/internal/face/web"
+	"parley/internal/hub/config"
 	"parley/internal/identity"
+	"parley/internal/limit"
 	"parley/web"
 )
 
 // routes puts every face on its path.
 func (h *Hub) routes() error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", healthz)
-	mux.HandleFunc("GET /readyz", h.readyz)
-	h.adminRoute(mux, "GET /metrics", identity.StatusRead, h.metrics.handler())
-	h.pprofRoutes(mux)
-	rest := api.New(mux, h.front, h.opts.Version)
+	routes := front.NewRoutes(h.front)
+	routes.HandleFunc(front.Route{Pattern: "GET /healthz", Who: front.Stranger}, healthz)
+	routes.HandleFunc(front.Route{Pattern: "GET /readyz", Who: front.Stranger}, h.readyz)
+	routes.Handle(front.Route{Pattern: "GET /metrics", Who: front.Who(identity.StatusRead)}, h.metrics.handler())
+	pprofRoutes(routes)
+	rest := api.New(routes, h.front, h.opts.Version)
 	if err := h.apiRoutes(rest); err != nil {
 		return err
 	}
@@ -32,19 +34,17 @@ func (h *Hub) routes() error {
 		if p.routes == nil {
 			return nil
 		}
-		return p.routes(mux, rest)
+		return p.routes(routes, rest)
 	})
 	if err != nil {
 		return err
 	}
 	page, _ := web.Page()
-	mux.Handle("/", faceweb.Handler(page, faceweb.Options{HSTS: h.conf.TLS.On() || len(h.conf.BehindProxy) > 0}))
-	proxies, err := front.ParseProxies(h.conf.BehindProxy)
-	if err != nil {
-		return err
-	}
+	routes.Handle(front.Route{Pattern: "/", Who: front.Stranger, Body: front.Nothing}, faceweb.Handler(page, faceweb.Options{HSTS: h.conf.TLS.On() || len(h.conf.BehindProxy) > 0}))
+	proxies := front.Proxies(config.Networks(h.conf.BehindProxy))
+	h.routed = routes
 	h.gate = newGate()
-	h.handler = h.front.Wrap(h.gate.wrap(h.front, proxies.Wrap(h.front, mux)))
+	h.handler = h.front.Wrap(h.gate.wrap(h.front, proxies.Wrap(h.front, routes)))
 	return nil
 }
 
@@ -53,7 +53,7 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	if h.passkeys, err = identity.NewPasskeys(h.people, h.relyingParty()); err != nil {
 		return err
 	}
-	people := api.People{Directory: h.people, Passkeys: h.passkeys, Logins: identity.NewThrottle(identity.LoginLimits), Refused: h.front.Refused}
+	people := api.People{Directory: h.people, Passkeys: h.passkeys, Logins: limit.NewGuesses(identity.LoginLimits), Refused: h.front.Refused}
 	api.RegisterSession(a, people)
 	api.RegisterTokens(a, people)
 	api.RegisterPasskeys(a, people)
@@ -81,24 +81,13 @@ func (h *Hub) relyingParty() identity.RelyingParty {
 	return rp
 }
 
-// adminRoute serves a handler to callers with a scope.
-func (h *Hub) adminRoute(mux *http.ServeMux, pattern, scope string, next http.Handler) {
-	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		if _, err := h.front.Require(r, scope); err != nil {
-			h.front.Fail(w, r, err)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // pprofRoutes are for admins only: a profile tells a lot.
-func (h *Hub) pprofRoutes(mux *http.ServeMux) {
+func pprofRoutes(routes *front.Routes) {
 	for path, handler := range map[string]http.HandlerFunc{
 		"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
 		"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
 	} {
-		h.adminRoute(mux, "GET "+path, identity.Admin, handler)
+		routes.HandleFunc(front.Route{Pattern: "GET " + path, Who: front.Who(identity.Admin)}, handler)
 	}
 }
 

@@ -3,13 +3,13 @@ package hub
 import (
 	"context"
 	"io"
-	"net/http"
 	"os"
 	"slices"
 	"time"
 
 	"parley/internal/brain/skillfile"
 	"parley/internal/face/api"
+	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/skill"
 	"parley/protocol/mmp"
@@ -20,7 +20,7 @@ import (
 func (h *Hub) skillPart() part {
 	return part{
 		name: "skill", open: h.openSkills, faces: h.openHosts, listen: h.startHosts,
-		routes: func(_ *http.ServeMux, rest *api.API) error {
+		routes: func(_ *front.Routes, rest *api.API) error {
 			api.RegisterSkills(rest, h.skills, h.hosts)
 			return nil
 		},

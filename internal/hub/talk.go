@@ -3,10 +3,10 @@ package hub
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"parley/internal/face/api"
+	"parley/internal/face/front"
 	facetalk "parley/internal/face/talk"
 	"parley/internal/identity"
 	"parley/internal/talk"
@@ -17,9 +17,9 @@ import (
 func (h *Hub) talkPart() part {
 	return part{
 		name: "talk", open: h.openTalk, faces: h.openTalkFace, listen: h.listenTalk,
-		routes: func(mux *http.ServeMux, rest *api.API) error {
+		routes: func(routes *front.Routes, rest *api.API) error {
 			api.RegisterConversations(rest, h.talk)
-			mux.Handle("GET /talk/ws", h.talkFace)
+			routes.Handle(h.talkFace.Route(), h.talkFace)
 			return nil
 		},
 		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {

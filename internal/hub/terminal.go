@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"parley/internal/face/api"
+	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/sandbox"
 	"parley/internal/terminal"
@@ -21,7 +21,7 @@ import (
 func (h *Hub) terminalPart() part {
 	return part{
 		name: "terminal", open: h.openTerminals,
-		routes: func(_ *http.ServeMux, rest *api.API) error {
+		routes: func(_ *front.Routes, rest *api.API) error {
 			api.RegisterTerminals(rest, h.terminals)
 			return nil
 		},

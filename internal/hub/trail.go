@@ -59,7 +59,7 @@ func (h *Hub) openTrail(ctx context.Context) error {
 	for _, err := range unreadable {
 		h.logger.Error("kept checkpoints of the audit trail cannot be read", "error", err)
 	}
-	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}, CheckRedirect: noRedirect}
+	client := h.clientOf(h.conf.Audit.WitnessURL)
 	h.keeper = witness.New(h.logger, h.witnesses(client)...)
 	h.onClose(func() error {
 		defer client.CloseIdleConnections()

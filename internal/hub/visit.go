@@ -13,6 +13,7 @@ import (
 	"parley/client/mmpagent"
 	"parley/internal/bus"
 	"parley/internal/face/front"
+	"parley/internal/publicnet"
 	"parley/internal/skill"
 	"parley/protocol/mmp"
 )
@@ -96,11 +97,14 @@ func (p *hosts) enter(ctx context.Context, v skill.Visit) (*mmpagent.Agent, erro
 	}
 	agent, err := mmpagent.Open(v.URL, mmpagent.Options{
 		Name: v.Agent, Version: p.h.opts.Version, Keys: keys, Peers: peers, Insecure: v.Insecure,
-		Capabilities: mmp.CoreActions(), HTTP: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}},
+		Capabilities: mmp.CoreActions(), HTTP: p.h.outside,
 		Admit: func(ctx context.Context, info mmp.Info) error { return p.h.checkPlace(ctx, v.URL, info) },
 	})
 	if err == nil {
 		_, err = agent.Register(ctx)
+	}
+	if errors.Is(err, publicnet.ErrNotPublic) {
+		err = fmt.Errorf("%w: agents go there if whoever runs the hub lists it in net.allow_private", err)
 	}
 	if err != nil && !errors.Is(err, skill.ErrPlaceChanged) && !errors.Is(err, skill.ErrInvalid) {
 		err = fmt.Errorf("%w: %w", skill.ErrInvalid, err)

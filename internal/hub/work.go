@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +11,7 @@ import (
 	"parley/internal/bus"
 	"parley/internal/eventlog"
 	"parley/internal/face/api"
+	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/talk/memory"
 	"parley/internal/work"
@@ -24,7 +24,7 @@ func (h *Hub) workPart() part {
 	return part{
 		name: "work", open: h.openWork,
 		faces: func(context.Context) error { return h.metrics.registry.Register(workMetrics{h.work}) },
-		routes: func(_ *http.ServeMux, rest *api.API) error {
+		routes: func(_ *front.Routes, rest *api.API) error {
 			api.RegisterTasks(rest, h.work)
 			return nil
 		},

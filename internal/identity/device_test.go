@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/internal/identity"
+	"parley/internal/limit"
 	"parley/internal/store/storetest"
 )
 
@@ -133,7 +134,7 @@ func TestPairingCodesForgiveTypingAndAreThrottled(t *testing.T) {
 	for range 5 {
 		wantReason(t, guess("AAAA-AAAA", "10.1.1.1"), identity.Unknown)
 	}
-	var throttled *identity.ThrottledError
+	var throttled *limit.Error
 	if err := guess(pairing.Code, "10.1.1.1"); !errors.As(err, &throttled) || !throttled.Locked || throttled.RetryAfter <= 0 {
 		t.Errorf("after five wrong codes: %v", err)
 	}

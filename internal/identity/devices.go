@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/limit"
 	"parley/internal/store"
 )
 
@@ -45,10 +46,11 @@ func (d *Directory) Pair(ctx context.Context, req PairRequest) (Paired, error) {
 	if len(req.PublicKey) != ed25519.PublicKeySize {
 		return Paired{}, fmt.Errorf("%w: a public key has 32 bytes", ErrInvalid)
 	}
-	secret, err := d.pairingSecret(req)
+	secret, try, err := d.pairingSecret(req)
 	if err != nil {
 		return Paired{}, err
 	}
+	defer try.End()
 	var out Paired
 	var changes []change
 	err = d.db.Write(ctx, func(tx *store.Tx) (err error) {
@@ -56,28 +58,29 @@ func (d *Directory) Pair(ctx context.Context, req PairRequest) (Paired, error) {
 		return err
 	})
 	if err != nil {
-		if secret != req.Secret && ReasonOf(err) == Unknown {
-			d.codes.Failed(req.Address)
+		if try != nil && ReasonOf(err) == Unknown {
+			try.Failed()
 		}
 		return Paired{}, err
 	}
-	d.codes.Succeeded(req.Address)
+	if try != nil {
+		try.Succeeded()
+	}
 	d.announce(changes...)
 	return out, nil
 }
 
-// pairingSecret tells a token from a code. Codes are throttled, tokens need not be.
-func (d *Directory) pairingSecret(req PairRequest) (string, error) {
+// pairingSecret tells a token from a code. Codes can be guessed, so using one is
+// an attempt; tokens cannot, and have none.
+func (d *Directory) pairingSecret(req PairRequest) (string, *limit.Attempt, error) {
 	if TokenForm(req.Secret) {
-		return req.Secret, nil
-	}
-	if err := d.codes.Attempt(req.Address); err != nil {
-		return "", err
+		return req.Secret, nil, nil
 	}
 	if !CodeForm(req.Secret) {
-		return "", refused(Malformed, "")
+		return "", nil, refused(Malformed, "")
 	}
-	return normalCode(req.Secret), nil
+	try, err := d.codes.Attempt(req.Address)
+	return normalCode(req.Secret), try, err
 }
 
 func (d *Directory) pair(tx *store.Tx, secret string, req PairRequest) (Paired, []change, error) {

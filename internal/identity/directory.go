@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/bus"
+	"parley/internal/limit"
 	"parley/internal/store"
 )
 
@@ -47,7 +48,7 @@ type Directory struct {
 	cache *cache
 	live  *liveSet
 	uses  *useLog
-	codes *Throttle
+	codes *limit.Guesses
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -60,7 +61,7 @@ type Directory struct {
 func Open(ctx context.Context, db *store.DB, b bus.Bus, opts Options) (*Directory, error) {
 	d := &Directory{
 		db: db, bus: b, opts: opts.withDefaults(),
-		cache: newCache(), live: newLiveSet(), uses: newUseLog(), codes: NewThrottle(PairingLimits),
+		cache: newCache(), live: newLiveSet(), uses: newUseLog(), codes: limit.NewGuesses(PairingLimits),
 	}
 	var err error
 	// The number is read before anything can be cached, so no change is missed.

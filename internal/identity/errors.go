@@ -48,8 +48,6 @@ var (
 	ErrNameTaken = errors.New("the name is taken")
 	// ErrDeviceTaken says that the device is pinned to another person.
 	ErrDeviceTaken = errors.New("the device belongs to somebody else")
-	// ErrThrottled says that too many attempts came from an address; see ThrottledError.
-	ErrThrottled = errors.New("too many attempts")
 )
 
 // refused makes an AuthError.

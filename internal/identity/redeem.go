@@ -11,10 +11,11 @@ import (
 // browser in, with the pairing token's scopes. A browser needs no key of its
 // own: its cookie is bound to it already.
 func (d *Directory) RedeemCode(ctx context.Context, code, agent, address string) (Login, error) {
-	secret, err := d.pairingSecret(PairRequest{Secret: code, Address: address})
+	secret, try, err := d.pairingSecret(PairRequest{Secret: code, Address: address})
 	if err != nil {
 		return Login{}, err
 	}
+	defer try.End()
 	var out Login
 	err = d.db.Write(ctx, func(tx *store.Tx) error {
 		if err := lockCredentials(tx); err != nil {
@@ -32,11 +33,13 @@ func (d *Directory) RedeemCode(ctx context.Context, code, agent, address string)
 		return err
 	})
 	if err != nil {
-		if secret != code && ReasonOf(err) == Unknown {
-			d.codes.Failed(address)
+		if try != nil && ReasonOf(err) == Unknown {
+			try.Failed()
 		}
 		return Login{}, err
 	}
-	d.codes.Succeeded(address)
+	if try != nil {
+		try.Succeeded()
+	}
 	return out, nil
 }

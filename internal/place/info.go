@@ -28,7 +28,7 @@ func (p *Place) Info(ctx context.Context, _ Caller) (mmp.Info, error) {
 			"max_wait_seconds": int64(mmp.MaxWait.Seconds()), "max_polls_per_agent": int64(p.c.MaxPolls),
 		},
 		DepositLimits: map[string]int64{
-			"max_deposits_per_agent": int64(p.c.DepositLimit), "max_skill_size_bytes": mmp.MaxSkill, "max_deposits_per_hour": int64(p.deposits.Limit),
+			"max_deposits_per_agent": int64(p.c.DepositLimit), "max_skill_size_bytes": mmp.MaxSkill, "max_deposits_per_hour": int64(p.deposits.Most),
 		},
 		SessionRatePerMinute: 600, PrivacyNote: mmp.PrivacyNote, StartedAt: mmp.At(p.started), Timestamp: mmp.At(p.now()),
 	}, nil

@@ -184,7 +184,7 @@ func (p *Place) PeerCall(ctx context.Context, call InboundCall) (Peer, error) {
 		p.d.Trail.Note(audit.Entry{Actor: "place:" + peer.Name, Action: audit.PlacePeerRefused, Target: call.Target, Outcome: "bad_signature"})
 		return Peer{}, errPeerCall
 	}
-	if ok, wait := p.peerUse.take(peer.Name, len(call.Body), p.now()); !ok {
+	if ok, wait := p.usePeer(peer.Name, len(call.Body)); !ok {
 		return Peer{}, mmp.ErrRateLimited.WithRetry(retryIn(wait))
 	}
 	return peer, p.once(ctx, peer, call.Nonce)

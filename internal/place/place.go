@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/bus"
+	"parley/internal/limit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -27,9 +28,11 @@ type Place struct {
 	sessions sessions
 	waiters  waiters
 	hints    hints
-	newIDs   Window // per address
-	deposits Window // per agent, an hour's attempts
-	peerUse  meters // per peer
+	newIDs   limit.Window // per network
+	deposits limit.Window // per agent, an hour's attempts
+	// peerCalls and peerBytes are per peer.
+	peerCalls, peerBytes limit.Window
+
 	figures  figures
 	scopes   scopes
 	relayed  atomic.Uint64 // how many ids were made, from a random start
@@ -71,7 +74,8 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 	}
 	p := &Place{
 		d: d, c: c, id: placeIDOf(public), public: public,
-		outbox: make(chan struct{}, 1), heavy: make(chan struct{}, 1), newIDs: Window{Limit: c.NewIDs, Every: time.Minute}, deposits: Window{Limit: 60, Every: time.Hour},
+		outbox: make(chan struct{}, 1), heavy: make(chan struct{}, 1), newIDs: limit.Window{Most: c.NewIDs}, deposits: limit.Window{Most: 60, Every: time.Hour},
+		peerCalls: limit.Window{Most: peerCalls}, peerBytes: limit.Window{Most: peerBytes},
 	}
 	p.started = p.now()
 	p.relayed.Store(rand.Uint64())

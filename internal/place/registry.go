@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/limit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -160,7 +161,7 @@ func (p *Place) room(who Caller, row *agentRow) error {
 	if p.figures.agentsAbout() >= p.c.MaxAgents {
 		return mmp.ErrPlaceFull
 	}
-	if ok, wait := p.newIDs.Take(who.Address, p.now()); !ok {
+	if ok, wait := p.newIDs.Take(limit.Network(who.Address), p.now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(retryIn(wait))
 	}
 	p.figures.agents.Add(1) // counted anew every minute

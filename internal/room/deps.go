@@ -26,6 +26,9 @@ type Deps struct {
 	Limits    Limits
 }
 
+// AnnounceTime is how long somebody at the door may take to say who they are.
+const AnnounceTime = 30 * time.Second
+
 // Limits bound a hub; the zero value has the usual ones.
 type Limits struct {
 	Announce  time.Duration // to announce oneself (30 s)
@@ -47,7 +50,7 @@ func (d *Deps) defaults() {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &d.Limits
-	set(&l.Announce, 30*time.Second)
+	set(&l.Announce, AnnounceTime)
 	set(&l.Lobby, 10*time.Minute)
 	set(&l.Away, 12*time.Second)
 	set(&l.Resume, 120*time.Second)

@@ -90,37 +90,3 @@ func TestBadOriginConfigurationIsRefused(t *testing.T) {
 		}
 	}
 }
-
-func TestConnectionsAreCountedPerAddress(t *testing.T) {
-	l := wsconn.NewAddressLimit(2, 4)
-	take := func(addr string) func() {
-		t.Helper()
-		release, err := l.Take(addr)
-		if err != nil {
-			t.Fatalf("%s: %v", addr, err)
-		}
-		return release
-	}
-	refused := func(addr string, perAddress bool) {
-		t.Helper()
-		_, err := l.Take(addr)
-		if e, ok := errors.AsType[*wsconn.TooManyError](err); !ok || !errors.Is(err, wsconn.ErrTooMany) || e.PerAddress != perAddress {
-			t.Errorf("%s: %v", addr, err)
-		}
-	}
-	first := take("192.0.2.1:1000")
-	take("[::ffff:192.0.2.1]:1001")
-	refused("192.0.2.1:1002", true)
-	take("[2001:db8::1]:1")
-	six := take("[2001:db8::2]:1")
-	refused("[2001:db8:0:1::1]:1", false)
-	six()
-	six()
-	take("[2001:db8::3]:1")
-	first()
-	refused("[2001:db8::4]:1", true)
-	take("192.0.2.1:1003")
-	if l.Len() != 4 {
-		t.Errorf("%d are counted", l.Len())
-	}
-}

@@ -19,6 +19,4 @@ var (
 	ErrForeignHost = errors.New("the hub does not go by that name")
 	// ErrForeignOrigin says that a page of another site made the request.
 	ErrForeignOrigin = errors.New("a page of another origin may not use the hub")
-	// ErrTooMany says that the address, or everyone together, has as many connections as allowed.
-	ErrTooMany = errors.New("too many connections")
 )

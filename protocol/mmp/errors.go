@@ -80,6 +80,7 @@ var (
 	ErrInvalidJSON   = Error{Status: 400, Code: "invalid_json", Text: "Invalid JSON"}
 	ErrInvalidID     = Error{Status: 400, Code: "invalid_id", Text: "Invalid agent id"}
 	ErrBodyTooLarge  = Error{Status: 413, Code: "body_too_large", Text: "Request body too large"}
+	ErrTooSlow       = Error{Status: 408, Code: "request_timeout", Text: "Request came too slowly"}
 	ErrRateLimited   = Error{Status: 429, Code: "rate_limited", Text: "Too many requests"}
 	ErrStorage       = Error{Status: 503, Code: "storage_unavailable", Text: "Storage is unavailable, nothing was stored"}
 	ErrPlaceFull     = Error{Status: 503, Code: "place_full", Text: "The meeting place is full"}

@@ -62,7 +62,7 @@ func start(t *testing.T, hubs int) *cluster {
 	c := &cluster{nodes: natstest.Cluster(t, 3), db: pgtest.URL(t)}
 	for i := range hubs {
 		data := filepath.Join(pgtest.Folder(t), "data")
-		c.hubs = append(c.hubs, hubtest.Start(t, hubtest.Config{Data: data, Args: []string{"--db", c.db, "--nats", c.urls(), "--name", fmt.Sprintf("hub-%d", i)}}))
+		c.hubs = append(c.hubs, hubtest.Start(t, hubtest.Config{Data: data, Args: []string{"--db", c.db, "--nats", c.urls(), "--name", fmt.Sprintf("hub-%d", i)}, Env: []string{hubtest.Visits}}))
 	}
 	return c
 }

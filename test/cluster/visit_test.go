@@ -34,7 +34,7 @@ func TestAVisitGoesOnWhenItsHubDies(t *testing.T) {
 	// The other hub of the cluster is another machine with the same keys.
 	data := filepath.Join(pgtest.Folder(t), "data")
 	copyKeys(t, a.Path("keys/place"), filepath.Join(data, "keys", "place"))
-	b := hubtest.Start(t, hubtest.Config{Data: data, Args: []string{"--db", c.db, "--nats", c.urls(), "--name", "hub-b"}})
+	b := hubtest.Start(t, hubtest.Config{Data: data, Args: []string{"--db", c.db, "--nats", c.urls(), "--name", "hub-b"}, Env: []string{hubtest.Visits}})
 	if all := visits(t, b); len(all) != 1 || all[0].AgentID != visitor {
 		t.Fatalf("the other hub knows of %+v", all)
 	}

@@ -22,6 +22,9 @@ import (
 // Patience bounds every wait; only something broken reaches it.
 const Patience = 3 * time.Minute
 
+// Visits lets a hub visit places on this machine: by itself it goes nowhere inside.
+const Visits = "PARLEY_NET_ALLOW_PRIVATE=127.0.0.0/8"
+
 // Config says how a hub is started.
 type Config struct {
 	// Args follow `parley serve --data DIR --listen 127.0.0.1:0`.

@@ -83,9 +83,9 @@ func serve(t *testing.T) string {
 		Extend:   facemcp.Extension{Options: options, Server: extend},
 	})
 	check(t, err)
-	mux := http.NewServeMux()
-	face.Mount(mux)
-	handler := entrance.Wrap(mux)
+	routes := front.NewRoutes(entrance)
+	face.Mount(routes)
+	handler := entrance.Wrap(routes)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Authorization", "Bearer "+first.Secret)
 		handler.ServeHTTP(w, r)

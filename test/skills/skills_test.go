@@ -139,8 +139,8 @@ func (h hub) mentions(text string) []string {
 func TestAgentsOfTwoHubsExchangeASkillUnderApprovalAndThePlaceReadsNothing(t *testing.T) {
 	// Ada's agent has the skill and visits the place in the middle; so does Bob's.
 	// The middle hub only relays, so its whole database must not know the text.
-	middle := hub{hubtest.Start(t, hubtest.Config{}), t}
-	ada := hub{hubtest.New(t, hubtest.Config{}), t}
+	middle := hub{hubtest.Start(t, hubtest.Config{Env: []string{hubtest.Visits}}), t}
+	ada := hub{hubtest.New(t, hubtest.Config{Env: []string{hubtest.Visits}}), t}
 	if err := os.MkdirAll(ada.Path("skills"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestAgentsOfTwoHubsExchangeASkillUnderApprovalAndThePlaceReadsNothing(t *te
 		t.Fatal(err)
 	}
 	ada.Restart()
-	bob := hub{hubtest.Start(t, hubtest.Config{}), t}
+	bob := hub{hubtest.Start(t, hubtest.Config{Env: []string{hubtest.Visits}}), t}
 	ada.agent()
 	bob.agent()
 	adaID, at := ada.visit(middle)
@@ -223,7 +223,7 @@ func TestAgentsOfTwoHubsExchangeASkillUnderApprovalAndThePlaceReadsNothing(t *te
 
 func TestKill9OfThePlaceBetweenOfferAndReceiptLosesNothing(t *testing.T) {
 	// The place belongs to Bob's hub: killing it kills relay and recipient at once.
-	ada := hub{hubtest.New(t, hubtest.Config{}), t}
+	ada := hub{hubtest.New(t, hubtest.Config{Env: []string{hubtest.Visits}}), t}
 	if err := os.MkdirAll(ada.Path("skills"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestKill9OfThePlaceBetweenOfferAndReceiptLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	ada.Restart()
-	bob := hub{hubtest.Start(t, hubtest.Config{}), t}
+	bob := hub{hubtest.Start(t, hubtest.Config{Env: []string{hubtest.Visits}}), t}
 	bobID := bob.agent()
 	_, at := ada.visit(bob)
 	bob.Kill9()

@@ -90,8 +90,8 @@ func port(t *testing.T) []string {
 }
 
 func TestAVisitGoesOnAfterKill9WarnsSaysGoodbyeAndStopsAtAnotherKey(t *testing.T) {
-	bob := hub{hubtest.Start(t, hubtest.Config{Args: port(t)}), t}
-	ada := hub{hubtest.Start(t, hubtest.Config{}), t}
+	bob := hub{hubtest.Start(t, hubtest.Config{Args: port(t), Env: []string{hubtest.Visits}}), t}
+	ada := hub{hubtest.Start(t, hubtest.Config{Env: []string{hubtest.Visits}}), t}
 	bobID := bob.agent()
 	ada.agent()
 	adaID, at := ada.visit(bob)
@@ -184,8 +184,8 @@ func TestAVisitGoesOnAfterKill9WarnsSaysGoodbyeAndStopsAtAnotherKey(t *testing.T
 }
 
 func TestATrustedAgentsNoteReachesTheOthersConversationAndIsAnswered(t *testing.T) {
-	bob := hub{hubtest.Start(t, hubtest.Config{}), t}
-	ada := hub{hubtest.Start(t, hubtest.Config{}), t}
+	bob := hub{hubtest.Start(t, hubtest.Config{Env: []string{hubtest.Visits}}), t}
+	ada := hub{hubtest.Start(t, hubtest.Config{Env: []string{hubtest.Visits}}), t}
 	bobID := bob.agent()
 	ada.agent()
 	adaID, at := ada.visit(bob)

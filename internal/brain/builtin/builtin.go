@@ -1,13 +1,12 @@
 package builtin
 
 import (
-	"context"
 	"encoding/json"
-	"net/netip"
 	"os"
 	"time"
 
 	"parley/internal/brain/tool"
+	"parley/internal/publicnet"
 	"parley/internal/sandbox"
 )
 
@@ -19,11 +18,8 @@ type Config struct {
 	Sandbox *sandbox.Sandbox
 	// Roots are folders besides the workspace that file tools and shell may use.
 	Roots []string
-	// AllowPrivateNets are networks web_fetch may reach although they are not
-	// public. Leave it empty unless a service inside is meant for agents.
-	AllowPrivateNets []netip.Prefix
-	// Lookup replaces the system's name resolution.
-	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Guard is what web_fetch connects by.
+	Guard publicnet.Guard
 
 	grace time.Duration // between the polite and the final signal
 }

@@ -22,7 +22,6 @@ import (
 
 // Limits of a fetch.
 const (
-	webConnect   = 10 * time.Second
 	webHeader    = 30 * time.Second
 	webRedirects = 5
 	webMaxBody   = 10 << 20
@@ -116,19 +115,10 @@ type web struct {
 }
 
 func newWeb(c Config) *web {
-	w := &web{guard: publicnet.Guard{Allow: c.AllowPrivateNets, Lookup: c.Lookup}}
-	w.client = &http.Client{
-		// no proxy: it would connect in our place and see what we must not
-		Transport: &http.Transport{
-			DialContext:            w.guard.Dial,
-			TLSHandshakeTimeout:    webConnect,
-			ResponseHeaderTimeout:  webHeader,
-			MaxResponseHeaderBytes: 64 << 10,
-			DisableKeepAlives:      true,
-			ForceAttemptHTTP2:      true,
-		},
-		CheckRedirect: w.redirect,
-	}
+	w := &web{guard: c.Guard}
+	transport := w.guard.Transport()
+	transport.ResponseHeaderTimeout, transport.DisableKeepAlives = webHeader, true
+	w.client = &http.Client{Transport: transport, CheckRedirect: w.redirect}
 	return w
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/internal/brain/tool"
+	"parley/internal/publicnet"
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
@@ -27,7 +28,7 @@ func site(t *testing.T, h http.HandlerFunc) (*bench, *httptest.Server) {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	return newBench(t, Config{AllowPrivateNets: loopback}), srv
+	return newBench(t, Config{Guard: publicnet.Guard{Allow: loopback}}), srv
 }
 
 func answer(kind, body string) http.HandlerFunc {
@@ -80,10 +81,10 @@ var notPublicNumbers = []string{
 }
 
 func TestFetchRefusesWhatIsNotPublic(t *testing.T) {
-	b := newBench(t, Config{Lookup: func(context.Context, string) ([]netip.Addr, error) {
+	b := newBench(t, Config{Guard: publicnet.Guard{Lookup: func(context.Context, string) ([]netip.Addr, error) {
 		t.Error("a resolver was asked")
 		return nil, errors.New("no")
-	}})
+	}}})
 	for _, host := range notPublic {
 		for _, port := range []string{"", ":8080"} {
 			b.fails(tool.Permission, "web_fetch", obj{"url": "http://" + host + port + "/x"})
@@ -98,12 +99,12 @@ func TestFetchRefusesByDNSAnswer(t *testing.T) {
 		lookup := func(_ context.Context, host string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr(addr)}, nil
 		}
-		newBench(t, Config{Lookup: lookup}).fails(tool.Permission, "web_fetch", obj{"url": "http://evil.example.com:" + port})
+		newBench(t, Config{Guard: publicnet.Guard{Lookup: lookup}}).fails(tool.Permission, "web_fetch", obj{"url": "http://evil.example.com:" + port})
 	}
 	lookup := func(_ context.Context, host string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 	}
-	allowed := newBench(t, Config{Lookup: lookup, AllowPrivateNets: loopback})
+	allowed := newBench(t, Config{Guard: publicnet.Guard{Lookup: lookup, Allow: loopback}})
 	if got := allowed.ok("web_fetch", obj{"url": "http://evil.example.com:" + port}); got["text"] != "inside" {
 		t.Error(got)
 	}
@@ -209,7 +210,7 @@ func TestFetchReportsFailures(t *testing.T) {
 	srv.Close()
 	b.fails(tool.Unknown, "web_fetch", obj{"url": srv.URL})
 	lookup := func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("nxdomain") }
-	newBench(t, Config{Lookup: lookup}).fails(tool.Unknown, "web_fetch", obj{"url": "http://nowhere.example.com"})
+	newBench(t, Config{Guard: publicnet.Guard{Lookup: lookup}}).fails(tool.Unknown, "web_fetch", obj{"url": "http://nowhere.example.com"})
 }
 
 func TestFetchEndsWithTheRun(t *testing.T) {

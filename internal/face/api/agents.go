@@ -35,7 +35,9 @@ func RegisterAgents(a *API, m Minds) {
 	add(a, change("PUT", "/api/agents/{name}", "Change the keys that are given; null means the default", 0), m.update)
 	add(a, change("DELETE", "/api/agents/{name}", "Remove an agent; its conversations stay", http.StatusNoContent), m.remove)
 	addRaw(a, rawRoute{change("GET", "/api/agents/{name}/file", "The agent's file as it is", 0), "text/markdown"}, m.file)
-	addRaw(a, rawRoute{change("PUT", "/api/agents/{name}/file", "Replace the agent's file, or make it", 0), "application/json"}, m.putFile)
+	put := change("PUT", "/api/agents/{name}/file", "Replace the agent's file, or make it", 0)
+	put.MaxBody = maxAgentFile
+	addRaw(a, rawRoute{put, "application/json"}, m.putFile)
 	add(a, read("/api/skills", "List skills"), m.skills)
 	add(a, read("/api/models", "List models"), m.models)
 	add(a, read("/api/providers", "List model providers, without their keys"), m.providers)
@@ -171,7 +173,7 @@ func (m Minds) file(w http.ResponseWriter, r *http.Request, _ identity.Session) 
 const maxAgentFile = 2 << 20
 
 func (m Minds) putFile(w http.ResponseWriter, r *http.Request, s identity.Session) error {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAgentFile))
+	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return err
 	}

@@ -18,11 +18,12 @@ import (
 type API struct {
 	front *front.Front
 	huma  huma.API
-	mux   *http.ServeMux
+	door  *door
 }
 
-// New makes the face on a mux; subjects are added by their Register functions.
-func New(mux *http.ServeMux, f *front.Front, version string) *API {
+// New makes the face among the hub's routes; subjects are added by their Register
+// functions.
+func New(routes *front.Routes, f *front.Front, version string) *API {
 	useProblems()
 	conf := huma.DefaultConfig("Parley", version)
 	conf.OpenAPIPath = "/api/openapi"
@@ -34,8 +35,9 @@ func New(mux *http.ServeMux, f *front.Front, version string) *API {
 		"token":  {Type: "http", Scheme: "bearer", Description: "a token made by 'parley token create'"},
 		"cookie": {Type: "apiKey", In: "cookie", Name: front.CookieName, Description: "the page's session; changes also need the header " + front.CSRFHeader},
 	}
-	a := &API{front: f, mux: mux, huma: humago.New(mux, conf)}
-	mux.HandleFunc("/api/", a.unknown)
+	d := newDoor(routes)
+	a := &API{front: f, door: d, huma: humago.New(d, conf)}
+	routes.HandleFunc(front.Route{Pattern: "/api/", Who: front.Stranger, Body: front.Nothing}, a.unknown)
 	return a
 }
 
@@ -68,6 +70,10 @@ func newError(status int, msg string, errs ...error) huma.StatusError {
 		http.StatusBadRequest: "bad_request", http.StatusUnprocessableEntity: "bad_request", http.StatusNotFound: "not_found",
 		http.StatusRequestEntityTooLarge: "too_large", http.StatusUnsupportedMediaType: "unsupported_media_type",
 		http.StatusNotAcceptable: "not_acceptable", http.StatusRequestTimeout: "timeout",
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](errors.Join(errs...)); ok {
+		// The front refused to read it; the library only knows that it could not.
+		status, msg, errs = http.StatusRequestEntityTooLarge, "the request is too large", nil
 	}
 	code, ok := codes[status]
 	if !ok {
@@ -111,15 +117,14 @@ type route struct {
 	MaxBody int64
 	// Public routes do not ask who the caller is.
 	Public bool
+	// PerMinute is how often one network may call a public route; 0 for 600.
+	PerMinute int
 }
 
 func (rt route) operation() huma.Operation {
 	op := huma.Operation{
 		Method: rt.Method, Path: rt.Path, Summary: rt.Summary, Tags: []string{rt.Tag}, DefaultStatus: rt.Status,
-		OperationID: operationID(rt.Method, rt.Path), MaxBodyBytes: rt.MaxBody,
-	}
-	if op.MaxBodyBytes == 0 {
-		op.MaxBodyBytes = 1 << 20
+		OperationID: operationID(rt.Method, rt.Path), MaxBodyBytes: rt.maxBody(),
 	}
 	if !rt.Public {
 		op.Security = []map[string][]string{{"token": {}}, {"cookie": {}}}
@@ -137,29 +142,16 @@ func operationID(method, path string) string {
 	return strings.ToLower(method) + "-" + strings.Join(words, "-")
 }
 
-type sessionKey struct{}
-
 // add registers a route whose handler is told who calls.
 func add[In, Out any](a *API, rt route, handle func(ctx context.Context, who identity.Session, in *In) (*Out, error)) {
 	op := rt.operation()
 	op.Middlewares = huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(c)
-		if rt.Public {
-			next(huma.WithValue(c, callKey{}, call{w, r}))
-			return
-		}
-		who, err := a.front.Session(r)
-		if err == nil {
-			err = a.front.Need(r, who, rt.Scope)
-		}
-		if err != nil {
-			a.front.Fail(w, r, err)
-			return
-		}
-		next(huma.WithValue(huma.WithValue(c, sessionKey{}, who), callKey{}, call{w, r}))
+		next(huma.WithValue(c, callKey{}, call{w, r}))
 	}}
+	a.door.declare(rt)
 	huma.Register(a.huma, op, func(ctx context.Context, in *In) (*Out, error) {
-		who, _ := ctx.Value(sessionKey{}).(identity.Session)
+		who, _ := front.Admitted(ctx) // nobody, if the route is public
 		out, err := handle(ctx, who, in)
 		if err != nil {
 			return nil, a.problem(ctx, err)

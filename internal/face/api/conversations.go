@@ -36,7 +36,9 @@ func RegisterConversations(a *API, t talk.API) {
 	add(a, at("GET", "/api/conversations/{id}/archives", "Its archives, oldest first", 0), c.archives)
 	add(a, at("POST", "/api/conversations/{id}/compact", "Archive the window behind a summary", 0), c.compact)
 	addRaw(a, rawRoute{at("GET", "/api/conversations/{id}/export", "All of it as JSON lines", 0), "application/jsonl"}, c.export)
-	addRaw(a, rawRoute{at("POST", "/api/conversations/import", "Store a conversation from JSON lines; query: agent, sender, thread, append, dry_run", 0), "application/json"}, c.importFile)
+	restore := at("POST", "/api/conversations/import", "Store a conversation from JSON lines; query: agent, sender, thread, append, dry_run", 0)
+	restore.MaxBody = maxImport
+	addRaw(a, rawRoute{restore, "application/json"}, c.importFile)
 	add(a, at("GET", "/api/archives/{id}", "An archive and its raw messages", 0), c.archive)
 	add(a, at("POST", "/api/archives/{id}/redo", "Summarise it again from its raw messages", 0), c.redo)
 }
@@ -493,7 +495,7 @@ func (c conversationRoutes) importFile(w http.ResponseWriter, r *http.Request, s
 	if err != nil {
 		return err
 	}
-	file, err := spool(http.MaxBytesReader(w, r.Body, maxImport))
+	file, err := spool(r.Body)
 	if err != nil {
 		return err
 	}

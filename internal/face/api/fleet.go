@@ -60,6 +60,9 @@ func (fr fleetRoutes) json(method, path, scope, summary string, handle fleetHand
 
 func (fr fleetRoutes) raw(method, path, scope, summary, contentType string, handle func(http.ResponseWriter, *http.Request, fleet.Caller) error) {
 	rt := rawRoute{route{Method: method, Path: path, Scope: scope, Tag: "machines", Summary: summary}, contentType}
+	if method == http.MethodPost && path == "/api/fleet/binaries" {
+		rt.MaxBody = fleet.MaxBinary + 1 // one more, so that the fleet itself says that it is too large
+	}
 	addRaw(fr.api, rt, func(w http.ResponseWriter, r *http.Request, who identity.Session) error {
 		return fleetProblem(handle(w, r, callerOf(who)))
 	})
@@ -108,7 +111,7 @@ func fleetProblem(err error) error {
 // readFleetBody fills v from a JSON body; an empty one leaves it as it is. Unknown keys
 // are the caller's mistake.
 func readFleetBody(r *http.Request, v any) error {
-	data, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, 1<<20))
+	data, err := io.ReadAll(r.Body)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (fr fleetRoutes) addBinary(r *http.Request, who fleet.Caller) (int, any, er
 	q := r.URL.Query()
 	v, err := fr.fleet.AddBinary(r.Context(), who, fleet.BinaryUpload{
 		Platform: q.Get("platform"), Version: q.Get("version"), Signature: q.Get("signature"), Key: q.Get("public_key"),
-		Body: http.MaxBytesReader(nil, r.Body, fleet.MaxBinary+1),
+		Body: r.Body,
 	})
 	return http.StatusCreated, v, err
 }

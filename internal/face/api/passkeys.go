@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"parley/internal/face/front"
 	"parley/internal/identity"
 )
 
@@ -19,7 +18,7 @@ func RegisterPasskeys(a *API, p People) {
 	add(a, manage("POST", "/api/passkeys/begin", "Begin to add a passkey", 0), p.beginPasskey)
 	add(a, manage("POST", "/api/passkeys", "Add the passkey the browser made", http.StatusCreated), p.finishPasskey)
 	add(a, manage("DELETE", "/api/passkeys/{id}", "Remove a passkey", http.StatusNoContent), p.removePasskey)
-	add(a, route{Method: "POST", Path: "/api/session/passkey", Public: true, Tag: "session", Summary: "Begin to log in by passkey"}, p.beginLogin)
+	add(a, route{Method: "POST", Path: "/api/session/passkey", Public: true, PerMinute: 60, Tag: "session", Summary: "Begin to log in by passkey"}, p.beginLogin)
 }
 
 // passkeyProof is a browser's answer to a ceremony.
@@ -41,11 +40,8 @@ func (p People) beginPasskey(ctx context.Context, who identity.Session, _ *struc
 	return ceremony(p.Passkeys.BeginRegister(ctx, who))
 }
 
-// beginLogin writes a row before anybody is known, so it counts as an attempt.
+// beginLogin writes a row before anybody is known, so its route has a rate.
 func (p People) beginLogin(ctx context.Context, _ identity.Session, _ *struct{}) (*ceremonyAnswer, error) {
-	if err := p.Logins.Attempt(front.Address(callOf(ctx).r)); err != nil {
-		return nil, err
-	}
 	return ceremony(p.Passkeys.BeginLogin(ctx))
 }
 

@@ -20,12 +20,9 @@ type rawRoute struct {
 
 // addRaw registers such a route, with authentication, and documents it.
 func addRaw(a *API, rt rawRoute, handle func(w http.ResponseWriter, r *http.Request, who identity.Session) error) {
-	a.mux.HandleFunc(rt.Method+" "+rt.Path, func(w http.ResponseWriter, r *http.Request) {
-		who, err := a.front.Require(r, rt.Scope)
-		if err == nil {
-			err = handle(w, r, who)
-		}
-		if err != nil {
+	a.door.routes.HandleFunc(a.door.declare(rt.route), func(w http.ResponseWriter, r *http.Request) {
+		who, _ := front.Admitted(r.Context())
+		if err := handle(w, r, who); err != nil {
 			a.front.Fail(w, r, err)
 		}
 	})

@@ -50,12 +50,9 @@ type roomRoutes struct {
 
 type roomHandler func(w http.ResponseWriter, r *http.Request, who room.Who) error
 
-// roomBody is the largest request about a room.
-const roomBody = 1 << 20
-
 // readBody reads a JSON object into v.
 func readBody(w http.ResponseWriter, r *http.Request, v any) error {
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, roomBody))
+	data, err := io.ReadAll(r.Body)
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return front.NewProblem(http.StatusRequestEntityTooLarge, string(kibitz.LimitSize), "the request is too large", nil)

@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/face/front"
 	"parley/internal/identity"
+	"parley/internal/limit"
 )
 
 // People is what the session and token routes need of package identity.
@@ -15,7 +16,7 @@ type People struct {
 	Directory *identity.Directory
 	Passkeys  *identity.Passkeys
 	// Logins slows down guessing; Refused is told of what was not accepted.
-	Logins  *identity.Throttle
+	Logins  *limit.Guesses
 	Refused func(address string, err error, locked bool)
 }
 
@@ -49,17 +50,19 @@ func RegisterSession(a *API, p People) {
 func (p People) login(ctx context.Context, _ identity.Session, in *loginRequest) (*sessionAnswer, error) {
 	c := callOf(ctx)
 	address := front.Address(c.r)
-	if err := p.Logins.Attempt(address); err != nil {
+	try, err := p.Logins.Attempt(address)
+	if err != nil {
 		return nil, err
 	}
+	defer try.End()
 	login, err := p.open(ctx, in, c.r.UserAgent(), address)
 	if err != nil {
 		if errors.Is(err, identity.ErrRefused) {
-			p.Refused(address, err, p.Logins.Failed(address))
+			p.Refused(address, err, try.Failed())
 		}
 		return nil, err
 	}
-	p.Logins.Succeeded(address)
+	try.Succeeded()
 	front.SetCookie(c.w, c.r, login.Cookie, login.Page.Expires)
 	return &sessionAnswer{describe(login.Session, login.CSRF)}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/identity"
+	"parley/internal/limit"
 	"parley/internal/wsconn"
 	"parley/protocol/viber"
 )
@@ -58,7 +59,7 @@ func (c *conn) authenticate(a *viber.Auth, id string) {
 	l := &login{id: newID(), session: s, role: a.Role, device: a.DeviceID}
 	c.ws.SetDeadline(0, nil)
 	c.ws.SetReadLimit(c.face.readLimit(c.face.limits.MaxFrame))
-	c.releaseUnknown()
+	c.caller.Known()
 	c.input = newInputLimiter(c.face.limits.InputPerSecond)
 	c.adopt(l, found.paired, id)
 	c.face.note(audit.Entry{Actor: s.Principal.String(), Action: audit.AuthAccepted, Target: l.id, Detail: c.detail(l, map[string]any{"scopes": s.Scopes.Sorted(), "role": string(a.Role)})})
@@ -83,32 +84,34 @@ func (c *conn) detail(l *login, more map[string]any) map[string]any {
 // prove finds out who a client is. A failure has been answered, and ends the
 // connection.
 func (c *conn) prove(a *viber.Auth, nonce, id string) (proof, bool) {
-	if err := c.face.attempts.Attempt(c.address); err != nil {
+	try, err := c.face.attempts.Attempt(c.address)
+	if err != nil {
 		c.throttled(err, id)
 		return proof{}, false
 	}
+	defer try.End()
 	ctx, cancel := context.WithTimeout(c.ctx, callTime)
 	defer cancel()
 	found, err := c.identify(ctx, a, nonce)
 	if err == nil {
-		c.face.attempts.Succeeded(c.address)
+		try.Succeeded()
 		return found, true
 	}
-	c.refuse(err, id)
+	c.refuse(err, id, try)
 	return proof{}, false
 }
 
 func (c *conn) throttled(err error, id string) {
 	wait := time.Minute
-	if t, ok := errors.AsType[*identity.ThrottledError](err); ok {
+	if t, ok := errors.AsType[*limit.Error](err); ok {
 		wait = t.RetryAfter
 	}
 	c.fatal(viber.NewRateLimited("", "too many attempts from this address", wait), viber.CloseRate, id)
 }
 
 // refuse says why and closes. A store that is away is nobody's wrong password.
-func (c *conn) refuse(err error, id string) {
-	if errors.Is(err, identity.ErrThrottled) {
+func (c *conn) refuse(err error, id string, try *limit.Attempt) {
+	if errors.Is(err, limit.ErrTooMany) {
 		c.throttled(err, id)
 		return
 	}
@@ -118,7 +121,7 @@ func (c *conn) refuse(err error, id string) {
 		c.fatal(viber.NewError(viber.CodeInternalError, "", "the hub cannot tell who you are right now"), viber.CloseInternal, id)
 		return
 	}
-	locked := c.face.attempts.Failed(c.address)
+	locked := try.Failed()
 	detail := map[string]any{"by_address": c.address}
 	if why.token != "" {
 		detail["by_token"] = why.token
@@ -261,9 +264,11 @@ func (c *conn) verify(a *viber.Auth, nonce string, key ed25519.PublicKey, must b
 
 // pair makes a device of whoever holds a pairing token and a key.
 func (c *conn) pair(ctx context.Context, a *viber.Auth, nonce string, role viber.Role) (proof, error) {
-	if err := c.face.pairings.Attempt(c.address); err != nil {
+	try, err := c.face.pairings.Attempt(c.address)
+	if err != nil {
 		return proof{}, err
 	}
+	defer try.End()
 	key, err := c.keyOf(ctx, a, identity.Session{})
 	if err != nil {
 		return proof{}, err
@@ -283,8 +288,12 @@ func (c *conn) pair(ctx context.Context, a *viber.Auth, nonce string, role viber
 		return proof{}, failed(viber.ReasonDeviceMismatch, "the device belongs to somebody else")
 	}
 	if err != nil {
+		if errors.Is(err, identity.ErrRefused) {
+			try.Failed()
+		}
 		return proof{}, tokenRefusal(err)
 	}
+	try.Succeeded()
 	return proof{session: paired.Session, paired: &paired}, nil
 }
 

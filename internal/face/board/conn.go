@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/wsconn"
 	"parley/protocol/viber"
@@ -30,7 +31,8 @@ type conn struct {
 	nonce   string
 	issued  time.Time
 
-	releaseOpen, releaseUnknown func()
+	releaseOpen func()
+	caller      *front.Caller
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelCauseFunc
@@ -130,7 +132,7 @@ func (c *conn) Closed(_ *wsconn.Conn, why wsconn.Ended) {
 	c.face.nonces.forget(c.nonce)
 	c.face.unregister(c)
 	c.releaseOpen()
-	c.releaseUnknown()
+	c.caller.Gone()
 	c.mu.Lock()
 	c.ending = true
 	l, a := c.login, c.audience

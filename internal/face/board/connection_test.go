@@ -433,17 +433,31 @@ func TestASuccessClearsTheCount(t *testing.T) {
 	}
 }
 
-func TestAttemptsOfAnAddressAreCounted(t *testing.T) {
+// People who share an address, and the command line, which logs in with every
+// command, had sixty logins a minute between them; then all of them were locked out.
+func TestOnlyFailedAttemptsOfAnAddressAreCounted(t *testing.T) {
 	h := newHub(t, limits(board.Limits{AuthPerMinute: 3}))
-	for range 3 {
-		h.connect(h.token)
+	for range 100 {
+		c := h.connect(h.token)
+		check(t, c.ws.CloseNow())
+	}
+	h.connect(h.token)
+}
+
+func TestGuessesBetweenSuccessesAreCounted(t *testing.T) {
+	h := newHub(t, limits(board.Limits{AuthPerMinute: 3}))
+	for i := range 3 {
+		h.dial().auth("prl_"+strings.Repeat("x", 42)+"w", "*")
+		if i < 2 {
+			h.connect(h.token)
+		}
 	}
 	c := h.dial()
 	if f := c.auth(h.token); f.text("code") != "rate_limited" || f.number("retry_after_ms") < 1 {
-		t.Errorf("%s", f)
+		t.Errorf("after three guesses in a minute, want rate_limited with the time to wait: %s", f)
 	}
 	if code := c.closed(); code != 4429 {
-		t.Errorf("closed with %d", code)
+		t.Errorf("closed with %d, want 4429", code)
 	}
 }
 

@@ -2,10 +2,10 @@ package board
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -14,6 +14,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/face/front"
 	"parley/internal/identity"
+	"parley/internal/limit"
 	"parley/internal/terminal"
 	"parley/internal/work"
 	"parley/internal/wsconn"
@@ -55,7 +56,7 @@ const (
 type Limits struct {
 	viber.Limits
 	Unauthenticated int // connections of an address that have not said who they are (10)
-	AuthPerMinute   int // attempts of an address (60)
+	AuthPerMinute   int // wrong attempts of an address (60)
 	PairPerMinute   int // of them, with pairing tokens (10)
 	InputPerSecond  int // bytes typed by one connection (256 KiB)
 	Queued          int // bytes that may wait for one connection (4 MiB)
@@ -107,10 +108,9 @@ type Face struct {
 	log      *slog.Logger
 	limits   Limits
 	group    *wsconn.Group
-	open     *wsconn.AddressLimit
-	unknown  *wsconn.AddressLimit
-	attempts *identity.Throttle
-	pairings *identity.Throttle
+	open     *limit.Crowd
+	attempts *limit.Guesses
+	pairings *limit.Guesses
 	nonces   nonces
 	// strangers is shared by all who never said who they are.
 	strangers *rate.Limiter
@@ -134,9 +134,8 @@ func New(d Deps) *Face {
 	f := &Face{d: d, log: d.Log, limits: d.Limits.withDefaults(), conns: map[*conn]struct{}{}, audiences: map[string]*audience{}, strangers: strangers(), crowds: crowds()}
 	logins, pairings := identity.LoginLimits, identity.PairingLimits
 	logins.PerMinute, pairings.PerMinute = f.limits.AuthPerMinute, f.limits.PairPerMinute
-	f.attempts, f.pairings = identity.NewThrottle(logins), identity.NewThrottle(pairings)
-	f.open = wsconn.NewAddressLimit(f.limits.MaxConnections, 0)
-	f.unknown = wsconn.NewAddressLimit(f.limits.Unauthenticated, 0)
+	f.attempts, f.pairings = limit.NewGuesses(logins), limit.NewGuesses(pairings)
+	f.open = limit.NewCrowd(limit.Share{PerNetwork: f.limits.MaxConnections})
 	f.group = wsconn.NewGroup(wsconn.Options{
 		Read:      f.readLimit(f.limits.MaxFrameUnauthenticated),
 		Queue:     wsconn.QueueLimit{Frames: 1 << 16, Bytes: f.limits.Queued},
@@ -167,26 +166,43 @@ func (f *Face) Attended(principal string) bool {
 	return a != nil && a.attended()
 }
 
-// ServeHTTP is the WebSocket. The front door has checked Host and Origin.
+// Route is where the face belongs.
+func (f *Face) Route() front.Route {
+	return front.Route{
+		Pattern: "GET /ws", Who: front.Stranger, Login: f.limits.Login, TooMany: f.tooMany,
+		Strangers: limit.Share{PerNetwork: f.limits.Unauthenticated, Total: mostUnknown},
+		Rate: front.Rate{ByHandler: fmt.Sprintf("%d open per network; %d failed authentications a minute per network, %d in a row lock it",
+			f.limits.MaxConnections, f.limits.AuthPerMinute, identity.LoginLimits.Failures)},
+	}
+}
+
+// mostUnknown is how many connections may be open that have not said who they are.
+const mostUnknown = 1000
+
+func (f *Face) tooMany(w http.ResponseWriter, r *http.Request, why *limit.Error) {
+	p := front.NewProblem(http.StatusTooManyRequests, "too_many_connections", "too many connections from this address", why)
+	if why.Everybody {
+		p = front.NewProblem(http.StatusServiceUnavailable, "too_many_connections", "the hub has as many connections as it can take; try again", why)
+	}
+	p.RetryAfter = why.RetryAfter
+	f.d.Front.Fail(w, r, p)
+	f.crowded(front.Address(r))
+}
+
+// ServeHTTP is the WebSocket. The front door has checked Host and Origin, and
+// counted who is nobody yet.
 func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	address := front.Address(r)
-	release, err := f.open.Take(address)
-	var releaseUnknown func()
-	if err == nil {
-		if releaseUnknown, err = f.unknown.Take(address); err != nil {
-			release()
-		}
-	}
+	release, err := f.open.Enter(address, false)
 	if err != nil {
-		p := front.NewProblem(http.StatusTooManyRequests, "too_many_connections", "too many connections from this address", err)
-		p.RetryAfter = time.Second
-		f.d.Front.Fail(w, r, p)
-		f.crowded(address)
+		why, _ := errors.AsType[*limit.Error](err)
+		f.tooMany(w, r, why)
 		return
 	}
+	caller := front.CallerOf(w)
 	_, err = f.group.Upgrade(w, r, func(ws *wsconn.Conn) wsconn.Handler {
-		c := f.newConn(ws, address, isLocal(r))
-		c.releaseOpen, c.releaseUnknown = release, releaseUnknown
+		c := f.newConn(ws, address, front.Local(r))
+		c.releaseOpen, c.caller = release, caller
 		if cookie, err := r.Cookie(front.CookieName); err == nil {
 			c.cookie = cookie.Value
 		}
@@ -195,24 +211,9 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	if err != nil {
 		release()
-		releaseUnknown()
+		caller.Gone()
 		f.log.Debug("no WebSocket", "error", err) // Upgrade has answered
 	}
-}
-
-// isLocal reports whether the client is on this machine: the socket's peer is,
-// and speaks for nobody else. What a proxy forwards is never local.
-func isLocal(r *http.Request) bool {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil || !ip.Unmap().IsLoopback() {
-		return false
-	}
-	proxied := front.Secure(r) && r.TLS == nil
-	return !proxied && r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == ""
 }
 
 func (f *Face) register(c *conn) (open bool) {

@@ -114,9 +114,9 @@ func (h *hub) serve(settings []setting) {
 		d.Log = slog.Default()
 	}
 	h.face = board.New(d)
-	mux := http.NewServeMux()
-	mux.Handle("GET /ws", h.face)
-	h.server = httptest.NewUnstartedServer(d.Front.Wrap(mux))
+	routes := front.NewRoutes(d.Front)
+	routes.Handle(h.face.Route(), h.face)
+	h.server = httptest.NewUnstartedServer(d.Front.Wrap(routes))
 	// The system's own buffers hold megabytes; here not reading shows soon.
 	h.server.Config.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {
 		if tcp, ok := nc.(*net.TCPConn); ok {

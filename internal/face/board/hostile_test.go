@@ -303,16 +303,27 @@ func TestANetworkThatBreaksLeavesNothingBehind(t *testing.T) {
 	eventually(t, "the hub has forgotten them", func() bool { return h.face.Connections() == 0 && h.people.Tracked() == 0 })
 }
 
-// A pairing is tried a few times a minute, whatever the rest allows.
-func TestPairingsAreCountedByThemselves(t *testing.T) {
+// A pairing code is guessed a few times a minute, whatever the rest allows; right
+// ones may be as many as there are devices.
+func TestGuessedPairingCodesAreCountedByThemselves(t *testing.T) {
 	h := newHub(t, limits(board.Limits{AuthPerMinute: 1000, PairPerMinute: 2}))
-	for i := range 3 {
-		pairing := h.issue(identity.TokenRequest{Name: "p", Pairing: true, Scopes: []string{"task:read"}})
+	pair := func(secret string) frame {
 		c := h.dial()
-		f := c.ask("connection:auth", newDevice(t).auth(c.welcome.text("challenge"), pairing.Secret, "operator", "*"))
-		if ok := f.Type == "connection:authenticated"; ok != (i < 2) {
-			t.Errorf("%d: %s", i, f)
+		return c.ask("connection:auth", newDevice(t).auth(c.welcome.text("challenge"), secret, "operator", "*"))
+	}
+	right := func() string {
+		return h.issue(identity.TokenRequest{Name: "p", Pairing: true, Scopes: []string{"task:read"}}).Secret
+	}
+	for range 4 {
+		if f := pair(right()); f.Type != "connection:authenticated" {
+			t.Errorf("a right pairing token is refused: %s", f)
 		}
+	}
+	for range 2 {
+		wantError(t, pair("AAAA-AAAA"), "auth_failed", "unknown_token")
+	}
+	if f := pair(right()); f.text("code") != "rate_limited" {
+		t.Errorf("after two guesses in a minute: %s, want rate_limited", f)
 	}
 }
 

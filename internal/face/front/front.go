@@ -13,6 +13,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/identity"
+	"parley/internal/limit"
 )
 
 // Guard refuses requests whose Host or Origin is foreign.
@@ -32,8 +33,9 @@ type Front struct {
 	logger *slog.Logger
 	watch  Observer
 	trail  audit.Recorder
-	// attempts counts wrong credentials per address.
-	attempts *identity.Throttle
+	// attempts counts wrong credentials per network.
+	attempts *limit.Guesses
+	paces    Paces
 	more     []Mapping
 	// strangers bounds what refused pages can write into the trail.
 	strangers *rate.Limiter
@@ -50,6 +52,8 @@ type Deps struct {
 	Trail  audit.Recorder
 	// Parking is where requests that wait may be; without one all wait as they are.
 	Parking *Parking
+	// Paces are how slowly callers may send.
+	Paces Paces
 	// Errors adds to the table of errors.
 	Errors []Mapping
 }
@@ -58,7 +62,7 @@ type Deps struct {
 func New(d Deps) *Front {
 	return &Front{
 		people: d.People, guard: d.Guard, logger: d.Logger, watch: d.Watch, trail: d.Trail, more: d.Errors, parking: d.Parking,
-		attempts: identity.NewThrottle(identity.LoginLimits), strangers: rate.NewLimiter(rate.Every(time.Second), 60),
+		attempts: limit.NewGuesses(identity.LoginLimits), strangers: rate.NewLimiter(rate.Every(time.Second), 60), paces: d.Paces.withDefaults(),
 	}
 }
 
@@ -71,6 +75,9 @@ func (f *Front) Wrap(next http.Handler) http.Handler {
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, id))
 		seen := &recorder{ResponseWriter: w, parking: f.parking}
 		defer f.finish(seen, r, started)
+		if r.Body != nil && r.Body != http.NoBody {
+			r.Body = f.newReader(w, r)
+		}
 		if err := f.guard.Check(r); err != nil {
 			f.foreign(r)
 			f.Fail(seen, r, NewProblem(http.StatusForbidden, "foreign_origin", err.Error(), err))

@@ -15,6 +15,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/identity"
+	"parley/internal/limit"
 	"parley/internal/skill"
 	"parley/internal/talk"
 	"parley/internal/witness"
@@ -90,7 +91,7 @@ type Mapping struct {
 // is added by the hub.
 var mappings = []Mapping{
 	{identity.ErrRefused, http.StatusUnauthorized, "unauthorized", "sign in, or send a valid token"},
-	{identity.ErrThrottled, http.StatusTooManyRequests, "rate_limited", "too many attempts from this address; wait a little"},
+	{ErrSlow, http.StatusRequestTimeout, "timeout", "the request came too slowly"},
 	{identity.ErrForbidden, http.StatusForbidden, "forbidden", ""},
 	{identity.ErrNotFound, http.StatusNotFound, "not_found", "there is no such thing"},
 	{identity.ErrInvalid, http.StatusBadRequest, "invalid", ""},
@@ -140,6 +141,9 @@ func (f *Front) Problem(err error) *Problem {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return NewProblem(http.StatusRequestEntityTooLarge, "too_large", "the request is too large", err)
 	}
+	if e, ok := errors.AsType[*limit.Error](err); ok {
+		return tooMany(e)
+	}
 	if e, ok := errors.AsType[mmp.Error](err); ok { // the place's refusals say all themselves
 		return NewProblem(e.Status, e.Code, e.Text, err)
 	}
@@ -156,11 +160,23 @@ func (f *Front) Problem(err error) *Problem {
 	return NewProblem(http.StatusInternalServerError, "internal_error", "something went wrong in the hub; its log has the details under this request id", err)
 }
 
+// tooMany is what a client sees of a limit, with the time it must wait.
+func tooMany(e *limit.Error) *Problem {
+	p := NewProblem(http.StatusTooManyRequests, "rate_limited", "too many attempts or connections from this address; wait a little", e)
+	if e.Everybody {
+		p = NewProblem(http.StatusServiceUnavailable, "too_many_connections", "the hub has as many callers as it can take; try again", e)
+	}
+	p.RetryAfter = e.RetryAfter
+	return p
+}
+
 // Level is how loudly the hub's log tells of a problem, if at all: what the hub
 // itself failed at is an error; what somebody behind it failed at, such as a
 // machine or a model, is not.
 func (p *Problem) Level() (level slog.Level, logged bool) {
 	switch {
+	case errors.Is(p.cause, limit.ErrTooMany):
+		return 0, false // whoever floods us must not flood the log
 	case p.Status == http.StatusBadGateway, p.Status == http.StatusGatewayTimeout:
 		return slog.LevelInfo, true
 	case p.Status >= http.StatusInternalServerError:

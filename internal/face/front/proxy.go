@@ -13,23 +13,6 @@ import (
 // any given, nobody else is served.
 type Proxies []netip.Prefix
 
-// ParseProxies reads addresses and networks.
-func ParseProxies(list []string) (Proxies, error) {
-	var all Proxies
-	for _, text := range list {
-		if addr, err := netip.ParseAddr(text); err == nil {
-			all = append(all, netip.PrefixFrom(addr, addr.BitLen()))
-			continue
-		}
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, prefix)
-	}
-	return all, nil
-}
-
 // Trusts reports whether the peer is one of the proxies.
 func (p Proxies) Trusts(peer string) bool {
 	addr, err := netip.ParseAddr(peer)

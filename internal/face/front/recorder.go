@@ -15,6 +15,8 @@ type recorder struct {
 	parking *Parking
 	parked  *Parked
 	again   time.Time
+	// caller is not nil while this request's caller counts as a stranger.
+	caller *Caller
 }
 
 func (r *recorder) WriteHeader(status int) {
@@ -34,6 +36,10 @@ func (r *recorder) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection: streaming answers
 // flush it, WebSockets take it over.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// SetReadDeadline leaves the deadline to the route's declaration: a library that
+// sets one of its own would cut who keeps the declared pace, or let others dribble.
+func (r *recorder) SetReadDeadline(time.Time) error { return nil }
 
 // Flush and Hijack for libraries that ask for the interfaces directly.
 func (r *recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }

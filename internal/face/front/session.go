@@ -25,6 +25,9 @@ var errNoCredential = &identity.AuthError{Reason: identity.Unknown}
 // which case a request that changes something must also carry the CSRF token.
 // Wrong tokens count against the caller's address.
 func (f *Front) Session(r *http.Request) (identity.Session, error) {
+	if who, ok := Admitted(r.Context()); ok {
+		return who, nil
+	}
 	who, err := f.identify(r)
 	if err != nil {
 		return identity.Session{}, err
@@ -63,10 +66,11 @@ func (f *Front) authenticate(ctx context.Context, address, secret string) (ident
 		// database that is away must not lock people out.
 		return who, err
 	}
-	if throttled := f.attempts.Attempt(address); throttled != nil {
+	try, throttled := f.attempts.Attempt(address)
+	if throttled != nil {
 		return identity.Session{}, throttled
 	}
-	f.Refused(address, err, f.attempts.Failed(address))
+	f.Refused(address, err, try.Failed())
 	return who, err
 }
 

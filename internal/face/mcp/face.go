@@ -18,6 +18,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/face/front"
 	"parley/internal/identity"
+	"parley/internal/limit"
 )
 
 // Deps is what a face is made from.
@@ -228,13 +229,20 @@ func (t Tool) describe(name string) *sdk.Tool {
 	return out
 }
 
-// Mount puts the face on its paths.
-func (f *Face) Mount(mux *http.ServeMux) {
-	for _, p := range f.paths {
-		mux.Handle(p.pattern(), p)
-		mux.HandleFunc(discoveryPath+p.pattern(), p.discover)
+// Mount puts the face on its paths. Who calls is asked by the face itself, which
+// tells strangers where tokens are to be had.
+func (f *Face) Mount(routes *front.Routes) {
+	discover := func(pattern string, p *path) {
+		routes.HandleFunc(front.Route{Pattern: pattern, Who: front.Stranger, Body: front.Nothing}, p.discover)
 	}
-	mux.HandleFunc(discoveryPath, f.paths[0].discover)
+	for _, p := range f.paths {
+		routes.Handle(front.Route{
+			Pattern: p.pattern(), Who: front.Stranger, Body: front.Body{Max: f.limits.Body}, Strangers: limit.Share{PerNetwork: 16, Total: 500, Local: 500},
+			Rate: front.Rate{ByHandler: fmt.Sprintf("a bearer token is needed; %d requests of a token at once, %d sessions", f.limits.Requests, f.limits.SessionsPerToken)},
+		}, p)
+		discover(discoveryPath+p.pattern(), p)
+	}
+	discover(discoveryPath, f.paths[0])
 }
 
 // pattern is the path on the hub.

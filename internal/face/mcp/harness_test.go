@@ -52,7 +52,7 @@ type rig struct {
 	bus    bus.Bus
 	front  *front.Front
 	// more adds to what the server serves.
-	more func(*http.ServeMux)
+	more func(*front.Routes)
 }
 
 // trail remembers what was noted.
@@ -101,12 +101,12 @@ func (r *rig) serveAt(address string, limits facemcp.Limits, sets []facemcp.Tool
 	r.face = must(facemcp.New(facemcp.Deps{
 		Toolsets: sets, Front: r.front, People: r.people, Trail: trailtest.Watch(r.trail), Log: slog.New(slog.DiscardHandler), Version: "test", Limits: limits,
 	}))(r.t)
-	mux := http.NewServeMux()
-	r.face.Mount(mux)
+	routes := front.NewRoutes(r.front)
+	r.face.Mount(routes)
 	if r.more != nil {
-		r.more(mux)
+		r.more(routes)
 	}
-	r.server = &httptest.Server{Listener: must(net.Listen("tcp", address))(r.t), Config: &http.Server{Handler: r.front.Wrap(mux)}}
+	r.server = &httptest.Server{Listener: must(net.Listen("tcp", address))(r.t), Config: &http.Server{Handler: r.front.Wrap(routes)}}
 	r.server.Start()
 	r.t.Cleanup(r.stop)
 }

@@ -53,9 +53,7 @@ func BenchmarkHTTP(b *testing.B) {
 
 func benchHTTP(b *testing.B, path, body string) {
 	f := front.New(front.Deps{Guard: open{}, Logger: slog.New(slog.DiscardHandler)})
-	mux := http.NewServeMux()
-	mux.Handle("/place/v1/", faceplace.New(faceplace.Deps{Place: instant{}, Front: f, Loopback: true}))
-	server := httptest.NewServer(f.Wrap(mux))
+	server := httptest.NewServer(throughDoor(f)(faceplace.New(faceplace.Deps{Place: instant{}, Front: f, Loopback: true})))
 	defer server.Close()
 	c, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"parley/internal/face/front"
 	"parley/protocol/mmp"
 )
 
@@ -25,7 +26,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error)
 		// What is announced is believed as far as it costs little.
 		body := make([]byte, n)
 		if _, err := io.ReadFull(r.Body, body); err != nil {
-			return nil, mmp.ErrInvalidJSON
+			return nil, unread(err)
 		}
 		_ = r.Body.Close() // the server need not look for more
 		return body, nil
@@ -35,7 +36,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error)
 		body.Grow(believed + bytes.MinRead)
 	}
 	if _, err := body.ReadFrom(io.LimitReader(r.Body, int64(limit)+1)); err != nil {
-		return nil, mmp.ErrInvalidJSON
+		return nil, unread(err)
 	}
 	if body.Len() <= limit {
 		return body.Bytes(), nil
@@ -44,6 +45,17 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error)
 		w.Header().Set("Connection", "close")
 	}
 	return nil, mmp.ErrBodyTooLarge
+}
+
+// unread says why a body could not be read.
+func unread(err error) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return mmp.ErrBodyTooLarge
+	}
+	if errors.Is(err, front.ErrSlow) {
+		return mmp.ErrTooSlow
+	}
+	return mmp.ErrInvalidJSON
 }
 
 // Values that every answer has; nobody changes them.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 
 	"parley/internal/face/front"
 	"parley/internal/identity"
+	"parley/internal/limit"
 	"parley/internal/place"
 	"parley/protocol/mmp"
 )
@@ -39,7 +41,7 @@ type Deps struct {
 
 // Limits are per minute; zero has the usual ones.
 type Limits struct {
-	Address int // requests of one address (1,200)
+	Address int // requests of one address, or one IPv6 /64 (1,200)
 	Token   int // requests of one session token (600)
 	Peer    int // direct messages of one sender (120)
 }
@@ -47,7 +49,7 @@ type Limits struct {
 // Face serves the protocol.
 type Face struct {
 	d                        Deps
-	byAddress, byToken, peer place.Window
+	byAddress, byToken, peer limit.Window
 	meeting                  atomic.Pointer[place.Meeting]
 }
 
@@ -56,15 +58,14 @@ func New(d Deps) *Face {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
-	usual := func(n, otherwise int) place.Window {
+	usual := func(n, otherwise int) int {
 		if n <= 0 {
-			n = otherwise
+			return otherwise
 		}
-		return place.Window{Limit: n, Every: time.Minute}
+		return n
 	}
 	f := &Face{d: d}
-	f.byAddress.Limit, f.byToken.Limit, f.peer.Limit = usual(d.Limits.Address, 1200).Limit, usual(d.Limits.Token, 600).Limit, usual(d.Limits.Peer, 120).Limit
-	f.byAddress.Every, f.byToken.Every, f.peer.Every = time.Minute, time.Minute, time.Minute
+	f.byAddress.Most, f.byToken.Most, f.peer.Most = usual(d.Limits.Address, 1200), usual(d.Limits.Token, 600), usual(d.Limits.Peer, 120)
 	if d.Meeting != nil {
 		f.SetMeeting(d.Meeting)
 	}
@@ -74,10 +75,35 @@ func New(d Deps) *Face {
 // SetMeeting says who speaks at the direct endpoints from now on.
 func (f *Face) SetMeeting(m place.Meeting) { f.meeting.Store(&m) }
 
-// Paths are where the face belongs in a mux. Those without a final slash keep the
-// mux from sending callers elsewhere: they are unknown like all others.
-func (f *Face) Paths() []string {
-	return []string{"/place/v1", "/place/v1/", "/meeting/v1", "/meeting/v1/", "/health"}
+// Routes are where the face belongs. Paths that are none of the protocol's are the
+// face's too, so that it can say so in the protocol's words; those without a final
+// slash keep the mux from sending callers elsewhere.
+func (f *Face) Routes() []front.Route {
+	rate := front.Rate{ByHandler: fmt.Sprintf("%d requests a minute per network, %d per token", f.byAddress.Most, f.byToken.Most)}
+	var all []front.Route
+	for _, path := range []string{"/place/v1", "/place/v1/", "/meeting/v1", "/meeting/v1/", "/health"} {
+		all = append(all, front.Route{Pattern: path, Who: front.Stranger, Body: front.Nothing, Rate: rate})
+	}
+	for _, rt := range routes() {
+		path := rt.path
+		if strings.HasSuffix(path, "/") {
+			path += "{name}"
+		}
+		declared := front.Route{Pattern: rt.method + " " + path, Who: front.Stranger, Rate: rate, TooMany: f.tooMany(rt.first)}
+		if rt.limit > 0 {
+			declared.Body = front.Body{Max: int64(rt.limit), Drain: mmp.MaxDrain}
+			declared.Strangers = limit.Share{PerNetwork: 64, Total: 2000, Local: 4000}
+		}
+		all = append(all, declared)
+	}
+	return all
+}
+
+// tooMany says it in the protocol's words.
+func (f *Face) tooMany(first bool) func(http.ResponseWriter, *http.Request, *limit.Error) {
+	return func(w http.ResponseWriter, r *http.Request, why *limit.Error) {
+		f.fail(w, r, mmp.ErrRateLimited.WithRetry(seconds(why.RetryAfter)), first)
+	}
 }
 
 // request is one call on its way.
@@ -155,9 +181,9 @@ func (r *request) identify() error {
 	if r.exempt(address) {
 		address = ""
 	} else {
-		address = identity.Network(address)
+		address = limit.Network(address)
 	}
-	if ok, wait := r.byAddress.Take(address, time.Now()); !ok {
+	if ok, wait := r.byAddress.Take(limit.Network(address), time.Now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(seconds(wait))
 	}
 	r.who = place.Anonymous(address)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -14,13 +15,17 @@ import (
 
 	faceplace "parley/internal/face/place"
 	"parley/internal/place"
+	"parley/internal/publicnet"
 	"parley/protocol/mmp"
 )
+
+// loopback is where the places of these tests are.
+var loopback = publicnet.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
 // federated is a place that may be peered; n tells the keys of two apart.
 func federated(t *testing.T, n byte, more ...option) *world {
 	t.Helper()
-	caller := faceplace.NewCaller()
+	caller := faceplace.NewCaller(loopback)
 	t.Cleanup(caller.Close)
 	return newWorld(t, append([]option{func(c *place.Config, d *place.Deps, _ *faceplace.Deps) {
 		c.Federation, d.Peers = true, caller
@@ -111,7 +116,7 @@ func TestAnAgentMayStayAtHome(t *testing.T) {
 func TestAnOutageIsWaitedOutUntilTheMessageExpires(t *testing.T) {
 	here, there := pair(t)
 	ada, bob := here.prove(keyNo(0), "ada"), there.prove(keyNo(1), "bob")
-	caller := &flaky{PeerTransport: faceplace.NewCaller()}
+	caller := &flaky{PeerTransport: faceplace.NewCaller(loopback)}
 	t.Cleanup(caller.Close)
 	// The first place's way out is cut, then mended.
 	cut := newWorldOn(here, caller)

@@ -131,7 +131,7 @@ func openWorld(t *testing.T, db *store.DB, opts ...option) *world {
 	t.Helper()
 	parking := front.NewParking(time.Minute, slog.New(slog.DiscardHandler))
 	f := front.New(front.Deps{Guard: anyHost{}, Logger: slog.New(slog.DiscardHandler), Parking: parking})
-	w := startWorld(t, db, f.Wrap, opts...)
+	w := startWorld(t, db, throughDoor(f), opts...)
 	var g sync.WaitGroup
 	back := parking.Listener()
 	g.Go(func() { _ = w.server.Config.Serve(back) })
@@ -145,6 +145,18 @@ func openWorld(t *testing.T, db *store.DB, opts ...option) *world {
 	return w
 }
 
+// throughDoor puts a face on its routes, as a hub does.
+func throughDoor(f *front.Front) func(*faceplace.Face) http.Handler {
+	return func(face *faceplace.Face) http.Handler {
+		routes := front.NewRoutes(f)
+		for _, rt := range face.Routes() {
+			routes.Handle(rt, face)
+		}
+		routes.Handle(front.Route{Pattern: "/", Who: front.Stranger, Body: front.Nothing}, face) // where a hub has its page
+		return f.Wrap(routes)
+	}
+}
+
 type anyHost struct{}
 
 func (anyHost) Check(*http.Request) error { return nil }
@@ -154,12 +166,12 @@ func bothWays(t *testing.T, run func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Run("parked", func(t *testing.T) { run(t, newWorld(t)) })
 	t.Run("ordinary", func(t *testing.T) {
-		run(t, startWorld(t, storetest.SQLite(t), func(h http.Handler) http.Handler { return h }))
+		run(t, startWorld(t, storetest.SQLite(t), func(f *faceplace.Face) http.Handler { return f }))
 	})
 }
 
 // startWorld is a world whose requests come through wrap.
-func startWorld(t *testing.T, db *store.DB, wrap func(http.Handler) http.Handler, opts ...option) *world {
+func startWorld(t *testing.T, db *store.DB, wrap func(*faceplace.Face) http.Handler, opts ...option) *world {
 	t.Helper()
 	w := &world{t: t, clock: &clock{}, trail: &trail{}, db: db}
 	b := bus.NewLocal()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/internal/place"
+	"parley/internal/publicnet"
 	"parley/protocol/mmp"
 )
 
@@ -18,15 +19,10 @@ type Caller struct{ client *http.Client }
 // maxPeerAnswer is far above a full list of agents.
 const maxPeerAnswer = 64 << 20
 
-// NewCaller makes a caller that follows no redirect: the signature is for one
-// place and one path.
-func NewCaller() *Caller {
-	return &Caller{client: &http.Client{
-		Timeout: 30 * time.Second,
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		},
-	}}
+// NewCaller makes a caller by a guard. It follows no redirect: the signature is for
+// one place and one path.
+func NewCaller(guard publicnet.Guard) *Caller {
+	return &Caller{client: guard.Client(30 * time.Second)}
 }
 
 // Call makes one signed call.

@@ -2,6 +2,7 @@ package place_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/face/front"
 	faceplace "parley/internal/face/place"
 	"parley/internal/place"
 )
@@ -229,10 +231,7 @@ func TestNewIdsOfAnAddressAreLimitedAndLoopbackIsNot(t *testing.T) {
 
 func TestAPathWithoutItsSlashIsUnknownAndNoDetour(t *testing.T) {
 	w := newWorld(t)
-	mux := http.NewServeMux()
-	for _, path := range w.face.Paths() {
-		mux.Handle(path, w.face)
-	}
+	mux := throughDoor(front.New(front.Deps{Guard: anyHost{}, Logger: slog.New(slog.DiscardHandler)}))(w.face)
 	for _, path := range []string{"/place/v1", "/meeting/v1", "/place/v1/", "/meeting/v1/"} {
 		rec := httptest.NewRecorder()
 		mux.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))

@@ -3,7 +3,6 @@ package room
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"parley/internal/face/front"
 	"parley/internal/identity"
@@ -18,9 +17,9 @@ type client struct {
 	ws    *wsconn.Conn
 	entry room.Entry
 
-	releaseOpen     func()
-	releaseStranger func()
-	live            *identity.Live
+	leave  func() // of the open connections
+	caller *front.Caller
+	live   *identity.Live
 
 	visit room.Visit // set before the first message is handled
 }
@@ -30,22 +29,9 @@ var (
 	_ wsconn.Handler = (*client)(nil)
 )
 
-// take counts the connection, before it is one.
-func (c *client) take(r *http.Request) error {
-	var err error
-	if c.releaseOpen, err = c.face.open.Take(r.RemoteAddr); err != nil {
-		return front.NewProblem(http.StatusServiceUnavailable, "too_many_connections", "the hub is full; try again", nil)
-	}
-	if c.releaseStranger, err = c.face.strangers.Take(c.entry.Address + ":0"); err != nil {
-		c.releaseOpen()
-		return front.NewProblem(http.StatusTooManyRequests, "too_many_connections", "too many connections of this address wait at the door", nil)
-	}
-	return nil
-}
-
 func (c *client) release() {
-	c.releaseStranger()
-	c.releaseOpen()
+	c.caller.Gone()
+	c.leave()
 	if c.live != nil {
 		c.live.Release()
 	}
@@ -122,4 +108,4 @@ func (c *client) Close(code int, reason string) {
 }
 
 // Admitted implements room.Link: it is a stranger no more.
-func (c *client) Admitted() { c.releaseStranger() }
+func (c *client) Admitted() { c.caller.Known() }

@@ -2,12 +2,14 @@ package room
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"parley/internal/face/front"
 	"parley/internal/identity"
+	"parley/internal/limit"
 	"parley/internal/room"
 	"parley/internal/wsconn"
 	"parley/protocol/kibitz"
@@ -28,18 +30,17 @@ type Deps struct {
 // Limits bound what clients may do; the zero value has the usual ones.
 type Limits struct {
 	Connections int // in all (20 000)
-	Strangers   int // of one address that are nobody yet (64)
+	Strangers   int // of one network that are nobody yet (64)
 	Ping        time.Duration
 	Silence     time.Duration
 }
 
 // Face serves the rooms protocol.
 type Face struct {
-	d         Deps
-	log       *slog.Logger
-	group     *wsconn.Group
-	open      *wsconn.AddressLimit
-	strangers *wsconn.AddressLimit
+	d     Deps
+	log   *slog.Logger
+	group *wsconn.Group
+	open  *limit.Crowd
 }
 
 // tooSlow is how a connection ends that does not read.
@@ -56,7 +57,7 @@ func New(d Deps) *Face {
 	set(&l.Ping, 10*time.Second)
 	set(&l.Silence, 25*time.Second)
 	return &Face{
-		d: d, log: d.Log, open: wsconn.NewAddressLimit(0, l.Connections), strangers: wsconn.NewAddressLimit(l.Strangers, 0),
+		d: d, log: d.Log, open: limit.NewCrowd(limit.Share{Total: l.Connections}),
 		group: wsconn.NewGroup(wsconn.Options{
 			Read: wsconn.ReadLimit{Message: kibitz.MaxFrame}, RefuseBinary: true,
 			Queue:    wsconn.QueueLimit{Frames: 256, Bytes: 2 << 20},
@@ -85,6 +86,27 @@ func (f *Face) Shut() { f.group.Close() }
 // Slow counts the connections that were cut because they did not read.
 func (f *Face) Slow() int64 { return f.group.Metrics().Overflows.Load() }
 
+// Route is where the face belongs. Who has come in must announce itself in the
+// time the room gives it.
+func (f *Face) Route() front.Route {
+	return front.Route{
+		Pattern: "GET /rooms/{room}/ws", Who: front.Stranger, Login: room.AnnounceTime, TooMany: f.tooMany,
+		Strangers: limit.Share{PerNetwork: f.d.Limits.Strangers, Total: mostStrangers},
+	}
+}
+
+// mostStrangers is how many connections may wait at all doors together.
+const mostStrangers = 4000
+
+func (f *Face) tooMany(w http.ResponseWriter, r *http.Request, why *limit.Error) {
+	p := front.NewProblem(http.StatusTooManyRequests, "too_many_connections", "too many connections of this address wait at the door", why)
+	if why.Everybody {
+		p = front.NewProblem(http.StatusServiceUnavailable, "too_many_connections", "the hub is full; try again", why)
+	}
+	p.RetryAfter = why.RetryAfter
+	f.d.Front.Fail(w, r, p)
+}
+
 // ServeHTTP is the relay and signalling socket of a room.
 func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, err := f.d.Rooms.Resolve(r.Context(), r.PathValue("room"))
@@ -98,10 +120,12 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &client{face: f, entry: room.Entry{Room: id, Origin: f.origin(r), Address: front.Address(r), Session: session}}
-	if err := c.take(r); err != nil {
-		f.d.Front.Fail(w, r, err)
+	if c.leave, err = f.open.Enter(c.entry.Address, false); err != nil {
+		why, _ := errors.AsType[*limit.Error](err)
+		f.tooMany(w, r, why)
 		return
 	}
+	c.caller = front.CallerOf(w)
 	_, err = f.group.Upgrade(w, r, func(ws *wsconn.Conn) wsconn.Handler {
 		c.ws = ws
 		c.begin()

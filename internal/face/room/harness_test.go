@@ -94,10 +94,10 @@ func newHubOn(t testing.TB, db *store.DB, local *bus.Local, opts ...option) *hub
 	guard := must(wsconn.NewOriginPolicy(wsconn.OriginConfig{Listen: []string{"127.0.0.1:1"}}))(t)
 	fd.Rooms, fd.Front = h.rooms, front.New(front.Deps{People: h.people, Guard: guard, Logger: slog.New(slog.DiscardHandler)})
 	h.face = faceroom.New(fd)
-	mux := http.NewServeMux()
-	mux.Handle("GET /rooms/{room}/ws", h.face)
-	api.RegisterRooms(api.New(mux, fd.Front, "test"), h.rooms, nil)
-	h.server = httptest.NewServer(fd.Front.Wrap(mux))
+	routes := front.NewRoutes(fd.Front)
+	routes.Handle(h.face.Route(), h.face)
+	api.RegisterRooms(api.New(routes, fd.Front, "test"), h.rooms, nil)
+	h.server = httptest.NewServer(fd.Front.Wrap(routes))
 	t.Cleanup(h.stop)
 	return h
 }

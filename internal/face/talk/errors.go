@@ -11,6 +11,7 @@ import (
 	"parley/internal/brain/model"
 	"parley/internal/brain/resource"
 	"parley/internal/identity"
+	"parley/internal/limit"
 	"parley/internal/talk"
 	wire "parley/protocol/agentfirst"
 )
@@ -37,7 +38,7 @@ var codes = []struct {
 }{
 	{errNoLogin, wire.CodeUnauthenticated},
 	{identity.ErrRefused, wire.CodeUnauthenticated},
-	{identity.ErrThrottled, wire.CodeTooMany},
+	{limit.ErrTooMany, wire.CodeTooMany},
 	{errNoScope, wire.CodeForbidden},
 	{errNoManager, wire.CodeForbidden},
 	{talk.ErrForbidden, wire.CodeForbidden},

@@ -12,6 +12,7 @@ import (
 	"parley/internal/brain/resource"
 	"parley/internal/face/front"
 	"parley/internal/identity"
+	"parley/internal/limit"
 	"parley/internal/talk"
 	"parley/internal/wsconn"
 	wire "parley/protocol/agentfirst"
@@ -42,6 +43,7 @@ type Limits struct {
 	Unsent      int           // bytes that may wait for one connection (8 MiB)
 	Unknown     int           // largest frame of a client that has not said who it is (256 KiB)
 	Import      int64         // bytes of one import (512 MiB)
+	Strangers   int           // WebSockets of one network that have not said who they are (32)
 }
 
 func (l Limits) withDefaults() Limits {
@@ -54,6 +56,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Unsent, 8<<20)
 	set(&l.Unknown, 256<<10)
 	set(&l.Import, 512<<20)
+	set(&l.Strangers, 32)
 	return l
 }
 
@@ -68,7 +71,7 @@ type Face struct {
 	d        Deps
 	log      *slog.Logger
 	limits   Limits
-	attempts *identity.Throttle
+	attempts *limit.Guesses
 	group    *wsconn.Group
 
 	mu        sync.Mutex
@@ -87,7 +90,7 @@ func New(d Deps) *Face {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &Face{
-		d: d, log: d.Log, limits: d.Limits.withDefaults(), attempts: identity.NewThrottle(identity.LoginLimits),
+		d: d, log: d.Log, limits: d.Limits.withDefaults(), attempts: limit.NewGuesses(identity.LoginLimits),
 		quiet: make(chan struct{}), streams: map[*stream]struct{}{},
 	}
 	f.group = wsconn.NewGroup(wsconn.Options{

@@ -96,9 +96,9 @@ func (h *hub) serve(d facetalk.Deps, tcp facetalk.TCPOptions) {
 	tcp.PortFile = filepath.Join(h.dir, "parley.talk.port")
 	check(h.t, h.face.ListenUnix(h.t.Context(), h.socket()))
 	check(h.t, h.face.ListenTCP(h.t.Context(), "127.0.0.1:0", tcp))
-	mux := http.NewServeMux()
-	mux.Handle("GET /talk/ws", h.face)
-	h.server = httptest.NewServer(d.Front.Wrap(mux))
+	routes := front.NewRoutes(d.Front)
+	routes.Handle(h.face.Route(), h.face)
+	h.server = httptest.NewServer(d.Front.Wrap(routes))
 	h.t.Cleanup(h.stop)
 }
 

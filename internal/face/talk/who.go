@@ -34,11 +34,13 @@ func (f *Face) authenticate(ctx context.Context, address, token string) (identit
 		return identity.Session{}, &identity.AuthError{Reason: identity.Malformed, TokenID: s.TokenID}
 	}
 	if err != nil {
-		if throttled := f.attempts.Attempt(address); throttled != nil {
+		try, throttled := f.attempts.Attempt(address)
+		if throttled != nil {
 			return identity.Session{}, throttled
 		}
+		defer try.End()
 		if errors.Is(err, identity.ErrRefused) {
-			f.d.Front.Refused(address, err, f.attempts.Failed(address))
+			f.d.Front.Refused(address, err, try.Failed())
 		}
 		return identity.Session{}, err
 	}

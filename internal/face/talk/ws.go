@@ -1,12 +1,38 @@
 package talk
 
 import (
+	"fmt"
 	"net/http"
+	"time"
 
 	"parley/internal/face/front"
+	"parley/internal/identity"
+	"parley/internal/limit"
 	"parley/internal/wsconn"
 	wire "parley/protocol/agentfirst"
 )
+
+// Route is where the face belongs.
+func (f *Face) Route() front.Route {
+	return front.Route{
+		Pattern: "GET /talk/ws", Who: front.Stranger, Login: f.limits.Login, TooMany: f.tooMany,
+		// Programs on this machine open a connection for every word they say.
+		Strangers: limit.Share{PerNetwork: f.limits.Strangers, Total: mostStrangers, Local: 8 * f.limits.Strangers},
+		Rate:      front.Rate{ByHandler: fmt.Sprintf("%d failed authentications in a row lock the network", identity.LoginLimits.Failures)},
+	}
+}
+
+// mostStrangers is how many WebSockets may be open that have not said who they are.
+const mostStrangers = 1000
+
+func (f *Face) tooMany(w http.ResponseWriter, r *http.Request, why *limit.Error) {
+	p := front.NewProblem(http.StatusTooManyRequests, "too_many_connections", "too many connections of this address have not said who they are", why)
+	if why.Everybody {
+		p = front.NewProblem(http.StatusServiceUnavailable, "too_many_connections", "the hub has as many connections as it can take; try again", why)
+	}
+	p.RetryAfter = why.RetryAfter
+	f.d.Front.Fail(w, r, p)
+}
 
 // ServeHTTP is the WebSocket: one binary frame is one message. Who the client is
 // comes from a bearer token, from the page's cookie (whose origin the front door
@@ -18,11 +44,12 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !f.takeSocket() {
-		f.d.Front.Fail(w, r, front.NewProblem(http.StatusServiceUnavailable, "too_many_connections", "the hub has as many connections as it can take; try again", nil))
+		f.tooMany(w, r, &limit.Error{RetryAfter: time.Second, Everybody: true})
 		return
 	}
+	caller := front.CallerOf(w)
 	_, err = f.group.Upgrade(w, r, func(ws *wsconn.Conn) wsconn.Handler {
-		s := &socket{face: f, ws: ws}
+		s := &socket{face: f, ws: ws, caller: caller}
 		s.conn = f.newConn(s, front.Address(r))
 		if session == nil {
 			ws.SetReadLimit(wsconn.ReadLimit{Message: int64(f.limits.Unknown)})
@@ -32,6 +59,7 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	if err != nil {
 		f.releaseSocket()
+		caller.Gone()
 		f.log.Debug("no WebSocket", "error", err) // Upgrade has answered
 	}
 }
@@ -54,9 +82,10 @@ func (f *Face) releaseSocket() {
 
 // socket is a WebSocket connection.
 type socket struct {
-	face *Face
-	ws   *wsconn.Conn
-	conn *conn
+	face   *Face
+	ws     *wsconn.Conn
+	conn   *conn
+	caller *front.Caller
 }
 
 var (
@@ -71,6 +100,7 @@ func (s *socket) Message(_ *wsconn.Conn, _ wsconn.Kind, data []byte) { s.conn.re
 func (s *socket) Closed(_ *wsconn.Conn, _ wsconn.Ended) {
 	s.conn.left()
 	s.face.releaseSocket()
+	s.caller.Gone()
 }
 
 func (s *socket) send(payload []byte, key string, merge bool) {
@@ -95,4 +125,7 @@ func (s *socket) close(code wsconn.Code, reason string) { _ = s.ws.Close(code, r
 
 func (s *socket) cut(code wsconn.Code, reason string) { _ = s.ws.Cut(code, reason, nil) }
 
-func (s *socket) known() { s.ws.SetReadLimit(wsconn.ReadLimit{Message: wire.MaxPayload}) }
+func (s *socket) known() {
+	s.caller.Known()
+	s.ws.SetReadLimit(wsconn.ReadLimit{Message: wire.MaxPayload})
+}

@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/face/front"
 	"parley/internal/fleet"
+	"parley/internal/limit"
 	"parley/internal/wsconn"
 	"parley/protocol/kenny"
 )
@@ -16,30 +17,32 @@ import (
 // serveTunnel is /agent/ws. Before a key is looked at, addresses are counted.
 func (f *Face) serveTunnel(w http.ResponseWriter, r *http.Request) {
 	address := front.Address(r)
-	if wait := f.failed.blocked(address); wait > 0 {
+	if wait := f.failed.Wait(limit.Network(address), time.Now()); wait > 0 {
 		f.d.Fleet.Stats().Handshake("limited")
 		f.tooMany(w, r, http.StatusTooManyRequests, wait)
 		return
 	}
-	release, err := f.strangers.Take(address)
-	if err != nil {
-		f.d.Fleet.Stats().Handshake("limited")
-		status := http.StatusServiceUnavailable
-		if e, ok := errors.AsType[*wsconn.TooManyError](err); ok && e.PerAddress {
-			status = http.StatusTooManyRequests
-		}
-		f.tooMany(w, r, status, f.limits.Handshake)
-		return
-	}
-	_, err = f.group.Upgrade(w, r, func(ws *wsconn.Conn) wsconn.Handler {
-		c := &conn{face: f, ws: ws, address: address, release: release}
+	caller := front.CallerOf(w)
+	_, err := f.group.Upgrade(w, r, func(ws *wsconn.Conn) wsconn.Handler {
+		c := &conn{face: f, ws: ws, address: address, caller: caller}
 		ws.SetDeadline(f.limits.Handshake, func(*wsconn.Conn) { c.refuse("", "no register in time") })
 		return c
 	})
 	if err != nil {
-		release()
+		caller.Gone()
 		f.d.Log.Debug("no tunnel", "address", address, "error", err) // Upgrade has answered
 	}
+}
+
+// crowded answers when too many are at the door: those that are will have proved
+// themselves, or be gone, in the time a handshake may take.
+func (f *Face) crowded(w http.ResponseWriter, r *http.Request, why *limit.Error) {
+	f.d.Fleet.Stats().Handshake("limited")
+	status := http.StatusTooManyRequests
+	if why.Everybody {
+		status = http.StatusServiceUnavailable
+	}
+	f.tooMany(w, r, status, f.limits.Handshake)
 }
 
 func (f *Face) tooMany(w http.ResponseWriter, r *http.Request, status int, wait time.Duration) {
@@ -54,7 +57,7 @@ type conn struct {
 	face    *Face
 	ws      *wsconn.Conn
 	address string
-	release func() // of the strangers' count
+	caller  *front.Caller
 
 	greeting *fleet.Greeting
 	session  *fleet.Session
@@ -139,7 +142,7 @@ func (c *conn) admit(auth *kenny.Auth) {
 	}
 	c.greeting = nil
 	c.session = s
-	c.release()
+	c.caller.Known()
 	c.ws.SetReadLimit(wsconn.ReadLimit{
 		Message: kenny.MaxResponse, Discard: kenny.MaxDiscard, Close: wsconn.Close{Code: wsconn.Code(kenny.CloseTooBig), Reason: "message above 64 MiB"},
 	})
@@ -171,7 +174,7 @@ func (c *conn) bad(why string) {
 	c.Close(kenny.CloseBadFrames, "the first message must be register")
 }
 
-func (c *conn) counted() { c.face.failed.add(c.address) }
+func (c *conn) counted() { c.face.failed.Add(limit.Network(c.address), time.Now()) }
 
 // listen watches for silence: pings after each interval without a word, and ends
 // the connection when there was none for too long.
@@ -191,7 +194,7 @@ func (c *conn) listen(*wsconn.Conn) {
 
 // Closed is the end of the connection.
 func (c *conn) Closed(_ *wsconn.Conn, how wsconn.Ended) {
-	c.release()
+	c.caller.Gone()
 	if c.session != nil {
 		c.session.Ended(fleet.Gone{Code: kenny.CloseCode(how.Code), Reason: how.Reason, ByPeer: how.ByPeer})
 	}

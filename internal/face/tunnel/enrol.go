@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"parley/internal/face/front"
 	"parley/internal/fleet"
+	"parley/internal/limit"
 	"parley/protocol/kenny"
 )
 
@@ -19,6 +21,9 @@ var errBadBody = errors.New("the body must be {\"public_key\": \"…\"}")
 
 func readEnrol(r io.Reader) (enrolBody, error) {
 	data, err := io.ReadAll(io.LimitReader(r, kenny.MaxEnrolBody+1))
+	if errors.Is(err, front.ErrSlow) {
+		return enrolBody{}, err
+	}
 	if err != nil || len(data) > kenny.MaxEnrolBody {
 		return enrolBody{}, errBadBody
 	}
@@ -39,13 +44,13 @@ func readEnrol(r io.Reader) (enrolBody, error) {
 // nothing here.
 func (f *Face) serveEnrol(w http.ResponseWriter, r *http.Request) {
 	address := front.Address(r)
-	if wait := f.enrols.blocked(address); wait > 0 {
+	if wait := f.enrols.Wait(limit.Network(address), time.Now()); wait > 0 {
 		f.tooMany(w, r, http.StatusTooManyRequests, wait)
 		return
 	}
 	body, err := readEnrol(r.Body)
 	if err != nil {
-		f.d.Front.Fail(w, r, front.NewProblem(http.StatusBadRequest, "invalid", err.Error(), nil))
+		f.d.Front.Fail(w, r, enrolProblem(err))
 		return
 	}
 	token := body.token
@@ -55,7 +60,7 @@ func (f *Face) serveEnrol(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	err = f.d.Fleet.Enrol(r.Context(), fleet.EnrolRequest{Machine: id, Token: token, PublicKey: body.publicKey, Address: address})
 	if errors.Is(err, fleet.ErrEnrolToken) {
-		f.enrols.add(address)
+		f.enrols.Add(limit.Network(address), time.Now())
 	}
 	if err != nil {
 		f.d.Front.Fail(w, r, enrolProblem(err))
@@ -75,6 +80,7 @@ func enrolProblem(err error) error {
 	}{
 		{fleet.ErrEnrolToken, http.StatusUnauthorized, "unauthorized"},
 		{fleet.ErrEnrolConflict, http.StatusConflict, "conflict"},
+		{errBadBody, http.StatusBadRequest, "invalid"},
 		{fleet.ErrEnrolInvalid, http.StatusBadRequest, "invalid"},
 	} {
 		if errors.Is(err, row.is) {

@@ -2,6 +2,7 @@ package tunnel
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"parley/internal/crew"
 	"parley/internal/face/front"
 	"parley/internal/fleet"
+	"parley/internal/limit"
 	"parley/internal/wsconn"
 	"parley/protocol/kenny"
 )
@@ -66,13 +68,12 @@ func (l Limits) withDefaults() Limits {
 
 // Face serves machines.
 type Face struct {
-	d         Deps
-	limits    Limits
-	group     *wsconn.Group
-	strangers *wsconn.AddressLimit
-	failed    *failures
-	enrols    *failures
-	crew      *crew.Crew // handshakes are its jobs
+	d      Deps
+	limits Limits
+	group  *wsconn.Group
+	failed limit.Window // handshakes of a network
+	enrols limit.Window // refused tokens of a network
+	crew   *crew.Crew   // handshakes are its jobs
 }
 
 // New makes the face; Close ends it.
@@ -82,7 +83,7 @@ func New(d Deps) *Face {
 	}
 	l := d.Limits.withDefaults()
 	return &Face{
-		d: d, limits: l, strangers: wsconn.NewAddressLimit(l.PerAddress, l.Total), failed: newFailures(l.Failures), enrols: newFailures(l.Enrolments), crew: crew.New(),
+		d: d, limits: l, failed: limit.Window{Most: l.Failures}, enrols: limit.Window{Most: l.Enrolments}, crew: crew.New(),
 		group: wsconn.NewGroup(wsconn.Options{
 			Read: wsconn.ReadLimit{Message: kenny.MaxUnauthenticated, Close: wsconn.Close{Code: wsconn.Code(kenny.CloseUnauthorized), Reason: "too much before authentication"}},
 			// A machine on a thin line may take its time for a screenshot.
@@ -94,12 +95,22 @@ func New(d Deps) *Face {
 }
 
 // Routes puts the face on its paths.
-func (f *Face) Routes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /agent/ws", f.serveTunnel)
-	mux.HandleFunc("POST /api/agents/{id}/enroll", f.serveEnrol)
-	mux.HandleFunc("GET /install/{nonce}", f.serveInstall)
-	mux.HandleFunc("GET /install/{nonce}/bin/{platform}", f.serveInstallProgram)
-	mux.HandleFunc("GET /d/endpoint/{nonce}", f.serveDownload)
+func (f *Face) Routes(routes *front.Routes) {
+	routes.HandleFunc(front.Route{
+		Pattern: "GET /agent/ws", Who: front.Stranger, Login: f.limits.Handshake, TooMany: f.crowded,
+		Strangers: limit.Share{PerNetwork: f.limits.PerAddress, Total: f.limits.Total},
+		Rate:      front.Rate{ByHandler: fmt.Sprintf("%d failed handshakes a minute per network", f.limits.Failures)},
+	}, f.serveTunnel)
+	routes.HandleFunc(front.Route{
+		Pattern: "POST /api/agents/{id}/enroll", Who: front.Stranger, Body: front.Body{Max: kenny.MaxEnrolBody}, TooMany: f.crowded,
+		Strangers: limit.Share{PerNetwork: 64, Total: 1000, Local: 1000},
+		Rate:      front.Rate{ByHandler: fmt.Sprintf("%d refused tokens a minute per network", f.limits.Enrolments)},
+	}, f.serveEnrol)
+	for pattern, serve := range map[string]http.HandlerFunc{
+		"GET /install/{nonce}": f.serveInstall, "GET /install/{nonce}/bin/{platform}": f.serveInstallProgram, "GET /d/endpoint/{nonce}": f.serveDownload,
+	} {
+		routes.HandleFunc(front.Route{Pattern: pattern, Who: front.Stranger}, serve)
+	}
 }
 
 // Connected counts open tunnels, strangers included.

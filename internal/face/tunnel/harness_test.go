@@ -121,14 +121,14 @@ func newHub(t testing.TB, o options) *hub {
 	guard := must(wsconn.NewOriginPolicy(wsconn.OriginConfig{Listen: []string{"127.0.0.1:1"}}))(t)
 	door := front.New(front.Deps{People: h.people, Guard: guard, Logger: slog.New(h.errors)})
 	h.face = tunnel.New(tunnel.Deps{Fleet: h.fleet, Front: door, Limits: o.tunnel})
-	mux := http.NewServeMux()
-	rest := api.New(mux, door, "test")
+	routes := front.NewRoutes(door)
+	rest := api.New(routes, door, "test")
 	stopping := make(chan struct{})
 	live := api.Live{Inbox: h.inbox, People: h.people, Fleet: h.fleet, Stopping: stopping}
 	api.RegisterFleet(rest, h.fleet, live)
 	api.RegisterEvents(rest, live)
-	h.face.Routes(mux)
-	h.server = httptest.NewUnstartedServer(door.Wrap(mux))
+	h.face.Routes(routes)
+	h.server = httptest.NewUnstartedServer(door.Wrap(routes))
 	if o.tight {
 		h.server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 			check(t, c.(*net.TCPConn).SetWriteBuffer(4096))

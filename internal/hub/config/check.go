@@ -11,11 +11,12 @@ import (
 	"strings"
 
 	"parley/internal/bus"
+	"parley/internal/publicnet"
 )
 
 // check refuses settings that cannot work, or would be unsafe.
 func (c Config) check() error {
-	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNATS, checkNotify, checkAudit} {
+	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNATS, checkNet, checkNotify, checkAudit} {
 		if err := rule(c); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
@@ -34,10 +35,7 @@ func checkListen(c Config) error {
 		return fmt.Errorf("auth.mode: none works on a loopback listener without a proxy only")
 	}
 	for _, proxy := range c.BehindProxy {
-		if _, err := netip.ParsePrefix(proxy); err == nil {
-			continue
-		}
-		if _, err := netip.ParseAddr(proxy); err != nil {
+		if _, err := parseNetwork(proxy); err != nil {
 			return fmt.Errorf("behind_proxy: %q is neither an address nor a network such as 10.0.0.0/8", proxy)
 		}
 	}
@@ -126,6 +124,33 @@ func checkNATS(c Config) error {
 	return nil
 }
 
+func checkNet(c Config) error {
+	for _, text := range c.Net.AllowPrivate {
+		if _, err := parseNetwork(text); err != nil {
+			return fmt.Errorf("net.allow_private: %q is neither an address nor a network such as 10.0.0.0/8", text)
+		}
+	}
+	return nil
+}
+
+// Networks reads addresses and networks; what is neither has been refused by Load.
+func Networks(list []string) []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range list {
+		if p, err := parseNetwork(text); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func parseNetwork(text string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	return netip.ParsePrefix(text)
+}
+
 func checkNotify(c Config) error {
 	for _, t := range c.Notify {
 		if (t.Webhook == "") == (t.Ntfy == "") {
@@ -134,6 +159,9 @@ func checkNotify(c Config) error {
 		u, err := url.Parse(t.Webhook + t.Ntfy)
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			return fmt.Errorf("notify: a webhook or ntfy topic is http(s)://HOST/…")
+		}
+		if _, err := netip.ParseAddr(u.Hostname()); err != nil && (publicnet.Guard{Allow: Networks(c.Net.AllowPrivate)}).CheckHost(u.Hostname()) != nil {
+			return fmt.Errorf("notify: %s is a name inside: write its address instead, or list its network in net.allow_private", u.Hostname())
 		}
 		if t.Ntfy != "" && strings.Trim(u.Path, "/") == "" {
 			return fmt.Errorf("notify: the ntfy address must end with a topic")

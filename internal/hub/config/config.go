@@ -25,6 +25,8 @@ type Config struct {
 	TLS           TLS           `koanf:"tls"`
 	BehindProxy   []string      `koanf:"behind_proxy"`
 	Hosts         []string      `koanf:"hosts"`
+	Net           Net           `koanf:"net"`
+	Limits        Limits        `koanf:"limits"`
 	Origins       []string      `koanf:"origins"`
 	Auth          Auth          `koanf:"auth"`
 	Audit         Audit         `koanf:"audit"`
@@ -44,6 +46,18 @@ type Config struct {
 	MCP []MCPServer `koanf:"mcp"`
 	// Notify lists who is told when something needs a person.
 	Notify []NotifyTarget `koanf:"notify"`
+}
+
+// Net is about connections to addresses that came from outside.
+type Net struct {
+	// AllowPrivate are networks they may lead to although those are not public.
+	AllowPrivate []string `koanf:"allow_private"`
+}
+
+// Limits are how slowly callers may send a request's body.
+type Limits struct {
+	BodyTime  time.Duration `koanf:"body_time"`
+	BodyPause time.Duration `koanf:"body_pause"`
 }
 
 // Talk is about the conversations protocol.

@@ -15,7 +15,7 @@ if (!existsSync(program)) throw new Error(`${program} is not there: build it wit
 /** Starts it; more is added to its environment. */
 export async function startHub(more = {}) {
   const data = mkdtempSync(join(tmpdir(), 'parley-browser-'));
-  const env = { ...process.env, PATH, PARLEY_MODEL: 'offline', ...more };
+  const env = { ...process.env, PATH, PARLEY_MODEL: 'offline', PARLEY_NET_ALLOW_PRIVATE: '127.0.0.0/8', ...more };
   const run = (listen) => spawn(program, ['up', '--data', data, '--listen', listen], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let child = run(ANY);
   const [first] = await printed(child, /https?:\/\/\S+#login=\S+/);
@@ -61,7 +61,7 @@ export async function startHub(more = {}) {
 /** Another hub of a cluster, whose engines env names: { url, kill, stop }. */
 export async function joinHub(more) {
   const data = mkdtempSync(join(tmpdir(), 'parley-browser-'));
-  const env = { ...process.env, PATH, PARLEY_MODEL: 'offline', ...more };
+  const env = { ...process.env, PATH, PARLEY_MODEL: 'offline', PARLEY_NET_ALLOW_PRIVATE: '127.0.0.0/8', ...more };
   const child = spawn(program, ['serve', '--data', data, '--listen', ANY], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise((done) => child.on('exit', done));
   const [, url] = await printed(child, READY);
