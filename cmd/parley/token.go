@@ -150,7 +150,7 @@ func newLogin(g *globals) *cobra.Command {
 	var scopes []string
 	cmd := &cobra.Command{
 		Use: "login", Short: "Make a one-time link that logs a browser in", Args: cobra.NoArgs,
-		Example: "  parley login --principal bob\n  parley login --principal carol --scopes '*,terminal,talk:admin'",
+		Example: "  parley login --principal bob\n  parley login --principal carol --scopes '*,terminal,agents:manage'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, done, err := g.connect(cmd.Context())
 			if err != nil {

@@ -25,6 +25,7 @@ const (
 	Place           = "place"
 	Talk            = "talk"
 	TalkAdmin       = "talk:admin"
+	AgentsManage    = "agents:manage"
 	AuditRead       = "audit:read"
 	AuditWitness    = "audit:witness"
 	Admin           = "admin"
@@ -50,6 +51,7 @@ var families = map[string][]string{
 	"fleet":    {FleetRead, FleetSensitive, FleetCall, FleetAdmin},
 	"room":     {Rooms},
 	"place":    {Place},
+	"agent":    {AgentsManage},
 	"audit":    {AuditRead},
 	"node":     {NodeRegister},
 }
@@ -83,7 +85,7 @@ var everyday = []string{
 }
 
 // byName is what "*" leaves out.
-var byName = []string{Admin, TalkAdmin, FleetAdmin, TerminalCreate, TaskUnattended, FleetUnattended, AuditWitness}
+var byName = []string{Admin, TalkAdmin, AgentsManage, FleetAdmin, TerminalCreate, TaskUnattended, FleetUnattended, AuditWitness}
 
 // everythingForAdmin leaves out fleet:unattended (machines of other people must
 // not be changed unasked just because somebody administers the hub) and

@@ -49,6 +49,8 @@ func TestNamesExpand(t *testing.T) {
 		"task:read,task:submit": "",
 		"TASK:READ":             "",
 		"node":                  "node:register",
+		"agents":                "agents:manage",
+		"agents:*":              "agents:manage",
 	} {
 		var in []string
 		if names != "" {
@@ -77,7 +79,7 @@ func TestNoAskingIsGivenByNameOnly(t *testing.T) {
 // that tool servers start, and a shell.
 func TestAStarIsEverydayWork(t *testing.T) {
 	star := identity.Expand("*")
-	for _, scope := range []string{"admin", "talk:admin", "fleet:admin", "terminal:create", "task:unattended", "fleet:unattended"} {
+	for _, scope := range []string{"admin", "talk:admin", "agents:manage", "fleet:admin", "terminal:create", "task:unattended", "fleet:unattended"} {
 		if star.Has(scope) {
 			t.Errorf("* holds %s, which is given by name", scope)
 		}
@@ -103,7 +105,7 @@ func TestCoversIsAboutScopesMachinesAndSenders(t *testing.T) {
 		wide, narrow string
 		want         bool
 	}{
-		{"admin", "task,talk:admin,fleet,terminal,task:unattended", true},
+		{"admin", "task,talk:admin,agents,fleet,terminal,task:unattended", true},
 		{"admin", "talk:sender:tg:*,machine:a,fleet", true},
 		{"admin", "fleet:unattended", false},
 		{"*", "talk:admin", false},
@@ -219,7 +221,7 @@ func TestScopesAreAJSONArray(t *testing.T) {
 // names draws scope names, real and odd.
 var names = rapid.SliceOf(rapid.SampledFrom([]string{
 	"*", "task", "task:read", "task:submit", "task:unattended", "approvals", "approval:respond", "terminal:create", "terminal:read",
-	"status:read", "fleet", "fleet:call", "fleet:unattended", "rooms", "talk", "talk:admin", "talk:sender:a*", "talk:sender:ab*",
+	"status:read", "fleet", "fleet:call", "fleet:unattended", "rooms", "talk", "talk:admin", "agents:manage", "talk:sender:a*", "talk:sender:ab*",
 	"talk:sender:b", "machine:a", "machine:b", "tag:x", "admin", "node:register", "bogus", "operator.write",
 }))
 

@@ -27,10 +27,10 @@ func RegisterAgents(a *API, m Minds) {
 		return route{Method: "GET", Path: path, Tag: "agents", Summary: summary}
 	}
 	change := func(method, path, summary string, status int) route {
-		return route{Method: method, Path: path, Scope: identity.TalkAdmin, Tag: "agents", Summary: summary, Status: status}
+		return route{Method: method, Path: path, Scope: identity.AgentsManage, Tag: "agents", Summary: summary, Status: status}
 	}
 	add(a, read("/api/agents", "List agents"), m.list)
-	add(a, read("/api/agents/{name}", "One agent, with what its file says; the prompt is for talk:admin"), m.get)
+	add(a, read("/api/agents/{name}", "One agent, with what its file says; the prompt is for agents:manage"), m.get)
 	add(a, change("POST", "/api/agents", "Make an agent: the keys of its file, name and prompt", http.StatusCreated), m.create)
 	add(a, change("PUT", "/api/agents/{name}", "Change the keys that are given; null means the default", 0), m.update)
 	add(a, change("DELETE", "/api/agents/{name}", "Remove an agent; its conversations stay", http.StatusNoContent), m.remove)
@@ -65,7 +65,7 @@ func viewAgent(e brain.Entry, s identity.Session) agentView {
 	if e.Err != nil {
 		out["error"] = e.Err.Error()
 	}
-	if !s.Scopes.Has(identity.TalkAdmin) {
+	if !s.Scopes.Has(identity.AgentsManage) {
 		delete(out, "prompt")
 	}
 	return out

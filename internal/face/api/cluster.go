@@ -84,7 +84,7 @@ type spendAnswer struct {
 // RegisterSpend adds what agents used today and this month; gather makes it.
 // Their limits are a part of /api/agents.
 func RegisterSpend(a *API, gather func(ctx context.Context) ([]AgentSpend, error)) {
-	add(a, route{Method: "GET", Path: "/api/spend", Scope: identity.TalkAdmin, Tag: "agents", Summary: "What each agent used today and this month"},
+	add(a, route{Method: "GET", Path: "/api/spend", Scope: identity.AgentsManage, Tag: "agents", Summary: "What each agent used today and this month"},
 		func(ctx context.Context, _ identity.Session, _ *struct{}) (*spendAnswer, error) {
 			list, err := gather(ctx)
 			out := &spendAnswer{}

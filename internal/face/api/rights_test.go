@@ -34,12 +34,12 @@ func TestReachingBeyondOnesOwnThingsIsGivenByName(t *testing.T) {
 		body         any
 		needs        string
 	}{
-		{"POST", "/api/agents", body, "talk:admin"},
-		{"PUT", "/api/agents/parley", map[string]any{"mode": "always_execute"}, "talk:admin"},
-		{"DELETE", "/api/agents/nobody", nil, "talk:admin"},
-		{"GET", "/api/agents/parley/file", nil, "talk:admin"},
-		{"PUT", "/api/agents/nobody/file", nil, "talk:admin"},
-		{"GET", "/api/spend", nil, "talk:admin"},
+		{"POST", "/api/agents", body, "agents:manage"},
+		{"PUT", "/api/agents/parley", map[string]any{"mode": "always_execute"}, "agents:manage"},
+		{"DELETE", "/api/agents/nobody", nil, "agents:manage"},
+		{"GET", "/api/agents/parley/file", nil, "agents:manage"},
+		{"PUT", "/api/agents/nobody/file", nil, "agents:manage"},
+		{"GET", "/api/spend", nil, "agents:manage"},
 		{"GET", "/api/conversations/" + theirs, nil, "talk:admin"},
 		{"GET", "/api/conversations/" + theirs + "/messages", nil, "talk:admin"},
 		{"GET", "/api/conversations/" + theirs + "/tools", nil, "talk:admin"},
@@ -49,7 +49,7 @@ func TestReachingBeyondOnesOwnThingsIsGivenByName(t *testing.T) {
 		{"POST", "/api/conversations/" + theirs + "/compact", map[string]any{}, "talk:admin"},
 		{"POST", "/api/people", map[string]any{"name": "x y"}, "admin"},
 	} {
-		for _, scopes := range []string{"*", "talk", "task", "talk:admin", "admin"} {
+		for _, scopes := range []string{"*", "talk", "task", "talk:admin", "agents:manage", "admin"} {
 			token := must(r.owner.CreateToken(ctx, hubapi.TokenRequest{Principal: "bob", Scopes: []string{scopes}}))(t)
 			c := hubapi.WithTransport(r.url, token.Token, r.client)
 			want := scopes == rt.needs || scopes == "admin"

@@ -190,7 +190,7 @@ func (c *conn) admit(r *request, number int, known bool, h handler) error {
 		return bad("unknown request %d", number)
 	case !MayTalk(*s):
 		return errNoScope
-	case h.manage && !s.Scopes.Has(identity.TalkAdmin):
+	case h.manage && !s.Scopes.Has(identity.AgentsManage):
 		return errNoManager
 	case number >= firstAddition && !c.extended.Load():
 		return errPlain

@@ -20,7 +20,7 @@ import (
 var (
 	errNoLogin   = errors.New("not authenticated: send hello with a token first")
 	errNoScope   = errors.New("this needs the scope talk")
-	errNoManager = errors.New("this needs the scope talk:admin")
+	errNoManager = errors.New("this needs the scope agents:manage")
 	errPlain     = errors.New("this request is an addition to the protocol: send hello first")
 	errGone      = errors.New("the configuration is no longer part of the protocol; the hub's settings are in parley.yaml")
 	errStopping  = errors.New("the hub is stopping; try again")

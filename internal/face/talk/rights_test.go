@@ -28,7 +28,7 @@ var management = map[string]*wire.ClientMessage{
 func TestManagingAgentsModelsAndToolServersIsGivenByName(t *testing.T) {
 	h := newHub(t, facetalk.Limits{}, facetalk.TCPOptions{})
 	for scopes, may := range map[string]bool{
-		"*": false, "talk": false, "talk:sender:*": false, "task:unattended": false, "talk:admin": true, "admin": true,
+		"*": false, "talk": false, "talk:admin": false, "talk:sender:*": false, "task:unattended": false, "agents:manage": true, "admin": true,
 	} {
 		t.Run(scopes, func(t *testing.T) {
 			c := h.mustWS(bearer(h.newToken("alice", scopes).Secret))
@@ -91,7 +91,7 @@ func seesOnly(t *testing.T, c client, sender string) {
 func TestOtherPeoplesConversationsAreForTheAdministration(t *testing.T) {
 	h := newHub(t, facetalk.Limits{}, facetalk.TCPOptions{})
 	handle := h.ownerSays("/say the walrus is in the bank")
-	for _, scopes := range []string{"*", "talk"} {
+	for _, scopes := range []string{"*", "talk", "agents:manage"} {
 		t.Run(scopes, func(t *testing.T) {
 			c := h.mustWS(bearer(h.newToken("alice", scopes).Secret))
 			hello(t, c, "")

@@ -19,7 +19,7 @@ type handler struct {
 	// serial work without a request id waits for the one before.
 	serial bool
 	// open requests need no login; those that manage what the hub runs (agents,
-	// models, tool servers) need talk:admin.
+	// models, tool servers) need agents:manage.
 	open, manage bool
 }
 

@@ -16,8 +16,9 @@ var ErrNotLoopback = errors.New("not a loopback address; clients elsewhere use /
 
 // TCPOptions are about the TCP face.
 type TCPOptions struct {
-	// InsecureOpen admits clients without a token, with talk:admin. It is for
-	// old clients that cannot send one; the safe way is hello with a token.
+	// InsecureOpen admits clients without a token, with talk:admin and
+	// agents:manage. It is for old clients that cannot send one; the safe way is
+	// hello with a token.
 	InsecureOpen bool
 	// PortFile is where the port is written when the system chose it.
 	PortFile string
@@ -91,6 +92,6 @@ func (f *Face) tcpSession(ctx context.Context, o TCPOptions) (*identity.Session,
 	}
 	f.log.Warn("talk.tcp_open is set: every program on this machine may use conversations without a token")
 	s := identity.Local(owner)
-	s.Scopes, s.Address = identity.Expand(identity.TalkAdmin), "local"
+	s.Scopes, s.Address = identity.Expand(identity.TalkAdmin, identity.AgentsManage), "local"
 	return &s, nil
 }

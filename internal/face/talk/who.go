@@ -21,10 +21,11 @@ func WhoOf(s identity.Session) talk.Who {
 	return who
 }
 
-// MayTalk reports whether a session may use conversations at all.
+// MayTalk reports whether a session may use conversations, or manage the agents
+// they are held with, at all.
 func MayTalk(s identity.Session) bool {
 	who := WhoOf(s)
-	return who.Admin || !who.Allowed.Empty()
+	return who.Admin || !who.Allowed.Empty() || s.Scopes.Has(identity.AgentsManage)
 }
 
 // authenticate looks at a token, slowing down whoever guesses.
