@@ -16,13 +16,15 @@
 //     connection; it runs whatever functions wait, each under a savepoint, and
 //     commits them together. One failing function undoes only its own changes.
 //   - Readers see one snapshot and never wait for the writer.
-//   - The schema is migrated forward when the database is opened. A file that is
-//     damaged, or was made by a newer Parley, is refused and left untouched.
+//   - The schema is migrated forward when the database is opened, in one
+//     transaction: missing migrations are applied in order, whatever else is there.
+//     A file that is damaged, or has been through a migration this program does not
+//     know, is refused and left untouched.
 //
 // Dump writes everything to a stream while the hub runs, and Load makes a new
-// database from it, of either kind: that is backup, restore, and the way from
-// SQLite to PostgreSQL. Tables named fts_… are search indexes made from others;
-// they are rebuilt, not dumped.
+// database from it, of either kind, all of it or nothing: that is backup, restore,
+// and the way from SQLite to PostgreSQL. Tables named fts_… are search indexes made
+// from others; they are rebuilt, not dumped.
 //
 // Each domain package owns its tables and its SQL. The text of a query is the
 // same for both databases wherever SQL allows: placeholders are `?`, times are

@@ -20,7 +20,10 @@ func oddValues() []any {
 		int64(0), int64(-1), int64(math.MaxInt64), int64(math.MinInt64), int64(1<<53 + 1),
 		0.0, 1.5, -1.5, 1e300, math.MaxFloat64, math.SmallestNonzeroFloat64, 0.1, math.Copysign(0, -1),
 		math.NaN(), math.Inf(1), math.Inf(-1),
-		[]byte{}, []byte{0}, []byte{0, 0xff, '"'}, []byte("text"),
+		[]byte{},
+		[]byte{0},
+		[]byte{0, 0xff, '"'},
+		[]byte("text"),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -81,7 +82,7 @@ func contents(t *testing.T, file string) map[string][]byte {
 	all := map[string][]byte{}
 	for in := tar.NewReader(zip); ; {
 		head, err := in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all
 		}
 		if err != nil {
@@ -105,6 +106,13 @@ func database(data string, args []string) string {
 	return filepath.Join(data, "parley.db")
 }
 
+// Files of the data folder that a backup holds, and those that it does not, as
+// docs/operations.md says.
+var (
+	keptFiles = []string{"workspace/artifacts/task/report.txt", "recordings/terminal.cast", "extensions/notes.txt"}
+	leftFiles = []string{"workspace/scratch.txt", "acme/certificate"}
+)
+
 // A hub that was used in all its parts is backed up while it runs. Every row of every
 // table is in the backup, comes back in either database, and the hub that starts on
 // it is the same one.
@@ -114,6 +122,9 @@ func TestAHubUsedInAllItsPartsComesBackWhole(t *testing.T) {
 			dir := pgtest.Folder(t)
 			u := &user{t: t, dir: dir, data: filepath.Join(dir, "data")}
 			u.write("skills/tea.md", "---\nname: tea\ndescription: How to brew tea\npublic: true\n---\n\n# Tea\n\nBoil water.\n")
+			for _, name := range append(slices.Clone(keptFiles), leftFiles...) {
+				u.write(name, "the text of "+name)
+			}
 			u.write("parley.yaml", "hub_name: first\nfleet:\n  legacy_tokens: true\n")
 			if err := os.Chmod(u.data, 0o700); err != nil {
 				t.Fatal(err)
@@ -165,13 +176,21 @@ func (u *user) comesBack(t *testing.T, kept tables, to string, args []string, se
 			t.Errorf("%s (-backup +restored):\n%s", table, diff)
 		}
 	}
-	for _, name := range []string{"keys/hub.key", "owner.token", "skills/tea.md"} {
+	for _, name := range append([]string{"keys/hub.key", "owner.token", "skills/tea.md"}, keptFiles...) {
 		was, err := os.ReadFile(filepath.Join(u.data, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if is, err := os.ReadFile(filepath.Join(again.data, name)); err != nil || !bytes.Equal(was, is) {
 			t.Errorf("the file %s did not come back: %v", name, err)
+		}
+	}
+	for _, name := range append([]string{"device.key", "keys/place"}, leftFiles...) {
+		if _, err := os.Stat(filepath.Join(u.data, name)); err != nil {
+			t.Errorf("the hub that was used has no %s: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(again.data, name)); err == nil {
+			t.Errorf("%s is in the backup and should not be", name)
 		}
 	}
 	// The settings of the new folder name the database that was restored.
