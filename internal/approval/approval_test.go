@@ -447,6 +447,45 @@ func TestQuestionsAndDecisionsAreAudited(t *testing.T) {
 	})
 }
 
+// A yes that does not decide yet, and an answer of somebody who may not, are decisions too.
+func TestVotesAndRefusedAnswersAreInTheTrailOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		trail, err := audit.Open(t.Context(), db, audit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = trail.Close() })
+		in := open(t, db, newBus(t), approval.Options{Audit: trail})
+		req := request()
+		req.Quorum, req.Policy.People = 2, []string{"id-bob"}
+		p := ask(t, in, req)
+		weak := person("bob")
+		weak.Scopes = identity.Expand(identity.ApprovalRead)
+		if _, err := in.Answer(t.Context(), weak, p.ID(), approval.Answer{Approved: true}); !errors.Is(err, approval.ErrForbidden) {
+			t.Fatalf("an answer without the scope: %v", err)
+		}
+		for range 2 {
+			answer(t, in, alice, p.ID(), approval.Answer{Approved: true})
+		}
+		answer(t, in, person("bob"), p.ID(), approval.Answer{Approved: true})
+		_ = trail.Close() // the refused answer is a note
+		got, err := trail.Query(t.Context(), audit.Filter{Target: p.ID()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := map[string]int{}
+		for _, r := range got {
+			counts[string(r.Action)+" "+r.Actor+" "+r.Outcome]++
+		}
+		want := map[string]int{
+			"approval.asked agent:parley ok": 1, "approval.voted person:alice ok": 1, "approval.refused person:bob forbidden": 1, "approval.resolved person:bob approved": 1,
+		}
+		if diff := cmp.Diff(want, counts); diff != "" {
+			t.Errorf("each once in the trail:\n%s", diff)
+		}
+	})
+}
+
 func TestListsAreFiltered(t *testing.T) {
 	each(t, func(t *testing.T, in *approval.Inbox) {
 		one, two := request(), request()

@@ -264,3 +264,36 @@ func FuzzReadCheckpoints(f *testing.F) {
 		}
 	})
 }
+
+// A database that is away for long costs entries; the trail says how many.
+func TestNotesThatCannotBeKeptAreCountedInTheTrail(t *testing.T) {
+	db := storetest.SQLite(t)
+	log := open(t, db, audit.Options{})
+	const notes = 52_000                                 // the log keeps 50,000
+	err := db.Write(t.Context(), func(*store.Tx) error { // nobody else writes meanwhile
+		for range notes {
+			log.Note(audit.Entry{Action: "noted"})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, log, sample(1)...)
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found, err := log.Query(t.Context(), audit.Filter{Action: string(audit.TrailDropped)})
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no entry about lost ones: %v", err)
+	}
+	lost := 0.0
+	for _, r := range found {
+		n, _ := r.Detail["entries"].(float64)
+		lost += n
+	}
+	kept, err := log.Query(t.Context(), audit.Filter{Action: "noted", Limit: 1, Oldest: true})
+	if err != nil || len(kept) != 1 || lost < 1 || lost > notes-50_000 {
+		t.Errorf("%v of %d notes are said to be lost, %v", lost, notes, err)
+	}
+}

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -217,5 +218,33 @@ func TestACallAnsweredApprovalFirstThenQueued(t *testing.T) {
 	w.reaches(e.CallID, fleet.StateDone)
 	if p := must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls[0]; p.Approval == nil || p.Approval.How != "inbox" {
 		t.Errorf("%+v", p)
+	}
+}
+
+// An agent's call that a person approved, for a machine that is away, was in neither record until it ran.
+func TestAnAgentsCallThatWaitsForItsMachineIsOnRecordWhileItWaits(t *testing.T) {
+	w := newWorld(t, setup{deps: quick})
+	w.enrol("pc")
+	waiting := make(chan fleet.CallResult, 1)
+	go func() {
+		res, _ := w.fleet.Call(context.Background(), as(fleet.SurfaceAgent, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", QueueFor: time.Hour})
+		waiting <- res
+	}()
+	w.until("a question waits", func() bool {
+		items, err := w.inbox.List(t.Context(), approval.Filter{Kind: approval.KindTool, States: []approval.State{approval.StatePending}})
+		return err == nil && len(items) == 1
+	})
+	must(w.inbox.Answer(t.Context(), owner, w.pending().ID, approval.Answer{Approved: true}))(t)
+	q := receive(t, waiting, "the answer")
+	if q.State != fleet.StateQueued {
+		t.Fatalf("the call is %+v, want it queued", q)
+	}
+	calls := must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls
+	if len(calls) != 1 || calls[0].CallID != q.CallID || calls[0].State != fleet.StateQueued || calls[0].Approval == nil {
+		t.Errorf("the call log has %+v, want the call, queued and approved", calls)
+	}
+	trail := w.trailOf("fleet.call.queued")
+	if len(trail) != 1 || trail[0].Target != "pc" || trail[0].Detail["call"] != q.CallID || trail[0].Digest == "" {
+		t.Errorf("the trail has %+v, want one entry about the call that waits", trail)
 	}
 }

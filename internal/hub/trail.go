@@ -42,6 +42,24 @@ func kept(conf config.Config) (all []audit.Kept, unreadable []error) {
 	return all, unreadable
 }
 
+// find is what was kept in one place.
+func find(all []audit.Kept, where string) audit.Kept {
+	for _, k := range all {
+		if k.Where == where {
+			return k
+		}
+	}
+	return audit.Kept{Where: where}
+}
+
+// newest is the last that was kept, or nothing.
+func newest(k audit.Kept) (cp audit.Checkpoint) {
+	if ends := k.Ends().Checkpoints; len(ends) > 0 {
+		return ends[0]
+	}
+	return cp
+}
+
 // ends are the last checkpoints of each, which tell of a cut at once.
 func ends(all []audit.Kept) []audit.Kept {
 	out := make([]audit.Kept, len(all))
@@ -60,15 +78,13 @@ func (h *Hub) openTrail(ctx context.Context) error {
 		h.logger.Error("kept checkpoints of the audit trail cannot be read", "error", err)
 	}
 	client := h.clientOf(h.conf.Audit.WitnessURL)
-	h.keeper = witness.New(h.logger, h.witnesses(client)...)
+	h.keeper = witness.New(h.logger, h.witnesses(client, all)...)
 	h.onClose(func() error {
 		defer client.CloseIdleConnections()
 		return h.keeper.Close()
 	})
-	beside := audit.Kept{}
-	if len(all) > 0 {
-		beside = all[0]
-	}
+	beside := find(all, h.folder.Path(checkpointsFile))
+	h.keeper.Remind(newest(beside))
 	trail, err := audit.Open(ctx, h.db, audit.Options{Key: h.key, Logger: h.logger, OnCheckpoint: h.keeper.Offer, Known: beside.Checkpoints})
 	if err != nil {
 		return err
@@ -86,10 +102,10 @@ func (h *Hub) openTrail(ctx context.Context) error {
 }
 
 // witnesses are where checkpoints go: the file beside the database gets every one.
-func (h *Hub) witnesses(client *http.Client) []witness.Target {
+func (h *Hub) witnesses(client *http.Client, all []audit.Kept) []witness.Target {
 	var targets []witness.Target
 	for i, file := range witnessFiles(h.conf) {
-		targets = append(targets, witness.Target{Name: string(file), Put: file.Append, All: i == 0})
+		targets = append(targets, witness.Target{Name: string(file), Put: file.Append, All: i == 0, Has: newest(find(all, string(file)))})
 	}
 	if address := h.conf.Audit.WitnessURL; address != "" {
 		targets = append(targets, witness.Target{Name: hostOf(address), Put: func(ctx context.Context, cps []audit.Checkpoint) error {

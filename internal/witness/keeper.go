@@ -18,6 +18,8 @@ type Target struct {
 	// All keeps every checkpoint that waits. Otherwise only the newest wait: each of
 	// them signs everything before it.
 	All bool
+	// Has is the newest it is known to have.
+	Has audit.Checkpoint
 }
 
 const (
@@ -55,6 +57,16 @@ func New(log *slog.Logger, targets ...Target) *Keeper {
 func (k *Keeper) Offer(cp audit.Checkpoint) {
 	for _, p := range k.posts {
 		p.offer(cp)
+	}
+}
+
+// Remind gives the newest checkpoint to targets that may have missed it: the hub may have
+// stopped before they took it.
+func (k *Keeper) Remind(cp audit.Checkpoint) {
+	for _, p := range k.posts {
+		if cp.Seq > 0 && p.Has.Hash != cp.Hash {
+			p.offer(cp)
+		}
 	}
 }
 

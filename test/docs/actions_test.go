@@ -143,3 +143,54 @@ func hasLiteralAction(entry *ast.CompositeLit) bool {
 	}
 	return false
 }
+
+// elsewhere is where actions are seen to be written that no package's TestMain is held to.
+var elsewhere = map[string]string{
+	"audit.cut":              "cmd/parley/testdata/script/cut_trail.txtar",
+	"audit.cut_acknowledged": "internal/audit.TestAnAcknowledgedCutIsNamedAndNeverCalledIntact",
+	"audit.dropped":          "internal/audit.TestNotesThatCannotBeKeptAreCountedInTheTrail",
+	"audit.restored":         "cmd/parley/testdata/script/backup.txtar",
+	"audit.witness_added":    "cmd/parley/testdata/script/witness_hub.txtar",
+	"scope.refused":          "internal/face/api.TestARequestWithoutItsScopeIsInTheTrailOnce",
+}
+
+// Every action is written while some test looks: in the package whose TestMain claims the
+// beginning of its name (test/trailtest), or where this file says.
+func TestEveryActionIsSeenToBeWritten(t *testing.T) {
+	claimed := claims(t)
+	tests := archtest.NewTests(os.DirFS(top))
+	for _, a := range actions(t) {
+		if reference := elsewhere[a.Name]; reference != "" {
+			if err := tests.Look(reference); err != nil {
+				t.Errorf("%s: %v", a.Name, err)
+			}
+			continue
+		}
+		mine := func(list []string) bool {
+			return slices.ContainsFunc(list, func(b string) bool { return strings.HasPrefix(a.Name, b) }) && !slices.Contains(list, "!"+a.Name)
+		}
+		if !slices.ContainsFunc(claimed, mine) {
+			t.Errorf("no test looks whether %s is written: name it in a package's trailtest.Main", a.Name)
+		}
+	}
+}
+
+// claims are the beginnings of actions that packages' tests are held to.
+func claims(t *testing.T) (all [][]string) {
+	t.Helper()
+	call := regexp.MustCompile(`trailtest\.Main\(m, ([^)]*)\)`)
+	err := filepath.WalkDir(filepath.Join(top, "internal"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		if m := call.FindSubmatch(source); m != nil {
+			all = append(all, strings.Split(strings.ReplaceAll(string(m[1]), `"`, ""), ", "))
+		}
+		return err
+	})
+	if err != nil || len(all) < 10 {
+		t.Fatalf("%d packages claim actions: %v", len(all), err)
+	}
+	return all
+}

@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,4 +85,71 @@ func TestTheHoursOfTheTrailCountWhatTheFilterLetsThrough(t *testing.T) {
 	}
 	refused(t, "no hours at all", "bad_request", r.owner.Do(ctx, "GET", "/api/audit/hours", url.Values{"hours": {"0"}}, nil, nil))
 	refused(t, "somebody who may not read the trail", "insufficient_scope", r.alice.Do(ctx, "GET", "/api/audit/hours", nil, nil, nil))
+}
+
+// of waits until the trail has entries of an action, which are written a moment later.
+func (r *rig) of(t *testing.T, action string, n int) []hubapi.AuditEntry {
+	t.Helper()
+	for {
+		found := must(r.owner.Audit(t.Context(), hubapi.AuditFilter{Action: action}))(t)
+		if len(found) >= n {
+			return found
+		}
+	}
+}
+
+func TestARequestWithoutItsScopeIsInTheTrailOnce(t *testing.T) {
+	r, ctx := newRig(t), t.Context()
+	_, err := r.alice.CreateToken(ctx, hubapi.TokenRequest{Name: "more"})
+	refused(t, "a token for somebody who may only talk", "insufficient_scope", err)
+	got := r.of(t, "scope.refused", 1)
+	if len(got) != 1 || got[0].Actor != "person:alice" || got[0].Target != "POST /api/tokens" || got[0].Outcome != "insufficient_scope" || !strings.Contains(string(got[0].Detail), `"scope":"device:manage"`) {
+		t.Errorf("one entry about the refused request, got %+v", got)
+	}
+	// What a caller can repeat at will fills the trail no further than this.
+	for range 40 {
+		_, err := r.alice.Tokens(ctx)
+		refused(t, "listing tokens", "insufficient_scope", err)
+	}
+	if _, err := hubapi.WithTransport(r.url, "prl_wrong", r.client).Tokens(ctx); err == nil {
+		t.Error("a wrong token was accepted")
+	}
+	r.of(t, "auth.refused", 1) // behind everything that was noted before it
+	if got := r.of(t, "scope.refused", 1); len(got) != 20 {
+		t.Errorf("41 refused requests made %d entries, want 20", len(got))
+	}
+}
+
+func TestADeadCookieAndAForeignFormAreInTheTrail(t *testing.T) {
+	r, ctx := newRig(t), t.Context()
+	login := func(cookie, csrf string) int {
+		req := must(http.NewRequestWithContext(ctx, http.MethodDelete, r.url+"/api/session", nil))(t)
+		req.AddCookie(&http.Cookie{Name: "parley_session", Value: cookie})
+		req.Header.Set("X-Parley-CSRF", csrf)
+		res := must((&http.Client{Transport: r.client}).Do(req))(t)
+		_ = res.Body.Close()
+		return res.StatusCode
+	}
+	if status := login("prc_"+strings.Repeat("A", 43), ""); status != http.StatusUnauthorized {
+		t.Errorf("a dead cookie: %d", status)
+	}
+	body := strings.NewReader(`{"token":"` + r.owner.Token() + `"}`)
+	req := must(http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/api/session", body))(t)
+	req.Header.Set("Content-Type", "application/json")
+	res := must((&http.Client{Transport: r.client}).Do(req))(t)
+	_ = res.Body.Close()
+	if len(res.Cookies()) != 1 {
+		t.Fatalf("logging in: %s", res.Status)
+	}
+	if status := login(res.Cookies()[0].Value, "another page's"); status != http.StatusForbidden {
+		t.Errorf("a form of another page: %d", status)
+	}
+	var outcomes []string
+	for _, e := range r.of(t, "auth.refused", 2) {
+		outcomes = append(outcomes, e.Outcome)
+	}
+	slices.Sort(outcomes)
+	if diff := cmp.Diff([]string{"csrf", "unknown_token"}, outcomes); diff != "" {
+		t.Errorf("each once in the trail:\n%s", diff)
+	}
 }

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/internal/approval"
+	"parley/internal/audit"
 	facemcp "parley/internal/face/mcp"
 	"parley/internal/fleet"
 	"parley/internal/identity"
@@ -229,5 +231,50 @@ func TestAWaitingCallSaysThatItLives(t *testing.T) {
 		must(p.inbox.Answer(t.Context(), identity.Local(p.owner), p.pending().ID, approval.Answer{Approved: true}))(t)
 		<-m.calls
 		<-done
+	}
+}
+
+// A no in the client was in no record at all: the call never ran, and the inbox never saw the question.
+func TestAPersonsAnswerInTheClientIsInTheTrailOnce(t *testing.T) {
+	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{})
+	m := p.enrol("pc-1", true)
+	for _, revision := range bothKinds {
+		before := len(p.trail.entries())
+		for _, answer := range []string{"accept", "decline", "cancel"} {
+			shown := make(chan string, 1)
+			_, err := p.connect("/mcp/fleet", revision, options{client: person(answer, shown)}).CallTool(t.Context(), &sdk.CallToolParams{Name: "shell_exec", Arguments: script})
+			check(t, err)
+			<-shown
+		}
+		<-m.calls
+		var got []string
+		for _, e := range p.trail.entries()[before:] {
+			if e.Action == audit.ApprovalElicited {
+				got = append(got, e.Target+" "+e.Outcome+" "+e.Actor)
+			}
+		}
+		want := []string{"shell_exec approved person:owner", "shell_exec rejected person:owner", "shell_exec cancelled person:owner"}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the trail has %q, want each answer once: %q", revision, got, want)
+		}
+	}
+}
+
+// What a caller may not use at all never reaches the part that keeps its own record.
+func TestARefusedToolIsInTheTrailWhoeverKeepsTheRecord(t *testing.T) {
+	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{})
+	m := p.enrol("pc-1", true)
+	token := p.newToken("owner", "fleet:read")
+	s := p.connect("/mcp/fleet", withSessions, options{token: token.Secret})
+	fails(t, s, "shell_exec", script, "forbidden: ")
+	m.idle(t)
+	var got []audit.Entry
+	for _, e := range p.trail.entries() {
+		if e.Action == audit.MCPCall {
+			got = append(got, e)
+		}
+	}
+	if len(got) != 1 || got[0].Target != "shell_exec" || got[0].Outcome != "forbidden" || got[0].Detail["token"] != token.ID {
+		t.Errorf("one entry about the refused call, got %+v", got)
 	}
 }
