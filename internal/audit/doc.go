@@ -3,7 +3,7 @@
 // or reorder an entry without Verify telling which.
 //
 //	trail, err := audit.Open(ctx, db, audit.Options{Key: hubKey})
-//	err = trail.Append(ctx, audit.Entry{Actor: "person:alice", Action: "task.stopped", Target: id})
+//	err = trail.Append(ctx, audit.Entry{Actor: "person:alice", Action: audit.TaskEnded, Target: id})
 //	trail.Note(audit.Entry{…})                       // best effort, on disk within a second
 //	err = trail.AppendTx(tx, entry)                  // with the act itself, in its transaction
 //	report, err := trail.Verify(ctx)                 // report.OK, report.BadSeq, report.Problem
@@ -17,9 +17,14 @@
 // A checkpoint is a hub's Ed25519 signature over the number and hash of an
 // entry. It is written after every thousand entries, every ten minutes in which
 // something happened, and when the log is closed. Cutting off the end of the
-// trail is found up to the last checkpoint; whoever keeps checkpoints elsewhere
-// (Options.OnCheckpoint, an export) can hold them against the trail later, also
-// against somebody who owns the database.
+// trail is found up to the last checkpoint. Somebody who owns the database could
+// cut the checkpoints too, so they are handed on (Options.OnCheckpoint, see
+// internal/witness), and Verify and Compare hold the trail against what was kept:
+//
+//	report, err := trail.Verify(ctx, audit.Kept{Where: "a file", Checkpoints: kept})
+//	cuts, err := trail.AcknowledgeCuts(ctx, "person:alice", "a restored backup", kept)
+//
+// What can be written is the list in actions.go; who writes is given a Recorder.
 //
 // Content never enters the trail. Digest stands in for arguments, and anything
 // that looks like one of our secrets is blotted out before it is written.

@@ -165,3 +165,20 @@ test('actions are told in words with their code beside them, and found by either
   const lately = page.getByRole('region', { name: 'Last 24 hours' }).getByRole('listitem');
   await lately.filter({ hasText: 'Browser signed in' }).filter({ hasText: 'page.opened' }).first().waitFor();
 });
+
+test('a cut that kept checkpoints show is told before anybody asks, and who acknowledged it', async () => {
+  const page = await stage.person();
+  const kept = '/var/lib/parley/audit/checkpoints.jsonl';
+  let compared = { kept: [{ where: kept, agree: 1, last: 800 }], cuts: [{ after: 812, exact: true, up_to: 900, kept }] };
+  await page.route('**/api/audit/compare', (route) => route.fulfill({ json: compared }));
+  await visit(page, '/audit');
+  const alert = page.getByRole('alert').filter({ hasText: 'cut off' });
+  await alert.waitFor();
+  assert.match(await alert.innerText(), /cut off at entry 812\. The trail ends at 812, but a checkpoint kept in \S+checkpoints\.jsonl signs entry 900\./);
+  compared.cuts[0].acknowledged = { by: 'person:owner', at: '2026-03-02T09:14:00Z', seq: 815, reason: 'a restored <b>backup</b>' };
+  assert.match(await verdict(page), /What is left is unbroken\./);
+  assert.match(await page.locator('.note.warn').innerText(), /Cut at entry 812, acknowledged by person:owner on .*: a restored <b>backup<\/b>\./);
+  compared = { kept: [{ where: kept, agree: 1, last: 800 }] };
+  assert.match(await verdict(page), /^Unbroken\./);
+  await page.getByText('The end of the trail agrees with the checkpoints kept outside the database, in 1 place.').waitFor();
+});

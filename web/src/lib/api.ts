@@ -2,7 +2,7 @@
 // so that a page has one thing to catch and one thing to show.
 
 import type {
-  Agent, AgentSpend, Approval, ApprovalAnswer, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, StoredConversation, Token, ToolUse,
+  Agent, AgentSpend, Approval, ApprovalAnswer, AuditComparison, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, StoredConversation, Token, ToolUse,
 } from './types';
 import type { Ceremony, Proof } from './passkey';
 
@@ -188,6 +188,7 @@ export class Client {
     return answer.body ?? new Blob([]).stream();
   };
   auditVerify = () => this.get<AuditVerdict>('/api/audit/verify');
+  auditCompare = () => this.get<AuditComparison>('/api/audit/compare');
 
   // People, devices, tokens
 

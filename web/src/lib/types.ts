@@ -162,6 +162,22 @@ export interface AuditHour {
   failed: number;
 }
 
+/** A cut of the trail that a checkpoint kept outside the database shows. */
+export interface AuditCut {
+  after: number;
+  exact?: boolean;
+  up_to: number;
+  kept: string;
+  rewritten?: boolean;
+  acknowledged?: { by: string; at: string; seq: number; reason?: string };
+}
+
+/** The trail held against the checkpoints kept outside the database. */
+export interface AuditComparison {
+  kept?: { where: string; agree: number; last?: number; foreign?: number }[];
+  cuts?: AuditCut[];
+}
+
 export interface AuditVerdict {
   ok: boolean;
   entries: number;
