@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -237,10 +236,10 @@ var ways = map[string]way{
 	},
 }
 
-// start runs a way beside the test.
-func (s *site) start(w way, token, script string) func() string {
-	var said string
-	var run sync.WaitGroup
-	run.Go(func() { said = w(s, token, script) })
-	return func() string { run.Wait(); return said }
+// start runs a way beside the test: over waits for its end and tells what it said,
+// ended only looks.
+func (s *site) start(w way, token, script string) (over func() string, ended func() bool) {
+	said := make(chan string, 1)
+	go func() { said <- w(s, token, script) }()
+	return func() string { return <-said }, func() bool { return len(said) > 0 }
 }
