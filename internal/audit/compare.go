@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -191,7 +192,7 @@ func Compare(ctx context.Context, db *store.DB, trusted []ed25519.PublicKey, kep
 		for seq := range s.hashes {
 			var hash []byte
 			err := tx.QueryRow(`SELECT hash FROM audit_entries WHERE seq = ?`, seq).Scan(&hash)
-			if err != nil && err != sql.ErrNoRows { //nolint:errorlint // Scan never wraps it
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
 				return err
 			}
 			s.hashes[seq] = exactHash(hash)

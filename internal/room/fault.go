@@ -1,9 +1,8 @@
 package room
 
 import (
-	"parley/protocol/kibitz"
-
 	"parley/internal/audit"
+	"parley/protocol/kibitz"
 )
 
 // Fault is why the hub ended a connection by itself. The trail has it as the detail

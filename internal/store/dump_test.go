@@ -197,6 +197,18 @@ func TestLoadRefusesWhatItCannotTrustAndLeavesNothing(t *testing.T) {
 	}
 }
 
+// bystander runs a statement of somebody else.
+func bystander(t *testing.T, target, statement string) error {
+	t.Helper()
+	pool, err := sql.Open("pgx", target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pool.Close() }()
+	_, err = pool.ExecContext(t.Context(), statement)
+	return err
+}
+
 func TestLoadReplacesNothingThatIsInUse(t *testing.T) {
 	db := storetest.SQLite(t)
 	fill(t, db)
@@ -208,6 +220,17 @@ func TestLoadReplacesNothingThatIsInUse(t *testing.T) {
 			for range 2 {
 				if err := store.Load(t.Context(), into, strings.NewReader(good), store.Options{}); err != nil {
 					t.Fatalf("loading where nobody has used what was loaded: %v", err)
+				}
+			}
+			if to == "postgres" { // somebody else's table in the same database stays
+				if err := bystander(t, into, `CREATE TABLE theirs (a INTEGER)`); err != nil {
+					t.Fatal(err)
+				}
+				if err := store.Load(t.Context(), into, strings.NewReader(good), store.Options{}); err != nil {
+					t.Fatal(err)
+				}
+				if err := bystander(t, into, `SELECT * FROM theirs`); err != nil {
+					t.Errorf("a table of somebody else: %v", err)
 				}
 			}
 			// … until a hub has opened it.

@@ -135,18 +135,23 @@ func emptyOrUnused(tx *Tx, target string) (unused bool, err error) {
 	return false, fmt.Errorf("%w: %s", ErrNotEmpty, Redact(target))
 }
 
-// makeRoom removes what an earlier Load left and nobody used.
+// makeRoom removes what an earlier Load left and nobody used. Tables that no
+// migration makes belong to somebody else.
 func makeRoom(tx *Tx, target string) error {
 	unused, err := emptyOrUnused(tx, target)
 	if err != nil || !unused {
 		return err
 	}
-	tables, err := listTables(tx)
+	known, err := knownMigrations(tx.dialect)
 	if err != nil {
 		return err
 	}
-	for _, table := range append(tables, "goose_db_version") {
-		if _, err := tx.Exec(`DROP TABLE ` + table); err != nil {
+	names := []string{"goose_db_version"}
+	for _, m := range known {
+		names = append(names, m.tables()...)
+	}
+	for _, table := range names {
+		if _, err := tx.Exec(`DROP TABLE IF EXISTS ` + table); err != nil {
 			return err
 		}
 	}
