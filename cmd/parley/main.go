@@ -9,17 +9,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"parley/internal/sandbox"
 )
 
 // version is set by the build.
 var version = "dev"
 
-func main() {
-	sandbox.Launch() // this process may be a box for somebody else's program
-	os.Exit(run(os.Args[1:]))
-}
+func main() { os.Exit(run(os.Args[1:])) }
 
 // run is main without the exit, so that tests can drive the whole program.
 func run(args []string) int {

@@ -20,7 +20,6 @@ import (
 	"parley/client/agentfirst"
 	"parley/client/hubapi"
 	"parley/internal/hub"
-	"parley/internal/sandbox"
 	"parley/internal/store"
 	wire "parley/protocol/agentfirst"
 	"parley/test/pgtest"
@@ -28,7 +27,6 @@ import (
 
 // TestMain lets scripts run this very program as "parley", in processes of its own.
 func TestMain(m *testing.M) {
-	sandbox.Launch()
 	testscript.Main(m, map[string]func(){
 		"parley": func() { os.Exit(run(os.Args[1:])) },
 	})

@@ -11,17 +11,7 @@ import (
 	"testing"
 
 	"parley/internal/sandbox"
-	"parley/test/pgtest"
 )
-
-func folder(t *testing.T) string {
-	t.Helper()
-	dir := pgtest.Folder(t)
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	return dir
-}
 
 func boxed(t *testing.T, h *hub) *hub {
 	t.Helper()
@@ -119,6 +109,8 @@ func TestNothingOutsideTheBoxCanBeRead(t *testing.T) {
 	}
 }
 
+// Each of these does no harm where it works: the tests run as root, and a box that is broken must
+// not cost the machine its clock.
 func TestNothingOutsideTheBoxCanBeChanged(t *testing.T) {
 	h := boxed(t, newHub(t))
 	victim, other := exec.Command("sleep", "600"), filepath.Join(filepath.Dir(h.data), "other")
@@ -140,17 +132,17 @@ func TestNothingOutsideTheBoxCanBeChanged(t *testing.T) {
 		"touch " + other + "/new",
 		"mv notes.txt " + other + "/",
 		"ln notes.txt " + other + "/notes",
-		"echo x > /etc/parley-test",
-		"echo x > /usr/bin/parley-test",
-		"touch /tmp/parley-box-test",
-		"echo 0 > /proc/sys/kernel/printk",
+		": >> /etc/passwd",
+		": >> /usr/bin/env",
+		": >> /proc/sys/kernel/printk",
+		": > /tmp/parley-test-$$ && rm /tmp/parley-test-$$",
 		"mknod disk b 259 0",
 		"mknod mem c 1 1",
-		"date -s 2001-01-01",
-		"mount -t tmpfs none sub",
+		"date -s now",
+		"mount -t tmpfs none sub && umount sub",
 		"chown 65534 notes.txt",
 		fmt.Sprintf("kill -9 %d", victim.Process.Pid),
-		fmt.Sprintf("kill -9 %d", os.Getpid()),
+		fmt.Sprintf("kill -0 %d", os.Getpid()),
 	} {
 		if out, code := h.sh(command); code == 0 {
 			t.Errorf("%s: it went well and said %q; expected a refusal", command, out)

@@ -14,8 +14,8 @@
 //	hub ── starts itself again as the launcher ── restricts itself ── becomes the program
 //
 // On Linux the kernel keeps the box shut (Landlock, no_new_privs, no
-// capabilities beyond those for files, a small seccomp filter). A program that
-// calls Prepare therefore calls [Launch] first of all, in main or TestMain.
+// capabilities beyond those for files, a small seccomp filter). The launcher is in every
+// program that imports this package.
 //
 // What it guarantees inside a box:
 //

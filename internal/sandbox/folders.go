@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // system is what programs are made of: everybody on the machine can read it.
@@ -36,21 +37,37 @@ func secretsOf(home string) []string {
 // readable is what every box may read, and the program itself.
 func (s *Sandbox) readable(program string) ([]string, error) {
 	program = real(program)
-	if within(program, s.o.Data) && !within(program, s.o.Workspace) {
+	if s.hubs(program) {
 		return nil, fmt.Errorf("%w: the program %s lies in the hub's data folder", ErrFolder, filepath.Base(program))
 	}
-	list := []string{program}
-	for _, dir := range slices.Concat(system, s.toolchains(), s.o.Read) {
-		list = append(list, s.without(real(dir))...)
+	return append(s.common(), program), nil
+}
+
+// fresh is how long a look at the machine holds. Many commands come at once, and a box
+// that is made now may last for hours anyway.
+const fresh = 10 * time.Second
+
+// common is what all boxes may read.
+func (s *Sandbox) common() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.read == nil || time.Since(s.looked) > fresh {
+		s.read = nil
+		for _, dir := range slices.Concat(system, s.toolchains(), s.o.Read) {
+			s.read = append(s.read, s.without(real(dir))...)
+		}
+		s.read = append(s.read, settings("/etc", s.hidden)...)
+		slices.Sort(s.read)
+		s.read, s.looked = slices.Compact(s.read), time.Now()
 	}
-	return append(list, settings("/etc", s.hidden)...), nil
+	return slices.Clone(s.read)
 }
 
 // writable is a folder of a program as the box gets it.
 func (s *Sandbox) writable(dir string) ([]string, error) {
 	dir = real(dir)
 	switch {
-	case s.o.Data != "" && within(dir, s.o.Data) && !within(dir, s.o.Workspace):
+	case s.hubs(dir):
 		return nil, fmt.Errorf("%w: %s lies in the hub's data folder, where only %s may be used", ErrFolder, dir, s.o.Workspace)
 	case dir == filepath.Dir(dir):
 		return nil, fmt.Errorf("%w: it is the whole machine", ErrFolder)
@@ -61,7 +78,7 @@ func (s *Sandbox) writable(dir string) ([]string, error) {
 // without is a folder, or its insides one by one where something in it is hidden:
 // the kernel knows no exceptions from a folder it was given.
 func (s *Sandbox) without(dir string) []string {
-	if slices.Contains(s.hidden, dir) && dir == s.o.Data {
+	if s.hubs(dir) {
 		return nil
 	}
 	if !slices.ContainsFunc(s.hidden, func(h string) bool { return h != dir && within(h, dir) && exists(h) }) {
@@ -80,6 +97,11 @@ func (s *Sandbox) without(dir string) []string {
 		list = append(list, s.without(path)...)
 	}
 	return list
+}
+
+// hubs tells what is the hub's own, which nobody can give.
+func (s *Sandbox) hubs(path string) bool {
+	return !within(path, s.o.Workspace) && (within(path, s.o.Data) || slices.ContainsFunc(s.o.Hidden, func(h string) bool { return within(path, h) }))
 }
 
 // toolchains are the folders of the PATH and, where one is the bin of an

@@ -2,70 +2,119 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
-	"strings"
+	"runtime"
+	"unsafe"
 
-	"github.com/landlock-lsm/go-landlock/landlock"
-	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"box.local/launcher"
+	"golang.org/x/sys/unix"
 )
+
+// Probe finds out what boxes this kernel can make.
+func Probe() Support {
+	version, err := version()
+	switch {
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return Support{Why: "this kernel was started without Landlock (add landlock to the lsm= list of its command line)"}
+	case err != nil || version < 1:
+		return Support{Why: "this kernel has no Landlock (Linux 5.13 or newer has)"}
+	case version < launcher.SocketsScoped && !launcher.CanFilter():
+		return Support{Why: "on " + runtime.GOARCH + " this kernel cannot keep programs from the sockets of others"}
+	}
+	return Support{Version: version}
+}
+
+func version() (int, error) {
+	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+// access is a set of what can be done with files.
+type access uint64
 
 // What programs may do with what they were given. Devices are never made: as root,
 // one made in the workspace would be the disk itself.
 const (
-	readFile  landlock.AccessFSSet = ll.AccessFSExecute | ll.AccessFSReadFile
-	readDir   landlock.AccessFSSet = readFile | ll.AccessFSReadDir
-	writeFile landlock.AccessFSSet = readFile | ll.AccessFSWriteFile | ll.AccessFSTruncate
-	writeDir  landlock.AccessFSSet = writeFile | readDir | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeDir |
-		ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeSym | ll.AccessFSRefer
-	device landlock.AccessFSSet = ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
+	readFile  access = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
+	readDir   access = readFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	writeFile access = readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	writeDir  access = writeFile | readDir | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
+	device access = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
+		unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// devices are those every program may use. Other terminals are not among them.
+// devices are those every program may use. Terminals by name are not among them: a
+// program has its own already.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"}
 
-// versions are the rules each version of Landlock knows.
-var versions = []landlock.Config{
-	landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6, landlock.V7, landlock.V8, landlock.V9, landlock.V10, landlock.V11,
+// confined is all that a version of Landlock can forbid. Everything of it is forbidden
+// that no rule allows.
+func confined(version int) unix.LandlockRulesetAttr {
+	// How many kinds of access to files each version knows, from 1 on.
+	kinds := []int{13, 14, 15, 15, 16, 16, 16, 16, 17}
+	a := unix.LandlockRulesetAttr{Handled_access_fs: 1<<kinds[min(version, len(kinds))-1] - 1}
+	if version >= signalsScoped {
+		a.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+	}
+	return a // the network is not confined yet
 }
 
-// restrict gives up everything but what the orders name. It takes all rules that
-// this kernel knows and fails if one cannot be had. (The library's own best effort would do nothing at
-// all where one is missing.)
-func restrict(o orders) error {
-	version, err := ll.LandlockGetABIVersion()
-	if err != nil {
-		return err
+// rules are the orders as the kernel has them: an open file that the launcher takes
+// upon itself.
+func (o orders) rules() (*os.File, error) {
+	version, err := version()
+	if err != nil || version < 1 {
+		return nil, fmt.Errorf("this kernel has no Landlock: %w", err)
 	}
-	if version < 1 {
-		return errors.New("this kernel has no Landlock")
+	attr := confined(version)
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return nil, fmt.Errorf("the rules of a box cannot be made: %w", errno)
 	}
-	rules := versions[min(version, len(versions))-1]
-	rules.HandledAccessNet = 0 // the network is not confined yet
-	var given []landlock.Rule
-	give := func(paths []string, file, dir landlock.AccessFSSet) {
-		for _, path := range paths {
-			info, err := os.Stat(path)
-			if err != nil {
-				continue // what is not there cannot be reached
+	file := os.NewFile(fd, "rules of a box")
+	handled := access(attr.Handled_access_fs)
+	for _, part := range []struct {
+		paths     []string
+		file, dir access
+	}{{o.Read, readFile, readDir}, {o.Write, writeFile, writeDir}, {devices, device, 0}} {
+		for _, path := range part.paths {
+			if err := allow(int(fd), path, part.file&handled, part.dir&handled); err != nil {
+				_ = file.Close()
+				return nil, fmt.Errorf("a box with %s cannot be made: %w", path, err)
 			}
-			rights := file
-			if info.IsDir() {
-				rights = dir
-			}
-			given = append(given, landlock.PathAccess(rights&rules.HandledAccessFS, path).IgnoreIfMissing())
 		}
 	}
-	give(o.Read, readFile, readDir)
-	give(o.Write, writeFile, writeDir)
-	give(append(ownTerminal(), devices...), device, 0)
-	return rules.Restrict(given...)
+	return file, nil
 }
 
-// ownTerminal is the one this process was started on.
-func ownTerminal() []string {
-	name, err := os.Readlink("/proc/self/fd/0")
-	if err != nil || !strings.HasPrefix(name, "/dev/pts/") {
+// allow adds a rule. What is not there, or cannot be got at, needs none.
+func allow(rules int, path string, file, dir access) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil //nolint:nilerr // nobody inside could reach it either
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var info unix.Stat_t
+	if err := unix.Fstat(fd, &info); err != nil {
+		return err
+	}
+	rights := file
+	if info.Mode&unix.S_IFMT == unix.S_IFDIR {
+		rights = dir
+	}
+	if rights == 0 {
 		return nil
 	}
-	return []string{name}
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: uint64(rights), Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package sandbox_test
 
 import (
@@ -9,11 +11,18 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/sandbox"
+	"parley/test/pgtest"
 )
 
-func TestMain(m *testing.M) {
-	sandbox.Launch()
-	goleak.VerifyTestMain(m)
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func folder(t *testing.T) string {
+	t.Helper()
+	dir := pgtest.Folder(t)
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return dir
 }
 
 // hub is a data folder as a hub has it, with its secrets.

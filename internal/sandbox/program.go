@@ -1,12 +1,13 @@
 package sandbox
 
 import (
-	"encoding/json"
-	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+
+	"box.local/launcher"
 )
 
 // Program is what to run.
@@ -24,8 +25,9 @@ type Program struct {
 // Process is a program that is about to run, or runs.
 type Process struct {
 	// Cmd has not been started. Its input, output and process attributes may be set.
-	Cmd  *exec.Cmd
-	temp string
+	Cmd   *exec.Cmd
+	temp  string
+	rules *os.File
 }
 
 const tempPrefix = "parley-box-"
@@ -49,7 +51,7 @@ func (s *Sandbox) Prepare(p Program) (*Process, error) {
 		return nil, err
 	}
 	run := &Process{temp: temp}
-	if run.Cmd, err = s.command(path, p, temp); err != nil {
+	if err := s.command(run, path, p); err != nil {
 		run.Close()
 		return nil, err
 	}
@@ -58,28 +60,46 @@ func (s *Sandbox) Prepare(p Program) (*Process, error) {
 	return run, nil
 }
 
-// command is the launcher with its orders, or the program itself where there is no box.
-func (s *Sandbox) command(path string, p Program, temp string) (*exec.Cmd, error) {
+// command is the launcher with the rules of the box, or the program itself where there
+// is none.
+func (s *Sandbox) command(run *Process, path string, p Program) (err error) {
 	if !s.Boxed() {
-		return exec.Command(path, p.Args...), nil
+		run.Cmd = exec.Command(path, p.Args...)
+		return nil
 	}
-	o := orders{Path: path, Write: []string{temp}}
-	var err error
+	o, err := s.orders(path, p.Folders, run.temp)
+	if err != nil {
+		return err
+	}
+	if run.rules, err = o.rules(); err != nil {
+		return err
+	}
+	// This path leads to the very program that runs now, also when another version has
+	// taken its place.
+	run.Cmd = exec.Command("/proc/self/exe", append([]string{launcher.Flag, path, p.Path}, p.Args...)...)
+	run.Cmd.Args[0] = "parley-box"
+	run.Cmd.ExtraFiles = []*os.File{run.rules} // the first of them is launcher.Rules
+	return nil
+}
+
+// orders say what is inside a box.
+type orders struct {
+	Read, Write []string
+}
+
+func (s *Sandbox) orders(path string, folders []string, temp string) (o orders, err error) {
 	if o.Read, err = s.readable(path); err != nil {
-		return nil, err
+		return o, err
 	}
-	for _, dir := range append(p.Folders[:len(p.Folders):len(p.Folders)], s.o.Write...) {
+	o.Write = []string{temp}
+	for _, dir := range slices.Concat(folders, s.o.Write) {
 		paths, err := s.writable(dir)
 		if err != nil {
-			return nil, err
+			return o, err
 		}
 		o.Write = append(o.Write, paths...)
 	}
-	text, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	return launcher(append([]string{launchFlag, string(text), p.Path}, p.Args...)), nil
+	return o, nil
 }
 
 // Outside is a program that a person runs for themselves, with all their rights.
@@ -93,6 +113,9 @@ func (p *Process) Kill() { kill(p.Cmd) }
 
 // Close removes the temporary folder. The program has ended by then.
 func (p *Process) Close() {
+	if p.rules != nil {
+		_ = p.rules.Close()
+	}
 	if p.temp != "" {
 		removeAll(p.temp)
 	}
@@ -103,29 +126,11 @@ func removeAll(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return
 	}
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, _ error) error {
 		if e != nil && e.IsDir() {
 			_ = os.Chmod(path, 0o700)
 		}
 		return nil
 	})
 	_ = os.RemoveAll(dir) // what is left has nothing of ours in it
-}
-
-// orders are what the launcher is told.
-type orders struct {
-	Path  string   `json:"path"`
-	Read  []string `json:"read"`
-	Write []string `json:"write"`
-}
-
-// launchFlag marks the launcher's arguments. A program that does not call Launch takes
-// it for an unknown flag and ends, rather than doing what it usually does.
-const launchFlag = "-parley-box"
-
-func (o orders) check() error {
-	if !filepath.IsAbs(o.Path) || len(o.Write) == 0 {
-		return errors.New("these are no orders for a box")
-	}
-	return nil
 }

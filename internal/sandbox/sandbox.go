@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 )
 
 // ErrFolder says that a folder may not be given to a box.
@@ -28,11 +30,15 @@ type Options struct {
 	Home string
 }
 
-// Sandbox runs programs for agents. It does not change and is safe for concurrent use.
+// Sandbox runs programs for agents. It is safe for concurrent use.
 type Sandbox struct {
 	o Options
 	// hidden are folders and files that no box has.
 	hidden []string
+
+	mu     sync.Mutex
+	read   []string // what all boxes may read, as it was when last looked at
+	looked time.Time
 }
 
 // New makes a runner. Temporary folders that an earlier life left behind go.
@@ -45,9 +51,11 @@ func New(o Options) *Sandbox {
 		s.o.Data, s.o.Workspace = real(o.Data), real(o.Workspace)
 		s.hidden = append(s.hidden, s.o.Data)
 	}
+	s.o.Hidden = nil
 	for _, path := range o.Hidden {
-		s.hidden = append(s.hidden, real(path))
+		s.o.Hidden = append(s.o.Hidden, real(path))
 	}
+	s.hidden = append(s.hidden, s.o.Hidden...)
 	s.sweep()
 	return s
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package sandbox_test
 
 import (
@@ -63,11 +65,29 @@ func TestTheDataFolderIsNeverGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{h.data, filepath.Join(h.data, "keys"), filepath.Join(h.workspace, ".."), link, "/"} {
-		if _, err := h.box.Prepare(program(h, dir)); !errors.Is(err, sandbox.ErrFolder) {
+		if _, _, err := h.box.Inside(program(h, dir)); !errors.Is(err, sandbox.ErrFolder) {
 			t.Errorf("a box with the folder %s: %v; expected %v", dir, err, sandbox.ErrFolder)
 		}
 	}
-	if _, err := h.box.Prepare(program(h, h.workspace, filepath.Join(h.workspace, "sub"))); err != nil {
+	box := sandbox.New(sandbox.Options{
+		Data: h.data, Workspace: h.workspace, Hidden: []string{filepath.Join(filepath.Dir(h.data), "tls/key.pem")},
+		Read: []string{h.data, filepath.Join(h.data, "keys"), filepath.Dir(h.data), filepath.Join(filepath.Dir(h.data), "tls")},
+	})
+	h.write("tls/key.pem", "")
+	h.write("tls/cert.pem", "")
+	read, _, err := box.Inside(program(h, h.workspace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range read {
+		if strings.HasPrefix(path, h.data) || path == filepath.Dir(h.data) || strings.HasSuffix(path, "/tls") || strings.HasSuffix(path, "key.pem") {
+			t.Errorf("settings that name the data folder or what is around it open %s", path)
+		}
+	}
+	if !slices.Contains(read, filepath.Join(filepath.Dir(h.data), "tls/cert.pem")) {
+		t.Error("what lies beside a secret and was named cannot be read")
+	}
+	if _, _, err := h.box.Inside(program(h, h.workspace, filepath.Join(h.workspace, "sub"))); err != nil {
 		t.Errorf("a box with the workspace: %v", err)
 	}
 }
@@ -78,19 +98,17 @@ func TestAFolderAroundTheDataFolderIsGivenWithoutIt(t *testing.T) {
 	root := filepath.Dir(h.data)
 	h.write("project/main.go", "package main")
 	h.write("home/work/x", "")
-	run, err := h.box.Prepare(program(h, root))
+	_, inside, err := h.box.Inside(program(h, root))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer run.Close()
-	orders := run.Cmd.Args[2]
 	for _, path := range []string{root + "/project", root + "/home/work"} {
-		if !strings.Contains(orders, `"`+path+`"`) {
-			t.Errorf("%s is not inside; expected it to be: %s", path, orders)
+		if !slices.Contains(inside, path) {
+			t.Errorf("%s is not inside; expected it to be: %s", path, inside)
 		}
 	}
 	for _, path := range []string{root, h.data, h.data + "/keys", h.data + "/owner.token", root + "/home", root + "/home/.ssh"} {
-		if strings.Contains(orders, `"`+path+`"`) {
+		if slices.Contains(inside, path) {
 			t.Errorf("%s is inside; expected it not to be", path)
 		}
 	}
@@ -108,15 +126,13 @@ func TestToolsOfThePathAreInsideAndHomesAreNot(t *testing.T) {
 	for _, name := range []string{"sdk/bin/x", "sdk/lib/x", "home/bin/x", "data/bin/x"} {
 		h.write(name, "")
 	}
-	run, err := h.box.Prepare(program(h, h.workspace))
+	inside, _, err := h.box.Inside(program(h, h.workspace))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer run.Close()
-	orders, _, _ := strings.Cut(run.Cmd.Args[2], `"write"`)
 	var got []string
 	for _, path := range []string{"sdk", "home/.local", "home/.local/bin", "home", "home/bin", "data", "data/bin", "", "home/.ssh"} {
-		if strings.Contains(orders, `"`+filepath.Join(root, path)+`"`) {
+		if slices.Contains(inside, filepath.Join(root, path)) {
 			got = append(got, path)
 		}
 	}

@@ -19,9 +19,9 @@ var secretSettings = []string{
 func settings(dir string, hidden []string) []string {
 	list, whole := public(dir, hidden)
 	if whole {
-		return []string{dir}
+		list = []string{dir}
 	}
-	return list
+	return append(list, linked(dir)...)
 }
 
 func public(dir string, hidden []string) (list []string, whole bool) {
@@ -49,7 +49,7 @@ func publicEntry(path string, e fs.DirEntry, hidden []string) (list []string, al
 		return nil, false
 	}
 	if e.Type()&fs.ModeSymlink != 0 {
-		return linked(path), true
+		return nil, true // what it leads to is open for itself, or is not
 	}
 	info, err := e.Info()
 	switch {
@@ -60,25 +60,23 @@ func publicEntry(path string, e fs.DirEntry, hidden []string) (list []string, al
 	case info.Mode()&othersEnter == 0:
 		return nil, false
 	}
-	list, all = public(path, hidden)
-	if !all {
-		return list, false
+	if list, all = public(path, hidden); all {
+		return []string{path}, true
 	}
-	// Links out of a folder are not part of it.
-	outside := slices.DeleteFunc(list, func(p string) bool { return within(p, path) })
-	return append(outside, path), true
+	return list, false
 }
 
-// linked is the file outside of the settings that a link leads to, such as
+// linked are the settings that the system keeps elsewhere, as it does with
 // /run/systemd/resolve/stub-resolv.conf.
-func linked(path string) []string {
-	target, err := filepath.EvalSymlinks(path)
-	if err != nil || within(target, "/etc") {
-		return nil
+func linked(dir string) (list []string) {
+	for _, name := range []string{"resolv.conf", "hosts", "nsswitch.conf"} {
+		target, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		if err != nil || !within(target, "/run") {
+			continue
+		}
+		if info, err := os.Stat(target); err == nil && info.Mode().IsRegular() && info.Mode()&othersRead != 0 {
+			list = append(list, target)
+		}
 	}
-	info, err := os.Stat(target)
-	if err != nil || !info.Mode().IsRegular() || info.Mode()&othersRead == 0 || !within(target, "/run") {
-		return nil
-	}
-	return []string{target}
+	return list
 }

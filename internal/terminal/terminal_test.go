@@ -559,3 +559,26 @@ func TestAStoppingHubTakesItsProcessesWithIt(t *testing.T) {
 		t.Errorf("%v", list)
 	}
 }
+
+// An agent that could type into a person's own terminal would be outside of its box with the
+// first word.
+func TestAgentsReachNoTerminalsOfPeople(t *testing.T) {
+	ts := newSet(t, Deps{})
+	own := open(t, ts, alice, Spec{Command: "cat"})
+	agent := Who{Principal: alice.Principal, Actor: "agent:parley", Agent: true}
+	boxed := open(t, ts, agent, Spec{Command: "cat", Box: []string{t.TempDir()}})
+	for name, use := range map[string]func(id string) error{
+		"type": func(id string) error { return ts.Input(t.Context(), agent, id, []byte("id\n")) },
+		"read": func(id string) error { _, err := ts.Read(t.Context(), agent, id, 0, 0); return err },
+	} {
+		if err := use(own.ID); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s, a person's terminal: %v; expected %v", name, err, ErrNotFound)
+		}
+		if err := use(boxed.ID); err != nil {
+			t.Errorf("%s, a terminal of an agent: %v", name, err)
+		}
+	}
+	if err := ts.Input(t.Context(), alice, boxed.ID, []byte("x\n")); err != nil {
+		t.Errorf("the person cannot use the agent's terminal: %v", err)
+	}
+}

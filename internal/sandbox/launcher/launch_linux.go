@@ -1,0 +1,84 @@
+package launcher
+
+import (
+	"os"
+	"syscall"
+)
+
+func init() {
+	if len(os.Args) < 4 || os.Args[1] != Flag {
+		return
+	}
+	code, why := launch(os.Args[2], os.Args[3:])
+	_, _ = os.Stderr.WriteString("parley: " + why + "\n")
+	os.Exit(code) //nolint:forbidigo // this process is the launcher and nothing else
+}
+
+// What shells exit with when they cannot run a program.
+const (
+	cannotRun = 126
+	notFound  = 127
+)
+
+// launch shuts the box around this process and becomes the program. While packages are
+// initialised there is one thread that does so, and it is the one that becomes the program.
+func launch(path string, args []string) (code int, why string) {
+	for _, step := range []struct {
+		what string
+		do   func() syscall.Errno
+	}{
+		{"no core dumps", noCores},
+		{"no capabilities", dropCapabilities},
+		{"no new privileges", noNewPrivileges},
+		{"the rules", restrict},
+		{"the filter of sockets", filterSockets},
+	} {
+		if err := step.do(); err != 0 {
+			return cannotRun, "the box could not be made (" + step.what + "): " + err.Error()
+		}
+	}
+	err := syscall.Exec(path, args, syscall.Environ())
+	if err == syscall.ENOENT {
+		return notFound, args[0] + ": " + err.Error()
+	}
+	return cannotRun, args[0] + ": " + err.Error()
+}
+
+// noCores keeps a program's memory from being written down when it crashes.
+func noCores() syscall.Errno {
+	return errno(syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}))
+}
+
+func errno(err error) syscall.Errno {
+	if err == nil {
+		return 0
+	}
+	if e, ok := err.(syscall.Errno); ok { //nolint:errorlint // the system's own errors come bare
+		return e
+	}
+	return syscall.EINVAL
+}
+
+// Of the kernel's interface, what package syscall does not have.
+const (
+	prSetNoNewPrivs = 38
+	sysCreateRules  = 444
+	sysRestrictSelf = 446
+	versionOfRules  = 1
+)
+
+// noNewPrivileges: no set-user-ID program gains anything from here on.
+func noNewPrivileges() syscall.Errno { return prctl(prSetNoNewPrivs, 1) }
+
+func prctl(option, arg uintptr) syscall.Errno {
+	_, _, err := syscall.RawSyscall6(syscall.SYS_PRCTL, option, arg, 0, 0, 0, 0)
+	return err
+}
+
+// restrict takes the rules upon this thread.
+func restrict() syscall.Errno {
+	if _, _, err := syscall.RawSyscall(sysRestrictSelf, Rules, 0, 0); err != 0 {
+		return err
+	}
+	return errno(syscall.Close(Rules))
+}
