@@ -219,6 +219,10 @@ func (r *rows) lines(t *testing.T, columns []string) (lines []string) {
 	return lines
 }
 
+// emptiedOnPurpose are tables whose rows a migration takes away. Sessions of the
+// meeting place could be a copier's, and nobody could tell: agents enter again.
+var emptiedOnPurpose = []string{"place_tokens"}
+
 // stillThere compares what a database held with what it holds, column by column as
 // far as both have them.
 func stillThere(t *testing.T, was, is content) {
@@ -227,6 +231,12 @@ func stillThere(t *testing.T, was, is content) {
 		now := is[table]
 		if now == nil {
 			t.Errorf("the table %s is gone", table)
+			continue
+		}
+		if slices.Contains(emptiedOnPurpose, table) {
+			if len(now.values) != 0 {
+				t.Errorf("%s: %d rows outlived the upgrade, and a migration ends them on purpose", table, len(now.values))
+			}
 			continue
 		}
 		var both []string
