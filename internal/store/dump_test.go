@@ -264,27 +264,6 @@ func TestLoadRefusesADumpOfANewerProgram(t *testing.T) {
 	}
 }
 
-// Backups that hubs made until now have one number in their head, and null where a
-// blob was empty.
-func TestDumpsOfTheFirstFormatStillLoad(t *testing.T) {
-	db := storetest.SQLite(t)
-	fill(t, db)
-	good := dump(t, db)
-	_, rest, _ := strings.Cut(good, "\n")
-	old := `{"format":"parley-dump-1","schema":52}` + "\n" + strings.ReplaceAll(rest, `{"b":""}`, `{"b":null}`)
-	for to, target := range makers() {
-		t.Run(to, func(t *testing.T) {
-			into := target(t)
-			if err := store.Load(t.Context(), into, strings.NewReader(old), store.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(sorted(good), sorted(dump(t, storetest.Open(t, into)))); diff != "" {
-				t.Errorf("what the old dump held is not what was loaded:\n%s", diff)
-			}
-		})
-	}
-}
-
 // Text that is not UTF-8, or has a NUL in it, SQLite keeps and PostgreSQL does not.
 func TestTextWithOddBytesStaysOrIsRefusedByName(t *testing.T) {
 	db := storetest.SQLite(t)

@@ -389,6 +389,8 @@ func TestDatabasesOfEveryEarlierProgramAreUpgraded(t *testing.T) {
 	}
 }
 
+// Backups that hubs made until then have one number in their head, and null where a
+// blob was empty.
 func TestDumpsOfEarlierProgramsStillLoad(t *testing.T) {
 	newLite, newPg := storetest.SQLite(t), storetest.Postgres(t)
 	for _, zipped := range olds(t, ".dump.jsonl.gz") {
