@@ -32,8 +32,9 @@ const far = int64(4102444800000000)
 var rest = map[string][]any{
 	"settings":           {"test.note", "kept"},
 	"devices":            {"device", "owner", "phone", []byte{1, 2, 3}, 1, 0, 0},
-	"passkeys":           {"passkey", "owner", "key ring", "{}", "status:read", 1, 0},
+	"passkeys":           {"passkey", "owner", "key ring", "{}", "status:read", 1, 0, "", far},
 	"passkey_ceremonies": {"ceremony", "login", "owner", "{}", far},
+	"audit_witnessed":    {"key", 1, 1, []byte{1}, []byte{2}, 1},
 	"approval_people":    {"zoe", "approval"},
 	"approval_votes":     {"approval", "zoe", "Zoe", 1},
 	"push_subscriptions": {"https://push.example.org/1", "owner", "page", "p256dh", "auth", 1},
