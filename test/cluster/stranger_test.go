@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -124,6 +125,11 @@ func (s *stranger) gotNothing(secrets ...string) {
 	}
 }
 
+var (
+	refused  = regexp.MustCompile(`parley_bus_refused_total\{reason="unsealed"\} [1-9]`)
+	replayed = regexp.MustCompile(`parley_bus_refused_total\{reason="replayed"\} [1-9]`)
+)
+
 // A request on machine.ID.call ran a command on the machine without token, log or trail.
 func TestWhoeverReachesNATSRunsNothingOnAMachine(t *testing.T) {
 	t.Parallel()
@@ -152,7 +158,8 @@ func TestWhoeverReachesNATSRunsNothingOnAMachine(t *testing.T) {
 	them.gotNothing("/before", "/after")
 	hubtest.Eventually(t, "the refusals are counted", func() bool {
 		metrics := string(a.Do("GET", "/metrics", "").Body)
-		return strings.Contains(metrics, `parley_bus_refused_total{reason="unsealed"} 1`) && !strings.Contains(metrics, `parley_bus_refused_total{reason="replayed"} 0`)
+		// How often is up to the stranger, who also hears and plays again what it sent itself.
+		return refused.MatchString(metrics) && replayed.MatchString(metrics)
 	})
 	if !strings.Contains(a.Output.String(), "a message was refused") {
 		t.Error("the hub's log does not mention it")

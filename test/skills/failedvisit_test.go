@@ -63,7 +63,7 @@ func (b *brokenPlace) heard(path string) bool {
 // A visit fails: halfway, since the place fails, and before it began, since the place
 // does not prove that it is one. Nobody of this hub is registered there afterwards.
 func TestAVisitThatFailsLeavesNoRegistrationBehind(t *testing.T) {
-	ada := hub{hubtest.Start(t, hubtest.Config{}), t}
+	ada := hub{hubtest.Start(t, hubtest.Config{Env: []string{hubtest.Visits}}), t}
 	ada.agent()
 	visit := func(b *brokenPlace) {
 		t.Helper()
