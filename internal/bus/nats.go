@@ -93,7 +93,7 @@ func ConnectNATS(ctx context.Context, cfg NATSConfig) (*NATS, error) {
 	nc, err := nats.Connect(cfg.Servers.list(), append(append(access, b.options(cfg)...),
 		nats.ConnectHandler(func(*nats.Conn) { connected <- struct{}{} }))...)
 	if err != nil {
-		b.cut()
+		b.cutLink()
 		return nil, fmt.Errorf("bus: connect to nats: %w", b.servers.redact(err))
 	}
 	b.nc = nc
@@ -101,7 +101,7 @@ func ConnectNATS(ctx context.Context, cfg NATSConfig) (*NATS, error) {
 	case <-connected:
 	case <-ctx.Done():
 		nc.Close()
-		b.cut()
+		b.cutLink()
 		return nil, fmt.Errorf("bus: connect to nats: %w: %w", ctx.Err(), b.servers.redact(cmp.Or(nc.LastError(), ErrDisconnected)))
 	}
 	b.running.Go(b.dispatch)
@@ -444,9 +444,15 @@ func (b *NATS) shutDown() {
 	}
 	b.nc.Close()
 	close(b.done)
+	b.cutLink()
+}
+
+// cutLink ends the requests in flight for good. The library tells of a lost connection in a
+// goroutine of its own, also while and after its connection is closed.
+func (b *NATS) cutLink() {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.cut()
-	b.mu.Unlock()
 }
 
 // natsSub is one subscription on a NATS bus.
