@@ -47,13 +47,13 @@ func each(t *testing.T, run func(t *testing.T, in *approval.Inbox)) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) { run(t, open(t, db, newBus(t), approval.Options{})) })
 }
 
-func person(name string, scopes ...string) identity.Session {
+func person(name string, scopes ...string) identity.Actor {
 	if len(scopes) == 0 {
 		scopes = []string{"approvals"}
 	}
-	return identity.Session{
-		Principal: identity.Principal{Kind: identity.KindPerson, ID: "id-" + name, Name: name},
-		TokenID:   "token-" + name, Role: identity.RoleOperator, Scopes: identity.Expand(scopes...),
+	return identity.Actor{
+		Person: identity.Principal{Kind: identity.KindPerson, ID: "id-" + name, Name: name},
+		Via:    identity.Via{TokenID: "token-" + name}, Role: identity.RoleOperator, Scopes: identity.Expand(scopes...),
 	}
 }
 
@@ -86,7 +86,7 @@ func wait(t testing.TB, p *approval.Pending) approval.Outcome {
 	return out
 }
 
-func answer(t testing.TB, in *approval.Inbox, who identity.Session, id string, a approval.Answer) approval.Result {
+func answer(t testing.TB, in *approval.Inbox, who identity.Actor, id string, a approval.Answer) approval.Result {
 	t.Helper()
 	r, err := in.Answer(context.Background(), who, id, a)
 	if err != nil {
@@ -166,16 +166,16 @@ func TestWhoMayAnswer(t *testing.T) {
 		req.AskingToken = "token-alice"
 		id := ask(t, in, req).ID()
 		agent := person("alice", "admin")
-		agent.Principal.Kind = identity.KindAgent
+		agent.Person.Kind = identity.KindAgent
 		otherToken := person("alice", "approvals", "fleet")
 		otherToken.TokenID = "another"
 		for name, c := range map[string]struct {
-			who  identity.Session
+			who  identity.Actor
 			want error
 			says string
 		}{
 			"a stranger":                 {person("bob", "approvals", "fleet"), approval.ErrNotFound, ""},
-			"nobody":                     {identity.Session{}, approval.ErrNotFound, ""},
+			"nobody":                     {identity.Actor{}, approval.ErrNotFound, ""},
 			"without approval:respond":   {person("carol", "approval:read", "fleet"), approval.ErrForbidden, "lacks the scope approval:respond"},
 			"without the policy's scope": {person("carol", "approvals"), approval.ErrForbidden, "lacks the scope fleet:call"},
 			"the asking token":           {person("alice", "approvals", "fleet"), approval.ErrForbidden, "this token asked"},
@@ -216,7 +216,7 @@ func TestWhoeverAnswersCouldDoItThemselves(t *testing.T) {
 		req.Policy.Right = &approval.Right{Scope: identity.FleetCall, Machines: []approval.Machine{{ID: "pc", Tags: []string{"lab"}}, {ID: "nas"}}}
 		id := ask(t, in, req).ID()
 		for name, c := range map[string]struct {
-			who  identity.Session
+			who  identity.Actor
 			says string
 		}{
 			"without the scope":       {person("alice", "approvals", "fleet:read"), "lacks the scope fleet:call"},

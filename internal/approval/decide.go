@@ -54,7 +54,7 @@ func (a Answer) check() error {
 
 // Answer decides a question, if nothing did before. A second or late answer is
 // no error: its Result holds what was recorded.
-func (in *Inbox) Answer(ctx context.Context, who identity.Session, id string, a Answer) (Result, error) {
+func (in *Inbox) Answer(ctx context.Context, who identity.Actor, id string, a Answer) (Result, error) {
 	if err := a.check(); err != nil {
 		return Result{}, err
 	}
@@ -83,21 +83,21 @@ func (in *Inbox) Answer(ctx context.Context, who identity.Session, id string, a 
 }
 
 // noteRefused records that somebody tried to decide who may not.
-func (in *Inbox) noteRefused(who identity.Session, id string, why error) {
+func (in *Inbox) noteRefused(who identity.Actor, id string, why error) {
 	if in.opts.Audit == nil {
 		return
 	}
 	detail := whoDetail(who)
 	detail["why"] = why.Error()
-	in.opts.Audit.Note(audit.Entry{Actor: who.Principal.String(), Action: audit.ApprovalRefused, Target: id, Outcome: "forbidden", Detail: detail})
+	in.opts.Audit.Note(audit.Entry{Actor: who.String(), Action: audit.ApprovalRefused, Target: id, Outcome: "forbidden", Detail: detail})
 }
 
 // mayAnswer says whether the session may decide. What it may not see does not exist.
-func (i Item) mayAnswer(who identity.Session) error {
+func (i Item) mayAnswer(who identity.Actor) error {
 	switch {
 	case !i.visible(who):
 		return ErrNotFound
-	case who.Principal.Kind != identity.KindPerson:
+	case !who.Human():
 		return fmt.Errorf("%w: only a person decides, and this token belongs to no person", ErrForbidden)
 	case !who.Scopes.Has(identity.ApprovalRespond):
 		return fmt.Errorf("%w: this token lacks the scope %s", ErrForbidden, identity.ApprovalRespond)
@@ -112,7 +112,7 @@ func (i Item) mayAnswer(who identity.Session) error {
 	}
 }
 
-func (in *Inbox) answer(tx *store.Tx, item Item, who identity.Session, a Answer) (Result, error) {
+func (in *Inbox) answer(tx *store.Tx, item Item, who identity.Actor, a Answer) (Result, error) {
 	if item.Outcome.State != StatePending {
 		return Result{Item: item}, nil
 	}
@@ -126,7 +126,7 @@ func (in *Inbox) answer(tx *store.Tx, item Item, who identity.Session, a Answer)
 		if err == nil && missing > 0 && fresh {
 			detail := whoDetail(who)
 			detail["missing"] = missing
-			err = in.record(tx, who.Principal.String(), audit.ApprovalVoted, item, detail, now.Sub(item.Created))
+			err = in.record(tx, who.String(), audit.ApprovalVoted, item, detail, now.Sub(item.Created))
 		}
 		if err != nil || missing > 0 {
 			return Result{Item: item, Missing: missing}, err
@@ -136,8 +136,8 @@ func (in *Inbox) answer(tx *store.Tx, item Item, who identity.Session, a Answer)
 	return Result{Item: item, Decided: true}, err
 }
 
-func (a Answer) outcome(item Item, who identity.Session) Outcome {
-	o := Outcome{State: StateRejected, By: who.Principal.String(), Reason: clean(a.Reason), Answers: []string{}}
+func (a Answer) outcome(item Item, who identity.Actor) Outcome {
+	o := Outcome{State: StateRejected, By: who.String(), Reason: clean(a.Reason), Answers: []string{}}
 	for _, text := range a.Answers {
 		o.Answers = append(o.Answers, clean(text))
 	}
@@ -150,7 +150,7 @@ func (a Answer) outcome(item Item, who identity.Session) Outcome {
 	return o
 }
 
-func whoDetail(who identity.Session) map[string]any {
+func whoDetail(who identity.Actor) map[string]any {
 	detail := map[string]any{}
 	for name, value := range map[string]string{"by_token": who.TokenID, "by_page": who.PageID, "by_device": who.Device, "by_address": who.Address} {
 		if value != "" {
@@ -162,9 +162,9 @@ func whoDetail(who identity.Session) map[string]any {
 
 // vote counts a yes and returns how many are missing. Each person counts once; fresh tells
 // that this was the first time.
-func vote(tx *store.Tx, item Item, who identity.Session, now time.Time) (missing int, fresh bool, err error) {
+func vote(tx *store.Tx, item Item, who identity.Actor, now time.Time) (missing int, fresh bool, err error) {
 	n, err := tx.Exec(`INSERT INTO approval_votes (approval, voter, name, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		item.ID, who.Principal.ID, who.Principal.String(), store.Micros(now))
+		item.ID, who.Person.ID, who.String(), store.Micros(now))
 	if err != nil {
 		return 0, false, err
 	}

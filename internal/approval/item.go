@@ -60,8 +60,8 @@ type Item struct {
 func (i Item) Left(now time.Time) time.Duration { return max(i.Expires.Sub(now), 0) }
 
 // visible reports whether the session may know of it.
-func (i Item) visible(who identity.Session) bool {
-	return who.Owns(i.Principal) || (who.Principal.ID != "" && slices.Contains(i.Policy.People, who.Principal.ID))
+func (i Item) visible(who identity.Actor) bool {
+	return who.Owns(i.Principal) || (who.Person.ID != "" && slices.Contains(i.Policy.People, who.Person.ID))
 }
 
 const columns = `id, principal, kind, title, tool, arguments, digest, target, reason, requested_by, on_behalf_of, asking_token,

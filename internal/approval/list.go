@@ -60,7 +60,7 @@ func (in *Inbox) List(ctx context.Context, f Filter) ([]Item, error) {
 }
 
 // Get finds one question that the session may see.
-func (in *Inbox) Get(ctx context.Context, who identity.Session, id string) (Item, error) {
+func (in *Inbox) Get(ctx context.Context, who identity.Actor, id string) (Item, error) {
 	var item Item
 	err := in.db.Read(ctx, func(tx *store.Tx) (err error) {
 		item, err = load(tx, id, "")

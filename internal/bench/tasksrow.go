@@ -103,7 +103,7 @@ func (t *ticks) set(now time.Time) {
 // tasking is one run: an engine of its own, and what the readers saw.
 type tasking struct {
 	*work.Work
-	who    identity.Session
+	who    identity.Actor
 	tokens int
 	mu     sync.Mutex
 	delays []time.Duration
@@ -115,7 +115,7 @@ func tasksStep(ctx context.Context, env *Env, n int) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	s := &tasking{tokens: pick(env, 10, 1) * streamRate, who: identity.Session{Principal: identity.Principal{Kind: identity.KindPerson, ID: "bench", Name: "bench"}}}
+	s := &tasking{tokens: pick(env, 10, 1) * streamRate, who: identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "bench", Name: "bench"}}}
 	stop, err := s.open(ctx, dir, n)
 	if err != nil {
 		return Result{}, err

@@ -69,7 +69,7 @@ func TestWhoIsAskedBeforeACall(t *testing.T) {
 	unattended := append([]string{identity.FleetUnattended}, fullMCP...)
 	pageOf := func(token string) fleet.Caller {
 		s := owner
-		s.Via, s.TokenID = identity.ViaPage, token
+		s.Credential, s.TokenID = identity.ViaPage, token
 		return fleet.Caller{Session: s, Surface: fleet.SurfacePage}
 	}
 	const looks, private, changes = "net_config", "fs_read", "net_dns_flush"
@@ -185,7 +185,7 @@ func TestApprovalOverridesNothing(t *testing.T) {
 	standing := identity.Expand(fullMCP...)
 	var gone error
 	w := newWorld(t, setup{deps: func(d *fleet.Deps) {
-		d.Standing = func(context.Context, identity.Session) (identity.Scopes, error) { return standing, gone }
+		d.Standing = func(context.Context, identity.Actor) (identity.Scopes, error) { return standing, gone }
 	}})
 	m := w.join("pc").echoes()
 	ask := func(script string) (string, string) {

@@ -108,7 +108,7 @@ func TestAFanOutThatWaitsIsLookedAtLater(t *testing.T) {
 }
 
 func stranger(who fleet.Caller) fleet.Caller {
-	who.Session.Principal.ID, who.Session.Principal.Name = "id-bob", "bob"
+	who.Session.Person.ID, who.Session.Person.Name = "id-bob", "bob"
 	return who
 }
 
@@ -138,7 +138,7 @@ func TestAnAgentLosesWhatItsPersonLoses(t *testing.T) {
 	m := w.join("pc").echoes()
 	left, gone := identity.Expand(fullMCP...), error(nil)
 	look := func() error {
-		for _, x := range fleet.HostedTools(w.fleet, func(_ context.Context, s identity.Session) (identity.Scopes, error) {
+		for _, x := range fleet.HostedTools(w.fleet, func(_ context.Context, s identity.Actor) (identity.Scopes, error) {
 			if s.TokenID != "token-1" {
 				t.Errorf("asked about the token %q, want token-1", s.TokenID)
 			}

@@ -53,7 +53,7 @@ type storedCaller struct {
 }
 
 func storeCaller(c Caller) storedCaller {
-	p := c.Session.Principal
+	p := c.Session.Person
 	return storedCaller{
 		Kind: p.Kind, ID: p.ID, Name: p.Name, TokenID: c.Session.TokenID, Address: c.Session.Address, Scopes: c.Session.Scopes.Sorted(),
 		Surface: c.Surface, OnBehalf: c.OnBehalf, Person: c.Person, Task: c.Task, Conversation: c.Conversation,
@@ -62,8 +62,8 @@ func storeCaller(c Caller) storedCaller {
 
 func (s storedCaller) caller() Caller {
 	return Caller{
-		Session: identity.Session{
-			Principal: identity.Principal{Kind: s.Kind, ID: s.ID, Name: s.Name}, TokenID: s.TokenID, Address: s.Address, Scopes: identity.Expand(s.Scopes...),
+		Session: identity.Actor{
+			Person: identity.Principal{Kind: s.Kind, ID: s.ID, Name: s.Name}, Via: identity.Via{TokenID: s.TokenID, Address: s.Address}, Scopes: identity.Expand(s.Scopes...),
 		},
 		Surface: s.Surface, OnBehalf: s.OnBehalf, Person: s.Person, Task: s.Task, Conversation: s.Conversation,
 	}

@@ -82,7 +82,7 @@ type Deps struct {
 }
 
 // Standing looks a session's credential up: what it allows at this moment.
-type Standing func(ctx context.Context, s identity.Session) (identity.Scopes, error)
+type Standing func(ctx context.Context, s identity.Actor) (identity.Scopes, error)
 
 // Limits bound a hub; the zero value has the usual ones.
 type Limits struct {

@@ -56,8 +56,8 @@ type setup struct {
 	deps func(*fleet.Deps)
 }
 
-var owner = identity.Session{
-	Principal: identity.Principal{Kind: identity.KindPerson, ID: "id-owner", Name: "owner"}, Owner: true, Role: identity.RoleOperator, Scopes: identity.Expand(identity.Admin),
+var owner = identity.Actor{
+	Person: identity.Principal{Kind: identity.KindPerson, ID: "id-owner", Name: "owner"}, Owner: true, Role: identity.RoleOperator, Scopes: identity.Expand(identity.Admin),
 }
 
 func newWorld(t testing.TB, s setup) *world {
@@ -134,7 +134,7 @@ func (n *notices) kinds() (out []string) {
 // surface with scopes.
 func op() fleet.Caller {
 	s := owner
-	s.Via = identity.ViaPage
+	s.Credential = identity.ViaPage
 	return fleet.Caller{Session: s, Surface: fleet.SurfacePage}
 }
 

@@ -53,7 +53,7 @@ type hosted struct {
 // as is the caller of an agent's call: the agent, with what is left of its person's
 // rights now.
 func (h hosted) as(ctx context.Context, call tool.Call) (Caller, error) {
-	begun := identity.Session{TokenID: call.Mandate.Token, PageID: call.Mandate.Page, Scopes: call.Mandate.Scopes}
+	begun := identity.Actor{Via: identity.Via{TokenID: call.Mandate.Token, PageID: call.Mandate.Page}, Scopes: call.Mandate.Scopes}
 	scopes := begun.Scopes
 	if h.standing != nil && !scopes.Empty() {
 		now, err := h.standing(ctx, begun)
@@ -70,8 +70,8 @@ func (h hosted) as(ctx context.Context, call tool.Call) (Caller, error) {
 // caller is the agent with what its run began with.
 func (h hosted) caller(call tool.Call) Caller {
 	return Caller{
-		Session: identity.Session{
-			Principal: identity.Principal{Kind: identity.KindAgent, ID: call.Agent, Name: call.Agent}, TokenID: call.Mandate.Token, Scopes: call.Mandate.Scopes,
+		Session: identity.Actor{
+			Person: identity.Principal{Kind: identity.KindAgent, ID: call.Agent, Name: call.Agent}, Via: identity.Via{TokenID: call.Mandate.Token}, Scopes: call.Mandate.Scopes,
 		},
 		Surface: SurfaceAgent, OnBehalf: call.Principal, Person: call.Mandate.Person, Conversation: cmp.Or(call.Conversation, call.Run), ApprovedBy: call.ApprovedBy,
 	}

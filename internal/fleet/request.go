@@ -30,7 +30,7 @@ const (
 
 // Caller is who asks.
 type Caller struct {
-	Session identity.Session
+	Session identity.Actor
 	Surface Surface
 	// OnBehalf is whom an agent acts for, as the trail names them; empty means the
 	// session's own principal. Person is the id of whose inbox gets the questions,

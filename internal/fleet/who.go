@@ -40,20 +40,20 @@ func (c Caller) reaches(id string, tags []string) bool {
 // by link, code or passkey, which asks before it calls. A page that a token opened
 // does not count: whatever holds the token can open one, a program too.
 func (c Caller) inPerson() bool {
-	return c.Surface == SurfacePage && c.Session.Via == identity.ViaPage && c.Session.TokenID == ""
+	return c.Surface == SurfacePage && c.Session.Credential == identity.ViaPage && c.Session.TokenID == ""
 }
 
 // made reports whether a fan-out is the caller's own business: a person's, unless
 // their token is limited, which then must be the one that made it.
 func (c Caller) made(by Caller) bool {
-	if !c.Session.Owns(by.Session.Principal.ID) {
+	if !c.Session.Owns(by.Session.Person.ID) {
 		return false
 	}
 	return !c.limited() || c.Session.TokenID != "" && c.Session.TokenID == by.Session.TokenID
 }
 
 // actor is how the trail names the caller.
-func (c Caller) actor() string { return c.Session.Principal.String() }
+func (c Caller) actor() string { return c.Session.String() }
 
 // person is whose inbox a question goes to.
 func (f *Fleet) person(c Caller) string {
@@ -63,8 +63,8 @@ func (f *Fleet) person(c Caller) string {
 	if c.OnBehalf != "" {
 		return f.d.PersonOf(c.OnBehalf)
 	}
-	if c.Session.Principal.Kind == identity.KindPerson {
-		return c.Session.Principal.ID
+	if c.Session.Person.Kind == identity.KindPerson {
+		return c.Session.Person.ID
 	}
 	return f.d.Owner(f.ctx)
 }

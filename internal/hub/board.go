@@ -20,7 +20,7 @@ func (h *Hub) boardPart() part {
 			routes.Handle(h.board.Route(), h.board)
 			return nil
 		},
-		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+		count: func(_ context.Context, _ identity.Actor, counts map[string]int64) error {
 			counts["boards"] = int64(h.board.Connections())
 			return nil
 		},

@@ -27,7 +27,7 @@ func (h *Hub) fleetPart() part {
 			h.tunnel.Routes(routes)
 			return nil
 		},
-		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+		count: func(_ context.Context, _ identity.Actor, counts map[string]int64) error {
 			presences := h.fleet.Presences()
 			for _, n := range presences {
 				counts["machines"] += int64(n)
@@ -112,7 +112,7 @@ func (h *Hub) ownerID(ctx context.Context) string {
 
 // standing is what the credential behind a session allows now. A session without
 // one was proven by other means, which do not end.
-func (h *Hub) standing(ctx context.Context, s identity.Session) (identity.Scopes, error) {
+func (h *Hub) standing(ctx context.Context, s identity.Actor) (identity.Scopes, error) {
 	if s.PageID != "" {
 		if stands, err := h.people.PageStands(ctx, s.PageID); err != nil || !stands {
 			return identity.Scopes{}, errors.Join(err, identity.ErrRefused)

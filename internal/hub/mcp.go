@@ -19,7 +19,7 @@ func (h *Hub) mcpPart() part {
 			h.mcpFace.Mount(routes)
 			return nil
 		},
-		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+		count: func(_ context.Context, _ identity.Actor, counts map[string]int64) error {
 			counts["mcp_sessions"] = int64(h.mcpFace.Sessions())
 			return nil
 		},

@@ -26,7 +26,7 @@ type part struct {
 	// listen starts what needs the hub's own address, before the hub is ready.
 	listen func(context.Context) error
 	// count adds the part's figures to what /api/status tells.
-	count func(ctx context.Context, who identity.Session, counts map[string]int64) error
+	count func(ctx context.Context, who identity.Actor, counts map[string]int64) error
 	// drain lets what runs finish and clients leave, while the hub stops; all
 	// parts do so at once.
 	drain func(context.Context) error
@@ -74,7 +74,7 @@ func (h *Hub) drainParts(ctx context.Context) error {
 }
 
 // countParts asks every part for its figures.
-func (h *Hub) countParts(ctx context.Context, who identity.Session, counts map[string]int64) error {
+func (h *Hub) countParts(ctx context.Context, who identity.Actor, counts map[string]int64) error {
 	var errs []error
 	for _, p := range h.parts {
 		if p.count != nil {

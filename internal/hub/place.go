@@ -31,7 +31,7 @@ func (h *Hub) placePart() part {
 			}
 			return nil
 		},
-		count: func(ctx context.Context, _ identity.Session, counts map[string]int64) error {
+		count: func(ctx context.Context, _ identity.Actor, counts map[string]int64) error {
 			f, err := h.place.Health(ctx)
 			counts["place_agents"], counts["place_postings"] = f.Agents, f.Postings
 			return err

@@ -30,7 +30,7 @@ func (h *Hub) roomPart() part {
 			routes.Handle(h.roomFace.Route(), h.roomFace)
 			return nil
 		},
-		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+		count: func(_ context.Context, _ identity.Actor, counts map[string]int64) error {
 			s := h.rooms.Stats()
 			counts["rooms_live"], counts["room_members"] = int64(s.Rooms), int64(s.Members)
 			return nil

@@ -92,7 +92,7 @@ func pprofRoutes(routes *front.Routes) {
 }
 
 // status is the hub in one look.
-func (h *Hub) status(ctx context.Context, who identity.Session) (api.Status, error) {
+func (h *Hub) status(ctx context.Context, who identity.Actor) (api.Status, error) {
 	s := api.Status{
 		Name: "parley", Version: h.opts.Version, HubID: h.leases.ID(), PublicKey: h.PublicKey(), Started: h.started.UTC(),
 		UptimeS: int64(time.Since(h.started) / time.Second), Healthy: true, Checks: h.checks(ctx), Counts: map[string]int64{},
@@ -131,7 +131,7 @@ func (h *Hub) spend(ctx context.Context, s *api.Status) error {
 	return nil
 }
 
-func (h *Hub) count(ctx context.Context, who identity.Session, counts map[string]int64) error {
+func (h *Hub) count(ctx context.Context, who identity.Actor, counts map[string]int64) error {
 	people, err := h.people.People(ctx)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (h *Hub) count(ctx context.Context, who identity.Session, counts map[string
 		return err
 	}
 	counts["people"], counts["devices"], counts["tokens"] = int64(len(people)), int64(len(devices)), int64(len(tokens))
-	waiting, err := h.inbox.Waiting(ctx, who.Principal.ID)
+	waiting, err := h.inbox.Waiting(ctx, who.Person.ID)
 	if err != nil {
 		return err
 	}

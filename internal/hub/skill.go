@@ -24,7 +24,7 @@ func (h *Hub) skillPart() part {
 			api.RegisterSkills(rest, h.skills, h.hosts)
 			return nil
 		},
-		count: func(ctx context.Context, _ identity.Session, counts map[string]int64) error {
+		count: func(ctx context.Context, _ identity.Actor, counts map[string]int64) error {
 			waiting, err := h.skills.List(ctx, skill.StateQuarantined, 1000)
 			counts["skills_waiting"] = int64(len(waiting))
 			return err

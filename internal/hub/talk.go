@@ -22,7 +22,7 @@ func (h *Hub) talkPart() part {
 			routes.Handle(h.talkFace.Route(), h.talkFace)
 			return nil
 		},
-		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+		count: func(_ context.Context, _ identity.Actor, counts map[string]int64) error {
 			counts["running"] += int64(h.talk.Stats().Runs)
 			return nil
 		},

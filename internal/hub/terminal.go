@@ -25,7 +25,7 @@ func (h *Hub) terminalPart() part {
 			api.RegisterTerminals(rest, h.terminals)
 			return nil
 		},
-		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+		count: func(_ context.Context, _ identity.Actor, counts map[string]int64) error {
 			counts["terminals"] = int64(h.terminals.Running())
 			return nil
 		},

@@ -28,7 +28,7 @@ func (h *Hub) workPart() part {
 			api.RegisterTasks(rest, h.work)
 			return nil
 		},
-		count: func(_ context.Context, _ identity.Session, counts map[string]int64) error {
+		count: func(_ context.Context, _ identity.Actor, counts map[string]int64) error {
 			s := h.work.Stats()
 			counts["tasks_running"], counts["tasks_paused"] = int64(s.Running), int64(s.Paused)
 			return nil

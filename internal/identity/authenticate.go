@@ -8,10 +8,10 @@ import (
 )
 
 // Authenticate tells who holds the secret of a token. A refusal is an
-// *AuthError. The session of a pairing token has no scopes: Pair uses it up.
-func (d *Directory) Authenticate(ctx context.Context, secret string) (Session, error) {
+// *AuthError. The actor of a pairing token has no scopes: Pair uses it up.
+func (d *Directory) Authenticate(ctx context.Context, secret string) (Actor, error) {
 	if !TokenForm(secret) {
-		return Session{}, refused(Malformed, "")
+		return Actor{}, refused(Malformed, "")
 	}
 	return d.open(ctx, secret, func(tx *store.Tx) (*credential, error) {
 		_, k, err := loadToken(tx, secret)
@@ -20,7 +20,7 @@ func (d *Directory) Authenticate(ctx context.Context, secret string) (Session, e
 }
 
 // open judges a secret, known from memory or from the store.
-func (d *Directory) open(ctx context.Context, secret string, load func(*store.Tx) (*credential, error)) (Session, error) {
+func (d *Directory) open(ctx context.Context, secret string, load func(*store.Tx) (*credential, error)) (Actor, error) {
 	k := d.cache.get(secret)
 	if k == nil || ReasonOf(k.judge(time.Now())) == Expired {
 		// What has expired in memory may have been renewed, or its maker was.
@@ -32,20 +32,20 @@ func (d *Directory) open(ctx context.Context, secret string, load func(*store.Tx
 			return err
 		})
 		if err != nil {
-			return Session{}, err
+			return Actor{}, err
 		}
 		d.cache.put(generation, k)
 	}
 	now := time.Now()
 	if err := k.judge(now); err != nil {
-		return Session{}, err
+		return Actor{}, err
 	}
-	if d.live.revoked(k.session.refs()) {
-		return Session{}, refused(Revoked, k.session.TokenID)
+	if d.live.revoked(k.actor.refs()) {
+		return Actor{}, refused(Revoked, k.actor.TokenID)
 	}
 	if k.slide > 0 {
 		d.cache.touch(k.sealed.lookup, now)
 	}
-	d.uses.note(k.session, now)
+	d.uses.note(k.actor, now)
 	return k.current(now), nil
 }

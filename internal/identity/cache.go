@@ -55,7 +55,7 @@ func (c *cache) generation() int64 {
 func (c *cache) put(generation int64, k *credential) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.changes != generation || k.session.Via == TokenPairing {
+	if c.changes != generation || k.actor.Credential == TokenPairing {
 		return
 	}
 	for lookup := range c.bySecret {
@@ -66,7 +66,7 @@ func (c *cache) put(generation int64, k *credential) {
 	}
 	kept := *k
 	c.bySecret[k.sealed.lookup] = &kept
-	for _, r := range k.session.refs() {
+	for _, r := range k.actor.refs() {
 		if c.byRef[r] == nil {
 			c.byRef[r] = map[string]struct{}{}
 		}
@@ -90,7 +90,7 @@ func (c *cache) remove(lookup string) {
 		return
 	}
 	delete(c.bySecret, lookup)
-	for _, r := range k.session.refs() {
+	for _, r := range k.actor.refs() {
 		delete(c.byRef[r], lookup)
 		if len(c.byRef[r]) == 0 {
 			delete(c.byRef, r)

@@ -13,7 +13,7 @@ import (
 // revokedSubject carries changes between hubs.
 const revokedSubject = "identity.revoked"
 
-// ref names a credential that a session depends on.
+// ref names a credential that an actor depends on.
 type ref struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
@@ -32,9 +32,9 @@ type change struct {
 	Revoked bool `json:"revoked"`
 }
 
-// refs are what the session depends on. A device or person is revoked by
+// refs are what the actor depends on. A device or person is revoked by
 // revoking its tokens and pages, whose ids are never used again.
-func (s Session) refs() []ref {
+func (s Actor) refs() []ref {
 	var refs []ref
 	if s.TokenID != "" {
 		refs = append(refs, ref{refToken, s.TokenID})

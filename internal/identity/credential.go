@@ -9,7 +9,7 @@ import (
 // credential is one secret in use and what it opens: a token or a page.
 type credential struct {
 	sealed  sealed
-	session Session
+	actor   Actor
 	revoked bool
 	used    bool
 	// expires is the end as it stands; with slide set each use moves it there
@@ -24,11 +24,11 @@ func (k *credential) judge(now time.Time) error {
 	past := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
 	switch {
 	case k.revoked:
-		return refused(Revoked, k.session.TokenID)
+		return refused(Revoked, k.actor.TokenID)
 	case k.used:
-		return refused(Used, k.session.TokenID)
+		return refused(Used, k.actor.TokenID)
 	case past(k.expires), past(k.limit):
-		return refused(Expired, k.session.TokenID)
+		return refused(Expired, k.actor.TokenID)
 	default:
 		return nil
 	}
@@ -41,10 +41,10 @@ func (k *credential) touch(now time.Time) {
 	}
 }
 
-// current is the session as of now.
-func (k *credential) current(now time.Time) Session {
-	s := k.session
-	if s.Via == ViaPage {
+// current is the actor as of now.
+func (k *credential) current(now time.Time) Actor {
+	s := k.actor
+	if s.Credential == ViaPage {
 		s.Expires = k.limit // idleness ends a page's cookie, not its open connections
 		return s
 	}
@@ -60,16 +60,16 @@ func (k *credential) current(now time.Time) Session {
 func (t Token) credential(s sealed, validUntil time.Time) *credential {
 	k := &credential{
 		sealed: s, revoked: !t.Revoked.IsZero(), used: !t.Used.IsZero(), expires: t.Expires, limit: validUntil,
-		session: Session{
-			Principal: t.Principal, Owner: t.owner, Via: t.Kind, Role: t.Role,
-			TokenID: t.ID, Device: t.Device, Scopes: t.Scopes,
+		actor: Actor{
+			Person: t.Principal, Owner: t.owner, Role: t.Role, Scopes: t.Scopes,
+			Via: Via{Credential: t.Kind, TokenID: t.ID, Device: t.Device, Where: AtAPI},
 		},
 	}
 	switch t.Kind {
 	case TokenDevice:
 		k.slide = t.TTL
 	case TokenPairing:
-		k.session.Scopes = Scopes{}
+		k.actor.Scopes = Scopes{}
 	}
 	return k
 }

@@ -35,7 +35,7 @@ func TestPairingPinsADeviceAndSpendsTheToken(t *testing.T) {
 		if left := time.Until(pairing.Expires); left > identity.PairingLife {
 			t.Errorf("lives %v", left)
 		}
-		if who := w.mustAuthenticate(t, pairing.Secret); who.Via != identity.TokenPairing || !who.Scopes.Empty() {
+		if who := w.mustAuthenticate(t, pairing.Secret); who.Credential != identity.TokenPairing || !who.Scopes.Empty() {
 			t.Errorf("a pairing token allows %v", who.Scopes)
 		}
 		key := newKey(t)
@@ -44,7 +44,7 @@ func TestPairingPinsADeviceAndSpendsTheToken(t *testing.T) {
 			t.Fatal(err)
 		}
 		who := w.mustAuthenticate(t, paired.Token.Secret)
-		if who.Device != identity.DeviceID(public(key)) || who.Via != identity.TokenDevice || who.Scopes.String() != "task:read" {
+		if who.Device != identity.DeviceID(public(key)) || who.Credential != identity.TokenDevice || who.Scopes.String() != "task:read" {
 			t.Errorf("session %+v", who)
 		}
 		dev, err := w.Device(ctx, who.Device)

@@ -35,9 +35,9 @@ type PairRequest struct {
 
 // Paired is a newly paired device and its token, shown once.
 type Paired struct {
-	Device  Device
-	Token   Issued
-	Session Session
+	Device Device
+	Token  Issued
+	Actor  Actor
 }
 
 // Pair uses up a pairing token: the device's key is pinned, and the device gets
@@ -115,7 +115,7 @@ func (d *Directory) pair(tx *store.Tx, secret string, req PairRequest) (Paired, 
 	session := t.credential(sealed{}, limit).current(now)
 	session.Address = req.Address
 	err = d.record(tx, session, audit.DevicePaired, dev.ID, map[string]any{"pairing_token": pairing.ID, "token": t.ID, "scopes": t.Scopes.Sorted()})
-	return Paired{Device: dev, Token: issued, Session: session}, changes, err
+	return Paired{Device: dev, Token: issued, Actor: session}, changes, err
 }
 
 // spend uses a pairing token up. The update is the only judge in a race.
@@ -172,11 +172,11 @@ func (d *Directory) Device(ctx context.Context, id string) (Device, error) {
 }
 
 // Devices lists the caller's devices in use, or everybody's for an admin.
-func (d *Directory) Devices(ctx context.Context, by Session) ([]Device, error) {
+func (d *Directory) Devices(ctx context.Context, by Actor) ([]Device, error) {
 	devices := []Device{}
 	query, args := selectDevice+` WHERE d.revoked_at = 0`, []any{}
 	if !by.Admin() {
-		query, args = query+` AND d.person = ?`, append(args, by.Principal.ID)
+		query, args = query+` AND d.person = ?`, append(args, by.Person.ID)
 	}
 	err := d.db.Read(ctx, func(tx *store.Tx) error {
 		devices = devices[:0]
@@ -203,7 +203,7 @@ func scopesOfDevice(tx *store.Tx, id string) (Scopes, error) {
 
 // RevokeDevice takes back all tokens of a device; needs device:manage and every
 // scope they have, or admin.
-func (d *Directory) RevokeDevice(ctx context.Context, by Session, id string) error {
+func (d *Directory) RevokeDevice(ctx context.Context, by Actor, id string) error {
 	if !by.Scopes.Has(DeviceManage) {
 		return ErrForbidden
 	}

@@ -91,7 +91,7 @@ func (d *Directory) Close() error {
 }
 
 // record writes one audit entry about a credential.
-func (d *Directory) record(tx *store.Tx, by Session, action audit.Action, target string, detail map[string]any) error {
+func (d *Directory) record(tx *store.Tx, by Actor, action audit.Action, target string, detail map[string]any) error {
 	if d.opts.Audit == nil {
 		return nil
 	}
@@ -103,5 +103,5 @@ func (d *Directory) record(tx *store.Tx, by Session, action audit.Action, target
 			detail["by_"+name] = value
 		}
 	}
-	return d.opts.Audit.AppendTx(tx, audit.Entry{Actor: by.Principal.String(), Action: action, Target: target, Detail: detail})
+	return d.opts.Audit.AppendTx(tx, audit.Entry{Actor: by.String(), Action: action, Target: target, Detail: detail})
 }

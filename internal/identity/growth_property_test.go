@@ -32,7 +32,7 @@ type member struct {
 }
 
 // open authenticates the member; a passkey logs a new page in.
-func (f *family) open(m *member) (identity.Session, error) {
+func (f *family) open(m *member) (identity.Actor, error) {
 	switch {
 	case m.token != "":
 		return f.w.Authenticate(f.t.Context(), m.token)
@@ -40,7 +40,7 @@ func (f *family) open(m *member) (identity.Session, error) {
 		return f.w.AuthenticatePage(f.t.Context(), m.cookie)
 	default:
 		login, err := passkeyLogin(f.t, f.keys, m.device)
-		return login.Session, err
+		return login.Actor, err
 	}
 }
 

@@ -15,13 +15,13 @@ import (
 )
 
 // as makes a token and is its session.
-func (w *world) as(t *testing.T, by identity.Session, req identity.TokenRequest) identity.Session {
+func (w *world) as(t *testing.T, by identity.Actor, req identity.TokenRequest) identity.Actor {
 	t.Helper()
 	return w.mustAuthenticate(t, w.token(t, by, req).Secret)
 }
 
 // page logs a browser in by a link that by makes.
-func (w *world) page(t *testing.T, by identity.Session, scopes ...string) identity.Login {
+func (w *world) page(t *testing.T, by identity.Actor, scopes ...string) identity.Login {
 	t.Helper()
 	link, err := w.CreateLink(t.Context(), by, identity.LinkRequest{Scopes: scopes})
 	if err != nil {
@@ -35,7 +35,7 @@ func (w *world) page(t *testing.T, by identity.Session, scopes ...string) identi
 }
 
 // paired is a device that by pairs.
-func (w *world) paired(t *testing.T, by identity.Session, scopes ...string) identity.Paired {
+func (w *world) paired(t *testing.T, by identity.Actor, scopes ...string) identity.Paired {
 	t.Helper()
 	code := w.token(t, by, identity.TokenRequest{Pairing: true, Scopes: scopes})
 	out, err := w.Pair(t.Context(), identity.PairRequest{Secret: code.Secret, PublicKey: public(newKey(t)), Name: "phone"})
@@ -73,15 +73,15 @@ func TestAShortTokenMintsNothingThatLivesLonger(t *testing.T) {
 		notAfter(t, "a device", w.paired(t, by).Token.Expires, short.Expires)
 		login := w.page(t, by)
 		notAfter(t, "a page", login.Page.Expires, short.Expires)
-		notAfter(t, "a token made on that page", w.token(t, login.Session, identity.TokenRequest{}).Expires, short.Expires)
+		notAfter(t, "a token made on that page", w.token(t, login.Actor, identity.TokenRequest{}).Expires, short.Expires)
 		keys, device := newPasskeys(t, w), newAuthenticator(t)
-		notAfter(t, "a passkey", register(t, keys, login.Session, device).Expires, short.Expires)
+		notAfter(t, "a passkey", register(t, keys, login.Actor, device).Expires, short.Expires)
 		again, err := passkeyLogin(t, keys, device)
 		if err != nil {
 			t.Fatal(err)
 		}
 		notAfter(t, "a page by that passkey", again.Page.Expires, short.Expires)
-		notAfter(t, "a token made there", w.token(t, again.Session, identity.TokenRequest{}).Expires, short.Expires)
+		notAfter(t, "a token made there", w.token(t, again.Actor, identity.TokenRequest{}).Expires, short.Expires)
 		renewed, err := w.Rotate(t.Context(), by, short.ID, true)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestAShortTokenMintsNothingThatLivesLonger(t *testing.T) {
 func TestDeviceManageDoesNotGetTheOwnersToken(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		script := w.as(t, w.owner, identity.TokenRequest{Scopes: []string{"device:manage"}})
-		for name, by := range map[string]identity.Session{"the token": script, "its page": w.page(t, script).Session, "its device": w.paired(t, script).Session} {
+		for name, by := range map[string]identity.Actor{"the token": script, "its page": w.page(t, script).Actor, "its device": w.paired(t, script).Actor} {
 			if out, err := w.Rotate(t.Context(), by, w.owner.TokenID, true); !errors.Is(err, identity.ErrForbidden) || out.Secret != "" {
 				t.Errorf("%s rotates the owner's token: %v", name, err)
 			}
@@ -154,16 +154,16 @@ func TestRevokingATokenEndsEverythingMadeWithIt(t *testing.T) {
 		child := w.token(t, by, identity.TokenRequest{})
 		secrets["a token"], secrets["a token's token"] = child.Secret, w.token(t, w.mustAuthenticate(t, child.Secret), identity.TokenRequest{}).Secret
 		phone := w.paired(t, by)
-		secrets["a device"], secrets["a device's token"] = phone.Token.Secret, w.token(t, phone.Session, identity.TokenRequest{}).Secret
+		secrets["a device"], secrets["a device's token"] = phone.Token.Secret, w.token(t, phone.Actor, identity.TokenRequest{}).Secret
 		login := w.page(t, by)
-		cookies["a page"], secrets["a page's token"] = login.Cookie, w.token(t, login.Session, identity.TokenRequest{}).Secret
+		cookies["a page"], secrets["a page's token"] = login.Cookie, w.token(t, login.Actor, identity.TokenRequest{}).Secret
 		keys, device := newPasskeys(t, w), newAuthenticator(t)
-		register(t, keys, login.Session, device)
+		register(t, keys, login.Actor, device)
 		again, err := passkeyLogin(t, keys, device)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cookies["a passkey's page"], secrets["a passkey's page's token"] = again.Cookie, w.token(t, again.Session, identity.TokenRequest{}).Secret
+		cookies["a passkey's page"], secrets["a passkey's page's token"] = again.Cookie, w.token(t, again.Actor, identity.TokenRequest{}).Secret
 		unusedCode := w.token(t, by, identity.TokenRequest{Pairing: true})
 		unusedLink, err := w.CreateLink(t.Context(), by, identity.LinkRequest{})
 		if err != nil {
@@ -224,10 +224,10 @@ func TestRevokingATokenEndsEverythingMadeWithIt(t *testing.T) {
 func TestLoggingOutKeepsWhatWasMadeThere(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		login := w.page(t, identity.Local(must(w.Owner(t.Context()))(t)))
-		script := w.token(t, login.Session, identity.TokenRequest{Name: "backup", Scopes: []string{"status:read"}, TTL: 8760 * time.Hour})
+		script := w.token(t, login.Actor, identity.TokenRequest{Name: "backup", Scopes: []string{"status:read"}, TTL: 8760 * time.Hour})
 		keys, device := newPasskeys(t, w), newAuthenticator(t)
-		key := register(t, keys, login.Session, device)
-		if err := w.ClosePage(t.Context(), login.Session, login.Page.ID); err != nil {
+		key := register(t, keys, login.Actor, device)
+		if err := w.ClosePage(t.Context(), login.Actor, login.Page.ID); err != nil {
 			t.Fatal(err)
 		}
 		w.mustAuthenticate(t, script.Secret)
@@ -238,11 +238,11 @@ func TestLoggingOutKeepsWhatWasMadeThere(t *testing.T) {
 		if err != nil {
 			t.Fatalf("the passkey went with the browser: %v", err)
 		}
-		if _, err := w.CreateToken(t.Context(), login.Session, identity.TokenRequest{}); !errors.Is(err, identity.ErrRefused) {
+		if _, err := w.CreateToken(t.Context(), login.Actor, identity.TokenRequest{}); !errors.Is(err, identity.ErrRefused) {
 			t.Errorf("a page that was logged out makes tokens: %v", err)
 		}
 		// A passkey is a maker: what came by it goes with it.
-		made := w.token(t, again.Session, identity.TokenRequest{})
+		made := w.token(t, again.Actor, identity.TokenRequest{})
 		if err := keys.Remove(t.Context(), w.owner, key.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -296,18 +296,18 @@ func TestNobodyGivesWhatTheyDoNotHave(t *testing.T) {
 		owner := must(w.Owner(t.Context()))(t)
 		unattended := []string{"fleet:unattended"}
 		admin := w.as(t, w.owner, identity.TokenRequest{Scopes: []string{"admin"}})
-		for name, by := range map[string]identity.Session{
+		for name, by := range map[string]identity.Actor{
 			"the owner's admin token":       admin,
 			"somebody else's":               w.as(t, w.owner, identity.TokenRequest{Principal: "bob", Scopes: []string{"admin"}}),
-			"a page of the owner":           w.page(t, identity.Local(owner)).Session,
-			"a page opened by the owner's":  must(w.OpenPage(t.Context(), w.owner, ""))(t).Session,
-			"a page of the owner's admin's": w.page(t, admin).Session,
+			"a page of the owner":           w.page(t, identity.Local(owner)).Actor,
+			"a page opened by the owner's":  must(w.OpenPage(t.Context(), w.owner, ""))(t).Actor,
+			"a page of the owner's admin's": w.page(t, admin).Actor,
 		} {
 			if got := w.token(t, by, identity.TokenRequest{Scopes: unattended, Principal: "carol"}); !got.Scopes.Empty() {
 				t.Errorf("%s gives %v", name, got.Scopes)
 			}
 		}
-		for name, by := range map[string]identity.Session{"owner.token": w.owner, "the data folder": identity.Local(owner)} {
+		for name, by := range map[string]identity.Actor{"owner.token": w.owner, "the data folder": identity.Local(owner)} {
 			got := w.token(t, by, identity.TokenRequest{Scopes: unattended})
 			if got.Scopes.String() != "fleet:unattended" {
 				t.Errorf("%s cannot give fleet:unattended by name, only %v", name, got.Scopes)

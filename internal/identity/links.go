@@ -29,7 +29,7 @@ type Link struct {
 }
 
 // CreateLink makes a login link; it needs device:manage.
-func (d *Directory) CreateLink(ctx context.Context, by Session, req LinkRequest) (Link, error) {
+func (d *Directory) CreateLink(ctx context.Context, by Actor, req LinkRequest) (Link, error) {
 	if !by.Scopes.Has(DeviceManage) {
 		return Link{}, ErrForbidden
 	}
@@ -57,8 +57,8 @@ func (d *Directory) CreateLink(ctx context.Context, by Session, req LinkRequest)
 	return out, err
 }
 
-func (req LinkRequest) scopes(a author, by Session, p Person) Scopes {
-	if req.Scopes == nil && p.ID == by.Principal.ID {
+func (req LinkRequest) scopes(a author, by Actor, p Person) Scopes {
+	if req.Scopes == nil && p.ID == by.Person.ID {
 		return by.Scopes
 	}
 	return a.give(req.Scopes, RoleOperator)
@@ -87,26 +87,26 @@ func (d *Directory) RedeemLink(ctx context.Context, secret, agent, address strin
 
 // useLink marks the link used, if nobody was faster, and tells whose it is and
 // what it was made with.
-func useLink(tx *store.Tx, secret string) (Session, maker, error) {
+func useLink(tx *store.Tx, secret string) (Actor, maker, error) {
 	var s sealed
 	var id, scopes, made string
 	var expires, used, owner int64
-	who := Session{Principal: Principal{Kind: KindPerson}, Role: RoleOperator}
+	who := Actor{Person: Principal{Kind: KindPerson}, Role: RoleOperator}
 	err := tx.QueryRow(`SELECT l.id, l.lookup, l.salt, l.hash, l.scopes, l.expires_at, l.used_at, l.maker, p.id, p.name, p.owner
 		FROM login_links l JOIN people p ON p.id = l.person WHERE l.lookup = ?`, lookupOf(secret)).
-		Scan(&id, &s.lookup, &s.salt, &s.hash, &scopes, &expires, &used, &made, &who.Principal.ID, &who.Principal.Name, &owner)
+		Scan(&id, &s.lookup, &s.salt, &s.hash, &scopes, &expires, &used, &made, &who.Person.ID, &who.Person.Name, &owner)
 	if errors.Is(err, sql.ErrNoRows) || (err == nil && !s.opens(secret)) {
-		return Session{}, "", refused(Unknown, "")
+		return Actor{}, "", refused(Unknown, "")
 	}
 	if err != nil {
-		return Session{}, "", err
+		return Actor{}, "", err
 	}
 	now := time.Now()
 	switch {
 	case used != 0:
-		return Session{}, "", refused(Used, "")
+		return Actor{}, "", refused(Used, "")
 	case !now.Before(store.Time(expires)):
-		return Session{}, "", refused(Expired, "")
+		return Actor{}, "", refused(Expired, "")
 	}
 	n, err := tx.Exec(`UPDATE login_links SET used_at = ? WHERE id = ? AND used_at = 0`, store.Micros(now), id)
 	if err == nil && n == 0 {

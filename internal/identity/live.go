@@ -36,13 +36,13 @@ func newLiveSet() *liveSet {
 	return &liveSet{all: map[*Live]struct{}{}, byRef: map[ref]map[*Live]struct{}{}, recent: map[ref]time.Time{}}
 }
 
-// Track calls close once if the session's token or page is revoked, or when
-// session.Expires is reached. close runs on its own goroutine.
+// Track calls close once if the actor's token or page is revoked, or when
+// actor.Expires is reached. close runs on its own goroutine.
 // Release ends the tracking.
-func (d *Directory) Track(session Session, close func(Reason)) *Live {
-	l := &Live{set: d.live, refs: session.refs(), close: close}
+func (d *Directory) Track(actor Actor, close func(Reason)) *Live {
+	l := &Live{set: d.live, refs: actor.refs(), close: close}
 	already := d.live.add(l)
-	l.Renew(session.Expires)
+	l.Renew(actor.Expires)
 	if already {
 		l.end(Revoked)
 	}

@@ -32,7 +32,7 @@ func (r *trail) AppendTx(_ *store.Tx, entries ...audit.Entry) error {
 type world struct {
 	*identity.Directory
 	db    *store.DB
-	owner identity.Session
+	owner identity.Actor
 	// secret is the owner's token.
 	secret string
 }
@@ -81,7 +81,7 @@ func newWorldOn(t *testing.T, db *store.DB, b bus.Bus, opts identity.Options) *w
 	return w
 }
 
-func (w *world) mustAuthenticate(t *testing.T, secret string) identity.Session {
+func (w *world) mustAuthenticate(t *testing.T, secret string) identity.Actor {
 	t.Helper()
 	s, err := w.Authenticate(t.Context(), secret)
 	if err != nil {
@@ -90,7 +90,7 @@ func (w *world) mustAuthenticate(t *testing.T, secret string) identity.Session {
 	return s
 }
 
-func (w *world) token(t *testing.T, by identity.Session, req identity.TokenRequest) identity.Issued {
+func (w *world) token(t *testing.T, by identity.Actor, req identity.TokenRequest) identity.Issued {
 	t.Helper()
 	issued, err := w.CreateToken(t.Context(), by, req)
 	if err != nil {

@@ -30,7 +30,7 @@ const maxGenerations = 32
 func madeWithToken(id string) maker   { return maker("token:" + id) }
 func madeWithPasskey(id string) maker { return maker("passkey:" + id) }
 
-// author is what a session hands on to whatever it makes.
+// author is what an actor hands on to whatever it makes.
 type author struct {
 	maker maker
 	// end is when the maker ends; zero means never.
@@ -39,9 +39,9 @@ type author struct {
 	scopes Scopes
 }
 
-// authorOf looks at the session's credential as it is now, in the transaction
+// authorOf looks at the actor's credential as it is now, in the transaction
 // that makes something with it. One that has ended makes nothing any more.
-func authorOf(tx *store.Tx, by Session) (author, error) {
+func authorOf(tx *store.Tx, by Actor) (author, error) {
 	if err := lockCredentials(tx); err != nil {
 		return author{}, err
 	}
@@ -52,10 +52,10 @@ func authorOf(tx *store.Tx, by Session) (author, error) {
 		a.maker, err = makerOfPage(tx, by.PageID)
 	case by.TokenID != "":
 		a.maker = madeWithToken(by.TokenID)
-		if by.Via == TokenDevice {
+		if by.Credential == TokenDevice {
 			err = slide(tx, by.TokenID, time.Now())
 		}
-	case !by.Owner && by.Principal.Kind != KindHub:
+	case !by.Owner && by.Person.Kind != KindHub:
 		return author{}, ErrForbidden // nobody acts without a credential but the hub and its owner
 	}
 	if err != nil {
@@ -84,7 +84,7 @@ func lockCredentials(tx *store.Tx) error {
 // hubsOwn reports whether the owner acts with what the hub itself gave out: the
 // local socket, the data folder, or owner.token, which alone has no life to
 // count. Only there is fleet:unattended, which nobody holds, given by name.
-func hubsOwn(tx *store.Tx, by Session) (bool, error) {
+func hubsOwn(tx *store.Tx, by Actor) (bool, error) {
 	switch {
 	case by.PageID != "":
 		return false, nil
@@ -93,9 +93,34 @@ func hubsOwn(tx *store.Tx, by Session) (bool, error) {
 	case !by.Owner:
 		return false, nil
 	}
+	return isOwnerToken(tx, by.TokenID)
+}
+
+func isOwnerToken(tx *store.Tx, id string) (bool, error) {
 	var n int
-	err := tx.QueryRow(`SELECT COUNT(*) FROM tokens WHERE id = ? AND maker = '' AND ttl = 0`, by.TokenID).Scan(&n)
+	err := tx.QueryRow(`SELECT COUNT(*) FROM tokens t JOIN people p ON p.id = t.person WHERE t.id = ? AND t.maker = '' AND t.ttl = 0 AND p.owner = 1`, id).Scan(&n)
 	return n > 0, err
+}
+
+// inPerson reports whether a human sits at a page that m logged in: whether its line
+// leads by passkeys alone to the hub, or to owner.token, which only whoever is on the
+// hub's machine can read. Any other token in it may be a program's, and a page is at
+// most what it was made with.
+func inPerson(tx *store.Tx, m maker) (bool, error) {
+	line, err := ancestry(tx, m)
+	if err != nil {
+		return false, err
+	}
+	for _, made := range line {
+		id, token := strings.CutPrefix(string(made), "token:")
+		if !token {
+			continue
+		}
+		if owners, err := isOwnerToken(tx, id); err != nil || !owners {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func makerOfPage(tx *store.Tx, id string) (maker, error) {

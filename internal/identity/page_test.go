@@ -52,10 +52,10 @@ func TestALinkForSomebodyElseNeedsAdminAndGivesNoAdmin(t *testing.T) {
 			t.Fatal(err)
 		}
 		login, err := w.RedeemLink(t.Context(), link.Secret, "", "")
-		if err != nil || login.Session.Principal.Name != "alice" || login.Session.Admin() || login.Session.Owner {
-			t.Fatalf("%+v, %v", login.Session, err)
+		if err != nil || login.Actor.Person.Name != "alice" || login.Actor.Admin() || login.Actor.Owner {
+			t.Fatalf("%+v, %v", login.Actor, err)
 		}
-		if _, err := w.CreateLink(t.Context(), login.Session, identity.LinkRequest{Principal: "bob"}); !errors.Is(err, identity.ErrForbidden) {
+		if _, err := w.CreateLink(t.Context(), login.Actor, identity.LinkRequest{Principal: "bob"}); !errors.Is(err, identity.ErrForbidden) {
 			t.Errorf("alice for bob: %v", err)
 		}
 	})
@@ -107,11 +107,11 @@ func TestLoggingOutClosesThePageOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reasons, _ := track(w.Directory, login.Session)
+		reasons, _ := track(w.Directory, login.Actor)
 		if pages, err := w.Pages(t.Context(), w.owner); err != nil || len(pages) != 1 || pages[0].Agent != "browser" {
 			t.Errorf("pages %+v, %v", pages, err)
 		}
-		if err := w.ClosePage(t.Context(), login.Session, login.Page.ID); err != nil {
+		if err := w.ClosePage(t.Context(), login.Actor, login.Page.ID); err != nil {
 			t.Fatal(err)
 		}
 		closed(t, reasons)

@@ -25,10 +25,10 @@ type Page struct {
 // Login is a page just logged in. Cookie goes into an HttpOnly cookie; CSRF is
 // handed to the page, which sends it back with every change.
 type Login struct {
-	Page    Page
-	Session Session
-	Cookie  string
-	CSRF    string
+	Page   Page
+	Actor  Actor
+	Cookie string
+	CSRF   string
 }
 
 // CookieForm reports whether s has the form of a page's cookie.
@@ -42,10 +42,10 @@ func CheckCSRF(cookie, token string) bool {
 	return subtle.ConstantTimeCompare([]byte(csrfOf(cookie)), []byte(token)) == 1
 }
 
-// OpenPage logs a browser in for a session that was proven by a token. The page
+// OpenPage logs a browser in for somebody whom a token proved. The page
 // can do what the token can and ends with it.
-func (d *Directory) OpenPage(ctx context.Context, by Session, agent string) (Login, error) {
-	if by.Via == TokenPairing || by.Role != RoleOperator {
+func (d *Directory) OpenPage(ctx context.Context, by Actor, agent string) (Login, error) {
+	if by.Credential == TokenPairing || by.Role != RoleOperator {
 		return Login{}, ErrForbidden
 	}
 	var out Login
@@ -60,9 +60,9 @@ func (d *Directory) OpenPage(ctx context.Context, by Session, agent string) (Log
 	return out, err
 }
 
-// insertPage writes a page for the session, which ends with m at the latest, and
+// insertPage writes a page for the actor, which ends with m at the latest, and
 // audits the login.
-func (d *Directory) insertPage(tx *store.Tx, by Session, m maker, agent, how string) (Login, error) {
+func (d *Directory) insertPage(tx *store.Tx, by Actor, m maker, agent, how string) (Login, error) {
 	limit, err := endOf(tx, m)
 	if err != nil {
 		return Login{}, err
@@ -71,19 +71,22 @@ func (d *Directory) insertPage(tx *store.Tx, by Session, m maker, agent, how str
 	end := earlier(now.Add(d.opts.PageLife), limit)
 	out := Login{Cookie: newSecret(cookiePrefix)}
 	out.CSRF = csrfOf(out.Cookie)
-	out.Page = Page{ID: newID(), Principal: by.Principal, Agent: clip(clean(agent), 200), Scopes: by.Scopes, Created: now, Expires: end, LastUsed: now}
-	out.Session = Session{
-		Principal: by.Principal, Owner: by.Owner, Via: ViaPage, Role: RoleOperator, TokenID: by.TokenID,
-		PageID: out.Page.ID, Scopes: by.Scopes, Expires: end, Address: by.Address,
+	out.Page = Page{ID: newID(), Principal: by.Person, Agent: clip(clean(agent), 200), Scopes: by.Scopes, Created: now, Expires: end, LastUsed: now}
+	out.Actor = Actor{
+		Person: by.Person, Owner: by.Owner, Role: RoleOperator, Scopes: by.Scopes, Expires: end,
+		Via: Via{Credential: ViaPage, TokenID: by.TokenID, PageID: out.Page.ID, Where: AtPage, Address: by.Address},
+	}
+	if out.Actor.InPerson, err = inPerson(tx, m); err != nil {
+		return Login{}, err
 	}
 	s := seal(out.Cookie)
 	_, err = tx.Exec(`INSERT INTO page_sessions (id, lookup, salt, hash, person, token, scopes, agent, created_at, expires_at, last_used_at, maker)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, out.Page.ID, s.lookup, s.salt, s.hash, by.Principal.ID, by.TokenID, by.Scopes.String(),
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, out.Page.ID, s.lookup, s.salt, s.hash, by.Person.ID, by.TokenID, by.Scopes.String(),
 		out.Page.Agent, store.Micros(now), store.Micros(end), store.Micros(now), string(m))
 	if err != nil {
 		return Login{}, err
 	}
-	return out, d.record(tx, out.Session, audit.PageOpened, out.Page.ID, map[string]any{"by": how})
+	return out, d.record(tx, out.Actor, audit.PageOpened, out.Page.ID, map[string]any{"by": how})
 }
 
 func clip(s string, n int) string {
@@ -94,50 +97,59 @@ func clip(s string, n int) string {
 }
 
 // AuthenticatePage tells who is behind a cookie. A refusal is an *AuthError.
-func (d *Directory) AuthenticatePage(ctx context.Context, cookie string) (Session, error) {
+func (d *Directory) AuthenticatePage(ctx context.Context, cookie string) (Actor, error) {
 	if !CookieForm(cookie) {
-		return Session{}, refused(Malformed, "")
+		return Actor{}, refused(Malformed, "")
 	}
 	return d.open(ctx, cookie, func(tx *store.Tx) (*credential, error) { return d.loadPage(tx, cookie) })
 }
 
 func (d *Directory) loadPage(tx *store.Tx, cookie string) (*credential, error) {
-	rows, err := tx.Query(`SELECT s.lookup, s.salt, s.hash, s.id, s.token, s.scopes, s.expires_at, s.last_used_at, s.revoked_at,
-		p.id, p.name, p.owner FROM page_sessions s JOIN people p ON p.id = s.person WHERE s.lookup = ?`, lookupOf(cookie))
+	k, m, err := d.findPage(tx, cookie)
 	if err != nil {
 		return nil, err
 	}
+	k.actor.InPerson, err = inPerson(tx, m)
+	return k, err
+}
+
+func (d *Directory) findPage(tx *store.Tx, cookie string) (*credential, maker, error) {
+	rows, err := tx.Query(`SELECT s.lookup, s.salt, s.hash, s.id, s.token, s.scopes, s.expires_at, s.last_used_at, s.revoked_at, s.maker,
+		p.id, p.name, p.owner FROM page_sessions s JOIN people p ON p.id = s.person WHERE s.lookup = ?`, lookupOf(cookie))
+	if err != nil {
+		return nil, "", err
+	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		k := &credential{slide: d.opts.PageIdle, session: Session{Via: ViaPage, Role: RoleOperator}}
-		var scopes string
+		k := &credential{slide: d.opts.PageIdle, actor: Actor{Role: RoleOperator, Via: Via{Credential: ViaPage, Where: AtPage}}}
+		var scopes, made string
 		var expires, used, revoked, owner int64
-		if err := rows.Scan(&k.sealed.lookup, &k.sealed.salt, &k.sealed.hash, &k.session.PageID, &k.session.TokenID, &scopes,
-			&expires, &used, &revoked, &k.session.Principal.ID, &k.session.Principal.Name, &owner); err != nil {
-			return nil, err
+		if err := rows.Scan(&k.sealed.lookup, &k.sealed.salt, &k.sealed.hash, &k.actor.PageID, &k.actor.TokenID, &scopes,
+			&expires, &used, &revoked, &made, &k.actor.Person.ID, &k.actor.Person.Name, &owner); err != nil {
+			return nil, "", err
 		}
 		if !k.sealed.opens(cookie) {
 			continue
 		}
-		k.session.Principal.Kind, k.session.Owner, k.session.Scopes = KindPerson, owner == 1, parseScopes(scopes)
+		k.actor.Person.Kind, k.actor.Owner, k.actor.Scopes = KindPerson, owner == 1, parseScopes(scopes)
 		k.revoked, k.limit, k.expires = revoked != 0, store.Time(expires), store.Time(used).Add(d.opts.PageIdle)
-		return k, nil
+		return k, maker(made), nil
 	}
 	if err := rows.Err(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return nil, refused(Unknown, "")
+	return nil, "", refused(Unknown, "")
 }
 
 // Pages lists the caller's logged-in browsers, or everybody's for an admin.
-func (d *Directory) Pages(ctx context.Context, by Session) ([]Page, error) {
+func (d *Directory) Pages(ctx context.Context, by Actor) ([]Page, error) {
 	pages := []Page{}
 	query := `SELECT s.id, s.agent, s.scopes, s.created_at, s.expires_at, s.last_used_at, p.id, p.name
 		FROM page_sessions s JOIN people p ON p.id = s.person WHERE s.revoked_at = 0 AND s.expires_at > ? AND s.last_used_at > ?`
 	now := time.Now()
 	args := []any{store.Micros(now), store.Micros(now.Add(-d.opts.PageIdle))}
 	if !by.Admin() {
-		query, args = query+` AND s.person = ?`, append(args, by.Principal.ID)
+		query, args = query+` AND s.person = ?`, append(args, by.Person.ID)
 	}
 	err := d.db.Read(ctx, func(tx *store.Tx) error {
 		pages = pages[:0]
@@ -157,7 +169,7 @@ func (d *Directory) Pages(ctx context.Context, by Session) ([]Page, error) {
 // ClosePage logs a browser out: one's own always, another of the same person
 // with device:manage and every scope it has, anybody's with admin. What was made
 // there stays.
-func (d *Directory) ClosePage(ctx context.Context, by Session, pageID string) error {
+func (d *Directory) ClosePage(ctx context.Context, by Actor, pageID string) error {
 	if by.PageID != pageID && !by.Scopes.Has(DeviceManage) {
 		return ErrForbidden
 	}

@@ -129,7 +129,7 @@ func newPasskeys(t *testing.T, w *world) *identity.Passkeys {
 	return p
 }
 
-func register(t *testing.T, keys *identity.Passkeys, by identity.Session, a *authenticator) identity.Passkey {
+func register(t *testing.T, keys *identity.Passkeys, by identity.Actor, a *authenticator) identity.Passkey {
 	t.Helper()
 	c, err := keys.BeginRegister(t.Context(), by)
 	if err != nil {
@@ -159,7 +159,7 @@ func TestAPasskeyLogsItsPersonIn(t *testing.T) {
 				t.Fatal(err)
 			}
 			who, err := w.AuthenticatePage(ctx, login.Cookie)
-			if err != nil || who.Principal != alice.Principal || !who.Scopes.Equal(alice.Scopes) {
+			if err != nil || who.Person != alice.Person || !who.Scopes.Equal(alice.Scopes) {
 				t.Errorf("%+v, %v", who, err)
 			}
 		}
@@ -222,14 +222,14 @@ func TestBadPasskeysAreRefused(t *testing.T) {
 	c = begin()
 	wantReason(t, login(c, impostor.get(t, c)), identity.BadPasskey)
 
-	if _, err := keys.BeginRegister(ctx, identity.Session{}); !errors.Is(err, identity.ErrForbidden) {
+	if _, err := keys.BeginRegister(ctx, identity.Actor{}); !errors.Is(err, identity.ErrForbidden) {
 		t.Errorf("nobody registers: %v", err)
 	}
 	again, err := keys.BeginRegister(ctx, w.owner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = keys.FinishRegister(ctx, identity.Session{}, again.ID, "", newAuthenticator(t).create(t, again)); !errors.Is(err, identity.ErrForbidden) {
+	if _, err = keys.FinishRegister(ctx, identity.Actor{}, again.ID, "", newAuthenticator(t).create(t, again)); !errors.Is(err, identity.ErrForbidden) {
 		t.Errorf("nobody finishes what the owner began: %v", err)
 	}
 	bob := w.mustAuthenticate(t, w.token(t, w.owner, identity.TokenRequest{Principal: "bob"}).Secret)

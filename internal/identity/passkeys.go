@@ -84,11 +84,11 @@ func (p *Passkeys) Bind(rp RelyingParty) error {
 }
 
 // BeginRegister starts adding a passkey for the caller; it needs device:manage.
-func (p *Passkeys) BeginRegister(ctx context.Context, by Session) (Ceremony, error) {
-	if !by.Scopes.Has(DeviceManage) || by.Principal.Kind != KindPerson {
+func (p *Passkeys) BeginRegister(ctx context.Context, by Actor) (Ceremony, error) {
+	if !by.Scopes.Has(DeviceManage) || by.Person.Kind != KindPerson {
 		return Ceremony{}, ErrForbidden
 	}
-	user, err := p.user(ctx, by.Principal)
+	user, err := p.user(ctx, by.Person)
 	if err != nil {
 		return Ceremony{}, err
 	}
@@ -100,16 +100,16 @@ func (p *Passkeys) BeginRegister(ctx context.Context, by Session) (Ceremony, err
 	if err != nil {
 		return Ceremony{}, err
 	}
-	return p.begin(ctx, "register", by.Principal.ID, options, session)
+	return p.begin(ctx, "register", by.Person.ID, options, session)
 }
 
 // FinishRegister keeps the passkey. It gives what the caller may do, no more, and
 // ends with the token or passkey that logged the caller in.
-func (p *Passkeys) FinishRegister(ctx context.Context, by Session, ceremony, name string, response []byte) (Passkey, error) {
+func (p *Passkeys) FinishRegister(ctx context.Context, by Actor, ceremony, name string, response []byte) (Passkey, error) {
 	if !by.Scopes.Has(DeviceManage) {
 		return Passkey{}, ErrForbidden
 	}
-	session, err := p.take(ctx, ceremony, "register", by.Principal.ID)
+	session, err := p.take(ctx, ceremony, "register", by.Person.ID)
 	if err != nil {
 		return Passkey{}, err
 	}
@@ -117,7 +117,7 @@ func (p *Passkeys) FinishRegister(ctx context.Context, by Session, ceremony, nam
 	if err != nil {
 		return Passkey{}, refused(BadPasskey, "")
 	}
-	user, err := p.user(ctx, by.Principal)
+	user, err := p.user(ctx, by.Person)
 	if err != nil {
 		return Passkey{}, err
 	}
@@ -126,7 +126,7 @@ func (p *Passkeys) FinishRegister(ctx context.Context, by Session, ceremony, nam
 		return Passkey{}, refused(BadPasskey, "")
 	}
 	key := Passkey{
-		ID: passkeyID(credential.ID), Name: clip(clean(name), 200), Principal: by.Principal, Scopes: by.Scopes,
+		ID: passkeyID(credential.ID), Name: clip(clean(name), 200), Principal: by.Person, Scopes: by.Scopes,
 		Created: time.Now(), owner: by.Owner, credential: *credential,
 	}
 	data, err := json.Marshal(credential)
@@ -216,7 +216,7 @@ func (p *Passkeys) login(ctx context.Context, key Passkey, agent, address string
 		if n == 0 {
 			return refused(Revoked, "")
 		}
-		by := Session{Principal: key.Principal, Owner: key.owner, Role: RoleOperator, Scopes: key.Scopes, Address: address}
+		by := Actor{Person: key.Principal, Owner: key.owner, Role: RoleOperator, Scopes: key.Scopes, Via: Via{Address: address}}
 		out, err = p.dir.insertPage(tx, by, madeWithPasskey(key.ID), agent, "passkey")
 		return err
 	})
@@ -224,13 +224,13 @@ func (p *Passkeys) login(ctx context.Context, key Passkey, agent, address string
 }
 
 // List shows the caller's passkeys.
-func (p *Passkeys) List(ctx context.Context, by Session) ([]Passkey, error) {
-	return p.of(ctx, by.Principal.ID)
+func (p *Passkeys) List(ctx context.Context, by Actor) ([]Passkey, error) {
+	return p.of(ctx, by.Person.ID)
 }
 
 // Remove forgets a passkey and ends what was made with it, the pages logged in by
 // it included. It needs device:manage and every scope the passkey has, or admin.
-func (p *Passkeys) Remove(ctx context.Context, by Session, id string) error {
+func (p *Passkeys) Remove(ctx context.Context, by Actor, id string) error {
 	if !by.Scopes.Has(DeviceManage) {
 		return ErrForbidden
 	}

@@ -28,7 +28,7 @@ type Person struct {
 func (p Person) Principal() Principal { return Principal{Kind: KindPerson, ID: p.ID, Name: p.Name} }
 
 // AddPerson creates a person; needs admin.
-func (d *Directory) AddPerson(ctx context.Context, by Session, name string) (Person, error) {
+func (d *Directory) AddPerson(ctx context.Context, by Actor, name string) (Person, error) {
 	if !by.Admin() {
 		return Person{}, ErrForbidden
 	}

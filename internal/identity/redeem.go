@@ -25,7 +25,7 @@ func (d *Directory) RedeemCode(ctx context.Context, code, agent, address string)
 		if err != nil {
 			return err
 		}
-		by := Session{Principal: pairing.Principal, Owner: pairing.owner, Role: pairing.Role, Scopes: pairing.Scopes, Address: address}
+		by := Actor{Person: pairing.Principal, Owner: pairing.owner, Role: pairing.Role, Scopes: pairing.Scopes, Via: Via{Address: address}}
 		if by.Role != RoleOperator {
 			return ErrForbidden
 		}

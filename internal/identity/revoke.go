@@ -13,7 +13,7 @@ import (
 // twice is no error; somebody else's token is ErrNotFound. A caller may always
 // revoke the token it came with; others need device:manage and every scope that
 // token has, so that a script cannot lock its person out, or admin.
-func (d *Directory) Revoke(ctx context.Context, by Session, tokenID string) error {
+func (d *Directory) Revoke(ctx context.Context, by Actor, tokenID string) error {
 	if by.TokenID != tokenID && !by.Scopes.Has(DeviceManage) {
 		return ErrForbidden
 	}
@@ -45,9 +45,9 @@ func (d *Directory) Revoke(ctx context.Context, by Session, tokenID string) erro
 	return err
 }
 
-// mayEnd says whether the session may take back a person's credential with these
+// mayEnd says whether the actor may take back a person's credential with these
 // scopes: a narrow one does not end a wider one, unless it is admin's.
-func (s Session) mayEnd(person string, scopes Scopes) error {
+func (s Actor) mayEnd(person string, scopes Scopes) error {
 	switch {
 	case !s.Owns(person):
 		return ErrNotFound
@@ -65,7 +65,7 @@ func coversAll(wide, narrow Scopes) bool { return wide.Covers(narrow.Without(Nod
 // RevokePerson takes back every token, page, passkey, device and unused login
 // link of a person, and what was made with them; needs admin. The owner keeps
 // theirs, so that nobody is locked out of the hub.
-func (d *Directory) RevokePerson(ctx context.Context, by Session, idOrName string) error {
+func (d *Directory) RevokePerson(ctx context.Context, by Actor, idOrName string) error {
 	if !by.Admin() {
 		return ErrForbidden
 	}

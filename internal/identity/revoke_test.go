@@ -25,7 +25,7 @@ func closed(t *testing.T, reasons <-chan identity.Reason) identity.Reason {
 	}
 }
 
-func track(d *identity.Directory, s identity.Session) (<-chan identity.Reason, *identity.Live) {
+func track(d *identity.Directory, s identity.Actor) (<-chan identity.Reason, *identity.Live) {
 	reasons := make(chan identity.Reason, 2)
 	return reasons, d.Track(s, func(r identity.Reason) { reasons <- r })
 }
@@ -201,7 +201,7 @@ func TestRevokingAPersonEndsEverythingOfTheirs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reasons, _ := track(w.Directory, login.Session)
+		reasons, _ := track(w.Directory, login.Actor)
 		if err := w.RevokePerson(ctx, alice, "alice"); !errors.Is(err, identity.ErrForbidden) {
 			t.Errorf("by herself: %v", err)
 		}

@@ -24,7 +24,7 @@ type Rotated struct {
 // Rotating is making: one's own token may always be rotated; another needs
 // device:manage, every scope that token has and a life as long as its own. A token
 // that the caller's line did not make joins that line, so that it ends with it.
-func (d *Directory) Rotate(ctx context.Context, by Session, tokenID string, renew bool) (Rotated, error) {
+func (d *Directory) Rotate(ctx context.Context, by Actor, tokenID string, renew bool) (Rotated, error) {
 	own := by.TokenID == tokenID && by.PageID == ""
 	if !own && !by.Scopes.Has(DeviceManage) {
 		return Rotated{}, ErrForbidden

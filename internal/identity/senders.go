@@ -61,17 +61,17 @@ func (s Scopes) SenderPatterns() []SenderPattern {
 // name has a colon.
 const personSender = "person:"
 
-// Sender is whom agents talk with when they talk with the session's person: the
+// Sender is whom agents talk with when they talk with the actor's person: the
 // owner is the default sender, so that clients without names reach the owner's
 // conversations; everybody else has their name. Somebody whom an older hub let
 // have the default sender's name is known by their id.
-func (s Session) Sender() string {
+func (s Actor) Sender() string {
 	switch {
-	case s.Owner || s.Principal.Kind == KindHub:
+	case s.Owner || s.Person.Kind == KindHub:
 		return agentfirst.DefaultSender
-	case s.Principal.Name == agentfirst.DefaultSender:
-		return personSender + s.Principal.ID
+	case s.Person.Name == agentfirst.DefaultSender:
+		return personSender + s.Person.ID
 	default:
-		return s.Principal.Name
+		return s.Person.Name
 	}
 }

@@ -83,7 +83,7 @@ type Issued struct {
 
 // CreateToken makes a token. It needs device:manage. Scopes and life are cut to
 // the caller's, and it ends when the caller's credential does.
-func (d *Directory) CreateToken(ctx context.Context, by Session, req TokenRequest) (Issued, error) {
+func (d *Directory) CreateToken(ctx context.Context, by Actor, req TokenRequest) (Issued, error) {
 	if !by.Scopes.Has(DeviceManage) {
 		return Issued{}, ErrForbidden
 	}
@@ -164,9 +164,9 @@ func clean(s string) string {
 }
 
 // personFor is whom a credential is for.
-func personFor(tx *store.Tx, by Session, name string) (Person, error) {
-	if name == "" || name == by.Principal.Name {
-		return findPerson(tx, by.Principal.ID)
+func personFor(tx *store.Tx, by Actor, name string) (Person, error) {
+	if name == "" || name == by.Person.Name {
+		return findPerson(tx, by.Person.ID)
 	}
 	if !by.Admin() {
 		return Person{}, ErrForbidden
@@ -248,11 +248,11 @@ func parseScopes(joined string) Scopes {
 
 // Tokens lists the caller's tokens, newest first, or everybody's for an admin.
 // Revoked ones stay in the list for 30 days.
-func (d *Directory) Tokens(ctx context.Context, by Session) ([]Token, error) {
+func (d *Directory) Tokens(ctx context.Context, by Actor) ([]Token, error) {
 	tokens := []Token{}
 	query, args := selectToken+` WHERE (t.revoked_at = 0 OR t.revoked_at > ?)`, []any{store.Micros(time.Now().Add(-30 * 24 * time.Hour))}
 	if !by.Admin() {
-		query, args = query+` AND t.person = ?`, append(args, by.Principal.ID)
+		query, args = query+` AND t.person = ?`, append(args, by.Person.ID)
 	}
 	err := d.db.Read(ctx, func(tx *store.Tx) error {
 		tokens = tokens[:0]
@@ -266,7 +266,7 @@ func (d *Directory) Tokens(ctx context.Context, by Session) ([]Token, error) {
 }
 
 // Token finds one token; somebody else's is ErrNotFound.
-func (d *Directory) Token(ctx context.Context, by Session, id string) (Token, error) {
+func (d *Directory) Token(ctx context.Context, by Actor, id string) (Token, error) {
 	var t Token
 	err := d.db.Read(ctx, func(tx *store.Tx) (err error) {
 		t, err = ownToken(tx, by, id)
@@ -275,7 +275,7 @@ func (d *Directory) Token(ctx context.Context, by Session, id string) (Token, er
 	return t, err
 }
 
-func ownToken(tx *store.Tx, by Session, id string) (Token, error) {
+func ownToken(tx *store.Tx, by Actor, id string) (Token, error) {
 	t, err := scanToken(tx.QueryRow(selectToken+` WHERE t.id = ?`, id))
 	if err == nil && !by.Owns(t.Principal.ID) {
 		return Token{}, ErrNotFound

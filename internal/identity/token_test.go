@@ -53,7 +53,7 @@ func TestATokenAuthenticatesAsItsPersonWithItsScopes(t *testing.T) {
 			t.Fatalf("a secret of the wrong form: %q", issued.Secret)
 		}
 		who := w.mustAuthenticate(t, issued.Secret)
-		if who.Principal.Name != "alice" || who.Owner || who.TokenID != issued.ID || who.Via != identity.TokenOperator {
+		if who.Person.Name != "alice" || who.Owner || who.TokenID != issued.ID || who.Credential != identity.TokenOperator {
 			t.Errorf("session %+v", who)
 		}
 		want := []string{"task:control", "task:read", "task:submit"}

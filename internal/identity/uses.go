@@ -29,7 +29,7 @@ type use struct {
 
 func newUseLog() *useLog { return &useLog{used: map[use]time.Time{}} }
 
-func (u *useLog) note(s Session, now time.Time) {
+func (u *useLog) note(s Actor, now time.Time) {
 	at := use{ref: ref{refToken, s.TokenID}, device: s.Device}
 	if s.PageID != "" {
 		at = use{ref: ref{refPage, s.PageID}}

@@ -293,8 +293,8 @@ func (b *browser) open(t *testing.T, message []byte) pushBody {
 	return body
 }
 
-func page() identity.Session {
-	return identity.Session{Principal: identity.Principal{Kind: identity.KindPerson, ID: alice, Name: "alice"}, PageID: "page-1"}
+func page() identity.Actor {
+	return identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: alice, Name: "alice"}, Via: identity.Via{PageID: "page-1"}}
 }
 
 func TestAPushIsSealedForTheBrowserAndShowsWhatWouldRun(t *testing.T) {
@@ -387,7 +387,7 @@ func TestAnotherPersonCannotEndASubscription(t *testing.T) {
 		t.Fatal(err)
 	}
 	mallory := page()
-	mallory.Principal.ID = "mallory"
+	mallory.Person.ID = "mallory"
 	if err := w.n.Unsubscribe(t.Context(), mallory, b.sub.Endpoint); err != nil {
 		t.Fatal(err)
 	}

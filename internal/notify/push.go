@@ -83,7 +83,7 @@ func newPushKey(seed []byte) (*pushKey, error) {
 func (n *Notices) PublicKey() string { return n.push.public }
 
 // Subscribe lets a logged-in page's browser be told. It ends with the login.
-func (n *Notices) Subscribe(ctx context.Context, who identity.Session, s Subscription) error {
+func (n *Notices) Subscribe(ctx context.Context, who identity.Actor, s Subscription) error {
 	if who.PageID == "" {
 		return ErrNoPage
 	}
@@ -94,22 +94,22 @@ func (n *Notices) Subscribe(ctx context.Context, who identity.Session, s Subscri
 		_, err := tx.Exec(`INSERT INTO push_subscriptions (endpoint, person, page, p256dh, auth, created_at) VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT (endpoint) DO UPDATE SET person = excluded.person, page = excluded.page, p256dh = excluded.p256dh,
 				auth = excluded.auth, created_at = excluded.created_at`,
-			s.Endpoint, who.Principal.ID, who.PageID, s.P256dh, s.Auth, store.Micros(time.Now()))
+			s.Endpoint, who.Person.ID, who.PageID, s.P256dh, s.Auth, store.Micros(time.Now()))
 		if err != nil {
 			return err
 		}
 		_, err = tx.Exec(`DELETE FROM push_subscriptions WHERE person = ? AND endpoint NOT IN (
 			SELECT endpoint FROM push_subscriptions WHERE person = ? ORDER BY created_at DESC LIMIT ?)`,
-			who.Principal.ID, who.Principal.ID, maxBrowsers)
+			who.Person.ID, who.Person.ID, maxBrowsers)
 		return err
 	})
 }
 
 // Unsubscribe ends a subscription of the caller's own; of another's, or of none,
 // it does nothing.
-func (n *Notices) Unsubscribe(ctx context.Context, who identity.Session, endpoint string) error {
+func (n *Notices) Unsubscribe(ctx context.Context, who identity.Actor, endpoint string) error {
 	return n.deps.DB.Write(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(`DELETE FROM push_subscriptions WHERE endpoint = ? AND person = ?`, endpoint, who.Principal.ID)
+		_, err := tx.Exec(`DELETE FROM push_subscriptions WHERE endpoint = ? AND person = ?`, endpoint, who.Person.ID)
 		return err
 	})
 }

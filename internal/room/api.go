@@ -58,8 +58,8 @@ type Who struct {
 }
 
 // WhoOf is the actor behind a session.
-func WhoOf(s identity.Session) Who {
-	return Who{Principal: s.Principal.String(), ID: s.Principal.ID}
+func WhoOf(s identity.Actor) Who {
+	return Who{Principal: s.String(), ID: s.Person.ID}
 }
 
 // Entry is a new connection to a room.
@@ -71,8 +71,8 @@ type Entry struct {
 	Origin string
 	// Address is where the client is, for the log.
 	Address string
-	// Session is the hub's word on who it is; nil for anonymous ones.
-	Session *identity.Session
+	// Actor is the hub's word on who it is; nil for anonymous ones.
+	Actor *identity.Actor
 	// Hosted is set for an agent that the hub itself runs or that an operator's
 	// token stands for: it needs no proof, is always of the kind agent, and gets
 	// the default grant.

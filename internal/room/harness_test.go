@@ -176,11 +176,11 @@ func (c *client) Close(code int, _ string) {
 // Admitted implements room.Link.
 func (c *client) Admitted() {}
 
-func (h *hub) dial(id string, session *identity.Session) *client {
+func (h *hub) dial(id string, session *identity.Actor) *client {
 	h.t.Helper()
 	c := &client{t: h.t, h: h, room: id}
 	c.cond = sync.NewCond(&c.mu)
-	visit, err := h.Enter(context.Background(), room.Entry{Room: id, Link: c, Origin: origin, Session: session})
+	visit, err := h.Enter(context.Background(), room.Entry{Room: id, Link: c, Origin: origin, Actor: session})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -398,7 +398,7 @@ func (h *hub) guest(id, name string) *client {
 
 func (h *hub) host(id string) *client {
 	h.t.Helper()
-	s := identity.Session{Principal: identity.Principal{Kind: identity.KindPerson, ID: "owner-id", Name: "owner"}, Scopes: identity.Expand("rooms")}
+	s := identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "owner-id", Name: "owner"}, Scopes: identity.Expand("rooms")}
 	return h.dial(id, &s).voice(obj{"name": "Host"})
 }
 

@@ -67,9 +67,9 @@ var (
 func (e *Rooms) Enter(ctx context.Context, entry Entry) (Visit, error) {
 	v := &visit{e: e, room: entry.Room, link: entry.Link, rates: newRates(), moved: make(chan struct{})}
 	v.about = arrival{CID: shortID("c"), Nonce: secret(), Origin: entry.Origin, Address: entry.Address, Hosted: entry.Hosted}
-	if s := entry.Session; s != nil {
-		v.about.Principal, v.about.PrincipalID = s.Principal.String(), s.Principal.ID
-		v.about.Person = s.Principal.Kind == identity.KindPerson
+	if s := entry.Actor; s != nil {
+		v.about.Principal, v.about.PrincipalID = s.String(), s.Person.ID
+		v.about.Person = s.Person.Kind == identity.KindPerson
 		v.about.Operator = s.Scopes.Has(identity.Rooms)
 	}
 	e.mu.Lock()

@@ -386,7 +386,7 @@ func TestTheInboxDecidesAlsoAfterARestartAndByItsTime(t *testing.T) {
 	bob := w.add("bob", skill.Config{})
 	bob.say(proven("ada"), mmp.ActionSkillContent, content("Tea", text, nil), "")
 	item := bob.only()
-	owner := identity.Session{Principal: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
+	owner := identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
 	if _, err := bob.inbox.Answer(t.Context(), owner, item.Approval, approval.Answer{Approved: true}); err != nil {
 		t.Fatal(err)
 	}

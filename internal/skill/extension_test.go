@@ -59,7 +59,7 @@ func TestAnExtensionTravelsAsADocumentAndCountsAfterAPersonPromotedIt(t *testing
 	if err != nil || len(waiting) != 1 || !strings.Contains(string(waiting[0].Arguments), "org.example.tea") {
 		t.Fatalf("%+v %v", waiting, err)
 	}
-	owner := identity.Session{Principal: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
+	owner := identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
 	bob.sweep() // which waits for the answer
 	if _, err := bob.inbox.Answer(ctx, owner, waiting[0].ID, approval.Answer{Approved: true}); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestAnExtensionAPersonRejectsIsForgotten(t *testing.T) {
 	if err != nil || len(waiting) != 1 {
 		t.Fatalf("one question about the extension, got %+v, %v", waiting, err)
 	}
-	owner := identity.Session{Principal: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
+	owner := identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
 	if _, err := bob.inbox.Answer(ctx, owner, waiting[0].ID, approval.Answer{}); err != nil {
 		t.Fatal(err)
 	}

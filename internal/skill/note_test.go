@@ -14,7 +14,7 @@ import (
 	"parley/protocol/mmp"
 )
 
-var owner = identity.Session{Principal: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
+var owner = identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
 
 // note hands a plain text over as the relay would.
 func (s *side) note(from place.Sender, id, text string) {

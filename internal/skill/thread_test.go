@@ -87,7 +87,7 @@ func TestANegotiationWaitsForAPersonBeforeItAgrees(t *testing.T) {
 	if got := bob.thread(th.ID); got.State != mmp.ThreadOpen {
 		t.Error("agreed without a person")
 	}
-	owner := identity.Session{Principal: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
+	owner := identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
 	if _, err := ada.inbox.Answer(ctx, owner, asked.Approval, approval.Answer{Approved: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -63,8 +63,8 @@ func TestAnAnswerReachesTheRunVerbatim(t *testing.T) {
 	}
 }
 
-func person() identity.Session {
-	return identity.Session{Principal: identity.Principal{Kind: identity.KindPerson, ID: "user", Name: "user"}, Scopes: identity.Expand(identity.ApprovalRespond)}
+func person() identity.Actor {
+	return identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "user", Name: "user"}, Scopes: identity.Expand(identity.ApprovalRespond)}
 }
 
 // waiting gives what is in the inbox.

@@ -13,7 +13,7 @@ import (
 // withScopes is somebody who may be any sender and hands these scopes to agents.
 func withScopes(scopes ...string) talk.Who {
 	who := talk.Admin("person:user")
-	who.Mandate = tool.MandateOf(identity.Session{TokenID: "token-1", Scopes: identity.Expand(scopes...)})
+	who.Mandate = tool.MandateOf(identity.Actor{Via: identity.Via{TokenID: "token-1"}, Scopes: identity.Expand(scopes...)})
 	return who
 }
 

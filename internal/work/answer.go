@@ -17,8 +17,8 @@ import (
 )
 
 // Approvals lists what waits for the caller. See [API].
-func (w *Work) Approvals(ctx context.Context, who identity.Session) ([]viber.ApprovalRequired, error) {
-	items, err := w.d.Inbox.List(ctx, approval.Filter{Principal: who.Principal.ID, States: []approval.State{approval.StatePending}, Limit: 1000})
+func (w *Work) Approvals(ctx context.Context, who identity.Actor) ([]viber.ApprovalRequired, error) {
+	items, err := w.d.Inbox.List(ctx, approval.Filter{Principal: who.Person.ID, States: []approval.State{approval.StatePending}, Limit: 1000})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func resolvedItem(item approval.Item, seq int64) *viber.ApprovalResolved {
 }
 
 // Answer decides a question, unless something did before. See [API].
-func (w *Work) Answer(ctx context.Context, who identity.Session, r *viber.ApprovalResponse) (Answered, error) {
+func (w *Work) Answer(ctx context.Context, who identity.Actor, r *viber.ApprovalResponse) (Answered, error) {
 	if !plainID(r.ApprovalID) {
 		return Answered{}, ErrNoApproval
 	}

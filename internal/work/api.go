@@ -13,37 +13,37 @@ import (
 // API is all a face needs. *Work is one; tests of faces may bring their own.
 type API interface {
 	// Submit hands over a goal. What it accepted is durable when it returns.
-	Submit(ctx context.Context, who identity.Session, req SubmitRequest) (*Submission, error)
+	Submit(ctx context.Context, who identity.Actor, req SubmitRequest) (*Submission, error)
 	// Stop ends a running task and returns once its end is on disk. On a task that
 	// was stopped before it returns that end, with Again set; on one that ended
 	// otherwise, ErrFinished.
-	Stop(ctx context.Context, who identity.Session, task, reason string) (Stopped, error)
+	Stop(ctx context.Context, who identity.Actor, task, reason string) (Stopped, error)
 	// Message says something to a running task. It is durable when Message returns.
-	Message(ctx context.Context, who identity.Session, req MessageRequest) (*viber.TaskMessageAck, error)
+	Message(ctx context.Context, who identity.Actor, req MessageRequest) (*viber.TaskMessageAck, error)
 
 	// List gives the caller's tasks, newest first; an admin's, everybody's.
-	List(ctx context.Context, who identity.Session, q viber.TaskList) (*viber.TaskListResponse, error)
+	List(ctx context.Context, who identity.Actor, q viber.TaskList) (*viber.TaskListResponse, error)
 	// Snapshot is a task as it is now.
-	Snapshot(ctx context.Context, who identity.Session, task string) (*viber.TaskSnapshot, error)
+	Snapshot(ctx context.Context, who identity.Actor, task string) (*viber.TaskSnapshot, error)
 	// Follow gives a snapshot, every event after the given one, then live: none
 	// twice, none missing. Finished tasks can be followed too.
-	Follow(ctx context.Context, who identity.Session, task string, after int64) (*Stream, error)
+	Follow(ctx context.Context, who identity.Actor, task string, after int64) (*Stream, error)
 	// Events gives what is logged after an event, and ends.
-	Events(ctx context.Context, who identity.Session, task string, after int64) iter.Seq2[viber.TaskEvent, error]
+	Events(ctx context.Context, who identity.Actor, task string, after int64) iter.Seq2[viber.TaskEvent, error]
 	// Watch gives what waits for the caller, Ready, then what happens to the
 	// caller's tasks, until ctx ends.
-	Watch(ctx context.Context, who identity.Session) iter.Seq2[Notice, error]
+	Watch(ctx context.Context, who identity.Actor) iter.Seq2[Notice, error]
 	// Running names the caller's tasks that have not ended, oldest first.
-	Running(ctx context.Context, who identity.Session) ([]string, error)
+	Running(ctx context.Context, who identity.Actor) ([]string, error)
 
 	// Approvals lists what waits for the caller, oldest first, of tasks and of
 	// everything else (TaskID is empty then). TimeoutMS is what is left.
-	Approvals(ctx context.Context, who identity.Session) ([]viber.ApprovalRequired, error)
+	Approvals(ctx context.Context, who identity.Actor) ([]viber.ApprovalRequired, error)
 	// Answer decides a question, unless something did before.
-	Answer(ctx context.Context, who identity.Session, r *viber.ApprovalResponse) (Answered, error)
+	Answer(ctx context.Context, who identity.Actor, r *viber.ApprovalResponse) (Answered, error)
 
 	// Artifact opens a file of a task's artifacts; the caller closes it.
-	Artifact(ctx context.Context, who identity.Session, task, name string) (*ArtifactFile, error)
+	Artifact(ctx context.Context, who identity.Actor, task, name string) (*ArtifactFile, error)
 
 	Stats() Stats
 }

@@ -239,7 +239,7 @@ func TestWhoMayNotAnswer(t *testing.T) {
 	h := newHub(t, sqlite(t))
 	r := h.submit(mode(goal(`/tool shell {"command":"touch x"}`, "/say done"), viber.AgentDecides))
 	asked := untilType[*viber.ApprovalRequired](r)
-	answer := func(who identity.Session) error {
+	answer := func(who identity.Actor) error {
 		a := yes(asked.ApprovalID)
 		_, err := h.Answer(ctx, who, &a)
 		return err
@@ -251,7 +251,7 @@ func TestWhoMayNotAnswer(t *testing.T) {
 		t.Errorf("foreign: %v", err)
 	}
 	agent := alice
-	agent.Principal.Kind = identity.KindAgent
+	agent.Person.Kind = identity.KindAgent
 	if err := answer(agent); !errors.Is(err, work.ErrForbidden) {
 		t.Errorf("an agent: %v", err)
 	}
@@ -316,7 +316,7 @@ func TestThreeQuestionsAtOnceAnsweredInAnyOrder(t *testing.T) {
 func TestTheModeIsLoweredToWhatIsAllowed(t *testing.T) {
 	for _, c := range []struct {
 		ceiling viber.Mode
-		who     identity.Session
+		who     identity.Actor
 		asked   viber.Mode
 		agent   string
 		want    viber.Mode

@@ -82,7 +82,7 @@ func (t *task) artifacts() []viber.Artifact {
 }
 
 // Artifact opens a file of a task's artifacts. See [API].
-func (w *Work) Artifact(ctx context.Context, who identity.Session, id, name string) (*ArtifactFile, error) {
+func (w *Work) Artifact(ctx context.Context, who identity.Actor, id, name string) (*ArtifactFile, error) {
 	r, err := w.find(ctx, who, cleanID(id))
 	if err != nil {
 		return nil, err

@@ -131,13 +131,13 @@ func (t *task) closeTerminals() {
 }
 
 // Stop ends a running task. See [API].
-func (w *Work) Stop(ctx context.Context, who identity.Session, id, reason string) (Stopped, error) {
+func (w *Work) Stop(ctx context.Context, who identity.Actor, id, reason string) (Stopped, error) {
 	r, err := w.find(ctx, who, cleanID(id))
 	if err != nil {
 		return Stopped{}, err
 	}
 	if !r.status.Ended() {
-		answer, err := w.control(ctx, r.id, request{Op: opStop, By: who.Principal.String(), Reason: valid(reason)})
+		answer, err := w.control(ctx, r.id, request{Op: opStop, By: who.String(), Reason: valid(reason)})
 		if err == nil {
 			return Stopped{Event: answer.Stopped}, nil
 		}

@@ -16,14 +16,14 @@ import (
 )
 
 // Snapshot is a task as it is now. See [API].
-func (w *Work) Snapshot(ctx context.Context, who identity.Session, id string) (*viber.TaskSnapshot, error) {
+func (w *Work) Snapshot(ctx context.Context, who identity.Actor, id string) (*viber.TaskSnapshot, error) {
 	snap, _, err := w.snapshot(ctx, who, cleanID(id))
 	return snap, err
 }
 
 // snapshot reads everything in one transaction, so that all of it is of one
 // moment: the one after event LastSeq.
-func (w *Work) snapshot(ctx context.Context, who identity.Session, id string) (*viber.TaskSnapshot, viber.TaskEvent, error) {
+func (w *Work) snapshot(ctx context.Context, who identity.Actor, id string) (*viber.TaskSnapshot, viber.TaskEvent, error) {
 	var r record
 	var snap viber.TaskSnapshot
 	err := w.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
@@ -133,7 +133,7 @@ func waitingMessages(tx *store.Tx, task string) (list []*queued, err error) {
 }
 
 // Follow gives a snapshot and what follows. See [API].
-func (w *Work) Follow(ctx context.Context, who identity.Session, id string, after int64) (*Stream, error) {
+func (w *Work) Follow(ctx context.Context, who identity.Actor, id string, after int64) (*Stream, error) {
 	snap, end, err := w.snapshot(ctx, who, cleanID(id))
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func lagged(err error) error {
 const eventPage = 500
 
 // Events gives what is logged after an event, and ends. See [API].
-func (w *Work) Events(ctx context.Context, who identity.Session, id string, after int64) iter.Seq2[viber.TaskEvent, error] {
+func (w *Work) Events(ctx context.Context, who identity.Actor, id string, after int64) iter.Seq2[viber.TaskEvent, error] {
 	return func(yield func(viber.TaskEvent, error) bool) {
 		snap, _, err := w.snapshot(ctx, who, cleanID(id))
 		if err == nil && (after > snap.LastSeq || after < 0) {

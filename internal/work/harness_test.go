@@ -274,13 +274,13 @@ func (h *hub) stop() {
 	})
 }
 
-func person(id string, scopes ...string) identity.Session {
+func person(id string, scopes ...string) identity.Actor {
 	if len(scopes) == 0 {
 		scopes = []string{"task:*", "approval:*", identity.TaskUnattended}
 	}
-	return identity.Session{
-		Principal: identity.Principal{Kind: identity.KindPerson, ID: id, Name: id}, Role: identity.RoleOperator, Scopes: identity.Expand(scopes...),
-		TokenID: "tok_" + id, Address: "127.0.0.1",
+	return identity.Actor{
+		Person: identity.Principal{Kind: identity.KindPerson, ID: id, Name: id}, Role: identity.RoleOperator, Scopes: identity.Expand(scopes...),
+		Via: identity.Via{TokenID: "tok_" + id, Address: "127.0.0.1"},
 	}
 }
 
@@ -317,7 +317,7 @@ func (h *hub) submit(s *viber.TaskSubmit) *run {
 	return h.submitKey(alice, newKey(), s)
 }
 
-func (h *hub) submitKey(who identity.Session, key string, s *viber.TaskSubmit) *run {
+func (h *hub) submitKey(who identity.Actor, key string, s *viber.TaskSubmit) *run {
 	h.t.Helper()
 	sub, err := h.Submit(context.Background(), who, work.SubmitRequest{Key: key, Submit: s})
 	if err != nil {
@@ -491,7 +491,7 @@ func (r *run) stopTask() *viber.TaskStopped {
 	return s.Event
 }
 
-func (h *hub) answer(who identity.Session, r viber.ApprovalResponse) work.Answered {
+func (h *hub) answer(who identity.Actor, r viber.ApprovalResponse) work.Answered {
 	h.t.Helper()
 	a, err := h.Answer(context.Background(), who, &r)
 	if err != nil {

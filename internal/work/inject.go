@@ -42,13 +42,13 @@ type queued struct {
 	n  int       // its place in the order of arrival
 }
 
-func newQueued(who identity.Session, req MessageRequest) *queued {
+func newQueued(who identity.Actor, req MessageRequest) *queued {
 	mode := req.Mode
 	if mode == "" {
 		mode = viber.Followup
 	}
 	q := &queued{
-		ID: newID(), Message: req.Message, Mode: mode, By: who.Principal.String(), Token: who.TokenID, Principal: who.Principal.ID,
+		ID: newID(), Message: req.Message, Mode: mode, By: who.String(), Token: who.TokenID, Principal: who.Person.ID,
 		Device: who.Device, Address: who.Address, Mandate: tool.MandateOf(who),
 	}
 	if req.RequestID != "" {
@@ -77,7 +77,7 @@ func (q *queued) repeated(tx *store.Tx) (*viber.TaskMessageAck, error) {
 }
 
 // Message says something to a running task. See [API].
-func (w *Work) Message(ctx context.Context, who identity.Session, req MessageRequest) (*viber.TaskMessageAck, error) {
+func (w *Work) Message(ctx context.Context, who identity.Actor, req MessageRequest) (*viber.TaskMessageAck, error) {
 	q := newQueued(who, req)
 	if q.Message.Role != viber.RoleUser {
 		return nil, &viber.Violation{Reason: viber.ReasonBadRole, Field: "/message/role", Message: "only the user speaks to a running task"}

@@ -11,7 +11,7 @@ import (
 )
 
 // List gives tasks, newest first. See [API].
-func (w *Work) List(ctx context.Context, who identity.Session, q viber.TaskList) (*viber.TaskListResponse, error) {
+func (w *Work) List(ctx context.Context, who identity.Actor, q viber.TaskList) (*viber.TaskListResponse, error) {
 	limit := q.Limit
 	if limit <= 0 {
 		limit = viber.DefaultListLimit
@@ -23,7 +23,7 @@ func (w *Work) List(ctx context.Context, who identity.Session, q viber.TaskList)
 			where, args = append(where, clause), append(args, arg)
 		}
 	}
-	add(!who.Admin(), "principal = ?", who.Principal.ID)
+	add(!who.Admin(), "principal = ?", who.Person.ID)
 	add(q.Status != "", "status = ?", string(q.Status))
 	if q.Cursor != "" {
 		cursor := cleanID(q.Cursor)
@@ -57,7 +57,7 @@ func (w *Work) List(ctx context.Context, who identity.Session, q viber.TaskList)
 }
 
 // Running names tasks that have not ended, oldest first. See [API].
-func (w *Work) Running(ctx context.Context, who identity.Session) (ids []string, err error) {
+func (w *Work) Running(ctx context.Context, who identity.Actor) (ids []string, err error) {
 	err = w.d.DB.Read(ctx, func(tx *store.Tx) error {
 		ids = []string{}
 		return tx.Each(func(row *sql.Rows) error {
@@ -65,7 +65,7 @@ func (w *Work) Running(ctx context.Context, who identity.Session) (ids []string,
 			err := row.Scan(&id)
 			ids = append(ids, id)
 			return err
-		}, `SELECT id FROM work_tasks WHERE principal = ? AND ended_at = 0 ORDER BY id`, who.Principal.ID)
+		}, `SELECT id FROM work_tasks WHERE principal = ? AND ended_at = 0 ORDER BY id`, who.Person.ID)
 	})
 	return ids, err
 }

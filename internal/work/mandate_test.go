@@ -38,7 +38,7 @@ func withMachine(calls chan tool.Call) option {
 }
 
 // holding is alice with a token of these scopes.
-func holding(token string, scopes ...string) identity.Session {
+func holding(token string, scopes ...string) identity.Actor {
 	s := alice
 	s.TokenID, s.Scopes = token, identity.Expand(scopes...)
 	return s
@@ -51,7 +51,7 @@ func TestWordsOfOthersOnlyNarrowATask(t *testing.T) {
 	h := newHub(t, sqlite(t), withMachine(calls))
 	strong := holding("strong", "task", "fleet", "fleet:unattended")
 	r := h.submitKey(strong, newKey(), mode(goal("/tool reboot", "/say done"), viber.AgentDecides))
-	follow := func(who identity.Session) {
+	follow := func(who identity.Actor) {
 		t.Helper()
 		_, err := h.Message(t.Context(), who, work.MessageRequest{Task: r.id, Mode: viber.Followup, Message: viber.ChatMessage{Role: viber.RoleUser, Content: "/tool reboot\n/say done"}})
 		if err != nil {
@@ -80,7 +80,7 @@ func TestATasksQuestionNeedsTheRightToWhatIsAsked(t *testing.T) {
 	h := newHub(t, sqlite(t), withMachine(calls))
 	r := h.submitKey(holding("asker", "task", "fleet", "approvals"), newKey(), mode(goal("/tool reboot", "/say done"), viber.AgentDecides))
 	asked := untilType[*viber.ApprovalRequired](r)
-	for name, who := range map[string]identity.Session{
+	for name, who := range map[string]identity.Actor{
 		"the submitting token":        holding("asker", "approvals", "fleet"),
 		"a token without machines":    holding("phone", "approvals"),
 		"a token for another machine": holding("other", "approvals", "fleet", "machine:other"),

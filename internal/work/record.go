@@ -211,7 +211,7 @@ func keyHash(principal, key string) string {
 }
 
 // find reads a task that the caller may know of. Another's is not found.
-func (w *Work) find(ctx context.Context, who identity.Session, id string) (r record, err error) {
+func (w *Work) find(ctx context.Context, who identity.Actor, id string) (r record, err error) {
 	err = w.d.DB.Read(ctx, func(tx *store.Tx) error {
 		r, err = loadRecord(tx, id)
 		return err

@@ -31,7 +31,7 @@ var errKeyTaken = errors.New("the key was taken meanwhile")
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Submit hands over a goal. See [API].
-func (w *Work) Submit(ctx context.Context, who identity.Session, req SubmitRequest) (*Submission, error) {
+func (w *Work) Submit(ctx context.Context, who identity.Actor, req SubmitRequest) (*Submission, error) {
 	p, err := w.proposal(ctx, who, req)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ type proposal struct {
 }
 
 // proposal refuses what can be refused without looking at the key.
-func (w *Work) proposal(ctx context.Context, who identity.Session, req SubmitRequest) (*proposal, error) {
+func (w *Work) proposal(ctx context.Context, who identity.Actor, req SubmitRequest) (*proposal, error) {
 	if w.isClosing() {
 		return nil, ErrShuttingDown
 	}
@@ -79,10 +79,10 @@ func (w *Work) proposal(ctx context.Context, who identity.Session, req SubmitReq
 	}
 	p := &proposal{agent: agent, digest: digest}
 	p.record = record{
-		principal: who.Principal.ID, agent: agent.Name, status: viber.TaskRunning, keyHash: keyHash(who.Principal.ID, req.Key), goal: s.Goal, turn: 1,
+		principal: who.Person.ID, agent: agent.Name, status: viber.TaskRunning, keyHash: keyHash(who.Person.ID, req.Key), goal: s.Goal, turn: 1,
 		spec: spec{
 			Key: req.Key, Mode: w.effectiveMode(who, s.Opts().Mode, agent), Submit: s, Origin: req.Origin,
-			Principal: who.Principal.ID, By: who.Principal.String(), Sender: who.Sender(), Token: who.TokenID, Device: who.Device, Address: who.Address,
+			Principal: who.Person.ID, By: who.String(), Sender: who.Sender(), Token: who.TokenID, Device: who.Device, Address: who.Address,
 		},
 		state: state{Plan: s.Plan, Mandate: tool.MandateOf(who)},
 	}
@@ -104,7 +104,7 @@ func (w *Work) agentFor(name, sender string) (*brain.Agent, error) {
 
 // effectiveMode is what holds: the submitted mode or the agent's, never less
 // strict than the policy's ceiling, and never unattended without the right to it.
-func (w *Work) effectiveMode(who identity.Session, mode viber.Mode, agent *brain.Agent) viber.Mode {
+func (w *Work) effectiveMode(who identity.Actor, mode viber.Mode, agent *brain.Agent) viber.Mode {
 	if mode == "" {
 		mode, _ = viber.ParseMode(agent.Mode)
 	}
@@ -141,7 +141,7 @@ func (k heldKey) over(now time.Time) bool {
 }
 
 // known answers a submit whose key is in use; nil means that it is not.
-func (w *Work) known(ctx context.Context, who identity.Session, p *proposal) (*Submission, error) {
+func (w *Work) known(ctx context.Context, who identity.Actor, p *proposal) (*Submission, error) {
 	var k heldKey
 	var r record
 	var bounds eventlog.Bounds

@@ -79,7 +79,7 @@ const maxNotices = 4096
 // watcher is one device that watches a person's tasks.
 type watcher struct {
 	w    *Work
-	who  identity.Session
+	who  identity.Actor
 	wake chan struct{}
 
 	mu     sync.Mutex
@@ -98,12 +98,12 @@ type agentState struct {
 }
 
 // Watch gives what waits for the caller and what happens. See [API].
-func (w *Work) Watch(ctx context.Context, who identity.Session) iter.Seq2[Notice, error] {
+func (w *Work) Watch(ctx context.Context, who identity.Actor) iter.Seq2[Notice, error] {
 	return func(yield func(Notice, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		o := &watcher{w: w, who: who, wake: make(chan struct{}, 1), agents: map[string]*agentState{}, asked: map[string]bool{}}
 		// Listen first: what happens while the present is read is news.
-		sub, err := w.d.Bus.Subscribe(newsSubject(who.Principal.ID), o.hear)
+		sub, err := w.d.Bus.Subscribe(newsSubject(who.Person.ID), o.hear)
 		if err != nil {
 			cancel()
 			yield(Notice{}, err)
@@ -146,7 +146,7 @@ func (o *watcher) put(item any) {
 // watchInbox brings in the questions that are no events of the person's own tasks:
 // conversations, machines, and what others want this person to agree to.
 func (o *watcher) watchInbox(ctx context.Context, ready chan<- struct{}) {
-	for ev, err := range o.w.d.Inbox.Watch(ctx, o.who.Principal.ID) {
+	for ev, err := range o.w.d.Inbox.Watch(ctx, o.who.Person.ID) {
 		switch {
 		case err != nil:
 			if ctx.Err() == nil {
@@ -155,7 +155,7 @@ func (o *watcher) watchInbox(ctx context.Context, ready chan<- struct{}) {
 			return
 		case ev.Kind == approval.Ready:
 			close(ready)
-		case ev.Item.Task == "" || ev.Item.Principal != o.who.Principal.ID:
+		case ev.Item.Task == "" || ev.Item.Principal != o.who.Person.ID:
 			o.put(ev)
 		}
 	}
@@ -228,7 +228,7 @@ func (o *watcher) take() (queue []any, lagged bool) {
 
 // present reads the questions of the person's tasks, and what agents are doing.
 func (o *watcher) present(ctx context.Context) (list []Notice, err error) {
-	me := o.who.Principal.ID
+	me := o.who.Person.ID
 	err = o.w.d.DB.Read(ctx, func(tx *store.Tx) error {
 		list = nil
 		open, err := pendingApprovals(tx, `principal = ?`, me)

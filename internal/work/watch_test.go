@@ -19,7 +19,7 @@ type device struct {
 	next func() (work.Notice, error, bool)
 }
 
-func (h *hub) watch(who identity.Session) *device {
+func (h *hub) watch(who identity.Actor) *device {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	next, stop := iter.Pull2(h.Watch(ctx, who))
 	h.t.Cleanup(func() { stop(); cancel() })

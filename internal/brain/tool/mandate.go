@@ -22,8 +22,8 @@ type Mandate struct {
 var reach = identity.Expand(identity.FleetRead, identity.FleetSensitive, identity.FleetCall, identity.FleetUnattended)
 
 // MandateOf is what a session can hand to a run.
-func MandateOf(s identity.Session) Mandate {
-	return Mandate{Person: s.Principal.ID, Token: s.TokenID, Page: s.PageID, Scopes: s.Scopes.Intersect(reach)}
+func MandateOf(s identity.Actor) Mandate {
+	return Mandate{Person: s.Person.ID, Token: s.TokenID, Page: s.PageID, Scopes: s.Scopes.Intersect(reach)}
 }
 
 // Narrow is the mandate after words with another one joined the run: what both

@@ -44,7 +44,7 @@ func RegisterAgents(a *API, m Minds) {
 }
 
 // talker is what a caller may do in conversations; without any talk scope nothing.
-func talker(s identity.Session) (talk.Who, error) {
+func talker(s identity.Actor) (talk.Who, error) {
 	if !facetalk.MayTalk(s) {
 		return talk.Who{}, front.Need(s, identity.Talk)
 	}
@@ -54,7 +54,7 @@ func talker(s identity.Session) (talk.Who, error) {
 // agentView is an agent as an object: the keys of its file, name, prompt, error.
 type agentView = map[string]any
 
-func viewAgent(e brain.Entry, s identity.Session) agentView {
+func viewAgent(e brain.Entry, s identity.Actor) agentView {
 	out := agentView{}
 	if e.Agent != nil {
 		if err := json.Unmarshal(e.Agent.Config(), &out); err != nil {
@@ -83,7 +83,7 @@ type byName struct {
 
 type agentAnswer struct{ Body agentView }
 
-func (m Minds) list(_ context.Context, s identity.Session, _ *struct{}) (*agentList, error) {
+func (m Minds) list(_ context.Context, s identity.Actor, _ *struct{}) (*agentList, error) {
 	if _, err := talker(s); err != nil {
 		return nil, err
 	}
@@ -95,14 +95,14 @@ func (m Minds) list(_ context.Context, s identity.Session, _ *struct{}) (*agentL
 	return out, nil
 }
 
-func (m Minds) get(_ context.Context, s identity.Session, in *byName) (*agentAnswer, error) {
+func (m Minds) get(_ context.Context, s identity.Actor, in *byName) (*agentAnswer, error) {
 	if _, err := talker(s); err != nil {
 		return nil, err
 	}
 	return m.show(in.Name, s)
 }
 
-func (m Minds) show(name string, s identity.Session) (*agentAnswer, error) {
+func (m Minds) show(name string, s identity.Actor) (*agentAnswer, error) {
 	e, err := m.Agents.Entry(name)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ type agentKeys struct {
 	Body map[string]any
 }
 
-func (m Minds) create(ctx context.Context, s identity.Session, in *agentKeys) (*agentAnswer, error) {
+func (m Minds) create(ctx context.Context, s identity.Actor, in *agentKeys) (*agentAnswer, error) {
 	name, ok := in.Body["name"].(string)
 	if !ok {
 		return nil, front.NewProblem(http.StatusBadRequest, "bad_request", "name: want the agent's name", nil)
@@ -142,7 +142,7 @@ type agentChange struct {
 	Body map[string]any
 }
 
-func (m Minds) update(ctx context.Context, s identity.Session, in *agentChange) (*agentAnswer, error) {
+func (m Minds) update(ctx context.Context, s identity.Actor, in *agentChange) (*agentAnswer, error) {
 	config, err := configOf(in.Body)
 	if err != nil {
 		return nil, err
@@ -153,11 +153,11 @@ func (m Minds) update(ctx context.Context, s identity.Session, in *agentChange) 
 	return m.show(in.Name, s)
 }
 
-func (m Minds) remove(ctx context.Context, _ identity.Session, in *byName) (*struct{}, error) {
+func (m Minds) remove(ctx context.Context, _ identity.Actor, in *byName) (*struct{}, error) {
 	return nil, m.Agents.Delete(ctx, in.Name)
 }
 
-func (m Minds) file(w http.ResponseWriter, r *http.Request, _ identity.Session) error {
+func (m Minds) file(w http.ResponseWriter, r *http.Request, _ identity.Actor) error {
 	text, err := m.Agents.File(r.PathValue("name"))
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (m Minds) file(w http.ResponseWriter, r *http.Request, _ identity.Session) 
 // what is wrong with a larger one.
 const maxAgentFile = 2 << 20
 
-func (m Minds) putFile(w http.ResponseWriter, r *http.Request, s identity.Session) error {
+func (m Minds) putFile(w http.ResponseWriter, r *http.Request, s identity.Actor) error {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return err
@@ -203,7 +203,7 @@ type skillView struct {
 	Error       string `json:"error,omitempty"`
 }
 
-func (m Minds) skills(_ context.Context, s identity.Session, _ *struct{}) (*skillList, error) {
+func (m Minds) skills(_ context.Context, s identity.Actor, _ *struct{}) (*skillList, error) {
 	if _, err := talker(s); err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ type modelView struct {
 	Enabled  bool   `json:"enabled"`
 }
 
-func (m Minds) models(_ context.Context, s identity.Session, _ *struct{}) (*modelList, error) {
+func (m Minds) models(_ context.Context, s identity.Actor, _ *struct{}) (*modelList, error) {
 	if _, err := talker(s); err != nil {
 		return nil, err
 	}
@@ -270,7 +270,7 @@ type providerView struct {
 	HasKey  bool   `json:"has_key"`
 }
 
-func (m Minds) providers(_ context.Context, s identity.Session, _ *struct{}) (*providerList, error) {
+func (m Minds) providers(_ context.Context, s identity.Actor, _ *struct{}) (*providerList, error) {
 	if _, err := talker(s); err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func operationID(method, path string) string {
 }
 
 // add registers a route whose handler is told who calls.
-func add[In, Out any](a *API, rt route, handle func(ctx context.Context, who identity.Session, in *In) (*Out, error)) {
+func add[In, Out any](a *API, rt route, handle func(ctx context.Context, who identity.Actor, in *In) (*Out, error)) {
 	op := rt.operation()
 	op.Middlewares = huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(c)

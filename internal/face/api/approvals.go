@@ -67,7 +67,7 @@ type approvalList struct {
 	}
 }
 
-func (in approvalRoutes) list(ctx context.Context, who identity.Session, q *approvalQuery) (*approvalList, error) {
+func (in approvalRoutes) list(ctx context.Context, who identity.Actor, q *approvalQuery) (*approvalList, error) {
 	f := approval.Filter{Principal: inboxOf(who), Limit: q.Limit}
 	if q.State != "all" {
 		f.States = []approval.State{approval.State(q.State)}
@@ -85,16 +85,16 @@ func (in approvalRoutes) list(ctx context.Context, who identity.Session, q *appr
 }
 
 // inboxOf is whose inbox a caller sees: its own, or for an admin everybody's.
-func inboxOf(who identity.Session) string {
+func inboxOf(who identity.Actor) string {
 	if who.Admin() {
 		return ""
 	}
-	return who.Principal.ID
+	return who.Person.ID
 }
 
 type approvalAnswer struct{ Body approvalView }
 
-func (in approvalRoutes) get(ctx context.Context, who identity.Session, q *byID) (*approvalAnswer, error) {
+func (in approvalRoutes) get(ctx context.Context, who identity.Actor, q *byID) (*approvalAnswer, error) {
 	item, err := in.inbox.Get(ctx, who, q.ID)
 	return &approvalAnswer{viewApproval(item)}, err
 }
@@ -109,7 +109,7 @@ type answerRequest struct {
 	}
 }
 
-func (in approvalRoutes) answer(ctx context.Context, who identity.Session, q *answerRequest) (*approvalAnswer, error) {
+func (in approvalRoutes) answer(ctx context.Context, who identity.Actor, q *answerRequest) (*approvalAnswer, error) {
 	result, err := in.inbox.Answer(ctx, who, q.ID, approval.Answer{
 		Approved: q.Body.Approved, Reason: q.Body.Reason, Remember: q.Body.Remember, Answers: q.Body.Answers,
 	})

@@ -78,7 +78,7 @@ type auditList struct {
 	}
 }
 
-func (t auditRoutes) list(ctx context.Context, _ identity.Session, in *auditQuery) (*auditList, error) {
+func (t auditRoutes) list(ctx context.Context, _ identity.Actor, in *auditQuery) (*auditList, error) {
 	records, err := t.trail.Query(ctx, in.filter())
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ type hoursAnswer struct {
 }
 
 // hours gives exactly as many as were asked for, empty ones too: a chart needs them.
-func (t auditRoutes) hours(ctx context.Context, _ identity.Session, in *hoursQuery) (*hoursAnswer, error) {
+func (t auditRoutes) hours(ctx context.Context, _ identity.Actor, in *hoursQuery) (*hoursAnswer, error) {
 	first := time.Now().UTC().Truncate(time.Hour).Add(-time.Duration(in.Hours-1) * time.Hour)
 	out := &hoursAnswer{}
 	out.Body.Hours = make([]hourCount, in.Hours)
@@ -136,12 +136,12 @@ func (t auditRoutes) hours(ctx context.Context, _ identity.Session, in *hoursQue
 
 type reportAnswer struct{ Body audit.Report }
 
-func (t auditRoutes) verify(ctx context.Context, _ identity.Session, _ *struct{}) (*reportAnswer, error) {
+func (t auditRoutes) verify(ctx context.Context, _ identity.Actor, _ *struct{}) (*reportAnswer, error) {
 	report, err := t.trail.Verify(ctx, t.Kept()...)
 	return &reportAnswer{report}, err
 }
 
-func (t auditRoutes) export(w http.ResponseWriter, r *http.Request, _ identity.Session) error {
+func (t auditRoutes) export(w http.ResponseWriter, r *http.Request, _ identity.Actor) error {
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.Header().Set("Content-Disposition", `attachment; filename="parley-audit.jsonl"`)
 	for line, err := range t.trail.Export(r.Context()) {

@@ -73,7 +73,7 @@ func (t auditRoutes) with(g givenBody) ([]audit.Kept, error) {
 
 type verifyInput struct{ Body givenBody }
 
-func (t auditRoutes) verifyGiven(ctx context.Context, _ identity.Session, in *verifyInput) (*reportAnswer, error) {
+func (t auditRoutes) verifyGiven(ctx context.Context, _ identity.Actor, in *verifyInput) (*reportAnswer, error) {
 	kept, err := t.with(in.Body)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (t auditRoutes) verifyGiven(ctx context.Context, _ identity.Session, in *ve
 
 type compareAnswer struct{ Body audit.Comparison }
 
-func (t auditRoutes) compare(ctx context.Context, _ identity.Session, _ *struct{}) (*compareAnswer, error) {
+func (t auditRoutes) compare(ctx context.Context, _ identity.Actor, _ *struct{}) (*compareAnswer, error) {
 	c, err := t.trail.Compare(ctx, t.Ends()...)
 	return &compareAnswer{c}, err
 }
@@ -100,7 +100,7 @@ type checkpointsAnswer struct {
 	}
 }
 
-func (t auditRoutes) checkpoints(ctx context.Context, _ identity.Session, in *checkpointsQuery) (*checkpointsAnswer, error) {
+func (t auditRoutes) checkpoints(ctx context.Context, _ identity.Actor, in *checkpointsQuery) (*checkpointsAnswer, error) {
 	found, err := t.trail.Checkpoints(ctx, in.After, in.Limit)
 	out := &checkpointsAnswer{}
 	out.Body.Checkpoints = show(found)
@@ -122,8 +122,8 @@ type cutsAnswer struct {
 }
 
 // acknowledge is a person's word: no agent or machine gives it, whatever its token may.
-func (t auditRoutes) acknowledge(ctx context.Context, who identity.Session, in *acknowledgeInput) (*cutsAnswer, error) {
-	if who.Principal.Kind != identity.KindPerson {
+func (t auditRoutes) acknowledge(ctx context.Context, who identity.Actor, in *acknowledgeInput) (*cutsAnswer, error) {
+	if who.Person.Kind != identity.KindPerson {
 		return nil, front.NewProblem(http.StatusForbidden, "forbidden", "only a person can say that a cut is known", nil)
 	}
 	kept, err := t.with(givenBody{in.Body.Checkpoints, in.Body.Where})
@@ -131,7 +131,7 @@ func (t auditRoutes) acknowledge(ctx context.Context, who identity.Session, in *
 		return nil, err
 	}
 	out := &cutsAnswer{}
-	out.Body.Cuts, err = t.trail.AcknowledgeCuts(ctx, who.Principal.String(), in.Body.Reason, kept...)
+	out.Body.Cuts, err = t.trail.AcknowledgeCuts(ctx, who.String(), in.Body.Reason, kept...)
 	return out, err
 }
 
@@ -141,13 +141,13 @@ type witnessAnswer struct {
 	}
 }
 
-func (t auditRoutes) leave(ctx context.Context, who identity.Session, in *verifyInput) (*witnessAnswer, error) {
+func (t auditRoutes) leave(ctx context.Context, who identity.Actor, in *verifyInput) (*witnessAnswer, error) {
 	cps, err := in.Body.read()
 	if err != nil {
 		return nil, err
 	}
 	out := &witnessAnswer{}
-	out.Body.Added, err = t.Ledger.Keep(ctx, who.Principal.String(), cps)
+	out.Body.Added, err = t.Ledger.Keep(ctx, who.String(), cps)
 	return out, err
 }
 
@@ -157,7 +157,7 @@ type witnessedQuery struct {
 	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"1000"`
 }
 
-func (t auditRoutes) witnessed(ctx context.Context, _ identity.Session, in *witnessedQuery) (*checkpointsAnswer, error) {
+func (t auditRoutes) witnessed(ctx context.Context, _ identity.Actor, in *witnessedQuery) (*checkpointsAnswer, error) {
 	key, err := hex.DecodeString(in.Key)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ type clusterAnswer struct{ Body Cluster }
 // RegisterCluster adds the look at all hubs; gather makes it.
 func RegisterCluster(a *API, gather func(ctx context.Context) (Cluster, error)) {
 	add(a, route{Method: "GET", Path: "/api/cluster", Scope: identity.Admin, Tag: "hub", Summary: "Which hubs run, what each holds, what they share"},
-		func(ctx context.Context, _ identity.Session, _ *struct{}) (*clusterAnswer, error) {
+		func(ctx context.Context, _ identity.Actor, _ *struct{}) (*clusterAnswer, error) {
 			c, err := gather(ctx)
 			return &clusterAnswer{c}, err
 		})
@@ -85,7 +85,7 @@ type spendAnswer struct {
 // Their limits are a part of /api/agents.
 func RegisterSpend(a *API, gather func(ctx context.Context) ([]AgentSpend, error)) {
 	add(a, route{Method: "GET", Path: "/api/spend", Scope: identity.AgentsManage, Tag: "agents", Summary: "What each agent used today and this month"},
-		func(ctx context.Context, _ identity.Session, _ *struct{}) (*spendAnswer, error) {
+		func(ctx context.Context, _ identity.Actor, _ *struct{}) (*spendAnswer, error) {
 			list, err := gather(ctx)
 			out := &spendAnswer{}
 			out.Body.Agents = list

@@ -103,7 +103,7 @@ type conversationList struct {
 	}
 }
 
-func (c conversationRoutes) list(ctx context.Context, s identity.Session, in *conversationQuery) (*conversationList, error) {
+func (c conversationRoutes) list(ctx context.Context, s identity.Actor, in *conversationQuery) (*conversationList, error) {
 	who, err := talker(s)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (c conversationRoutes) list(ctx context.Context, s identity.Session, in *co
 
 type conversationAnswer struct{ Body conversationView }
 
-func (c conversationRoutes) get(ctx context.Context, s identity.Session, in *byID) (*conversationAnswer, error) {
+func (c conversationRoutes) get(ctx context.Context, s identity.Actor, in *byID) (*conversationAnswer, error) {
 	who, err := talker(s)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ type titleRequest struct {
 	}
 }
 
-func (c conversationRoutes) rename(ctx context.Context, s identity.Session, in *titleRequest) (*conversationAnswer, error) {
+func (c conversationRoutes) rename(ctx context.Context, s identity.Actor, in *titleRequest) (*conversationAnswer, error) {
 	who, err := talker(s)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (c conversationRoutes) rename(ctx context.Context, s identity.Session, in *
 	return c.get(ctx, s, &byID{in.ID})
 }
 
-func (c conversationRoutes) remove(ctx context.Context, s identity.Session, in *byID) (*struct{}, error) {
+func (c conversationRoutes) remove(ctx context.Context, s identity.Actor, in *byID) (*struct{}, error) {
 	who, err := talker(s)
 	if err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ type messageList struct {
 	}
 }
 
-func (c conversationRoutes) messages(ctx context.Context, s identity.Session, in *messageQuery) (*messageList, error) {
+func (c conversationRoutes) messages(ctx context.Context, s identity.Actor, in *messageQuery) (*messageList, error) {
 	who, err := talker(s)
 	if err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ type toolUseList struct {
 	}
 }
 
-func (c conversationRoutes) tools(ctx context.Context, s identity.Session, in *toolUseQuery) (*toolUseList, error) {
+func (c conversationRoutes) tools(ctx context.Context, s identity.Actor, in *toolUseQuery) (*toolUseList, error) {
 	who, err := talker(s)
 	if err != nil {
 		return nil, err
@@ -289,7 +289,7 @@ type archiveList struct {
 }
 
 // keyOf is the key of a conversation the caller may see.
-func (c conversationRoutes) keyOf(ctx context.Context, s identity.Session, id string) (talk.Who, talk.Key, error) {
+func (c conversationRoutes) keyOf(ctx context.Context, s identity.Actor, id string) (talk.Who, talk.Key, error) {
 	who, err := talker(s)
 	if err != nil {
 		return who, talk.Key{}, err
@@ -298,7 +298,7 @@ func (c conversationRoutes) keyOf(ctx context.Context, s identity.Session, id st
 	return who, info.Key, err
 }
 
-func (c conversationRoutes) archives(ctx context.Context, s identity.Session, in *archiveQuery) (*archiveList, error) {
+func (c conversationRoutes) archives(ctx context.Context, s identity.Actor, in *archiveQuery) (*archiveList, error) {
 	who, key, err := c.keyOf(ctx, s, in.ID)
 	if err != nil {
 		return nil, err
@@ -324,7 +324,7 @@ type compactRequest struct {
 
 type compactAnswer struct{ Body archiveView }
 
-func (c conversationRoutes) compact(ctx context.Context, s identity.Session, in *compactRequest) (*compactAnswer, error) {
+func (c conversationRoutes) compact(ctx context.Context, s identity.Actor, in *compactRequest) (*compactAnswer, error) {
 	who, key, err := c.keyOf(ctx, s, in.ID)
 	if err != nil {
 		return nil, err
@@ -334,7 +334,7 @@ func (c conversationRoutes) compact(ctx context.Context, s identity.Session, in 
 }
 
 // redo replaces a summary that was found wrong; the id is the archive's.
-func (c conversationRoutes) redo(ctx context.Context, s identity.Session, in *compactRequest) (*compactAnswer, error) {
+func (c conversationRoutes) redo(ctx context.Context, s identity.Actor, in *compactRequest) (*compactAnswer, error) {
 	who, err := talker(s)
 	if err != nil {
 		return nil, err
@@ -359,7 +359,7 @@ type archivePage struct {
 	}
 }
 
-func (c conversationRoutes) archive(ctx context.Context, s identity.Session, in *archivePageQuery) (*archivePage, error) {
+func (c conversationRoutes) archive(ctx context.Context, s identity.Actor, in *archivePageQuery) (*archivePage, error) {
 	who, err := talker(s)
 	if err != nil {
 		return nil, err
@@ -418,7 +418,7 @@ type searchAnswer struct {
 	}
 }
 
-func (c conversationRoutes) search(ctx context.Context, s identity.Session, in *searchQuery) (*searchAnswer, error) {
+func (c conversationRoutes) search(ctx context.Context, s identity.Actor, in *searchQuery) (*searchAnswer, error) {
 	who, err := talker(s)
 	if err != nil {
 		return nil, err
@@ -450,7 +450,7 @@ func viewHit(h memory.Hit) hitView {
 	return out
 }
 
-func (c conversationRoutes) export(w http.ResponseWriter, r *http.Request, s identity.Session) error {
+func (c conversationRoutes) export(w http.ResponseWriter, r *http.Request, s identity.Actor) error {
 	who, err := talker(s)
 	if err != nil {
 		return err
@@ -486,7 +486,7 @@ type importedView struct {
 	DryRun   bool   `json:"dry_run,omitempty"`
 }
 
-func (c conversationRoutes) importFile(w http.ResponseWriter, r *http.Request, s identity.Session) error {
+func (c conversationRoutes) importFile(w http.ResponseWriter, r *http.Request, s identity.Actor) error {
 	who, err := talker(s)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@
 // wrapper has authenticated the caller before the handler runs:
 //
 //	add(a, route{Method: "GET", Path: "/api/tokens", Scope: identity.DeviceManage, Summary: "List tokens"},
-//		func(ctx context.Context, who identity.Session, _ *struct{}) (*tokenList, error) { … })
+//		func(ctx context.Context, who identity.Actor, _ *struct{}) (*tokenList, error) { … })
 //
 // Errors of any package become RFC 9457 problem documents with a stable code, by
 // the table in package front.

@@ -32,7 +32,7 @@ func RegisterEvents(a *API, l Live) {
 	addRaw(a, rt, l.stream)
 }
 
-func (l Live) stream(w http.ResponseWriter, r *http.Request, who identity.Session) error {
+func (l Live) stream(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	ctx, done := l.follow(r, who)
 	defer done()
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -51,7 +51,7 @@ func (l Live) stream(w http.ResponseWriter, r *http.Request, who identity.Sessio
 
 // follow gives a stream a context that ends with the request, the caller's
 // credential or the hub.
-func (l Live) follow(r *http.Request, who identity.Session) (ctx context.Context, done func()) {
+func (l Live) follow(r *http.Request, who identity.Actor) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(r.Context())
 	live := l.People.Track(who, func(identity.Reason) { cancel() })
 	go func() {
@@ -65,7 +65,7 @@ func (l Live) follow(r *http.Request, who identity.Session) (ctx context.Context
 }
 
 // changes turns the inbox's feed into a channel that ends with ctx.
-func (l Live) changes(ctx context.Context, who identity.Session) <-chan approval.Event {
+func (l Live) changes(ctx context.Context, who identity.Actor) <-chan approval.Event {
 	events := make(chan approval.Event)
 	if !who.Scopes.Has(identity.ApprovalRead) {
 		return events // nothing to tell but that the hub lives

@@ -63,15 +63,15 @@ func (fr fleetRoutes) raw(method, path, scope, summary, contentType string, hand
 	if method == http.MethodPost && path == "/api/fleet/binaries" {
 		rt.MaxBody = fleet.MaxBinary + 1 // one more, so that the fleet itself says that it is too large
 	}
-	addRaw(fr.api, rt, func(w http.ResponseWriter, r *http.Request, who identity.Session) error {
+	addRaw(fr.api, rt, func(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 		return fleetProblem(handle(w, r, callerOf(who)))
 	})
 }
 
 // callerOf tells a logged-in page from a program with a token, by the credential
 // alone: nothing a client says of itself decides whether a person is asked.
-func callerOf(who identity.Session) fleet.Caller {
-	if who.Via == identity.ViaPage {
+func callerOf(who identity.Actor) fleet.Caller {
+	if who.Credential == identity.ViaPage {
 		return fleet.Caller{Session: who, Surface: fleet.SurfacePage}
 	}
 	return fleet.Caller{Session: who, Surface: fleet.SurfaceAPI}

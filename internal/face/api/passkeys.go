@@ -36,12 +36,12 @@ func ceremony(c identity.Ceremony, err error) (*ceremonyAnswer, error) {
 	return &ceremonyAnswer{CacheControl: "no-store", Body: c}, err
 }
 
-func (p People) beginPasskey(ctx context.Context, who identity.Session, _ *struct{}) (*ceremonyAnswer, error) {
+func (p People) beginPasskey(ctx context.Context, who identity.Actor, _ *struct{}) (*ceremonyAnswer, error) {
 	return ceremony(p.Passkeys.BeginRegister(ctx, who))
 }
 
 // beginLogin writes a row before anybody is known, so its route has a rate.
-func (p People) beginLogin(ctx context.Context, _ identity.Session, _ *struct{}) (*ceremonyAnswer, error) {
+func (p People) beginLogin(ctx context.Context, _ identity.Actor, _ *struct{}) (*ceremonyAnswer, error) {
 	return ceremony(p.Passkeys.BeginLogin(ctx))
 }
 
@@ -57,7 +57,7 @@ type newPasskey struct {
 
 type passkeyAnswer struct{ Body identity.Passkey }
 
-func (p People) finishPasskey(ctx context.Context, who identity.Session, in *newPasskey) (*passkeyAnswer, error) {
+func (p People) finishPasskey(ctx context.Context, who identity.Actor, in *newPasskey) (*passkeyAnswer, error) {
 	made, err := p.Passkeys.FinishRegister(ctx, who, in.Body.Ceremony, in.Body.Name, in.Body.Response)
 	return &passkeyAnswer{made}, err
 }
@@ -68,13 +68,13 @@ type passkeyList struct {
 	}
 }
 
-func (p People) listPasskeys(ctx context.Context, who identity.Session, _ *struct{}) (*passkeyList, error) {
+func (p People) listPasskeys(ctx context.Context, who identity.Actor, _ *struct{}) (*passkeyList, error) {
 	list, err := p.Passkeys.List(ctx, who)
 	out := &passkeyList{}
 	out.Body.Passkeys = list
 	return out, err
 }
 
-func (p People) removePasskey(ctx context.Context, who identity.Session, in *byID) (*struct{}, error) {
+func (p People) removePasskey(ctx context.Context, who identity.Actor, in *byID) (*struct{}, error) {
 	return nil, p.Passkeys.Remove(ctx, who, in.ID)
 }

@@ -59,7 +59,7 @@ type placeOverview struct {
 	}
 }
 
-func (r placeRoutes) overview(ctx context.Context, _ identity.Session, _ *struct{}) (*placeOverview, error) {
+func (r placeRoutes) overview(ctx context.Context, _ identity.Actor, _ *struct{}) (*placeOverview, error) {
 	info, err := r.place.Info(ctx, r.who())
 	out := &placeOverview{}
 	b := &out.Body
@@ -113,7 +113,7 @@ type placeAgents struct {
 	}
 }
 
-func (r placeRoutes) agents(ctx context.Context, _ identity.Session, in *placeAgentsQuery) (*placeAgents, error) {
+func (r placeRoutes) agents(ctx context.Context, _ identity.Actor, in *placeAgentsQuery) (*placeAgents, error) {
 	found, err := r.place.Agents(ctx, r.who(), mmp.AgentsQuery{
 		Scope: in.Scope, Capability: in.Capability, Search: in.Search, IncludeSelf: true, IncludeRemote: true, Limit: in.Limit,
 	})
@@ -147,7 +147,7 @@ type placeProfile struct {
 	}
 }
 
-func (r placeRoutes) agent(ctx context.Context, _ identity.Session, in *placeID) (*placeProfile, error) {
+func (r placeRoutes) agent(ctx context.Context, _ identity.Actor, in *placeID) (*placeProfile, error) {
 	p, err := r.place.Profile(ctx, r.who(), in.ID)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ type revokedAnswer struct {
 	}
 }
 
-func (r placeRoutes) revoke(ctx context.Context, who identity.Session, in *placeID) (*revokedAnswer, error) {
+func (r placeRoutes) revoke(ctx context.Context, who identity.Actor, in *placeID) (*revokedAnswer, error) {
 	n, err := r.place.RevokeTokens(ctx, actor(who), in.ID)
 	out := &revokedAnswer{}
 	out.Body.Revoked = n
@@ -178,7 +178,7 @@ func (r placeRoutes) revoke(ctx context.Context, who identity.Session, in *place
 }
 
 // actor is how the audit trail names a person.
-func actor(who identity.Session) string { return string(who.Principal.Kind) + ":" + who.Principal.Name }
+func actor(who identity.Actor) string { return string(who.Person.Kind) + ":" + who.Person.Name }
 
 type placeLimit struct {
 	Limit int `query:"limit" minimum:"1" maximum:"5000" default:"500"`
@@ -198,7 +198,7 @@ type placeGraph struct {
 	}
 }
 
-func (r placeRoutes) graph(ctx context.Context, _ identity.Session, in *placeLimit) (*placeGraph, error) {
+func (r placeRoutes) graph(ctx context.Context, _ identity.Actor, in *placeLimit) (*placeGraph, error) {
 	edges, err := r.place.Graph(ctx, in.Limit)
 	out := &placeGraph{}
 	out.Body.Edges = []placeEdge{}
@@ -242,7 +242,7 @@ type placePostings struct {
 	}
 }
 
-func (r placeRoutes) postings(ctx context.Context, _ identity.Session, in *placePostingsQuery) (*placePostings, error) {
+func (r placeRoutes) postings(ctx context.Context, _ identity.Actor, in *placePostingsQuery) (*placePostings, error) {
 	found, err := r.place.Browse(ctx, r.who(), mmp.BrowseQuery{Type: in.Type, AgentID: in.Agent, Search: in.Search, Limit: in.Limit})
 	out := &placePostings{}
 	out.Body.Postings = []placePosting{}
@@ -252,7 +252,7 @@ func (r placeRoutes) postings(ctx context.Context, _ identity.Session, in *place
 	return out, err
 }
 
-func (r placeRoutes) unpost(ctx context.Context, _ identity.Session, in *placeID) (*struct{}, error) {
+func (r placeRoutes) unpost(ctx context.Context, _ identity.Actor, in *placeID) (*struct{}, error) {
 	_, err := r.place.RemovePosting(ctx, r.who(), in.ID, "")
 	return nil, err
 }
@@ -276,7 +276,7 @@ type placeQueues struct {
 	}
 }
 
-func (r placeRoutes) queues(ctx context.Context, _ identity.Session, in *placeLimit) (*placeQueues, error) {
+func (r placeRoutes) queues(ctx context.Context, _ identity.Actor, in *placeLimit) (*placeQueues, error) {
 	found, err := r.place.Queues(ctx, in.Limit)
 	out := &placeQueues{}
 	out.Body.Queues = []placeQueue{}

@@ -29,7 +29,7 @@ type placePins struct {
 	}
 }
 
-func (r placeRoutes) keys(ctx context.Context, _ identity.Session, in *placeLimit) (*placePins, error) {
+func (r placeRoutes) keys(ctx context.Context, _ identity.Actor, in *placeLimit) (*placePins, error) {
 	found, err := r.place.Pins(ctx, in.Limit)
 	out := &placePins{}
 	out.Body.Keys = []placePin{}
@@ -39,7 +39,7 @@ func (r placeRoutes) keys(ctx context.Context, _ identity.Session, in *placeLimi
 	return out, err
 }
 
-func (r placeRoutes) forget(ctx context.Context, who identity.Session, in *placeID) (*struct{}, error) {
+func (r placeRoutes) forget(ctx context.Context, who identity.Actor, in *placeID) (*struct{}, error) {
 	return nil, r.place.Forget(ctx, actor(who), in.ID)
 }
 
@@ -56,7 +56,7 @@ type placeTrusts struct {
 	}
 }
 
-func (r placeRoutes) trusted(ctx context.Context, _ identity.Session, _ *struct{}) (*placeTrusts, error) {
+func (r placeRoutes) trusted(ctx context.Context, _ identity.Actor, _ *struct{}) (*placeTrusts, error) {
 	found, err := r.place.Trusted(ctx)
 	out := &placeTrusts{}
 	out.Body.Trusted = []placeTrust{}
@@ -75,7 +75,7 @@ type trustRequest struct {
 
 type trustAnswer struct{ Body placeTrust }
 
-func (r placeRoutes) trust(ctx context.Context, who identity.Session, in *trustRequest) (*trustAnswer, error) {
+func (r placeRoutes) trust(ctx context.Context, who identity.Actor, in *trustRequest) (*trustAnswer, error) {
 	t, err := r.place.Trust(ctx, actor(who), in.Body.Address, in.Body.KeyID)
 	return &trustAnswer{placeTrust(t)}, err
 }
@@ -84,7 +84,7 @@ type placeKeyPath struct {
 	Key string `path:"key" maxLength:"128"`
 }
 
-func (r placeRoutes) untrust(ctx context.Context, who identity.Session, in *placeKeyPath) (*struct{}, error) {
+func (r placeRoutes) untrust(ctx context.Context, who identity.Actor, in *placeKeyPath) (*struct{}, error) {
 	return nil, r.place.Untrust(ctx, actor(who), in.Key)
 }
 
@@ -119,7 +119,7 @@ type placeEvents struct {
 	}
 }
 
-func (r placeRoutes) audit(ctx context.Context, _ identity.Session, in *placeAuditQuery) (*placeEvents, error) {
+func (r placeRoutes) audit(ctx context.Context, _ identity.Actor, in *placeAuditQuery) (*placeEvents, error) {
 	found, err := r.place.Audit(ctx, r.who(), mmp.AuditQuery{Limit: in.Limit, Type: in.Type, AgentID: in.Agent, Since: in.Since})
 	out := &placeEvents{}
 	out.Body.Events = []placeEvent{}
@@ -152,7 +152,7 @@ type placeHours struct {
 	}
 }
 
-func (r placeRoutes) hours(ctx context.Context, _ identity.Session, in *hoursQuery) (*placeHours, error) {
+func (r placeRoutes) hours(ctx context.Context, _ identity.Actor, in *hoursQuery) (*placeHours, error) {
 	stats, err := r.place.AuditStats(ctx, r.who(), in.Hours)
 	out := &placeHours{}
 	out.Body.Hours = []placeHour{}
@@ -166,7 +166,7 @@ func (r placeRoutes) hours(ctx context.Context, _ identity.Session, in *hoursQue
 	return out, err
 }
 
-func (r placeRoutes) salt(ctx context.Context, who identity.Session, _ *struct{}) (*struct{}, error) {
+func (r placeRoutes) salt(ctx context.Context, who identity.Actor, _ *struct{}) (*struct{}, error) {
 	return nil, r.place.RenewSalt(ctx, actor(who))
 }
 
@@ -188,7 +188,7 @@ type placePeers struct {
 	}
 }
 
-func (r placeRoutes) peers(ctx context.Context, _ identity.Session, _ *struct{}) (*placePeers, error) {
+func (r placeRoutes) peers(ctx context.Context, _ identity.Actor, _ *struct{}) (*placePeers, error) {
 	found, err := r.place.Peers(ctx)
 	out := &placePeers{}
 	out.Body.Peers = []placePeer{}
@@ -208,7 +208,7 @@ type peerRequest struct {
 
 type peerAnswer struct{ Body placePeer }
 
-func (r placeRoutes) addPeer(ctx context.Context, who identity.Session, in *peerRequest) (*peerAnswer, error) {
+func (r placeRoutes) addPeer(ctx context.Context, who identity.Actor, in *peerRequest) (*peerAnswer, error) {
 	p, err := r.place.AddPeer(ctx, actor(who), place.Peer{Name: in.Body.Name, URL: in.Body.URL, Key: in.Body.Key})
 	return &peerAnswer{placePeer(p)}, err
 }
@@ -217,6 +217,6 @@ type placePeerPath struct {
 	Name string `path:"name" maxLength:"64"`
 }
 
-func (r placeRoutes) removePeer(ctx context.Context, who identity.Session, in *placePeerPath) (*struct{}, error) {
+func (r placeRoutes) removePeer(ctx context.Context, who identity.Actor, in *placePeerPath) (*struct{}, error) {
 	return nil, r.place.RemovePeer(ctx, actor(who), in.Name)
 }

@@ -26,7 +26,7 @@ type pushKeyAnswer struct {
 	}
 }
 
-func (p pushRoutes) key(context.Context, identity.Session, *struct{}) (*pushKeyAnswer, error) {
+func (p pushRoutes) key(context.Context, identity.Actor, *struct{}) (*pushKeyAnswer, error) {
 	out := &pushKeyAnswer{}
 	out.Body.PublicKey = p.notices.PublicKey()
 	return out, nil
@@ -40,7 +40,7 @@ type pushSubscribe struct {
 	}
 }
 
-func (p pushRoutes) subscribe(ctx context.Context, who identity.Session, in *pushSubscribe) (*struct{}, error) {
+func (p pushRoutes) subscribe(ctx context.Context, who identity.Actor, in *pushSubscribe) (*struct{}, error) {
 	err := p.notices.Subscribe(ctx, who, notify.Subscription{Endpoint: in.Body.Endpoint, P256dh: in.Body.P256dh, Auth: in.Body.Auth})
 	if errors.Is(err, notify.ErrSubscription) || errors.Is(err, notify.ErrNoPage) {
 		err = front.NewProblem(http.StatusBadRequest, "bad_request", err.Error(), err)
@@ -52,6 +52,6 @@ type pushUnsubscribe struct {
 	Endpoint string `query:"endpoint" required:"true" maxLength:"2000"`
 }
 
-func (p pushRoutes) unsubscribe(ctx context.Context, who identity.Session, in *pushUnsubscribe) (*struct{}, error) {
+func (p pushRoutes) unsubscribe(ctx context.Context, who identity.Actor, in *pushUnsubscribe) (*struct{}, error) {
 	return nil, p.notices.Unsubscribe(ctx, who, in.Endpoint)
 }

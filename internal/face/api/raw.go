@@ -19,7 +19,7 @@ type rawRoute struct {
 }
 
 // addRaw registers such a route, with authentication, and documents it.
-func addRaw(a *API, rt rawRoute, handle func(w http.ResponseWriter, r *http.Request, who identity.Session) error) {
+func addRaw(a *API, rt rawRoute, handle func(w http.ResponseWriter, r *http.Request, who identity.Actor) error) {
 	a.door.routes.HandleFunc(a.door.declare(rt.route), func(w http.ResponseWriter, r *http.Request) {
 		who, _ := front.Admitted(r.Context())
 		if err := handle(w, r, who); err != nil {
@@ -35,7 +35,7 @@ func addRaw(a *API, rt rawRoute, handle func(w http.ResponseWriter, r *http.Requ
 // RegisterBackup adds the backup of everything.
 func RegisterBackup(a *API, backup func(ctx context.Context, w io.Writer) error) {
 	rt := rawRoute{route{Method: "POST", Path: "/api/backup", Scope: identity.Admin, Tag: "hub", Summary: "A backup of everything the hub keeps"}, "application/gzip"}
-	addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, _ identity.Session) error {
+	addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, _ identity.Actor) error {
 		w.Header().Set("Content-Type", "application/gzip")
 		w.Header().Set("Content-Disposition", `attachment; filename="parley-backup.tar.gz"`)
 		w.Header().Set("Cache-Control", "no-store")

@@ -22,7 +22,7 @@ func RegisterRooms(a *API, rooms room.API, seats RoomSeats) {
 	rr := roomRoutes{rooms, seats}
 	at := func(method, path, summary string, handle roomHandler) {
 		rt := rawRoute{route{Method: method, Path: "/api/rooms" + path, Scope: identity.Rooms, Tag: "rooms", Summary: summary}, "application/json"}
-		addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, s identity.Session) error {
+		addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, s identity.Actor) error {
 			return front.RoomProblem(handle(w, r, room.WhoOf(s)))
 		})
 	}

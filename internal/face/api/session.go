@@ -47,7 +47,7 @@ func RegisterSession(a *API, p People) {
 	add(a, route{Method: "DELETE", Path: "/api/session", Tag: "session", Summary: "Log the page out", Status: http.StatusNoContent}, p.logout)
 }
 
-func (p People) login(ctx context.Context, _ identity.Session, in *loginRequest) (*sessionAnswer, error) {
+func (p People) login(ctx context.Context, _ identity.Actor, in *loginRequest) (*sessionAnswer, error) {
 	c := callOf(ctx)
 	address := front.Address(c.r)
 	try, err := p.Logins.Attempt(address)
@@ -64,7 +64,7 @@ func (p People) login(ctx context.Context, _ identity.Session, in *loginRequest)
 	}
 	try.Succeeded()
 	front.SetCookie(c.w, c.r, login.Cookie, login.Page.Expires)
-	return &sessionAnswer{describe(login.Session, login.CSRF)}, nil
+	return &sessionAnswer{describe(login.Actor, login.CSRF)}, nil
 }
 
 // open redeems whichever proof was sent.
@@ -91,7 +91,7 @@ func (p People) open(ctx context.Context, in *loginRequest, agent, address strin
 	}
 }
 
-func whoAmI(ctx context.Context, who identity.Session, _ *struct{}) (*sessionAnswer, error) {
+func whoAmI(ctx context.Context, who identity.Actor, _ *struct{}) (*sessionAnswer, error) {
 	csrf := ""
 	if cookie, err := callOf(ctx).r.Cookie(front.CookieName); err == nil && who.PageID != "" {
 		csrf = identity.CSRF(cookie.Value)
@@ -99,7 +99,7 @@ func whoAmI(ctx context.Context, who identity.Session, _ *struct{}) (*sessionAns
 	return &sessionAnswer{describe(who, csrf)}, nil
 }
 
-func (p People) logout(ctx context.Context, who identity.Session, _ *struct{}) (*struct{}, error) {
+func (p People) logout(ctx context.Context, who identity.Actor, _ *struct{}) (*struct{}, error) {
 	if who.PageID == "" {
 		return nil, front.NewProblem(http.StatusBadRequest, "bad_request", "this request carries a token; revoke that instead", nil)
 	}
@@ -111,6 +111,6 @@ func (p People) logout(ctx context.Context, who identity.Session, _ *struct{}) (
 	return nil, nil
 }
 
-func describe(who identity.Session, csrf string) sessionInfo {
-	return sessionInfo{Principal: who.Principal, Owner: who.Owner, Scopes: who.Scopes.Sorted(), CSRF: csrf, Expires: who.Expires}
+func describe(who identity.Actor, csrf string) sessionInfo {
+	return sessionInfo{Principal: who.Person, Owner: who.Owner, Scopes: who.Scopes.Sorted(), CSRF: csrf, Expires: who.Expires}
 }

@@ -117,7 +117,7 @@ type skillsOut struct {
 	}
 }
 
-func (r skillRoutes) list(ctx context.Context, _ identity.Session, in *skillsQuery) (*skillsOut, error) {
+func (r skillRoutes) list(ctx context.Context, _ identity.Actor, in *skillsQuery) (*skillsOut, error) {
 	out := &skillsOut{}
 	out.Body.Skills, out.Body.Public, out.Body.Agents = []ReceivedSkill{}, []mmp.SkillInfo{}, []hostView{}
 	items, err := r.s.List(ctx, skill.ItemState(in.State), in.Limit)
@@ -151,7 +151,7 @@ type skillReview struct {
 	}
 }
 
-func (r skillRoutes) show(ctx context.Context, _ identity.Session, in *SkillPath) (*skillReview, error) {
+func (r skillRoutes) show(ctx context.Context, _ identity.Actor, in *SkillPath) (*skillReview, error) {
 	review, err := r.s.Review(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (r skillRoutes) show(ctx context.Context, _ identity.Session, in *SkillPath
 
 type skillOut struct{ Body ReceivedSkill }
 
-func (r skillRoutes) ask(ctx context.Context, _ identity.Session, in *SkillPath) (*skillOut, error) {
+func (r skillRoutes) ask(ctx context.Context, _ identity.Actor, in *SkillPath) (*skillOut, error) {
 	item, err := r.s.Ask(ctx, in.ID)
 	return &skillOut{receivedSkillOf(item)}, err
 }
@@ -179,8 +179,8 @@ type revokeIn struct {
 	}
 }
 
-func (r skillRoutes) revoke(ctx context.Context, who identity.Session, in *revokeIn) (*skillOut, error) {
-	item, err := r.s.Revoke(ctx, who.Principal.String(), in.ID, in.Body.Reason)
+func (r skillRoutes) revoke(ctx context.Context, who identity.Actor, in *revokeIn) (*skillOut, error) {
+	item, err := r.s.Revoke(ctx, who.String(), in.ID, in.Body.Reason)
 	return &skillOut{receivedSkillOf(item)}, err
 }
 
@@ -191,8 +191,8 @@ type publishIn struct {
 	}
 }
 
-func (r skillRoutes) publish(ctx context.Context, who identity.Session, in *publishIn) (*skillOut, error) {
-	item, err := r.s.Publish(ctx, who.Principal.String(), in.ID, in.Body.Public)
+func (r skillRoutes) publish(ctx context.Context, who identity.Actor, in *publishIn) (*skillOut, error) {
+	item, err := r.s.Publish(ctx, who.String(), in.ID, in.Body.Public)
 	return &skillOut{receivedSkillOf(item)}, err
 }
 
@@ -232,7 +232,7 @@ type limitQuery struct {
 	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"200"`
 }
 
-func (r skillRoutes) exchanges(ctx context.Context, _ identity.Session, in *limitQuery) (*exchangesOut, error) {
+func (r skillRoutes) exchanges(ctx context.Context, _ identity.Actor, in *limitQuery) (*exchangesOut, error) {
 	out := &exchangesOut{}
 	out.Body.Exchanges = []exchangeView{}
 	list, err := r.s.Exchanges(ctx, in.Limit)
@@ -256,7 +256,7 @@ type offerIn struct {
 	}
 }
 
-func (r skillRoutes) offer(ctx context.Context, _ identity.Session, in *offerIn) (*exchangeOut, error) {
+func (r skillRoutes) offer(ctx context.Context, _ identity.Actor, in *offerIn) (*exchangeOut, error) {
 	e, err := r.s.Offer(ctx, in.Body.Agent, in.Body.Place, in.Body.Skill, in.Body.To)
 	return &exchangeOut{exchangeViewOf(e)}, err
 }
@@ -269,14 +269,14 @@ type requestIn struct {
 	}
 }
 
-func (r skillRoutes) request(ctx context.Context, _ identity.Session, in *requestIn) (*exchangeOut, error) {
+func (r skillRoutes) request(ctx context.Context, _ identity.Actor, in *requestIn) (*exchangeOut, error) {
 	e, err := r.s.Request(ctx, in.Body.Agent, in.Body.Place, in.Body.To, mmp.RequestSkillPayload{SkillID: in.Body.SkillID, Description: in.Body.Description})
 	return &exchangeOut{exchangeViewOf(e)}, err
 }
 
 type introduceIn struct{ Body ToPeer }
 
-func (r skillRoutes) introduce(ctx context.Context, _ identity.Session, in *introduceIn) (*struct{}, error) {
+func (r skillRoutes) introduce(ctx context.Context, _ identity.Actor, in *introduceIn) (*struct{}, error) {
 	return nil, r.s.Introduce(ctx, in.Body.Agent, in.Body.Place, in.Body.To)
 }
 
@@ -287,16 +287,16 @@ type noteIn struct {
 	}
 }
 
-func (r skillRoutes) note(ctx context.Context, _ identity.Session, in *noteIn) (*struct{}, error) {
+func (r skillRoutes) note(ctx context.Context, _ identity.Actor, in *noteIn) (*struct{}, error) {
 	return nil, r.s.SendNote(ctx, in.Body.Agent, in.Body.Place, in.Body.To, in.Body.Text)
 }
 
-func (r skillRoutes) accept(ctx context.Context, _ identity.Session, in *SkillPath) (*exchangeOut, error) {
+func (r skillRoutes) accept(ctx context.Context, _ identity.Actor, in *SkillPath) (*exchangeOut, error) {
 	e, err := r.s.Accept(ctx, in.ID)
 	return &exchangeOut{exchangeViewOf(e)}, err
 }
 
-func (r skillRoutes) decline(ctx context.Context, _ identity.Session, in *revokeIn) (*exchangeOut, error) {
+func (r skillRoutes) decline(ctx context.Context, _ identity.Actor, in *revokeIn) (*exchangeOut, error) {
 	e, err := r.s.Decline(ctx, in.ID, in.Body.Reason)
 	return &exchangeOut{exchangeViewOf(e)}, err
 }

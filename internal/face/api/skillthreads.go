@@ -51,7 +51,7 @@ type extensionsOut struct {
 	}
 }
 
-func (r skillRoutes) extensions(ctx context.Context, _ identity.Session, _ *struct{}) (*extensionsOut, error) {
+func (r skillRoutes) extensions(ctx context.Context, _ identity.Actor, _ *struct{}) (*extensionsOut, error) {
 	out := &extensionsOut{}
 	out.Body.Extensions, out.Body.Off = []extensionView{}, []switchedOff{}
 	list, off, err := r.s.Extensions(ctx)
@@ -73,8 +73,8 @@ type switchIn struct {
 
 type extensionOut struct{ Body extensionView }
 
-func (r skillRoutes) switchExtension(ctx context.Context, who identity.Session, in *switchIn) (*extensionOut, error) {
-	e, err := r.s.SwitchExtension(ctx, who.Principal.String(), in.Hash, in.Body.Enabled)
+func (r skillRoutes) switchExtension(ctx context.Context, who identity.Actor, in *switchIn) (*extensionOut, error) {
+	e, err := r.s.SwitchExtension(ctx, who.String(), in.Hash, in.Body.Enabled)
 	return &extensionOut{extensionViewOf(e)}, err
 }
 
@@ -85,7 +85,7 @@ type proposeIn struct {
 	}
 }
 
-func (r skillRoutes) propose(ctx context.Context, _ identity.Session, in *proposeIn) (*struct{}, error) {
+func (r skillRoutes) propose(ctx context.Context, _ identity.Actor, in *proposeIn) (*struct{}, error) {
 	return nil, r.s.ProposeExtension(ctx, in.Body.Agent, in.Body.Place, in.Body.Name, in.Body.To)
 }
 
@@ -116,7 +116,7 @@ type threadsOut struct {
 	}
 }
 
-func (r skillRoutes) threads(ctx context.Context, _ identity.Session, in *limitQuery) (*threadsOut, error) {
+func (r skillRoutes) threads(ctx context.Context, _ identity.Actor, in *limitQuery) (*threadsOut, error) {
 	out := &threadsOut{}
 	out.Body.Threads = []threadView{}
 	list, err := r.s.Threads(ctx, in.Limit)
@@ -144,7 +144,7 @@ type sayIn struct {
 
 type threadOut struct{ Body threadView }
 
-func (r skillRoutes) say(ctx context.Context, _ identity.Session, in *sayIn) (*threadOut, error) {
+func (r skillRoutes) say(ctx context.Context, _ identity.Actor, in *sayIn) (*threadOut, error) {
 	b := in.Body
 	if b.Payload == nil {
 		b.Payload = map[string]any{}
@@ -187,7 +187,7 @@ type visitsOut struct {
 	}
 }
 
-func (r skillRoutes) visits(ctx context.Context, _ identity.Session, _ *struct{}) (*visitsOut, error) {
+func (r skillRoutes) visits(ctx context.Context, _ identity.Actor, _ *struct{}) (*visitsOut, error) {
 	out := &visitsOut{}
 	out.Body.Visits = []visitView{}
 	list, err := r.v.Visits(ctx)
@@ -209,12 +209,12 @@ type visitIn struct {
 
 type visitOut struct{ Body visitView }
 
-func (r skillRoutes) visit(ctx context.Context, _ identity.Session, in *visitIn) (*visitOut, error) {
+func (r skillRoutes) visit(ctx context.Context, _ identity.Actor, in *visitIn) (*visitOut, error) {
 	b := in.Body
 	v, err := r.v.Visit(ctx, skill.VisitRequest{Agent: b.Agent, URL: b.URL, For: time.Duration(b.Minutes) * time.Minute, Keep: b.Keep, Insecure: b.Insecure})
 	return &visitOut{visitViewOf(v)}, err
 }
 
-func (r skillRoutes) endVisit(ctx context.Context, _ identity.Session, in *SkillPath) (*struct{}, error) {
+func (r skillRoutes) endVisit(ctx context.Context, _ identity.Actor, in *SkillPath) (*struct{}, error) {
 	return nil, r.v.EndVisit(ctx, in.ID)
 }

@@ -45,9 +45,9 @@ type Status struct {
 type statusAnswer struct{ Body Status }
 
 // RegisterStatus adds the one look; gather makes it for a caller.
-func RegisterStatus(a *API, gather func(ctx context.Context, who identity.Session) (Status, error)) {
+func RegisterStatus(a *API, gather func(ctx context.Context, who identity.Actor) (Status, error)) {
 	add(a, route{Method: "GET", Path: "/api/status", Scope: identity.StatusRead, Tag: "hub", Summary: "How the hub is"},
-		func(ctx context.Context, who identity.Session, _ *struct{}) (*statusAnswer, error) {
+		func(ctx context.Context, who identity.Actor, _ *struct{}) (*statusAnswer, error) {
 			s, err := gather(ctx, who)
 			return &statusAnswer{s}, err
 		})

@@ -18,9 +18,9 @@ import (
 // RegisterTasks adds tasks: what they are doing, what happened, what they made.
 func RegisterTasks(a *API, tasks work.API) {
 	tr := taskRoutes{tasks}
-	at := func(path, summary, contentType string, handle func(http.ResponseWriter, *http.Request, identity.Session) error) {
+	at := func(path, summary, contentType string, handle func(http.ResponseWriter, *http.Request, identity.Actor) error) {
 		rt := rawRoute{route{Method: "GET", Path: "/api/tasks" + path, Scope: identity.TaskRead, Tag: "tasks", Summary: summary}, contentType}
-		addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, who identity.Session) error {
+		addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 			return taskProblem(handle(w, r, who))
 		})
 	}
@@ -69,7 +69,7 @@ func wireJSON(w http.ResponseWriter, v any) error {
 	return nil
 }
 
-func (tr taskRoutes) list(w http.ResponseWriter, r *http.Request, who identity.Session) error {
+func (tr taskRoutes) list(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	q := viber.TaskList{Status: viber.TaskStatus(r.URL.Query().Get("status")), Cursor: r.URL.Query().Get("cursor")}
 	switch q.Status {
 	case "", viber.TaskRunning, viber.TaskPaused, viber.TaskDone, viber.TaskFailed, viber.TaskHalted:
@@ -94,7 +94,7 @@ func badQuery(text string) error {
 	return front.NewProblem(http.StatusBadRequest, "bad_request", text, nil)
 }
 
-func (tr taskRoutes) snapshot(w http.ResponseWriter, r *http.Request, who identity.Session) error {
+func (tr taskRoutes) snapshot(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	snap, err := tr.tasks.Snapshot(r.Context(), who, r.PathValue("id"))
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ type loggedEvent struct {
 	Payload viber.TaskEvent `json:"payload"`
 }
 
-func (tr taskRoutes) events(w http.ResponseWriter, r *http.Request, who identity.Session) error {
+func (tr taskRoutes) events(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	after := int64(0)
 	if text := r.URL.Query().Get("after"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -152,7 +152,7 @@ func head(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "no-store")
 }
 
-func (tr taskRoutes) artifact(w http.ResponseWriter, r *http.Request, who identity.Session) error {
+func (tr taskRoutes) artifact(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	f, err := tr.tasks.Artifact(r.Context(), who, r.PathValue("id"), r.PathValue("name"))
 	if err != nil {
 		return err

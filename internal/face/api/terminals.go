@@ -30,14 +30,14 @@ func RegisterTerminals(a *API, terminals Terminals) {
 
 type terminalRoutes struct{ terminals Terminals }
 
-func terminalWho(s identity.Session) terminal.Who {
+func terminalWho(s identity.Actor) terminal.Who {
 	return terminal.Who{
-		Principal: s.Principal.ID, Admin: s.Admin(), Actor: s.Principal.String(), Token: s.TokenID, Device: s.Device, Address: s.Address,
+		Principal: s.Person.ID, Admin: s.Admin(), Actor: s.String(), Token: s.TokenID, Device: s.Device, Address: s.Address,
 	}
 }
 
 // list is written as the board writes it, so that both look the same.
-func (t terminalRoutes) list(w http.ResponseWriter, r *http.Request, who identity.Session) error {
+func (t terminalRoutes) list(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	list, err := t.terminals.List(r.Context(), terminalWho(who))
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ type recordingList struct {
 	}
 }
 
-func (t terminalRoutes) recorded(ctx context.Context, who identity.Session, _ *struct{}) (*recordingList, error) {
+func (t terminalRoutes) recorded(ctx context.Context, who identity.Actor, _ *struct{}) (*recordingList, error) {
 	list, err := t.terminals.Recordings(ctx, terminalWho(who))
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (t terminalRoutes) recorded(ctx context.Context, who identity.Session, _ *s
 	return out, nil
 }
 
-func (t terminalRoutes) recording(w http.ResponseWriter, r *http.Request, who identity.Session) error {
+func (t terminalRoutes) recording(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	rec, file, err := t.terminals.Recording(r.Context(), terminalWho(who), r.PathValue("id"))
 	if err != nil {
 		return front.NewProblem(http.StatusNotFound, "not_found", "this terminal was not recorded, or the recording is gone, or its hub is", err)

@@ -57,7 +57,7 @@ type issuedAnswer struct {
 	Body         issuedToken
 }
 
-func (p People) createToken(ctx context.Context, who identity.Session, in *tokenRequest) (*issuedAnswer, error) {
+func (p People) createToken(ctx context.Context, who identity.Actor, in *tokenRequest) (*issuedAnswer, error) {
 	req := identity.TokenRequest{
 		Name: in.Body.Name, Role: identity.Role(in.Body.Role), Scopes: in.Body.Scopes,
 		Principal: in.Body.Principal, Pairing: in.Body.Pairing,
@@ -102,7 +102,7 @@ type tokenList struct {
 	}
 }
 
-func (p People) listTokens(ctx context.Context, who identity.Session, _ *struct{}) (*tokenList, error) {
+func (p People) listTokens(ctx context.Context, who identity.Actor, _ *struct{}) (*tokenList, error) {
 	tokens, err := p.Directory.Tokens(ctx, who)
 	out := &tokenList{}
 	out.Body.Tokens = []tokenView{}
@@ -115,7 +115,7 @@ func (p People) listTokens(ctx context.Context, who identity.Session, _ *struct{
 	return out, err
 }
 
-func (p People) revokeToken(ctx context.Context, who identity.Session, in *byID) (*struct{}, error) {
+func (p People) revokeToken(ctx context.Context, who identity.Actor, in *byID) (*struct{}, error) {
 	return nil, p.Directory.Revoke(ctx, who, in.ID)
 }
 
@@ -137,7 +137,7 @@ type rotatedAnswer struct {
 	}
 }
 
-func (p People) rotateToken(ctx context.Context, who identity.Session, in *rotateRequest) (*rotatedAnswer, error) {
+func (p People) rotateToken(ctx context.Context, who identity.Actor, in *rotateRequest) (*rotatedAnswer, error) {
 	rotated, err := p.Directory.Rotate(ctx, who, in.ID, in.Body != nil && in.Body.Renew)
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ type linkAnswer struct {
 	}
 }
 
-func (p People) createLink(ctx context.Context, who identity.Session, in *linkRequest) (*linkAnswer, error) {
+func (p People) createLink(ctx context.Context, who identity.Actor, in *linkRequest) (*linkAnswer, error) {
 	link, err := p.Directory.CreateLink(ctx, who, identity.LinkRequest{Principal: in.Body.Principal, Scopes: in.Body.Scopes})
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ type pairingAnswer struct {
 	}
 }
 
-func (p People) createCode(ctx context.Context, who identity.Session, in *pairingRequest) (*pairingAnswer, error) {
+func (p People) createCode(ctx context.Context, who identity.Actor, in *pairingRequest) (*pairingAnswer, error) {
 	t, err := p.Directory.CreateToken(ctx, who, identity.TokenRequest{Name: in.Body.Name, Scopes: in.Body.Scopes, Pairing: true})
 	if err != nil {
 		return nil, err
@@ -208,14 +208,14 @@ type deviceList struct {
 	}
 }
 
-func (p People) listDevices(ctx context.Context, who identity.Session, _ *struct{}) (*deviceList, error) {
+func (p People) listDevices(ctx context.Context, who identity.Actor, _ *struct{}) (*deviceList, error) {
 	devices, err := p.Directory.Devices(ctx, who)
 	out := &deviceList{}
 	out.Body.Devices = devices
 	return out, err
 }
 
-func (p People) revokeDevice(ctx context.Context, who identity.Session, in *byID) (*struct{}, error) {
+func (p People) revokeDevice(ctx context.Context, who identity.Actor, in *byID) (*struct{}, error) {
 	return nil, p.Directory.RevokeDevice(ctx, who, in.ID)
 }
 
@@ -235,7 +235,7 @@ type pageList struct {
 	}
 }
 
-func (p People) listPages(ctx context.Context, who identity.Session, _ *struct{}) (*pageList, error) {
+func (p People) listPages(ctx context.Context, who identity.Actor, _ *struct{}) (*pageList, error) {
 	pages, err := p.Directory.Pages(ctx, who)
 	out := &pageList{}
 	out.Body.Browsers = []pageView{}
@@ -248,7 +248,7 @@ func (p People) listPages(ctx context.Context, who identity.Session, _ *struct{}
 	return out, err
 }
 
-func (p People) closePage(ctx context.Context, who identity.Session, in *byID) (*struct{}, error) {
+func (p People) closePage(ctx context.Context, who identity.Actor, in *byID) (*struct{}, error) {
 	return nil, p.Directory.ClosePage(ctx, who, in.ID)
 }
 
@@ -258,7 +258,7 @@ type peopleList struct {
 	}
 }
 
-func (p People) listPeople(ctx context.Context, _ identity.Session, _ *struct{}) (*peopleList, error) {
+func (p People) listPeople(ctx context.Context, _ identity.Actor, _ *struct{}) (*peopleList, error) {
 	people, err := p.Directory.People(ctx)
 	out := &peopleList{}
 	out.Body.People = people
@@ -273,7 +273,7 @@ type personRequest struct {
 
 type personAnswer struct{ Body identity.Person }
 
-func (p People) addPerson(ctx context.Context, who identity.Session, in *personRequest) (*personAnswer, error) {
+func (p People) addPerson(ctx context.Context, who identity.Actor, in *personRequest) (*personAnswer, error) {
 	person, err := p.Directory.AddPerson(ctx, who, in.Body.Name)
 	return &personAnswer{person}, err
 }

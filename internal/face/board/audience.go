@@ -37,7 +37,7 @@ type question struct {
 // join makes a connection part of its person's audience: what waits is sent
 // first, then whatever happens.
 func (c *conn) join(l *login) {
-	a := c.face.enter(l.session.Principal)
+	a := c.face.enter(l.session.Person)
 	select {
 	case <-a.ready:
 	case <-c.ctx.Done():
@@ -101,7 +101,7 @@ func (f *Face) leave(a *audience, c *conn) {
 // run watches until nobody is left or the watch breaks.
 func (a *audience) run(ctx context.Context) {
 	// The person's own things only, whatever else one of the connections may see.
-	who := identity.Session{Principal: a.person, Role: identity.RoleOperator, Scopes: identity.Expand(identity.TaskRead, identity.ApprovalRead)}
+	who := identity.Actor{Person: a.person, Role: identity.RoleOperator, Scopes: identity.Expand(identity.TaskRead, identity.ApprovalRead)}
 	ready := sync.OnceFunc(func() { close(a.ready) })
 	defer ready()
 	for n, err := range a.face.d.Work.Watch(ctx, who) {

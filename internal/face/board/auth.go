@@ -37,7 +37,7 @@ func failed(reason viber.Reason, text string) error {
 
 // proof is what an authentication found out.
 type proof struct {
-	session identity.Session
+	session identity.Actor
 	paired  *identity.Paired
 }
 
@@ -62,7 +62,7 @@ func (c *conn) authenticate(a *viber.Auth, id string) {
 	c.caller.Known()
 	c.input = newInputLimiter(c.face.limits.InputPerSecond)
 	c.adopt(l, found.paired, id)
-	c.face.note(audit.Entry{Actor: s.Principal.String(), Action: audit.AuthAccepted, Target: l.id, Detail: c.detail(l, map[string]any{"scopes": s.Scopes.Sorted(), "role": string(a.Role)})})
+	c.face.note(audit.Entry{Actor: s.String(), Action: audit.AuthAccepted, Target: l.id, Detail: c.detail(l, map[string]any{"scopes": s.Scopes.Sorted(), "role": string(a.Role)})})
 	c.join(l)
 	c.arrived(l)
 }
@@ -146,12 +146,12 @@ func (c *conn) identify(ctx context.Context, a *viber.Auth, nonce string) (proof
 	if s.Role != identity.Role(a.Role) {
 		return proof{}, &refusal{code: viber.CodeAuthFailed, reason: viber.ReasonRoleMismatch, text: "the token is for the role " + string(s.Role), token: s.TokenID}
 	}
-	if s.Via == identity.TokenPairing {
+	if s.Credential == identity.TokenPairing {
 		return c.pair(ctx, a, nonce, a.Role)
 	}
 	key, err := c.keyOf(ctx, a, s)
 	if err == nil {
-		err = c.verify(a, nonce, key, c.mustSign(a.Role, s.Via))
+		err = c.verify(a, nonce, key, c.mustSign(a.Role, s.Credential))
 	}
 	if why, ok := errors.AsType[*refusal](err); ok {
 		why.token = s.TokenID
@@ -161,7 +161,7 @@ func (c *conn) identify(ctx context.Context, a *viber.Auth, nonce string) (proof
 
 // credential is the token's session; the page's, which came with the handshake;
 // or that of a hub that asks nobody on its own machine.
-func (c *conn) credential(ctx context.Context, a *viber.Auth) (identity.Session, error) {
+func (c *conn) credential(ctx context.Context, a *viber.Auth) (identity.Actor, error) {
 	switch {
 	case a.Token != "":
 		return c.face.d.People.Authenticate(ctx, a.Token)
@@ -170,7 +170,7 @@ func (c *conn) credential(ctx context.Context, a *viber.Auth) (identity.Session,
 	case c.face.d.Anonymous != nil && c.local:
 		return *c.face.d.Anonymous, nil
 	}
-	return identity.Session{}, failed(viber.ReasonMissingToken, "a token is needed")
+	return identity.Actor{}, failed(viber.ReasonMissingToken, "a token is needed")
 }
 
 // tokenRefusal tells a token that is no longer good from one that never was.
@@ -211,7 +211,7 @@ func (c *conn) mustSign(role viber.Role, via identity.TokenKind) bool {
 
 // keyOf is the key a signature must be of: the pinned one of a device, else the
 // one that came along; nil if there is none.
-func (c *conn) keyOf(ctx context.Context, a *viber.Auth, s identity.Session) (ed25519.PublicKey, error) {
+func (c *conn) keyOf(ctx context.Context, a *viber.Auth, s identity.Actor) (ed25519.PublicKey, error) {
 	var sent ed25519.PublicKey
 	if a.PublicKey != "" {
 		key, err := identity.ParsePublicKey(a.PublicKey)
@@ -222,7 +222,7 @@ func (c *conn) keyOf(ctx context.Context, a *viber.Auth, s identity.Session) (ed
 			return nil, failed(viber.ReasonDeviceMismatch, "the device id does not belong to the key")
 		}
 	}
-	if s.Via != identity.TokenDevice {
+	if s.Credential != identity.TokenDevice {
 		return sent, nil
 	}
 	dev, err := c.face.d.People.Device(ctx, s.Device)
@@ -269,7 +269,7 @@ func (c *conn) pair(ctx context.Context, a *viber.Auth, nonce string, role viber
 		return proof{}, err
 	}
 	defer try.End()
-	key, err := c.keyOf(ctx, a, identity.Session{})
+	key, err := c.keyOf(ctx, a, identity.Actor{})
 	if err != nil {
 		return proof{}, err
 	}
@@ -294,7 +294,7 @@ func (c *conn) pair(ctx context.Context, a *viber.Auth, nonce string, role viber
 		return proof{}, tokenRefusal(err)
 	}
 	try.Succeeded()
-	return proof{session: paired.Session, paired: &paired}, nil
+	return proof{session: paired.Actor, paired: &paired}, nil
 }
 
 // adopt makes the connection a session's and says so.
@@ -319,7 +319,7 @@ func (c *conn) adopt(l *login, paired *identity.Paired, id string) {
 		l.live.Release() // Closed may have run already
 	}
 	answer := &viber.Authenticated{
-		SessionID: l.id, GrantedScopes: l.session.Scopes.Sorted(), ExpiresAt: viber.At(expires), Principal: l.session.Principal.Name,
+		SessionID: l.id, GrantedScopes: l.session.Scopes.Sorted(), ExpiresAt: viber.At(expires), Principal: l.session.Person.Name,
 	}
 	if paired != nil {
 		answer.DeviceToken, answer.DeviceTokenExpiresAt = paired.Token.Secret, viber.At(paired.Token.Expires)
@@ -334,7 +334,7 @@ func (c *conn) expired(l *login, reason identity.Reason) {
 	if reason == identity.SessionExpired {
 		text, action = "the session has expired; authenticate again", audit.AuthExpired
 	}
-	c.face.note(audit.Entry{Actor: l.session.Principal.String(), Action: action, Target: l.id, Outcome: string(reason), Detail: c.detail(l, nil)})
+	c.face.note(audit.Entry{Actor: l.session.String(), Action: action, Target: l.id, Outcome: string(reason), Detail: c.detail(l, nil)})
 	c.fatal(viber.NewError(viber.CodeInvalidToken, viber.Reason(reason), text), viber.CloseAuth, "")
 }
 
@@ -346,7 +346,7 @@ func (r *request) refresh(p *viber.Refresh) {
 		return
 	}
 	s := found.session
-	if s.Principal.ID != r.login.session.Principal.ID || found.paired != nil {
+	if s.Person.ID != r.login.session.Person.ID || found.paired != nil {
 		c.fatal(viber.NewError(viber.CodeAuthFailed, viber.ReasonUnknownToken, "the token is somebody else's"), viber.CloseAuth, r.id)
 		return
 	}
@@ -361,7 +361,7 @@ func (r *request) refresh(p *viber.Refresh) {
 // rotate gives a token a new secret, which only this connection sees.
 func (r *request) rotate(p *viber.TokenRotate) {
 	by, id := r.who(), p.TokenID
-	if by.Via == identity.ViaPage {
+	if by.Credential == identity.ViaPage {
 		by.TokenID = "" // a page lives by its cookie; the token that opened it is not its own
 	}
 	if id == "" {

@@ -63,7 +63,7 @@ type conn struct {
 // login is who a connection is. It is replaced, never changed.
 type login struct {
 	id      string // session_id
-	session identity.Session
+	session identity.Actor
 	live    *identity.Live
 	role    viber.Role
 	device  string
@@ -200,7 +200,7 @@ func (r *request) guard(fn func()) { r.c.guard(r.id, fn) }
 func (r *request) answer(p viber.Payload) { r.c.send(p, r.id) }
 
 // who is the session as the domain sees it: with what was granted.
-func (r *request) who() identity.Session { return r.login.session }
+func (r *request) who() identity.Actor { return r.login.session }
 
 // do answers what is not about typing.
 func (r *request) do(p viber.Payload) {

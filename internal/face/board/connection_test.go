@@ -624,7 +624,7 @@ func TestThePagesCookieIsACredential(t *testing.T) {
 
 func TestNobodyIsAskedWhereTheHubIsToldSo(t *testing.T) {
 	h := newHub(t, func(d *board.Deps) {
-		d.Anonymous = &identity.Session{Principal: identity.Principal{Kind: identity.KindPerson, ID: "x", Name: "x"}, Role: identity.RoleOperator, Scopes: identity.Expand("*")}
+		d.Anonymous = &identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "x", Name: "x"}, Role: identity.RoleOperator, Scopes: identity.Expand("*")}
 	})
 	c := h.dial()
 	if f := c.ask("connection:auth", obj{"device_id": "d", "role": "operator", "scopes": []string{"task:read"}}); f.text("principal") != "x" {

@@ -34,7 +34,7 @@ type Deps struct {
 	// Challenge says when the challenge must be signed.
 	Challenge ChallengeMode
 	// Anonymous, if set, is who a client without credential on this machine is.
-	Anonymous *identity.Session
+	Anonymous *identity.Actor
 	// Arrived, if set, tells the other hubs of a node that connected; they call Replace.
 	Arrived func(Newcomer)
 	Limits  Limits

@@ -63,7 +63,7 @@ func (c *conn) noteMisuse(outcome string) {
 	}
 	entry := audit.Entry{Actor: "address:" + c.address, Action: audit.BoardMisuse, Outcome: outcome, Detail: map[string]any{"by_address": c.address}}
 	if l != nil {
-		entry.Actor, entry.Target, entry.Detail = l.session.Principal.String(), l.id, c.detail(l, nil)
+		entry.Actor, entry.Target, entry.Detail = l.session.String(), l.id, c.detail(l, nil)
 	}
 	c.face.note(entry)
 }

@@ -22,7 +22,7 @@ func (c *conn) arrived(l *login) {
 	if l.role != viber.RoleNode {
 		return
 	}
-	n := Newcomer{Principal: l.session.Principal.ID, Device: l.device, Session: l.id}
+	n := Newcomer{Principal: l.session.Person.ID, Device: l.device, Session: l.id}
 	c.face.Replace(n)
 	if c.face.d.Arrived != nil {
 		c.face.d.Arrived(n)
@@ -35,7 +35,7 @@ func (f *Face) Replace(n Newcomer) {
 	var old []*conn
 	for c := range f.conns {
 		l := c.who()
-		if l != nil && l.role == viber.RoleNode && l.session.Principal.ID == n.Principal && l.device == n.Device && l.id < n.Session {
+		if l != nil && l.role == viber.RoleNode && l.session.Person.ID == n.Principal && l.device == n.Device && l.id < n.Session {
 			old = append(old, c)
 		}
 	}
@@ -53,7 +53,7 @@ func (c *conn) replaced(n Newcomer) {
 		return
 	}
 	c.face.note(audit.Entry{
-		Actor: l.session.Principal.String(), Action: audit.AuthReplaced, Target: l.id, Outcome: "replaced",
+		Actor: l.session.String(), Action: audit.AuthReplaced, Target: l.id, Outcome: "replaced",
 		Detail: c.detail(l, map[string]any{"by_session": n.Session}),
 	})
 	timer := time.AfterFunc(leaveTime, func() { c.end(wsconn.Code(viber.CloseReplaced), viber.GoodbyeReplaced) })

@@ -48,9 +48,9 @@ func (r *request) terminal(p viber.Payload) {
 func (r *request) terminalWho() terminal.Who { return TerminalWho(r.login.session, r.login.id) }
 
 // TerminalWho is a session as terminals know it.
-func TerminalWho(s identity.Session, session string) terminal.Who {
+func TerminalWho(s identity.Actor, session string) terminal.Who {
 	return terminal.Who{
-		Principal: s.Principal.ID, Admin: s.Admin(), Actor: s.Principal.String(), Session: session,
+		Principal: s.Person.ID, Admin: s.Admin(), Actor: s.String(), Session: session,
 		Token: s.TokenID, Device: s.Device, Address: s.Address,
 	}
 }

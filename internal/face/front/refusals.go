@@ -11,7 +11,7 @@ import (
 )
 
 // Need fails unless the session has the scope; the trail is told who asked for what.
-func (f *Front) Need(r *http.Request, who identity.Session, scope string) error {
+func (f *Front) Need(r *http.Request, who identity.Actor, scope string) error {
 	err := Need(who, scope)
 	if err != nil {
 		f.refusedRequest(r, who, scope, "insufficient_scope")
@@ -20,7 +20,7 @@ func (f *Front) Need(r *http.Request, who identity.Session, scope string) error 
 }
 
 // refusedRequest records a request of somebody known who may not make it.
-func (f *Front) refusedRequest(r *http.Request, who identity.Session, scope, code string) {
+func (f *Front) refusedRequest(r *http.Request, who identity.Actor, scope, code string) {
 	detail := map[string]any{"scope": scope}
 	for name, value := range map[string]string{"by_token": who.TokenID, "by_page": who.PageID, "by_device": who.Device, "by_address": Address(r)} {
 		if value != "" {
@@ -28,7 +28,7 @@ func (f *Front) refusedRequest(r *http.Request, who identity.Session, scope, cod
 		}
 	}
 	f.noteRefusal(who.TokenID+who.PageID, audit.Entry{
-		Actor: who.Principal.String(), Action: audit.ScopeRefused, Target: r.Method + " " + cut(r.URL.Path), Outcome: code, Detail: detail,
+		Actor: who.String(), Action: audit.ScopeRefused, Target: r.Method + " " + cut(r.URL.Path), Outcome: code, Detail: detail,
 	})
 }
 

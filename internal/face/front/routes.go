@@ -96,7 +96,7 @@ func (e *entrance) admit(r *http.Request) (*http.Request, error) {
 	if err != nil {
 		return r, err
 	}
-	if err := take(e.rt.Rate.Person, who.Principal.ID); err != nil {
+	if err := take(e.rt.Rate.Person, who.Person.ID); err != nil {
 		return r, err
 	}
 	return r.WithContext(context.WithValue(r.Context(), sessionKey{}, who)), nil
@@ -133,7 +133,7 @@ func networkOf(r *http.Request) string {
 type sessionKey struct{}
 
 // Admitted is who the entrance has let in; nobody on routes for strangers.
-func Admitted(ctx context.Context) (identity.Session, bool) {
-	who, ok := ctx.Value(sessionKey{}).(identity.Session)
+func Admitted(ctx context.Context) (identity.Actor, bool) {
+	who, ok := ctx.Value(sessionKey{}).(identity.Actor)
 	return who, ok
 }

@@ -21,32 +21,32 @@ const CSRFHeader = "X-Parley-CSRF"
 // errNoCredential says that a request carried neither token nor cookie.
 var errNoCredential = &identity.AuthError{Reason: identity.Unknown}
 
-// Session tells who the caller is: by bearer token, or by the page's cookie, in
+// Actor tells who the caller is: by bearer token, or by the page's cookie, in
 // which case a request that changes something must also carry the CSRF token.
 // Wrong tokens count against the caller's address.
-func (f *Front) Session(r *http.Request) (identity.Session, error) {
+func (f *Front) Actor(r *http.Request) (identity.Actor, error) {
 	if who, ok := Admitted(r.Context()); ok {
 		return who, nil
 	}
 	who, err := f.identify(r)
 	if err != nil {
-		return identity.Session{}, err
+		return identity.Actor{}, err
 	}
-	if who.Via == identity.TokenPairing {
+	if who.Credential == identity.TokenPairing {
 		f.refusedRequest(r, who, "", "pairing_token")
-		return identity.Session{}, NewProblem(http.StatusForbidden, "forbidden", "a pairing token can only pair a device", nil)
+		return identity.Actor{}, NewProblem(http.StatusForbidden, "forbidden", "a pairing token can only pair a device", nil)
 	}
 	who.Address = Address(r)
 	return who, nil
 }
 
-func (f *Front) identify(r *http.Request) (identity.Session, error) {
+func (f *Front) identify(r *http.Request) (identity.Actor, error) {
 	if secret, ok := Bearer(r); ok {
 		return f.authenticate(r.Context(), Address(r), secret)
 	}
 	cookie, err := r.Cookie(CookieName)
 	if err != nil {
-		return identity.Session{}, errNoCredential
+		return identity.Actor{}, errNoCredential
 	}
 	who, err := f.people.AuthenticatePage(r.Context(), cookie.Value)
 	if err == nil && changes(r.Method) && !identity.CheckCSRF(cookie.Value, r.Header.Get(CSRFHeader)) {
@@ -59,7 +59,7 @@ func (f *Front) identify(r *http.Request) (identity.Session, error) {
 }
 
 // authenticate looks at a token unless its address is locked out.
-func (f *Front) authenticate(ctx context.Context, address, secret string) (identity.Session, error) {
+func (f *Front) authenticate(ctx context.Context, address, secret string) (identity.Actor, error) {
 	who, err := f.people.Authenticate(ctx, secret)
 	if !errors.Is(err, identity.ErrRefused) {
 		// Right, or could not be looked at, which is not the caller's fault: a
@@ -68,7 +68,7 @@ func (f *Front) authenticate(ctx context.Context, address, secret string) (ident
 	}
 	try, throttled := f.attempts.Attempt(address)
 	if throttled != nil {
-		return identity.Session{}, throttled
+		return identity.Actor{}, throttled
 	}
 	f.Refused(address, err, try.Failed())
 	return who, err
@@ -91,8 +91,8 @@ func (f *Front) Refused(address string, err error, locked bool) {
 }
 
 // Require is Session for callers that need a scope.
-func (f *Front) Require(r *http.Request, scope string) (identity.Session, error) {
-	who, err := f.Session(r)
+func (f *Front) Require(r *http.Request, scope string) (identity.Actor, error) {
+	who, err := f.Actor(r)
 	if err != nil {
 		return who, err
 	}
@@ -100,7 +100,7 @@ func (f *Front) Require(r *http.Request, scope string) (identity.Session, error)
 }
 
 // Need fails unless the session has the scope.
-func Need(who identity.Session, scope string) error {
+func Need(who identity.Actor, scope string) error {
 	if scope == "" || who.Scopes.Has(scope) {
 		return nil
 	}

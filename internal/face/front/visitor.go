@@ -8,12 +8,12 @@ import (
 
 // Visitor is who a request says it is, for faces that also serve those who say
 // nothing: then it is nil. What is said and does not hold is an error.
-func (f *Front) Visitor(r *http.Request) (*identity.Session, error) {
+func (f *Front) Visitor(r *http.Request) (*identity.Actor, error) {
 	_, bearer := Bearer(r)
 	if _, err := r.Cookie(CookieName); err != nil && !bearer {
 		return nil, nil
 	}
-	s, err := f.Session(r)
+	s, err := f.Actor(r)
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (c *Call) noteAnswer(binding []byte, answer *sdk.ElicitResult, err error, w
 	}
 	sum := sha256.Sum256(binding)
 	c.face.d.Trail.Note(audit.Entry{
-		Actor: c.Who.Principal.String(), Action: audit.ApprovalElicited, Target: c.Tool, Outcome: outcome, Duration: waited, Digest: hex.EncodeToString(sum[:]),
+		Actor: c.Who.String(), Action: audit.ApprovalElicited, Target: c.Tool, Outcome: outcome, Duration: waited, Digest: hex.EncodeToString(sum[:]),
 		Detail: map[string]any{"token": c.Who.TokenID, "address": c.Who.Address, "client": short(c.Client)},
 	})
 }

@@ -13,7 +13,7 @@ import (
 // Call is one call of a tool.
 type Call struct {
 	// Who calls, with the scopes of this very request.
-	Who identity.Session
+	Who identity.Actor
 	// Tool is the name on the part's own path.
 	Tool string
 	// Args are the arguments, checked.

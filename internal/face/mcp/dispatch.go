@@ -155,7 +155,7 @@ func (p *path) note(e entry, c *Call, took time.Duration, err error) {
 		detail["client"] = short(c.Client)
 	}
 	p.face.d.Trail.Note(audit.Entry{
-		Actor: c.Who.Principal.String(), Action: audit.MCPCall, Target: e.Name, Outcome: outcome, Duration: took, Digest: digest, Detail: detail,
+		Actor: c.Who.String(), Action: audit.MCPCall, Target: e.Name, Outcome: outcome, Duration: took, Digest: digest, Detail: detail,
 	})
 }
 

@@ -38,7 +38,7 @@ func (a clientApprover) Approve(ctx context.Context, q fleet.Question) (fleet.De
 	if err != nil {
 		return fleet.Decision{}, err
 	}
-	return fleet.Decision{Approved: yes, By: a.call.Who.Principal.String(), How: "elicitation"}, nil
+	return fleet.Decision{Approved: yes, By: a.call.Who.String(), How: "elicitation"}, nil
 }
 
 // binding is what a yes is for, and nothing else.

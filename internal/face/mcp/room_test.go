@@ -74,7 +74,7 @@ func (h *house) enter(id string) *guest {
 	h.t.Helper()
 	g := &guest{t: h.t.(*testing.T), frames: make(chan kibitz.Frame, 1000)}
 	who := identity.Local(h.owner)
-	g.visit = must(h.rooms.Enter(h.t.Context(), room.Entry{Room: id, Link: g, Session: &who}))(h.t)
+	g.visit = must(h.rooms.Enter(h.t.Context(), room.Entry{Room: id, Link: g, Actor: &who}))(h.t)
 	h.t.Cleanup(g.visit.Gone)
 	g.send(map[string]any{"t": "voice", "on": true, "name": "Alice"})
 	g.id = next[*kibitz.Self](g).ID

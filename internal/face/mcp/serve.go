@@ -15,7 +15,7 @@ import (
 
 // caller is what the HTTP side knows of a request.
 type caller struct {
-	who  identity.Session
+	who  identity.Actor
 	link *Session
 }
 
@@ -59,7 +59,7 @@ func (p *path) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // pass gives the request to the handler of its revision.
-func (p *path) pass(w http.ResponseWriter, r *http.Request, who identity.Session) {
+func (p *path) pass(w http.ResponseWriter, r *http.Request, who identity.Actor) {
 	kind, err := p.face.kindOf(w, r)
 	switch {
 	case err != nil:
@@ -96,11 +96,11 @@ func (p *path) linkAnswer(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // admit tells who calls, by bearer token and nothing else.
-func (p *path) admit(r *http.Request) (identity.Session, error) {
+func (p *path) admit(r *http.Request) (identity.Actor, error) {
 	if _, ok := front.Bearer(r); !ok {
-		return identity.Session{}, &identity.AuthError{Reason: identity.Unknown}
+		return identity.Actor{}, &identity.AuthError{Reason: identity.Unknown}
 	}
-	who, err := p.face.d.Front.Session(r)
+	who, err := p.face.d.Front.Actor(r)
 	if err != nil {
 		return who, err
 	}
@@ -111,7 +111,7 @@ func (p *path) admit(r *http.Request) (identity.Session, error) {
 }
 
 // mayUseAny looks at tools that decide themselves.
-func (p *path) mayUseAny(who identity.Session) bool {
+func (p *path) mayUseAny(who identity.Actor) bool {
 	for _, t := range p.tools {
 		if t.May != nil && t.May(&Call{Who: who}) == nil {
 			return true
@@ -124,7 +124,7 @@ func (p *path) mayUseAny(who identity.Session) bool {
 var errBusy = errors.New("too many requests of this token at a time")
 
 // enter counts a request while it lasts.
-func (f *Face) enter(who identity.Session) (done func(), err error) {
+func (f *Face) enter(who identity.Actor) (done func(), err error) {
 	owner := ownerOf(who)
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -78,7 +78,7 @@ func (s *Session) end() {
 var errTooManySessions = errors.New("too many sessions of this token; end one, or wait until an idle one ends")
 
 // begin follows an MCP session to its end.
-func (f *Face) begin(ss *sdk.ServerSession, who identity.Session) {
+func (f *Face) begin(ss *sdk.ServerSession, who identity.Actor) {
 	s := newSession()
 	s.live = f.d.People.Track(who, func(identity.Reason) {
 		// What runs is cancelled first: closing waits for it.
@@ -114,7 +114,7 @@ func (f *Face) forget(owner string) {
 }
 
 // full reports whether a token may not begin another session.
-func (f *Face) full(who identity.Session) bool {
+func (f *Face) full(who identity.Actor) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.perToken[ownerOf(who)] >= f.limits.SessionsPerToken || len(f.sessions)+len(f.links) >= f.limits.Sessions
@@ -122,11 +122,11 @@ func (f *Face) full(who identity.Session) bool {
 
 // ownerOf is whom a session belongs to: the credential, not the person, so that
 // a narrower token cannot step into a wider one's session.
-func ownerOf(who identity.Session) string {
+func ownerOf(who identity.Actor) string {
 	if who.TokenID != "" {
 		return who.TokenID
 	}
-	return string(who.Principal.Kind) + ":" + who.Principal.ID
+	return string(who.Person.Kind) + ":" + who.Person.ID
 }
 
 // LinkHeader is how a stdio bridge tells its requests from those of others: a
@@ -145,7 +145,7 @@ type link struct {
 
 // useLink finds or begins the session of a bridge and keeps it from ending until
 // release is called.
-func (f *Face) useLink(key linkKey, who identity.Session) (s *Session, release func(), err error) {
+func (f *Face) useLink(key linkKey, who identity.Actor) (s *Session, release func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.links[key]

@@ -46,7 +46,7 @@ func (c *client) begin() {
 		return
 	}
 	c.visit = visit
-	if s := c.entry.Session; s != nil && (s.TokenID != "" || s.PageID != "") {
+	if s := c.entry.Actor; s != nil && (s.TokenID != "" || s.PageID != "") {
 		c.live = c.face.d.People.Track(*s, func(identity.Reason) {
 			visit.Revoked()
 			_ = c.ws.Close(kibitz.CloseRevoked, "credential revoked")

@@ -353,4 +353,4 @@ func TestStrangersOfOneAddressAreLimited(t *testing.T) {
 	}
 }
 
-func identityOf(h *hub) identity.Session { return identity.Local(h.owner) }
+func identityOf(h *hub) identity.Actor { return identity.Local(h.owner) }

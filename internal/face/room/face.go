@@ -119,7 +119,7 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.d.Front.Fail(w, r, err)
 		return
 	}
-	c := &client{face: f, entry: room.Entry{Room: id, Origin: f.origin(r), Address: front.Address(r), Session: session}}
+	c := &client{face: f, entry: room.Entry{Room: id, Origin: f.origin(r), Address: front.Address(r), Actor: session}}
 	if c.leave, err = f.open.Enter(c.entry.Address, false); err != nil {
 		why, _ := errors.AsType[*limit.Error](err)
 		f.tooMany(w, r, why)

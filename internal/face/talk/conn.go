@@ -47,7 +47,7 @@ type conn struct {
 	extended atomic.Bool // has said hello
 
 	mu       sync.Mutex
-	session  *identity.Session
+	session  *identity.Actor
 	who      talk.Who
 	live     *identity.Live
 	login    *time.Timer
@@ -66,7 +66,7 @@ func (f *Face) newConn(l link, address string) *conn {
 }
 
 // open begins the connection: with a session, or with ten seconds to get one.
-func (c *conn) open(s *identity.Session) {
+func (c *conn) open(s *identity.Actor) {
 	if s != nil {
 		c.adopt(*s)
 		return
@@ -84,7 +84,7 @@ func (c *conn) open(s *identity.Session) {
 }
 
 // adopt makes the connection a session's.
-func (c *conn) adopt(s identity.Session) {
+func (c *conn) adopt(s identity.Actor) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.login != nil {
@@ -143,7 +143,7 @@ type request struct {
 	c       *conn
 	id      uint64
 	msg     *wire.ClientMessage
-	session identity.Session
+	session identity.Actor
 	who     talk.Who
 
 	run, key string // of the events that are sent

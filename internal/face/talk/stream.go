@@ -51,7 +51,7 @@ func (s *stream) abort() {
 func (s *stream) known() { s.identified.Store(true) }
 
 // serve runs one connection to its end. A nil session has to be earned.
-func (f *Face) serve(nc net.Conn, session *identity.Session) {
+func (f *Face) serve(nc net.Conn, session *identity.Actor) {
 	s := &stream{face: f, conn: nc, out: newOutbox(f.limits.Unsent, socketOf(nc))}
 	if !f.register(s) {
 		_ = nc.Close()
@@ -116,7 +116,7 @@ func (f *Face) unregister(s *stream) {
 
 // accept serves a listener until it is closed. session says who a connection is
 // by itself; an error refuses it.
-func (f *Face) accept(l net.Listener, session func(net.Conn) (*identity.Session, error)) error {
+func (f *Face) accept(l net.Listener, session func(net.Conn) (*identity.Actor, error)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closing {
@@ -127,7 +127,7 @@ func (f *Face) accept(l net.Listener, session func(net.Conn) (*identity.Session,
 	return nil
 }
 
-func (f *Face) acceptAll(l net.Listener, session func(net.Conn) (*identity.Session, error)) {
+func (f *Face) acceptAll(l net.Listener, session func(net.Conn) (*identity.Actor, error)) {
 	slots := make(chan struct{}, f.limits.Connections)
 	for {
 		nc, err := l.Accept()

@@ -51,7 +51,7 @@ func (f *Face) ListenTCP(ctx context.Context, address string, o TCPOptions) erro
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return f.accept(l, func(net.Conn) (*identity.Session, error) { return session, nil })
+	return f.accept(l, func(net.Conn) (*identity.Actor, error) { return session, nil })
 }
 
 // announced is a listener whose port is in a file while it listens.
@@ -82,7 +82,7 @@ func checkLoopback(ctx context.Context, address string) error {
 }
 
 // tcpSession is who a new connection is: nobody, unless the door is open.
-func (f *Face) tcpSession(ctx context.Context, o TCPOptions) (*identity.Session, error) {
+func (f *Face) tcpSession(ctx context.Context, o TCPOptions) (*identity.Actor, error) {
 	if !o.InsecureOpen {
 		return nil, nil
 	}

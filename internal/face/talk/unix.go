@@ -44,12 +44,12 @@ func (f *Face) ListenUnix(ctx context.Context, path string) error {
 	if err := os.Chmod(path, 0o600); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return f.accept(l, func(c net.Conn) (*identity.Session, error) { return peerSession(c, owner, peerUID) })
+	return f.accept(l, func(c net.Conn) (*identity.Actor, error) { return peerSession(c, owner, peerUID) })
 }
 
 // peerSession is who the system says is at the other end. Where it says nothing,
 // nobody is known yet.
-func peerSession(c net.Conn, owner identity.Person, uidOf func(*net.UnixConn) (int, error)) (*identity.Session, error) {
+func peerSession(c net.Conn, owner identity.Person, uidOf func(*net.UnixConn) (int, error)) (*identity.Actor, error) {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
 		return nil, errNoPeer

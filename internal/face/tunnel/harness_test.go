@@ -155,7 +155,7 @@ func newHub(t testing.TB, o options) *hub {
 // op is the owner on a page, who may do everything and is not asked.
 func (h *hub) op() fleet.Caller {
 	s := identity.Local(h.owner)
-	s.Via = identity.ViaPage
+	s.Credential = identity.ViaPage
 	return fleet.Caller{Session: s, Surface: fleet.SurfacePage}
 }
 

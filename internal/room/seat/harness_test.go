@@ -207,10 +207,10 @@ func (p *person) hear(f *kibitz.From) {
 func (*person) Close(int, string) {}
 func (*person) Admitted()         {}
 
-func (h *house) enter(id, name string, session *identity.Session) *person {
+func (h *house) enter(id, name string, session *identity.Actor) *person {
 	h.t.Helper()
 	p := &person{t: h.t}
-	p.visit = must(h.rooms.Enter(h.t.Context(), room.Entry{Room: id, Link: p, Session: session}))(h.t)
+	p.visit = must(h.rooms.Enter(h.t.Context(), room.Entry{Room: id, Link: p, Actor: session}))(h.t)
 	h.t.Cleanup(p.visit.Gone)
 	p.do(obj{"t": "voice", "on": true, "name": name})
 	later(time.Second)
@@ -222,8 +222,8 @@ func (h *house) enter(id, name string, session *identity.Session) *person {
 
 func (h *house) host(id string) *person {
 	h.t.Helper()
-	return h.enter(id, "Host", &identity.Session{
-		Principal: identity.Principal{Kind: identity.KindPerson, ID: "owner-id", Name: "owner"}, Scopes: identity.Expand("rooms"),
+	return h.enter(id, "Host", &identity.Actor{
+		Person: identity.Principal{Kind: identity.KindPerson, ID: "owner-id", Name: "owner"}, Scopes: identity.Expand("rooms"),
 	})
 }
 
