@@ -59,15 +59,20 @@ func (l *Lease) Check(tx *store.Tx) error {
 	return err
 }
 
-// Release gives the thing back, so that anybody may take it at once.
+// Verify is Check in a transaction of its own, for whoever is not [Lease.Certain].
+func (l *Lease) Verify(ctx context.Context) error { return l.leases.db.Write(ctx, l.Check) }
+
+// Release gives the thing back, so that anybody may take it at once. When the database
+// cannot be told, the next renewals do: a hub that lives must not seem to own what it
+// does not run.
 func (l *Lease) Release(ctx context.Context) error {
 	l.leases.forget(l)
 	l.drop()
-	return l.leases.db.Write(ctx, func(tx *store.Tx) error {
-		// The row stays: its epoch must never be given out twice.
-		_, err := tx.Exec(`UPDATE leases SET owner = '' WHERE name = ? AND owner = ? AND epoch = ?`, l.name, l.leases.id, l.epoch)
-		return err
-	})
+	err := l.leases.db.Write(ctx, func(tx *store.Tx) error { return l.leases.free(tx, l.name, l.epoch) })
+	if err != nil {
+		l.leases.doubt(l.name)
+	}
+	return err
 }
 
 // New is the lease of a thing that is only now made, so that nobody can own it.

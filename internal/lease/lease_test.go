@@ -176,6 +176,71 @@ func TestHubLearnsThatItsLeaseWasTaken(t *testing.T) {
 	})
 }
 
+// A turn ended while the database was away: the lease could not be given back, and its
+// hub lived on without the conversation, which nobody else could take.
+func TestAFailedReleaseIsMadeUpFor(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a := join(t, db, "a", lease.Options{TTL: time.Hour, Renew: 10 * time.Millisecond})
+		b := join(t, db, "b", long)
+		defer closed(t, a)
+		defer closed(t, b)
+		mine, err := a.Acquire(t.Context(), "talk.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		away, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := mine.Release(away); err == nil {
+			t.Fatal("it was released; this test needs a release that fails")
+		}
+		for {
+			theirs, err := b.Acquire(t.Context(), "talk.1")
+			if err == nil {
+				if theirs.Epoch() <= mine.Epoch() {
+					t.Errorf("epoch %d after %d, want a later one", theirs.Epoch(), mine.Epoch())
+				}
+				return
+			}
+			select {
+			case <-time.After(5 * time.Millisecond):
+			case <-t.Context().Done():
+				t.Fatalf("nobody frees what a living hub does not run: %v", err)
+			}
+		}
+	})
+}
+
+// The hub wants back what it could not release: the making up must not take it away.
+func TestWhatIsTakenAgainAfterAFailedReleaseStays(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a := join(t, db, "a", lease.Options{TTL: time.Hour, Renew: time.Millisecond})
+		defer closed(t, a)
+		for range 50 {
+			mine, err := a.Acquire(t.Context(), "talk.1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := mine.Verify(t.Context()); err != nil {
+				t.Fatalf("a lease that was just taken: %v", err)
+			}
+			away, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = mine.Release(away) // fails
+		}
+	})
+}
+
+func TestLivingListsHubsThatLive(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a, b := join(t, db, "a", long), join(t, db, "b", dead)
+		defer closed(t, a)
+		b.Abandon()
+		if hubs, err := a.Living(t.Context()); err != nil || !cmp.Equal(hubs, []string{a.ID()}) {
+			t.Errorf("%v, %v; want %s alone", hubs, err, a.ID())
+		}
+	})
+}
+
 func TestAHubThatIsAloneNeedNotWaitForItsFormerLife(t *testing.T) {
 	db := storetest.SQLite(t)
 	former := join(t, db, "a", long)

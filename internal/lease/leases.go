@@ -37,6 +37,12 @@ type Leases struct {
 	opts Options
 	mu   sync.Mutex
 	held map[string]*Lease
+	// doubtful are names whose rows may say that this hub owns them although it does
+	// not: a release failed, or nobody knows whether an acquisition was committed.
+	doubtful map[string]bool
+	// living are the hubs that lived at the last look.
+	living look
+
 	stop context.CancelFunc
 	done chan struct{}
 	// since is when this life began; until, after it, how long nobody else can
@@ -61,7 +67,7 @@ func Join(ctx context.Context, db *store.DB, hub string, opts Options) (*Leases,
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Leases{db: db, id: hub + "/" + uuid.NewString()[:8], opts: opts, held: map[string]*Lease{}, done: make(chan struct{}), since: time.Now()}
+	l := &Leases{db: db, id: hub + "/" + uuid.NewString()[:8], opts: opts, held: map[string]*Lease{}, doubtful: map[string]bool{}, done: make(chan struct{}), since: time.Now()}
 	if err := l.join(ctx); err != nil {
 		return nil, err
 	}
@@ -116,7 +122,8 @@ func (l *Leases) keepAlive(ctx context.Context) {
 func (l *Leases) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.opts.TTL)
 	defer cancel()
-	before, owned, began := l.holding(), map[string]int64{}, time.Now()
+	before, doubtful, owned, began := l.holding(), l.doubts(), map[string]int64{}, time.Now()
+	var living []string
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
 		clear(owned)
 		now, err := clock(tx)
@@ -126,7 +133,7 @@ func (l *Leases) renew(ctx context.Context) error {
 		if _, err := tx.Exec(`UPDATE hubs SET expires_at = ? WHERE id = ?`, now+l.opts.TTL.Microseconds(), l.id); err != nil {
 			return err
 		}
-		return tx.Each(func(row *sql.Rows) error {
+		err = tx.Each(func(row *sql.Rows) error {
 			var name string
 			var epoch int64
 			if err := row.Scan(&name, &epoch); err != nil {
@@ -135,10 +142,22 @@ func (l *Leases) renew(ctx context.Context) error {
 			owned[name] = epoch
 			return nil
 		}, `SELECT name, epoch FROM leases WHERE owner = ?`, l.id)
+		if err != nil {
+			return err
+		}
+		for _, name := range doubtful {
+			if err := l.free(tx, name, owned[name]); err != nil {
+				return err
+			}
+		}
+		living, err = readLiving(tx, now)
+		return err
 	})
 	if err == nil {
 		l.dropOthers(before, owned)
+		l.settled(doubtful)
 		l.sure(began)
+		l.living.set(living, began)
 	}
 	return err
 }
@@ -169,12 +188,17 @@ func (l *Leases) holding() []*Lease {
 func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, error) {
 	l.mu.Lock()
 	mine, ok := l.held[name]
+	again := l.doubtful[name]
+	delete(l.doubtful, name)
 	l.mu.Unlock()
 	if ok {
 		return mine, nil
 	}
-	epoch, err := l.take(ctx, name)
+	epoch, err := l.take(ctx, name, again)
 	if err != nil {
+		if _, held := errors.AsType[*HeldError](err); !held {
+			l.doubt(name)
+		}
 		return nil, err
 	}
 	l.mu.Lock()
@@ -184,10 +208,13 @@ func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, error) {
 	}
 	got := &Lease{leases: l, name: name, epoch: epoch, lost: make(chan struct{})}
 	l.held[name] = got
+	delete(l.doubtful, name)
 	return got, nil
 }
 
-func (l *Leases) take(ctx context.Context, name string) (epoch int64, err error) {
+// take makes the row ours. again says that it may be already, by an acquisition that is
+// over: then its epoch rises too, so that the freeing of that one finds nothing.
+func (l *Leases) take(ctx context.Context, name string, again bool) (epoch int64, err error) {
 	err = l.db.Write(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Exec(`INSERT INTO leases (name, owner, epoch) VALUES (?, '', 0) ON CONFLICT (name) DO NOTHING`, name); err != nil {
 			return err
@@ -196,8 +223,11 @@ func (l *Leases) take(ctx context.Context, name string) (epoch int64, err error)
 		if err := tx.QueryRow(`SELECT owner, epoch FROM leases WHERE name = ?`+tx.ForUpdate(), name).Scan(&owner, &epoch); err != nil {
 			return err
 		}
-		if owner == l.id {
+		if owner == l.id && !again {
 			return nil
+		}
+		if owner == l.id {
+			owner = ""
 		}
 		if alive, err := living(tx, owner); err != nil || alive {
 			return errors.Join(err, held(alive, name, owner))

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"database/sql"
+	"sync"
 	"time"
 
 	"parley/internal/store"
@@ -64,4 +65,58 @@ func firstWord(tx *store.Tx) string {
 		return `substr(name, 1, instr(name || '.', '.') - 1)`
 	}
 	return `split_part(name, '.', 1)`
+}
+
+// look is which hubs lived at a time.
+type look struct {
+	mu   sync.Mutex
+	at   time.Time
+	hubs []string
+}
+
+func (k *look) set(hubs []string, at time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.hubs, k.at = hubs, at
+}
+
+// fresh is how old a look may be: the renewals of a hub bring a new one as often.
+const fresh = 1500 * time.Millisecond
+
+func (k *look) get() ([]string, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.hubs, k.hubs != nil && time.Since(k.at) < fresh
+}
+
+// Living lists the ids of the hubs that live, as of about a second ago.
+func (l *Leases) Living(ctx context.Context) ([]string, error) {
+	if hubs, ok := l.living.get(); ok {
+		return hubs, nil
+	}
+	began := time.Now()
+	var hubs []string
+	err := l.db.Read(ctx, func(tx *store.Tx) error {
+		now, err := clock(tx)
+		if err != nil {
+			return err
+		}
+		hubs, err = readLiving(tx, now)
+		return err
+	})
+	if err == nil {
+		l.living.set(hubs, began)
+	}
+	return hubs, err
+}
+
+func readLiving(tx *store.Tx, now int64) (hubs []string, err error) {
+	hubs = []string{}
+	err = tx.Each(func(row *sql.Rows) error {
+		var id string
+		err := row.Scan(&id)
+		hubs = append(hubs, id)
+		return err
+	}, `SELECT id FROM hubs WHERE expires_at > ? ORDER BY id`, now)
+	return hubs, err
 }
