@@ -26,7 +26,7 @@ func (l *Log) AppendTx(tx *store.Tx, entries ...Entry) error {
 	prepared := make([]canonicalEntry, len(entries))
 	for i, e := range entries {
 		var err error
-		if prepared[i], err = prepare(e); err != nil {
+		if prepared[i], err = l.prepare(e); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/audit"
+	"parley/internal/mask"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 )
@@ -115,9 +116,15 @@ func TestTheChainFormatIsFixed(t *testing.T) {
 
 func TestSecretsAreBlottedOut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
-		log := open(t, db, audit.Options{})
-		secret := "prl_" + strings.Repeat("Ab-_9", 8) + "xyz"
-		mustAppend(t, log, audit.Entry{Action: "bug", Actor: secret, Target: "a " + secret, Detail: map[string]any{"x": []string{secret}, secret: 1, "bad": "\x00\xff"}})
+		configured := "a-key-the-hub-knows"
+		log := open(t, db, audit.Options{Mask: mask.New(func() []string { return []string{configured} })})
+		secrets := []string{configured}
+		for _, prefix := range []string{"prl_", "prc_", "prk_"} {
+			secrets = append(secrets, prefix+strings.Repeat("Ab-_9", 8)+"xyz")
+		}
+		for _, secret := range secrets {
+			mustAppend(t, log, audit.Entry{Action: "bug", Actor: secret, Target: "a " + secret, Detail: map[string]any{"x": []string{secret}, secret: 1, "bad": "\x00\xff"}})
+		}
 		var out bytes.Buffer
 		for line, err := range log.Export(t.Context()) {
 			if err != nil {
@@ -125,8 +132,10 @@ func TestSecretsAreBlottedOut(t *testing.T) {
 			}
 			out.Write(line)
 		}
-		if strings.Contains(out.String(), secret) || !strings.Contains(out.String(), "***") {
-			t.Errorf("%s", out.String())
+		for _, secret := range secrets {
+			if strings.Contains(out.String(), secret) || !strings.Contains(out.String(), mask.Sign) {
+				t.Errorf("the trail shows %s: %s", secret, out.String())
+			}
 		}
 		if r := verify(t, log); !r.OK {
 			t.Errorf("%+v", r)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/mask"
 	"parley/internal/store"
 )
 
@@ -25,7 +26,9 @@ type Options struct {
 	// CheckpointEntries and CheckpointEvery say when to sign (1000, 10 minutes).
 	CheckpointEntries int64
 	CheckpointEvery   time.Duration
-	Logger            *slog.Logger
+	// Mask is what never gets into the trail; nil knows the hub's own secrets.
+	Mask   *mask.Mask
+	Logger *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
@@ -97,7 +100,7 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 	j := &job{entries: make([]canonicalEntry, len(entries)), result: make(chan error, 1)}
 	for i, e := range entries {
 		var err error
-		if j.entries[i], err = prepare(e); err != nil {
+		if j.entries[i], err = l.prepare(e); err != nil {
 			return err
 		}
 	}
@@ -121,7 +124,7 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 // before Close returns. It never blocks.
 func (l *Log) Note(entries ...Entry) {
 	for _, e := range entries {
-		c, err := prepare(e)
+		c, err := l.prepare(e)
 		if err != nil {
 			l.opts.Logger.Error("audit entry refused", "action", e.Action, "error", err)
 			continue

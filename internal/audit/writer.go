@@ -141,7 +141,7 @@ func (l *Log) take() group {
 	g.entries = append(g.entries, g.notes...)
 	if g.dropped = l.dropped; g.dropped > 0 && n > 0 {
 		l.dropped = 0
-		if gap, err := prepare(Entry{Actor: "hub", Action: TrailDropped, Outcome: "lost", Detail: map[string]any{"entries": g.dropped}}); err == nil {
+		if gap, err := l.prepare(Entry{Actor: "hub", Action: TrailDropped, Outcome: "lost", Detail: map[string]any{"entries": g.dropped}}); err == nil {
 			g.entries = append(g.entries, gap)
 		}
 	}

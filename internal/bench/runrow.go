@@ -62,7 +62,7 @@ func runLoop(ctx context.Context, env *Env) ([]Result, error) {
 			return tool.Result{Text: string(c.Arguments)}, nil
 		},
 	}
-	set, err := tool.NewSet(echo)
+	set, err := tool.NewSet(nil, echo)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func BenchmarkRoundWithoutTools(b *testing.B) {
 
 // BenchmarkRoundWithOneTool is a run of two model calls with a tool between them.
 func BenchmarkRoundWithOneTool(b *testing.B) {
-	set, err := tool.NewSet(&tool.Tool{
+	set, err := tool.NewSet(nil, &tool.Tool{
 		Name: "echo", Class: tool.ReadOnly,
 		Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}`),
 		Run: func(_ context.Context, c tool.Call) (tool.Result, error) {

@@ -339,3 +339,15 @@ func (c *Catalogue) Models() []ModelInfo {
 	}
 	return out
 }
+
+// Secrets is the keys of all providers, for what must not show them.
+func (c *Catalogue) Secrets() (keys []string) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, name := range slices.Sorted(maps.Keys(c.providers)) {
+		if key := c.providers[name].config.APIKey; key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}

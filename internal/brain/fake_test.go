@@ -190,7 +190,7 @@ func (k *kept) Results(ctx context.Context, r []tool.Done) error {
 }
 
 func spec(p model.Provider, tools ...*tool.Tool) brain.RunSpec {
-	set, err := tool.NewSet(tools...)
+	set, err := tool.NewSet(nil, tools...)
 	if err != nil {
 		panic(err)
 	}

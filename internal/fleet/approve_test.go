@@ -298,7 +298,7 @@ func TestHostedAgentsReadFreelyAndAskForTheRest(t *testing.T) {
 		if x.Name == "agent_update" {
 			t.Error("agents may update endpoints")
 		}
-		if _, err := tool.NewSet(x); err != nil {
+		if _, err := tool.NewSet(nil, x); err != nil {
 			t.Errorf("%s: %v", x.Name, err)
 		}
 	}

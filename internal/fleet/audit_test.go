@@ -138,6 +138,27 @@ func TestSecretsAreMaskedInTheCallLog(t *testing.T) {
 	}
 }
 
+// What a machine answers goes to models, scripts and the list of queued calls: a secret of
+// the hub's that lies about on a machine does not come back that way.
+func TestSecretsInWhatAMachineAnswersAreMasked(t *testing.T) {
+	secret := "prl_0123456789012345678901234567890123456789012"
+	w := newWorld(t, setup{})
+	pc := w.join("pc")
+	pc.answers(func(*kenny.Request) (jsontext.Value, *kenny.Error) {
+		return jsontext.Value(`{"content":"export T=` + secret + `","size":12345678}`), nil
+	})
+	done := must(w.call(op(), "pc", "fs_list", `{"path":"/home/alice"}`))(t)
+	if got := string(done.Result); got != `{"content":"export T=[masked]","size":12345678}` {
+		t.Errorf("the result is %s; expected it without the token, and otherwise as it was", got)
+	}
+	pc.answers(func(*kenny.Request) (jsontext.Value, *kenny.Error) {
+		return nil, &kenny.Error{Code: kenny.CodeInternal, Message: "cannot read " + secret}
+	})
+	if _, err := w.call(op(), "pc", "fs_list", `{"path":"/home/alice"}`); err == nil || strings.Contains(err.Error(), secret) {
+		t.Errorf("the error is %v; expected one without the token", err)
+	}
+}
+
 func TestResultsOfSensitiveToolsAreNotKept(t *testing.T) {
 	w := newWorld(t, setup{})
 	w.join("pc").answers(func(*kenny.Request) (jsontext.Value, *kenny.Error) {

@@ -42,13 +42,13 @@ func newCallLog(f *Fleet) *callLog {
 }
 
 // entry is the row of a call before its outcome.
-func (p *prepared) entry(hub string) LogEntry {
+func (p *prepared) entry(f *Fleet) LogEntry {
 	if p.masked == "" {
-		p.masked = maskArgs(p.wire)
+		p.masked = string(f.d.Mask.GuessJSON(p.wire))
 	}
 	return LogEntry{
 		CallID: p.id, At: p.created, Machine: p.machine, Tool: p.tool.Name, Class: p.tool.Class, Actor: p.who.actor(), OnBehalf: p.who.OnBehalf,
-		Surface: p.who.Surface, TokenID: p.who.Session.TokenID, Address: p.who.Session.Address, Hub: hub, Digest: p.digest,
+		Surface: p.who.Surface, TokenID: p.who.Session.TokenID, Address: p.who.Session.Address, Hub: f.hub, Digest: p.digest,
 		Args: jsontext.Value(p.masked), Approval: p.approval, State: StateSent,
 	}
 }
@@ -82,7 +82,7 @@ func (l *callLog) intent(ctx context.Context, p *prepared) error {
 }
 
 func (l *callLog) intentTx(tx *store.Tx, p *prepared, trail audit.Entry) error {
-	if err := putCall(tx, p.entry(l.f.hub)); err != nil {
+	if err := putCall(tx, p.entry(l.f)); err != nil {
 		return err
 	}
 	return l.f.d.Audit.AppendTx(tx, trail)
@@ -90,7 +90,7 @@ func (l *callLog) intentTx(tx *store.Tx, p *prepared, trail audit.Entry) error {
 
 // outcome records how a call ended; it does not wait.
 func (l *callLog) outcome(p *prepared, result jsontext.Value, err error, took time.Duration) {
-	e, trail := p.entry(l.f.hub), p.trail(l.f.hub, audit.FleetCall)
+	e, trail := p.entry(l.f), p.trail(l.f.hub, audit.FleetCall)
 	e.State, e.DurationMS = StateDone, took.Milliseconds()
 	if !p.sent.IsZero() {
 		e.QueueMS = p.sent.Sub(p.created).Milliseconds()
@@ -112,7 +112,7 @@ func (l *callLog) outcome(p *prepared, result jsontext.Value, err error, took ti
 // refused keeps what a rule forbade beside the calls that were made, so that one
 // list tells everything that was tried.
 func (l *callLog) refused(p *prepared, why *Error) {
-	e := p.entry(l.f.hub)
+	e := p.entry(l.f)
 	e.State, e.Code, e.Message = StateFailed, why.Code, cut(why.Message, 4096)
 	l.put(logItem{entry: e})
 }

@@ -11,6 +11,7 @@ import (
 	"parley/internal/bus"
 	"parley/internal/identity"
 	"parley/internal/lease"
+	"parley/internal/mask"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
@@ -53,6 +54,8 @@ type Deps struct {
 	// Key signs challenges; one per cluster.
 	Key ed25519.PrivateKey
 	Log *slog.Logger
+	// Mask is what nobody gets to see of what machines answer.
+	Mask *mask.Mask
 	// URL is the hub's base address as machines reach it.
 	URL func() string
 	// Alone says that no other hub shares the database: then leases and bus are

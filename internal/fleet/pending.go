@@ -75,9 +75,9 @@ func (s *Session) forget(id string) {
 // connection; others, and late ones, are dropped.
 func (s *Session) answered(r *kenny.Response) {
 	result, failure := r.Outcome()
-	out := outcome{result: result}
+	out := outcome{result: s.f.d.Mask.JSON(result)}
 	if failure != nil {
-		out = outcome{err: &Error{Code: failure.Code, Message: storable(failure.Message), FromMachine: true}}
+		out = outcome{err: &Error{Code: failure.Code, Message: s.f.d.Mask.Text(storable(failure.Message)), FromMachine: true}}
 	}
 	if !s.settle(r.ID, out) {
 		s.f.stats.drop("late_response")

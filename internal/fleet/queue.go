@@ -27,7 +27,7 @@ func (f *Fleet) enqueue(ctx context.Context, p *prepared) (*CallResult, error) {
 		if waiting >= f.d.Limits.Queued {
 			return errQueueFull
 		}
-		e := p.entry(f.hub)
+		e := p.entry(f)
 		e.State = StateQueued
 		if err := putCall(tx, e); err != nil {
 			return err

@@ -69,10 +69,11 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 	if m.policy, err = builtin.NewPolicy(h.policyOptions()); err != nil {
 		return err
 	}
-	m.tools = builtin.Tools(builtin.Config{Policy: m.policy, Sandbox: h.sandbox, Roots: h.conf.Box.Write, Guard: h.guard})
+	m.tools = builtin.Tools(builtin.Config{Policy: m.policy, Sandbox: h.sandbox, Roots: h.conf.Box.Write, Guard: h.guard, Mask: h.mask})
 	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger, Sandbox: h.sandbox, Workspace: h.workspaceOf})
 	h.onClose(func() error { m.mcp.Close(); return nil })
 	h.minds = m
+	h.thinking.Store(m)
 	m.shelf, err = resource.Open(resource.Options{Dir: h.conf.Data, Pool: m.mcp, Configured: mcpServers(h.conf.MCP), Log: h.logger})
 	if err != nil {
 		return err

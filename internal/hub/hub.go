@@ -31,6 +31,7 @@ import (
 	"parley/internal/hub/config"
 	"parley/internal/identity"
 	"parley/internal/lease"
+	"parley/internal/mask"
 	"parley/internal/notify"
 	"parley/internal/place"
 	"parley/internal/publicnet"
@@ -73,6 +74,9 @@ type Hub struct {
 	bus    bus.Bus
 	leases *lease.Leases
 	trail  *audit.Log
+	// mask is what nobody is shown; thinking is minds once they are there, for it.
+	mask     *mask.Mask
+	thinking atomic.Pointer[minds]
 	// keeper hands the trail's checkpoints to what keeps them outside the database;
 	// keptEnds is where that ended when the hub started.
 	keeper   *witness.Keeper
@@ -136,7 +140,7 @@ func Open(ctx context.Context, conf config.Config, opts Options) (*Hub, error) {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
 	for _, step := range []func(context.Context) error{
-		h.openFolder, h.openStore, h.openKey, h.openBus, h.openMembership, h.openOutside, h.openTrail, h.openPeople, h.openInbox, h.openSandbox, h.openBrain, h.openParts, h.openFaces,
+		h.openFolder, h.openMask, h.openStore, h.openKey, h.openBus, h.openMembership, h.openOutside, h.openTrail, h.openPeople, h.openInbox, h.openSandbox, h.openBrain, h.openParts, h.openFaces,
 	} {
 		if err := step(ctx); err != nil {
 			h.Close()

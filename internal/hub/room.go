@@ -64,7 +64,7 @@ func (h *Hub) openRooms(ctx context.Context) error {
 // openSeats seats the hub's own agents in rooms.
 func (h *Hub) openSeats() {
 	h.seats = seat.New(seat.Deps{DB: h.db, Leases: h.leases, Rooms: h.rooms, Log: h.logger, Mind: &seat.Brain{
-		Agents: h.minds.agents, Models: h.minds.models, Ledger: h.minds.ledger, Workspace: h.folder.Path("workspace"),
+		Agents: h.minds.agents, Models: h.minds.models, Ledger: h.minds.ledger, Mask: h.mask, Workspace: h.folder.Path("workspace"),
 		Tools: func(ctx context.Context, agent *brain.Agent, names []string) ([]*tool.Tool, error) {
 			return h.minds.toolsFor(ctx, agent, names, true)
 		},

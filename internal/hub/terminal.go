@@ -2,17 +2,12 @@ package hub
 
 import (
 	"context"
-	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
 	"time"
 
 	"parley/internal/face/api"
 	"parley/internal/face/front"
 	"parley/internal/identity"
-	"parley/internal/sandbox"
 	"parley/internal/terminal"
 	"parley/internal/work"
 )
@@ -38,7 +33,7 @@ func (h *Hub) openTerminals(context.Context) error {
 		return err
 	}
 	d := terminal.Deps{
-		Workspace: h.folder.Path("workspace"), Sandbox: h.sandbox, Secrets: h.secretValues, MaxRunning: h.conf.Board.Limits.MaxTerminals,
+		Workspace: h.folder.Path("workspace"), Sandbox: h.sandbox, Mask: h.mask, MaxRunning: h.conf.Board.Limits.MaxTerminals,
 		Recordings: recordings, Audit: h.trail, Log: h.logger,
 	}
 	if h.conf.NATS != "" {
@@ -49,40 +44,6 @@ func (h *Hub) openTerminals(context.Context) error {
 	}
 	h.onClose(h.terminals.Close)
 	return nil
-}
-
-// apiKeys finds the keys in the file of model providers.
-var apiKeys = regexp.MustCompile(`(?m)^\s*(?:-\s*)?api_key:\s*["']?([^\s"']+)`)
-
-// secretValues is what terminals must not show: the values of what a process does
-// not inherit, the owner's token, the keys of models and tool servers, and what the
-// settings name.
-func (h *Hub) secretValues() []string {
-	env := os.Environ()
-	clean := sandbox.WithoutSecrets(env)
-	values := slices.Clone(h.conf.Terminal.Mask)
-	for _, kv := range env {
-		if _, value, _ := strings.Cut(kv, "="); !slices.Contains(clean, kv) {
-			values = append(values, value)
-		}
-	}
-	if token, err := h.folder.OwnerToken(); err == nil {
-		values = append(values, token)
-	}
-	for _, server := range h.conf.MCP {
-		values = append(values, server.Token)
-		for name, value := range server.Env {
-			if len(sandbox.WithoutSecrets([]string{name + "="})) == 0 {
-				values = append(values, value)
-			}
-		}
-	}
-	if text, err := os.ReadFile(h.folder.Path("providers.yaml")); err == nil {
-		for _, found := range apiKeys.FindAllSubmatch(text, -1) {
-			values = append(values, string(found[1]))
-		}
-	}
-	return values
 }
 
 // agentTerminals are terminals as tasks use them.

@@ -85,7 +85,7 @@ func (h *Hub) openTrail(ctx context.Context) error {
 	})
 	beside := find(all, h.folder.Path(checkpointsFile))
 	h.keeper.Remind(newest(beside))
-	trail, err := audit.Open(ctx, h.db, audit.Options{Key: h.key, Logger: h.logger, OnCheckpoint: h.keeper.Offer, Known: beside.Checkpoints})
+	trail, err := audit.Open(ctx, h.db, audit.Options{Key: h.key, Mask: h.mask, Logger: h.logger, OnCheckpoint: h.keeper.Offer, Known: beside.Checkpoints})
 	if err != nil {
 		return err
 	}

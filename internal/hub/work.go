@@ -52,7 +52,7 @@ func (h *Hub) openWork(ctx context.Context) error {
 			return recall(ctx, mem, agent, sender, query, limit)
 		},
 		MaxMode: viber.Mode(h.conf.Policy.MaxMode), Rules: h.approvalRules(ctx),
-		Attended: h.attended, FailUnattended: h.conf.Budget.Unattended == "fail", Revoked: h.tokenRevoked,
+		Mask: h.mask, Attended: h.attended, FailUnattended: h.conf.Budget.Unattended == "fail", Revoked: h.tokenRevoked,
 		Workspace: h.folder.Path("workspace"), Clustered: h.conf.NATS != "", Logger: h.logger,
 		Limits: work.Limits{
 			RunningPerPrincipal: h.conf.Board.Limits.MaxRunningTasks, QueuedMessages: h.conf.Board.Limits.MaxQueuedMessages,

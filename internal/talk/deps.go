@@ -13,6 +13,7 @@ import (
 	"parley/internal/brain/tool"
 	"parley/internal/bus"
 	"parley/internal/lease"
+	"parley/internal/mask"
 	"parley/internal/talk/memory"
 )
 
@@ -92,7 +93,9 @@ type Deps struct {
 	// PersonOf is the id of the person whose inbox questions for a sender go to;
 	// nil takes the sender's own name.
 	PersonOf func(sender string) string
-	Log      *slog.Logger
+	// Mask is what models, clients and the store never get to see of tools.
+	Mask *mask.Mask
+	Log  *slog.Logger
 
 	// Workspace is the folder of agents whose file names none; Roots are others
 	// that a client's working directory may be in.

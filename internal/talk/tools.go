@@ -47,7 +47,7 @@ func (r *running) tools(ctx context.Context) (*tool.Set, error) {
 	for i, t := range list {
 		list[i] = r.narrow.guard(t)
 	}
-	return tool.NewSet(list...)
+	return tool.NewSet(r.c.t.d.Mask, list...)
 }
 
 func (r *running) provided(ctx context.Context, names []string) ([]*tool.Tool, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/mask"
 	"parley/protocol/viber"
 )
 
@@ -40,7 +41,7 @@ type terminal struct {
 	info    viber.Terminal // without what changes
 	process *process
 	screen  *viber.Scrollback
-	mask    *masker
+	mask    *mask.Stream
 	sizes   sizes
 	views   map[*view]struct{}
 	typed   map[string]bool // sessions whose first input is on record
@@ -100,13 +101,13 @@ func (t *terminal) run() {
 				out = nil
 				break
 			}
-			t.print(t.mask.push(data))
-			if t.mask.waiting() {
+			t.print(t.mask.Push(data))
+			if t.mask.Waiting() {
 				quiet.set(hesitate)
 			}
 		case <-quiet.c:
 			quiet.clear()
-			t.print(t.mask.relent())
+			t.print(t.mask.Relent())
 		case e := <-waited:
 			status = &e
 			over.set(drain)
@@ -126,7 +127,7 @@ func (t *terminal) run() {
 			late.reset(t.set.grace)
 		}
 		if status != nil && !reading && t.exit == nil {
-			t.print(t.mask.end())
+			t.print(t.mask.End())
 			t.finish(*status)
 			close(in)
 			in = nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/internal/mask"
 	"parley/protocol/viber"
 )
 
@@ -254,7 +255,7 @@ func TestASlowViewerIsMovedForward(t *testing.T) {
 
 func TestSecretsAreMaskedAlsoAcrossReads(t *testing.T) {
 	const secret = "prl_correct-horse-battery"
-	ts := newSet(t, Deps{Secrets: func() []string { return []string{secret, "short"} }})
+	ts := newSet(t, Deps{Mask: mask.New(func() []string { return []string{secret, "short"} })})
 	info := open(t, ts, alice, Spec{Name: "x", Command: "stty -echo; printf 'a prl_correct-ho'; read x; printf 'rse-battery b\\nshort prl_correct-h'; read x; printf 'at\\n" + secret + "'; exit 0"})
 	w := watch(t, ts, alice, info.ID, AttachOptions{})
 	w.until("a ")
@@ -272,7 +273,7 @@ func TestSecretsAreMaskedAlsoAcrossReads(t *testing.T) {
 
 // A prompt that ends like a secret begins is shown all the same.
 func TestAFewBytesOfASecretDoNotHideAPrompt(t *testing.T) {
-	ts := newSet(t, Deps{Secrets: func() []string { return []string{"$ secret-value"} }})
+	ts := newSet(t, Deps{Mask: mask.New(func() []string { return []string{"$ secret-value"} })})
 	info := open(t, ts, alice, Spec{Command: "stty -echo; printf 'ready$ '; read x; printf 'secret-value'"})
 	w := watch(t, ts, alice, info.ID, AttachOptions{})
 	w.until("ready$ ")
@@ -471,7 +472,7 @@ func TestARecordingIsAnAsciicastThatReplaysToTheSameText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ts := newSet(t, Deps{Recordings: recordings, Secrets: func() []string { return []string{"very-secret"} }})
+	ts := newSet(t, Deps{Recordings: recordings, Mask: mask.New(func() []string { return []string{"very-secret"} })})
 	info := open(t, ts, alice, Spec{Name: "demo", Command: "stty -echo; printf 'ä very-secret\\n'; read x; echo two"})
 	w := watch(t, ts, alice, info.ID, AttachOptions{Writer: true})
 	w.until("\n")

@@ -18,6 +18,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/bus"
+	"parley/internal/mask"
 	"parley/internal/sandbox"
 	"parley/protocol/viber"
 )
@@ -28,8 +29,8 @@ type Deps struct {
 	Workspace string
 	// Sandbox runs the programs of agents; nil is one without boxes.
 	Sandbox *sandbox.Sandbox
-	// Secrets are the values that are never shown; asked for each new terminal.
-	Secrets func() []string
+	// Mask is what nobody is shown.
+	Mask *mask.Mask
 	// MaxRunning is how many of one principal may run, in the whole cluster (16).
 	MaxRunning int
 	// Recordings is where what terminals print is kept; nil keeps nothing.
@@ -63,9 +64,6 @@ var _ API = (*Terminals)(nil)
 func New(d Deps) (*Terminals, error) {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
-	}
-	if d.Secrets == nil {
-		d.Secrets = func() []string { return nil }
 	}
 	if d.Sandbox == nil {
 		d.Sandbox = sandbox.New(sandbox.Options{Environ: os.Environ()})
@@ -212,14 +210,13 @@ func (ts *Terminals) spawn(who Who, spec Spec) (*terminal, error) {
 	if command == "" {
 		command, _ = shell("")
 	}
-	mask := newMasker(ts.d.Secrets())
 	t := &terminal{
 		set: ts, owner: who.Principal, creator: who, task: spec.Task, boxed: spec.Box != nil, log: ts.d.Log, mail: make(chan func()), gone: make(chan struct{}),
-		process: p, screen: viber.NewScrollback(viber.MaxScrollback), mask: mask,
+		process: p, screen: viber.NewScrollback(viber.MaxScrollback), mask: ts.d.Mask.Stream(),
 		sizes: sizes{current: spec.Size}, views: map[*view]struct{}{}, typed: map[string]bool{}, began: now,
 		info: viber.Terminal{
 			ID: uuid.Must(uuid.NewV7()).String(), Name: nameOf(spec, command), CreatedAt: viber.At(now), TaskID: spec.Task, CWD: dir,
-			Command: newMasker(ts.d.Secrets()).whole(command),
+			Command: ts.d.Mask.Text(command),
 		},
 	}
 	t.record = ts.d.Recordings.begin(t.info, who.Principal, spec.Size, now)

@@ -160,7 +160,7 @@ func (t *task) runNext() {
 	c.began = time.Now()
 	ctx, call := t.ctx, t.toolCall(c)
 	t.background(func() {
-		res, err := tool.Invoke(ctx, c.tool, call, 0)
+		res, err := t.tools.Invoke(ctx, c.tool, call, 0)
 		t.post(func() { t.toolDone(c, res, err) })
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"parley/internal/bus"
 	"parley/internal/eventlog"
 	"parley/internal/lease"
+	"parley/internal/mask"
 	"parley/internal/store"
 	"parley/protocol/viber"
 )
@@ -122,6 +123,8 @@ type Deps struct {
 	// Calls is how patient model calls are; zero is brain.TaskPolicy.
 	Calls brain.CallPolicy
 
+	// Mask is what models, followers and the store never get to see.
+	Mask *mask.Mask
 	// Workspace is the folder of agents whose file names none.
 	Workspace string
 	// Clustered says that other hubs share the store and the bus.

@@ -37,7 +37,7 @@ func (t *task) toolSet(agent *brain.Agent, more []*tool.Tool) (*tool.Set, error)
 			list = append(list, m)
 		}
 	}
-	return tool.NewSet(list...)
+	return tool.NewSet(t.w.d.Mask, list...)
 }
 
 // listed reports whether an agent's file names a tool, or the group it is in.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/internal/brain/tool"
+	"parley/internal/mask"
 	"parley/internal/publicnet"
 	"parley/internal/sandbox"
 )
@@ -18,6 +19,9 @@ type Config struct {
 	Sandbox *sandbox.Sandbox
 	// Roots are folders besides the workspace that file tools and shell may use.
 	Roots []string
+	// Mask is what of a command's output is not even kept: what is cut out of a long
+	// one cannot be told from something else afterwards.
+	Mask *mask.Mask
 	// Guard is what web_fetch connects by.
 	Guard publicnet.Guard
 

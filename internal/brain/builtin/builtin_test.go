@@ -28,7 +28,7 @@ func newBench(t *testing.T, c Config) *bench {
 	if err := os.Mkdir(b.call.Workspace, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	set, err := tool.NewSet(Tools(c)...)
+	set, err := tool.NewSet(nil, Tools(c)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,10 @@
 package builtin
 
-import "sync"
+import (
+	"sync"
+
+	"parley/internal/mask"
+)
 
 // What is kept of one output stream: its beginning and its end. Two streams
 // together are the 10 MiB a call may capture.
@@ -9,9 +13,10 @@ const (
 	keepTail = 5 << 18
 )
 
-// capture is a writer of bounded memory.
+// capture is a writer of bounded memory that keeps no secret.
 type capture struct {
 	mu   sync.Mutex
+	mask *mask.Stream
 	head []byte
 	tail []byte
 	lost bool
@@ -20,7 +25,11 @@ type capture struct {
 func (c *capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := len(p)
+	c.keep(c.mask.Push(p))
+	return len(p), nil
+}
+
+func (c *capture) keep(p []byte) {
 	if free := keepHead - len(c.head); free > 0 {
 		k := min(free, len(p))
 		c.head = append(c.head, p[:k]...)
@@ -31,13 +40,13 @@ func (c *capture) Write(p []byte) (int, error) {
 		c.tail = append(c.tail[:0], c.tail[len(c.tail)-keepTail:]...)
 		c.lost = true
 	}
-	return n, nil
 }
 
 // String is what was kept; lost tells whether something is missing in between.
 func (c *capture) String() (text string, lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.keep(c.mask.End())
 	tail := c.tail
 	if len(tail) > keepTail {
 		tail, c.lost = tail[len(tail)-keepTail:], true

@@ -70,7 +70,7 @@ func shellTool(c Config) *tool.Tool {
 				return tool.Result{}, tool.Errorf(tool.Permission, "the command cannot be run: %w", err)
 			}
 			defer run.Close()
-			out, err := runShell(ctx, args, run, c.grace)
+			out, err := runShell(ctx, args, run, c)
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -79,18 +79,18 @@ func shellTool(c Config) *tool.Tool {
 	}
 }
 
-func runShell(ctx context.Context, args shellArgs, run *sandbox.Process, grace time.Duration) (shellOutput, error) {
+func runShell(ctx context.Context, args shellArgs, run *sandbox.Process, c Config) (shellOutput, error) {
 	limit := shellTimeout
 	if args.TimeoutMS > 0 {
 		limit = min(time.Duration(args.TimeoutMS)*time.Millisecond, shellMaxTimeout)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, tool.ErrTimeout)
 	defer cancel()
-	var stdout, stderr capture
+	stdout, stderr := capture{mask: c.Mask.Stream()}, capture{mask: c.Mask.Stream()}
 	run.Cmd.Stdout, run.Cmd.Stderr = &stdout, &stderr
-	run.Cmd.WaitDelay = grace // a descendant that left the group may hold the pipes
+	run.Cmd.WaitDelay = c.grace // a descendant that left the group may hold the pipes
 	start := time.Now()
-	err := runGroup(ctx, run, grace)
+	err := runGroup(ctx, run, c.grace)
 	out := shellOutput{DurationMS: time.Since(start).Milliseconds()}
 	out.collect(&stdout, &stderr)
 	switch {

@@ -143,7 +143,7 @@ func TestToolNamesAreValidAndDiffer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s1, n1, s2, n2 := names.Draw(t, "s1"), names.Draw(t, "n1"), names.Draw(t, "s2"), names.Draw(t, "n2")
 		a, b := ToolName(s1, n1), ToolName(s2, n2)
-		if _, err := tool.NewSet(&tool.Tool{Name: a, Class: tool.ReadOnly, Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil }}); err != nil {
+		if _, err := tool.NewSet(nil, &tool.Tool{Name: a, Class: tool.ReadOnly, Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil }}); err != nil {
 			t.Fatal(err)
 		}
 		if (a == b) != (s1 == s2 && n1 == n2) {

@@ -153,6 +153,16 @@ func (p *Pool) Servers() []Server {
 	return out
 }
 
+// Secrets is what of all servers must not be shown.
+func (p *Pool) Secrets() (values []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.servers {
+		values = append(values, s.secrets()...)
+	}
+	return values
+}
+
 // Status tells how each server is doing, in configured order.
 func (p *Pool) Status() []Status {
 	p.mu.Lock()

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"parley/internal/sandbox"
 )
 
 // Errors of the pool.
@@ -48,6 +50,20 @@ func (s Server) Redacted() Server {
 		s.URL = u.Redacted()
 	}
 	return s
+}
+
+// secrets is what of it must not be shown.
+func (s Server) secrets() (values []string) {
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		if len(sandbox.WithoutSecrets([]string{name + "="})) == 0 {
+			values = append(values, s.Env[name])
+		}
+	}
+	if u, err := url.Parse(s.URL); err == nil && u.User != nil {
+		password, _ := u.User.Password()
+		values = append(values, password)
+	}
+	return append(values, s.Bearer)
 }
 
 // String names the server and nothing else.

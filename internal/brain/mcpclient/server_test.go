@@ -95,7 +95,7 @@ func tools(t *testing.T, p *Pool, agent string) map[string]*tool.Tool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tool.NewSet(list...); err != nil {
+	if _, err := tool.NewSet(nil, list...); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]*tool.Tool{}

@@ -245,7 +245,7 @@ func TestTheSkillTool(t *testing.T) {
 		}
 		return some()
 	})
-	if _, err := tool.NewSet(x); err != nil {
+	if _, err := tool.NewSet(nil, x); err != nil {
 		t.Fatal(err)
 	}
 	run := func(agent, args string) (tool.Result, error) {

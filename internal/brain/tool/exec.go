@@ -180,8 +180,8 @@ func (r *Round) one(ctx context.Context, calls []model.Call, i int, out []Done) 
 	res, err := r.attempt(ctx, d)
 	d.Duration = time.Since(start)
 	if err != nil {
-		d.Err = err
-		res = Failed(err)
+		d.Err = masked(r.Set.masks(), err)
+		res = Failed(d.Err)
 	}
 	d.render(res)
 }
@@ -221,7 +221,7 @@ func (r *Round) attempt(ctx context.Context, d *Done) (res Result, err error) {
 	if t.Reach != nil {
 		d.Reached = t.Reach(args)
 	}
-	return Invoke(ctx, t, call, r.Timeout)
+	return r.Set.Invoke(ctx, t, call, r.Timeout)
 }
 
 func (r *Round) permit(ctx context.Context, t *Tool, call Call, class Class) error {
@@ -263,8 +263,14 @@ func (r *Round) ask(ctx context.Context, call Call, class Class) error {
 
 // Invoke runs one checked call with its time limit (0 = the default). A panic, a
 // time-out and a cancelled ctx become [*Error]s, and a tool that does not listen
-// to ctx is left behind.
-func Invoke(ctx context.Context, t *Tool, call Call, timeout time.Duration) (Result, error) {
+// to ctx is left behind. Nobody gets to see what a tool said before it is masked.
+func (s *Set) Invoke(ctx context.Context, t *Tool, call Call, timeout time.Duration) (Result, error) {
+	res, err := invoke(ctx, t, call, timeout)
+	res.Text, res.Source = s.masks().Text(res.Text), s.masks().Text(res.Source)
+	return res, masked(s.masks(), err)
+}
+
+func invoke(ctx context.Context, t *Tool, call Call, timeout time.Duration) (Result, error) {
 	if timeout == 0 {
 		timeout = DefaultTimeout
 	}

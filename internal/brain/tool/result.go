@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"parley/internal/mask"
 )
 
 // MaxOutput is how much of one call's output a model is given.
@@ -76,6 +78,17 @@ func Failed(err error) Result {
 		res.Untrusted, res.Source = true, e.Source
 	}
 	return res
+}
+
+// masked is an error as everybody may read it; its cause and type stay.
+func masked(m *mask.Mask, err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err
+	}
+	shown := *e
+	shown.Message, shown.Source = m.Text(e.Message), m.Text(e.Source)
+	return &shown
 }
 
 // TypeOf is the type of any error of a tool.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"parley/internal/brain/model"
+	"parley/internal/mask"
 )
 
 // nameForm is what every provider accepts as a tool's name.
@@ -20,6 +21,7 @@ var anyObject = json.RawMessage(`{"type":"object"}`)
 // Set is the tools one run may use, in the order they are offered. It does not
 // change; [Set.Keep] and [Set.With] make new ones. A nil Set is empty.
 type Set struct {
+	mask   *mask.Mask
 	byName map[string]*entry
 	order  []*entry
 	specs  []model.ToolSpec
@@ -33,9 +35,10 @@ type entry struct {
 	check *checker
 }
 
-// NewSet makes a set. Names must be well formed and differ.
-func NewSet(tools ...*Tool) (*Set, error) {
-	return (*Set)(nil).With(tools...)
+// NewSet makes a set whose tools' results are masked. Names must be well formed and
+// differ.
+func NewSet(m *mask.Mask, tools ...*Tool) (*Set, error) {
+	return (&Set{mask: m}).With(tools...)
 }
 
 // With is the set and more tools. A tool of a name that is taken is an error.
@@ -50,7 +53,7 @@ func (s *Set) With(tools ...*Tool) (*Set, error) {
 		}
 		entries = append(entries, &entry{Tool: t})
 	}
-	return build(entries)
+	return build(s.masks(), entries)
 }
 
 // Keep is the set without the tools keep refuses.
@@ -64,7 +67,7 @@ func (s *Set) Keep(keep func(*Tool) bool) *Set {
 			entries = append(entries, e)
 		}
 	}
-	out, _ := build(entries) // names differed before
+	out, _ := build(s.mask, entries) // names differed before
 	return out
 }
 
@@ -73,8 +76,8 @@ func (s *Set) Named(names ...string) *Set {
 	return s.Keep(func(t *Tool) bool { return slices.Contains(names, t.Name) || slices.Contains(names, "*") })
 }
 
-func build(entries []*entry) (*Set, error) {
-	s := &Set{byName: make(map[string]*entry, len(entries)), order: entries, specs: make([]model.ToolSpec, 0, len(entries))}
+func build(m *mask.Mask, entries []*entry) (*Set, error) {
+	s := &Set{mask: m, byName: make(map[string]*entry, len(entries)), order: entries, specs: make([]model.ToolSpec, 0, len(entries))}
 	for _, e := range entries {
 		if _, taken := s.byName[e.Name]; taken {
 			return nil, fmt.Errorf("two tools are named %q", e.Name)
@@ -117,6 +120,13 @@ func (s *Set) entry(name string) *entry {
 		return nil
 	}
 	return s.byName[name]
+}
+
+func (s *Set) masks() *mask.Mask {
+	if s == nil {
+		return nil
+	}
+	return s.mask
 }
 
 // Len is how many tools there are.

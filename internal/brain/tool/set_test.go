@@ -21,7 +21,7 @@ func said(text string) func(context.Context, Call) (Result, error) {
 
 func mustSet(t testing.TB, tools ...*Tool) *Set {
 	t.Helper()
-	s, err := NewSet(tools...)
+	s, err := NewSet(nil, tools...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestASetRefusesWhatNoProviderWouldTake(t *testing.T) {
 		"same name":   {{Name: "a", Class: ReadOnly, Run: ok}, {Name: "a", Class: Mutating, Run: ok}},
 		"nil pointer": {nil},
 	} {
-		if _, err := NewSet(tools...); err == nil {
+		if _, err := NewSet(nil, tools...); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -131,7 +131,7 @@ func TestAnUnknownToolIsAnsweredWithTheKnownOnes(t *testing.T) {
 }
 
 func FuzzArguments(f *testing.F) {
-	s, err := NewSet(&Tool{Name: "t", Class: ReadOnly, Run: said(""), Schema: json.RawMessage(
+	s, err := NewSet(nil, &Tool{Name: "t", Class: ReadOnly, Run: said(""), Schema: json.RawMessage(
 		`{"type":"object","properties":{"a":{"type":"array","items":{"type":"number"}}}}`)})
 	if err != nil {
 		f.Fatal(err)

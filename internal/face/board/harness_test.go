@@ -30,6 +30,7 @@ import (
 	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/lease"
+	"parley/internal/mask"
 	"parley/internal/store/storetest"
 	"parley/internal/terminal"
 	"parley/internal/work"
@@ -78,7 +79,7 @@ func newHub(t testing.TB, settings ...setting) *hub {
 	h.owner, h.token = first.Owner, first.Secret
 	h.inbox = must(approval.Open(ctx, db, local, approval.Options{Audit: h.trail, Recheck: 20 * time.Millisecond}))(t)
 	t.Cleanup(func() { check(t, h.inbox.Close()) })
-	h.terminals = must(terminal.New(terminal.Deps{Workspace: h.workspace, Audit: h.trail, Secrets: func() []string { return []string{"top-secret-value"} }}))(t)
+	h.terminals = must(terminal.New(terminal.Deps{Workspace: h.workspace, Audit: h.trail, Mask: mask.New(func() []string { return []string{"top-secret-value"} })}))(t)
 	t.Cleanup(func() { check(t, h.terminals.Close()) })
 	dir := t.TempDir()
 	agents := must(brain.OpenLibrary(filepath.Join(dir, "agents"), slog.New(slog.DiscardHandler)))(t)

@@ -12,6 +12,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
+	"parley/internal/mask"
 )
 
 // passWord is what a model answers that has nothing to say.
@@ -59,6 +60,8 @@ type Brain struct {
 	// Tools finds tools by the names an operator listed.
 	Tools     func(ctx context.Context, agent *brain.Agent, names []string) ([]*tool.Tool, error)
 	Workspace string
+	// Mask is what no room gets to see of a tool.
+	Mask *mask.Mask
 }
 
 // Disclose implements Mind. A model that cannot be found is named all the same:
@@ -118,7 +121,7 @@ func (b *Brain) equip(ctx context.Context, spec *brain.RunSpec, agent *brain.Age
 	if err != nil {
 		return err
 	}
-	if spec.Tools, err = tool.NewSet(tools...); err != nil {
+	if spec.Tools, err = tool.NewSet(b.Mask, tools...); err != nil {
 		return err
 	}
 	spec.DropCalls, spec.MaxRounds = false, brain.DefaultRounds

@@ -1,16 +1,10 @@
-package fleet
+package mask
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
-
-// masked stands in for a secret.
-const masked = "***"
 
 // shape finds one kind of secret in a text; the last group of its pattern is the
 // secret, or the whole match where there is none. A text without any of the words
@@ -20,8 +14,7 @@ type shape struct {
 	pattern *regexp.Regexp
 }
 
-// secretShapes are for the eyes of whoever reads the call log: what looks like a
-// secret is gone, whether or not it was one.
+// secretShapes are what secrets of others look like.
 var secretShapes = []shape{
 	{[]string{"private key"}, regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)},
 	{[]string{"bearer", "basic"}, regexp.MustCompile(`(?i)\b(?:bearer|basic)\s+([A-Za-z0-9+/=._~-]{8,})`)},
@@ -37,14 +30,16 @@ var secretShapes = []shape{
 	{[]string{"securestring"}, regexp.MustCompile(`(?i)convertto-securestring\s+(?:-string\s+)?("[^"]*"|'[^']*'|\S+)`)},
 	{[]string{"user"}, regexp.MustCompile(`(?i)net\s+user\s+\S+\s+("[^"]*"|'[^']*'|[^\s/]\S*)`)},
 	{
-		[]string{"pr", "gh", "sk-", "xox", "akia", "eyj"},
-		regexp.MustCompile(`\b(?:pr[lck]_[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|sk-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`),
+		[]string{"gh", "sk-", "xox", "akia", "eyj"},
+		regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|sk-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`),
 	},
 	{[]string{"/d/endpoint/"}, regexp.MustCompile(`/d/endpoint/([A-Za-z0-9_-]{20,})`)},
 }
 
-// maskText blots out what looks like a secret.
-func maskText(s string) string {
+// Guess is a text for the eyes of whoever reads a record: besides what is known to be
+// secret, what looks like a secret is gone too, whether or not it was one.
+func (m *Mask) Guess(s string) string {
+	s = m.Text(s)
 	lower := strings.ToLower(s)
 	for _, sh := range secretShapes {
 		if slices.ContainsFunc(sh.words, func(w string) bool { return strings.Contains(lower, w) }) {
@@ -64,30 +59,9 @@ func replaceLast(re *regexp.Regexp, s string) string {
 			from, to = m[n-2], m[n-1]
 		}
 		out.WriteString(s[end:from])
-		out.WriteString(masked)
+		out.WriteString(Sign)
 		end = to
 	}
 	out.WriteString(s[end:])
 	return out.String()
-}
-
-// maskArgs is the arguments as the call log keeps them: the same object, with
-// every string looked through.
-func maskArgs(args jsontext.Value) string {
-	dec := jsontext.NewDecoder(bytes.NewReader(args))
-	var buf bytes.Buffer
-	enc := jsontext.NewEncoder(&buf)
-	for {
-		tok, err := dec.ReadToken()
-		if err != nil {
-			break
-		}
-		if tok.Kind() == '"' {
-			tok = jsontext.String(maskText(tok.String()))
-		}
-		if enc.WriteToken(tok) != nil {
-			return "{}" // only two keys that are masked alike; ours never are
-		}
-	}
-	return string(bytes.TrimSpace(buf.Bytes()))
 }
