@@ -55,6 +55,10 @@ var errTorn = errors.New("eventlog: torn batch on the bus")
 // the first, then each event's time, kind and data.
 const runHead = binary.MaxVarintLen64
 
+// maxSeq is a number no stream reaches. Beyond it counting on from a number that somebody made up
+// could leave the range of integers.
+const maxSeq = 1 << 62
+
 func beginRun(b []byte, first int64) []byte { return binary.AppendUvarint(b, uint64(first)) }
 
 // appendRun adds events that were appended at the same time.
@@ -133,7 +137,7 @@ type cursor struct {
 
 func (c *cursor) begin(run []byte) error {
 	seq, n := binary.Uvarint(run)
-	if n <= 0 {
+	if n <= 0 || seq > maxSeq {
 		return errTorn
 	}
 	c.seq, c.b = int64(seq), run[n:]
