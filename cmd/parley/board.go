@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/viber"
+	"parley/internal/fit"
 	"parley/internal/hub"
 	wire "parley/protocol/viber"
 )
@@ -43,7 +44,7 @@ func (g *globals) board(ctx context.Context, scopes ...string) (*viber.Client, e
 		address = running.URL
 		if token == "" {
 			if token, err = folder.OwnerToken(); err != nil {
-				return nil, &exitError{exitNoHub, oneLine(noHub(g.data, err))}
+				return nil, &exitError{exitNoHub, fit.OneLine(noHub(g.data, err).Error())}
 			}
 		}
 	}
@@ -57,7 +58,7 @@ func (g *globals) board(ctx context.Context, scopes ...string) (*viber.Client, e
 	}
 	c, err := dialPatiently(ctx, target, viber.Options{Token: token, Key: key, Scopes: scopes, Client: wire.ClientInfo{Name: "parley", Version: version}})
 	if err != nil {
-		return nil, &exitError{exitNoHub, oneLine(err)}
+		return nil, &exitError{exitNoHub, fit.OneLine(err.Error())}
 	}
 	return c, nil
 }
@@ -154,7 +155,7 @@ func boardError(err error) error {
 		return err
 	}
 	if errors.Is(err, viber.ErrConnectionLost) || errors.Is(err, viber.ErrAuthFailed) || errors.Is(err, viber.ErrInvalidToken) || errors.Is(err, viber.ErrClosed) {
-		return &exitError{exitNoHub, oneLine(err)}
+		return &exitError{exitNoHub, fit.OneLine(err.Error())}
 	}
 	if e, ok := errors.AsType[*viber.Error](err); ok && e.Suggestion != "" {
 		return fmt.Errorf("%w: %s", err, e.Suggestion)

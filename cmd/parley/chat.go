@@ -14,6 +14,7 @@ import (
 
 	"parley/client/agentfirst"
 	"parley/cmd/parley/tui"
+	"parley/internal/fit"
 	"parley/internal/hub"
 	wire "parley/protocol/agentfirst"
 )
@@ -339,10 +340,4 @@ func (p *plainChat) object(end *wire.StreamEnd) error {
 }
 
 // short is one line of at most n characters.
-func short(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
-}
+func short(s string, n int) string { return fit.Clip(fit.OneLine(s), n) }

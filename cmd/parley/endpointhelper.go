@@ -12,6 +12,7 @@ import (
 	"parley/internal/endpoint/logs"
 	capture "parley/internal/endpoint/screen"
 	"parley/internal/endpoint/update"
+	"parley/internal/fit"
 )
 
 // The commands here are not for people: the endpoint starts them.
@@ -26,7 +27,7 @@ func newEndpointCapture() *cobra.Command {
 			case errors.Is(err, capture.ErrNoDisplay):
 				return &exitError{code: capture.ExitNoDisplay, text: "no display"}
 			case err != nil:
-				return &exitError{code: capture.ExitFailed, text: oneLine(err)}
+				return &exitError{code: capture.ExitFailed, text: fit.OneLine(err.Error())}
 			}
 			return nil
 		},

@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/endpoint"
 	"parley/internal/endpoint/install"
+	"parley/internal/fit"
 )
 
 func newEndpointInstall() *cobra.Command {
@@ -59,7 +60,7 @@ func (f *endpointFlags) install(cmd *cobra.Command) error {
 		return fmt.Errorf("starting the service: %w", err)
 	}
 	if err := install.Shortcuts(program, f.state); err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "parley: the shortcuts to switch remote control off and on could not be made:", oneLine(err))
+		fmt.Fprintln(cmd.ErrOrStderr(), "parley: the shortcuts to switch remote control off and on could not be made:", fit.OneLine(err.Error()))
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The endpoint runs as the service %s.\nThe person at this machine can switch remote control off at any time: parley endpoint off\n", install.Name())
 	return err

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"parley/internal/fit"
 )
 
 // version is set by the build.
@@ -32,7 +34,7 @@ func run(args []string) int {
 		}
 		return exit.code
 	}
-	fmt.Fprintln(os.Stderr, "parley:", oneLine(err))
+	fmt.Fprintln(os.Stderr, "parley:", fit.OneLine(err.Error()))
 	return 1
 }
 

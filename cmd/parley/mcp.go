@@ -14,6 +14,7 @@ import (
 
 	"parley/client/mcpbridge"
 	"parley/client/roommcp"
+	"parley/internal/fit"
 	"parley/internal/hub"
 	"parley/protocol/kibitz"
 )
@@ -62,7 +63,7 @@ func (g *globals) mcpRoom(cmd *cobra.Command, file string) error {
 	}
 	key, err := kibitz.ParsePrivateKey(bytes.TrimSpace(data))
 	if err != nil {
-		return usageError("%s: %s", file, oneLine(err))
+		return usageError("%s: %s", file, fit.OneLine(err.Error()))
 	}
 	address := firstOf(g.hub, os.Getenv("PARLEY_HUB"))
 	if address == "" {

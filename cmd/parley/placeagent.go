@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/mmpagent"
+	"parley/internal/fit"
 	"parley/internal/hub"
 	"parley/protocol/mmp"
 )
@@ -174,7 +175,7 @@ type received struct {
 func receivedOf(m mmpagent.Message) received {
 	r := received{ID: m.ID, From: m.From, Type: m.MessageType, At: m.CreatedAt.Time, Level: m.Level, Signed: m.Signed, Version: m.Version, Text: m.Content.Text, JSON: m.Content.JSON}
 	if m.Problem != nil {
-		r.Problem = oneLine(m.Problem)
+		r.Problem = fit.OneLine(m.Problem.Error())
 	}
 	return r
 }
@@ -228,7 +229,7 @@ Exit code 0 when nothing failed, 1 when something did, 2 when nobody answers.`,
 			defer o.HTTP.CloseIdleConnections()
 			report, err := mmpagent.Check(ctx, args[0], o)
 			if err != nil {
-				return &exitError{code: 2, text: oneLine(err)}
+				return &exitError{code: 2, text: fit.OneLine(err.Error())}
 			}
 			err = g.show(cmd, report, func(p *printer) {
 				p.table("#", "REQUIREMENT", "RESULT", "DETAIL")

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/internal/fit"
 	"parley/protocol/kibitz"
 )
 
@@ -298,7 +299,7 @@ func (e roomEntry) text() string {
 func readFile(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usageError("%s", oneLine(err))
+		return nil, usageError("%s", fit.OneLine(err.Error()))
 	}
 	return data, nil
 }

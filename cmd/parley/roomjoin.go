@@ -15,6 +15,7 @@ import (
 
 	"parley/client/hubapi"
 	"parley/client/roomagent"
+	"parley/internal/fit"
 	"parley/protocol/kibitz"
 )
 
@@ -106,7 +107,7 @@ func (f *joinFlags) options(c *hubapi.Client, where string) (o roomagent.DialOpt
 		link = c.Base() + "/r/" + url.PathEscape(where)
 	}
 	if _, err := kibitz.ParseSecret(f.roomKey); err != nil && f.roomKey != "" {
-		return o, "", usageError("the room's key: %s", oneLine(err))
+		return o, "", usageError("the room's key: %s", fit.OneLine(err.Error()))
 	}
 	if f.key == "" && strings.HasPrefix(link, c.Base()+"/") {
 		o.Token = c.Token()
@@ -125,7 +126,7 @@ func (f *joinFlags) options(c *hubapi.Client, where string) (o roomagent.DialOpt
 		return o, "", err
 	}
 	if o.Key, err = kibitz.ParsePrivateKey(bytes.TrimSpace(data)); err != nil {
-		return o, "", usageError("%s: %s", f.key, oneLine(err))
+		return o, "", usageError("%s: %s", f.key, fit.OneLine(err.Error()))
 	}
 	return o, link, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/internal/fit"
 	"parley/protocol/kibitz"
 )
 
@@ -116,7 +117,7 @@ func readPublic(path string) (*kibitz.PublicKey, error) {
 	}
 	key, err := kibitz.ParsePublicKey(data)
 	if err != nil {
-		return nil, usageError("%s: %s", path, oneLine(err))
+		return nil, usageError("%s: %s", path, fit.OneLine(err.Error()))
 	}
 	return key, nil
 }
@@ -165,7 +166,7 @@ func newRoomKeygen(g *globals) *cobra.Command {
 func writeNew(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return usageError("%s", oneLine(err))
+		return usageError("%s", fit.OneLine(err.Error()))
 	}
 	if _, err := f.Write(data); err != nil {
 		_ = f.Close()

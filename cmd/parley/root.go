@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"parley/internal/fit"
 	"parley/internal/hub/config"
 )
 
@@ -49,7 +49,9 @@ else through the data folder of a hub on this machine.`,
 	flags.StringVar(&g.data, "data", config.DefaultData(), "data folder of the hub on this machine")
 	flags.StringVar(&g.hub, "hub", "", "address of a hub, such as https://hub.example.org (PARLEY_HUB)")
 	flags.StringVar(&g.token, "token", "", "token for that hub (better: PARLEY_TOKEN)")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%s; see 'parley --help'", oneLine(err)) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usageError("%s; see 'parley --help'", fit.OneLine(err.Error()))
+	})
 	root.AddCommand(newServe(g), newUp(g), newChat(g), newMCP(g), newAgent(g), newConversation(g), newTask(g), newApprovals(g), newTerminal(g), newRoom(g), newPlace(g), newSkill(g), newMachine(g), newEndpoint(g), newToken(g), newLogin(g), newAudit(g), newBackup(g), newRestore(g),
 		newDoctor(g), newStatus(g), newBench(), newBenchRole(), newVersion())
 	return root
@@ -60,5 +62,3 @@ func jsonFlag(cmd *cobra.Command, g *globals) *cobra.Command {
 	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON")
 	return cmd
 }
-
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/internal/store"
 )
@@ -137,9 +138,9 @@ func (in *Inbox) answer(tx *store.Tx, item Item, who identity.Actor, a Answer) (
 }
 
 func (a Answer) outcome(item Item, who identity.Actor) Outcome {
-	o := Outcome{State: StateRejected, By: who.String(), Reason: clean(a.Reason), Answers: []string{}}
+	o := Outcome{State: StateRejected, By: who.String(), Reason: fit.Storable(a.Reason), Answers: []string{}}
 	for _, text := range a.Answers {
-		o.Answers = append(o.Answers, clean(text))
+		o.Answers = append(o.Answers, fit.Storable(text))
 	}
 	if a.Approved {
 		o.State, o.Remember = StateApproved, RememberOnce
@@ -215,7 +216,7 @@ func (in *Inbox) Cancel(ctx context.Context, id, reason string) (Outcome, error)
 		}
 		out = item
 		if item.Outcome.State == StatePending {
-			out, err = in.resolve(tx, item, Outcome{State: StateCancelled, Reason: clean(reason)}, nil)
+			out, err = in.resolve(tx, item, Outcome{State: StateCancelled, Reason: fit.Storable(reason)}, nil)
 		}
 		return err
 	})
@@ -228,12 +229,12 @@ func (in *Inbox) Cancel(ctx context.Context, id, reason string) (Outcome, error)
 
 // CancelTask cancels whatever a task still waits for and returns how many.
 func (in *Inbox) CancelTask(ctx context.Context, task, reason string) (int, error) {
-	return in.resolveAll(ctx, Outcome{State: StateCancelled, Reason: clean(reason)}, `task = ? AND task <> ''`, task)
+	return in.resolveAll(ctx, Outcome{State: StateCancelled, Reason: fit.Storable(reason)}, `task = ? AND task <> ''`, task)
 }
 
 // CancelConversation cancels whatever a conversation still waits for.
 func (in *Inbox) CancelConversation(ctx context.Context, conversation, reason string) (int, error) {
-	return in.resolveAll(ctx, Outcome{State: StateCancelled, Reason: clean(reason)}, `conversation = ? AND conversation <> ''`, conversation)
+	return in.resolveAll(ctx, Outcome{State: StateCancelled, Reason: fit.Storable(reason)}, `conversation = ? AND conversation <> ''`, conversation)
 }
 
 // maxResolved bounds one transaction; what is left is for the next.

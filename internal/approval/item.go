@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/internal/store"
 )
@@ -102,7 +103,7 @@ func (i Item) insert(tx *store.Tx) error {
 	}
 	_, err = tx.Exec(`INSERT INTO approvals (`+columns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		i.ID, i.Principal, i.Kind, i.Title, i.Tool, string(i.Arguments), i.Digest, i.Target, i.Reason, i.RequestedBy, i.OnBehalfOf, i.AskingToken,
-		i.Task, i.Conversation, clean(string(questions)), string(policy), store.Bool(i.MayRemember), i.Quorum,
+		i.Task, i.Conversation, fit.Storable(string(questions)), string(policy), store.Bool(i.MayRemember), i.Quorum,
 		store.Micros(i.Created), store.Micros(i.Expires), i.changed, string(StatePending))
 	if err != nil {
 		return err

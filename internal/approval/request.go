@@ -8,10 +8,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/identity"
+	"parley/internal/ids"
 )
 
 // The kinds of questions. Others may be used; the inbox treats all alike.
@@ -127,7 +127,7 @@ func (r Request) item() (Item, error) {
 		return Item{}, err
 	}
 	if r.ID == "" {
-		r.ID = uuid.Must(uuid.NewV7()).String()
+		r.ID = ids.New()
 	}
 	if len(r.Arguments) == 0 {
 		r.Arguments = json.RawMessage("{}")
@@ -142,7 +142,7 @@ func (r Request) item() (Item, error) {
 		return Item{}, fmt.Errorf("%w: the arguments are not JSON: %w", ErrInvalid, err)
 	}
 	for _, text := range []*string{&r.Title, &r.Tool, &r.Target, &r.Reason, &r.RequestedBy, &r.OnBehalfOf} {
-		*text = clean(*text)
+		*text = fit.Storable(*text)
 	}
 	now := time.UnixMicro(time.Now().UnixMicro()).UTC()
 	return Item{Request: r, Digest: digest, Created: now, Expires: now.Add(r.Timeout), Outcome: Outcome{State: StatePending, Answers: []string{}}}, nil
@@ -164,9 +164,4 @@ func (r Request) check() error {
 		return fmt.Errorf("%w: an id with odd characters", ErrInvalid)
 	}
 	return nil
-}
-
-// clean makes text that both databases can hold.
-func clean(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }

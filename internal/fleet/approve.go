@@ -159,7 +159,7 @@ func (f *Fleet) decided(p *prepared, id string, d Decision, err error) error {
 	case !d.Approved:
 		reason := "a person said no"
 		if d.Reason != "" {
-			reason += ": " + clip(d.Reason)
+			reason += ": " + quotable(d.Reason)
 		}
 		return errorf(Denied, "%s", reason)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/protocol/kenny"
 )
 
@@ -72,7 +73,7 @@ func named(err error, id string) error {
 func (f *Fleet) prepare(who Caller, req CallRequest) (*prepared, *Error) {
 	tool, ok := kenny.Lookup(req.Tool)
 	if !ok {
-		return nil, errorf(UnknownTool, "there is no tool %q", clip(req.Tool))
+		return nil, errorf(UnknownTool, "there is no tool %q", quotable(req.Tool))
 	}
 	if err := who.may(scopeOf(tool)); err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (f *Fleet) refusedCall(who Caller, req CallRequest, why *Error) {
 		return
 	}
 	f.d.Audit.Note(audit.Entry{
-		Actor: who.actor(), OnBehalf: who.OnBehalf, Action: audit.FleetCall, Target: storable(clip(req.Machine)), Outcome: string(why.Code),
+		Actor: who.actor(), OnBehalf: who.OnBehalf, Action: audit.FleetCall, Target: quotable(req.Machine), Outcome: string(why.Code),
 		Detail: map[string]any{"tool": knownTool(req.Tool), "surface": string(who.Surface), "token": who.Session.TokenID, "address": who.Session.Address, "message": why.Message, "call": why.CallID},
 	})
 	if why.Code == Blocked {
@@ -319,7 +320,7 @@ func (f *Fleet) learn(p *prepared, err error) {
 		return
 	}
 	f.events.put(Event{
-		Machine: p.machine, Source: "hub", Kind: "audit", Level: kenny.LevelWarn, Target: string(e.Code), Message: cut(e.Message, kenny.MaxLogMessage),
+		Machine: p.machine, Source: "hub", Kind: "audit", Level: kenny.LevelWarn, Target: string(e.Code), Message: fit.Cut(fit.Storable(e.Message), kenny.MaxLogMessage),
 		Fields: fields(map[string]any{"tool": p.tool.Name, "call": p.id, "by": p.who.actor()}),
 	})
 }

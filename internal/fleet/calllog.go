@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
@@ -97,7 +98,7 @@ func (l *callLog) outcome(p *prepared, result jsontext.Value, err error, took ti
 	}
 	if err != nil {
 		e.Code = CodeOf(err)
-		e.State, e.Message = stateOf(e.Code), cut(failureText(err), 4096)
+		e.State, e.Message = stateOf(e.Code), fit.Cut(fit.Storable(failureText(err)), 4096)
 	} else {
 		sum := sha256.Sum256(result)
 		e.ResultSize, e.ResultDigest = int64(len(result)), hex.EncodeToString(sum[:])
@@ -113,7 +114,7 @@ func (l *callLog) outcome(p *prepared, result jsontext.Value, err error, took ti
 // list tells everything that was tried.
 func (l *callLog) refused(p *prepared, why *Error) {
 	e := p.entry(l.f)
-	e.State, e.Code, e.Message = StateFailed, why.Code, cut(why.Message, 4096)
+	e.State, e.Code, e.Message = StateFailed, why.Code, fit.Cut(fit.Storable(why.Message), 4096)
 	l.put(logItem{entry: e})
 }
 
@@ -287,8 +288,8 @@ func putCall(tx *store.Tx, calls ...LogEntry) error {
 		if e.Approval != nil {
 			app = text(e.Approval)
 		}
-		args = append(args, e.CallID, store.Micros(e.At), e.Machine, e.Tool, string(e.Class), storable(e.Actor), storable(e.OnBehalf), string(e.Surface), e.TokenID,
-			e.Address, e.Hub, e.Digest, storable(string(e.Args)), app, string(e.State), string(e.Code), storable(e.Message), exit, e.DurationMS, e.QueueMS,
+		args = append(args, e.CallID, store.Micros(e.At), e.Machine, e.Tool, string(e.Class), fit.Storable(e.Actor), fit.Storable(e.OnBehalf), string(e.Surface), e.TokenID,
+			e.Address, e.Hub, e.Digest, fit.Storable(string(e.Args)), app, string(e.State), string(e.Code), fit.Storable(e.Message), exit, e.DurationMS, e.QueueMS,
 			e.ResultSize, e.ResultDigest)
 	}
 	return newCalls.Exec(tx, args)

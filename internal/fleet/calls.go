@@ -199,7 +199,7 @@ func (f *Fleet) callStatus(ctx context.Context, who Caller, id string) (st CallS
 	}
 	if st.Machine == "" {
 		if !who.made(by) {
-			return CallStatus{}, errorf(NotFound, "there is no call %q", clip(id))
+			return CallStatus{}, errorf(NotFound, "there is no call %q", quotable(id))
 		}
 		return st, nil
 	}
@@ -224,7 +224,7 @@ func (f *Fleet) loggedStatus(ctx context.Context, id string) (CallStatus, error)
 		return CallStatus{}, err
 	}
 	if e == nil {
-		return CallStatus{}, errorf(NotFound, "there is no call %q", clip(id))
+		return CallStatus{}, errorf(NotFound, "there is no call %q", quotable(id))
 	}
 	st := CallStatus{CallID: id, Machine: e.Machine, Tool: e.Tool, State: e.State, Created: e.At}
 	if e.Code != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/approval"
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -178,7 +179,7 @@ func (f *Fleet) closeDeferred(p *prepared, result jsontext.Value, failure error)
 	state, code, message := StateDone, Code(""), ""
 	if failure != nil {
 		code = CodeOf(failure)
-		state, message = stateOf(code), cut(failureText(failure), 4096)
+		state, message = stateOf(code), fit.Cut(fit.Storable(failureText(failure)), 4096)
 	}
 	if result == nil {
 		result = jsontext.Value{}
@@ -203,7 +204,7 @@ func (f *Fleet) notifyFinished(p *prepared, failure error) {
 	}
 	title := p.tool.Name + " on " + p.where() + " is done"
 	if failure != nil {
-		title = p.tool.Name + " on " + p.where() + ": " + clip(failureText(failure))
+		title = p.tool.Name + " on " + p.where() + ": " + quotable(failureText(failure))
 	}
 	f.leaveNote("fleet-done-"+p.id, f.person(p.who), p.machine, title, "call "+p.id)
 }
@@ -220,7 +221,7 @@ func (f *Fleet) leaveNote(id, person, machine, title, reason string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), writeTime)
 	defer cancel()
 	_, err := f.d.Inbox.Ask(ctx, approval.Request{
-		ID: id, Principal: person, Kind: approval.KindNote, Title: storable(title), Target: machine, Reason: reason, RequestedBy: "hub", Timeout: noteLife,
+		ID: id, Principal: person, Kind: approval.KindNote, Title: fit.Storable(title), Target: machine, Reason: reason, RequestedBy: "hub", Timeout: noteLife,
 	})
 	if err != nil && !errors.Is(err, approval.ErrInvalid) && !errors.Is(err, approval.ErrClosed) {
 		f.d.Log.Warn("a note is not in the inbox", "id", id, "error", err)
@@ -241,7 +242,7 @@ func (f *Fleet) cancelQueued(ctx context.Context, id string) error {
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return errorf(NotFound, "there is no call %q", clip(id))
+		return errorf(NotFound, "there is no call %q", quotable(id))
 	}
 	if err == nil && n > 0 {
 		p := f.fromRow(d)

@@ -9,6 +9,7 @@ import (
 	"parley/internal/approval"
 	"parley/internal/audit"
 	"parley/internal/bus"
+	"parley/internal/defaults"
 	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/mask"
@@ -122,27 +123,21 @@ func (d *Deps) defaults() {
 		d.Notifier = noNotifier{}
 	}
 	l := &d.Limits
-	set(&l.InFlight, kenny.MaxInFlight)
-	set(&l.Queued, 100)
-	set(&l.Settle, 5*time.Second)
-	set(&l.ApprovalWait, 15*time.Minute)
-	set(&l.Ping, kenny.PingEvery)
-	set(&l.Silence, kenny.SilenceLimit)
-	set(&l.Overdue, 15*time.Minute)
-	set(&l.Cooldown, time.Hour)
-	set(&l.KeyGrace, 7*24*time.Hour)
-	set(&l.BadFrames, 20)
-	set(&l.UpdateSilence, 10*time.Minute)
-	set(&l.FullHistory, 200)
-	set(&l.Sweep, time.Second)
-	set(&l.Prune, time.Hour)
-	set(&l.Drain, 10*time.Second)
-}
-
-func set[T int | time.Duration](to *T, usual T) {
-	if *to <= 0 {
-		*to = usual
-	}
+	defaults.Set(&l.InFlight, kenny.MaxInFlight)
+	defaults.Set(&l.Queued, 100)
+	defaults.Set(&l.Settle, 5*time.Second)
+	defaults.Set(&l.ApprovalWait, 15*time.Minute)
+	defaults.Set(&l.Ping, kenny.PingEvery)
+	defaults.Set(&l.Silence, kenny.SilenceLimit)
+	defaults.Set(&l.Overdue, 15*time.Minute)
+	defaults.Set(&l.Cooldown, time.Hour)
+	defaults.Set(&l.KeyGrace, 7*24*time.Hour)
+	defaults.Set(&l.BadFrames, 20)
+	defaults.Set(&l.UpdateSilence, 10*time.Minute)
+	defaults.Set(&l.FullHistory, 200)
+	defaults.Set(&l.Sweep, time.Second)
+	defaults.Set(&l.Prune, time.Hour)
+	defaults.Set(&l.Drain, 10*time.Second)
 }
 
 type noNotifier struct{}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -177,12 +178,12 @@ func (f *Fleet) refused(g *Greeting, err error) {
 // Refused counts and records a handshake that did not get to a machine.
 func (f *Fleet) Refused(claimed, address, reason string) {
 	f.stats.Handshake("refused")
-	f.d.Log.Warn("handshake refused", "address", address, "claimed", clip(claimed), "reason", reason)
+	f.d.Log.Warn("handshake refused", "address", address, "claimed", quotable(claimed), "reason", reason)
 	known := ""
 	if f.find(claimed) != nil {
 		known = claimed
 	}
-	f.events.hub(known, kenny.LevelWarn, "refused", "handshake refused: "+reason, map[string]any{"address": address, "claimed": clip(claimed)})
+	f.events.hub(known, kenny.LevelWarn, "refused", "handshake refused: "+reason, map[string]any{"address": address, "claimed": quotable(claimed)})
 }
 
 // errRemoved: the machine was removed while it shook hands.
@@ -192,7 +193,7 @@ var errRemoved = errors.New("the machine was removed")
 // with the check that it is allowed.
 func (f *Fleet) recordConnect(s *Session, reg *kenny.Register, key string, again bool) error {
 	now := time.Now()
-	meta := Meta{Hostname: storable(reg.Meta.Hostname), OS: reg.Meta.OS, Version: storable(reg.Meta.Version), Arch: storable(reg.Meta.Arch), Control: reg.Meta.Control()}
+	meta := Meta{Hostname: fit.Storable(reg.Meta.Hostname), OS: reg.Meta.OS, Version: fit.Storable(reg.Meta.Version), Arch: fit.Storable(reg.Meta.Arch), Control: reg.Meta.Control()}
 	old := s.m.meta()
 	s.from = old.Version
 	firstProof, retires := s.m.provesKey(key)

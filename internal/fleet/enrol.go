@@ -79,7 +79,7 @@ func (f *Fleet) Mint(ctx context.Context, who Caller, req MintRequest) (Minted, 
 		return Minted{}, errorf(BadArgs, "%w", err)
 	}
 	if m := f.find(req.Machine); !who.reaches(req.Machine, tagsOf(m)) {
-		return Minted{}, errorf(Forbidden, "this token does not reach the machine %q", clip(req.Machine))
+		return Minted{}, errorf(Forbidden, "this token does not reach the machine %q", quotable(req.Machine))
 	}
 	if req.TTL < 0 || req.TTL > enrolLifeMax {
 		return Minted{}, errorf(BadArgs, "a token lives at most 30 days")
@@ -214,7 +214,7 @@ func (f *Fleet) enrolRefused(req EnrolRequest, err error) {
 			reason = e.Error()
 		}
 	}
-	f.events.hub(known, kenny.LevelWarn, "enrol", "enrolment refused: "+reason, map[string]any{"address": req.Address, "claimed": clip(req.Machine)})
+	f.events.hub(known, kenny.LevelWarn, "enrol", "enrolment refused: "+reason, map[string]any{"address": req.Address, "claimed": quotable(req.Machine)})
 }
 
 // enrolToken is a row of fleet_enrol.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -202,7 +203,7 @@ var newEvents = store.ManyRows(`INSERT INTO fleet_events (at, sent_at, machine, 
 func putEvents(tx *store.Tx, events []Event) error {
 	args := make([]any, 0, 9*len(events))
 	for _, e := range events {
-		args = append(args, store.Micros(e.At), store.Micros(e.Sent), e.Machine, e.Source, e.Kind, gravity(e.Level), storable(e.Target), storable(e.Message), string(e.Fields))
+		args = append(args, store.Micros(e.At), store.Micros(e.Sent), e.Machine, e.Source, e.Kind, gravity(e.Level), fit.Storable(e.Target), fit.Storable(e.Message), string(e.Fields))
 	}
 	return newEvents.Exec(tx, args)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"parley/internal/fit"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -177,7 +178,7 @@ func (f *Fleet) storeTelemetry(p pushed) error {
 func shorten(r health.Report, received, collected time.Time) *verdict {
 	off := received.Sub(collected)
 	return &verdict{
-		Overall: r.Overall, Crit: r.With(kenny.StatusCrit), Warn: r.With(kenny.StatusWarn), Summary: cut(r.Summary(), 500),
+		Overall: r.Overall, Crit: r.With(kenny.StatusCrit), Warn: r.With(kenny.StatusWarn), Summary: fit.Cut(fit.Storable(r.Summary()), 500),
 		Received: received, Collected: collected, ClockOff: off > clockSlack || off < -clockSlack,
 	}
 }
@@ -196,7 +197,7 @@ func storeLatest(tx *store.Tx, p pushed, v *verdict, packed []byte) error {
 	_, err = tx.Exec(`INSERT INTO fleet_latest (machine, received_at, collected_at, clock_off, snapshot, verdict) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (machine) DO UPDATE SET received_at = excluded.received_at, collected_at = excluded.collected_at, clock_off = excluded.clock_off,
 			snapshot = excluded.snapshot, verdict = excluded.verdict WHERE excluded.received_at >= fleet_latest.received_at`,
-		p.m.id, received, collected, store.Bool(v.ClockOff), packed, storable(text(v)))
+		p.m.id, received, collected, store.Bool(v.ClockOff), packed, fit.Storable(text(v)))
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func (f *Fleet) choose(ctx context.Context, platform string) (program, *Error) {
 			return p, nil
 		}
 	}
-	return program{}, errorf(Unavailable, "this hub has no endpoint program for %q", clip(platform))
+	return program{}, errorf(Unavailable, "this hub has no endpoint program for %q", quotable(platform))
 }
 
 func (f *Fleet) writeZip(ctx context.Context, p program, m Minted, w io.Writer) error {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -70,7 +71,7 @@ func (f *Fleet) Create(ctx context.Context, who Caller, id, name string, tags []
 		return Machine{}, refusal
 	}
 	if !who.reaches(id, tags) {
-		return Machine{}, errorf(Forbidden, "this token does not reach the machine %q", clip(id))
+		return Machine{}, errorf(Forbidden, "this token does not reach the machine %q", quotable(id))
 	}
 	if f.find(id) != nil {
 		return Machine{}, errorf(Conflict, "there is a machine %q already", id)
@@ -79,7 +80,7 @@ func (f *Fleet) Create(ctx context.Context, who Caller, id, name string, tags []
 		if err := f.ensure(tx, who, id); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE fleet_machines SET name = ?, tags = ? WHERE id = ?`, storable(name), text(tags), id)
+		_, err := tx.Exec(`UPDATE fleet_machines SET name = ?, tags = ? WHERE id = ?`, fit.Storable(name), text(tags), id)
 		return err
 	})
 	if err != nil {
@@ -131,7 +132,7 @@ func (f *Fleet) refresh(ctx context.Context, id string) (Machine, error) {
 	f.cluster.publish(news{Machine: id})
 	m := f.find(id)
 	if m == nil {
-		return Machine{}, errorf(NotFound, "there is no machine %q", clip(id))
+		return Machine{}, errorf(NotFound, "there is no machine %q", quotable(id))
 	}
 	return f.view(m, time.Now()), nil
 }
@@ -176,7 +177,7 @@ func (e Edit) columns() (sets []string, args []any, refusal *Error) {
 		if err := checkName(*e.Name); err != nil {
 			return nil, nil, err
 		}
-		add("name", storable(*e.Name))
+		add("name", fit.Storable(*e.Name))
 	}
 	if e.Tags != nil {
 		tags, err := checkTags(*e.Tags)
@@ -228,7 +229,7 @@ func checkMutes(mutes map[string]health.Mute) *Error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(mutes)) {
 		if !sectionName.MatchString(name) {
-			return errorf(BadArgs, "%q is not a section", clip(name))
+			return errorf(BadArgs, "%q is not a section", quotable(name))
 		}
 		if r := mutes[name].Reason; r == "" || utf8.RuneCountInString(r) > maxName {
 			return errorf(BadArgs, "a mute needs a reason of at most %d characters", maxName)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"parley/internal/fit"
 	"parley/protocol/kenny"
 )
 
@@ -77,7 +78,7 @@ func (s *Session) answered(r *kenny.Response) {
 	result, failure := r.Outcome()
 	out := outcome{result: s.f.d.Mask.JSON(result)}
 	if failure != nil {
-		out = outcome{err: &Error{Code: failure.Code, Message: s.f.d.Mask.Text(storable(failure.Message)), FromMachine: true}}
+		out = outcome{err: &Error{Code: failure.Code, Message: s.f.d.Mask.Text(fit.Storable(failure.Message)), FromMachine: true}}
 	}
 	if !s.settle(r.ID, out) {
 		s.f.stats.drop("late_response")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -201,7 +202,7 @@ func (f *Fleet) Snapshot(ctx context.Context, who Caller, id, section string) (S
 	}
 	raw, ok := sections[section]
 	if !ok {
-		return Snapshot{}, errorf(NotFound, "the machine %q has sent no section %q", id, clip(section))
+		return Snapshot{}, errorf(NotFound, "the machine %q has sent no section %q", id, quotable(section))
 	}
 	out.Sections = map[string]jsontext.Value{section: raw}
 	return out, nil
@@ -220,7 +221,7 @@ func (f *Fleet) rejudge(ctx context.Context, m *machine) {
 		return
 	}
 	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(`UPDATE fleet_latest SET verdict = ? WHERE machine = ? AND received_at = ?`, storable(text(v)), m.id, store.Micros(received))
+		_, err := tx.Exec(`UPDATE fleet_latest SET verdict = ? WHERE machine = ? AND received_at = ?`, fit.Storable(text(v)), m.id, store.Micros(received))
 		return err
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/protocol/kenny"
 )
 
@@ -167,8 +168,8 @@ func (s *Session) logged(l *kenny.Log) string {
 	}
 	sent, _ := l.At.Time() // the codec has checked it
 	e := Event{
-		Sent: sent, Machine: s.m.id, Source: "machine", Kind: "log", Level: l.Level, Target: cut(l.Target, 256),
-		Message: cut(l.Message, kenny.MaxLogMessage), Fields: l.Fields,
+		Sent: sent, Machine: s.m.id, Source: "machine", Kind: "log", Level: l.Level, Target: fit.Cut(fit.Storable(l.Target), 256),
+		Message: fit.Cut(fit.Storable(l.Message), kenny.MaxLogMessage), Fields: l.Fields,
 	}
 	if len(l.Fields) > kenny.MaxLogFields {
 		e.Fields = fields(map[string]any{"dropped": "fields were larger than the hub keeps", "bytes": len(l.Fields)})

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/store"
@@ -130,7 +131,7 @@ func (f *Fleet) StartRollout(ctx context.Context, who Caller, req RolloutRequest
 	r := Rollout{ID: uuid.NewString(), Version: version, State: RolloutRunning, Wave: 1, By: who.actor(), Created: time.Now()}
 	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(`INSERT INTO fleet_rollouts (id, version, state, wave, reason, by_whom, caller, created_at) VALUES (?, ?, ?, 1, '', ?, ?, ?)`,
-			r.ID, r.Version, string(r.State), storable(r.By), text(storeCaller(who)), store.Micros(r.Created))
+			r.ID, r.Version, string(r.State), fit.Storable(r.By), text(storeCaller(who)), store.Micros(r.Created))
 		if err != nil {
 			return err
 		}
@@ -312,7 +313,7 @@ func (f *Fleet) updateOne(who Caller, r Rollout, m RolloutMachine) {
 	}
 	f.updating.add(m.ID)
 	if _, err := f.update(f.ctx, who, target, r.Version, u); err != nil && f.ctx.Err() == nil {
-		f.report("an update is not on record", f.moveUpdate(f.ctx, m.row, UpdateWaiting, UpdateFailed, cut(err.Error(), 1000)))
+		f.report("an update is not on record", f.moveUpdate(f.ctx, m.row, UpdateWaiting, UpdateFailed, fit.Cut(fit.Storable(err.Error()), 1000)))
 	}
 }
 
@@ -352,7 +353,7 @@ func (f *Fleet) Rollouts(ctx context.Context, who Caller) ([]Rollout, error) {
 func (f *Fleet) rollout(ctx context.Context, id string) (Rollout, error) {
 	list, err := f.readRollouts(ctx, `id = ?`, id)
 	if err == nil && len(list) == 0 {
-		err = errorf(NotFound, "there is no roll-out %q", clip(id))
+		err = errorf(NotFound, "there is no roll-out %q", quotable(id))
 	}
 	if err != nil {
 		return Rollout{}, err

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -151,7 +152,7 @@ func (f *Fleet) AddRule(ctx context.Context, who Caller, r kenny.Rule) (Rules, e
 	next, err := f.changeRules(ctx, func(tx *store.Tx, revision int64) error {
 		_, err := tx.Exec(`INSERT INTO fleet_rules (id, applies_to, pattern, reason, revision) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET applies_to = excluded.applies_to, pattern = excluded.pattern, reason = excluded.reason`,
-			r.ID, r.AppliesTo, storable(r.Pattern), storable(r.Reason), revision)
+			r.ID, r.AppliesTo, fit.Storable(r.Pattern), fit.Storable(r.Reason), revision)
 		if err != nil {
 			return err
 		}
@@ -232,7 +233,7 @@ func (f *Fleet) TestRule(_ context.Context, who Caller, t RuleTest) (policy.Rule
 		return policy.Rule{}, false, err
 	}
 	if _, ok := kenny.Lookup(t.Tool); !ok {
-		return policy.Rule{}, false, errorf(UnknownTool, "there is no tool %q", clip(t.Tool))
+		return policy.Rule{}, false, errorf(UnknownTool, "there is no tool %q", quotable(t.Tool))
 	}
 	set := f.rules.Load().set
 	if t.Rule != nil {

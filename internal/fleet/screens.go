@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/internal/store"
 )
@@ -59,7 +60,7 @@ func (f *Fleet) TakeScreenshot(ctx context.Context, who Caller, id string) (Scre
 		}
 		s.N = n
 		_, err = tx.Exec(`INSERT INTO fleet_screens (machine, n, at, by_whom, width, height, call_id, png) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			id, n, store.Micros(s.At), storable(s.By), s.Width, s.Height, s.CallID, picture)
+			id, n, store.Micros(s.At), fit.Storable(s.By), s.Width, s.Height, s.CallID, picture)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -47,7 +48,7 @@ func measure(snapshot map[string]jsontext.Value, overall kenny.Status) []value {
 	var out []value
 	add := func(metric, label string, n *float64) {
 		if n != nil && !math.IsNaN(*n) && !math.IsInf(*n, 0) {
-			out = append(out, value{metric, cut(label, 128), *n})
+			out = append(out, value{metric, fit.Cut(fit.Storable(label), 128), *n})
 		}
 	}
 	var disk struct {
@@ -161,7 +162,7 @@ func (f *Fleet) History(ctx context.Context, who Caller, id string, q HistoryQue
 		}
 	}
 	if !slices.Contains(metrics, h.Metric) {
-		return h, errorf(BadArgs, "there is no metric %q; there are %v", clip(h.Metric), metrics)
+		return h, errorf(BadArgs, "there is no metric %q; there are %v", quotable(h.Metric), metrics)
 	}
 	return f.points(ctx, h, q, now)
 }
@@ -199,7 +200,7 @@ func (f *Fleet) points(ctx context.Context, h History, q HistoryQuery, now time.
 // past reads a section out of every kept snapshot.
 func (f *Fleet) past(ctx context.Context, h History, q HistoryQuery) (History, error) {
 	if !sectionName.MatchString(q.Section) {
-		return h, errorf(BadArgs, "%q is not a section", clip(q.Section))
+		return h, errorf(BadArgs, "%q is not a section", quotable(q.Section))
 	}
 	limit := q.Limit
 	if limit <= 0 || limit > mostPast {

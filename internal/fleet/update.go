@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -73,7 +74,7 @@ func (f *Fleet) update(ctx context.Context, who Caller, m *machine, version stri
 	done, err := f.Call(ctx, who, CallRequest{Machine: m.id, Tool: toolUpdate, Args: args})
 	state, problem := UpdateStaged, ""
 	if err != nil {
-		state, problem = UpdateFailed, cut(err.Error(), 1000)
+		state, problem = UpdateFailed, fit.Cut(fit.Storable(err.Error()), 1000)
 	}
 	if err := f.moveUpdate(context.WithoutCancel(ctx), u.id, UpdateWaiting, state, problem); err != nil {
 		f.d.Log.Warn("the state of an update is not on record", "machine", m.id, "error", err)

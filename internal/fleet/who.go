@@ -1,8 +1,7 @@
 package fleet
 
 import (
-	"strings"
-
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
@@ -75,9 +74,9 @@ func (f *Fleet) reachable(who Caller, id string) (*machine, *Error) {
 	m := f.find(id)
 	if m == nil || !who.reaches(id, m.tags()) {
 		if who.limited() {
-			return nil, errorf(Forbidden, "this token does not reach the machine %q", clip(id))
+			return nil, errorf(Forbidden, "this token does not reach the machine %q", quotable(id))
 		}
-		return nil, errorf(NotFound, "there is no machine %q", clip(id))
+		return nil, errorf(NotFound, "there is no machine %q", quotable(id))
 	}
 	return m, nil
 }
@@ -90,29 +89,5 @@ func (f *Fleet) seen(who Caller, scope, id string) (*machine, *Error) {
 	return f.reachable(who, id)
 }
 
-// clip keeps foreign text in a message short and printable.
-func clip(s string) string {
-	const most = 80
-	if len(s) > most {
-		s = s[:most] + "…"
-	}
-	return strings.ToValidUTF8(s, "")
-}
-
-// storable makes text both databases can hold.
-func storable(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if strings.IndexByte(s, 0) >= 0 {
-		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
-	}
-	return s
-}
-
-// cut keeps at most n bytes of valid text.
-func cut(s string, n int) string {
-	s = storable(s)
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
-}
+// quotable is a foreign name, short enough for a message.
+func quotable(s string) string { return fit.Cut(fit.Storable(s), 80) }

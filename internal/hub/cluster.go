@@ -10,6 +10,7 @@ import (
 
 	"parley/internal/brain"
 	"parley/internal/face/api"
+	"parley/internal/fit"
 	"parley/internal/fleet"
 	"parley/internal/hub/config"
 	"parley/internal/lease"
@@ -62,7 +63,7 @@ func (h *Hub) member(m lease.Member) api.Member {
 func engine(kind, where string, err error) api.Engine {
 	e := api.Engine{Kind: kind, Where: where, OK: err == nil}
 	if err != nil {
-		e.Detail = oneLine(err)
+		e.Detail = fit.OneLine(err.Error())
 	}
 	return e
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/internal/bus"
+	"parley/internal/fit"
 	"parley/internal/hub/config"
 	"parley/internal/identity"
 	"parley/internal/sandbox"
@@ -51,7 +52,7 @@ func bad(check, found, advice string) Finding {
 // nothing. loaded is the error of reading the settings, if there was one.
 func Examine(ctx context.Context, conf config.Config, loaded error) []Finding {
 	if loaded != nil {
-		return []Finding{bad("settings", oneLine(loaded), "correct the setting that is named")}
+		return []Finding{bad("settings", fit.OneLine(loaded.Error()), "correct the setting that is named")}
 	}
 	findings := []Finding{good("settings", "readable")}
 	for _, look := range []func(context.Context, config.Config) Finding{
@@ -81,12 +82,12 @@ func examineFolder(_ context.Context, conf config.Config) Finding {
 	case errors.Is(err, os.ErrNotExist):
 		return note("data folder", conf.Data+" does not exist yet", "'parley up' makes it")
 	case err != nil:
-		return bad("data folder", oneLine(err), "choose another folder with --data")
+		return bad("data folder", fit.OneLine(err.Error()), "choose another folder with --data")
 	case !info.IsDir():
 		return bad("data folder", conf.Data+" is not a folder", "choose another with --data")
 	}
 	if err := f.checkRights(); err != nil {
-		return bad("data folder", oneLine(err), "chmod 700 "+conf.Data)
+		return bad("data folder", fit.OneLine(err.Error()), "chmod 700 "+conf.Data)
 	}
 	probe, err := os.CreateTemp(conf.Data, ".probe-*")
 	if err != nil {
@@ -104,13 +105,13 @@ func examineKey(_ context.Context, conf config.Config) Finding {
 		return note("hub key", "none yet", "the first start makes it")
 	}
 	if err != nil {
-		return bad("hub key", oneLine(err), "give the file to the user that runs the hub")
+		return bad("hub key", fit.OneLine(err.Error()), "give the file to the user that runs the hub")
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return bad("hub key", "readable by others", "chmod 600 "+f.Path(hubKeyFile))
 	}
 	if _, err := hubKey(f); err != nil {
-		return bad("hub key", oneLine(err), "restore it from a backup")
+		return bad("hub key", fit.OneLine(err.Error()), "restore it from a backup")
 	}
 	return good("hub key", "present, for its owner only")
 }
@@ -136,7 +137,7 @@ func examinePort(ctx context.Context, conf config.Config) Finding {
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", conf.Listen)
 	if err != nil {
-		return bad("port", conf.Listen+" cannot be used: "+oneLine(err), "stop what uses it, or choose another with --listen")
+		return bad("port", conf.Listen+" cannot be used: "+fit.OneLine(err.Error()), "stop what uses it, or choose another with --listen")
 	}
 	_ = l.Close()
 	return good("port", conf.Listen+" is free")
@@ -150,11 +151,11 @@ func examineDatabase(ctx context.Context, conf config.Config) Finding {
 	defer cancel()
 	db, err := store.Open(ctx, conf.Database(), store.Options{KeepVersion: true})
 	if err != nil {
-		return bad("database", oneLine(err), databaseAdvice(err))
+		return bad("database", fit.OneLine(err.Error()), databaseAdvice(err))
 	}
 	defer func() { _ = db.Close() }()
 	if err := db.Check(ctx); err != nil {
-		return bad("database", oneLine(err), databaseAdvice(err))
+		return bad("database", fit.OneLine(err.Error()), databaseAdvice(err))
 	}
 	found := fmt.Sprintf("%s, %d schema changes, intact", db, len(db.Migrations()))
 	if missing, err := db.Missing(); err != nil || missing > 0 {
@@ -181,13 +182,13 @@ func examineRights(ctx context.Context, conf config.Config) Finding {
 	defer cancel()
 	db, err := store.Open(ctx, conf.Database(), store.Options{KeepVersion: true})
 	if err != nil {
-		return note(check, "cannot be looked at: "+oneLine(err), "see the database above")
+		return note(check, "cannot be looked at: "+fit.OneLine(err.Error()), "see the database above")
 	}
 	defer func() { _ = db.Close() }()
 	people, err := identity.HoldersByName(ctx, db)
 	switch {
 	case err != nil:
-		return note(check, "cannot be looked at: "+oneLine(err), "see the database above")
+		return note(check, "cannot be looked at: "+fit.OneLine(err.Error()), "see the database above")
 	case len(people) > 0:
 		return note(check, "talk:admin, fleet:admin or terminal:create without admin: "+strings.Join(people, ", "),
 			"if that is not meant, 'parley token list', then revoke those and make them anew: * is narrower now")
@@ -216,7 +217,7 @@ func examineBus(ctx context.Context, conf config.Config) Finding {
 		return good("bus", "in process (one hub)")
 	}
 	if err := conf.Bus().Probe(ctx); err != nil {
-		return bad("bus", "NATS at "+conf.Bus().Hosts()+" does not let us in: "+oneLine(err),
+		return bad("bus", "NATS at "+conf.Bus().Hosts()+" does not let us in: "+fit.OneLine(err.Error()),
 			"start the NATS servers, and check nats, nats_credentials, nats_ca, nats_cert and nats_key")
 	}
 	subjects, err := busSubjects(ctx, conf)
@@ -274,11 +275,11 @@ func examineTLS(_ context.Context, conf config.Config) Finding {
 	}
 	pair, err := tls.LoadX509KeyPair(conf.TLS.Cert, conf.TLS.Key)
 	if err != nil {
-		return bad("TLS", oneLine(err), "check tls.cert and tls.key")
+		return bad("TLS", fit.OneLine(err.Error()), "check tls.cert and tls.key")
 	}
 	leaf, err := x509.ParseCertificate(pair.Certificate[0])
 	if err != nil {
-		return bad("TLS", oneLine(err), "check tls.cert")
+		return bad("TLS", fit.OneLine(err.Error()), "check tls.cert")
 	}
 	left := time.Until(leaf.NotAfter)
 	switch {
@@ -289,5 +290,3 @@ func examineTLS(_ context.Context, conf config.Config) Finding {
 	}
 	return good("TLS", "valid until "+leaf.NotAfter.Format(time.DateOnly))
 }
-
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

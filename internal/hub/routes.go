@@ -13,6 +13,7 @@ import (
 	"parley/internal/face/api"
 	"parley/internal/face/front"
 	faceweb "parley/internal/face/web"
+	"parley/internal/fit"
 	"parley/internal/hub/config"
 	"parley/internal/identity"
 	"parley/internal/limit"
@@ -124,7 +125,7 @@ func (h *Hub) spend(ctx context.Context, s *api.Status) error {
 		}
 		s.SpendTodayUSD += float64(spent.Micros) / 1e6
 		if a.Err != nil {
-			s.Warnings = append(s.Warnings, api.Warning{Code: "agent", Text: "the agent " + a.Name + " is broken: " + oneLine(a.Err)})
+			s.Warnings = append(s.Warnings, api.Warning{Code: "agent", Text: "the agent " + a.Name + " is broken: " + fit.OneLine(a.Err.Error())})
 		}
 	}
 	s.Counts["agents"] = int64(len(h.minds.agents.List()))

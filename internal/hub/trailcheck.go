@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/face/api"
+	"parley/internal/fit"
 	"parley/internal/hub/config"
 	"parley/internal/store"
 	"parley/internal/witness"
@@ -71,7 +72,7 @@ func (h *Hub) trailMetrics() prometheus.Collector {
 func examineTrail(ctx context.Context, conf config.Config) Finding {
 	all, unreadable := kept(conf)
 	if len(unreadable) > 0 {
-		return bad("audit", oneLine(unreadable[0]), "let the user that runs the hub read the file; 'parley audit verify' needs it")
+		return bad("audit", fit.OneLine(unreadable[0].Error()), "let the user that runs the hub read the file; 'parley audit verify' needs it")
 	}
 	key, err := hubKey(Folder(conf.Data))
 	if err != nil || key == nil {
@@ -91,7 +92,7 @@ func examineCuts(ctx context.Context, conf config.Config, key ed25519.PublicKey,
 	defer func() { _ = db.Close() }()
 	c, err := audit.Compare(ctx, db, []ed25519.PublicKey{key}, kept...)
 	if err != nil {
-		return bad("audit", oneLine(err), "see the finding about the database")
+		return bad("audit", fit.OneLine(err.Error()), "see the finding about the database")
 	}
 	known := ""
 	for _, cut := range c.Cuts {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/ids"
 	"parley/internal/store"
 )
 
@@ -28,7 +29,7 @@ func (d *Directory) Bootstrap(ctx context.Context, ownerName string) (Bootstrapp
 	var out Bootstrapped
 	err := d.db.Write(ctx, func(tx *store.Tx) error {
 		n, err := tx.Exec(`INSERT INTO people (id, name, owner, created_at) VALUES (?, ?, 1, ?) ON CONFLICT DO NOTHING`,
-			newID(), ownerName, store.Micros(time.Now()))
+			ids.New(), ownerName, store.Micros(time.Now()))
 		if err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func (d *Directory) NewOwnerToken(ctx context.Context) (Issued, error) {
 // it changes machines, as fleet:unattended is given by name only.
 func (d *Directory) insertOwnerToken(tx *store.Tx, owner Person) (Issued, error) {
 	t := Token{
-		ID: newID(), Kind: TokenOperator, Role: RoleOperator, Name: "owner", Principal: owner.Principal(),
+		ID: ids.New(), Kind: TokenOperator, Role: RoleOperator, Name: "owner", Principal: owner.Principal(),
 		Scopes: Expand(Admin), Created: time.Now(), owner: true,
 	}
 	out, err := insertToken(tx, t)

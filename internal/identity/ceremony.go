@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-webauthn/webauthn/webauthn"
 
+	"parley/internal/ids"
 	"parley/internal/store"
 )
 
@@ -45,7 +46,7 @@ func (p *Passkeys) begin(ctx context.Context, kind, person string, options any, 
 		return Ceremony{}, err
 	}
 	now := time.Now()
-	c := Ceremony{ID: newID(), Options: shown}
+	c := Ceremony{ID: ids.New(), Options: shown}
 	err = p.dir.db.Write(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Exec(`DELETE FROM passkey_ceremonies WHERE expires_at < ?`, store.Micros(now)); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/ids"
 	"parley/internal/limit"
 	"parley/internal/store"
 )
@@ -105,7 +106,7 @@ func (d *Directory) pair(tx *store.Tx, secret string, req PairRequest) (Paired, 
 		return Paired{}, nil, err
 	}
 	t := Token{
-		ID: newID(), Kind: TokenDevice, Role: pairing.Role, Name: dev.Name, Principal: pairing.Principal, owner: pairing.owner,
+		ID: ids.New(), Kind: TokenDevice, Role: pairing.Role, Name: dev.Name, Principal: pairing.Principal, owner: pairing.owner,
 		Device: dev.ID, Scopes: pairing.Scopes, Created: now, TTL: DeviceLife, Expires: earlier(now.Add(DeviceLife), limit), maker: pairing.maker,
 	}
 	issued, err := insertToken(tx, t)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/ids"
 	"parley/internal/store"
 )
 
@@ -46,7 +47,7 @@ func (d *Directory) CreateLink(ctx context.Context, by Actor, req LinkRequest) (
 		}
 		scopes := req.scopes(a, by, out.Person)
 		out.Expires = earlier(now.Add(LinkLife), a.end)
-		id := newID()
+		id := ids.New()
 		_, err = tx.Exec(`INSERT INTO login_links (id, lookup, salt, hash, person, scopes, created_at, expires_at, maker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			id, s.lookup, s.salt, s.hash, out.Person.ID, scopes.String(), store.Micros(now), store.Micros(out.Expires), string(a.maker))
 		if err != nil {

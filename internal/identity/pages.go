@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
+	"parley/internal/ids"
 	"parley/internal/store"
 )
 
@@ -71,7 +73,7 @@ func (d *Directory) insertPage(tx *store.Tx, by Actor, m maker, agent, how strin
 	end := earlier(now.Add(d.opts.PageLife), limit)
 	out := Login{Cookie: newSecret(cookiePrefix)}
 	out.CSRF = csrfOf(out.Cookie)
-	out.Page = Page{ID: newID(), Principal: by.Person, Agent: clip(clean(agent), 200), Scopes: by.Scopes, Created: now, Expires: end, LastUsed: now}
+	out.Page = Page{ID: ids.New(), Principal: by.Person, Agent: fit.Clip(clean(agent), 200), Scopes: by.Scopes, Created: now, Expires: end, LastUsed: now}
 	out.Actor = Actor{
 		Person: by.Person, Owner: by.Owner, Role: RoleOperator, Scopes: by.Scopes, Expires: end,
 		Via: Via{Credential: ViaPage, TokenID: by.TokenID, PageID: out.Page.ID, Where: AtPage, Address: by.Address},
@@ -87,13 +89,6 @@ func (d *Directory) insertPage(tx *store.Tx, by Actor, m maker, agent, how strin
 		return Login{}, err
 	}
 	return out, d.record(tx, out.Actor, audit.PageOpened, out.Page.ID, map[string]any{"by": how})
-}
-
-func clip(s string, n int) string {
-	if runes := []rune(s); len(runes) > n {
-		return string(runes[:n])
-	}
-	return s
 }
 
 // AuthenticatePage tells who is behind a cookie. A refusal is an *AuthError.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/store"
 )
 
@@ -126,7 +127,7 @@ func (p *Passkeys) FinishRegister(ctx context.Context, by Actor, ceremony, name 
 		return Passkey{}, refused(BadPasskey, "")
 	}
 	key := Passkey{
-		ID: passkeyID(credential.ID), Name: clip(clean(name), 200), Principal: by.Person, Scopes: by.Scopes,
+		ID: passkeyID(credential.ID), Name: fit.Clip(clean(name), 200), Principal: by.Person, Scopes: by.Scopes,
 		Created: time.Now(), owner: by.Owner, credential: *credential,
 	}
 	data, err := json.Marshal(credential)

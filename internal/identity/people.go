@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"parley/internal/audit"
+	"parley/internal/ids"
 	"parley/internal/store"
 	"parley/protocol/agentfirst"
 )
@@ -132,7 +131,7 @@ func ensurePerson(tx *store.Tx, name string) (p Person, created bool, err error)
 		return Person{}, false, err
 	}
 	n, err := tx.Exec(`INSERT INTO people (id, name, owner, created_at) VALUES (?, ?, 0, ?) ON CONFLICT (name) DO NOTHING`,
-		newID(), name, store.Micros(time.Now()))
+		ids.New(), name, store.Micros(time.Now()))
 	if err != nil {
 		return Person{}, false, err
 	}
@@ -157,6 +156,3 @@ func (d *Directory) BySender(ctx context.Context, sender string) (Person, error)
 	})
 	return p, err
 }
-
-// newID is a UUIDv7: sortable by age, and no secret.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }

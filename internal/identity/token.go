@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/ids"
 	"parley/internal/store"
 )
 
@@ -135,7 +136,7 @@ func (req TokenRequest) token() (Token, error) {
 	}
 	now := time.Now()
 	return Token{
-		ID: newID(), Kind: kind, Role: role, Name: clean(req.Name),
+		ID: ids.New(), Kind: kind, Role: role, Name: clean(req.Name),
 		Created: now, TTL: ttl, Expires: now.Add(ttl),
 	}, nil
 }

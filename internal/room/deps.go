@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/bus"
+	"parley/internal/defaults"
 	"parley/internal/lease"
 	"parley/internal/store"
 )
@@ -50,20 +51,14 @@ func (d *Deps) defaults() {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &d.Limits
-	set(&l.Announce, AnnounceTime)
-	set(&l.Lobby, 10*time.Minute)
-	set(&l.Away, 12*time.Second)
-	set(&l.Resume, 120*time.Second)
-	set(&l.Challenge, 240*time.Second)
-	set(&l.Prove, 60*time.Second)
-	set(&l.Verify, 5*time.Second)
-	set(&l.Idle, 24*time.Hour)
-	set(&l.Roster, 200*time.Millisecond)
-	set(&l.Room, 200)
-}
-
-func set[T time.Duration | float64](to *T, usual T) {
-	if *to <= 0 {
-		*to = usual
-	}
+	defaults.Set(&l.Announce, AnnounceTime)
+	defaults.Set(&l.Lobby, 10*time.Minute)
+	defaults.Set(&l.Away, 12*time.Second)
+	defaults.Set(&l.Resume, 120*time.Second)
+	defaults.Set(&l.Challenge, 240*time.Second)
+	defaults.Set(&l.Prove, 60*time.Second)
+	defaults.Set(&l.Verify, 5*time.Second)
+	defaults.Set(&l.Idle, 24*time.Hour)
+	defaults.Set(&l.Roster, 200*time.Millisecond)
+	defaults.Set(&l.Room, 200)
 }

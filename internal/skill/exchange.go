@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
+	"parley/internal/fit"
+	"parley/internal/ids"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -72,7 +72,7 @@ func (e *Exchange) become(tx *store.Tx, next mmp.ExchangeState, now time.Time) e
 
 func (e *Exchange) save(tx *store.Tx, now time.Time) error {
 	if e.ID == "" {
-		e.ID, e.Created = uuid.Must(uuid.NewV7()).String(), now
+		e.ID, e.Created = ids.New(), now
 	}
 	e.Changed = now
 	deadline := never
@@ -82,8 +82,8 @@ func (e *Exchange) save(tx *store.Tx, now time.Time) error {
 	_, err := tx.Exec(`INSERT INTO skill_exchanges (`+exchangeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET state = excluded.state, relayed = excluded.relayed, accepting = excluded.accepting, item = excluded.item,
 		reason = excluded.reason, changed_at = excluded.changed_at, deadline = excluded.deadline, content = excluded.content`,
-		e.ID, e.me, e.Agent, e.Peer, e.Place, string(e.Side), string(e.State), store.Bool(e.Relayed), string(e.Level), clean(e.SkillID), clean(e.SkillName),
-		clean(e.Summary), clean(e.Format), e.Hash, e.Opening, e.opened, e.accepting, e.content, e.provenance, e.Item, clean(e.Reason),
+		e.ID, e.me, e.Agent, e.Peer, e.Place, string(e.Side), string(e.State), store.Bool(e.Relayed), string(e.Level), fit.Storable(e.SkillID), fit.Storable(e.SkillName),
+		fit.Storable(e.Summary), fit.Storable(e.Format), e.Hash, e.Opening, e.opened, e.accepting, e.content, e.provenance, e.Item, fit.Storable(e.Reason),
 		store.Micros(e.Created), store.Micros(now), deadline)
 	return err
 }

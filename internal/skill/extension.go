@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -75,8 +76,8 @@ func (e *Extension) save(tx *store.Tx, now time.Time) error {
 	_, err := tx.Exec(`INSERT INTO skill_extensions (`+extensionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (me, name, hash) DO UPDATE SET state = excluded.state, content = excluded.content, actions = excluded.actions, provenance = excluded.provenance,
 		findings = excluded.findings, approval = excluded.approval, reason = excluded.reason, message = excluded.message, changed_at = excluded.changed_at, deadline = excluded.deadline`,
-		e.me, clean(e.Name), clean(e.Version), e.Hash, string(e.State), e.Sender, e.Content, clean(string(actions)), e.provenance, clean(string(findings)), e.approval,
-		clean(e.Reason), e.message, store.Micros(now), deadline)
+		e.me, fit.Storable(e.Name), fit.Storable(e.Version), e.Hash, string(e.State), e.Sender, e.Content, fit.Storable(string(actions)), e.provenance, fit.Storable(string(findings)), e.approval,
+		fit.Storable(e.Reason), e.message, store.Micros(now), deadline)
 	return err
 }
 
@@ -219,7 +220,7 @@ func (s *Skills) askPromotion(ctx context.Context, h Host, hash string) {
 
 func (s *Skills) putExtension(ctx context.Context, h Host, e Extension) error {
 	args, err := json.Marshal(map[string]any{
-		"extension": e.Name, "version": e.Version, "actions": e.Actions, "sender": e.Sender, "hash": e.Hash, "findings": e.Findings, "preview": clip(Plain(e.Content), 20_000),
+		"extension": e.Name, "version": e.Version, "actions": e.Actions, "sender": e.Sender, "hash": e.Hash, "findings": e.Findings, "preview": fit.Clip(Plain(e.Content), 20_000),
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -112,8 +113,8 @@ func (i *Item) insert(tx *store.Tx) error {
 	}
 	i.Size = len(i.Content)
 	_, err := tx.Exec(`INSERT INTO skill_items (`+itemColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		i.ID, i.me, i.Agent, i.Name, clean(i.Title), i.Sender, i.Place, i.KeyID, string(i.Level), clean(i.Format), i.Hash, i.Content, i.Size,
-		string(provenance), string(verified), clean(string(findings)), string(i.State), i.Approval, store.Bool(i.Unsolicited), store.Bool(i.Public),
+		i.ID, i.me, i.Agent, i.Name, fit.Storable(i.Title), i.Sender, i.Place, i.KeyID, string(i.Level), fit.Storable(i.Format), i.Hash, i.Content, i.Size,
+		string(provenance), string(verified), fit.Storable(string(findings)), string(i.State), i.Approval, store.Bool(i.Unsolicited), store.Bool(i.Public),
 		i.Exchange, i.message, i.File, store.Micros(i.Received), store.Micros(i.Decided), i.DecidedBy, i.Reason, "[]")
 	return err
 }
@@ -125,7 +126,7 @@ func (i *Item) settle(tx *store.Tx) error {
 		return err
 	}
 	_, err = tx.Exec(`UPDATE skill_items SET name = ?, content = ?, state = ?, approval = ?, public = ?, file = ?, decided_at = ?, decided_by = ?, reason = ?, agents = ?
-		WHERE id = ?`, i.Name, i.Content, string(i.State), i.Approval, store.Bool(i.Public), i.File, store.Micros(i.Decided), i.DecidedBy, clean(i.Reason), string(agents), i.ID)
+		WHERE id = ?`, i.Name, i.Content, string(i.State), i.Approval, store.Bool(i.Public), i.File, store.Micros(i.Decided), i.DecidedBy, fit.Storable(i.Reason), string(agents), i.ID)
 	return err
 }
 
@@ -172,7 +173,7 @@ func (s *Skills) Usable(ctx context.Context) (out []Item, err error) {
 
 // inUse is the approved version an item would replace: of the same title and origin.
 func inUse(tx *store.Tx, i Item) (Item, error) {
-	all, err := listItems(tx, `WHERE me = ? AND state = 'approved' AND title = ? ORDER BY decided_at DESC`, i.me, clean(i.Title))
+	all, err := listItems(tx, `WHERE me = ? AND state = 'approved' AND title = ? ORDER BY decided_at DESC`, i.me, fit.Storable(i.Title))
 	if err != nil {
 		return Item{}, err
 	}

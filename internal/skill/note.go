@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/approval"
+	"parley/internal/fit"
 	"parley/internal/place"
 	"parley/internal/store"
 	"parley/protocol/mmp"
@@ -54,7 +55,7 @@ const (
 // reaches the agent, a proven peer's after a person said so, a stranger's never.
 func (t *turn) keepNote(text string) (fate string, err error) {
 	n := &Note{
-		ID: t.m.ID, Agent: t.host.Name, Peer: t.from.ID, Place: t.place, Level: t.level, Text: clean(clip(text, maxNote)), me: t.host.ID, state: noteDue,
+		ID: t.m.ID, Agent: t.host.Name, Peer: t.from.ID, Place: t.place, Level: t.level, Text: fit.Storable(fit.Clip(text, maxNote)), me: t.host.ID, state: noteDue,
 	}
 	if t.level != L0 {
 		may, err := t.mayAskInbox()
@@ -75,7 +76,7 @@ func (t *turn) keepNote(text string) (fate string, err error) {
 // SendNote puts a plain text to another agent on its way.
 func (s *Skills) SendNote(ctx context.Context, agent, at, to, text string) error {
 	return s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
-		m, err := mmp.NewMessage(ActionNote, h.ID, to, map[string]string{"text": clean(clip(text, maxNote))}, s.now())
+		m, err := mmp.NewMessage(ActionNote, h.ID, to, map[string]string{"text": fit.Storable(fit.Clip(text, maxNote))}, s.now())
 		if err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (t *turn) takeNote(text string) error {
 		return err
 	}
 	return t.record(mmp.Result{
-		Status: mmp.ResultReceived, Action: ActionNote, From: t.from.ID, Fields: map[string]any{"text": clean(clip(text, maxNote))},
+		Status: mmp.ResultReceived, Action: ActionNote, From: t.from.ID, Fields: map[string]any{"text": fit.Storable(fit.Clip(text, maxNote))},
 	})
 }
 
@@ -155,7 +156,7 @@ func (s *Skills) askNote(ctx context.Context, n Note) {
 func (s *Skills) moveNote(ctx context.Context, n Note, from, to, reason string) error {
 	return s.d.DB.Write(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(`UPDATE skill_notes SET state = ?, reason = ? WHERE me = ? AND peer = ? AND id = ? AND state = ?`,
-			to, clean(clip(reason, 500)), n.me, n.Peer, n.ID, from)
+			to, fit.Storable(fit.Clip(reason, 500)), n.me, n.Peer, n.ID, from)
 		return err
 	})
 }
@@ -244,7 +245,7 @@ func (s *Skills) delivery(ctx context.Context, h Host, n Note) error {
 		if err != nil || rows == 0 || answer == "" || !mmp.ValidAddress(n.Peer) {
 			return err
 		}
-		return s.answerNote(tx, h, n, clip(answer, maxNote))
+		return s.answerNote(tx, h, n, fit.Clip(answer, maxNote))
 	})
 }
 
@@ -270,7 +271,7 @@ func (s *Skills) undelivered(ctx context.Context, n Note, cause error) error {
 	}
 	return s.d.DB.Write(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(`UPDATE skill_notes SET state = ?, attempts = attempts + 1, next_at = ?, reason = ? WHERE me = ? AND peer = ? AND id = ? AND state = 'due'`,
-			state, store.Micros(s.now().Add(notePause)), clean(clip(cause.Error(), 500)), n.me, n.Peer, n.ID)
+			state, store.Micros(s.now().Add(notePause)), fit.Storable(fit.Clip(cause.Error(), 500)), n.me, n.Peer, n.ID)
 		return err
 	})
 }

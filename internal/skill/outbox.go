@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -90,7 +91,7 @@ func (s *Skills) send(ctx context.Context, line Line, o outgoing) bool {
 		}
 		pause := min(time.Second<<min(o.attempts, 9), mostPause)
 		_, err := tx.Exec(`UPDATE skill_outbox SET attempts = attempts + 1, next_at = ?, problem = ? WHERE id = ?`,
-			store.Micros(s.now().Add(pause)), clean(clip(failed.Error(), 500)), o.id)
+			store.Micros(s.now().Add(pause)), fit.Storable(fit.Clip(failed.Error(), 500)), o.id)
 		return err
 	})
 	if err != nil && ctx.Err() == nil {

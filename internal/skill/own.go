@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -12,7 +13,7 @@ func (o Own) hash() mmp.Hash { return mmp.HashOf(o.Content) }
 
 func (o Own) info(form mmp.HashForm) mmp.SkillInfo {
 	return mmp.SkillInfo{
-		ID: o.ID, Name: o.Name, Layer: "L1", Format: mmp.FormatMarkdown, Public: true, Summary: clip(o.Summary, mmp.MaxSummary),
+		ID: o.ID, Name: o.Name, Layer: "L1", Format: mmp.FormatMarkdown, Public: true, Summary: fit.Clip(o.Summary, mmp.MaxSummary),
 		Tags: append([]string{}, o.Tags...), ContentHash: form.Of(o.hash()),
 	}
 }

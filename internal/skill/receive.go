@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
+	"parley/internal/ids"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -225,7 +227,7 @@ func (t *turn) reflected() (mmp.Result, error) {
 	case err != nil:
 		return mmp.Result{}, err
 	case e.State == mmp.ExSent:
-		e.Reason = clip(p.Reflection, mmp.MaxReason)
+		e.Reason = fit.Clip(p.Reflection, mmp.MaxReason)
 		if err := e.become(t.tx, mmp.ExClosed, t.now); err != nil {
 			return mmp.Result{}, err
 		}
@@ -334,7 +336,7 @@ func (t *turn) contentRefused(p mmp.SkillContentPayload, e Exchange, solicited b
 func (t *turn) quarantine(p mmp.SkillContentPayload, e Exchange, provenance mmp.Provenance, unsolicited bool) (mmp.Result, error) {
 	hash := mmp.HashOf(p.Content)
 	item := Item{
-		ID: newID(), me: t.host.ID, Agent: t.host.Name, Title: firstText(p.SkillName, p.SkillID, "skill"), Sender: t.from.ID, Place: t.place,
+		ID: ids.New(), me: t.host.ID, Agent: t.host.Name, Title: firstText(p.SkillName, p.SkillID, "skill"), Sender: t.from.ID, Place: t.place,
 		KeyID: t.from.KeyID, Level: t.level, Format: p.Format, Hash: hash.Bare(), Content: p.Content, Provenance: provenance,
 		Verified: provenance.VerifiedHops(hash, func(id string) *mmp.PublicKey { return t.keys[id] }), Findings: t.s.scanner.Scan(p.Content),
 		State: StateQuarantined, Unsolicited: unsolicited, Received: t.now, message: t.m.ID,

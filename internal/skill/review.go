@@ -11,6 +11,8 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/audit"
+	"parley/internal/fit"
+	"parley/internal/ids"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -69,14 +71,14 @@ func (s *Skills) Ask(ctx context.Context, id string) (Item, error) {
 func (s *Skills) put(ctx context.Context, r Review) error {
 	args, err := json.Marshal(shown{
 		Skill: r.ID, Name: Visible(r.Title), Agent: r.Agent, Sender: r.Sender, Level: r.Level, KeyID: r.KeyID, Hash: r.Hash, Bytes: r.Size,
-		Unsolicited: r.Unsolicited, Provenance: r.Provenance, Verified: r.Verified, Findings: r.Findings, Preview: clip(r.Preview, 20_000), Diff: clip(r.Diff, 20_000),
+		Unsolicited: r.Unsolicited, Provenance: r.Provenance, Verified: r.Verified, Findings: r.Findings, Preview: fit.Clip(r.Preview, 20_000), Diff: fit.Clip(r.Diff, 20_000),
 		Agents: r.Agents,
 	})
 	if err != nil {
 		return err
 	}
 	return s.question(ctx, approval.Request{
-		ID: r.Approval, Kind: approval.KindSkill, Title: "Use the skill " + clip(Visible(r.Title), 100) + " from " + r.Sender, Tool: "skill", Arguments: args,
+		ID: r.Approval, Kind: approval.KindSkill, Title: "Use the skill " + fit.Clip(Visible(r.Title), 100) + " from " + r.Sender, Tool: "skill", Arguments: args,
 		Target: r.Agent, Reason: fmt.Sprintf("sent by %s (%s), %d hop(s), %d finding(s)", r.Sender, r.Level, r.Provenance.HopCount, len(r.Findings)),
 		RequestedBy: "agent:" + r.Agent, Questions: append(dangers(r.Findings), s.forWhom(r.Item)...), Timeout: max(r.Received.Add(mmp.QuarantineTTL).Sub(s.now()), time.Minute),
 	})
@@ -141,7 +143,7 @@ func named(item Item, old []string, answers []string) []string {
 	var out []string
 	if n := len(dangers(item.Findings)); n < len(answers) {
 		for name := range strings.SplitSeq(answers[n], ",") {
-			name = clip(clean(strings.TrimSpace(name)), 64)
+			name = fit.Clip(fit.Storable(strings.TrimSpace(name)), 64)
 			if strings.EqualFold(name, EveryAgent) || name == AllAgents {
 				return []string{AllAgents}
 			}
@@ -209,7 +211,7 @@ func (s *Skills) decide(ctx context.Context, id string, o approval.Outcome) erro
 			return nil // decided before
 		}
 		if o.Approved() && !acknowledged(item.Findings, o.Answers) {
-			item.Approval = newID()
+			item.Approval = ids.New()
 			asked = item.Approval
 			return item.settle(tx)
 		}
@@ -274,7 +276,7 @@ func (s *Skills) approve(tx *store.Tx, item *Item, answers []string) error {
 	if err := item.settle(tx); err != nil {
 		return err
 	}
-	return s.finish(tx, *item, mmp.ExApproved, mmp.ActionReflect, mmp.ReflectPayload{Reflection: "Received, verified and approved: " + clip(item.Title, 100)})
+	return s.finish(tx, *item, mmp.ExApproved, mmp.ActionReflect, mmp.ReflectPayload{Reflection: "Received, verified and approved: " + fit.Clip(item.Title, 100)})
 }
 
 // freeName never gives a received skill the name of one that is here.

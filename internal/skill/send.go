@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -23,7 +24,7 @@ func (s *Skills) newOffer(h Host, at, to string, own Own, now time.Time) (Exchan
 		return Exchange{}, mmp.Message{}, err
 	}
 	m, err := mmp.NewMessage(mmp.ActionOfferSkill, h.ID, to, mmp.OfferSkillPayload{
-		SkillID: own.ID, SkillName: own.Name, SkillSummary: clip(own.Summary, mmp.MaxSummary), SkillFormat: mmp.FormatMarkdown, ContentHash: s.c.Hashes.Of(hash), Tags: own.Tags,
+		SkillID: own.ID, SkillName: own.Name, SkillSummary: fit.Clip(own.Summary, mmp.MaxSummary), SkillFormat: mmp.FormatMarkdown, ContentHash: s.c.Hashes.Of(hash), Tags: own.Tags,
 	}, now)
 	if err != nil {
 		return Exchange{}, m, err

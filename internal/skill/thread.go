@@ -10,6 +10,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -66,7 +67,7 @@ func (t *Thread) save(tx *store.Tx) error {
 	}
 	_, err = tx.Exec(`INSERT INTO skill_threads (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (me, id) DO UPDATE SET state = excluded.state, body = excluded.body, approval = excluded.approval, active_at = excluded.active_at`,
-		t.me, t.ID, t.Agent, t.Kind, t.Peer, t.Place, string(t.State), clean(string(body)), t.Approval, store.Micros(t.Active))
+		t.me, t.ID, t.Agent, t.Kind, t.Peer, t.Place, string(t.State), fit.Storable(string(body)), t.Approval, store.Micros(t.Active))
 	return err
 }
 

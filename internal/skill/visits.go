@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -56,7 +57,7 @@ func (s *Skills) BeginVisit(ctx context.Context, by string, v Visit, length time
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, '', '', '')
 			ON CONFLICT (id) DO UPDATE SET agent_id = excluded.agent_id, url = excluded.url, name = excluded.name, keep = excluded.keep, insecure = excluded.insecure,
 			started_at = excluded.started_at, until_at = excluded.until_at, interactions = 0, most = excluded.most, warning = '', problem = '', ending = ''`,
-			v.ID, v.Agent, v.AgentID, v.URL, v.Place, clean(clip(v.Name, 200)), store.Bool(v.Keep), store.Bool(v.Insecure), store.Micros(v.Started), store.Micros(v.Until), v.Limit)
+			v.ID, v.Agent, v.AgentID, v.URL, v.Place, fit.Storable(fit.Clip(v.Name, 200)), store.Bool(v.Keep), store.Bool(v.Insecure), store.Micros(v.Started), store.Micros(v.Until), v.Limit)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"parley/internal/approval"
 	"parley/internal/brain/tool"
 	"parley/internal/bus"
+	"parley/internal/ids"
 )
 
 // ask is a question that waits.
@@ -55,7 +56,7 @@ func (r *running) ask(ctx context.Context, parts []AskPart) (tool.Result, error)
 		return tool.Result{}, tool.Errorf(tool.Denied, "the person cannot be asked here; decide yourself or say what you need to know in your answer")
 	}
 	limit := c.t.d.Limits.AskTimeout
-	q := &Question{ID: newID(), Expires: time.Now().Add(limit).UTC(), Parts: parts}
+	q := &Question{ID: ids.New(), Expires: time.Now().Add(limit).UTC(), Parts: parts}
 	a := &ask{id: q.ID, answer: make(chan answered, 1)}
 	c.mu.Lock()
 	c.asks = append(c.asks, a)

@@ -13,6 +13,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
+	"parley/internal/ids"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
@@ -81,7 +82,7 @@ func (t *Talk) Compact(ctx context.Context, who Who, key Key, focus string) (mem
 
 func (c *conversation) compact(ctx context.Context, focus string) (memory.Archive, error) {
 	done := make(chan compacted, 1)
-	tn := &turn{order: order{Kind: orderCompact, Focus: focus}, id: newID(), done: done, compaction: &compaction{focus: focus}}
+	tn := &turn{order: order{Kind: orderCompact, Focus: focus}, id: ids.New(), done: done, compaction: &compaction{focus: focus}}
 	err := c.do(ctx, func() {
 		switch {
 		case c.isEnding():

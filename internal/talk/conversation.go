@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/brain"
+	"parley/internal/ids"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
@@ -192,7 +193,7 @@ func (c *conversation) settle(s settled) {
 		c.titleLater()
 	}
 	if s.compact != nil && !c.isEnding() {
-		c.begin(&turn{order: order{Kind: orderCompact, Focus: s.compact.focus}, id: newID(), compaction: s.compact})
+		c.begin(&turn{order: order{Kind: orderCompact, Focus: s.compact.focus}, id: ids.New(), compaction: s.compact})
 	}
 	c.positions()
 }

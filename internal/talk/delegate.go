@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/brain/tool"
+	"parley/internal/ids"
 	"parley/internal/talk/memory"
 )
 
@@ -134,7 +135,7 @@ func (r *running) child(ctx context.Context, task delegateTask, n int) (*running
 		}
 	}}
 	c := &conversation{t: r.c.t, id: conv.ID, key: key, feed: f, person: r.c.person, window: window{memory.Window{Conversation: conv}}}
-	tn := &turn{order: order{Kind: orderTurn, Content: task.Message, Detached: true, NoStream: true, By: "agent:" + r.speaker, Mandate: r.tn.Mandate}, id: newID()}
+	tn := &turn{order: order{Kind: orderTurn, Content: task.Message, Detached: true, NoStream: true, By: "agent:" + r.speaker, Mandate: r.tn.Mandate}, id: ids.New()}
 	return &running{
 		c: c, j: &job{turn: tn, cancel: func(error) {}}, tn: tn, speaker: task.Agent, began: time.Now(),
 		depth: r.depth + 1, delegated: r.delegated, meter: r.meter.Child(agent.Name, agent.Budget),

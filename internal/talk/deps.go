@@ -12,6 +12,7 @@ import (
 	"parley/internal/brain/builtin"
 	"parley/internal/brain/tool"
 	"parley/internal/bus"
+	"parley/internal/defaults"
 	"parley/internal/lease"
 	"parley/internal/mask"
 	"parley/internal/talk/memory"
@@ -133,19 +134,13 @@ func (d *Deps) defaults() {
 	if d.Skills == nil {
 		d.Skills = noSkills{}
 	}
-	set(&d.Limits.Waiting, 32)
-	set(&d.Limits.Runs, 2000)
-	set(&d.Limits.Idle, 15*time.Minute)
-	set(&d.Limits.AskTimeout, 300*time.Second)
-	set(&d.Limits.Drain, 20*time.Second)
-	set(&d.Limits.Sweep, 2*time.Second)
-	set(&d.Limits.ScheduleLag, time.Minute)
-}
-
-func set[T int | time.Duration](to *T, usual T) {
-	if *to <= 0 {
-		*to = usual
-	}
+	defaults.Set(&d.Limits.Waiting, 32)
+	defaults.Set(&d.Limits.Runs, 2000)
+	defaults.Set(&d.Limits.Idle, 15*time.Minute)
+	defaults.Set(&d.Limits.AskTimeout, 300*time.Second)
+	defaults.Set(&d.Limits.Drain, 20*time.Second)
+	defaults.Set(&d.Limits.Sweep, 2*time.Second)
+	defaults.Set(&d.Limits.ScheduleLag, time.Minute)
 }
 
 type noSkills struct{}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/bus"
+	"parley/internal/ids"
 	"parley/internal/talk/memory"
 )
 
@@ -266,7 +267,7 @@ func (cl *cluster) snapshot(f *feed) (controlAnswer, error) {
 	}
 	token := ""
 	if len(raw) > pieceSize {
-		token = newID()
+		token = ids.New()
 		cl.mu.Lock()
 		cl.snapshots[token] = raw
 		cl.mu.Unlock()

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"parley/internal/brain"
+	"parley/internal/ids"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
 )
 
 // submit hands a turn to the conversation and returns once it is durable.
 func (c *conversation) submit(ctx context.Context, tn *turn) (*Run, error) {
-	tn.id, tn.durable, tn.followers = newID(), false, 1
+	tn.id, tn.durable, tn.followers = ids.New(), false, 1
 	accepted := make(chan acceptance, 1)
 	tn.accepted = accepted
 	run := newRun(tn.id, c.key)

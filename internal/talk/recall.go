@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/internal/brain/tool"
+	"parley/internal/fit"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
 )
@@ -116,7 +117,7 @@ func (r *running) page(ctx context.Context, args recallArgs) (string, error) {
 		if b.Len()+len(line) > maxRecall-64 && shown > args.AfterSeq {
 			break
 		}
-		b.WriteString(clip(line, maxRecall-64-b.Len()))
+		b.WriteString(fit.Head(line, maxRecall-64-b.Len()))
 		shown = m.Seq
 	}
 	if shown < a.ToSeq {
@@ -166,14 +167,14 @@ func hitsText(hits []memory.Hit) string {
 				hitLine(&one, h)
 				placed = true
 			}
-			fmt.Fprintf(&one, "\n   %s: %s", speakerLabel(n.Role, n.Speaker), oneLine(n.Text))
+			fmt.Fprintf(&one, "\n   %s: %s", speakerLabel(n.Role, n.Speaker), fit.OneLine(n.Text))
 		}
 		if !placed {
 			hitLine(&one, h)
 		}
 		one.WriteString("\n")
 		if b.Len()+one.Len() > maxRecall {
-			b.WriteString(clip(one.String(), maxRecall-b.Len()))
+			b.WriteString(fit.Head(one.String(), maxRecall-b.Len()))
 			break
 		}
 		b.WriteString(one.String())
@@ -182,7 +183,7 @@ func hitsText(hits []memory.Hit) string {
 }
 
 func hitLine(b *strings.Builder, h memory.Hit) {
-	fmt.Fprintf(b, "\n > %s: %s", speakerLabel(h.Role, h.Speaker), oneLine(h.Snippet))
+	fmt.Fprintf(b, "\n > %s: %s", speakerLabel(h.Role, h.Speaker), fit.OneLine(h.Snippet))
 }
 
 func archiveLabel(h memory.Hit) string {
@@ -197,16 +198,6 @@ func speakerLabel(role, speaker string) string {
 		return speaker
 	}
 	return role
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// clip cuts a text to at most n bytes, at a character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:max(n, 0)], "")
 }
 
 // recalled is what memory has to say to the latest message, for agents that want

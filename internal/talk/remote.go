@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/bus"
+	"parley/internal/ids"
 	"parley/internal/talk/memory"
 )
 
@@ -170,7 +171,7 @@ func (cl *cluster) forwardTurn(ctx context.Context, owner string, conv memory.Co
 	if err := cl.sync(ctx, owner, f); err != nil {
 		return nil, err
 	}
-	tn.id = newID()
+	tn.id = ids.New()
 	run, s := cl.followRun(f, tn.id)
 	m := cl.t.d.Memory
 	if err := m.Enqueue(ctx, nil, conv.ID, tn.waiting(), cl.t.d.Limits.Waiting, tn.Mode == Interrupt); err != nil {

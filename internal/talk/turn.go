@@ -8,10 +8,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"parley/internal/brain"
 	"parley/internal/brain/tool"
+	"parley/internal/ids"
 	"parley/internal/lease"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
@@ -66,8 +65,6 @@ type acceptance struct {
 	join   string
 	replay *memory.Run
 }
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // restoredTurn reads what another life of a hub left in the queue. Its client may
 // be gone or may follow from elsewhere: it is run either way.
@@ -135,7 +132,7 @@ func (e *unknownGuest) Unwrap() error { return e.err }
 
 // run ends at once. Every end names a model: that of the agent who was spoken to.
 func (e *unknownGuest) run(key Key, m brain.Model) *Run {
-	r := newRun(newID(), key)
+	r := newRun(ids.New(), key)
 	r.events.put(Event{Kind: Start, Run: r.ID, Agent: e.name})
 	r.events.put(Event{
 		Kind: End, Run: r.ID, Agent: e.name, Error: e.Error(), Code: CodeNoAgent, Stop: brain.StopModelError,

@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"parley/internal/bus"
+	"parley/internal/ids"
 	"parley/protocol/viber"
 )
 
@@ -325,7 +324,7 @@ func (r *relay) lend(ctx context.Context, t *terminal, q request) (answer, error
 	if err != nil {
 		return answer{}, err
 	}
-	id := uuid.Must(uuid.NewV7()).String()
+	id := ids.New()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.views[id] = &lent{view: v, who: q.Who, seen: time.Now()}

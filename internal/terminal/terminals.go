@@ -14,10 +14,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"parley/internal/audit"
 	"parley/internal/bus"
+	"parley/internal/ids"
 	"parley/internal/mask"
 	"parley/internal/sandbox"
 	"parley/protocol/viber"
@@ -215,7 +214,7 @@ func (ts *Terminals) spawn(who Who, spec Spec) (*terminal, error) {
 		process: p, screen: viber.NewScrollback(viber.MaxScrollback), mask: ts.d.Mask.Stream(),
 		sizes: sizes{current: spec.Size}, views: map[*view]struct{}{}, typed: map[string]bool{}, began: now,
 		info: viber.Terminal{
-			ID: uuid.Must(uuid.NewV7()).String(), Name: nameOf(spec, command), CreatedAt: viber.At(now), TaskID: spec.Task, CWD: dir,
+			ID: ids.New(), Name: nameOf(spec, command), CreatedAt: viber.At(now), TaskID: spec.Task, CWD: dir,
 			Command: ts.d.Mask.Text(command),
 		},
 	}

@@ -15,6 +15,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/brain/tool"
+	"parley/internal/ids"
 	"parley/internal/store"
 	"parley/protocol/viber"
 )
@@ -89,7 +90,7 @@ func (t *task) askUser(c *openCall) {
 
 // ask puts a question into the inbox and the log, in one transaction.
 func (t *task) ask(q *question, r approval.Request, callID string) {
-	r.ID, r.Principal, r.Task = newID(), t.principal, t.id
+	r.ID, r.Principal, r.Task = ids.New(), t.principal, t.id
 	r.RequestedBy, r.OnBehalfOf, r.AskingToken = "agent:"+t.agentName(), t.spec.By, t.spec.Token
 	r.Timeout = min(t.opts.ApprovalTimeout(), time.Until(t.started.Add(t.opts.Timeout())))
 	if r.Timeout <= 0 {

@@ -12,6 +12,7 @@ import (
 	"parley/internal/brain/skillfile"
 	"parley/internal/brain/tool"
 	"parley/internal/bus"
+	"parley/internal/defaults"
 	"parley/internal/eventlog"
 	"parley/internal/lease"
 	"parley/internal/mask"
@@ -160,19 +161,13 @@ func (d *Deps) defaults() {
 		d.Calls = brain.TaskPolicy()
 	}
 	l := &d.Limits
-	set(&l.RunningPerPrincipal, 32)
-	set(&l.RunningPerHub, 2000)
-	set(&l.QueuedMessages, 20)
-	set(&l.SubmitsPerMinute, 120)
-	set(&l.SubmitBurst, 60)
-	set(&l.Drain, 10*time.Second)
-	set(&l.Sweep, 2*time.Second)
-	set(&l.Keep, 24*time.Hour)
-	set(&l.LogBytes, 16<<20)
-}
-
-func set[T int | time.Duration](to *T, usual T) {
-	if *to <= 0 {
-		*to = usual
-	}
+	defaults.Set(&l.RunningPerPrincipal, 32)
+	defaults.Set(&l.RunningPerHub, 2000)
+	defaults.Set(&l.QueuedMessages, 20)
+	defaults.Set(&l.SubmitsPerMinute, 120)
+	defaults.Set(&l.SubmitBurst, 60)
+	defaults.Set(&l.Drain, 10*time.Second)
+	defaults.Set(&l.Sweep, 2*time.Second)
+	defaults.Set(&l.Keep, 24*time.Hour)
+	defaults.Set(&l.LogBytes, 16<<20)
 }

@@ -16,6 +16,7 @@ import (
 	"parley/internal/brain/skillfile"
 	"parley/internal/brain/tool"
 	"parley/internal/identity"
+	"parley/internal/ids"
 	"parley/internal/store"
 	"parley/protocol/viber"
 )
@@ -48,7 +49,7 @@ func newQueued(who identity.Actor, req MessageRequest) *queued {
 		mode = viber.Followup
 	}
 	q := &queued{
-		ID: newID(), Message: req.Message, Mode: mode, By: who.String(), Token: who.TokenID, Principal: who.Person.ID,
+		ID: ids.New(), Message: req.Message, Mode: mode, By: who.String(), Token: who.TokenID, Principal: who.Person.ID,
 		Device: who.Device, Address: who.Address, Mandate: tool.MandateOf(who),
 	}
 	if req.RequestID != "" {

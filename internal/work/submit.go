@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/brain/tool"
 	"parley/internal/eventlog"
 	"parley/internal/identity"
+	"parley/internal/ids"
 	"parley/internal/store"
 	"parley/protocol/viber"
 )
@@ -27,8 +26,6 @@ const submitTries = 8
 
 // errKeyTaken says that another submit reserved the key first.
 var errKeyTaken = errors.New("the key was taken meanwhile")
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Submit hands over a goal. See [API].
 func (w *Work) Submit(ctx context.Context, who identity.Actor, req SubmitRequest) (*Submission, error) {
@@ -186,7 +183,7 @@ func replay(r *record, last int64) (*Submission, error) {
 
 // create makes the task durable and starts it.
 func (w *Work) create(ctx context.Context, p *proposal) (*task, error) {
-	p.id = newID()
+	p.id = ids.New()
 	if err := w.affordable(ctx, p); err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"parley/internal/brain/model"
+	"parley/internal/fit"
 )
 
 // maxText bounds a provider's own words in an error.
@@ -52,7 +52,7 @@ func Cut(provider string) *model.Error {
 
 // BadData is an answer that makes no sense.
 func BadData(provider, text string) *model.Error {
-	return &model.Error{Provider: provider, Cause: model.CauseBadData, Text: clip(text)}
+	return &model.Error{Provider: provider, Cause: model.CauseBadData, Text: readable(text)}
 }
 
 // NoEvents is an answer without a single event; the content type usually tells
@@ -60,7 +60,7 @@ func BadData(provider, text string) *model.Error {
 func NoEvents(provider string, resp *http.Response) *model.Error {
 	text := "the answer is empty"
 	if ct := resp.Header.Get("Content-Type"); ct != "" && !strings.HasPrefix(ct, "text/event-stream") {
-		text += fmt.Sprintf(" (%s instead of an event stream: is the base URL right?)", clip(ct))
+		text += fmt.Sprintf(" (%s instead of an event stream: is the base URL right?)", readable(ct))
 	}
 	return BadData(provider, text)
 }
@@ -87,7 +87,7 @@ func Status(provider, key string, status int, code, text string) *model.Error {
 		text = strings.ReplaceAll(text, key, "***")
 	}
 	e.Text = strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
-	if text = clip(text); text != "" {
+	if text = readable(text); text != "" {
 		e.Text += ": " + text
 	}
 	return e
@@ -196,15 +196,7 @@ func positive(text string, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(n * float64(unit)), true
 }
 
-// clip trims a foreign text to something a person can read in one line.
-func clip(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	if len(text) <= maxText {
-		return text
-	}
-	cut := maxText
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
+// readable is a foreign text that a person can read in one line.
+func readable(text string) string {
+	return fit.Clip(fit.OneLine(strings.ToValidUTF8(text, "\uFFFD")), maxText)
 }

@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"parley/internal/fit"
 )
 
 // maxMessage bounds one log message, so that a thousand fit an answer.
@@ -25,7 +26,7 @@ func parseJournal(data []byte) []Event {
 			Time:    journalTime(journalText(e["__REALTIME_TIMESTAMP"])),
 			Level:   syslogLevel(journalText(e["PRIORITY"])),
 			Source:  firstText(journalText(e["SYSLOG_IDENTIFIER"]), journalText(e["_SYSTEMD_UNIT"]), journalText(e["_COMM"]), journalText(e["_TRANSPORT"])),
-			Message: clip(journalText(e["MESSAGE"])),
+			Message: fit.Cut(journalText(e["MESSAGE"]), maxMessage),
 		})
 	}
 	return out
@@ -104,16 +105,4 @@ func firstText(all ...string) string {
 		}
 	}
 	return ""
-}
-
-// clip shortens a message at a character's border.
-func clip(s string) string {
-	if len(s) <= maxMessage {
-		return s
-	}
-	cut := maxMessage
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"parley/internal/fit"
 )
 
 func sample(t *testing.T, name string) string {
@@ -149,7 +151,7 @@ func TestEventsOfThreeSystemsLookAlike(t *testing.T) {
 }
 
 func TestLongMessagesAreCutAtACharacter(t *testing.T) {
-	got := clip(strings.Repeat("ä", maxMessage))
+	got := fit.Cut(strings.Repeat("ä", maxMessage), maxMessage)
 	if len(got) > maxMessage+len("…") || !strings.HasSuffix(got, "ä…") {
 		t.Errorf("%d bytes, %q", len(got), got[len(got)-8:])
 	}

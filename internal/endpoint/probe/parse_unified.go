@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"parley/internal/fit"
 )
 
 // unifiedPredicate is the filter of macOS' log for a log's name.
@@ -36,7 +38,7 @@ func parseUnified(data []byte, count int) []Event {
 		if json.Unmarshal(line, &e) != nil || e.Timestamp == "" {
 			continue // the last line counts the others
 		}
-		out = append(out, Event{Time: unifiedTime(e.Timestamp), Level: unifiedLevel(e.Type), Source: firstText(e.Subsystem, path.Base(e.Image)), Message: clip(e.Message)})
+		out = append(out, Event{Time: unifiedTime(e.Timestamp), Level: unifiedLevel(e.Type), Source: firstText(e.Subsystem, path.Base(e.Image)), Message: fit.Cut(e.Message, maxMessage)})
 	}
 	slices.Reverse(out)
 	return out[:min(count, len(out))]

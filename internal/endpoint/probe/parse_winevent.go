@@ -1,5 +1,7 @@
 package probe
 
+import "parley/internal/fit"
+
 // winEvent is an entry as our PowerShell gives it.
 type winEvent struct {
 	Time    string `json:"time"`
@@ -17,7 +19,7 @@ func parseWinEvents(data []byte) ([]Event, error) {
 	}
 	var out []Event
 	for _, e := range list {
-		out = append(out, Event{Time: e.Time, Level: windowsLevel(e.Level), Source: e.Source, Message: clip(e.Message)})
+		out = append(out, Event{Time: e.Time, Level: windowsLevel(e.Level), Source: e.Source, Message: fit.Cut(e.Message, maxMessage)})
 	}
 	return out, nil
 }

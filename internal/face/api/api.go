@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"parley/internal/face/front"
+	"parley/internal/fit"
 	"parley/internal/identity"
 )
 
@@ -96,7 +97,7 @@ func newError(status int, msg string, errs ...error) huma.StatusError {
 func complaint(err error) string {
 	d, ok := errors.AsType[*huma.ErrorDetail](err)
 	if !ok {
-		return oneLine(err)
+		return fit.OneLine(err.Error())
 	}
 	if d.Location == "" {
 		return d.Message

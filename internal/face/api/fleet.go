@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/face/front"
+	"parley/internal/fit"
 	"parley/internal/fleet"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
@@ -119,7 +120,7 @@ func readFleetBody(r *http.Request, v any) error {
 		return nil
 	}
 	if err := jsonx.Unmarshal(data, v, jsonx.RejectUnknownMembers(true)); err != nil {
-		return front.NewProblem(http.StatusBadRequest, "bad_args", "the body does not fit: "+oneLine(err), err)
+		return front.NewProblem(http.StatusBadRequest, "bad_args", "the body does not fit: "+fit.OneLine(err.Error()), err)
 	}
 	return nil
 }

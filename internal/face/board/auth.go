@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/identity"
+	"parley/internal/ids"
 	"parley/internal/limit"
 	"parley/internal/wsconn"
 	"parley/protocol/viber"
@@ -56,7 +57,7 @@ func (c *conn) authenticate(a *viber.Auth, id string) {
 	if s.Device == "" {
 		s.Device = a.DeviceID
 	}
-	l := &login{id: newID(), session: s, role: a.Role, device: a.DeviceID}
+	l := &login{id: ids.New(), session: s, role: a.Role, device: a.DeviceID}
 	c.ws.SetDeadline(0, nil)
 	c.ws.SetReadLimit(c.face.readLimit(c.face.limits.MaxFrame))
 	c.caller.Known()

@@ -12,6 +12,7 @@ import (
 
 	"parley/internal/face/front"
 	"parley/internal/identity"
+	"parley/internal/ids"
 	"parley/internal/wsconn"
 	"parley/protocol/viber"
 )
@@ -71,7 +72,7 @@ type login struct {
 
 func (f *Face) newConn(ws *wsconn.Conn, address string, local bool) *conn {
 	c := &conn{
-		face: f, ws: ws, id: newID(), address: address, local: local, frames: newFrameIDs(),
+		face: f, ws: ws, id: ids.New(), address: address, local: local, frames: newFrameIDs(),
 		messages: rate.NewLimiter(rate.Limit(f.limits.MessagesPerSecond), 2*f.limits.MessagesPerSecond),
 		beats:    rate.NewLimiter(10, 10),
 	}

@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/identity"
+	"parley/internal/ids"
 	"parley/internal/work"
 	"parley/internal/wsconn"
 	"parley/protocol/viber"
@@ -87,7 +88,7 @@ func (f *Face) lastWords(why wsconn.Close) []byte {
 	default:
 		p = viber.NewError(viber.CodeProtocolError, viber.ReasonBadEnvelope, "not a valid WebSocket stream: "+why.Reason)
 	}
-	data, err := viber.Encode(viber.Header{ID: newID(), At: time.Now()}, p)
+	data, err := viber.Encode(viber.Header{ID: ids.New(), At: time.Now()}, p)
 	if err != nil {
 		return nil
 	}

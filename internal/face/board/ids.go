@@ -25,5 +25,3 @@ func (f frameIDs) next() string {
 	copy(id[10:], n[2:])
 	return id.String()
 }
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }

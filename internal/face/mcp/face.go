@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/internal/audit"
+	"parley/internal/defaults"
 	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/limit"
@@ -57,19 +58,13 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	set(&l.Body, 4<<20)
-	set(&l.Requests, 64)
-	set(&l.Sessions, 10_000)
-	set(&l.SessionsPerToken, 64)
-	set(&l.Idle, time.Hour)
-	set(&l.Events, 16<<20)
+	defaults.Set(&l.Body, 4<<20)
+	defaults.Set(&l.Requests, 64)
+	defaults.Set(&l.Sessions, 10_000)
+	defaults.Set(&l.SessionsPerToken, 64)
+	defaults.Set(&l.Idle, time.Hour)
+	defaults.Set(&l.Events, 16<<20)
 	return l
-}
-
-func set[T int | int64 | time.Duration](to *T, usual T) {
-	if *to <= 0 {
-		*to = usual
-	}
 }
 
 // Face serves every toolset on its path, and all of them on /mcp.

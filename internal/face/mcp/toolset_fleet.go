@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/defaults"
 	"parley/internal/fleet"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
@@ -29,8 +30,8 @@ type FleetOptions struct {
 // Fleet offers the machines: what the hub knows of them, and everything they can
 // do themselves.
 func Fleet(f fleet.API, o FleetOptions) Toolset {
-	set(&o.Wait, 50*time.Second)
-	set(&o.Beat, 5*time.Second)
+	defaults.Set(&o.Wait, 50*time.Second)
+	defaults.Set(&o.Beat, 5*time.Second)
 	t := fleetTools{fleet: f, options: o}
 	out := Toolset{
 		Name: "fleet", Title: "Machines",

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/defaults"
 	"parley/internal/identity"
 	"parley/internal/room"
 	"parley/protocol/kibitz"
@@ -24,8 +25,8 @@ type RoomOptions struct {
 
 // Room lets a model sit in a room: it watches, and speaks if a host lets it.
 func Room(rooms room.API, o RoomOptions) Toolset {
-	set(&o.Idle, 10*time.Minute)
-	set(&o.Door, 30*time.Second)
+	defaults.Set(&o.Idle, 10*time.Minute)
+	defaults.Set(&o.Door, 30*time.Second)
 	t := &roomTools{rooms: rooms, options: o, seats: map[seatKey]*seated{}}
 	session := Optional("session", Text("session of join; needed where the client has none of its own", 1, 64))
 	return Toolset{

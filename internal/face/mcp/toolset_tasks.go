@@ -7,9 +7,9 @@ import (
 	"time"
 
 	exp "github.com/go-json-experiment/json"
-	"github.com/google/uuid"
 
 	"parley/internal/identity"
+	"parley/internal/ids"
 	"parley/internal/work"
 	"parley/protocol/viber"
 )
@@ -104,7 +104,7 @@ func wire(v any) (Result, error) {
 func (t taskTools) submit(ctx context.Context, c *Call, in taskArgs) (Result, error) {
 	key := in.IdempotencyKey
 	if key == "" {
-		key = uuid.Must(uuid.NewV7()).String()
+		key = ids.New()
 	}
 	out, err := t.work.Submit(ctx, c.Who, work.SubmitRequest{Key: key, Submit: &viber.TaskSubmit{
 		IdempotencyKey: key, Goal: in.Goal, Messages: []viber.ChatMessage{}, Memory: in.Memory,

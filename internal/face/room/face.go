@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"parley/internal/defaults"
 	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/limit"
@@ -52,10 +53,10 @@ func New(d Deps) *Face {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &d.Limits
-	set(&l.Connections, 20_000)
-	set(&l.Strangers, 64)
-	set(&l.Ping, 10*time.Second)
-	set(&l.Silence, 25*time.Second)
+	defaults.Set(&l.Connections, 20_000)
+	defaults.Set(&l.Strangers, 64)
+	defaults.Set(&l.Ping, 10*time.Second)
+	defaults.Set(&l.Silence, 25*time.Second)
 	return &Face{
 		d: d, log: d.Log, open: limit.NewCrowd(limit.Share{Total: l.Connections}),
 		group: wsconn.NewGroup(wsconn.Options{
@@ -66,12 +67,6 @@ func New(d Deps) *Face {
 			Silence:  wsconn.Silence{After: l.Silence, Close: wsconn.Close{Code: kibitz.CloseSlow, Reason: "silent"}},
 			Log:      d.Log,
 		}),
-	}
-}
-
-func set[T int | time.Duration](to *T, usual T) {
-	if *to <= 0 {
-		*to = usual
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"parley/internal/brain"
 	"parley/internal/brain/resource"
+	"parley/internal/defaults"
 	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/limit"
@@ -47,23 +48,17 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	set(&l.Connections, 10_000)
-	set(&l.InProgress, 64)
-	set(&l.Attachments, 64)
-	set(&l.Login, 10*time.Second)
-	set(&l.Frame, time.Minute)
-	set(&l.Write, 30*time.Second)
-	set(&l.Unsent, 8<<20)
-	set(&l.Unknown, 256<<10)
-	set(&l.Import, 512<<20)
-	set(&l.Strangers, 32)
+	defaults.Set(&l.Connections, 10_000)
+	defaults.Set(&l.InProgress, 64)
+	defaults.Set(&l.Attachments, 64)
+	defaults.Set(&l.Login, 10*time.Second)
+	defaults.Set(&l.Frame, time.Minute)
+	defaults.Set(&l.Write, 30*time.Second)
+	defaults.Set(&l.Unsent, 8<<20)
+	defaults.Set(&l.Unknown, 256<<10)
+	defaults.Set(&l.Import, 512<<20)
+	defaults.Set(&l.Strangers, 32)
 	return l
-}
-
-func set[T int | int64 | time.Duration](to *T, usual T) {
-	if *to <= 0 {
-		*to = usual
-	}
 }
 
 // Face serves the conversations protocol.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"gopkg.in/yaml.v3"
+
+	"parley/internal/fit"
 )
 
 // WithDatabase is the text of a settings file with another database in it, or with
@@ -11,7 +13,7 @@ import (
 func WithDatabase(text []byte, db string) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, fmt.Errorf("%w: %s: %s", ErrInvalid, FileName, oneLine(err))
+		return nil, fmt.Errorf("%w: %s: %s", ErrInvalid, FileName, fit.OneLine(err.Error()))
 	}
 	if len(doc.Content) == 0 {
 		doc = yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}

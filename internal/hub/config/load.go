@@ -13,6 +13,8 @@ import (
 
 	"github.com/knadh/koanf/v2"
 	"gopkg.in/yaml.v3"
+
+	"parley/internal/fit"
 )
 
 // ErrInvalid marks every error that is the settings' fault.
@@ -44,7 +46,7 @@ func Load(src Sources) (Config, error) {
 	}
 	var c Config
 	if err := k.Unmarshal("", &c); err != nil {
-		return Config{}, fmt.Errorf("%w: %s", ErrInvalid, oneLine(err))
+		return Config{}, fmt.Errorf("%w: %s", ErrInvalid, fit.OneLine(err.Error()))
 	}
 	c.Data, c.File = src.Data, src.File
 	return c, c.check()
@@ -164,7 +166,7 @@ func file(src Sources) (map[string]any, error) {
 	}
 	var values map[string]any
 	if err := yaml.Unmarshal(data, &values); err != nil {
-		return nil, fmt.Errorf("%s: %s", path, oneLine(err))
+		return nil, fmt.Errorf("%s: %s", path, fit.OneLine(err.Error()))
 	}
 	if err := checkKeys(values, ""); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -218,6 +220,3 @@ func checkValues(values map[string]any, path string) error {
 	}
 	return nil
 }
-
-// oneLine folds the lists some libraries make of their errors.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

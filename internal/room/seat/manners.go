@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"parley/client/roomagent"
+	"parley/internal/fit"
 	"parley/protocol/kibitz"
 )
 
@@ -127,7 +128,7 @@ func (m *manners) giveBack(j job) {
 
 // words are what is to be said of a model's answer; empty for nothing.
 func (m *manners) words(answer string, j job) string {
-	text := oneLine(answer)
+	text := fit.Clip(fit.OneLine(answer), kibitz.MaxChat) // one chat line
 	if !m.may || strings.EqualFold(strings.Trim(text, ".\"'`"), passWord) {
 		return ""
 	}
@@ -149,15 +150,6 @@ func (m *manners) said(text string, now time.Time) {
 func (m *manners) denied(text string) {
 	m.refused = append(m.refused, text)
 	m.refused = m.refused[max(0, len(m.refused)-maxRefused):]
-}
-
-// oneLine is an answer as one chat line.
-func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) > kibitz.MaxChat {
-		text = string([]rune(text)[:kibitz.MaxChat-1]) + "…"
-	}
-	return text
 }
 
 // names reports whether a text has a name in it as a word of its own.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/internal/brain/model"
+	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/agentfirst"
 )
@@ -52,7 +53,7 @@ func archive(tx *store.Tx, num int64, c Conversation, n NewArchive) (Archive, er
 	if err != nil {
 		return Archive{}, err
 	}
-	n.Summary = clean(n.Summary)
+	n.Summary = fit.Storable(n.Summary)
 	a := Archive{
 		ID: id.String(), Conversation: c.ID, Thread: c.Thread, Title: agentfirst.Title(n.Summary), Summary: n.Summary,
 		ArchivedAt: n.ArchivedAt, FromSeq: c.WindowFrom, ToSeq: n.ToSeq, Messages: n.ToSeq - c.WindowFrom + 1,
@@ -82,7 +83,7 @@ func (m *Memory) Resummarise(ctx context.Context, guard Guard, id, summary, mode
 		if err := fenced(tx, guard); err != nil {
 			return err
 		}
-		summary := clean(summary)
+		summary := fit.Storable(summary)
 		title := agentfirst.Title(summary)
 		old, err := getArchive(tx, id)
 		if err != nil {

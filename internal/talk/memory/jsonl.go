@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/internal/brain/model"
+	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/agentfirst"
 )
@@ -213,7 +214,7 @@ func (in *importer) marker(mk agentfirst.ExportMarker) error {
 	}
 	in.archives++
 	a := Archive{
-		ID: id.String(), Conversation: in.c.ID, Title: clean(mk.Title), Summary: clean(mk.Summary), ArchivedAt: clean(mk.ArchivedAt),
+		ID: id.String(), Conversation: in.c.ID, Title: fit.Storable(mk.Title), Summary: fit.Storable(mk.Summary), ArchivedAt: fit.Storable(mk.ArchivedAt),
 		FromSeq: in.c.WindowFrom, ToSeq: in.c.LastSeq, Messages: in.c.LastSeq - in.c.WindowFrom + 1,
 	}
 	in.c.WindowFrom = in.c.LastSeq + 1

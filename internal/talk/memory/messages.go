@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/brain/model"
+	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/agentfirst"
 )
@@ -56,7 +57,7 @@ func titleFrom(tx *store.Tx, num int64, title string, msgs []Message) error {
 	if title != "" || i < 0 {
 		return nil
 	}
-	_, err := tx.Exec(`UPDATE talk_conversations SET title = ? WHERE num = ?`, clean(agentfirst.Title(msgs[i].Text)), num)
+	_, err := tx.Exec(`UPDATE talk_conversations SET title = ? WHERE num = ?`, fit.Storable(agentfirst.Title(msgs[i].Text)), num)
 	return err
 }
 

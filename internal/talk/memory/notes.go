@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"parley/internal/fit"
 	"parley/internal/store"
 )
 
@@ -16,7 +17,7 @@ const (
 
 // Remember keeps a note of the pair; the same name replaces.
 func (m *Memory) Remember(ctx context.Context, key Key, name, text string) error {
-	name, text = clean(name), clean(text)
+	name, text = fit.Storable(name), fit.Storable(text)
 	if len(text) > MaxNoteSize || name == "" || len(name) > 200 {
 		return ErrTooLong
 	}

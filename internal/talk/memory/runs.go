@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/internal/brain/model"
+	"parley/internal/fit"
 	"parley/internal/store"
 )
 
@@ -47,7 +48,7 @@ func (m *Memory) Begin(tx *store.Tx, r Run) error {
 // End records how a run ended, in the transaction that stores its reply.
 func (m *Memory) End(tx *store.Tx, r Run) error {
 	_, err := tx.Exec(`UPDATE talk_runs SET ended_at = ?, stop = ?, error = ?, text = ?, provider = ?, model = ?, usage = ? WHERE id = ?`,
-		store.Micros(time.Now()), r.Stop, clean(r.Error), []byte(r.Text), r.Provider, r.Model, encodeRunUsage(r.Usage, r.Joined), r.ID)
+		store.Micros(time.Now()), r.Stop, fit.Storable(r.Error), []byte(r.Text), r.Provider, r.Model, encodeRunUsage(r.Usage, r.Joined), r.ID)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"parley/internal/fit"
 	"parley/internal/store"
 )
 
@@ -92,7 +93,7 @@ func (m *Memory) Fired(ctx context.Context, guard Guard, id int64, next time.Tim
 		if err := fenced(tx, guard); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE talk_schedules SET next_at = ?, last_error = ? WHERE id = ?`, store.Micros(next), clean(lastError), id)
+		_, err := tx.Exec(`UPDATE talk_schedules SET next_at = ?, last_error = ? WHERE id = ?`, store.Micros(next), fit.Storable(lastError), id)
 		return err
 	})
 }

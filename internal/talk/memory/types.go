@@ -3,7 +3,6 @@ package memory
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"parley/internal/brain/model"
@@ -86,11 +85,6 @@ type Note struct {
 	Name string
 	Text string
 	At   time.Time
-}
-
-// clean makes a text fit for a text column of either database.
-func clean(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 func encodeCalls(calls []model.Call) string {
