@@ -198,5 +198,5 @@ func positive(text string, unit time.Duration) (time.Duration, bool) {
 
 // readable is a foreign text that a person can read in one line.
 func readable(text string) string {
-	return fit.Clip(fit.OneLine(strings.ToValidUTF8(text, "\uFFFD")), maxText)
+	return fit.Cut(fit.OneLine(strings.ToValidUTF8(text, "\uFFFD")), maxText)
 }
