@@ -19,6 +19,8 @@ var (
 	ErrMoving = errors.New("it is changing its owner; try again")
 	// ErrClosed says that this hub takes nothing any more.
 	ErrClosed = errors.New("this hub is stopping")
+	// ErrHere says that a thing of that name lives here already.
+	ErrHere = errors.New("it lives here already")
 	// ErrTooLarge says that a question or an answer is larger than MaxBody.
 	ErrTooLarge = errors.New("too large to travel between hubs")
 )

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // op is what a message between hubs is for.
@@ -41,8 +42,9 @@ type head struct {
 	Text  string `json:"text,omitzero"`
 }
 
-// lenient lets through what people and programs print; it is not ours to judge.
-var lenient = jsontext.AllowInvalidUTF8(true)
+// lenient lets through what people and programs print, which is not ours to judge, and
+// durations, as nanoseconds.
+var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsonv1.FormatDurationAsNano(true))
 
 var errNoHead = errors.New("owner: a message without a head")
 

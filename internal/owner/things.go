@@ -153,8 +153,8 @@ func (ts *Things[T, Q, A]) Count() int {
 	return len(ts.here)
 }
 
-// Add makes a thing known that lives here and was not loaded. allow, if any, may object
-// when it hears how many there are already.
+// Add makes a thing known that lives here and was not loaded, ErrHere if there is one of
+// that name. allow, if any, may object when it hears how many there are already.
 func (ts *Things[T, Q, A]) Add(id string, t T, allow func(here int) error) error {
 	e := &entry[T]{t: t, ready: make(chan struct{}), gone: make(chan struct{})}
 	close(e.ready)
@@ -163,13 +163,13 @@ func (ts *Things[T, Q, A]) Add(id string, t T, allow func(here int) error) error
 	if ts.refusing {
 		return ErrClosed
 	}
+	if ts.here[id] != nil {
+		return ErrHere
+	}
 	if allow != nil {
 		if err := allow(len(ts.here)); err != nil {
 			return err
 		}
-	}
-	if former := ts.here[id]; former != nil {
-		close(former.gone)
 	}
 	ts.here[id] = e
 	return nil

@@ -309,6 +309,42 @@ func TestOneHubRunsAndAnotherWatchesApprovesSteersAndStops(t *testing.T) {
 	})
 }
 
+// A message that is larger than the bus allows was refused when the task ran on another
+// hub, and only then.
+func TestALargeMessageReachesATaskOnAnotherHub(t *testing.T) {
+	a, b := twoHubs(t, sqlite(t), lease.Options{})
+	r := a.submit(goal("/say one", "/sleep 600000"))
+	r.untilText("one")
+	far := b.followAll(r.id)
+	long := "/say " + strings.Repeat("x", 2<<20)
+	if ack := far.message(viber.Followup, long); ack.Disposition != viber.Queued {
+		t.Errorf("%+v, want that it waits", ack)
+	}
+	s, err := b.Stop(ctx, alice, r.id, "")
+	if err != nil || len(s.Event.UnprocessedMessages) != 1 || len(s.Event.UnprocessedMessages[0].Message.Content) != len(long) {
+		t.Errorf("%v; want the whole message back, unprocessed", err)
+	}
+}
+
+// What a task answers means the same on every hub, with all that belongs to it.
+func TestALimitKeepsItsFieldsBetweenHubs(t *testing.T) {
+	shared := bus.NewLocal()
+	t.Cleanup(func() { _ = shared.Close() })
+	db, opts := sqlite(t), []option{clustered(shared), withLimits(work.Limits{QueuedMessages: 1})}
+	a, b := newHub(t, db, opts...), newHub(t, db, opts...)
+	r := a.submit(goal("/say one", "/sleep 600000"))
+	r.untilText("one")
+	b.followAll(r.id).message(viber.Followup, "waits")
+	req := work.MessageRequest{Task: r.id, Mode: viber.Followup, Message: viber.ChatMessage{Role: viber.RoleUser, Content: "too many"}}
+	_, here := a.Message(ctx, alice, req)
+	_, there := b.Message(ctx, alice, req)
+	near, ok := errors.AsType[*work.LimitError](here)
+	far, also := errors.AsType[*work.LimitError](there)
+	if !ok || !also || *near != *far {
+		t.Errorf("%#v here, %#v there; want the same limit", here, there)
+	}
+}
+
 func TestADeadHubsTasksAreTakenOver(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { takenOver(t, sqlite(t), lease.Options{}) })

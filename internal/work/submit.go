@@ -59,7 +59,7 @@ type proposal struct {
 
 // proposal refuses what can be refused without looking at the key.
 func (w *Work) proposal(ctx context.Context, who identity.Actor, req SubmitRequest) (*proposal, error) {
-	if w.isClosing() {
+	if w.tasks.Refusing() {
 		return nil, ErrShuttingDown
 	}
 	s := req.Submit

@@ -34,7 +34,7 @@ func (w *Work) sweep(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		if w.running(id) != nil {
+		if w.runs(id) {
 			continue
 		}
 		err := w.takeOver(ctx, id)
@@ -81,16 +81,12 @@ func (w *Work) takeOver(ctx context.Context, id string) error {
 		}
 		return errors.Join(err, l.Release(ctx))
 	}
-	w.mu.Lock()
-	if w.closing || w.live[id] != nil {
-		w.mu.Unlock()
-		return nil
-	}
 	t := newTask(w, r)
 	t.lease, t.seq = l, left.last
-	w.live[id] = t
+	if w.tasks.Add(id, t, nil) != nil {
+		return nil // it runs already, or this hub stops
+	}
 	w.workers.Add(1)
-	w.mu.Unlock()
 	w.d.Logger.Info("a task is taken over", "task", id, "on_restart", t.onRestart())
 	go t.run(left)
 	return nil

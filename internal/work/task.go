@@ -14,6 +14,7 @@ import (
 	"parley/internal/brain/skillfile"
 	"parley/internal/brain/tool"
 	"parley/internal/lease"
+	"parley/internal/owner"
 	"parley/protocol/viber"
 )
 
@@ -30,9 +31,6 @@ const (
 	// collectQuiet is how long collected messages wait for more of them.
 	collectQuiet = 500 * time.Millisecond
 )
-
-// errGone says that the task is not run here any more.
-var errGone = errors.New("the task is not run here")
 
 // errOver is the cause of a task's context when it has ended.
 var errOver = errors.New("the task is over")
@@ -112,7 +110,7 @@ func newTask(w *Work, r record) *task {
 func (t *task) do(ctx context.Context, fn func()) error {
 	select {
 	case <-t.gone:
-		return errGone
+		return owner.ErrGone
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	default:
@@ -159,8 +157,6 @@ func (t *task) background(fn func()) { t.w.workers.Go(fn) }
 // run is the task's life. A task that is taken over comes with what it left.
 func (t *task) run(left *leftover) {
 	defer t.leave()
-	stopListening := t.w.listen(t)
-	defer stopListening()
 	t.timers()
 	defer t.stopTimers()
 	t.lease.OnLost(t.poke)
@@ -255,14 +251,14 @@ func (t *task) suspend() {
 	if err := t.lease.Release(ctx); err != nil {
 		t.w.d.Logger.Warn("cannot release a task", "task", t.id, "error", err)
 	}
-	t.answerStops(Stopped{}, errGone)
+	t.answerStops(Stopped{}, owner.ErrGone)
 }
 
 // lose stops: another hub owns the task now.
 func (t *task) lose() {
 	t.over = true
 	t.cancel(errOver)
-	t.answerStops(Stopped{}, errGone)
+	t.answerStops(Stopped{}, owner.ErrGone)
 }
 
 // broken stops because nothing can be written. The next sweep finds the task.

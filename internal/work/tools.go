@@ -12,6 +12,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/brain/skillfile"
 	"parley/internal/brain/tool"
+	"parley/internal/owner"
 	"parley/protocol/viber"
 )
 
@@ -148,7 +149,7 @@ func (t *task) planTool() *tool.Tool {
 			case <-ctx.Done():
 				err = context.Cause(ctx)
 			case <-t.gone:
-				err = errGone
+				err = owner.ErrGone
 			}
 			if err != nil {
 				return tool.Result{}, err

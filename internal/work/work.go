@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/internal/brain"
+	"parley/internal/owner"
 	"parley/protocol/viber"
 )
 
@@ -25,10 +26,10 @@ type Work struct {
 	ctx   context.Context
 	stop  context.CancelFunc
 
-	mu      sync.Mutex
-	live    map[string]*task
-	closing bool
-	ended   map[viber.TaskStatus]int64
+	tasks *tasks
+
+	mu    sync.Mutex
+	ended map[viber.TaskStatus]int64
 	// workers are all goroutines: tasks, model calls, tools.
 	workers sync.WaitGroup
 }
@@ -42,14 +43,19 @@ func New(d Deps) (*Work, error) {
 	}
 	d.defaults()
 	ctx, stop := context.WithCancel(context.Background())
-	return &Work{
+	w := &Work{
 		d: d, hub: d.Leases.ID(), paces: newPaces(d.Limits.SubmitsPerMinute, d.Limits.SubmitBurst), locks: newFolderLocks(),
-		ctx: ctx, stop: stop, live: map[string]*task{}, ended: map[viber.TaskStatus]int64{},
-	}, nil
+		ctx: ctx, stop: stop, ended: map[viber.TaskStatus]int64{},
+	}
+	w.tasks = w.newTasks()
+	return w, nil
 }
 
 // Start takes over the tasks that no living hub runs, and keeps looking for such.
 func (w *Work) Start(ctx context.Context) error {
+	if err := w.tasks.Listen(); err != nil {
+		return err
+	}
 	if err := w.sweep(ctx); err != nil {
 		return err
 	}
@@ -67,7 +73,7 @@ func (w *Work) housekeeping() {
 			return
 		case <-tick.C:
 		}
-		if w.isClosing() {
+		if w.tasks.Refusing() {
 			continue
 		}
 		if err := w.sweep(w.ctx); err != nil && w.ctx.Err() == nil {
@@ -83,72 +89,51 @@ func (w *Work) housekeeping() {
 	}
 }
 
-func (w *Work) isClosing() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.closing
-}
-
 // reserve registers a task before anybody can find it in the store, so that the
 // sweep leaves it alone.
 func (w *Work) reserve(p *proposal) (*task, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closing {
-		return nil, ErrShuttingDown
-	}
-	if len(w.live) >= w.d.Limits.RunningPerHub {
-		return nil, tooManyTasks(fmt.Sprintf("this hub runs %d tasks, which is its limit", len(w.live)))
-	}
 	t := newTask(w, p.record)
-	w.live[t.id] = t
+	err := w.tasks.Add(t.id, t, func(here int) error {
+		if here < w.d.Limits.RunningPerHub {
+			return nil
+		}
+		return tooManyTasks(fmt.Sprintf("this hub runs %d tasks, which is its limit", here))
+	})
+	if errors.Is(err, owner.ErrClosed) {
+		err = ErrShuttingDown
+	}
+	if err != nil {
+		return nil, err
+	}
 	w.workers.Add(1) // run or forget ends it
 	return t, nil
 }
 
 // forget unregisters a task that will not run here.
 func (w *Work) forget(t *task) {
-	w.mu.Lock()
-	if w.live[t.id] == t {
-		delete(w.live, t.id)
-	}
-	w.mu.Unlock()
+	w.tasks.Remove(t.id, t)
 	close(t.gone)
 	w.workers.Done()
 }
 
-func (w *Work) running(id string) *task {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.live[id]
-}
-
-func (w *Work) all() []*task {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	list := make([]*task, 0, len(w.live))
-	for _, t := range w.live {
-		list = append(list, t)
-	}
-	return list
+// runs tells whether a task runs here.
+func (w *Work) runs(id string) bool {
+	_, here := w.tasks.Get(id)
+	return here
 }
 
 // Refuse lets no new task in; those that run go on.
-func (w *Work) Refuse() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closing = true
-}
+func (w *Work) Refuse() { w.tasks.Refuse() }
 
 // Drain refuses new tasks and gives running ones some time to end by themselves.
 // What runs on is left, with its log, for the next owner.
 func (w *Work) Drain(ctx context.Context) {
 	w.Refuse()
 	w.letEnd(ctx)
-	for _, t := range w.all() {
+	for _, t := range w.tasks.All() {
 		_ = t.do(context.Background(), t.suspend)
 	}
-	for _, t := range w.all() {
+	for _, t := range w.tasks.All() {
 		<-t.gone
 	}
 }
@@ -160,7 +145,7 @@ func (w *Work) letEnd(ctx context.Context) {
 	defer timer.Stop()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	for slices.ContainsFunc(w.all(), func(t *task) bool { return !t.paused.Load() }) {
+	for slices.ContainsFunc(w.tasks.All(), func(t *task) bool { return !t.paused.Load() }) {
 		select {
 		case <-look.C:
 		case <-timer.C:
@@ -175,16 +160,18 @@ func (w *Work) letEnd(ctx context.Context) {
 func (w *Work) Close(ctx context.Context) error {
 	w.Drain(ctx)
 	w.stop()
+	w.tasks.Close()
 	w.workers.Wait()
 	return nil
 }
 
 // Stats are figures of this hub.
 func (w *Work) Stats() Stats {
+	all := w.tasks.All()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := Stats{Running: len(w.live), Ended: maps.Clone(w.ended)}
-	for _, t := range w.live {
+	s := Stats{Running: len(all), Ended: maps.Clone(w.ended)}
+	for _, t := range all {
 		if t.paused.Load() {
 			s.Paused++
 		}
