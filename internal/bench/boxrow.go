@@ -20,7 +20,7 @@ func boxRow() Row {
 const boxAdds = 15 * time.Millisecond
 
 func runBox(ctx context.Context, env *Env) ([]Result, error) {
-	support := sandbox.Probe()
+	support := sandbox.Probe("")
 	if support.Version == 0 {
 		return nil, fmt.Errorf("no box can be made here: %s", support)
 	}

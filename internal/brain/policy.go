@@ -70,7 +70,7 @@ func (p Policy) Judge(t *tool.Tool, call tool.Call, class tool.Class, seen Seen)
 		return ask("the agent asks before every call of " + t.Name)
 	}
 	reason := p.question(t, call, class, seen)
-	if reason == "" || p.spares(t, seen) {
+	if reason == "" || p.spares(t, call, seen) {
 		return tool.Verdict{Action: tool.Allow}
 	}
 	return ask(reason)
@@ -93,6 +93,8 @@ func (p Policy) question(t *tool.Tool, call tool.Call, class tool.Class, seen Se
 	switch {
 	case builtin.IsCommand(t.Name):
 		return p.command(call)
+	case t.Name == builtin.NetworkTool:
+		return "a program of the agent wants to connect to " + t.Reach(call.Arguments)
 	case class == tool.ReadOnly:
 		return newHost(t, call, seen)
 	case class != tool.Mutating:
@@ -115,6 +117,8 @@ func (p Policy) command(call tool.Call) string {
 		return ""
 	case !p.Commands.Boxed():
 		return "runs a command, and there is no box here that would confine it"
+	case builtin.NeedsOf(call) != "":
+		return "runs a command that is to " + builtin.NeedsOf(call)
 	case call.Name == "shell":
 		return "runs a command"
 	}
@@ -136,10 +140,10 @@ func newHost(t *tool.Tool, call tool.Call, seen Seen) string {
 
 // spares reports whether the agent's file spares a call the question. It does not
 // once words of strangers were read, nor for strangers, nor for tools that ask by
-// themselves, nor for commands that no box confines.
-func (p Policy) spares(t *tool.Tool, seen Seen) bool {
+// themselves, nor for commands that no box confines or that need more than the box has.
+func (p Policy) spares(t *tool.Tool, call tool.Call, seen Seen) bool {
 	return slices.Contains(p.AutoApprove, t.Name) && !seen.Tainted && !p.Stranger && !t.Asks &&
-		(!builtin.IsCommand(t.Name) || p.Commands.Boxed())
+		(!builtin.IsCommand(t.Name) || p.Commands.Boxed() && builtin.NeedsOf(call) == "")
 }
 
 // MatchesAny reports whether a name is listed; a trailing * is a prefix.

@@ -33,7 +33,7 @@ type minds struct {
 // policyOptions leaves the usual list of harmless commands alone unless another
 // is given.
 func (h *Hub) policyOptions() builtin.PolicyOptions {
-	o := builtin.PolicyOptions{Deny: h.conf.Policy.Deny, Boxed: h.sandbox.Boxed(), Roots: h.conf.Box.Write}
+	o := builtin.PolicyOptions{Deny: h.conf.Policy.Deny, Boxed: h.sandbox.Boxed(), Roots: h.conf.Box.Write, Grantable: h.sandbox.Grantable}
 	if allow := h.conf.Policy.Allow; len(allow) > 0 {
 		o.Allow = allow
 	}
@@ -69,8 +69,8 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 	if m.policy, err = builtin.NewPolicy(h.policyOptions()); err != nil {
 		return err
 	}
-	m.tools = builtin.Tools(builtin.Config{Policy: m.policy, Sandbox: h.sandbox, Roots: h.conf.Box.Write, Guard: h.guard, Mask: h.mask})
-	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger, Sandbox: h.sandbox, Workspace: h.workspaceOf})
+	m.tools = builtin.Tools(builtin.Config{Policy: m.policy, Sandbox: h.sandbox, Roots: h.conf.Box.Write, Guard: h.guard, Hosts: h.conf.Box.Hosts, Mask: h.mask})
+	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger, Sandbox: h.sandbox, Workspace: h.workspaceOf, Guard: h.guard, Hosts: h.conf.Box.Hosts})
 	h.onClose(func() error { m.mcp.Close(); return nil })
 	h.minds = m
 	h.thinking.Store(m)
@@ -108,7 +108,7 @@ func (h *Hub) getenv(name string) string {
 func mcpServers(list []config.MCPServer) []mcpclient.Server {
 	servers := make([]mcpclient.Server, len(list))
 	for i, s := range list {
-		servers[i] = mcpclient.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Bearer: s.Token, Trusted: s.Trusted}
+		servers[i] = mcpclient.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Hosts: s.Hosts, URL: s.URL, Bearer: s.Token, Trusted: s.Trusted}
 	}
 	return servers
 }

@@ -64,15 +64,15 @@ func Examine(ctx context.Context, conf config.Config, loaded error) []Finding {
 }
 
 // examineBox tells whether programs of agents are kept from everything but their folders.
-func examineBox(context.Context, config.Config) Finding {
-	switch box := sandbox.Probe(); {
-	case box.Version == 0:
+func examineBox(_ context.Context, conf config.Config) Finding {
+	box := sandbox.Probe(conf.Box.User)
+	if box.Version == 0 {
 		return note("box", box.String(), "every command of an agent asks; on Linux use a kernel with Landlock, 6.12 or newer")
-	case !box.Complete():
-		return note("box", box.String()+": programs of agents may signal other processes of this user", "use Linux 6.12 or newer")
-	default:
-		return good("box", box.String())
 	}
+	if gaps := box.Gaps(); len(gaps) > 0 {
+		return note("box", box.String()+": "+strings.Join(gaps, "; "), "see 'The box' in docs/security.md")
+	}
+	return good("box", box.String())
 }
 
 func examineFolder(_ context.Context, conf config.Config) Finding {

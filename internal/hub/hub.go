@@ -51,7 +51,7 @@ import (
 type Options struct {
 	Version string
 	Logger  *slog.Logger
-	// Box is what boxes for programs of agents can be made: sandbox.Probe(). Without any, every
+	// Box is what boxes for programs of agents can be made: sandbox.Probe. Without any, every
 	// command asks.
 	Box sandbox.Support
 	// Quiet opens the hub for a single command: no listener, no log.

@@ -15,12 +15,26 @@ import (
 func (h *Hub) openSandbox(context.Context) error {
 	h.sandbox = sandbox.New(sandbox.Options{
 		Support: h.opts.Box, Data: h.conf.Data, Workspace: h.folder.Path("workspace"), Temp: h.folder.Path("boxes"), Hidden: ownFiles(h.conf),
-		Read: h.conf.Box.Read, Write: h.conf.Box.Write, Env: h.conf.Box.Env, Environ: os.Environ(),
+		Read: h.conf.Box.Read, Write: h.conf.Box.Write, Env: h.conf.Box.Env, Environ: os.Environ(), Limits: boxLimits(h.conf.Box),
 	})
-	if !h.sandbox.Boxed() && !h.opts.Quiet {
+	if h.opts.Quiet {
+		return nil
+	}
+	if !h.sandbox.Boxed() {
 		h.logger.Warn("programs of agents run without a box, so every command asks", "box", h.sandbox.Support())
 	}
+	for _, gap := range h.sandbox.Support().Gaps() {
+		h.logger.Warn("the box of programs of agents is not complete", "why", gap)
+	}
 	return nil
+}
+
+// boxLimits are the settings' limits in bytes.
+func boxLimits(b config.Box) sandbox.Limits {
+	const mebi = 1 << 20
+	return sandbox.Limits{
+		Processes: b.Processes, Memory: int64(b.Memory) * mebi, FileSize: int64(b.FileSize) * mebi, OpenFiles: b.OpenFiles, CPU: b.CPU,
+	}
 }
 
 // ownFiles are those of the hub that may lie anywhere.

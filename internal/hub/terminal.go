@@ -5,9 +5,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"parley/internal/brain/builtin"
+	"parley/internal/brain/tool"
 	"parley/internal/face/api"
 	"parley/internal/face/front"
 	"parley/internal/identity"
+	"parley/internal/sandbox"
 	"parley/internal/terminal"
 	"parley/internal/work"
 )
@@ -46,8 +49,17 @@ func (h *Hub) openTerminals(context.Context) error {
 	return nil
 }
 
+// terminalWayOut is how a terminal of an agent reaches the network: as a command does.
+func (h *Hub) terminalWayOut(call tool.Call) sandbox.Exit {
+	return builtin.WayOut(h.guard, h.conf.Box.Hosts, call, nil)
+}
+
 // agentTerminals are terminals as tasks use them.
-type agentTerminals struct{ all *terminal.Terminals }
+type agentTerminals struct {
+	all *terminal.Terminals
+	// wayOut makes a terminal's way to the network.
+	wayOut func(tool.Call) sandbox.Exit
+}
 
 var _ work.Terminals = agentTerminals{}
 
@@ -61,9 +73,13 @@ func (a agentTerminals) Open(ctx context.Context, o work.TerminalOwner, spec wor
 	if !filepath.IsAbs(cwd) {
 		cwd = filepath.Join(o.Workspace, cwd)
 	}
+	exit := a.wayOut(spec.Call)
 	info, err := a.all.Create(ctx, agentWho(o), terminal.Spec{
-		Name: spec.Name, Command: spec.Command, Cwd: cwd, Size: spec.Size, Task: o.Task, Box: []string{o.Workspace},
+		Name: spec.Name, Command: spec.Command, Cwd: cwd, Size: spec.Size, Task: o.Task, Box: []string{o.Workspace}, Exit: exit,
 	})
+	if err != nil {
+		exit.Close()
+	}
 	return info.ID, err
 }
 

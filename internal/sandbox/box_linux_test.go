@@ -56,6 +56,10 @@ func TestOrdinaryProgramsRunInABox(t *testing.T) {
 func TestNothingOutsideTheBoxCanBeRead(t *testing.T) {
 	h := boxed(t, newHub(t))
 	root := filepath.Dir(h.data)
+	if err := os.WriteFile("/tmp/parley-test-of-the-host", []byte("root:"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove("/tmp/parley-test-of-the-host")
 	if err := os.Symlink("../owner.token", filepath.Join(h.workspace, "innocent.txt")); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +95,7 @@ func TestNothingOutsideTheBoxCanBeRead(t *testing.T) {
 		"cat /proc/1/environ",
 		"ls /proc/1/root/",
 		"ls /dev/pts",
-		"ls /tmp",
+		"ls /tmp/parley-test-of-the-host",
 		"ls /root",
 	} {
 		out, code := h.sh(command)
@@ -135,12 +139,12 @@ func TestNothingOutsideTheBoxCanBeChanged(t *testing.T) {
 		": >> /etc/passwd",
 		": >> /usr/bin/env",
 		": >> /proc/sys/kernel/printk",
-		": > /tmp/parley-test-$$ && rm /tmp/parley-test-$$",
+		": > /var/tmp/parley-test-$$ && rm /var/tmp/parley-test-$$",
 		"mknod disk b 259 0",
 		"mknod mem c 1 1",
 		"date -s now",
 		"mount -t tmpfs none sub && umount sub",
-		"chown 65534 notes.txt",
+		"chown 1 notes.txt",
 		fmt.Sprintf("kill -9 %d", victim.Process.Pid),
 		fmt.Sprintf("kill -0 %d", os.Getpid()),
 	} {
@@ -207,46 +211,5 @@ func TestABoxKnowsNoOtherBox(t *testing.T) {
 		if out, code := h.sh(command); code == 0 || strings.Contains(out, "of-another-server") {
 			t.Errorf("%s: exit code %d, %q; expected the other box to be out of reach", command, code, out)
 		}
-	}
-}
-
-// A hub that does not run as root has no capabilities to drop, and files of its own user.
-func TestABoxHoldsForAnotherUser(t *testing.T) {
-	h := boxed(t, newHub(t))
-	if os.Getuid() != 0 {
-		t.Skip("needs root, to become somebody else")
-	}
-	root := filepath.Dir(h.data)
-	for dir := root; dir != "/"; dir = filepath.Dir(dir) {
-		info, err := os.Stat(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if dir != root && info.Mode()&0o1 == 0 {
-			t.Skip("other users cannot enter ", dir)
-		}
-	}
-	const nobody = 65534
-	if err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Chown(path, nobody, nobody)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	for command, fine := range map[string]bool{
-		"cat notes.txt": true, "echo x > mine": true, "cat ../owner.token": false, "ln ../owner.token x": false, "rm ../owner.token": false,
-		fmt.Sprintf("cat /proc/%d/environ", os.Getpid()): false,
-	} {
-		run, err := h.box.Prepare(sandbox.Program{Path: "/bin/sh", Args: []string{"-c", command}, Dir: h.workspace, Folders: []string{h.workspace}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		run.Cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-		if out, err := run.Cmd.CombinedOutput(); (err == nil) != fine {
-			t.Errorf("as nobody, %s: %v, %q; expected it to work: %v", command, err, out, fine)
-		}
-		run.Close()
 	}
 }

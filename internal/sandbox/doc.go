@@ -13,26 +13,32 @@
 //
 //	hub ── starts itself again as the launcher ── restricts itself ── becomes the program
 //
-// On Linux the kernel keeps the box shut (Landlock, no_new_privs, no
-// capabilities beyond those for files, a small seccomp filter). The launcher is in every
-// program that imports this package.
+// On Linux the kernel keeps the box shut: Landlock, no_new_privs, no
+// capabilities, a seccomp filter, and, where the system allows, namespaces ([Isolation] says which).
+// The launcher is in every program that imports this package.
 //
 // What it guarantees inside a box:
 //
 //   - Readable and executable: the system's folders, what of /etc everybody may read,
-//     toolchains on the PATH, and what the settings name. Writable: the given
+//     toolchains on the PATH, and what the settings and the program name. Writable: the given
 //     folders and a private temporary one (TMPDIR), which goes with the run.
 //     No way of writing a path, and no link, reaches anything else.
 //   - Nothing of the hub: not its data folder (but for the workspace inside it), keys,
 //     tokens, sockets, environment or memory; nor those of another box.
+//   - No network but the program's [Exit].
 //   - Variables of the environment come from a short list, from the settings and from the
 //     program's own configuration. HOME is the first of the folders.
-//   - No set-user-ID program gains anything, no device can be made, no core is dumped.
+//   - No set-user-ID program gains anything, no device and no namespace can be made, no core is dumped.
 //   - A box that cannot be made as asked runs nothing.
 //
-// What it does not:
+// With namespaces ([Full]) besides:
 //
-//   - The network is not confined yet.
+//   - Other files and processes are not there; what is only readable cannot be changed in any way.
+//   - Whatever the program started ends with it.
+//   - Where the hub is root, programs are another user's.
+//
+// What it does not without them:
+//
 //   - Landlock has no rule for looking at a file's size and times, nor for changing
 //     modes and times: a program can do so wherever its user may. Other processes'
 //     command lines can be seen.

@@ -18,11 +18,13 @@ var usualWindows = []string{
 	"PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMDATA", "COMMONPROGRAMFILES", "USERNAME", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
 }
 
-// proxies are passed on unless they hold a password.
+// proxies are passed on, unless they hold a password, where there is no box. In a box they lead to
+// its way out.
 var proxies = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}
 
-// environment is what a program gets: of the hub's variables only known ones.
-func (s *Sandbox) environment(p Program, temp string) []string {
+// environment is what a program gets: of the hub's variables only known ones. exit is the
+// address of its way out.
+func (s *Sandbox) environment(p Program, temp, exit string) []string {
 	var env []string
 	for _, kv := range s.o.Environ {
 		if name, value, _ := strings.Cut(kv, "="); s.passes(name, value) {
@@ -36,6 +38,13 @@ func (s *Sandbox) environment(p Program, temp string) []string {
 	if runtime.GOOS == "windows" {
 		env = append(env, "TEMP="+temp, "TMP="+temp)
 	}
+	if exit != "" {
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+			env = append(env, name+"="+exit, strings.ToLower(name)+"="+exit)
+		}
+		const here = "localhost,127.0.0.1,::1" // the box itself
+		env = append(env, "NO_PROXY="+here, "no_proxy="+here, "NODE_USE_ENV_PROXY=1")
+	}
 	for name, value := range p.Env {
 		env = append(env, name+"="+value)
 	}
@@ -48,7 +57,7 @@ func (s *Sandbox) passes(name, value string) bool {
 	case slices.Contains(s.o.Env, name), slices.Contains(usual, name), strings.HasPrefix(name, "LC_"):
 		return true
 	case slices.Contains(proxies, upper):
-		return !strings.Contains(value, "@")
+		return !s.Boxed() && !strings.Contains(value, "@")
 	}
 	return runtime.GOOS == "windows" && (slices.Contains(usualWindows, upper) || slices.Contains(usual, upper))
 }

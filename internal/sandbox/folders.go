@@ -109,23 +109,24 @@ func (s *Sandbox) hubs(path string) bool {
 // of a person is none, nor is what all programs share there.
 func (s *Sandbox) toolchains() []string {
 	var list []string
-	for _, kv := range s.o.Environ {
-		path, ok := strings.CutPrefix(kv, "PATH=")
-		if !ok {
+	for _, dir := range s.pathFolders() {
+		dir = real(dir)
+		if !s.tool(dir) {
 			continue
 		}
-		for _, dir := range filepath.SplitList(path) {
-			if !filepath.IsAbs(dir) {
-				continue
-			}
-			dir = real(dir)
-			if !s.tool(dir) {
-				continue
-			}
-			list = append(list, dir)
-			if parent := filepath.Dir(dir); filepath.Base(dir) == "bin" && s.tool(parent) && !s.personal(parent) {
-				list = append(list, parent)
-			}
+		list = append(list, dir)
+		if parent := filepath.Dir(dir); filepath.Base(dir) == "bin" && s.tool(parent) && !s.personal(parent) {
+			list = append(list, parent)
+		}
+	}
+	return list
+}
+
+// pathFolders are the folders of the PATH as they are written there.
+func (s *Sandbox) pathFolders() (list []string) {
+	for _, kv := range s.o.Environ {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			list = append(list, slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool { return !filepath.IsAbs(dir) })...)
 		}
 	}
 	return list

@@ -1,29 +1,12 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"unsafe"
 
-	"box.local/launcher"
 	"golang.org/x/sys/unix"
 )
-
-// Probe finds out what boxes this kernel can make.
-func Probe() Support {
-	version, err := version()
-	switch {
-	case errors.Is(err, unix.EOPNOTSUPP):
-		return Support{Why: "this kernel was started without Landlock (add landlock to the lsm= list of its command line)"}
-	case err != nil || version < 1:
-		return Support{Why: "this kernel has no Landlock (Linux 5.13 or newer has)"}
-	case version < launcher.SocketsScoped && !launcher.CanFilter():
-		return Support{Why: "on " + runtime.GOARCH + " this kernel cannot keep programs from the sockets of others"}
-	}
-	return Support{Version: version}
-}
 
 func version() (int, error) {
 	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
@@ -62,7 +45,7 @@ func confined(version int) unix.LandlockRulesetAttr {
 	if version >= signalsScoped {
 		a.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
-	return a // the network is not confined yet
+	return a
 }
 
 // rules are the orders as the kernel has them: an open file that the launcher takes
@@ -73,6 +56,9 @@ func (o orders) rules() (*os.File, error) {
 		return nil, fmt.Errorf("this kernel has no Landlock: %w", err)
 	}
 	attr := confined(version)
+	if o.SharesNetwork && version >= portsKnown {
+		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return nil, fmt.Errorf("the rules of a box cannot be made: %w", errno)
@@ -90,7 +76,24 @@ func (o orders) rules() (*os.File, error) {
 			}
 		}
 	}
+	if o.Port != 0 && attr.Handled_access_net != 0 {
+		if err := allowPort(int(fd), o.Port); err != nil {
+			_ = file.Close()
+			return nil, fmt.Errorf("a box with a way out cannot be made: %w", err)
+		}
+	}
 	return file, nil
+}
+
+// allowPort adds a rule for connecting to a port.
+func allowPort(rules, port int) error {
+	attr := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
+	const netPort = 2
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), netPort, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // allow adds a rule. What is not there, or cannot be got at, needs none.

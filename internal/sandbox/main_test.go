@@ -14,7 +14,12 @@ import (
 	"parley/test/pgtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if name := os.Getenv(attackVariable); name != "" {
+		os.Exit(attack(name, os.Args[1:]))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func folder(t *testing.T) string {
 	t.Helper()
@@ -40,7 +45,11 @@ const (
 func newHub(t *testing.T, change ...func(*sandbox.Options)) *hub {
 	t.Helper()
 	// Not below the temporary folder, which a mistake could well have opened.
-	root := folder(t)
+	return newHubIn(t, folder(t), change...)
+}
+
+func newHubIn(t *testing.T, root string, change ...func(*sandbox.Options)) *hub {
+	t.Helper()
 	h := &hub{t: t, data: filepath.Join(root, "data"), workspace: filepath.Join(root, "data", "workspace")}
 	h.write("data/owner.token", ownerToken)
 	h.write("data/keys/hub.key", "private-key-of-the-hub")
@@ -52,7 +61,7 @@ func newHub(t *testing.T, change ...func(*sandbox.Options)) *hub {
 		t.Fatal(err)
 	}
 	o := sandbox.Options{
-		Support: sandbox.Probe(), Data: h.data, Workspace: h.workspace, Temp: filepath.Join(h.data, "boxes"), Home: filepath.Join(root, "home"),
+		Support: sandbox.Probe(""), Data: h.data, Workspace: h.workspace, Temp: filepath.Join(h.data, "boxes"), Home: filepath.Join(root, "home"),
 		Environ: append(os.Environ(), "ANTHROPIC_API_KEY="+hubSecret, "SSH_AUTH_SOCK=/run/agent", "LC_ALL=C", "https_proxy=http://me:pass@proxy", "HTTP_PROXY=http://proxy"),
 	}
 	for _, c := range change {
@@ -89,6 +98,7 @@ func (h *hub) run(p sandbox.Program) (out string, code int) {
 	var both bytes.Buffer
 	run.Cmd.Stdout, run.Cmd.Stderr = &both, &both
 	_ = run.Cmd.Run() // the exit code tells
+	run.Kill()        // what is left where there is no box
 	if run.Cmd.ProcessState == nil {
 		h.t.Fatal("the program was not started")
 	}

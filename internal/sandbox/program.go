@@ -2,12 +2,11 @@ package sandbox
 
 import (
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-
-	"box.local/launcher"
 )
 
 // Program is what to run.
@@ -18,6 +17,13 @@ type Program struct {
 	Dir  string
 	// Folders are those it may write. The first is its home.
 	Folders []string
+	// Read are folders and files that it may read besides.
+	Read []string
+	// Exit is its way to the network; nil has none. It is closed with the process.
+	Exit Exit
+	// Leaves tells that somebody named hosts for it. Where a box cannot have a network of its
+	// own, only such a program has a way out.
+	Leaves bool
 	// Env is added to what every program gets.
 	Env map[string]string
 }
@@ -27,7 +33,11 @@ type Process struct {
 	// Cmd has not been started. Its input, output and process attributes may be set.
 	Cmd   *exec.Cmd
 	temp  string
-	rules *os.File
+	files []*os.File // for the launcher
+
+	exit   Exit
+	handed net.Conn // by which the launcher hands the way out over
+	served chan struct{}
 }
 
 const tempPrefix = "parley-box-"
@@ -50,49 +60,38 @@ func (s *Sandbox) Prepare(p Program) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Process{temp: temp}
-	if err := s.command(run, path, p); err != nil {
+	run := &Process{temp: temp, exit: p.Exit}
+	if !s.Boxed() {
+		run.Cmd = exec.Command(path, p.Args...)
+		run.Cmd.Dir, run.Cmd.Env = p.Dir, s.environment(p, temp, "")
+		own(run.Cmd)
+		return run, nil
+	}
+	if err := s.box(run, path, p); err != nil {
 		run.Close()
 		return nil, err
 	}
-	run.Cmd.Dir, run.Cmd.Env = p.Dir, s.environment(p, temp)
-	own(run.Cmd)
 	return run, nil
-}
-
-// command is the launcher with the rules of the box, or the program itself where there
-// is none.
-func (s *Sandbox) command(run *Process, path string, p Program) (err error) {
-	if !s.Boxed() {
-		run.Cmd = exec.Command(path, p.Args...)
-		return nil
-	}
-	o, err := s.orders(path, p.Folders, run.temp)
-	if err != nil {
-		return err
-	}
-	if run.rules, err = o.rules(); err != nil {
-		return err
-	}
-	// This path leads to the very program that runs now, also when another version has
-	// taken its place.
-	run.Cmd = exec.Command("/proc/self/exe", append([]string{launcher.Flag, path, p.Path}, p.Args...)...)
-	run.Cmd.Args[0] = "parley-box"
-	run.Cmd.ExtraFiles = []*os.File{run.rules} // the first of them is launcher.Rules
-	return nil
 }
 
 // orders say what is inside a box.
 type orders struct {
 	Read, Write []string
+	// SharesNetwork tells that the box has the machine's network, of which Port alone may be
+	// connected to.
+	SharesNetwork bool
+	Port          int
 }
 
-func (s *Sandbox) orders(path string, folders []string, temp string) (o orders, err error) {
+func (s *Sandbox) orders(path string, p Program, temp string) (o orders, err error) {
 	if o.Read, err = s.readable(path); err != nil {
 		return o, err
 	}
+	for _, at := range p.Read {
+		o.Read = append(o.Read, s.without(real(at))...)
+	}
 	o.Write = []string{temp}
-	for _, dir := range slices.Concat(folders, s.o.Write) {
+	for _, dir := range slices.Concat(p.Folders, s.o.Write) {
 		paths, err := s.writable(dir)
 		if err != nil {
 			return o, err
@@ -111,10 +110,11 @@ func (p *Process) Stop() { stop(p.Cmd) }
 // Kill ends the program and all it started.
 func (p *Process) Kill() { kill(p.Cmd) }
 
-// Close removes the temporary folder. The program has ended by then.
+// Close shuts the way out and removes the temporary folder. The program has ended by then.
 func (p *Process) Close() {
-	if p.rules != nil {
-		_ = p.rules.Close()
+	p.closeExit()
+	for _, f := range p.files {
+		_ = f.Close()
 	}
 	if p.temp != "" {
 		removeAll(p.temp)

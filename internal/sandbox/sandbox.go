@@ -23,6 +23,8 @@ type Options struct {
 	Temp string
 	// Read and Write are folders that every box has besides its own.
 	Read, Write []string
+	// Limits bound what programs use.
+	Limits Limits
 	// Environ is the hub's environment; Env names what programs get of it besides the usual.
 	Environ []string
 	Env     []string
@@ -39,6 +41,7 @@ type Sandbox struct {
 	mu     sync.Mutex
 	read   []string // what all boxes may read, as it was when last looked at
 	looked time.Time
+	spaces map[owner]*os.File // see userSpace
 }
 
 // New makes a runner. Temporary folders that an earlier life left behind go.
@@ -57,6 +60,7 @@ func New(o Options) *Sandbox {
 	}
 	s.hidden = append(s.hidden, s.o.Hidden...)
 	s.sweep()
+	s.checkUser()
 	return s
 }
 

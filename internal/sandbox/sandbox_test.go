@@ -36,13 +36,13 @@ func TestOnlyKnownVariablesPass(t *testing.T) {
 		name, value, _ := strings.Cut(kv, "=")
 		got[name] = value
 	}
-	for _, name := range []string{"ANTHROPIC_API_KEY", "SSH_AUTH_SOCK", "MY_DB", "https_proxy"} {
+	for _, name := range []string{"ANTHROPIC_API_KEY", "SSH_AUTH_SOCK", "MY_DB", "https_proxy", "HTTP_PROXY"} {
 		if value, ok := got[name]; ok {
 			t.Errorf("%s=%s is inside; expected it to stay outside", name, value)
 		}
 	}
 	want := map[string]string{
-		"PATH": os.Getenv("PATH"), "LC_ALL": "C", "HTTP_PROXY": "http://proxy", "JAVA_HOME": "/opt/java", "TICKETS_TOKEN": "own", "HOME": h.workspace,
+		"PATH": os.Getenv("PATH"), "LC_ALL": "C", "JAVA_HOME": "/opt/java", "TICKETS_TOKEN": "own", "HOME": h.workspace,
 	}
 	for name, value := range want {
 		if got[name] != value {
@@ -144,6 +144,9 @@ func TestToolsOfThePathAreInsideAndHomesAreNot(t *testing.T) {
 
 func TestWithoutABoxProgramsRunAllTheSame(t *testing.T) {
 	h := newHub(t, func(o *sandbox.Options) { o.Support = sandbox.Support{Why: "a test says so"} })
+	if out, _ := h.sh(`echo "$HTTP_PROXY $https_proxy"`); out != "http://proxy \n" {
+		t.Errorf("proxies of the hub are %q; expected the one without a password", out)
+	}
 	if h.box.Boxed() || h.box.Support().String() != "none: a test says so" {
 		t.Errorf("Boxed is %v: %s", h.box.Boxed(), h.box.Support())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"parley/internal/sandbox"
 	"parley/protocol/viber"
 )
 
@@ -66,6 +67,8 @@ type Spec struct {
 	// Box are the folders that an agent's program may write: it runs in a box that has
 	// them. Without any the program is a person's own and runs outside.
 	Box []string
+	// Exit is that program's way to the network; nil has none. It is closed with the terminal.
+	Exit sandbox.Exit
 }
 
 // AttachOptions say what a view is for.

@@ -62,7 +62,7 @@ func start(box *sandbox.Sandbox, spec Spec, dir string) (*process, error) {
 func prepare(box *sandbox.Sandbox, spec Spec, dir string) (*sandbox.Process, error) {
 	path, args := shell(spec.Command)
 	if spec.Box != nil {
-		return box.Prepare(sandbox.Program{Path: path, Args: args, Dir: dir, Folders: spec.Box})
+		return box.Prepare(sandbox.Program{Path: path, Args: args, Dir: dir, Folders: spec.Box, Exit: spec.Exit})
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir, cmd.Env = dir, sandbox.WithoutSecrets(os.Environ())

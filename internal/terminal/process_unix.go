@@ -31,7 +31,10 @@ func shell(command string) (path string, args []string) {
 // own makes the command the leader of a session whose terminal is the PTY, so
 // that job control works and a hang-up reaches what it started.
 func own(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty, cmd.SysProcAttr.Ctty = true, true, 0
 }
 
 // handle is our side of the terminal. It does not block, unlike the library's,

@@ -137,7 +137,7 @@ func (t *task) policy() brain.Policy {
 func (t *task) toolCall(c *openCall) tool.Call {
 	return tool.Call{
 		ID: c.ID, Name: c.Name, Arguments: c.args, Agent: t.agent.Name, Principal: t.spec.Sender, Run: t.id, Workspace: t.w.workspace(t.agent),
-		ApprovedBy: c.by, Tainted: t.state.Tainted, Mandate: t.state.Mandate,
+		ApprovedBy: c.by, Tainted: t.state.Tainted, Mandate: t.state.Mandate, Permit: t.permitMore(c),
 	}
 }
 
@@ -238,6 +238,7 @@ func (t *task) supersede() {
 		return
 	}
 	b.superseded = true
+	t.withdrawMore("a new message came")
 	for _, c := range b.calls {
 		if c.result != nil || c == b.running {
 			continue

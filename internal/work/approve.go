@@ -33,6 +33,8 @@ type question struct {
 	pending *approval.Pending
 	call    *openCall // nil for a budget
 	budget  *budgetLimit
+	// more is told the answer when a call that runs asked for one more thing; call is that thing.
+	more chan<- error
 }
 
 // askApproval asks whether a call may run.
@@ -135,6 +137,10 @@ func (t *task) ask(q *question, r approval.Request, callID string) {
 
 // notAsked handles a question that cannot be put: too large, mostly.
 func (t *task) notAsked(q *question, err error) {
+	if q.more != nil {
+		q.more <- tool.Errorf(tool.Denied, "nobody can be asked: %w", err)
+		return
+	}
 	if q.call == nil {
 		t.internal("the budget could not be asked for", err)
 		return
@@ -164,6 +170,10 @@ func (t *task) decided(q *question, out approval.Outcome) {
 		t.budgetDecided(q, out)
 		return
 	}
+	if q.more != nil {
+		t.moreDecided(q, out)
+		return
+	}
 	c := q.call
 	switch {
 	case c.Name == toolAskUser:
@@ -175,10 +185,8 @@ func (t *task) decided(q *question, out approval.Outcome) {
 			t.remembered[rememberKey(c)] = out.By
 		}
 		t.batch.ready = append(t.batch.ready, c)
-	case out.State == approval.StateExpired:
-		t.settleCall(c, tool.Result{}, tool.Errorf(tool.ApprovalTimeout, "nobody approved this call of %s in time", c.Name))
 	default:
-		t.settleCall(c, tool.Result{}, &tool.Error{Type: tool.Rejected, Message: rejection(c.Name, out), Err: tool.ErrRefused})
+		t.settleCall(c, tool.Result{}, notApproved(c.Name, out))
 	}
 	t.then(t.runNext)
 }
@@ -195,6 +203,14 @@ func (t *task) countExpiry(out approval.Outcome) {
 // expiredForGood tells whether one unanswered question is enough to give up.
 func (t *task) expiredForGood() bool {
 	return t.state.Expiries > 0 && t.opts.OnApprovalTimeout == viber.OnTimeoutFail
+}
+
+// notApproved is the error of a call that a person, or time, decided against.
+func notApproved(name string, out approval.Outcome) error {
+	if out.State == approval.StateExpired {
+		return tool.Errorf(tool.ApprovalTimeout, "nobody approved this call of %s in time", name)
+	}
+	return &tool.Error{Type: tool.Rejected, Message: rejection(name, out), Err: tool.ErrRefused}
 }
 
 // rejection is what the model reads of a no: the person's own words, if any.

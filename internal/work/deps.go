@@ -63,6 +63,8 @@ type TerminalOwner struct {
 type TerminalSpec struct {
 	Name, Command, Cwd string
 	Size               viber.Size
+	// Call is the one that opens it, which is asked for whatever its programs want to reach.
+	Call tool.Call
 }
 
 // TerminalOutput is what a terminal printed.

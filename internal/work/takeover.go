@@ -256,6 +256,10 @@ func (t *task) resume() {
 			return
 		}
 		q.pending = pending
+		if q.call == nil && q.event.ToolCall.Name != budgetTool {
+			t.withdraw(q, "the program that asked has ended with its hub")
+			continue
+		}
 		if q.call == nil {
 			q.budget = t.reopenedBudget(pending.Item())
 		} else if err := t.check(q.call); err != nil {

@@ -212,7 +212,7 @@ func (t *task) terminalTools(agent *brain.Agent) []*tool.Tool {
 				if err != nil {
 					return tool.Result{}, err
 				}
-				id, err := terminals.Open(ctx, owner, TerminalSpec{Name: a.Name, Command: a.Command, Cwd: a.Cwd, Size: viber.Size{Rows: a.Rows, Cols: a.Cols}})
+				id, err := terminals.Open(ctx, owner, TerminalSpec{Name: a.Name, Command: a.Command, Cwd: a.Cwd, Size: viber.Size{Rows: a.Rows, Cols: a.Cols}, Call: call})
 				if err != nil {
 					return tool.Result{}, err
 				}

@@ -29,9 +29,9 @@ type hub struct {
 	thief string
 }
 
-func start(t *testing.T) *hub {
+func start(t *testing.T, more ...string) *hub {
 	t.Helper()
-	if box := sandbox.Probe(); box.Version == 0 {
+	if box := sandbox.Probe(""); box.Version == 0 {
 		if os.Getenv("PARLEY_TEST_REQUIRE_ALL") != "" {
 			t.Fatal("no box can be made here: ", box)
 		}
@@ -44,6 +44,7 @@ func start(t *testing.T) *hub {
     args: ["-c", "cat ../owner.token > stolen.txt; cat /proc/$PPID/environ >> stolen.txt; env > env.txt; echo tried > tried.txt"]
     env: { OWN_TOKEN: of-the-server }
 `
+	settings += strings.Join(more, "")
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -93,13 +94,18 @@ func (h *hub) submit(goal string) (task string) {
 }
 
 // approve waits until the task asks the owner, and has them say yes.
-func (h *hub) approve(task string) {
+func (h *hub) approve(task string) { h.t.Helper(); h.answer(task, "shell", "", `{"approved":true}`) }
+
+// answer waits until the task asks about a tool, with words in its arguments, and answers.
+func (h *hub) answer(task, tool, words, answer string) {
 	h.t.Helper()
 	hubtest.Eventually(h.t, "the task asks a person", func() bool {
 		var list struct {
 			Approvals []struct {
-				ID   string
-				Task string `json:"task_id"`
+				ID        string
+				Tool      string
+				Arguments json.RawMessage
+				Task      string `json:"task_id"`
 			}
 		}
 		a := h.Do("GET", "/api/approvals", "")
@@ -107,8 +113,10 @@ func (h *hub) approve(task string) {
 			h.t.Fatalf("%d %s: %v", a.Status, a.Body, err)
 		}
 		for _, one := range list.Approvals {
-			if one.Task == task {
-				h.parley(h.Owner, "approvals", "approve", one.ID)
+			if one.Task == task && (one.Tool == tool || tool == "shell" && one.Tool == "terminal_open") && strings.Contains(string(one.Arguments), words) {
+				if a := h.Do("POST", "/api/approvals/"+one.ID, answer); a.Status != 200 {
+					h.t.Errorf("the answer: %d %s", a.Status, a.Body)
+				}
 				return true
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 // The shell with a real box: the workspace is there, the hub's folder around it is not.
 func TestTheShellRunsInTheBox(t *testing.T) {
-	support := sandbox.Probe()
+	support := sandbox.Probe("")
 	if support.Version == 0 {
 		if os.Getenv("PARLEY_TEST_REQUIRE_ALL") != "" {
 			t.Fatal("no box can be made here: ", support)

@@ -22,8 +22,9 @@ type Config struct {
 	// Mask is what of a command's output is not even kept: what is cut out of a long
 	// one cannot be told from something else afterwards.
 	Mask *mask.Mask
-	// Guard is what web_fetch connects by.
+	// Guard is what web_fetch and commands connect by; Hosts need no question.
 	Guard publicnet.Guard
+	Hosts []string
 
 	grace time.Duration // between the polite and the final signal
 }

@@ -20,6 +20,8 @@ type PolicyOptions struct {
 	Boxed bool
 	// Roots are folders besides the workspace that commands may look at.
 	Roots []string
+	// Grantable says why a box cannot be given folders, whoever agrees; nil gives any.
+	Grantable func(read, write []string) error
 }
 
 // DefaultAllow are commands that only look.
@@ -36,11 +38,12 @@ type Policy struct {
 	allow []string
 	boxed bool
 	roots []string
+	gives func(read, write []string) error
 }
 
 // NewPolicy compiles a policy; a bad expression is an error, never a hole.
 func NewPolicy(o PolicyOptions) (*Policy, error) {
-	p := &Policy{deny: slices.Clone(denied), allow: o.Allow, boxed: o.Boxed, roots: o.Roots}
+	p := &Policy{deny: slices.Clone(denied), allow: o.Allow, boxed: o.Boxed, roots: o.Roots, gives: o.Grantable}
 	if p.allow == nil {
 		p.allow = DefaultAllow
 	}
@@ -66,12 +69,21 @@ func IsCommand(name string) bool {
 // Boxed tells whether commands run in a box. Nobody's policy has none.
 func (p *Policy) Boxed() bool { return p != nil && p.boxed }
 
-// Refused looks the command of a call up in the deny list.
+// Refused looks the command of a call up in the deny list, and what it needs among the things
+// that nobody is given.
 func (p *Policy) Refused(call tool.Call) (reason string, refused bool) {
 	if p == nil || !IsCommand(call.Name) {
 		return "", false
 	}
-	return p.Denied(commandOf(call.Arguments))
+	if reason, refused := p.Denied(commandOf(call.Arguments)); refused {
+		return reason, true
+	}
+	if needs := needsOf(call); p.gives != nil && !needs.empty() {
+		if err := p.gives(needs.Read, needs.Write); err != nil {
+			return err.Error(), true
+		}
+	}
+	return "", false
 }
 
 // commandOf is the text a person's machine would execute: a command, or what is
@@ -109,7 +121,7 @@ func (p *Policy) Unasked(call tool.Call) bool {
 		return false
 	}
 	args, err := decode[shellArgs](call.Arguments)
-	if err != nil {
+	if err != nil || !args.Needs.empty() {
 		return false
 	}
 	words, ok := splitWords(args.Command)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type shellArgs struct {
 	Command   string `json:"command"`
 	Cwd       string `json:"cwd"`
 	TimeoutMS int64  `json:"timeout_ms"`
+	Needs     needs  `json:"needs"`
 }
 
 type shellOutput struct {
@@ -39,11 +41,13 @@ func shellTool(c Config) *tool.Tool {
 	return &tool.Tool{
 		Name: "shell",
 		Description: "Run a command with " + shellName + " in the workspace and wait for it. Standard input is empty. " +
-			"Everything the command started is ended when it returns, so nothing keeps running in the background.",
+			"Everything the command started is ended when it returns, so nothing keeps running in the background. " +
+			"It reaches the workspace, the system's programs and, through a proxy in the environment, hosts that were allowed.",
 		Schema: json.RawMessage(`{"type":"object","properties":{
 			"command":{"type":"string","minLength":1,"maxLength":131072,"description":"the command line"},
 			"cwd":{"type":"string","description":"folder to run in, relative to the workspace"},
-			"timeout_ms":{"type":"integer","minimum":1,"maximum":3600000,"description":"default 60000"}},
+			"timeout_ms":{"type":"integer","minimum":1,"maximum":3600000,"description":"default 60000"},
+			` + needsSchema + `},
 			"required":["command"],"additionalProperties":false}`),
 		Class:   tool.Sensitive,
 		Timeout: -1, // keeps its own
@@ -64,7 +68,15 @@ func shellTool(c Config) *tool.Tool {
 				return tool.Result{}, err
 			}
 			program := shellCommand(args.Command)
-			program.Dir, program.Folders = dir, append([]string{call.Workspace}, c.Roots...)
+			program.Dir, program.Read = dir, args.Needs.Read
+			program.Folders = slices.Concat([]string{call.Workspace}, c.Roots, args.Needs.Write)
+			if err := c.Sandbox.Grantable(args.Needs.Read, args.Needs.Write); err != nil {
+				return tool.Result{}, tool.Errorf(tool.Permission, "the command cannot be run: %w", err)
+			}
+			ctx, limit := newClock(ctx, args.limit())
+			defer limit.stop()
+			exit := c.exitFor(call, args.Needs, limit)
+			program.Exit, program.Leaves = exit, len(args.Needs.Hosts) > 0
 			run, err := c.Sandbox.Prepare(program)
 			if err != nil {
 				return tool.Result{}, tool.Errorf(tool.Permission, "the command cannot be run: %w", err)
@@ -79,13 +91,15 @@ func shellTool(c Config) *tool.Tool {
 	}
 }
 
-func runShell(ctx context.Context, args shellArgs, run *sandbox.Process, c Config) (shellOutput, error) {
-	limit := shellTimeout
-	if args.TimeoutMS > 0 {
-		limit = min(time.Duration(args.TimeoutMS)*time.Millisecond, shellMaxTimeout)
+// limit is how long a command may run.
+func (a shellArgs) limit() time.Duration {
+	if a.TimeoutMS > 0 {
+		return min(time.Duration(a.TimeoutMS)*time.Millisecond, shellMaxTimeout)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, tool.ErrTimeout)
-	defer cancel()
+	return shellTimeout
+}
+
+func runShell(ctx context.Context, args shellArgs, run *sandbox.Process, c Config) (shellOutput, error) {
 	stdout, stderr := capture{mask: c.Mask.Stream()}, capture{mask: c.Mask.Stream()}
 	run.Cmd.Stdout, run.Cmd.Stderr = &stdout, &stderr
 	run.Cmd.WaitDelay = c.grace // a descendant that left the group may hold the pipes
@@ -95,7 +109,7 @@ func runShell(ctx context.Context, args shellArgs, run *sandbox.Process, c Confi
 	out.collect(&stdout, &stderr)
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), tool.ErrTimeout):
-		failure := tool.Errorf(tool.TimedOut, "the command did not finish within %v and was ended%s", limit, out.last())
+		failure := tool.Errorf(tool.TimedOut, "the command did not finish within %v and was ended%s", args.limit(), out.last())
 		return out, failure.From("shell")
 	case ctx.Err() != nil:
 		return out, tool.Errorf(tool.Cancelled, "cancelled before it finished")

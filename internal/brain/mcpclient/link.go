@@ -5,12 +5,14 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"parley/internal/egress"
 	"parley/internal/sandbox"
 )
 
@@ -26,20 +28,22 @@ type link struct {
 }
 
 // dial prepares a link; nothing is started before the transport connects.
-func dial(s Server, box *sandbox.Sandbox, workspace string) (link, error) {
+func dial(s Server, o *Options, agent string) (link, error) {
 	if s.URL != "" {
 		return httpLink(s), nil
 	}
-	return commandLink(s, box, workspace)
+	return commandLink(s, o, o.Workspace(agent))
 }
 
-// commandLink runs the server's program in a box with the agent's workspace.
-func commandLink(s Server, box *sandbox.Sandbox, workspace string) (link, error) {
-	p := sandbox.Program{Path: s.Command, Args: s.Args, Dir: workspace, Env: s.Env}
+// commandLink runs the server's program in a box with the agent's workspace. Nobody is
+// asked about hosts: it serves many calls, and none of them is there when it starts.
+func commandLink(s Server, o *Options, workspace string) (link, error) {
+	exit := egress.New(egress.Options{Guard: o.Guard, Hosts: slices.Concat(s.Hosts, o.Hosts)})
+	p := sandbox.Program{Path: s.Command, Args: s.Args, Dir: workspace, Env: s.Env, Exit: exit, Leaves: len(s.Hosts) > 0}
 	if workspace != "" {
 		p.Folders = []string{workspace}
 	}
-	run, err := box.Prepare(p)
+	run, err := o.Sandbox.Prepare(p)
 	if err != nil {
 		return link{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/internal/brain/tool"
+	"parley/internal/publicnet"
 	"parley/internal/sandbox"
 )
 
@@ -33,6 +34,9 @@ type Options struct {
 	// which its servers run and which they may write.
 	Sandbox   *sandbox.Sandbox
 	Workspace func(agent string) string
+	// Guard connects commands to the hosts they may reach: their own, and Hosts.
+	Guard publicnet.Guard
+	Hosts []string
 
 	dial func(s Server, agent string) (link, error) // replaced in tests
 }
@@ -76,7 +80,7 @@ func New(o Options) *Pool {
 		o.Workspace = func(string) string { return "" }
 	}
 	if o.dial == nil {
-		o.dial = func(s Server, agent string) (link, error) { return dial(s, o.Sandbox, o.Workspace(agent)) }
+		o.dial = func(s Server, agent string) (link, error) { return dial(s, &o, agent) }
 	}
 	return &Pool{opts: o}
 }

@@ -27,8 +27,10 @@ type Server struct {
 	Command string
 	Args    []string
 	Env     map[string]string
-	URL     string
-	Bearer  string
+	// Hosts are those that a Command may connect to.
+	Hosts  []string
+	URL    string
+	Bearer string
 	// Trusted servers are believed when they call a tool read-only.
 	Trusted bool
 	// Disabled servers keep their place in the list but offer nothing.

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -220,6 +221,11 @@ func (r *Round) attempt(ctx context.Context, d *Done) (res Result, err error) {
 	}
 	if t.Reach != nil {
 		d.Reached = t.Reach(args)
+	}
+	call.Permit = func(ctx context.Context, more *Tool, args json.RawMessage) error {
+		inner := call
+		inner.Name, inner.Arguments, inner.Permit = more.Name, args, nil
+		return r.permit(ctx, more, inner, more.Class)
 	}
 	return r.Set.Invoke(ctx, t, call, r.Timeout)
 }

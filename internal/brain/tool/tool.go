@@ -55,6 +55,10 @@ type Call struct {
 	ApprovedBy string
 	// Mandate is what the run may do for its person beyond this hub's own folders.
 	Mandate Mandate
+	// Permit asks whether the call may do one more thing, which it found out only while it ran:
+	// a call of another tool, judged like any other; nil permits nothing. It waits for a
+	// person if need be, and an error says no.
+	Permit func(ctx context.Context, t *Tool, args json.RawMessage) error
 }
 
 // Result is what a tool gives back to the model.

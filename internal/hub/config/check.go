@@ -16,7 +16,7 @@ import (
 
 // check refuses settings that cannot work, or would be unsafe.
 func (c Config) check() error {
-	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNATS, checkNet, checkNotify, checkAudit} {
+	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNATS, checkNet, checkBox, checkNotify, checkAudit} {
 		if err := rule(c); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
@@ -37,6 +37,30 @@ func checkListen(c Config) error {
 	for _, proxy := range c.BehindProxy {
 		if _, err := parseNetwork(proxy); err != nil {
 			return fmt.Errorf("behind_proxy: %q is neither an address nor a network such as 10.0.0.0/8", proxy)
+		}
+	}
+	return nil
+}
+
+// checkBox refuses hosts that would never match, or match too much.
+func checkBox(c Config) error {
+	lists := map[string][]string{"box.hosts": c.Box.Hosts}
+	for _, s := range c.MCP {
+		lists["mcp: hosts of "+s.Name] = s.Hosts
+	}
+	for key, list := range lists {
+		for _, host := range list {
+			name := strings.TrimPrefix(host, "*.")
+			if name == "" || strings.ContainsAny(name, "*/ @") || strings.Contains(name, "://") || strings.HasPrefix(host, "*.") && !strings.Contains(name, ".") {
+				return fmt.Errorf("%s: %q is neither the name of a host nor *. and a domain", key, host)
+			}
+		}
+	}
+	for key, n := range map[string]int{
+		"box.processes": c.Box.Processes, "box.memory": c.Box.Memory, "box.file_size": c.Box.FileSize, "box.open_files": c.Box.OpenFiles, "box.cpu": c.Box.CPU,
+	} {
+		if n < 0 {
+			return fmt.Errorf("%s: %d is less than nothing", key, n)
 		}
 	}
 	return nil

@@ -159,6 +159,15 @@ type Box struct {
 	Read  []string `koanf:"read"`
 	Write []string `koanf:"write"`
 	Env   []string `koanf:"env"`
+	Hosts []string `koanf:"hosts"`
+	// User is who programs run as where the hub is root.
+	User string `koanf:"user"`
+	// Processes, OpenFiles and CPU (seconds) are numbers, Memory and FileSize MiB; 0 is no limit.
+	Processes int `koanf:"processes"`
+	Memory    int `koanf:"memory"`
+	FileSize  int `koanf:"file_size"`
+	OpenFiles int `koanf:"open_files"`
+	CPU       int `koanf:"cpu"`
 }
 
 // Budget is about money.
@@ -236,9 +245,11 @@ type MCPServer struct {
 	Command string            `koanf:"command"`
 	Args    []string          `koanf:"args"`
 	Env     map[string]string `koanf:"env"`
-	URL     string            `koanf:"url"`
-	Token   string            `koanf:"token"`
-	Trusted bool              `koanf:"trusted"`
+	// Hosts are those that the command may connect to.
+	Hosts   []string `koanf:"hosts"`
+	URL     string   `koanf:"url"`
+	Token   string   `koanf:"token"`
+	Trusted bool     `koanf:"trusted"`
 }
 
 // NotifyTarget is one webhook or ntfy topic in parley.yaml.

@@ -27,8 +27,8 @@ type capSet struct {
 }
 
 // dropCapabilities leaves root what it needs for files of the folders it was given, and
-// nothing else: no clock, no modules, no devices, no other processes. Users
-// without capabilities have none to lose.
+// nothing else: no clock, no modules, no devices, no other processes. Other users are left
+// nothing of what they had for making the box.
 func dropCapabilities() syscall.Errno {
 	header := capHeader{version: capVersion3}
 	var has [2]capSet
@@ -43,7 +43,10 @@ func dropCapabilities() syscall.Errno {
 			return err
 		}
 	}
-	const kept = 1 << dacOverride
+	kept := uint32(0)
+	if syscall.Getuid() == 0 {
+		kept = 1 << dacOverride
+	}
 	left := [2]capSet{{effective: has[0].effective & kept, permitted: has[0].permitted & kept}}
 	_, _, err := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&left)), 0)
 	return err
