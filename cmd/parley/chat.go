@@ -16,6 +16,7 @@ import (
 	"parley/cmd/parley/tui"
 	"parley/internal/fit"
 	"parley/internal/hub"
+	"parley/internal/visible"
 	wire "parley/protocol/agentfirst"
 )
 
@@ -217,7 +218,7 @@ func (p *plainChat) say(ctx context.Context, turn *wire.Turn) error {
 }
 
 func (p *plainChat) remark(format string, args ...any) {
-	fmt.Fprintln(p.remarks, printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(p.remarks, visible.Line(fmt.Sprintf(format, args...)))
 }
 
 func (p *plainChat) event(ctx context.Context, ev *wire.StreamEvent) {
@@ -280,22 +281,9 @@ func (p *plainChat) print(text string) {
 		return
 	}
 	if onTerminal(p.out) {
-		text = printableLines(text)
+		text = visible.Text(text)
 	}
 	fmt.Fprint(p.out, text)
-}
-
-// printableLines is printable that keeps lines and tabs.
-func printableLines(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '·'
-		}
-		return r
-	}, s)
 }
 
 // finish ends the output in good order before an error is told.
@@ -319,7 +307,7 @@ func (p *plainChat) end(end *wire.StreamEnd) error {
 	if s := end.GetStop(); s == wire.StopCancelled || s == wire.StopKilled {
 		code = exitCancelled
 	}
-	return p.finish(&exitError{code: code, text: printable(end.GetError())})
+	return p.finish(&exitError{code: code, text: visible.Line(end.GetError())})
 }
 
 // object prints the whole reply as JSON.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/internal/visible"
 	"parley/protocol/agentfirst"
 )
 
@@ -155,9 +156,9 @@ func (p *printer) message(m hubapi.Message, agent string) {
 	if !m.At.IsZero() {
 		stamp = m.At.Local().Format("2006-01-02 15:04") + "  "
 	}
-	p.line(stamp + printable(speaker))
+	p.line(stamp + visible.Line(speaker))
 	for line := range strings.Lines(m.Content) {
-		p.line("  " + printable(strings.TrimRight(line, "\n")))
+		p.line("  " + visible.Line(strings.TrimRight(line, "\n")))
 	}
 	p.line("")
 }
@@ -208,7 +209,7 @@ func (g *globals) showArchive(ctx context.Context, cmd *cobra.Command, c *hubapi
 		return err
 	}
 	return g.show(cmd, page, func(p *printer) {
-		p.line(printable(page.Title))
+		p.line(visible.Line(page.Title))
 		p.line("")
 		p.message(hubapi.Message{Content: page.Summary, Summary: true}, page.Agent)
 		for _, m := range page.Messages {
@@ -254,8 +255,8 @@ func (p *printer) hit(h hubapi.Hit) {
 	if h.Thread != "" {
 		where += " in " + h.Thread
 	}
-	p.line(printable(fmt.Sprintf("%s  %s  %s %s", h.At.Local().Format("2006-01-02 15:04"), where, h.Kind, orText(h.Speaker, h.Role))))
-	p.line("  " + printable(h.Snippet))
+	p.line(visible.Line(fmt.Sprintf("%s  %s  %s %s", h.At.Local().Format("2006-01-02 15:04"), where, h.Kind, orText(h.Speaker, h.Role))))
+	p.line("  " + visible.Line(h.Snippet))
 	p.line("")
 }
 
@@ -269,7 +270,7 @@ func newConversationCompact(g *globals, which *address) *cobra.Command {
 				return err
 			}
 			return g.show(cmd, a, func(p *printer) {
-				p.line(printable(a.Summary))
+				p.line(visible.Line(a.Summary))
 				p.note("archived %d messages as %q (%s)", a.Messages, a.Title, a.ID)
 			})
 		}),
@@ -375,7 +376,7 @@ func (g *globals) importFiles(ctx context.Context, cmd *cobra.Command, c *hubapi
 			if d.DryRun {
 				verb = "would import"
 			}
-			p.line(printable(fmt.Sprintf("%s: %s %d messages and %d archives for %s with %s, %d lines skipped",
+			p.line(visible.Line(fmt.Sprintf("%s: %s %d messages and %d archives for %s with %s, %d lines skipped",
 				filepath.Base(files[i]), verb, d.Messages, d.Archives, d.Agent, d.Sender, d.Skipped)))
 		}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/endpoint"
 	"parley/internal/endpoint/control"
+	"parley/internal/visible"
 )
 
 func newEndpointAsk() *cobra.Command {
@@ -63,7 +64,7 @@ func shownArguments(q control.Question) string {
 	if len(q.Arguments) == 0 {
 		return "(only for the one who wants to be asked, and administrators)"
 	}
-	return printable(string(q.Arguments))
+	return visible.Line(string(q.Arguments))
 }
 
 func newEndpointDecide(yes bool) *cobra.Command {

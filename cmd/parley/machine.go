@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/internal/visible"
 )
 
 func newMachine(g *globals) *cobra.Command {
@@ -159,7 +160,7 @@ func newMachineShow(g *globals) *cobra.Command {
 					return err
 				}
 				return g.show(cmd, map[string]any{"machine": m, "health": h}, func(p *printer) {
-					p.note("%s (%s, %s %s): %s, remote control %s, %s", m.ID, printable(m.Hostname), m.Meta.OS, m.Meta.Version, m.Presence, firstOf(m.Control, "unknown"), printable(m.Summary))
+					p.note("%s (%s, %s %s): %s, remote control %s, %s", m.ID, visible.Line(m.Hostname), m.Meta.OS, m.Meta.Version, m.Presence, firstOf(m.Control, "unknown"), visible.Line(m.Summary))
 					p.table("SECTION", "STATUS", "SUMMARY")
 					for _, name := range slices.Sorted(maps.Keys(h.Sections)) {
 						s := h.Sections[name]

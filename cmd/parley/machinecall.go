@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/internal/visible"
 	"parley/protocol/kenny"
 )
 
@@ -139,7 +140,7 @@ func (f callFlags) confirm(cmd *cobra.Command, machine string, tool kenny.Tool, 
 	if f.tag != "" {
 		target = "every machine tagged " + f.tag
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s on %s with %s\nGo on? [y/N] ", tool.Name, target, printable(string(call.Args)))
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s on %s with %s\nGo on? [y/N] ", tool.Name, target, visible.Line(string(call.Args)))
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil || !strings.EqualFold(strings.TrimSpace(answer), "y") {
 		return &exitError{code: 3, text: "denied: not confirmed"}
@@ -150,7 +151,7 @@ func (f callFlags) confirm(cmd *cobra.Command, machine string, tool kenny.Tool, 
 // callFailed is how every failed call ends: code and message, exit 3.
 func callFailed(err error) error {
 	if e, ok := errors.AsType[*hubapi.Error](err); ok {
-		return &exitError{code: 3, text: e.Code + ": " + printable(e.Detail)}
+		return &exitError{code: 3, text: e.Code + ": " + visible.Line(e.Detail)}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/internal/visible"
 )
 
 const (
@@ -34,7 +35,7 @@ func awaitYes(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, a hubap
 		case err != nil:
 			return a, callFailed(err)
 		case st.Error != nil:
-			return a, &exitError{code: 3, text: st.Error.Code + ": " + printable(st.Error.Message)}
+			return a, &exitError{code: 3, text: st.Error.Code + ": " + visible.Line(st.Error.Message)}
 		case st.State == hubapi.CallDone:
 			return hubapi.CallAnswer{OK: true, CallID: a.CallID, Result: st.Result}, nil
 		case st.State == hubapi.CallQueued:

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"parley/internal/fit"
+	"parley/internal/visible"
 )
 
 // version is set by the build.
@@ -30,11 +31,11 @@ func run(args []string) int {
 	}
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		if exit.text != "" {
-			fmt.Fprintln(os.Stderr, "parley:", exit.text)
+			fmt.Fprintln(os.Stderr, "parley:", visible.Text(exit.text))
 		}
 		return exit.code
 	}
-	fmt.Fprintln(os.Stderr, "parley:", fit.OneLine(err.Error()))
+	fmt.Fprintln(os.Stderr, "parley:", visible.Text(fit.OneLine(err.Error())))
 	return 1
 }
 

@@ -17,6 +17,7 @@ import (
 	"parley/client/mmpagent"
 	"parley/internal/fit"
 	"parley/internal/hub"
+	"parley/internal/visible"
 	"parley/protocol/mmp"
 )
 
@@ -237,7 +238,7 @@ Exit code 0 when nothing failed, 1 when something did, 2 when nobody answers.`,
 					p.row(fmt.Sprint(f.Number), f.Requirement, string(f.Result), f.Detail)
 				}
 				for _, n := range report.Notes {
-					p.note("note: %s", printable(n))
+					p.note("note: %s", visible.Line(n))
 				}
 			})
 			if err == nil && !report.OK {

@@ -8,9 +8,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"parley/internal/visible"
 )
 
 // printer writes for people: results on standard output, remarks on standard error.
+// Whoever wrote the words, they do not steer the terminal.
 type printer struct {
 	out, remarks io.Writer
 	tab          *tabwriter.Writer
@@ -31,9 +34,11 @@ func (g *globals) show(cmd *cobra.Command, value any, people func(*printer)) err
 	return nil
 }
 
-func (p *printer) line(text string) { fmt.Fprintln(p.out, text) }
+func (p *printer) line(text string) { fmt.Fprintln(p.out, visible.Text(text)) }
 
-func (p *printer) note(format string, args ...any) { fmt.Fprintf(p.remarks, format+"\n", args...) }
+func (p *printer) note(format string, args ...any) {
+	fmt.Fprintln(p.remarks, visible.Text(fmt.Sprintf(format, args...)))
+}
 
 func (p *printer) table(columns ...string) {
 	p.tab = tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
@@ -42,17 +47,7 @@ func (p *printer) table(columns ...string) {
 
 func (p *printer) row(cells ...string) {
 	for i, cell := range cells {
-		cells[i] = printable(cell)
+		cells[i] = visible.Line(cell)
 	}
 	fmt.Fprintln(p.tab, strings.Join(cells, "\t"))
-}
-
-// printable keeps other people's words from steering this terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || (r >= 0x7f && r < 0xa0) {
-			return '·'
-		}
-		return r
-	}, s)
 }

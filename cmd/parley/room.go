@@ -18,6 +18,7 @@ import (
 
 	"parley/client/hubapi"
 	"parley/internal/fit"
+	"parley/internal/visible"
 	"parley/protocol/kibitz"
 )
 
@@ -283,10 +284,10 @@ func newRoomAudit(g *globals) *cobra.Command {
 }
 
 func (e roomEntry) text() string {
-	words := []string{time.UnixMilli(e.TS).Local().Format("15:04:05"), fmt.Sprintf("%-9s %s", e.Kind, printable(e.Actor))}
+	words := []string{time.UnixMilli(e.TS).Local().Format("15:04:05"), fmt.Sprintf("%-9s %s", e.Kind, visible.Line(e.Actor))}
 	for _, more := range []string{e.ID, e.Detail, e.Code} {
 		if more != "" && more != e.Actor {
-			words = append(words, printable(more))
+			words = append(words, visible.Line(more))
 		}
 	}
 	if e.Count > 0 {

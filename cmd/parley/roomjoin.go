@@ -16,6 +16,7 @@ import (
 	"parley/client/hubapi"
 	"parley/client/roomagent"
 	"parley/internal/fit"
+	"parley/internal/visible"
 	"parley/protocol/kibitz"
 )
 
@@ -55,13 +56,13 @@ func newRoomJoin(g *globals) *cobra.Command {
 // denied makes a room's no end the program with its code.
 func denied(err error) error {
 	if no, ok := errors.AsType[*roomagent.DeniedError](err); ok {
-		return &exitError{code: refusedCode, text: no.Code + ": " + printable(no.Reason)}
+		return &exitError{code: refusedCode, text: no.Code + ": " + visible.Line(no.Reason)}
 	}
 	if slow, ok := errors.AsType[*roomagent.RateError](err); ok {
 		return &exitError{code: refusedCode, text: slow.Error()}
 	}
 	if no, ok := errors.AsType[*kibitz.Refusal](err); ok {
-		return &exitError{code: refusedCode, text: string(no.Code) + ": " + printable(no.Reason)}
+		return &exitError{code: refusedCode, text: string(no.Code) + ": " + visible.Line(no.Reason)}
 	}
 	return err
 }
@@ -143,18 +144,18 @@ func (l *roomLog) line(f kibitz.Frame) string {
 		}
 	case *kibitz.From:
 		if text := chatText(f.C); text != "" {
-			return printable(l.names[f.From]) + ": " + printable(text)
+			return visible.Line(l.names[f.From]) + ": " + visible.Line(text)
 		}
 	case *kibitz.Kick:
-		return "* " + string(f.Code) + ": " + printable(f.Reason)
+		return "* " + string(f.Code) + ": " + visible.Line(f.Reason)
 	case *kibitz.Nak:
-		return "* refused: " + string(f.Code) + ": " + printable(f.Reason)
+		return "* refused: " + string(f.Code) + ": " + visible.Line(f.Reason)
 	case *kibitz.Lobby:
 		if f.Status == kibitz.LobbyWaiting {
 			return "* waiting to be admitted"
 		}
 	case *kibitz.Self:
-		return "* you are " + printable(f.Name) + " and may: " + f.Grant.String()
+		return "* you are " + visible.Line(f.Name) + " and may: " + f.Grant.String()
 	}
 	return ""
 }

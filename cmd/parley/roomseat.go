@@ -30,6 +30,6 @@ func (f *joinFlags) seat(ctx context.Context, g *globals, cmd *cobra.Command, c 
 	}
 	return g.show(cmd, out, func(p *printer) {
 		p.line(out.Agent + " sits in " + out.Room + " and watches; let it speak with: parley room grant")
-		p.note("its key: " + out.KeyID)
+		p.note("%s", "its key: "+out.KeyID)
 	})
 }

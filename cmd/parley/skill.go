@@ -48,21 +48,33 @@ type receivedSkill struct {
 		Agent    string `json:"agent"`
 		Verified bool   `json:"verified"`
 	} `json:"chain"`
-	Findings []struct {
-		Rule     string `json:"rule"`
-		Severity string `json:"severity"`
-		Line     int    `json:"line"`
-		Text     string `json:"text"`
-	} `json:"findings"`
-	State       string    `json:"state"`
-	Approval    string    `json:"approval_id,omitempty"`
-	Unsolicited bool      `json:"unsolicited"`
-	Received    time.Time `json:"received_at"`
-	Reason      string    `json:"reason,omitempty"`
-	Preview     string    `json:"preview,omitempty"`
-	Source      string    `json:"source,omitempty"`
-	Diff        string    `json:"diff,omitempty"`
-	Agents      []string  `json:"agents"`
+	Findings    []skillFinding `json:"findings"`
+	State       string         `json:"state"`
+	Approval    string         `json:"approval_id,omitempty"`
+	Unsolicited bool           `json:"unsolicited"`
+	Received    time.Time      `json:"received_at"`
+	Reason      string         `json:"reason,omitempty"`
+	Source      string         `json:"source,omitempty"`
+	Diff        string         `json:"diff,omitempty"`
+	Agents      []string       `json:"agents"`
+}
+
+// skillFinding is something to look at before deciding.
+type skillFinding struct {
+	Rule     string `json:"rule"`
+	Severity string `json:"severity"`
+	Line     int    `json:"line"`
+	Text     string `json:"text"`
+	Excerpt  string `json:"excerpt"`
+	More     int    `json:"more,omitempty"`
+}
+
+func (f skillFinding) String() string {
+	text := fmt.Sprintf("line %d: %s: %s", f.Line, f.Text, f.Excerpt)
+	if f.More > 0 {
+		text += fmt.Sprintf(" (and %d more lines like it)", f.More)
+	}
+	return text
 }
 
 func newSkillList(g *globals) *cobra.Command {
@@ -101,8 +113,7 @@ func skillByID(ctx context.Context, c *hubapi.Client, id string) (s receivedSkil
 }
 
 func newSkillShow(g *globals) *cobra.Command {
-	var source bool
-	cmd := &cobra.Command{
+	return jsonFlag(&cobra.Command{
 		Use: "show ID", Short: "Provenance, findings, text, difference to the version in use", Args: exactly(1, "name one skill; see 'parley skill list'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
@@ -110,15 +121,13 @@ func newSkillShow(g *globals) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return g.show(cmd, s, func(p *printer) { s.print(p, source) })
+				return g.show(cmd, s, s.print)
 			})
 		},
-	}
-	cmd.Flags().BoolVar(&source, "source", false, "the text as it is, with hidden characters made visible")
-	return jsonFlag(cmd, g)
+	}, g)
 }
 
-func (s receivedSkill) print(p *printer, source bool) {
+func (s receivedSkill) print(p *printer) {
 	p.line(fmt.Sprintf("%s (%s), sent by %s (%s), sha256:%s", firstOf(s.Name, s.Title), s.State, s.Sender, s.Level, s.Hash))
 	var hops []string
 	for _, h := range s.Chain {
@@ -133,16 +142,12 @@ func (s receivedSkill) print(p *printer, source bool) {
 		p.line("for: " + strings.Join(s.Agents, ", "))
 	}
 	for _, f := range s.Findings {
-		p.line(fmt.Sprintf("%s, line %d: %s", f.Severity, f.Line, f.Text))
+		p.line(f.Severity + ", " + f.String())
 	}
 	if s.Diff != "" {
 		p.line("\nchanges:\n" + s.Diff)
 	}
-	if source {
-		p.line("\n" + s.Source)
-		return
-	}
-	p.line("\n" + s.Preview)
+	p.line("\n" + s.Source)
 }
 
 // toAgent says in whose name and where a command speaks.

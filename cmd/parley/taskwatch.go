@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/viber"
+	"parley/internal/visible"
 	wire "parley/protocol/viber"
 )
 
@@ -134,19 +135,14 @@ func (v *taskView) text(s string) {
 		return
 	}
 	v.texted = true
-	for i, line := range strings.Split(s, "\n") {
-		if i > 0 {
-			fmt.Fprintln(v.cmd.OutOrStdout())
-		}
-		fmt.Fprint(v.cmd.OutOrStdout(), printable(line))
-	}
+	fmt.Fprint(v.cmd.OutOrStdout(), visible.Text(s))
 	v.midway = !strings.HasSuffix(s, "\n")
 }
 
 // note is a remark on a line of its own.
 func (v *taskView) note(format string, args ...any) {
 	v.line()
-	fmt.Fprintln(v.cmd.ErrOrStderr(), printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(v.cmd.ErrOrStderr(), visible.Line(fmt.Sprintf(format, args...)))
 }
 
 // line ends a line that was begun.

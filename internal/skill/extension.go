@@ -15,7 +15,9 @@ import (
 	"parley/internal/approval"
 	"parley/internal/audit"
 	"parley/internal/fit"
+	"parley/internal/scan"
 	"parley/internal/store"
+	"parley/internal/visible"
 	"parley/protocol/mmp"
 )
 
@@ -29,7 +31,7 @@ type Extension struct {
 	Sender   string // empty for one of our own
 	Content  string
 	Actions  []string
-	Findings []mmp.Finding
+	Findings []scan.Finding
 	Reason   string
 	Changed  time.Time
 	// Approval is the question whether it may count, while it waits.
@@ -61,7 +63,7 @@ func scanExtension(row interface{ Scan(...any) error }) (Extension, error) {
 
 func (e *Extension) save(tx *store.Tx, now time.Time) error {
 	actions, err1 := json.Marshal(append([]string{}, e.Actions...))
-	findings, err2 := json.Marshal(append([]mmp.Finding{}, e.Findings...))
+	findings, err2 := json.Marshal(append([]scan.Finding{}, e.Findings...))
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
@@ -220,13 +222,13 @@ func (s *Skills) askPromotion(ctx context.Context, h Host, hash string) {
 
 func (s *Skills) putExtension(ctx context.Context, h Host, e Extension) error {
 	args, err := json.Marshal(map[string]any{
-		"extension": e.Name, "version": e.Version, "actions": e.Actions, "sender": e.Sender, "hash": e.Hash, "findings": e.Findings, "preview": fit.Clip(Plain(e.Content), 20_000),
+		"extension": visible.Line(e.Name), "version": visible.Line(e.Version), "actions": e.Actions, "sender": e.Sender, "hash": e.Hash, "findings": e.Findings, "text": visible.Text(e.Content),
 	})
 	if err != nil {
 		return err
 	}
 	err = s.question(ctx, approval.Request{
-		ID: e.approval, Kind: approval.KindSkill, Title: "Let " + h.Name + " understand " + e.Name, Tool: "extension", Arguments: args, Target: h.Name,
+		ID: e.approval, Kind: approval.KindSkill, Title: "Let " + h.Name + " understand " + visible.Line(e.Name), Tool: "extension", Arguments: args, Target: h.Name,
 		Reason: "proposed by " + e.Sender + "; nothing in it runs", RequestedBy: "agent:" + h.Name, Questions: dangers(e.Findings), Timeout: mmp.AdoptedTTL,
 	})
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode"
 
+	"parley/internal/scan"
+	"parley/internal/visible"
 	"parley/protocol/mmp"
 )
 
@@ -28,18 +29,11 @@ func FuzzReadResult(f *testing.F) {
 	})
 }
 
-func FuzzWhatPeopleSee(f *testing.F) {
+func FuzzDiff(f *testing.F) {
 	f.Add("# Hi <script>alert(1)</script>\n\n[x](javascript:alert(1)) <img src=x onerror=alert(1)>", "a\u200bb")
 	f.Add("a\r\nb\n", "a\n\x1b[2Jb\n\u202e")
 	f.Fuzz(func(t *testing.T, before, after string) {
-		for _, text := range []string{Visible(after), Plain(after)} {
-			if strings.ContainsFunc(text, func(r rune) bool {
-				return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || hidden(r))
-			}) {
-				t.Fatalf("%q hides something", text)
-			}
-		}
-		was, is := Visible(before), Visible(after)
+		was, is := visible.Text(before), visible.Text(after)
 		if diff := Diff(was, is); (diff == "") != (was == is) {
 			t.Fatalf("%q and %q: %q", was, is, diff)
 		}
@@ -50,7 +44,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add("bob, carl", "acknowledged")
 	f.Add("*,,every agent", "")
 	f.Fuzz(func(t *testing.T, first, second string) {
-		item := Item{Agent: "bob", Findings: []mmp.Finding{{Severity: mmp.Danger}}}
+		item := Item{Agent: "bob", Findings: []scan.Finding{{Severity: scan.Danger}}}
 		for _, answers := range [][]string{nil, {first}, {first, second}} {
 			got := named(item, nil, answers)
 			if len(got) == 0 || len(got) > 100 {

@@ -10,6 +10,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/fit"
+	"parley/internal/scan"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -48,7 +49,7 @@ type Item struct {
 	// hold signed for this content.
 	Provenance mmp.Provenance
 	Verified   []bool
-	Findings   []mmp.Finding
+	Findings   []scan.Finding
 	State      ItemState
 	// Approval is the id of the question about it; Asked tells that the question is
 	// in the inbox, which it is not in the moment after the skill arrived.

@@ -11,6 +11,7 @@ import (
 	"parley/internal/fit"
 	"parley/internal/place"
 	"parley/internal/store"
+	"parley/internal/visible"
 	"parley/protocol/mmp"
 )
 
@@ -128,7 +129,7 @@ func (t *turn) takeNote(text string) error {
 // askNote asks a person whether the agent should read a note. Asking twice is
 // harmless: the question has the same id.
 func (s *Skills) askNote(ctx context.Context, n Note) {
-	args, err := json.Marshal(map[string]any{"from": n.Peer, "level": n.Level, "text": Visible(n.Text)})
+	args, err := json.Marshal(map[string]any{"from": n.Peer, "level": n.Level, "text": visible.Text(n.Text)})
 	question := questionID("note", n.me, n.Peer, n.ID)
 	if err == nil {
 		err = s.question(ctx, approval.Request{

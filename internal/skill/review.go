@@ -13,7 +13,9 @@ import (
 	"parley/internal/audit"
 	"parley/internal/fit"
 	"parley/internal/ids"
+	"parley/internal/scan"
 	"parley/internal/store"
+	"parley/internal/visible"
 	"parley/protocol/mmp"
 )
 
@@ -21,7 +23,7 @@ import (
 // each.
 const Acknowledge = "acknowledged"
 
-// shown is what a person sees of a skill before deciding: text, never markup.
+// shown is what a person sees of a skill before deciding: all of its text, never markup.
 type shown struct {
 	Skill       string         `json:"skill"`
 	Name        string         `json:"name"`
@@ -34,8 +36,8 @@ type shown struct {
 	Unsolicited bool           `json:"unsolicited,omitempty"`
 	Provenance  mmp.Provenance `json:"provenance"`
 	Verified    []bool         `json:"verified"`
-	Findings    []mmp.Finding  `json:"findings"`
-	Preview     string         `json:"preview"`
+	Findings    []scan.Finding `json:"findings"`
+	Text        string         `json:"text"`
 	Diff        string         `json:"diff,omitempty"`
 	Agents      []string       `json:"agents,omitempty"`
 }
@@ -70,15 +72,15 @@ func (s *Skills) Ask(ctx context.Context, id string) (Item, error) {
 
 func (s *Skills) put(ctx context.Context, r Review) error {
 	args, err := json.Marshal(shown{
-		Skill: r.ID, Name: Visible(r.Title), Agent: r.Agent, Sender: r.Sender, Level: r.Level, KeyID: r.KeyID, Hash: r.Hash, Bytes: r.Size,
-		Unsolicited: r.Unsolicited, Provenance: r.Provenance, Verified: r.Verified, Findings: r.Findings, Preview: fit.Clip(r.Preview, 20_000), Diff: fit.Clip(r.Diff, 20_000),
+		Skill: r.ID, Name: visible.Line(r.Title), Agent: r.Agent, Sender: r.Sender, Level: r.Level, KeyID: r.KeyID, Hash: r.Hash, Bytes: r.Size,
+		Unsolicited: r.Unsolicited, Provenance: r.Provenance, Verified: r.Verified, Findings: r.Findings, Text: r.Source, Diff: r.Diff,
 		Agents: r.Agents,
 	})
 	if err != nil {
 		return err
 	}
 	return s.question(ctx, approval.Request{
-		ID: r.Approval, Kind: approval.KindSkill, Title: "Use the skill " + fit.Clip(Visible(r.Title), 100) + " from " + r.Sender, Tool: "skill", Arguments: args,
+		ID: r.Approval, Kind: approval.KindSkill, Title: "Use the skill " + fit.Clip(visible.Line(r.Title), 100) + " from " + r.Sender, Tool: "skill", Arguments: args,
 		Target: r.Agent, Reason: fmt.Sprintf("sent by %s (%s), %d hop(s), %d finding(s)", r.Sender, r.Level, r.Provenance.HopCount, len(r.Findings)),
 		RequestedBy: "agent:" + r.Agent, Questions: append(dangers(r.Findings), s.forWhom(r.Item)...), Timeout: max(r.Received.Add(mmp.QuarantineTTL).Sub(s.now()), time.Minute),
 	})
@@ -101,12 +103,12 @@ func (s *Skills) question(ctx context.Context, r approval.Request) error {
 }
 
 // dangers are acknowledged one by one.
-func dangers(findings []mmp.Finding) []approval.Question {
+func dangers(findings []scan.Finding) []approval.Question {
 	var out []approval.Question
 	for _, f := range findings {
-		if f.Severity == mmp.Danger {
+		if f.Severity == scan.Danger {
 			out = append(out, approval.Question{
-				Header: "Danger", Question: fmt.Sprintf("Line %d: %s (%s)", f.Line, f.Text, Visible(f.Excerpt)),
+				Header: "Danger", Question: f.String(),
 				Options: []approval.Option{{Label: Acknowledge, Description: "I have read this and still want the skill"}},
 			})
 		}
@@ -240,7 +242,7 @@ func (s *Skills) decide(ctx context.Context, id string, o approval.Outcome) erro
 	return s.writeFile(ctx, item)
 }
 
-func acknowledged(findings []mmp.Finding, answers []string) bool {
+func acknowledged(findings []scan.Finding, answers []string) bool {
 	n := len(dangers(findings))
 	said := 0
 	for _, a := range answers[:min(n, len(answers))] {

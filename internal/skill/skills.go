@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/internal/place"
+	"parley/internal/scan"
 	"parley/protocol/mmp"
 )
 
@@ -14,7 +15,7 @@ import (
 type Skills struct {
 	d       Deps
 	c       Config
-	scanner *mmp.Scanner
+	scanner *scan.Scanner
 	wake    chan struct{}
 	stop    context.CancelFunc
 	done    sync.WaitGroup
@@ -34,7 +35,7 @@ var _ place.Meeting = (*Skills)(nil)
 // New makes the package's state; Start begins its work.
 func New(d Deps, c Config) (*Skills, error) {
 	d.defaults()
-	scanner, err := mmp.NewScanner()
+	scanner, err := scan.New()
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"parley/internal/brain/tool"
+	"parley/internal/visible"
 	"parley/protocol/mmp"
 )
 
@@ -58,7 +59,7 @@ func (h hosted) received(ctx context.Context, call tool.Call, _ toolArgs) (any, 
 	out := []map[string]any{}
 	for _, i := range items {
 		if i.Agent == call.Agent && i.State != StateQuarantined { // what waits is a person's business
-			out = append(out, map[string]any{"name": firstText(i.Name, Visible(i.Title)), "state": i.State, "from": i.Sender, "level": i.Level})
+			out = append(out, map[string]any{"name": firstText(i.Name, visible.Line(i.Title)), "state": i.State, "from": i.Sender, "level": i.Level})
 		}
 	}
 	return out, err
@@ -69,7 +70,7 @@ func (h hosted) exchanges(ctx context.Context, call tool.Call, _ toolArgs) (any,
 	out := []map[string]any{}
 	for _, e := range list {
 		if e.Agent == call.Agent {
-			out = append(out, map[string]any{"side": e.Side, "with": e.Peer, "skill": Visible(firstText(e.SkillID, e.SkillName)), "state": e.State})
+			out = append(out, map[string]any{"side": e.Side, "with": e.Peer, "skill": visible.Line(firstText(e.SkillID, e.SkillName)), "state": e.State})
 		}
 	}
 	return out, err

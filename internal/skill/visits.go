@@ -11,6 +11,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/fit"
 	"parley/internal/store"
+	"parley/internal/visible"
 	"parley/protocol/mmp"
 )
 
@@ -114,7 +115,7 @@ func (s *Skills) Interacted(ctx context.Context, g Guard, id string, n int) (v V
 // tell shows the warning in the inbox; nobody has to answer it.
 func (s *Skills) tell(ctx context.Context, v Visit) {
 	err := s.question(ctx, approval.Request{
-		ID: questionID("visit", v.ID, fmt.Sprint(v.Started.UnixMicro())), Kind: approval.KindNote, Title: "The visit of " + v.Agent + " to " + Visible(v.Name) + " ends soon",
+		ID: questionID("visit", v.ID, fmt.Sprint(v.Started.UnixMicro())), Kind: approval.KindNote, Title: "The visit of " + v.Agent + " to " + visible.Line(v.Name) + " ends soon",
 		Reason: v.Warning, Target: v.URL, RequestedBy: "agent:" + v.Agent, Timeout: max(v.Until.Sub(s.now()), time.Minute),
 	})
 	if err != nil && ctx.Err() == nil {

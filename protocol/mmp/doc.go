@@ -41,8 +41,8 @@
 //
 // # Rules
 //
-// [Message] and [FromRelay] are the message layer; [Provenance], [Scanner],
-// [CheckSkill] and [CheckExtension] judge what arrives; [Discussion] and
-// [Negotiation] are reducers: apply a move to a state, get the next state or an
-// error, and the old state is unchanged.
+// [Message] and [FromRelay] are the message layer; [Provenance], [CheckSkill] and
+// [CheckExtension] judge what arrives; [Discussion] and [Negotiation] are reducers:
+// apply a move to a state, get the next state or an error, and the old state is
+// unchanged.
 package mmp

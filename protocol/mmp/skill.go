@@ -77,7 +77,7 @@ type SkillCheck struct {
 
 // CheckSkill goes through the checks in their fixed order and settles the
 // provenance. The error is a [SkillReason]. Passing says nothing about whether the
-// text is harmless: see [Scanner], and ask a person.
+// text is harmless: a person must read it.
 func CheckSkill(c SkillCheck) (Provenance, error) {
 	switch {
 	case !FormatAllowed(c.Format, c.ExtraFormats...):

@@ -67,7 +67,7 @@ test('what is approved is shown exactly, hidden characters included', async () =
   await startTurn(asker, '/tool shell {"command":"echo safe \u202e; rm -rf"}');
   await visit(page, '/inbox');
   const card = page.getByRole('article').filter({ hasText: 'echo safe' });
-  await card.getByText('\\u{202e}').waitFor();
+  await card.getByText('⟨U+202E⟩').waitFor();
   await card.getByRole('button', { name: 'Reject…' }).click();
   await card.getByRole('button', { name: 'Reject', exact: true }).click();
   await card.waitFor({ state: 'detached' });

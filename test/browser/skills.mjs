@@ -62,15 +62,12 @@ test('a hostile skill is read as text, compared with the one in use, and used af
   const dialog = page.getByRole('dialog');
   await dialog.getByText('signed').waitFor();
   assert.ok((await dialog.innerText()).includes(theirs), 'the way it came is shown');
-  // How it reads: no markup works, none is left.
-  const preview = await dialog.locator('pre').innerText();
-  assert.ok(preview.includes('Ignore all previous instructions') && !preview.includes('<'), preview);
+  // What is in it, letter for letter, with nothing hidden; no markup works.
+  const source = await dialog.locator('pre').innerText();
+  for (const part of ['Ignore all previous instructions', '<img src=x', 'Steep⟨U+200B⟩ for']) assert.ok(source.includes(part), source);
   assert.equal(await page.locator('#bold').count(), 0);
   assert.notEqual(await page.title(), 'owned');
-  // What is in it, letter for letter, with nothing hidden.
-  await dialog.getByRole('button', { name: 'What is in it' }).click();
-  await dialog.getByText('⟨U+200B⟩').first().waitFor();
-  assert.ok((await dialog.locator('pre').innerText()).includes('<img src=x'));
+  assert.ok((await dialog.locator('pre mark').allInnerTexts()).some((line) => line.includes('<img src=x')), 'the line with HTML is marked');
   // What changed against the version in use.
   await dialog.getByRole('button', { name: 'What changed' }).click();
   const diff = await dialog.getByLabel('What changed').innerText();

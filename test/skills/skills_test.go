@@ -59,7 +59,7 @@ type received struct {
 	Level    string `json:"level"`
 	Hash     string `json:"hash"`
 	Approval string `json:"approval_id"`
-	Preview  string `json:"preview"`
+	Source   string `json:"source"`
 	Chain    []struct {
 		Agent    string `json:"agent"`
 		Verified bool   `json:"verified"`
@@ -170,8 +170,8 @@ func TestAgentsOfTwoHubsExchangeASkillUnderApprovalAndThePlaceReadsNothing(t *te
 	}
 	var review received
 	bob.get("/api/skills/received/"+waiting.ID, &review)
-	if !strings.Contains(review.Preview, secret) || strings.Contains(review.Preview, "<") {
-		t.Errorf("preview: %q", review.Preview)
+	if !strings.Contains(review.Source, secret) {
+		t.Errorf("the person who decides does not see the text: %q", review.Source)
 	}
 	if len(review.Chain) != 1 || review.Chain[0].Agent != adaID || !review.Chain[0].Verified {
 		t.Errorf("provenance: %+v", review.Chain)

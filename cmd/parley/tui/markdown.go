@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+
+	"parley/internal/visible"
 )
 
 // The few styles there are. They use the terminal's own colours.
@@ -19,20 +21,9 @@ var (
 	other   = lipgloss.NewStyle().Foreground(lipgloss.Magenta).Bold(true)
 )
 
-// Clean makes text harmless: no control character but a line's end survives, so
-// nobody's words can move the cursor, change a title or write to a clipboard.
-func Clean(s string) string {
-	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\t", "    ")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return r
-		case r < ' ', r >= 0x7f && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			return '·' // C0, C1 and what turns the direction of text
-		}
-		return r
-	}, s)
-}
+// Clean makes text harmless: nobody's words move the cursor, change a title or write to
+// a clipboard, and what hides is seen.
+func Clean(s string) string { return visible.Text(strings.ReplaceAll(s, "\t", "    ")) }
 
 var (
 	numbered = regexp.MustCompile(`^(\s*)(\d+[.)])\s+(.*)$`)

@@ -96,7 +96,7 @@ func TestARunIsShownWhileItGoesAndPrintedOnce(t *testing.T) {
 func TestANewTitleIsToldBesideWhatIsSaid(t *testing.T) {
 	c := NewChat("crab", "ann", "")
 	titled := stream("", &wire.StreamEvent{Event: &wire.StreamEvent_Notice{Notice: &wire.Notice{Code: wire.NoticeTitled, Text: "Pri\x1b[2Jces"}}})
-	if got := apply(c, titled); got != "— titled: Pri·[2Jces —\n" || c.Running() {
+	if got := apply(c, titled); got != "— titled: Pri⟨U+001B⟩[2Jces —\n" || c.Running() {
 		t.Errorf("%q", got)
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"parley/internal/identity"
+	"parley/internal/scan"
 	"parley/internal/skill"
+	"parley/internal/visible"
 	"parley/protocol/mmp"
 )
 
@@ -51,48 +53,45 @@ type skillHop struct {
 // ReceivedSkill is a skill of another agent. Exported, as the REST library skips
 // what it embeds otherwise.
 type ReceivedSkill struct {
-	ID          string        `json:"id"`
-	Agent       string        `json:"agent"`
-	Name        string        `json:"name,omitempty" doc:"what it is called here, once approved"`
-	Title       string        `json:"title"`
-	Sender      string        `json:"sender"`
-	Place       string        `json:"place,omitempty" doc:"id of the visited place it came by; empty for this hub's own"`
-	Level       string        `json:"level"`
-	KeyID       string        `json:"key_id,omitempty"`
-	Format      string        `json:"format"`
-	Hash        string        `json:"hash"`
-	HashLong    string        `json:"hash_prefixed"`
-	Size        int           `json:"size_bytes"`
-	Origin      string        `json:"origin"`
-	HopCount    int           `json:"hop_count"`
-	Chain       []skillHop    `json:"chain"`
-	Findings    []mmp.Finding `json:"findings"`
-	State       string        `json:"state"`
-	Approval    string        `json:"approval_id,omitempty" doc:"the question in the inbox, while it waits"`
-	Unsolicited bool          `json:"unsolicited"`
-	Public      bool          `json:"public"`
-	Received    time.Time     `json:"received_at"`
-	Decided     time.Time     `json:"decided_at,omitzero"`
-	DecidedBy   string        `json:"decided_by,omitempty"`
-	Reason      string        `json:"reason,omitempty"`
-	Agents      []string      `json:"agents" doc:"who may use it, once approved; * is every agent that lists it"`
-	MayUse      []string      `json:"may_use,omitempty" doc:"the agents an approval may name, while it waits"`
+	ID          string         `json:"id"`
+	Agent       string         `json:"agent"`
+	Name        string         `json:"name,omitempty" doc:"what it is called here, once approved"`
+	Title       string         `json:"title"`
+	Sender      string         `json:"sender"`
+	Place       string         `json:"place,omitempty" doc:"id of the visited place it came by; empty for this hub's own"`
+	Level       string         `json:"level"`
+	KeyID       string         `json:"key_id,omitempty"`
+	Format      string         `json:"format"`
+	Hash        string         `json:"hash"`
+	HashLong    string         `json:"hash_prefixed"`
+	Size        int            `json:"size_bytes"`
+	Origin      string         `json:"origin"`
+	HopCount    int            `json:"hop_count"`
+	Chain       []skillHop     `json:"chain"`
+	Findings    []scan.Finding `json:"findings"`
+	State       string         `json:"state"`
+	Approval    string         `json:"approval_id,omitempty" doc:"the question in the inbox, while it waits"`
+	Unsolicited bool           `json:"unsolicited"`
+	Public      bool           `json:"public"`
+	Received    time.Time      `json:"received_at"`
+	Decided     time.Time      `json:"decided_at,omitzero"`
+	DecidedBy   string         `json:"decided_by,omitempty"`
+	Reason      string         `json:"reason,omitempty"`
+	Agents      []string       `json:"agents" doc:"who may use it, once approved; * is every agent that lists it"`
+	MayUse      []string       `json:"may_use,omitempty" doc:"the agents an approval may name, while it waits"`
 }
 
 func receivedSkillOf(i skill.Item) ReceivedSkill {
 	v := ReceivedSkill{
-		ID: i.ID, Agent: i.Agent, Name: i.Name, Title: skill.Visible(i.Title), Sender: i.Sender, Place: i.Place, Level: string(i.Level), KeyID: i.KeyID, Format: skill.Visible(i.Format),
+		ID: i.ID, Agent: i.Agent, Name: i.Name, Title: visible.Line(i.Title), Sender: i.Sender, Place: i.Place, Level: string(i.Level), KeyID: i.KeyID, Format: visible.Line(i.Format),
 		Hash: i.Hash, HashLong: "sha256:" + i.Hash, Size: i.Size, Origin: i.Provenance.Origin, HopCount: i.Provenance.HopCount, Chain: []skillHop{},
-		Findings: []mmp.Finding{}, State: string(i.State), Unsolicited: i.Unsolicited, Public: i.Public, Received: i.Received, Decided: i.Decided,
+		Findings: []scan.Finding{}, State: string(i.State), Unsolicited: i.Unsolicited, Public: i.Public, Received: i.Received, Decided: i.Decided,
 		DecidedBy: i.DecidedBy, Reason: i.Reason, Agents: append([]string{}, i.Agents...),
 	}
 	for n, agent := range i.Provenance.Chain {
 		v.Chain = append(v.Chain, skillHop{Agent: agent, Verified: n < len(i.Verified) && i.Verified[n]})
 	}
-	for _, f := range i.Findings {
-		f.Excerpt = skill.Visible(f.Excerpt)
-		v.Findings = append(v.Findings, f)
-	}
+	v.Findings = append(v.Findings, i.Findings...)
 	if i.State == skill.StateQuarantined && i.Asked {
 		v.Approval = i.Approval
 	}
@@ -144,10 +143,9 @@ type SkillPath struct {
 type skillReview struct {
 	Body struct {
 		ReceivedSkill
-		Preview string `json:"preview" doc:"how it reads; plain text"`
-		Source  string `json:"source" doc:"what is in it, with hidden characters made visible"`
-		Diff    string `json:"diff,omitempty" doc:"against the version in use"`
-		InUse   string `json:"in_use,omitempty"`
+		Source string `json:"source" doc:"all that is in it, as it is written, with hidden characters made visible"`
+		Diff   string `json:"diff,omitempty" doc:"against the version in use"`
+		InUse  string `json:"in_use,omitempty"`
 	}
 }
 
@@ -161,7 +159,7 @@ func (r skillRoutes) show(ctx context.Context, _ identity.Actor, in *SkillPath) 
 	if review.State == skill.StateQuarantined {
 		out.Body.MayUse = review.MayUse
 	}
-	out.Body.Preview, out.Body.Source, out.Body.Diff, out.Body.InUse = review.Preview, review.Source, review.Diff, review.InUse
+	out.Body.Source, out.Body.Diff, out.Body.InUse = review.Source, review.Diff, review.InUse
 	return out, nil
 }
 
@@ -215,8 +213,8 @@ type exchangeView struct {
 
 func exchangeViewOf(e skill.Exchange) exchangeView {
 	return exchangeView{
-		ID: e.ID, Agent: e.Agent, Peer: e.Peer, Place: e.Place, Side: string(e.Side), State: string(e.State), SkillID: skill.Visible(e.SkillID),
-		SkillName: skill.Visible(e.SkillName), Hash: e.Hash, Skill: e.Item, Reason: skill.Visible(e.Reason), Created: e.Created, Changed: e.Changed, Deadline: e.Deadline,
+		ID: e.ID, Agent: e.Agent, Peer: e.Peer, Place: e.Place, Side: string(e.Side), State: string(e.State), SkillID: visible.Line(e.SkillID),
+		SkillName: visible.Line(e.SkillName), Hash: e.Hash, Skill: e.Item, Reason: visible.Line(e.Reason), Created: e.Created, Changed: e.Changed, Deadline: e.Deadline,
 	}
 }
 

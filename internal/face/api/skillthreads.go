@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"parley/internal/identity"
+	"parley/internal/scan"
 	"parley/internal/skill"
-	"parley/protocol/mmp"
+	"parley/internal/visible"
 )
 
 type extensionView struct {
@@ -21,21 +22,16 @@ type extensionView struct {
 	Reason  string    `json:"reason,omitempty"`
 	Changed time.Time `json:"changed_at,omitzero"`
 
-	Findings []mmp.Finding `json:"findings,omitempty"`
-	Approval string        `json:"approval_id,omitempty" doc:"the question whether it may count, while it waits"`
-	Preview  string        `json:"preview,omitempty" doc:"how it reads; plain text"`
+	Findings []scan.Finding `json:"findings,omitempty"`
+	Approval string         `json:"approval_id,omitempty" doc:"the question whether it may count, while it waits"`
+	Source   string         `json:"source,omitempty" doc:"all that is in it, with hidden characters made visible"`
 }
 
 func extensionViewOf(e skill.Extension) extensionView {
-	var findings []mmp.Finding
-	for _, f := range e.Findings {
-		f.Excerpt = skill.Visible(f.Excerpt)
-		findings = append(findings, f)
-	}
 	return extensionView{
-		Agent: e.Agent, Name: skill.Visible(e.Name), Version: skill.Visible(e.Version), Hash: e.Hash, State: string(e.State), Sender: e.Sender,
+		Agent: e.Agent, Name: visible.Line(e.Name), Version: visible.Line(e.Version), Hash: e.Hash, State: string(e.State), Sender: e.Sender,
 		Actions: append([]string{}, e.Actions...), Reason: e.Reason, Changed: e.Changed,
-		Findings: findings, Approval: e.Approval, Preview: skill.Plain(e.Content),
+		Findings: e.Findings, Approval: e.Approval, Source: visible.Text(e.Content),
 	}
 }
 
@@ -176,8 +172,8 @@ type visitView struct {
 
 func visitViewOf(v skill.Visit) visitView {
 	return visitView{
-		ID: v.ID, Agent: v.Agent, AgentID: v.AgentID, URL: v.URL, Place: v.Place, Name: skill.Visible(v.Name), PlaceKey: skill.Visible(v.PlaceKey), Keep: v.Keep,
-		Started: v.Started, Until: v.Until, Interactions: v.Interactions, Limit: v.Limit, Warning: v.Warning, Problem: skill.Visible(v.Problem),
+		ID: v.ID, Agent: v.Agent, AgentID: v.AgentID, URL: v.URL, Place: v.Place, Name: visible.Line(v.Name), PlaceKey: visible.Line(v.PlaceKey), Keep: v.Keep,
+		Started: v.Started, Until: v.Until, Interactions: v.Interactions, Limit: v.Limit, Warning: v.Warning, Problem: visible.Line(v.Problem),
 	}
 }
 

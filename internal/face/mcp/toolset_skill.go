@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/identity"
 	"parley/internal/skill"
+	"parley/internal/visible"
 	"parley/protocol/mmp"
 )
 
@@ -196,8 +197,8 @@ type exchangeView struct {
 
 func viewExchange(e skill.Exchange) exchangeView {
 	return exchangeView{
-		ID: e.ID, Agent: e.Agent, Peer: e.Peer, Side: e.Side, State: e.State, SkillName: skill.Visible(e.SkillName), Skill: e.Item,
-		Reason: skill.Visible(e.Reason), Changed: e.Changed,
+		ID: e.ID, Agent: e.Agent, Peer: e.Peer, Side: e.Side, State: e.State, SkillName: visible.Line(e.SkillName), Skill: e.Item,
+		Reason: visible.Line(e.Reason), Changed: e.Changed,
 	}
 }
 
@@ -231,7 +232,7 @@ func (t skillTools) show(ctx context.Context, _ *Call, in skillArgs) (Result, er
 	}
 	view := viewSkill(item)
 	if item.State == skill.StateApproved {
-		view.Content = skill.Visible(item.Content)
+		view.Content = visible.Text(item.Content)
 	}
 	return Result{Value: view}, nil
 }
@@ -285,7 +286,7 @@ type visitView struct {
 
 func viewVisit(v skill.Visit) visitView {
 	return visitView{
-		v.ID, v.Agent, v.AgentID, v.URL, v.Place, skill.Visible(v.Name), v.Until, v.Interactions, v.Limit, v.Warning, skill.Visible(v.Problem),
+		v.ID, v.Agent, v.AgentID, v.URL, v.Place, visible.Line(v.Name), v.Until, v.Interactions, v.Limit, v.Warning, visible.Line(v.Problem),
 	}
 }
 
@@ -320,7 +321,7 @@ func (t skillTools) extensions(ctx context.Context, _ *Call, _ skillArgs) (Resul
 	out := []extensionView{}
 	for _, e := range list {
 		out = append(out, extensionView{
-			e.Agent, skill.Visible(e.Name), skill.Visible(e.Version), e.State, e.Sender, e.Hash, append([]string{}, e.Actions...), skill.Visible(e.Reason),
+			e.Agent, visible.Line(e.Name), visible.Line(e.Version), e.State, e.Sender, e.Hash, append([]string{}, e.Actions...), visible.Line(e.Reason),
 		})
 	}
 	unused := []map[string]string{}

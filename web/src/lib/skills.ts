@@ -2,12 +2,12 @@
 
 import { api, part } from './api';
 
-export interface Finding { rule: string; severity: string; line: number; text: string; excerpt: string }
+export interface Finding { rule: string; severity: string; line: number; text: string; excerpt: string; more?: number }
 export interface Received { id: string; agent: string; name?: string; title: string; sender: string; place?: string; level: string; hash: string; hash_prefixed: string; size_bytes: number; origin: string; hop_count: number; chain: { agent: string; verified: boolean }[] | null; findings: Finding[] | null; state: string; approval_id?: string; unsolicited: boolean; public: boolean; received_at: string; reason?: string; agents: string[] | null; may_use?: string[] | null }
-export interface Review extends Received { preview: string; source: string; diff?: string; in_use?: string }
+export interface Review extends Received { source: string; diff?: string; in_use?: string }
 export interface Exchange { id: string; agent: string; peer: string; place?: string; side: string; state: string; skill_id: string; skill_name: string; reason?: string; changed_at: string }
 
-export interface Extension { agent?: string; name: string; version: string; hash: string; state: string; sender?: string; actions: string[] | null; reason?: string; findings?: Finding[] | null; approval_id?: string; preview?: string; changed_at?: string }
+export interface Extension { agent?: string; name: string; version: string; hash: string; state: string; sender?: string; actions: string[] | null; reason?: string; findings?: Finding[] | null; approval_id?: string; source?: string; changed_at?: string }
 export interface Discussion { proposer: string; title: string; text: string; stances: Record<string, { support: boolean; reason: string }> | null; result: { summary: string; outcome: string } | null }
 export interface Negotiation { terms: unknown; terms_hash: string; last: string; rounds: number; reason: string }
 export interface Thread { id: string; agent: string; kind: string; peer: string; place?: string; state: string; approval_id?: string; body: Discussion & Negotiation; active_at: string }

@@ -3,19 +3,27 @@ import { changes, fieldsOf } from '../pages/agents/definition';
 import { below } from './below';
 import { ago, countdown, duration, money, short, span } from './format';
 import { allows } from './session.svelte';
-import { exact, members, visible } from './visible';
+import vectors from './testdata/visible.json?raw';
+import { exact, hides, members, visible, visibleLine } from './visible';
+
+interface Shown { hidden: [string, string][]; cases: { why: string; text: string; shown: string; line: string }[] }
+const shown: Shown = JSON.parse(vectors); // the hub is held to the same
 
 describe('what is hidden becomes visible', () => {
-  it.each([
-    ['plain text\nwith lines\tand tabs', 'plain text\nwith lines\tand tabs'],
-    ['right\u202eto left', 'right\\u{202e}to left'],
-    ['zero\u200bwidth\ufeff', 'zero\\u{200b}width\\u{feff}'],
-    ['over\rwritten', 'over\\u{d}written'],
-    ['windows\r\nline', 'windows\r\nline'],
-    ['\u001b[2Jcleared', '\\u{1b}[2Jcleared'],
-    ['tag\u{e0041}ged', 'tag\\u{e0041}ged'],
-    ['naïve 漢字 🎉', 'naïve 漢字 🎉'],
-  ])('%j', (text, want) => expect(visible(text)).toBe(want));
+  for (const c of shown.cases) {
+    it(c.why, () => {
+      expect(visible(c.text)).toBe(c.shown);
+      expect(visibleLine(c.text)).toBe(c.line);
+    });
+  }
+
+  it('hides exactly what the hub hides', () => {
+    const want = new Set<number>();
+    for (const [first, last] of shown.hidden) for (let c = parseInt(first, 16); c <= parseInt(last, 16); c++) want.add(c);
+    const differs: string[] = [];
+    for (let c = 0; c <= 0x10ffff; c++) if (hides(String.fromCodePoint(c)) !== want.has(c)) differs.push(c.toString(16));
+    expect(differs).toEqual([]);
+  });
 
   it('shows arguments one by one, exactly', () => {
     expect(members({ command: 'ls -l', n: 1, deep: { a: [true] } })).toEqual([['command', 'ls -l'], ['n', '1'], ['deep', '{\n  "a": [\n    true\n  ]\n}']]);
