@@ -51,6 +51,45 @@ func TestChangesAreAskedInTheClient(t *testing.T) {
 	}
 }
 
+// A question in a client was cut after 4,000 characters, and the script ran to its end.
+func TestAScriptThatAClientMightCutIsAskedInTheInbox(t *testing.T) {
+	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{})
+	m := p.enrol("pc-1", true)
+	long := strings.Repeat("echo harmless\n", 400) + "touch /srv/late"
+	for _, revision := range bothKinds {
+		asked := make(chan string, 10)
+		result := later(p.connect("/mcp/fleet", revision, options{client: person("accept", asked)}), "shell_exec", map[string]any{"agent_id": "pc-1", "script": long})
+		item := p.pending()
+		if !strings.Contains(string(item.Arguments), "touch /srv/late") {
+			t.Errorf("%s: the inbox does not show the end of the script", revision)
+		}
+		m.idle(t)
+		must(p.inbox.Answer(t.Context(), identity.Local(p.owner), item.ID, approval.Answer{}))(t)
+		if got := <-result; !strings.HasPrefix(textOf(got), "denied: ") || len(asked) > 0 {
+			t.Errorf("%s: a yes in the client counted for a text it was not asked about: %s", revision, textOf(got))
+		}
+	}
+	m.idle(t)
+}
+
+// Escapes, carriage returns and direction marks made a client show another script than
+// the one that ran, and only the script was shown of all arguments.
+func TestAQuestionInAClientShowsAllThatRunsWithNothingHidden(t *testing.T) {
+	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{})
+	p.enrol("pc-1", true)
+	for _, revision := range bothKinds {
+		asked := make(chan string, 10)
+		fails(t, p.connect("/mcp/fleet", revision, options{client: person("decline", asked)}), "shell_exec",
+			map[string]any{"agent_id": "pc-1", "script": "touch /srv/x\recho hi\x1b[2K\u202e\u200b", "timeout_s": 77}, "denied: ")
+		text := <-asked
+		for _, want := range []string{"touch /srv/x⟨U+000D⟩echo hi⟨U+001B⟩[2K⟨U+202E⟩⟨U+200B⟩", "timeout_s", "77"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the question does not show %q: %q", revision, want, text)
+			}
+		}
+	}
+}
+
 // A yes for one script is none for another, and the refusal says so plainly.
 func TestAYesBelongsToItsArguments(t *testing.T) {
 	p := newPark(t, fleet.Limits{}, facemcp.FleetOptions{})

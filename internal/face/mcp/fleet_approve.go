@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"parley/internal/fleet"
+	"parley/internal/visible"
 )
 
 // clientApprover asks the person at the client.
@@ -28,10 +32,14 @@ func (t fleetTools) approver(ctx context.Context, c *Call) fleet.Approver {
 
 // Approve implements fleet.Approver.
 func (a clientApprover) Approve(ctx context.Context, q fleet.Question) (fleet.Decision, error) {
+	text, whole := shown(q)
+	if !whole {
+		return fleet.Decision{}, fleet.ErrAskInbox
+	}
 	asking, cancel := context.WithCancel(a.ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	yes, err := a.call.Confirm(asking, shown(q), binding(q))
+	yes, err := a.call.Confirm(asking, text, binding(q))
 	if wrong, ok := errors.AsType[*Error](err); ok {
 		err = &fleet.Error{Code: fleet.Code(wrong.Code), Message: wrong.Message}
 	}
@@ -47,27 +55,29 @@ func binding(q fleet.Question) []byte {
 	return text
 }
 
-// maxShown keeps a question readable; what is longer is said to be.
+// maxShown is how many characters a question in a client may have. Nobody knows how
+// much of a text a client shows, so what is longer is asked in the inbox, which shows
+// all of it.
 const maxShown = 4000
 
-// shown is the question: which machine, which tool, exactly what.
-func shown(q fleet.Question) string {
+// shown is the question: which machine, which tool, exactly what, with whatever hides
+// written out. It is all of it, or nothing and false.
+func shown(q fleet.Question) (string, bool) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Allow %s on %s?\n", q.Tool, strings.Join(q.Machines, ", "))
 	var args map[string]json.RawMessage
-	if json.Unmarshal(q.Args, &args) != nil || len(args) == 0 {
-		return b.String()
+	if json.Unmarshal(q.Args, &args) != nil {
+		fmt.Fprintf(&b, "\n%s\n", q.Args)
 	}
-	text := string(q.Args)
-	var script string
-	if json.Unmarshal(args["script"], &script) == nil && script != "" {
-		text = script
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		var text string
+		if json.Unmarshal(args[name], &text) != nil {
+			text = string(args[name])
+		}
+		fmt.Fprintf(&b, "\n%s:\n%s\n", name, text)
 	}
-	if runes := []rune(text); len(runes) > maxShown {
-		text = fmt.Sprintf("%s\n… and %d more characters", string(runes[:maxShown]), len(runes)-maxShown)
-	}
-	b.WriteString("\n" + text + "\n")
-	return b.String()
+	text := visible.Text(b.String())
+	return text, utf8.RuneCountInString(text) <= maxShown
 }
 
 // heartbeat tells a client again and again that its call waits, so that it does
