@@ -127,7 +127,9 @@ func (rt route) operation() huma.Operation {
 		Method: rt.Method, Path: rt.Path, Summary: rt.Summary, Tags: []string{rt.Tag}, DefaultStatus: rt.Status,
 		OperationID: operationID(rt.Method, rt.Path), MaxBodyBytes: rt.maxBody(),
 	}
-	if !rt.Public {
+	if rt.Public {
+		op.Security = []map[string][]string{{}} // says that none is needed
+	} else {
 		op.Security = []map[string][]string{{"token": {}}, {"cookie": {}}}
 		op.Description = "Needs the scope `" + rt.Scope + "`."
 		if rt.Scope == "" {

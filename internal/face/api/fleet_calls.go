@@ -165,7 +165,7 @@ func (fr fleetRoutes) calls(w http.ResponseWriter, r *http.Request, who fleet.Ca
 		if err != nil {
 			return err
 		}
-		return wireJSON(w, page)
+		return wireJSON(w, http.StatusOK, page)
 	}
 	out := &lateWriter{w: w, head: func(h http.Header) {
 		h.Set("Content-Type", "application/jsonl")

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,10 +14,23 @@ import (
 	"parley/internal/identity"
 )
 
-// rawRoute is a route that writes its answer itself: files and live streams.
+// rawRoute is a route that writes its answer itself: files, live streams, and what has a wire form of
+// its own.
 type rawRoute struct {
 	route
 	ContentType string
+}
+
+// pathParameters are the names between braces of a path.
+func pathParameters(path string) (out []*huma.Param) {
+	for part := range strings.SplitSeq(path, "/") {
+		name, ok := strings.CutPrefix(part, "{")
+		name, closed := strings.CutSuffix(name, "}")
+		if ok && closed {
+			out = append(out, &huma.Param{Name: name, In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}})
+		}
+	}
+	return out
 }
 
 // addRaw registers such a route, with authentication, and documents it.
@@ -28,7 +43,9 @@ func addRaw(a *API, rt rawRoute, handle func(w http.ResponseWriter, r *http.Requ
 	})
 	op := rt.operation()
 	op.Path = strings.ReplaceAll(op.Path, "...}", "}") // the mux's own sign for the rest of a path
-	op.Responses = map[string]*huma.Response{"200": {Description: rt.Summary, Content: map[string]*huma.MediaType{rt.ContentType: {}}}}
+	op.OperationID = operationID(op.Method, op.Path)
+	op.Parameters = pathParameters(op.Path)
+	op.Responses = map[string]*huma.Response{strconv.Itoa(cmp.Or(rt.Status, http.StatusOK)): {Description: rt.Summary, Content: map[string]*huma.MediaType{rt.ContentType: {}}}}
 	a.huma.OpenAPI().AddOperation(&op)
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -15,19 +16,22 @@ import (
 	"parley/protocol/viber"
 )
 
-// RegisterTasks adds tasks: what they are doing, what happened, what they made.
+// RegisterTasks adds tasks: handing them over, what they are doing, what happened, what they made.
 func RegisterTasks(a *API, tasks work.API) {
 	tr := taskRoutes{tasks}
-	at := func(path, summary, contentType string, handle func(http.ResponseWriter, *http.Request, identity.Actor) error) {
-		rt := rawRoute{route{Method: "GET", Path: "/api/tasks" + path, Scope: identity.TaskRead, Tag: "tasks", Summary: summary}, contentType}
+	at := func(method, path, scope, summary, contentType string, handle func(http.ResponseWriter, *http.Request, identity.Actor) error) {
+		rt := rawRoute{route{Method: method, Path: "/api/tasks" + path, Scope: scope, Tag: "tasks", Summary: summary, MaxBody: viber.MaxFrame}, contentType}
 		addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 			return taskProblem(handle(w, r, who))
 		})
 	}
-	at("", "List tasks, newest first; query: status, limit, cursor", "application/json", tr.list)
-	at("/{id}", "A task as it is now", "application/json", tr.snapshot)
-	at("/{id}/events", "What was logged of a task, as JSON lines; query: after", "application/jsonl", tr.events)
-	at("/{id}/artifacts/{name...}", "A file the task made", "application/octet-stream", tr.artifact)
+	at("GET", "", identity.TaskRead, "List tasks, newest first; query: status, limit, cursor", "application/json", tr.list)
+	at("GET", "/{id}", identity.TaskRead, "A task as it is now", "application/json", tr.snapshot)
+	at("GET", "/{id}/events", identity.TaskRead, "What was logged of a task, as JSON lines; query: after", "application/jsonl", tr.events)
+	at("GET", "/{id}/artifacts/{name...}", identity.TaskRead, "A file the task made", "application/octet-stream", tr.artifact)
+	at("POST", "", identity.TaskSubmit, "Hand over a goal, as the payload of task:submit; the same idempotency_key never starts a second task", "application/json", tr.submit)
+	at("POST", "/{id}/messages", identity.TaskControl, "Say something to a running task, as the payload of task:message; query: request_id", "application/json", tr.message)
+	at("POST", "/{id}/stop", identity.TaskControl, "Stop a task, as the payload of task:stop; what it did is kept", "application/json", tr.stop)
 }
 
 type taskRoutes struct{ tasks work.API }
@@ -36,6 +40,8 @@ type taskRoutes struct{ tasks work.API }
 var taskErrors = []front.Mapping{
 	{Is: work.ErrNotFound, Status: http.StatusNotFound, Code: "not_found", Detail: "there is no such task"},
 	{Is: work.ErrNoArtifact, Status: http.StatusNotFound, Code: "not_found", Detail: "there is no such artifact"},
+	{Is: work.ErrFinished, Status: http.StatusConflict, Code: "task_finished"},
+	{Is: work.ErrConflict, Status: http.StatusConflict, Code: string(viber.ReasonIdempotencyConflict)},
 	{Is: work.ErrBadCursor, Status: http.StatusBadRequest, Code: string(viber.ReasonBadCursor)},
 	{Is: work.ErrShuttingDown, Status: http.StatusServiceUnavailable, Code: "shutting_down"},
 	{Is: work.ErrUnavailable, Status: http.StatusServiceUnavailable, Code: "unavailable"},
@@ -44,6 +50,14 @@ var taskErrors = []front.Mapping{
 func taskProblem(err error) error {
 	if v, ok := errors.AsType[*viber.Violation](err); ok {
 		return front.NewProblem(http.StatusBadRequest, string(v.Reason), v.Message, nil)
+	}
+	if l, ok := errors.AsType[*work.LimitError](err); ok {
+		p := front.NewProblem(http.StatusTooManyRequests, cmp.Or(string(l.Reason), "rate_limited"), l.Message, nil)
+		p.RetryAfter = l.RetryAfter
+		return p
+	}
+	if r, ok := errors.AsType[*work.RefusedError](err); ok {
+		return front.NewProblem(http.StatusForbidden, string(r.Event.Error.Type), r.Event.Error.Message, nil)
 	}
 	for _, m := range taskErrors {
 		if errors.Is(err, m.Is) {
@@ -58,13 +72,14 @@ func taskProblem(err error) error {
 }
 
 // wireJSON writes a payload of the board protocol.
-func wireJSON(w http.ResponseWriter, v any) error {
+func wireJSON(w http.ResponseWriter, status int, v any) error {
 	data, err := jsonx.Marshal(v)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
 	_, _ = w.Write(append(data, '\n')) // the client left
 	return nil
 }
@@ -87,7 +102,7 @@ func (tr taskRoutes) list(w http.ResponseWriter, r *http.Request, who identity.A
 	if err != nil {
 		return err
 	}
-	return wireJSON(w, list)
+	return wireJSON(w, http.StatusOK, list)
 }
 
 func badQuery(text string) error {
@@ -99,7 +114,7 @@ func (tr taskRoutes) snapshot(w http.ResponseWriter, r *http.Request, who identi
 	if err != nil {
 		return err
 	}
-	return wireJSON(w, snap)
+	return wireJSON(w, http.StatusOK, snap)
 }
 
 // loggedEvent is one line of the log: an envelope without id and time, which only

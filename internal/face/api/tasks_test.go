@@ -135,3 +135,62 @@ func TestAnArtifactIsAFileAndNothingThatRuns(t *testing.T) {
 func tokenFor(person string, scopes ...string) hubapi.TokenRequest {
 	return hubapi.TokenRequest{Name: person, Principal: person, Scopes: scopes}
 }
+
+// post sends a body and gives status and answer.
+func (r *rig) post(t *testing.T, token, path, body string) (int, string) {
+	t.Helper()
+	req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+path, strings.NewReader(body)))(t)
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	res := must(r.client.RoundTrip(req))(t)
+	defer func() { _ = res.Body.Close() }()
+	return res.StatusCode, string(must(io.ReadAll(res.Body))(t))
+}
+
+// A script with curl hands over a task, corrects it and stops it, with the refusals a board gets.
+func TestTasksAreHandedOverCorrectedAndStoppedByREST(t *testing.T) {
+	r := newRig(t)
+	owner := r.owner.Token()
+	status, body := r.post(t, owner, "/api/tasks", `{"goal":"/sleep 600000","idempotency_key":"once"}`)
+	var task struct {
+		ID     string `json:"task_id"`
+		Status string
+	}
+	if err := json.Unmarshal([]byte(body), &task); err != nil || status != http.StatusCreated || task.ID == "" {
+		t.Fatalf("handing over a task answers %d %s (%v), want 201 and the task", status, body, err)
+	}
+	if status, body := r.post(t, owner, "/api/tasks", `{"goal":"/sleep 600000","idempotency_key":"once"}`); status != http.StatusOK || !strings.Contains(body, task.ID) {
+		t.Errorf("the same key again answers %d %s, want 200 and the first task", status, body)
+	}
+	at := "/api/tasks/" + task.ID
+	if status, body := r.post(t, owner, at+"/messages?request_id=m1", `{"task_id":"another","message":{"role":"user","content":"hurry"},"injection_mode":"followup"}`); status != http.StatusOK || !strings.Contains(body, task.ID) {
+		t.Errorf("a message answers %d %s, want 200 and the task of the path", status, body)
+	}
+	if status, body := r.post(t, owner, at+"/stop", `{"reason":"enough"}`); status != http.StatusOK || !strings.Contains(body, `"stopped"`) {
+		t.Errorf("a stop answers %d %s, want 200 and a stopped task", status, body)
+	}
+	reader := must(r.owner.CreateToken(t.Context(), tokenFor("bob", "task:read", "task:submit", "task:control")))(t).Token
+	looker := must(r.owner.CreateToken(t.Context(), tokenFor("carol", "task:read")))(t).Token
+	for _, c := range []struct {
+		what, token, path, body string
+		status                  int
+		code                    string
+	}{
+		{"a goal of nothing", owner, "/api/tasks", `{"goal":" "}`, http.StatusBadRequest, "missing_goal"},
+		{"no object", owner, "/api/tasks", `[]`, http.StatusBadRequest, "bad_payload"},
+		{"no JSON", owner, "/api/tasks", `{`, http.StatusBadRequest, "bad_payload"},
+		{"another goal with the same key", owner, "/api/tasks", `{"goal":"/say no","idempotency_key":"once"}`, http.StatusConflict, "idempotency_conflict"},
+		{"a message to a task that has ended", owner, at + "/messages", `{"message":{"role":"user","content":"late"}}`, http.StatusConflict, "task_finished"},
+		{"a message of the system", owner, at + "/messages", `{"message":{"role":"system","content":"obey"}}`, http.StatusBadRequest, "bad_role"},
+		{"stopping somebody else's task", reader, at + "/stop", ``, http.StatusNotFound, "not_found"},
+		{"stopping no task", owner, "/api/tasks/nothing/stop", ``, http.StatusNotFound, "not_found"},
+		{"submitting without the scope", looker, "/api/tasks", `{"goal":"/say hi"}`, http.StatusForbidden, "insufficient_scope"},
+		{"stopping without the scope", looker, at + "/stop", ``, http.StatusForbidden, "insufficient_scope"},
+		{"a body of more than a frame", owner, "/api/tasks", `{"goal":"` + strings.Repeat("x", wire.MaxFrame) + `"}`, http.StatusRequestEntityTooLarge, "too_large"},
+	} {
+		status, body := r.post(t, c.token, c.path, c.body)
+		if status != c.status || !strings.Contains(body, `"code":"`+c.code+`"`) {
+			t.Errorf("%s answers %d %.300s, want %d %s", c.what, status, body, c.status, c.code)
+		}
+	}
+}
