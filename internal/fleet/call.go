@@ -275,39 +275,6 @@ func (f *Fleet) stillAllowed(ctx context.Context, p *prepared) *Error {
 	return f.mirrored(p)
 }
 
-// transmit brings a call to its machine, wherever it is connected. sent tells
-// whether the machine may have got it.
-func (f *Fleet) transmit(ctx context.Context, p *prepared) (result jsontext.Value, sent bool, err error) {
-	for attempt := range moveRetries {
-		if attempt > 0 {
-			select {
-			case <-time.After(moveWait):
-			case <-ctx.Done():
-				return nil, false, errorf(Cancelled, "the caller gave up")
-			}
-		}
-		if s := p.m.current(); s != nil {
-			result, sent, err = s.call(ctx, p.id, p.tool.Name, p.wire, p.patience())
-		} else {
-			result, sent, err = f.cluster.call(ctx, p)
-		}
-		if sent || !errors.Is(err, errMoved) {
-			break
-		}
-	}
-	if errors.Is(err, errMoved) {
-		err = errorf(Offline, "the machine is not connected")
-	}
-	f.learn(p, err)
-	return result, sent, err
-}
-
-const (
-	// moveRetries and moveWait bridge the moment in which a machine changes hubs.
-	moveRetries = 4
-	moveWait    = 50 * time.Millisecond
-)
-
 // learn keeps what an answer shows of the switch at the machine, and puts the
 // machine's refusals into the trail.
 func (f *Fleet) learn(p *prepared, err error) {

@@ -174,6 +174,29 @@ func TestADeadHubsMachinesAreReachableAfterTheyReconnect(t *testing.T) {
 	})
 }
 
+// Calls went to whichever hub of a group listened: one that hung still got its share of
+// the calls of a machine that had long been elsewhere.
+func TestAHungHubGetsNoCallsOfAMachineThatMoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hubs(t, nil, 3, nil)
+		key := h[0].enrol("pc")
+		old := h[0].connect("pc", key)
+		h[2].until("known", func() bool { v, err := h[2].fleet.Machine(t.Context(), op(), "pc"); return err == nil && v.Online })
+		h[0].leases.Abandon() // it hangs, and still listens
+		now := h[1].connect("pc", key).echoes()
+		for range 20 {
+			if _, err := h[2].call(op(), "pc", "net_config", ""); err != nil {
+				t.Errorf("a call did not reach the machine where it is now: %v", err)
+			}
+		}
+		if n := len(old.asked); n > 0 {
+			t.Errorf("%d calls went to the hub that hangs", n)
+		}
+		now.leave()
+		old.cut()
+	})
+}
+
 func TestRulesRemovalAndRevocationReachEveryHub(t *testing.T) {
 	h := hubs(t, nil, 2, nil)
 	a, b := h[0].join("a"), h[0].join("b")

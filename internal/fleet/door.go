@@ -104,6 +104,7 @@ func (f *Fleet) Admit(ctx context.Context, g *Greeting, auth *kenny.Auth, link L
 	old := m.session
 	m.session = s
 	m.mu.Unlock()
+	f.sessions.Put(m.id, s)
 	if old != nil {
 		old.replaced()
 	}
@@ -124,7 +125,6 @@ func (f *Fleet) Admit(ctx context.Context, g *Greeting, auth *kenny.Auth, link L
 
 // opened is what a new connection sets going.
 func (f *Fleet) opened(s *Session) {
-	f.cluster.serve(s)
 	f.changed(s.m)
 	f.updateSeen(s)
 	f.startDelivery(s)
@@ -280,7 +280,7 @@ func (f *Fleet) takeLease(ctx context.Context, id string) (*lease.Lease, error) 
 		if !taken {
 			return held, err
 		}
-		f.cluster.askToYield(ctx, other.Owner, id)
+		f.askToYield(ctx, other.Owner, id)
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("hub %s does not let go of the machine: %w", other.Owner, ctx.Err())

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/crew"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 	"parley/protocol/kenny/policy"
@@ -44,6 +43,7 @@ type Fleet struct {
 	updating, rolling idSet
 
 	cluster  *cluster
+	sessions *sessions
 	arrivals *arrivals
 	events   *eventSink
 	log      *callLog
@@ -82,7 +82,8 @@ func New(d Deps) (*Fleet, error) {
 		machines: map[string]*machine{}, folds: map[string]string{}, flights: map[string]*flight{}, watchers: map[*watcher]struct{}{},
 		yes: map[yesKey]time.Time{},
 	}
-	f.cluster = &cluster{f: f, crew: crew.New()}
+	f.cluster = &cluster{f: f}
+	f.sessions = f.newSessions()
 	f.arrivals = &arrivals{f: f}
 	f.events = newEventSink(f)
 	f.log = newCallLog(f)
@@ -105,7 +106,7 @@ func (f *Fleet) Start(ctx context.Context) error {
 	if err := f.Load(ctx); err != nil {
 		return err
 	}
-	if err := f.cluster.listen(); err != nil {
+	if err := errors.Join(f.cluster.listen(), f.sessions.Listen()); err != nil {
 		return err
 	}
 	if err := f.recover(ctx); err != nil {
@@ -135,6 +136,7 @@ func (f *Fleet) Close(ctx context.Context) error {
 	f.Quiesce(ctx)
 	f.stop()
 	f.cluster.close()
+	f.sessions.Close()
 	f.endWatchers()
 	f.work.Wait()
 	f.closeOnce.Do(func() {

@@ -8,12 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/fit"
+	"parley/internal/owner"
 	"parley/protocol/kenny"
 )
-
-// errMoved says that this connection is not the one to ask any more; nothing was
-// sent.
-var errMoved = errors.New("the machine has another connection now")
 
 // call writes one request to this connection and waits for its answer. sent is
 // true once the frame was handed to the connection: from then on it may have run.
@@ -34,7 +31,7 @@ func (s *Session) call(ctx context.Context, id, tool string, args jsontext.Value
 		if errors.Is(err, ErrLinkFull) {
 			return nil, false, errorf(Busy, "the machine does not keep up: too many frames wait for it")
 		}
-		return nil, false, errMoved
+		return nil, false, owner.ErrGone
 	}
 	timer := time.NewTimer(timeout + kenny.AnswerGrace)
 	defer timer.Stop()
@@ -56,7 +53,7 @@ func (s *Session) register(id string) (chan outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone {
-		return nil, errMoved
+		return nil, owner.ErrGone
 	}
 	if len(s.pending) >= s.f.d.Limits.InFlight {
 		return nil, errorf(Busy, "%d calls are under way on this machine already", len(s.pending))

@@ -11,7 +11,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/audit"
-	"parley/internal/bus"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -30,8 +29,6 @@ type Session struct {
 	from    string // the version before this connection
 	opened  time.Time
 	heard   atomic.Int64
-	// sub serves calls of other hubs; nil when alone.
-	sub bus.Subscription
 
 	gate gate // rates and bad frames; the reading goroutine's own
 
@@ -129,7 +126,7 @@ func (s *Session) close(code kenny.CloseCode, reason string) {
 // it says or does counts.
 func (s *Session) replaced() {
 	s.close(kenny.CloseReplaced, "a newer connection of this machine took over")
-	s.unserve()
+	s.f.sessions.Remove(s.m.id, s)
 }
 
 // fail ends every call of this connection, once.
@@ -147,26 +144,11 @@ func (s *Session) fail(why *Error) {
 	}
 }
 
-func (s *Session) unserve() {
-	s.mu.Lock()
-	sub := s.sub
-	s.sub = nil
-	s.mu.Unlock()
-	if sub != nil {
-		// What is on its way is answered "moved" instead of being lost.
-		time.AfterFunc(movedGrace, sub.Close)
-	}
-}
-
-// movedGrace is how long a connection that is over still answers other hubs; a
-// caller tries again after that.
-const movedGrace = 100 * time.Millisecond
-
 // Ended is the face's last word about the connection. Presence changes only if it
 // is still the machine's current one.
 func (s *Session) Ended(how Gone) {
 	s.fail(errorf(Offline, "machine disconnected during the call"))
-	s.unserve()
+	s.f.sessions.Remove(s.m.id, s)
 	s.m.mu.Lock()
 	mine := s.m.session == s
 	if mine {

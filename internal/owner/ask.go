@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,7 +131,7 @@ func (ts *Things[T, Q, A]) forget(id, hub string) {
 func (ts *Things[T, Q, A]) askAt(ctx context.Context, hub, id string, q Q) (a A, err error) {
 	raw, err := ts.send(ctx, hub, head{Op: opAsk, Thing: id}, q)
 	if err != nil {
-		return a, ts.missed(id, hub, err)
+		return a, ts.missed(ctx, id, hub, err)
 	}
 	return a, json.Unmarshal(raw, &a, lenient)
 }
@@ -143,16 +144,23 @@ func (ts *Things[T, Q, A]) send(ctx context.Context, hub string, h head, q Q) ([
 	return ts.post.request(ctx, hub, h, body)
 }
 
-// missed forgets a hub that does not answer for a thing.
-func (ts *Things[T, Q, A]) missed(id, hub string, err error) error {
+// missed forgets a hub that does not answer for a thing. A hub that is not there owns
+// nothing, whatever its lease says for some seconds.
+func (ts *Things[T, Q, A]) missed(ctx context.Context, id, hub string, err error) error {
 	silent := errors.Is(err, ErrSilent)
 	if silent || errors.Is(err, errMoved) {
 		ts.forget(id, hub)
 	}
-	if silent && ts.kind.Repeatable {
+	switch {
+	case silent && ts.kind.Repeatable:
 		return errMoved
+	case !errors.Is(err, errNoHub):
+		return err
 	}
-	return err
+	if now, err := ts.d.Leases.Owner(ctx, ts.lease(id)); err != nil || now != hub {
+		return cmp.Or(err, errMoved)
+	}
+	return ts.unowned(ctx, id)
 }
 
 // AskHub asks another hub and not a thing.

@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/go-json-experiment/json"
@@ -25,8 +26,12 @@ var (
 	ErrTooLarge = errors.New("too large to travel between hubs")
 )
 
-// errMoved says that nobody has begun to answer: look for the owner again.
-var errMoved = errors.New("the owner is another")
+var (
+	// errMoved says that nobody has begun to answer: look for the owner again.
+	errMoved = errors.New("the owner is another")
+	// errNoHub says that the hub that was asked is not there at all.
+	errNoHub = fmt.Errorf("%w: its hub is not there", errMoved)
+)
 
 // Named is an error that means the same on every hub.
 type Named struct {

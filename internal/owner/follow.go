@@ -41,7 +41,10 @@ func (ts *Things[T, Q, A]) Follow(ctx context.Context, id string, q Q) (s Stream
 		}
 		ticket, err := ts.send(ctx, hub, head{Op: opFollow, Thing: id}, q)
 		s = &farStream[A]{post: ts.post, hub: hub, ticket: string(ticket)}
-		return ts.missed(id, hub, err)
+		if err != nil {
+			err = ts.missed(ctx, id, hub, err)
+		}
+		return err
 	})
 	return s, err
 }

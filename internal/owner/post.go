@@ -117,7 +117,7 @@ func (p *post) request(ctx context.Context, to string, h head, body []byte) ([]b
 func (p *post) unanswered(ctx, waiting context.Context, to string, h head, err error) error {
 	switch {
 	case errors.Is(err, bus.ErrNoResponders):
-		return errMoved
+		return errNoHub
 	case ctx.Err() != nil:
 		p.tell(to, head{Op: opCancel, From: h.From, Ask: h.Ask})
 		return context.Cause(ctx)

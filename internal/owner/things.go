@@ -156,8 +156,6 @@ func (ts *Things[T, Q, A]) Count() int {
 // Add makes a thing known that lives here and was not loaded, ErrHere if there is one of
 // that name. allow, if any, may object when it hears how many there are already.
 func (ts *Things[T, Q, A]) Add(id string, t T, allow func(here int) error) error {
-	e := &entry[T]{t: t, ready: make(chan struct{}), gone: make(chan struct{})}
-	close(e.ready)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.refusing {
@@ -171,8 +169,24 @@ func (ts *Things[T, Q, A]) Add(id string, t T, allow func(here int) error) error
 			return err
 		}
 	}
-	ts.here[id] = e
+	ts.here[id] = living(t)
 	return nil
+}
+
+func living[T any](t T) *entry[T] {
+	e := &entry[T]{t: t, ready: make(chan struct{}), gone: make(chan struct{})}
+	close(e.ready)
+	return e
+}
+
+// Put is Add for a thing that takes the place of another of its name.
+func (ts *Things[T, Q, A]) Put(id string, t T) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if former := ts.here[id]; former != nil {
+		close(former.gone)
+	}
+	ts.here[id] = living(t)
 }
 
 // Leaving says that a thing is about to end here: who wants it waits until it has.
