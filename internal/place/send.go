@@ -286,54 +286,6 @@ func appendRow(to []any, d store.Dialect, m *message) []any {
 	return to
 }
 
-// overflow makes room in a full queue, or refuses, by policy; never silently.
-func (b *batch) overflow(s *sending) error {
-	if b.quick {
-		return errNotQuick
-	}
-	p, m := b.p, s.m
-	_, from := mmp.SplitAddress(m.sender)
-	at, err := b.key(m.recipient)
-	if err != nil {
-		return err
-	}
-	if refuses := p.c.Auth == Strict || p.c.Auth == TOFU && at > 0 || m.peer != "" || from != ""; !refuses {
-		// The oldest may be one of this transaction.
-		if err := b.move(b.p.front.queues[m.recipient]); err != nil {
-			return err
-		}
-		if err := b.write(); err != nil {
-			return err
-		}
-		oldest, err := messages(b.tx, false, `SELECT `+messageColumns+` FROM place_messages
-			WHERE recipient = ? AND state = 0 AND expires_at > ? AND leased_until <= ? ORDER BY num LIMIT 1`,
-			m.recipient, store.Micros(b.now), store.Micros(b.now))
-		if err != nil {
-			return err
-		}
-		if len(oldest) > 0 {
-			s.dropped = oldest[0]
-			return b.drop(s.dropped)
-		}
-	}
-	s.refusal = mmp.ErrQueueFull.WithRetry(5)
-	p.name(b.dialect(), m, b.now)
-	return b.note(actRefused, m, "queue_full")
-}
-
-func (b *batch) drop(m *message) error {
-	if err := m.finish(b.tx, stateDropped, "queue_full", b.now); err != nil {
-		return err
-	}
-	b.waiting[m.recipient]--
-	_, err := b.tx.Exec(`INSERT INTO place_dropped (agent, count, at) VALUES (?, 1, ?)
-		ON CONFLICT (agent) DO UPDATE SET count = place_dropped.count + 1, at = excluded.at`, m.recipient, store.Micros(b.now))
-	if err != nil {
-		return err
-	}
-	return b.note(actDropped, m, "queue_full")
-}
-
 // name gives a message its number and its id. In SQLite the number comes from the
 // clock, and the id says it: that saves an index. PostgreSQL counts for all hubs.
 func (p *Place) name(d store.Dialect, m *message, now time.Time) {
