@@ -1,0 +1,242 @@
+//go:build linux
+
+package growth_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"pgregory.net/rapid"
+
+	"parley/client/viber"
+	agentwire "parley/protocol/agentfirst"
+)
+
+// try is an attempt to change something: by a command on a machine, or by one of the
+// hub's own shell in a task.
+type try struct {
+	by      *credential
+	machine string // empty for the shell
+	way     string
+	mode    string // what a task was asked to be
+	// unasking says that its agent does so when nothing else is said.
+	unasking bool
+	word     string // in the script, and nowhere else
+	task     string
+	// question is what was asked; yes that somebody who may said yes while by was alive.
+	question string
+	yes      bool
+	// ended says that whoever waited has an answer, whatever it is.
+	ended atomic.Bool
+}
+
+// GoString is how a drawn one is shown in a failure.
+func (y *try) GoString() string { return y.word + " by " + y.by.String() + " by way of " + y.way }
+
+// permitted is the law: who may do it unasked, or was told yes.
+func (y *try) permitted() bool {
+	if y.machine == "" {
+		unattended := y.mode == "always_execute" || y.mode == "" && y.unasking
+		return y.by.scopes["task:submit"] && (y.yes || unattended && y.by.scopes["task:unattended"])
+	}
+	might := y.by.scopes["fleet:call"] && y.by.reaches(y.machine)
+	return might && (y.yes || y.by.scopes["fleet:unattended"] || y.way == "REST" && y.by.inPerson())
+}
+
+// mayAnswer is the law: a person's own questions or for an admin everybody's, about
+// machines only what the answerer could do, and never by the one that asks.
+func (y *try) mayAnswer(c *credential) bool {
+	if !c.mayUse(y.by.person, "approval:respond") {
+		return false
+	}
+	return y.machine == "" || c.may("fleet:call") && c.reaches(y.machine) && c.acts() != y.by.acts()
+}
+
+// acts is the token that a page stands for, or the credential itself.
+func (c *credential) acts() *credential {
+	if c.token != nil {
+		return c.token
+	}
+	return c
+}
+
+// happened reports whether the script ran.
+func (r *run) happened(y *try) bool {
+	if y.machine != "" {
+		return r.did(y.word)
+	}
+	a := r.rest(r.root, "GET", "/api/tasks/"+y.task+"/events", nil)
+	return strings.Contains(string(a.body), "ran-"+y.word)
+}
+
+// script does something that shows, with a word that is not in the script as a whole.
+func (y *try) script() string { return "printf 'r%s-" + y.word + "' an" }
+
+// CallMachine changes a machine, one way or another.
+func (r *run) CallMachine(*rapid.T) {
+	by := r.usable("by")
+	ways := []string{"REST", "mcp", "task"}
+	if by.kind != "page" {
+		ways = append(ways, "talk")
+	}
+	r.begin(&try{by: by, machine: r.draw("machine", machines...), way: r.draw("way", ways...)})
+}
+
+// RunShell has a task run a command on the hub.
+func (r *run) RunShell(*rapid.T) {
+	r.begin(&try{by: r.usable("by"), way: "task", mode: r.draw("mode", "", "agent_decides", "always_execute"), unasking: r.unasking})
+}
+
+// begin starts a try and waits until it is decided, or waits for somebody.
+func (r *run) begin(y *try) {
+	y.word = fmt.Sprintf("stork%dx", r.next())
+	if !r.start(y) {
+		y.ended.Store(true)
+	}
+	r.tries = append(r.tries, y)
+	r.eventually("a try of "+y.by.String()+" by "+y.way+" runs, asks or is refused", func() bool {
+		y.question = r.questionAbout(y.word)
+		return y.question != "" || y.ended.Load() || r.over(y)
+	})
+	r.onlyWhatIsPermitted(y)
+	r.tally("changing something by "+y.way, r.happened(y))
+}
+
+// over reports whether a task has ended.
+func (r *run) over(y *try) bool {
+	if y.task == "" {
+		return false
+	}
+	var is struct{ Status string }
+	r.decode(r.rest(r.root, "GET", "/api/tasks/"+y.task, nil), &is)
+	return is.Status == "completed" || is.Status == "failed" || is.Status == "stopped"
+}
+
+// start reports whether something goes on that has not ended yet.
+func (r *run) start(y *try) bool {
+	args := map[string]any{"script": y.script()}
+	switch y.way {
+	case "REST":
+		body := map[string]any{"tool": "shell_exec", "args": args, "approval_wait_s": 0}
+		return r.rest(y.by, "POST", "/api/machines/"+y.machine+"/calls", body).status == 202
+	case "task":
+		tool, agent, words := "shell", shared, map[string]any{"command": y.script()}
+		if y.machine != "" {
+			tool, agent, words = "shell_exec", operator, map[string]any{"agent_id": y.machine, "script": y.script()}
+		}
+		raw, err := json.Marshal(words)
+		r.check(err)
+		y.task = r.submit(y.by, "/tool "+tool+" "+string(raw)+"\n/result", agent, y.mode)
+		return y.task != ""
+	}
+	args["agent_id"] = y.machine
+	ctx, cancel := context.WithCancel(r.world.t.Context())
+	done := make(chan struct{})
+	r.cleanup = append(r.cleanup, func() { cancel(); <-done })
+	if y.way == "mcp" {
+		go func() {
+			defer close(done)
+			_, _ = r.mcp(ctx, y.by, "shell_exec", args)
+			y.ended.Store(true)
+		}()
+		return true
+	}
+	client := r.talk(y.by)
+	if client == nil {
+		close(done)
+		return false
+	}
+	raw, err := json.Marshal(args)
+	r.check(err)
+	go func() {
+		defer close(done)
+		_, _ = client.Send(ctx, &agentwire.Turn{Agent: operator, Thread: y.word, Content: "/tool shell_exec " + string(raw)})
+		y.ended.Store(true)
+	}()
+	return true
+}
+
+// questionAbout is the id of the question that shows a word.
+func (r *run) questionAbout(word string) string {
+	var list struct {
+		Approvals []struct {
+			ID        string
+			Arguments json.RawMessage
+		}
+	}
+	r.decode(r.rest(r.root, "GET", "/api/approvals", nil), &list)
+	for _, q := range list.Approvals {
+		if strings.Contains(string(q.Arguments), word) {
+			return q.ID
+		}
+	}
+	return ""
+}
+
+func (r *run) onlyWhatIsPermitted(y *try) {
+	r.t.Helper()
+	if r.happened(y) && !y.permitted() {
+		r.t.Fatalf("%s by %s on %q, mode %q: it ran, and nobody who could said yes\nit holds %v", y.by, y.way, y.machine, y.mode, y.by.scopes)
+	}
+}
+
+// Answer has somebody say yes or no to a question, whosever it is.
+func (r *run) Answer(t *rapid.T) {
+	var open []*try
+	for _, y := range r.tries {
+		if y.question != "" {
+			open = append(open, y)
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	y, c, yes := rapid.SampledFrom(open).Draw(t, "question"), r.usable("by"), rapid.Bool().Draw(t, "yes")
+	if rapid.IntRange(0, 5).Draw(t, "the owner answers") == 0 {
+		c = r.root
+	}
+	way := "REST"
+	if c.kind != "page" {
+		way = r.draw("way", "REST", "mcp", "wire")
+	}
+	r.say(c, way, y, yes)
+	var now struct{ Outcome string }
+	r.decode(r.rest(r.root, "GET", "/api/approvals/"+y.question, nil), &now)
+	r.tally("answering over "+way, now.Outcome != "pending")
+	if now.Outcome == "pending" {
+		return
+	}
+	answered := now.Outcome == "approved" || now.Outcome == "rejected"
+	if answered && !y.mayAnswer(c) {
+		t.Fatalf("%s answered over %s what %s asked by %s: %s\nit holds %v", c, way, y.by, y.way, now.Outcome, c.scopes)
+	}
+	y.question = ""
+	y.yes = now.Outcome == "approved" && !y.by.dead
+	if y.yes && y.permitted() {
+		r.eventually("what was approved runs or ends", func() bool { return r.happened(y) || y.ended.Load() || r.over(y) })
+	}
+}
+
+func (r *run) say(c *credential, way string, y *try, yes bool) {
+	ctx, cancel := r.ctx()
+	defer cancel()
+	switch way {
+	case "REST":
+		r.rest(c, "POST", "/api/approvals/"+y.question, map[string]any{"approved": yes})
+	case "mcp":
+		_, _ = r.mcp(ctx, c, "approval_respond", map[string]any{"approval_id": y.question, "approved": yes})
+	case "wire":
+		client := r.board(viber.Options{Token: c.secret})
+		if client == nil {
+			return
+		}
+		if yes {
+			_, _ = client.Approve(ctx, y.question)
+		} else {
+			_, _ = client.Reject(ctx, y.question, "no")
+		}
+	}
+}
