@@ -1,7 +1,7 @@
 # `make` alone lists the targets. The work is in scripts/, one file each.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint fmt fuzz bench cross vuln setup clean
+.PHONY: help run build test race lint fmt fuzz mutants bench cross vuln setup clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,8 +28,11 @@ fmt: ## format all Go files
 	@scripts/setup.sh lint
 	@.tools/bin/golangci-lint fmt ./...
 
-fuzz: ## fuzz every decoder in turn (FUZZTIME=5m for longer)
+fuzz: ## fuzz every decoder and the law of no growth in turn (FUZZTIME=5m for longer)
 	@scripts/fuzz.sh
+
+mutants: ## take mends out again one by one, and see their tests fail (ARGS='tokens' for some)
+	@scripts/mutants.sh $(ARGS)
 
 bench: build ## measure against the machine's own limits (ARGS=…)
 	@bin/parley bench $(ARGS)
