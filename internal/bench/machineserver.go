@@ -126,7 +126,7 @@ func (h *machineServer) close() error {
 	return errors.Join(errs...)
 }
 
-func operator() fleet.Caller { return fleet.Caller{Session: identity.Hub(), Surface: fleet.SurfaceHub} }
+func operator() identity.Actor { return identity.Hub() }
 
 // enrolAll makes the machines known, by the same steps as any others.
 func enrolAll(ctx context.Context, f *fleet.Fleet, n int) error {

@@ -97,7 +97,7 @@ func (h *roomServer) openRoom(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.rooms.Open(ctx, room.Who{Principal: "person:bench", ID: "bench"}, room.OpenRequest{Room: fmt.Sprint("room-", i), Policy: doc}); err != nil {
+	if _, err := h.rooms.Open(ctx, identity.Hub(), room.OpenRequest{Room: fmt.Sprint("room-", i), Policy: doc}); err != nil {
 		return err
 	}
 	if h.many {

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"parley/internal/approval"
+	"parley/internal/identity"
 	"parley/protocol/kenny"
 	"parley/protocol/kenny/policy"
 )
@@ -15,57 +16,57 @@ type API interface {
 	// Call is the only way to a machine: scope → machine known → class and
 	// system → arguments → mirror → approval → intent in the trail → tunnel →
 	// outcome. It returns the machine's result, or a queued call.
-	Call(ctx context.Context, who Caller, req CallRequest) (CallResult, error)
+	Call(ctx context.Context, who identity.Actor, req CallRequest) (CallResult, error)
 	// WouldAsk tells whether Call would ask a person first, and who could answer.
-	WouldAsk(who Caller, req CallRequest) (approval.Policy, bool)
+	WouldAsk(who identity.Actor, req CallRequest) (approval.Policy, bool)
 	// FanOut is Call on many machines, approved once.
-	FanOut(ctx context.Context, who Caller, req FanRequest) (FanResult, error)
-	CallStatus(ctx context.Context, who Caller, callID string) (CallStatus, error)
+	FanOut(ctx context.Context, who identity.Actor, req FanRequest) (FanResult, error)
+	CallStatus(ctx context.Context, who identity.Actor, callID string) (CallStatus, error)
 	// CancelCall ends a call that was not sent; of one that was, only the wait.
-	CancelCall(ctx context.Context, who Caller, callID string) (CallStatus, error)
-	Calls(ctx context.Context, who Caller, f CallFilter) (CallPage, error)
+	CancelCall(ctx context.Context, who identity.Actor, callID string) (CallStatus, error)
+	Calls(ctx context.Context, who identity.Actor, f CallFilter) (CallPage, error)
 	// ExportCalls writes the call log as JSON lines, oldest first.
-	ExportCalls(ctx context.Context, who Caller, f CallFilter, w io.Writer) error
+	ExportCalls(ctx context.Context, who identity.Actor, f CallFilter, w io.Writer) error
 	// Collect measures a machine now; a full collection is stored like a push.
-	Collect(ctx context.Context, who Caller, machine string, sections []string) (CallResult, error)
+	Collect(ctx context.Context, who identity.Actor, machine string, sections []string) (CallResult, error)
 
-	Overview(ctx context.Context, who Caller, q ListQuery) (Overview, error)
-	Machines(ctx context.Context, who Caller, q ListQuery) (MachinePage, error)
-	Machine(ctx context.Context, who Caller, id string) (Machine, error)
-	Health(ctx context.Context, who Caller, id string) (HealthReport, error)
+	Overview(ctx context.Context, who identity.Actor, q ListQuery) (Overview, error)
+	Machines(ctx context.Context, who identity.Actor, q ListQuery) (MachinePage, error)
+	Machine(ctx context.Context, who identity.Actor, id string) (Machine, error)
+	Health(ctx context.Context, who identity.Actor, id string) (HealthReport, error)
 	// Snapshot gives the newest telemetry, or one section of it.
-	Snapshot(ctx context.Context, who Caller, id, section string) (Snapshot, error)
-	History(ctx context.Context, who Caller, id string, q HistoryQuery) (History, error)
-	Trend(ctx context.Context, who Caller, days int) ([]TrendDay, error)
-	Events(ctx context.Context, who Caller, q EventQuery) (EventPage, error)
+	Snapshot(ctx context.Context, who identity.Actor, id, section string) (Snapshot, error)
+	History(ctx context.Context, who identity.Actor, id string, q HistoryQuery) (History, error)
+	Trend(ctx context.Context, who identity.Actor, days int) ([]TrendDay, error)
+	Events(ctx context.Context, who identity.Actor, q EventQuery) (EventPage, error)
 	// Watch yields changes until ctx ends; a watcher that is too slow is cut.
-	Watch(ctx context.Context, who Caller) iter.Seq2[Change, error]
+	Watch(ctx context.Context, who identity.Actor) iter.Seq2[Change, error]
 
-	Create(ctx context.Context, who Caller, id, name string, tags []string) (Machine, error)
-	Edit(ctx context.Context, who Caller, id string, e Edit) (Machine, error)
-	Remove(ctx context.Context, who Caller, id string) error
-	Mint(ctx context.Context, who Caller, req MintRequest) (Minted, error)
-	InstallLink(ctx context.Context, who Caller, id string) (InstallLines, error)
+	Create(ctx context.Context, who identity.Actor, id, name string, tags []string) (Machine, error)
+	Edit(ctx context.Context, who identity.Actor, id string, e Edit) (Machine, error)
+	Remove(ctx context.Context, who identity.Actor, id string) error
+	Mint(ctx context.Context, who identity.Actor, req MintRequest) (Minted, error)
+	InstallLink(ctx context.Context, who identity.Actor, id string) (InstallLines, error)
 	// Installer writes a zip with program, script and a fresh token.
-	Installer(ctx context.Context, who Caller, id, platform string, w io.Writer) error
+	Installer(ctx context.Context, who identity.Actor, id, platform string, w io.Writer) error
 
-	Rules(ctx context.Context, who Caller) (Rules, error)
-	AddRule(ctx context.Context, who Caller, r kenny.Rule) (Rules, error)
-	RemoveRule(ctx context.Context, who Caller, id string) (removed bool, err error)
-	TestRule(ctx context.Context, who Caller, t RuleTest) (policy.Rule, bool, error)
+	Rules(ctx context.Context, who identity.Actor) (Rules, error)
+	AddRule(ctx context.Context, who identity.Actor, r kenny.Rule) (Rules, error)
+	RemoveRule(ctx context.Context, who identity.Actor, id string) (removed bool, err error)
+	TestRule(ctx context.Context, who identity.Actor, t RuleTest) (policy.Rule, bool, error)
 
-	Binaries(ctx context.Context, who Caller) ([]Binary, error)
-	AddBinary(ctx context.Context, who Caller, up BinaryUpload) (Binary, error)
-	Update(ctx context.Context, who Caller, machine, version string) (Updated, error)
-	Rollouts(ctx context.Context, who Caller) ([]Rollout, error)
-	StartRollout(ctx context.Context, who Caller, req RolloutRequest) (Rollout, error)
+	Binaries(ctx context.Context, who identity.Actor) ([]Binary, error)
+	AddBinary(ctx context.Context, who identity.Actor, up BinaryUpload) (Binary, error)
+	Update(ctx context.Context, who identity.Actor, machine, version string) (Updated, error)
+	Rollouts(ctx context.Context, who identity.Actor) ([]Rollout, error)
+	StartRollout(ctx context.Context, who identity.Actor, req RolloutRequest) (Rollout, error)
 	// SteerRollout pauses, resumes or cancels.
-	SteerRollout(ctx context.Context, who Caller, id string, to RolloutState) (Rollout, error)
+	SteerRollout(ctx context.Context, who identity.Actor, id string, to RolloutState) (Rollout, error)
 
-	TakeScreenshot(ctx context.Context, who Caller, id string) (Screenshot, error)
-	Screenshots(ctx context.Context, who Caller, id string) ([]Screenshot, error)
-	ScreenshotPNG(ctx context.Context, who Caller, id string, n int64) ([]byte, error)
-	RemoveScreenshot(ctx context.Context, who Caller, id string, n int64) error
+	TakeScreenshot(ctx context.Context, who identity.Actor, req CallRequest) (Screenshot, error)
+	Screenshots(ctx context.Context, who identity.Actor, id string) ([]Screenshot, error)
+	ScreenshotPNG(ctx context.Context, who identity.Actor, id string, n int64) ([]byte, error)
+	RemoveScreenshot(ctx context.Context, who identity.Actor, id string, n int64) error
 }
 
 // Tools is the catalogue of what machines can do, in the order people should

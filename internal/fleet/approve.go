@@ -19,11 +19,7 @@ type yesKey struct{ run, machine, tool string }
 const yesLife = time.Hour
 
 func (p *prepared) yesKey() yesKey {
-	run := p.who.Task
-	if run == "" {
-		run = p.who.Conversation
-	}
-	return yesKey{run: run, machine: p.machine, tool: p.tool.Name}
+	return yesKey{run: p.who.Run, machine: p.machine, tool: p.tool.Name}
 }
 
 // mustAsk is the one table of when a person is asked before a call, whatever way
@@ -35,7 +31,7 @@ func (p *prepared) yesKey() yesKey {
 func (f *Fleet) mustAsk(p *prepared) bool {
 	switch p.tool.Class {
 	case kenny.Sensitive:
-		return p.who.Surface == SurfaceAgent && !f.saidYes(p.yesKey())
+		return p.who.Agent != "" && !f.saidYes(p.yesKey())
 	case kenny.Mutating:
 		return !f.unasked(p.who)
 	}
@@ -45,13 +41,13 @@ func (f *Fleet) mustAsk(p *prepared) bool {
 // unasked reports whether a caller changes machines without a question: a person in
 // person, the hub with what it was told to roll out, and whoever was given
 // fleet:unattended by name.
-func (f *Fleet) unasked(who Caller) bool {
-	return who.inPerson() || who.Surface == SurfaceHub || who.Session.Scopes.Has(identity.FleetUnattended) || who.Surface == SurfaceMCP && f.d.NoMCPApproval
+func (f *Fleet) unasked(who identity.Actor) bool {
+	return who.InPerson || who.Where == identity.AtHub || who.Scopes.Has(identity.FleetUnattended) || who.Where == identity.AtMCP && f.d.NoMCPApproval
 }
 
 // WouldAsk tells whether a call would be asked about, and who could answer. What
 // would be refused is not asked about.
-func (f *Fleet) WouldAsk(who Caller, req CallRequest) (approval.Policy, bool) {
+func (f *Fleet) WouldAsk(who identity.Actor, req CallRequest) (approval.Policy, bool) {
 	p, refusal := f.prepare(who, req)
 	if refusal != nil {
 		return approval.Policy{}, false
@@ -85,7 +81,7 @@ func (f *Fleet) saidYes(k yesKey) bool {
 }
 
 func (f *Fleet) remember(p *prepared) {
-	if p.who.Surface != SurfaceAgent || p.tool.Class != kenny.Sensitive || p.yesKey().run == "" {
+	if p.who.Agent == "" || p.tool.Class != kenny.Sensitive || p.yesKey().run == "" {
 		return
 	}
 	f.mu.Lock()
@@ -105,7 +101,7 @@ func (p *prepared) question() Question {
 	for _, m := range p.targets() {
 		q.Machines = append(q.Machines, m.id)
 	}
-	q.Title = fmt.Sprintf("%s wants to use %s on %s", p.who.actor(), p.tool.Name, p.where())
+	q.Title = fmt.Sprintf("%s wants to use %s on %s", p.who.String(), p.tool.Name, p.where())
 	return q
 }
 
@@ -121,7 +117,7 @@ func (p *prepared) where() string {
 // without its request, once somebody answers.
 func (f *Fleet) ask(fl *flight, req CallRequest) error {
 	p := fl.p
-	if by := p.who.ApprovedBy; by != "" {
+	if by := req.ApprovedBy; by != "" {
 		return f.decided(p, "", Decision{Approved: true, By: by, How: "task"}, nil)
 	}
 	if req.Approver != nil {
@@ -175,12 +171,17 @@ func (f *Fleet) askInbox(ctx context.Context, p *prepared) (*approval.Pending, e
 		return nil, err
 	}
 	q := p.question()
-	pending, err := f.d.Inbox.Ask(ctx, approval.Request{
+	asked := approval.Request{
 		ID: approvalID(p.id), Principal: f.person(p.who), Kind: approval.KindTool, Title: q.Title, Tool: q.Tool, Arguments: json.RawMessage(p.shownArgs()),
-		Target: p.machine, Reason: reasonFor(p.tool.Class), RequestedBy: p.who.actor(), OnBehalfOf: p.who.OnBehalf,
-		AskingToken: p.who.Session.TokenID, Task: p.who.Task, Conversation: p.who.Conversation, Timeout: f.d.Limits.ApprovalWait,
-		Policy: p.answerable(),
-	})
+		Target: p.machine, Reason: reasonFor(p.tool.Class), RequestedBy: p.who.String(), OnBehalfOf: p.who.OnBehalf(),
+		AskingToken: p.who.TokenID, Timeout: f.d.Limits.ApprovalWait, Policy: p.answerable(),
+	}
+	if p.who.Where == identity.InTask {
+		asked.Task = p.who.Run
+	} else {
+		asked.Conversation = p.who.Run
+	}
+	pending, err := f.d.Inbox.Ask(ctx, asked)
 	if err != nil {
 		f.closeDeferred(p, nil, errorf(Denied, "nobody could be asked"))
 		return nil, errorf(Denied, "nobody could be asked: %w", err)

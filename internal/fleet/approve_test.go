@@ -37,7 +37,7 @@ func TestMCPChangesAreApprovedInTheClient(t *testing.T) {
 	m := w.join("pc").echoes()
 	seen := make(chan fleet.Question, 8)
 	ask := func(d fleet.Decision, err error) (fleet.CallResult, error) {
-		return w.fleet.Call(t.Context(), as(fleet.SurfaceMCP, fullMCP...), fleet.CallRequest{
+		return w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{
 			Machine: "pc", Tool: "shell_exec", Args: jsontext.Value(`{"script":"true"}`), Approver: clientApprover{seen, d, err},
 		})
 	}
@@ -67,35 +67,35 @@ func TestWhoIsAskedBeforeACall(t *testing.T) {
 	w := newWorld(t, setup{})
 	w.join("pc").echoes()
 	unattended := append([]string{identity.FleetUnattended}, fullMCP...)
-	pageOf := func(token string) fleet.Caller {
-		s := owner
-		s.Credential, s.TokenID = identity.ViaPage, token
-		return fleet.Caller{Session: s, Surface: fleet.SurfacePage}
+	pageOf := func(inPerson bool) identity.Actor {
+		s := op()
+		s.InPerson = inPerson
+		return s
 	}
 	const looks, private, changes = "net_config", "fs_read", "net_dns_flush"
 	for name, c := range map[string]struct {
-		who   fleet.Caller
+		who   identity.Actor
 		tool  string
 		asked bool
 	}{
-		"mcp R":              {as(fleet.SurfaceMCP, fullMCP...), looks, false},
-		"mcp S":              {as(fleet.SurfaceMCP, fullMCP...), private, false},
-		"mcp M":              {as(fleet.SurfaceMCP, fullMCP...), changes, true},
-		"mcp M unattended":   {as(fleet.SurfaceMCP, unattended...), changes, false},
-		"mcp M admin":        {as(fleet.SurfaceMCP, identity.Admin), changes, true},
-		"token R":            {as(fleet.SurfaceAPI, fullMCP...), looks, false},
-		"token S":            {as(fleet.SurfaceAPI, fullMCP...), private, false},
-		"token M":            {as(fleet.SurfaceAPI, fullMCP...), changes, true},
-		"token M unattended": {as(fleet.SurfaceAPI, unattended...), changes, false},
-		"token M admin":      {as(fleet.SurfaceAPI, identity.Admin), changes, true},
-		"page M":             {pageOf(""), changes, false},
-		"page of a token M":  {pageOf("token-1"), changes, true},
-		"says it is a page":  {as(fleet.SurfacePage, fullMCP...), changes, true},
-		"agent R":            {as(fleet.SurfaceAgent, fullMCP...), looks, false},
-		"agent S":            {as(fleet.SurfaceAgent, fullMCP...), private, true},
-		"agent M":            {as(fleet.SurfaceAgent, fullMCP...), changes, true},
-		"agent M unattended": {as(fleet.SurfaceAgent, unattended...), changes, false},
-		"roll-out":           {as(fleet.SurfaceHub, fullMCP...), changes, false},
+		"mcp R":              {as(identity.AtMCP, fullMCP...), looks, false},
+		"mcp S":              {as(identity.AtMCP, fullMCP...), private, false},
+		"mcp M":              {as(identity.AtMCP, fullMCP...), changes, true},
+		"mcp M unattended":   {as(identity.AtMCP, unattended...), changes, false},
+		"mcp M admin":        {as(identity.AtMCP, identity.Admin), changes, true},
+		"token R":            {as(identity.AtAPI, fullMCP...), looks, false},
+		"token S":            {as(identity.AtAPI, fullMCP...), private, false},
+		"token M":            {as(identity.AtAPI, fullMCP...), changes, true},
+		"token M unattended": {as(identity.AtAPI, unattended...), changes, false},
+		"token M admin":      {as(identity.AtAPI, identity.Admin), changes, true},
+		"page M":             {pageOf(true), changes, false},
+		"page of a token M":  {pageOf(false), changes, true},
+		"says it is a page":  {as(identity.AtPage, fullMCP...), changes, true},
+		"agent R":            {as(identity.InConversation, fullMCP...), looks, false},
+		"agent S":            {as(identity.InConversation, fullMCP...), private, true},
+		"agent M":            {as(identity.InConversation, fullMCP...), changes, true},
+		"agent M unattended": {as(identity.InConversation, unattended...), changes, false},
+		"roll-out":           {as(identity.AtHub, fullMCP...), changes, false},
 	} {
 		seen := make(chan fleet.Question, 8)
 		args := map[string]string{private: `{"path":"/x"}`}[c.tool]
@@ -106,7 +106,7 @@ func TestWhoIsAskedBeforeACall(t *testing.T) {
 	}
 	open := newWorld(t, setup{deps: func(d *fleet.Deps) { d.NoMCPApproval = true }})
 	open.join("pc").echoes()
-	if _, err := open.call(as(fleet.SurfaceMCP, fullMCP...), "pc", "net_dns_flush", ""); err != nil {
+	if _, err := open.call(as(identity.AtMCP, fullMCP...), "pc", "net_dns_flush", ""); err != nil {
 		t.Errorf("asked although fleet.approval.mcp is off: %v", err)
 	}
 }
@@ -115,7 +115,7 @@ func TestTheInboxPathGoesOnByItself(t *testing.T) {
 	w := newWorld(t, setup{})
 	m := w.join("pc").echoes()
 	told := make(chan fleet.Question, 1)
-	_, err := w.fleet.Call(t.Context(), as(fleet.SurfaceMCP, fullMCP...), fleet.CallRequest{
+	_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{
 		Machine: "pc", Tool: "shell_exec", Args: jsontext.Value(`{"script":"date"}`), ApprovalWait: time.Millisecond,
 		Approver: clientApprover{make(chan fleet.Question, 1), fleet.Decision{}, fleet.ErrAskInbox}, OnAsk: func(q fleet.Question) { told <- q },
 	})
@@ -136,10 +136,10 @@ func TestTheInboxPathGoesOnByItself(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	// The asking token itself may not answer.
-	_, err = w.fleet.Call(t.Context(), as(fleet.SurfaceMCP, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
+	_, err = w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
 	e = wantCode(t, err, fleet.ApprovalPending)
 	item = w.pending()
-	asker := as(fleet.SurfaceMCP, append(fullMCP, identity.ApprovalRespond)...).Session
+	asker := as(identity.AtMCP, append(fullMCP, identity.ApprovalRespond)...)
 	if _, err := w.inbox.Answer(t.Context(), asker, item.ID, approval.Answer{Approved: true}); !errors.Is(err, approval.ErrForbidden) {
 		t.Errorf("the asker approved its own call: %v", err)
 	}
@@ -155,7 +155,7 @@ func TestAQuestionNobodyAnswersRunsNothing(t *testing.T) {
 		w := newWorld(t, setup{})
 		m := w.join("pc").echoes()
 		began := time.Now()
-		_, err := w.call(as(fleet.SurfaceAgent, fullMCP...), "pc", "net_dns_flush", "")
+		_, err := w.call(as(identity.InConversation, fullMCP...), "pc", "net_dns_flush", "")
 		if e := wantCode(t, err, fleet.ApprovalTimeout); len(m.asked) != 0 || time.Since(began) < 15*time.Minute {
 			t.Errorf("%+v after %v", e, time.Since(began))
 		}
@@ -166,7 +166,7 @@ func TestAQuestionNobodyAnswersRunsNothing(t *testing.T) {
 func TestACancelledQuestionLeavesTheInbox(t *testing.T) {
 	w := newWorld(t, setup{})
 	m := w.join("pc").echoes()
-	_, err := w.fleet.Call(t.Context(), as(fleet.SurfaceMCP, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
+	_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
 	e := wantCode(t, err, fleet.ApprovalPending)
 	item := w.pending()
 	st := must(w.fleet.CancelCall(t.Context(), op(), e.CallID))(t)
@@ -185,11 +185,11 @@ func TestApprovalOverridesNothing(t *testing.T) {
 	standing := identity.Expand(fullMCP...)
 	var gone error
 	w := newWorld(t, setup{deps: func(d *fleet.Deps) {
-		d.Standing = func(context.Context, identity.Actor) (identity.Scopes, error) { return standing, gone }
+		d.Standing = func(_ context.Context, who identity.Actor) (identity.Actor, error) { return who.Narrow(standing), gone }
 	}})
 	m := w.join("pc").echoes()
 	ask := func(script string) (string, string) {
-		_, err := w.fleet.Call(t.Context(), as(fleet.SurfaceMCP, fullMCP...), fleet.CallRequest{
+		_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{
 			Machine: "pc", Tool: "shell_exec", Args: jsontext.Value(`{"script":"` + script + `"}`), ApprovalWait: time.Millisecond,
 		})
 		e := wantCode(t, err, fleet.ApprovalPending)
@@ -211,7 +211,7 @@ func TestApprovalOverridesNothing(t *testing.T) {
 func TestAQuestionSurvivesARestart(t *testing.T) {
 	w := newWorld(t, setup{})
 	key := w.enrol("pc")
-	_, err := w.fleet.Call(t.Context(), as(fleet.SurfaceMCP, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
+	_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
 	e := wantCode(t, err, fleet.ApprovalPending)
 	w.stop()
 	again := newWorld(t, setup{db: w.db, key: w.key})
@@ -223,9 +223,9 @@ func TestAQuestionSurvivesARestart(t *testing.T) {
 	}
 }
 
-// mandate is what a run has that a token with these scopes began.
-func mandate(scopes ...string) tool.Mandate {
-	return tool.MandateOf(as(fleet.SurfaceAPI, scopes...).Session)
+// mandate is the agent of a run that a token with these scopes began.
+func mandate(scopes ...string) identity.Actor {
+	return as(identity.InConversation, scopes...)
 }
 
 func hostedTool(t *testing.T, f *fleet.Fleet, name string) *tool.Tool {
@@ -248,7 +248,7 @@ func TestHostedAgentsReadFreelyAndAskForTheRest(t *testing.T) {
 	run := func(name, args string) (tool.Result, error) {
 		turn++ // every turn of a conversation is a run of its own
 		return hostedTool(t, w.fleet, name).Run(t.Context(), tool.Call{
-			Name: name, Arguments: []byte(args), Agent: "parley", Principal: "owner", Run: fmt.Sprint("turn-", turn), Conversation: "conv-1", Mandate: mandate(fullMCP...),
+			Name: name, Arguments: []byte(args), Agent: "parley", Principal: "owner", Run: fmt.Sprint("turn-", turn), Conversation: "conv-1", Actor: mandate(fullMCP...),
 		})
 	}
 	res, err := run("net_config", `{"agent_id":"pc"}`)
@@ -267,7 +267,7 @@ func TestHostedAgentsReadFreelyAndAskForTheRest(t *testing.T) {
 	// Private things are asked about once a conversation.
 	first := async("fs_read", `{"agent_id":"pc","path":"/etc/hosts"}`)
 	item := w.pending()
-	if item.RequestedBy != "agent:parley" || item.Conversation != "conv-1" || item.OnBehalfOf != "owner" || item.Principal != "id-owner" {
+	if item.RequestedBy != "agent:parley" || item.Conversation != "conv-1" || item.OnBehalfOf != "person:owner" || item.Principal != "id-owner" {
 		t.Errorf("%+v", item)
 	}
 	w.decide(item.ID, true, "")
@@ -314,7 +314,7 @@ func TestHostedAgentsLookWithoutAMachineInvolved(t *testing.T) {
 		"agent_health":   {`{"id":"pc"}`, `99 % full`},
 		"agent_snapshot": {`{"id":"pc","section":"disk"}`, `"percent_used":99`},
 	} {
-		res, err := hostedTool(t, w.fleet, name).Run(t.Context(), tool.Call{Name: name, Arguments: []byte(c.args), Agent: "parley", Principal: "owner", Mandate: mandate(identity.FleetRead)})
+		res, err := hostedTool(t, w.fleet, name).Run(t.Context(), tool.Call{Name: name, Arguments: []byte(c.args), Agent: "parley", Principal: "owner", Actor: mandate(identity.FleetRead)})
 		if err != nil || !strings.Contains(res.Text, c.has) || !res.Untrusted {
 			t.Errorf("%s: %+v %v", name, res, err)
 		}
@@ -327,7 +327,7 @@ func TestWhatARunHasAskedIsNotAskedAgain(t *testing.T) {
 	w := newWorld(t, setup{})
 	m := w.join("pc").echoes()
 	for name, args := range map[string]string{"shell_exec": `{"agent_id":"pc","script":"date"}`, "screen_capture": `{"agent_id":"pc"}`, "fs_read": `{"agent_id":"pc","path":"/etc/hosts"}`} {
-		_, _ = hostedTool(t, w.fleet, name).Run(t.Context(), tool.Call{Name: name, Arguments: []byte(args), Agent: "parley", Principal: "owner", Run: "task-1", ApprovedBy: "person:owner", Mandate: mandate(fullMCP...)})
+		_, _ = hostedTool(t, w.fleet, name).Run(t.Context(), tool.Call{Name: name, Arguments: []byte(args), Agent: "parley", Principal: "owner", Run: "task-1", ApprovedBy: "person:owner", Actor: mandate(fullMCP...)})
 		if r := receive(t, m.asked, name); r.Tool != name {
 			t.Errorf("%s ran instead of %s", r.Tool, name)
 		}

@@ -20,8 +20,8 @@ import (
 func TestIntentAndOutcomeAreInTheTrailWithEveryField(t *testing.T) {
 	w := newWorld(t, setup{})
 	w.join("pc").answers(func(*kenny.Request) (jsontext.Value, *kenny.Error) { return jsontext.Value(`{"exit_code":3}`), nil })
-	who := as(fleet.SurfaceMCP, append(fullMCP, identity.FleetUnattended)...)
-	who.Session.Address, who.OnBehalf = "198.51.100.4", "alice"
+	who := as(identity.AtMCP, append(fullMCP, identity.FleetUnattended)...)
+	who.Address = "198.51.100.4"
 	done := must(w.call(who, "pc", "shell_exec", `{"script":"exit 3"}`))(t)
 	must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t) // outcomes are on disk
 	var intent, outcome *audit.Record
@@ -37,7 +37,7 @@ func TestIntentAndOutcomeAreInTheTrailWithEveryField(t *testing.T) {
 		t.Fatal(intent, outcome)
 	}
 	for _, r := range []*audit.Record{intent, outcome} {
-		if r.Actor != "person:owner" || r.OnBehalf != "alice" || r.Target != "pc" || len(r.Digest) != 64 {
+		if r.Actor != "person:owner" || r.OnBehalf != "" || r.Target != "pc" || len(r.Digest) != 64 {
 			t.Errorf("%+v", r.Entry)
 		}
 		for key, want := range map[string]string{"call": done.CallID, "tool": "shell_exec", "class": "M", "surface": "mcp", "token": "token-1", "address": "198.51.100.4", "hub": w.leases.ID()} {
@@ -52,7 +52,7 @@ func TestIntentAndOutcomeAreInTheTrailWithEveryField(t *testing.T) {
 		}
 	}
 	e := must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls[0]
-	if e.ExitCode == nil || *e.ExitCode != 3 || e.State != fleet.StateDone || e.ResultSize != 15 || e.Surface != fleet.SurfaceMCP || e.TokenID != "token-1" {
+	if e.ExitCode == nil || *e.ExitCode != 3 || e.State != fleet.StateDone || e.ResultSize != 15 || e.Surface != "mcp" || e.TokenID != "token-1" {
 		t.Errorf("%+v", e)
 	}
 }

@@ -182,8 +182,8 @@ func (f *Fleet) writeParts(ctx context.Context, p program, w io.Writer) error {
 }
 
 // Binaries lists the signed programs.
-func (f *Fleet) Binaries(ctx context.Context, who Caller) ([]Binary, error) {
-	if err := who.may(identity.FleetRead); err != nil {
+func (f *Fleet) Binaries(ctx context.Context, who identity.Actor) ([]Binary, error) {
+	if err := may(who, identity.FleetRead); err != nil {
 		return nil, err
 	}
 	list, err := f.binaries(ctx)
@@ -200,8 +200,8 @@ func (p program) view() Binary {
 
 // AddBinary takes a signed program in. It is stored in parts and shows up only once
 // its signature was verified.
-func (f *Fleet) AddBinary(ctx context.Context, who Caller, up BinaryUpload) (Binary, error) {
-	if err := who.may(identity.FleetAdmin); err != nil {
+func (f *Fleet) AddBinary(ctx context.Context, who identity.Actor, up BinaryUpload) (Binary, error) {
+	if err := may(who, identity.FleetAdmin); err != nil {
 		return Binary{}, err
 	}
 	if !platformName.MatchString(up.Platform) || !versionText.MatchString(up.Version) {
@@ -266,7 +266,7 @@ func (f *Fleet) takeParts(ctx context.Context, p *program, body io.Reader) (tota
 	return total, nil
 }
 
-func (f *Fleet) publishBinary(ctx context.Context, who Caller, p program) error {
+func (f *Fleet) publishBinary(ctx context.Context, who identity.Actor, p program) error {
 	return f.d.DB.Write(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Exec(`DELETE FROM fleet_binary_parts WHERE upload IN (SELECT upload FROM fleet_binaries WHERE platform = ? AND version = ?)`, p.platform, p.version); err != nil {
 			return err
@@ -279,7 +279,7 @@ func (f *Fleet) publishBinary(ctx context.Context, who Caller, p program) error 
 			return err
 		}
 		return f.d.Audit.AppendTx(tx, audit.Entry{
-			Actor: who.actor(), Action: audit.FleetBinaryAdded, Target: p.platform, Digest: p.sha256, Detail: map[string]any{"version": p.version, "key": p.key},
+			Actor: who.String(), Action: audit.FleetBinaryAdded, Target: p.platform, Digest: p.sha256, Detail: map[string]any{"version": p.version, "key": p.key},
 		})
 	})
 }
@@ -300,8 +300,7 @@ func binaryOf(detail string) (b Binary, err error) {
 	return b, err
 }
 
-func callerOf(detail string) (Caller, error) {
-	var s storedCaller
-	err := json.Unmarshal([]byte(detail), &s)
-	return s.caller(), err
+func callerOf(detail string) (who identity.Actor, err error) {
+	err = json.Unmarshal([]byte(detail), &who)
+	return who, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/fit"
+	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
 
@@ -24,7 +25,7 @@ type prepared struct {
 	digest   string
 	timeout  time.Duration
 	queueFor time.Duration
-	who      Caller
+	who      identity.Actor
 	approval *Approval
 	fan      *fan   // the calls it stands for; nil for an ordinary one
 	masked   string // the arguments as the call log keeps them
@@ -34,7 +35,7 @@ type prepared struct {
 }
 
 // Call is the only way to a machine; see [API].
-func (f *Fleet) Call(ctx context.Context, who Caller, req CallRequest) (CallResult, error) {
+func (f *Fleet) Call(ctx context.Context, who identity.Actor, req CallRequest) (CallResult, error) {
 	p, refusal := f.prepare(who, req)
 	if refusal != nil {
 		f.refusedCall(who, req, refusal)
@@ -70,12 +71,12 @@ func named(err error, id string) error {
 
 // prepare checks a call: scope → machine known → class and system → arguments →
 // mirror.
-func (f *Fleet) prepare(who Caller, req CallRequest) (*prepared, *Error) {
+func (f *Fleet) prepare(who identity.Actor, req CallRequest) (*prepared, *Error) {
 	tool, ok := kenny.Lookup(req.Tool)
 	if !ok {
 		return nil, errorf(UnknownTool, "there is no tool %q", quotable(req.Tool))
 	}
-	if err := who.may(scopeOf(tool)); err != nil {
+	if err := may(who, scopeOf(tool)); err != nil {
 		return nil, err
 	}
 	if req.Machine == "" {
@@ -171,19 +172,19 @@ func withTimeout(t kenny.Tool, req CallRequest) (jsontext.Value, error) {
 
 // refusedCall leaves a trace of a call that was refused before anything was asked:
 // blocked ones are always on record.
-func (f *Fleet) refusedCall(who Caller, req CallRequest, why *Error) {
+func (f *Fleet) refusedCall(who identity.Actor, req CallRequest, why *Error) {
 	f.stats.call(knownTool(req.Tool), why.Code, 0)
 	if why.Code != Blocked && why.Code != Forbidden {
 		return
 	}
 	f.d.Audit.Note(audit.Entry{
-		Actor: who.actor(), OnBehalf: who.OnBehalf, Action: audit.FleetCall, Target: quotable(req.Machine), Outcome: string(why.Code),
-		Detail: map[string]any{"tool": knownTool(req.Tool), "surface": string(who.Surface), "token": who.Session.TokenID, "address": who.Session.Address, "message": why.Message, "call": why.CallID},
+		Actor: who.String(), OnBehalf: who.OnBehalf(), Action: audit.FleetCall, Target: quotable(req.Machine), Outcome: string(why.Code),
+		Detail: map[string]any{"tool": knownTool(req.Tool), "surface": surfaceOf(who), "token": who.TokenID, "address": who.Address, "message": why.Message, "call": why.CallID},
 	})
 	if why.Code == Blocked {
 		f.events.put(Event{
 			Machine: req.Machine, Source: "hub", Kind: "audit", Level: kenny.LevelWarn, Target: "blocked", Message: why.Message,
-			Fields: fields(map[string]any{"tool": req.Tool, "by": who.actor()}),
+			Fields: fields(map[string]any{"tool": req.Tool, "by": who.String()}),
 		})
 	}
 }
@@ -258,13 +259,13 @@ func (f *Fleet) away(m *machine) bool {
 // stillAllowed looks again at what may have changed while somebody thought.
 func (f *Fleet) stillAllowed(ctx context.Context, p *prepared) *Error {
 	if f.d.Standing != nil {
-		scopes, err := f.d.Standing(ctx, p.who.Session)
+		now, err := f.d.Standing(ctx, p.who)
 		if err != nil {
 			return errorf(Forbidden, "the token this call came with is not valid any more")
 		}
-		p.who.Session.Scopes = p.who.Session.Scopes.Intersect(scopes)
+		p.who = now
 	}
-	if err := p.who.may(scopeOf(p.tool)); err != nil {
+	if err := may(p.who, scopeOf(p.tool)); err != nil {
 		return err
 	}
 	m, err := f.reachable(p.who, p.machine)
@@ -288,12 +289,12 @@ func (f *Fleet) learn(p *prepared, err error) {
 	}
 	f.events.put(Event{
 		Machine: p.machine, Source: "hub", Kind: "audit", Level: kenny.LevelWarn, Target: string(e.Code), Message: fit.Cut(fit.Storable(e.Message), kenny.MaxLogMessage),
-		Fields: fields(map[string]any{"tool": p.tool.Name, "call": p.id, "by": p.who.actor()}),
+		Fields: fields(map[string]any{"tool": p.tool.Name, "call": p.id, "by": p.who.String()}),
 	})
 }
 
 // Collect measures a machine now.
-func (f *Fleet) Collect(ctx context.Context, who Caller, id string, sections []string) (CallResult, error) {
+func (f *Fleet) Collect(ctx context.Context, who identity.Actor, id string, sections []string) (CallResult, error) {
 	args := map[string]any{}
 	if len(sections) > 0 {
 		args["sections"] = sections

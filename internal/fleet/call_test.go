@@ -22,11 +22,11 @@ func TestCallsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 	win.meta.OS = kenny.Windows
 	check(t, win.dial())
 	must(w.fleet.Create(t.Context(), op(), "away", "", []string{"lab"}))(t)
-	reader := as(fleet.SurfaceAPI, identity.FleetRead)
-	limited := as(fleet.SurfaceAPI, identity.FleetRead, "machine:lin")
-	tagged := as(fleet.SurfaceAPI, identity.FleetRead, "tag:lab")
+	reader := as(identity.AtAPI, identity.FleetRead)
+	limited := as(identity.AtAPI, identity.FleetRead, "machine:lin")
+	tagged := as(identity.AtAPI, identity.FleetRead, "tag:lab")
 	for name, c := range map[string]struct {
-		who                 fleet.Caller
+		who                 identity.Actor
 		machine, tool, args string
 		code                fleet.Code
 		says                string
@@ -37,7 +37,7 @@ func TestCallsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 		"away":                         {op(), "away", "net_config", "", fleet.Offline, ""},
 		"no scope for S":               {reader, "lin", "fs_read", `{"path":"/x"}`, fleet.Forbidden, "fleet:sensitive"},
 		"no scope for M":               {reader, "lin", "shell_exec", `{"script":"x"}`, fleet.Forbidden, "fleet:call"},
-		"update needs admin":           {as(fleet.SurfaceAPI, identity.FleetCall), "lin", "agent_update", "", fleet.Forbidden, "fleet:admin"},
+		"update needs admin":           {as(identity.AtAPI, identity.FleetCall), "lin", "agent_update", "", fleet.Forbidden, "fleet:admin"},
 		"outside its machines":         {limited, "win", "net_config", "", fleet.Forbidden, ""},
 		"limited and unknown":          {limited, "ghost", "net_config", "", fleet.Forbidden, ""},
 		"outside its tags":             {tagged, "lin", "net_config", "", fleet.Forbidden, ""},

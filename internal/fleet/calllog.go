@@ -48,8 +48,8 @@ func (p *prepared) entry(f *Fleet) LogEntry {
 		p.masked = string(f.d.Mask.GuessJSON(p.wire))
 	}
 	return LogEntry{
-		CallID: p.id, At: p.created, Machine: p.machine, Tool: p.tool.Name, Class: p.tool.Class, Actor: p.who.actor(), OnBehalf: p.who.OnBehalf,
-		Surface: p.who.Surface, TokenID: p.who.Session.TokenID, Address: p.who.Session.Address, Hub: f.hub, Digest: p.digest,
+		CallID: p.id, At: p.created, Machine: p.machine, Tool: p.tool.Name, Class: p.tool.Class, Actor: p.who.String(), OnBehalf: p.who.OnBehalf(),
+		Surface: surfaceOf(p.who), TokenID: p.who.TokenID, Address: p.who.Address, Hub: f.hub, Digest: p.digest,
 		Args: jsontext.Value(p.masked), Approval: p.approval, State: StateSent,
 	}
 }
@@ -58,13 +58,13 @@ func (p *prepared) entry(f *Fleet) LogEntry {
 // outcome apart.
 func (p *prepared) trail(hub string, action audit.Action) audit.Entry {
 	detail := map[string]any{
-		"call": p.id, "tool": p.tool.Name, "class": string(p.tool.Class), "surface": string(p.who.Surface), "token": p.who.Session.TokenID,
-		"address": p.who.Session.Address, "hub": hub,
+		"call": p.id, "tool": p.tool.Name, "class": string(p.tool.Class), "surface": surfaceOf(p.who), "token": p.who.TokenID,
+		"address": p.who.Address, "hub": hub,
 	}
 	if p.approval != nil {
 		detail["approval"] = map[string]any{"id": p.approval.ID, "by": p.approval.By, "how": p.approval.How}
 	}
-	return audit.Entry{Actor: p.who.actor(), OnBehalf: p.who.OnBehalf, Action: action, Target: p.machine, Digest: p.digest, Detail: detail}
+	return audit.Entry{Actor: p.who.String(), OnBehalf: p.who.OnBehalf(), Action: action, Target: p.machine, Digest: p.digest, Detail: detail}
 }
 
 // intent writes down that a call is about to be made. One that changes a machine
@@ -288,7 +288,7 @@ func putCall(tx *store.Tx, calls ...LogEntry) error {
 		if e.Approval != nil {
 			app = text(e.Approval)
 		}
-		args = append(args, e.CallID, store.Micros(e.At), e.Machine, e.Tool, string(e.Class), fit.Storable(e.Actor), fit.Storable(e.OnBehalf), string(e.Surface), e.TokenID,
+		args = append(args, e.CallID, store.Micros(e.At), e.Machine, e.Tool, string(e.Class), fit.Storable(e.Actor), fit.Storable(e.OnBehalf), e.Surface, e.TokenID,
 			e.Address, e.Hub, e.Digest, fit.Storable(string(e.Args)), app, string(e.State), string(e.Code), fit.Storable(e.Message), exit, e.DurationMS, e.QueueMS,
 			e.ResultSize, e.ResultDigest)
 	}

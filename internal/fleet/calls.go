@@ -27,7 +27,7 @@ type LogEntry struct {
 	Class    kenny.Class    `json:"class"`
 	Actor    string         `json:"actor"`
 	OnBehalf string         `json:"on_behalf_of,omitempty"`
-	Surface  Surface        `json:"surface"`
+	Surface  string         `json:"surface"`
 	TokenID  string         `json:"token_id,omitempty"`
 	Address  string         `json:"address,omitempty"`
 	Hub      string         `json:"hub"`
@@ -94,8 +94,8 @@ func scanCall(row *sql.Rows) (LogEntry, error) {
 }
 
 // Calls lists the call log, newest first.
-func (f *Fleet) Calls(ctx context.Context, who Caller, filter CallFilter) (CallPage, error) {
-	if err := who.may(identity.FleetRead); err != nil {
+func (f *Fleet) Calls(ctx context.Context, who identity.Actor, filter CallFilter) (CallPage, error) {
+	if err := may(who, identity.FleetRead); err != nil {
 		return CallPage{}, err
 	}
 	where, refusal := f.callFilter(who, filter)
@@ -121,7 +121,7 @@ func (f *Fleet) Calls(ctx context.Context, who Caller, filter CallFilter) (CallP
 	return page, err
 }
 
-func (f *Fleet) callFilter(who Caller, q CallFilter) (*filter, *Error) {
+func (f *Fleet) callFilter(who identity.Actor, q CallFilter) (*filter, *Error) {
 	where, refusal := f.filterFor(who, q.Machine)
 	if refusal != nil {
 		return nil, refusal
@@ -144,7 +144,7 @@ func (f *Fleet) callFilter(who Caller, q CallFilter) (*filter, *Error) {
 }
 
 // ExportCalls writes the call log as JSON lines, newest first.
-func (f *Fleet) ExportCalls(ctx context.Context, who Caller, filter CallFilter, w io.Writer) error {
+func (f *Fleet) ExportCalls(ctx context.Context, who identity.Actor, filter CallFilter, w io.Writer) error {
 	enc := json.NewEncoder(w)
 	filter.Limit = mostPage
 	for {
@@ -166,15 +166,15 @@ func (f *Fleet) ExportCalls(ctx context.Context, who Caller, filter CallFilter, 
 
 // CallStatus looks at a call later. Its result is shown to whoever could have made
 // the call.
-func (f *Fleet) CallStatus(ctx context.Context, who Caller, id string) (CallStatus, error) {
-	if err := who.may(identity.FleetRead); err != nil {
+func (f *Fleet) CallStatus(ctx context.Context, who identity.Actor, id string) (CallStatus, error) {
+	if err := may(who, identity.FleetRead); err != nil {
 		return CallStatus{}, err
 	}
 	st, err := f.callStatus(ctx, who, id)
 	if err != nil {
 		return CallStatus{}, err
 	}
-	if tool, ok := kenny.Lookup(st.Tool); ok && who.may(scopeOf(tool)) != nil {
+	if tool, ok := kenny.Lookup(st.Tool); ok && may(who, scopeOf(tool)) != nil {
 		st.Result = nil
 	}
 	return st, nil
@@ -182,12 +182,12 @@ func (f *Fleet) CallStatus(ctx context.Context, who Caller, id string) (CallStat
 
 // callStatus finds a call that the caller may know of: one on a machine within their
 // limits, or a fan-out of their own.
-func (f *Fleet) callStatus(ctx context.Context, who Caller, id string) (st CallStatus, err error) {
-	var by Caller
+func (f *Fleet) callStatus(ctx context.Context, who identity.Actor, id string) (st CallStatus, err error) {
+	var by identity.Actor
 	row, err := f.deferredRow(ctx, id)
 	switch fl := f.flying(id); {
 	case err == nil:
-		st, by = row.status(), row.caller.caller()
+		st, by = row.status(), row.caller
 	case !errors.Is(err, sql.ErrNoRows):
 		return st, err
 	case fl != nil:
@@ -198,7 +198,7 @@ func (f *Fleet) callStatus(ctx context.Context, who Caller, id string) (st CallS
 		}
 	}
 	if st.Machine == "" {
-		if !who.made(by) {
+		if !made(who, by) {
 			return CallStatus{}, errorf(NotFound, "there is no call %q", quotable(id))
 		}
 		return st, nil
@@ -235,13 +235,13 @@ func (f *Fleet) loggedStatus(ctx context.Context, id string) (CallStatus, error)
 
 // CancelCall ends a call: one that waits never runs; of one that was sent only the
 // wait ends, because the wire cannot take it back.
-func (f *Fleet) CancelCall(ctx context.Context, who Caller, id string) (CallStatus, error) {
+func (f *Fleet) CancelCall(ctx context.Context, who identity.Actor, id string) (CallStatus, error) {
 	st, err := f.CallStatus(ctx, who, id)
 	if err != nil {
 		return st, err
 	}
 	if tool, ok := kenny.Lookup(st.Tool); ok {
-		if err := who.may(scopeOf(tool)); err != nil {
+		if err := may(who, scopeOf(tool)); err != nil {
 			return CallStatus{}, err
 		}
 	}

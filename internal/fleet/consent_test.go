@@ -19,7 +19,7 @@ import (
 func TestDeclinedCallsAreOnRecord(t *testing.T) {
 	w := newWorld(t, setup{})
 	ran := w.herd(2, func(int) bool { return false })
-	script := as(fleet.SurfaceAPI, fullMCP...)
+	script := as(identity.AtAPI, fullMCP...)
 	for _, declined := range []struct {
 		code  fleet.Code
 		calls int
@@ -78,7 +78,7 @@ func TestDeclinedCallsAreOnRecord(t *testing.T) {
 func TestAFanOutThatWaitsIsLookedAtLater(t *testing.T) {
 	w := newWorld(t, setup{})
 	ran := w.herd(3, func(int) bool { return false })
-	who := as(fleet.SurfaceAPI, fullMCP...)
+	who := as(identity.AtAPI, fullMCP...)
 	_, err := w.fleet.FanOut(t.Context(), who, fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
 	e := wantCode(t, err, fleet.ApprovalPending)
 	item := w.pending()
@@ -88,9 +88,9 @@ func TestAFanOutThatWaitsIsLookedAtLater(t *testing.T) {
 	if st := must(w.fleet.CallStatus(t.Context(), who, e.CallID))(t); st.State != fleet.StateAsking {
 		t.Errorf("%+v", st)
 	}
-	for name, other := range map[string]fleet.Caller{"somebody else": stranger(who), "a limited token": as(fleet.SurfaceAPI, append(fullMCP, "machine:m00")...)} {
+	for name, other := range map[string]identity.Actor{"somebody else": stranger(who), "a limited token": as(identity.AtAPI, append(fullMCP, "machine:m00")...)} {
 		if name == "a limited token" {
-			other.Session.TokenID = "token-2"
+			other.TokenID = "token-2"
 		}
 		if _, err := w.fleet.CallStatus(t.Context(), other, e.CallID); fleet.CodeOf(err) != fleet.NotFound {
 			t.Errorf("%s sees it: %v", name, err)
@@ -107,8 +107,8 @@ func TestAFanOutThatWaitsIsLookedAtLater(t *testing.T) {
 	}
 }
 
-func stranger(who fleet.Caller) fleet.Caller {
-	who.Session.Person.ID, who.Session.Person.Name = "id-bob", "bob"
+func stranger(who identity.Actor) identity.Actor {
+	who.Person.ID, who.Person.Name = "id-bob", "bob"
 	return who
 }
 
@@ -117,7 +117,7 @@ func stranger(who fleet.Caller) fleet.Caller {
 func TestAFanOutEndsWithItsHub(t *testing.T) {
 	w := newWorld(t, setup{})
 	w.herd(2, func(int) bool { return false })
-	who := as(fleet.SurfaceAPI, fullMCP...)
+	who := as(identity.AtAPI, fullMCP...)
 	_, err := w.fleet.FanOut(t.Context(), who, fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
 	e := wantCode(t, err, fleet.ApprovalPending)
 	w.stop()
@@ -138,14 +138,14 @@ func TestAnAgentLosesWhatItsPersonLoses(t *testing.T) {
 	m := w.join("pc").echoes()
 	left, gone := identity.Expand(fullMCP...), error(nil)
 	look := func() error {
-		for _, x := range fleet.HostedTools(w.fleet, func(_ context.Context, s identity.Actor) (identity.Scopes, error) {
+		for _, x := range fleet.HostedTools(w.fleet, func(_ context.Context, s identity.Actor) (identity.Actor, error) {
 			if s.TokenID != "token-1" {
 				t.Errorf("asked about the token %q, want token-1", s.TokenID)
 			}
-			return left, gone
+			return s.Narrow(left), gone
 		}) {
 			if x.Name == "net_config" {
-				_, err := x.Run(t.Context(), tool.Call{Name: x.Name, Arguments: []byte(`{"agent_id":"pc"}`), Agent: "parley", Principal: "owner", Mandate: mandate(fullMCP...)})
+				_, err := x.Run(t.Context(), tool.Call{Name: x.Name, Arguments: []byte(`{"agent_id":"pc"}`), Agent: "parley", Principal: "owner", Actor: mandate(fullMCP...)})
 				return err
 			}
 		}

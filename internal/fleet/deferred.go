@@ -26,7 +26,7 @@ type deferred struct {
 	args       jsontext.Value
 	timeout    time.Duration
 	queueFor   time.Duration
-	caller     storedCaller
+	caller     identity.Actor
 	approvalID string
 	approval   *Approval
 	state      State
@@ -36,38 +36,6 @@ type deferred struct {
 	hub        string
 	created    time.Time
 	expires    time.Time
-}
-
-// storedCaller is a caller as a row keeps it.
-type storedCaller struct {
-	Kind         identity.Kind `json:"kind"`
-	ID           string        `json:"id"`
-	Name         string        `json:"name"`
-	TokenID      string        `json:"token_id,omitempty"`
-	Address      string        `json:"address,omitempty"`
-	Scopes       []string      `json:"scopes"`
-	Surface      Surface       `json:"surface"`
-	OnBehalf     string        `json:"on_behalf,omitempty"`
-	Person       string        `json:"person,omitempty"`
-	Task         string        `json:"task,omitempty"`
-	Conversation string        `json:"conversation,omitempty"`
-}
-
-func storeCaller(c Caller) storedCaller {
-	p := c.Session.Person
-	return storedCaller{
-		Kind: p.Kind, ID: p.ID, Name: p.Name, TokenID: c.Session.TokenID, Address: c.Session.Address, Scopes: c.Session.Scopes.Sorted(),
-		Surface: c.Surface, OnBehalf: c.OnBehalf, Person: c.Person, Task: c.Task, Conversation: c.Conversation,
-	}
-}
-
-func (s storedCaller) caller() Caller {
-	return Caller{
-		Session: identity.Actor{
-			Person: identity.Principal{Kind: s.Kind, ID: s.ID, Name: s.Name}, Via: identity.Via{TokenID: s.TokenID, Address: s.Address}, Scopes: identity.Expand(s.Scopes...),
-		},
-		Surface: s.Surface, OnBehalf: s.OnBehalf, Person: s.Person, Task: s.Task, Conversation: s.Conversation,
-	}
 }
 
 const deferredColumns = `place, id, machine, tool, args, timeout, queue_for, caller, approval_id, approval, state, code, message, result, hub, created_at, expires_at`
@@ -108,7 +76,7 @@ func (f *Fleet) fromRow(d deferred) *prepared {
 	tool, _ := kenny.Lookup(d.tool)
 	p := &prepared{
 		id: d.id, m: f.find(d.machine), machine: d.machine, tool: tool, wire: d.args, timeout: d.timeout, queueFor: d.queueFor,
-		who: d.caller.caller(), approval: d.approval, deferred: true, created: d.created,
+		who: d.caller, approval: d.approval, deferred: true, created: d.created,
 	}
 	if p.m == nil {
 		p.m = &machine{id: d.machine}
@@ -144,7 +112,7 @@ func insertDeferred(tx *store.Tx, p *prepared, state State, hub string, expires 
 	}
 	_, err := tx.Exec(`INSERT INTO fleet_queue (id, machine, tool, class, args, timeout, queue_for, caller, approval_id, approval, state, code, message, result, hub, created_at, expires_at, finished_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, ?, ?, ?, 0)`,
-		p.id, p.machine, p.tool.Name, string(p.tool.Class), string(p.wire), p.timeout.Microseconds(), p.queueFor.Microseconds(), text(storeCaller(p.who)), approvalID, app,
+		p.id, p.machine, p.tool.Name, string(p.tool.Class), string(p.wire), p.timeout.Microseconds(), p.queueFor.Microseconds(), text(p.who), approvalID, app,
 		string(state), []byte{}, hub, store.Micros(p.created), store.Micros(expires))
 	return err
 }

@@ -62,11 +62,9 @@ type Deps struct {
 	// Alone says that no other hub shares the database: then leases and bus are
 	// not needed to know who holds a machine.
 	Alone bool
-	// Owner is the id of the person whose inbox gets notices; PersonOf that of a
-	// named person's.
-	Owner    func(ctx context.Context) string
-	PersonOf func(name string) string
-	// Standing gives what the credential behind a session allows now; an error means
+	// Owner is the id of the person whose inbox gets notices.
+	Owner func(ctx context.Context) string
+	// Standing gives a caller as its credential stands now; an error means
 	// nothing any more.
 	Standing Standing
 	Notifier Notifier
@@ -85,8 +83,8 @@ type Deps struct {
 	Limits Limits
 }
 
-// Standing looks a session's credential up: what it allows at this moment.
-type Standing func(ctx context.Context, s identity.Actor) (identity.Scopes, error)
+// Standing looks an actor's credential up: what it may still do at this moment.
+type Standing func(ctx context.Context, who identity.Actor) (identity.Actor, error)
 
 // Limits bound a hub; the zero value has the usual ones.
 type Limits struct {
@@ -115,9 +113,6 @@ func (d *Deps) defaults() {
 	}
 	if d.Owner == nil {
 		d.Owner = func(context.Context) string { return "owner" }
-	}
-	if d.PersonOf == nil {
-		d.PersonOf = func(name string) string { return name }
 	}
 	if d.Notifier == nil {
 		d.Notifier = noNotifier{}

@@ -71,14 +71,14 @@ var (
 
 // Mint makes a one-time enrolment token, and the machine if need be. A new token
 // voids an unused earlier one.
-func (f *Fleet) Mint(ctx context.Context, who Caller, req MintRequest) (Minted, error) {
-	if err := who.may(identity.FleetAdmin); err != nil {
+func (f *Fleet) Mint(ctx context.Context, who identity.Actor, req MintRequest) (Minted, error) {
+	if err := may(who, identity.FleetAdmin); err != nil {
 		return Minted{}, err
 	}
 	if err := kenny.CheckID(req.Machine); err != nil {
 		return Minted{}, errorf(BadArgs, "%w", err)
 	}
-	if m := f.find(req.Machine); !who.reaches(req.Machine, tagsOf(m)) {
+	if m := f.find(req.Machine); !who.Scopes.AllowsMachine(req.Machine, tagsOf(m)) {
 		return Minted{}, errorf(Forbidden, "this token does not reach the machine %q", quotable(req.Machine))
 	}
 	if req.TTL < 0 || req.TTL > enrolLifeMax {
@@ -104,7 +104,7 @@ func tagsOf(m *machine) []string {
 }
 
 // mint makes the token in a transaction of the caller's.
-func (f *Fleet) mint(tx *store.Tx, who Caller, req MintRequest) (Minted, error) {
+func (f *Fleet) mint(tx *store.Tx, who identity.Actor, req MintRequest) (Minted, error) {
 	if err := f.ensure(tx, who, req.Machine); err != nil {
 		return Minted{}, err
 	}
@@ -128,7 +128,7 @@ func (f *Fleet) mint(tx *store.Tx, who Caller, req MintRequest) (Minted, error) 
 		return Minted{}, err
 	}
 	return minted, f.d.Audit.AppendTx(tx, audit.Entry{
-		Actor: who.actor(), Action: action, Target: req.Machine, Detail: map[string]any{"rekey": req.Rekey, "expires_at": minted.Expires.Format(time.RFC3339)},
+		Actor: who.String(), Action: action, Target: req.Machine, Detail: map[string]any{"rekey": req.Rekey, "expires_at": minted.Expires.Format(time.RFC3339)},
 	})
 }
 

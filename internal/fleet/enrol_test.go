@@ -109,7 +109,7 @@ func TestMinting(t *testing.T) {
 	if e := wantCode(t, err, fleet.Conflict); !strings.Contains(e.Message, "case") {
 		t.Error(e)
 	}
-	_, err = w.fleet.Mint(t.Context(), as(fleet.SurfaceAPI, identity.FleetCall), fleet.MintRequest{Machine: "x"})
+	_, err = w.fleet.Mint(t.Context(), as(identity.AtAPI, identity.FleetCall), fleet.MintRequest{Machine: "x"})
 	wantCode(t, err, fleet.Forbidden)
 	_, err = w.fleet.Mint(t.Context(), op(), fleet.MintRequest{Machine: "no good"})
 	wantCode(t, err, fleet.BadArgs)

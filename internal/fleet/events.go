@@ -227,8 +227,8 @@ func pageSize(asked, most int) int {
 }
 
 // Events lists what happened, newest first; filters compose.
-func (f *Fleet) Events(ctx context.Context, who Caller, q EventQuery) (EventPage, error) {
-	if err := who.may(identity.FleetRead); err != nil {
+func (f *Fleet) Events(ctx context.Context, who identity.Actor, q EventQuery) (EventPage, error) {
+	if err := may(who, identity.FleetRead); err != nil {
 		return EventPage{}, err
 	}
 	where, refusal := f.eventFilter(who, q)
@@ -253,7 +253,7 @@ func (f *Fleet) Events(ctx context.Context, who Caller, q EventQuery) (EventPage
 	return page, err
 }
 
-func (f *Fleet) eventFilter(who Caller, q EventQuery) (*filter, *Error) {
+func (f *Fleet) eventFilter(who identity.Actor, q EventQuery) (*filter, *Error) {
 	where, err := f.filterFor(who, q.Machine)
 	if err != nil {
 		return nil, err
@@ -296,9 +296,9 @@ func scanEvent(row *sql.Rows) (Event, error) {
 
 // known is reachable for the past of machines: a removed one still has it, for
 // callers without limits.
-func (f *Fleet) known(who Caller, id string) (*machine, *Error) {
+func (f *Fleet) known(who identity.Actor, id string) (*machine, *Error) {
 	m, err := f.reachable(who, id)
-	if err == nil || who.limited() || !f.existed(id) {
+	if err == nil || who.Scopes.Limited() || !f.existed(id) {
 		return m, err
 	}
 	return nil, nil
@@ -314,10 +314,10 @@ func (f *Fleet) existed(id string) bool {
 }
 
 // within lists the machines a limited caller reaches.
-func (f *Fleet) within(who Caller) []string {
+func (f *Fleet) within(who identity.Actor) []string {
 	var ids []string
 	for _, m := range f.all() {
-		if who.reaches(m.id, m.tags()) {
+		if who.Scopes.AllowsMachine(m.id, m.tags()) {
 			ids = append(ids, m.id)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
 
@@ -65,7 +66,7 @@ const (
 )
 
 // choice finds the machines a caller means: by id, by tag, or all.
-func (f *Fleet) choice(who Caller, ids []string, tag string, all bool) ([]*machine, *Error) {
+func (f *Fleet) choice(who identity.Actor, ids []string, tag string, all bool) ([]*machine, *Error) {
 	ways := 0
 	for _, given := range []bool{len(ids) > 0, tag != "", all} {
 		if given {
@@ -85,7 +86,7 @@ func (f *Fleet) choice(who Caller, ids []string, tag string, all bool) ([]*machi
 	}
 	if len(ids) == 0 {
 		for _, m := range f.all() {
-			if tags := m.tags(); who.reaches(m.id, tags) && (all || slices.Contains(tags, tag)) {
+			if tags := m.tags(); who.Scopes.AllowsMachine(m.id, tags) && (all || slices.Contains(tags, tag)) {
 				targets = append(targets, m)
 			}
 		}
@@ -103,7 +104,7 @@ func (f *Fleet) choice(who Caller, ids []string, tag string, all bool) ([]*machi
 // FanOut makes one call on many machines. A person is asked once, for all of them;
 // what happens on each is in the result, whatever happened on the others. One that
 // nobody has answered yet goes on by itself, as a call does: CallStatus has it.
-func (f *Fleet) FanOut(ctx context.Context, who Caller, req FanRequest) (FanResult, error) {
+func (f *Fleet) FanOut(ctx context.Context, who identity.Actor, req FanRequest) (FanResult, error) {
 	targets, refusal := f.choice(who, req.Machines, req.Tag, req.All)
 	if refusal != nil {
 		return FanResult{}, refusal
@@ -129,7 +130,7 @@ func (f *Fleet) FanOut(ctx context.Context, who Caller, req FanRequest) (FanResu
 // fan is one call on many machines under way.
 type fan struct {
 	f   *Fleet
-	who Caller
+	who identity.Actor
 	req FanRequest
 	// targets are the machines whose system has the tool; shares the call as it was
 	// frozen for each of them.

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/fleet"
+	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
 
@@ -64,7 +65,7 @@ func TestFanOutAsksOnceForAll(t *testing.T) {
 	ran := w.herd(3, func(int) bool { return false })
 	seen := make(chan fleet.Question, 8)
 	ask := func(yes bool) (fleet.FanResult, error) {
-		return w.fleet.FanOut(t.Context(), as(fleet.SurfaceMCP, fullMCP...), fleet.FanRequest{
+		return w.fleet.FanOut(t.Context(), as(identity.AtMCP, fullMCP...), fleet.FanRequest{
 			Tag: "lab", Tool: "net_dns_flush", Approver: clientApprover{seen, fleet.Decision{Approved: yes, By: "person:owner", How: "elicitation"}, nil},
 		})
 	}
@@ -77,7 +78,7 @@ func TestFanOutAsksOnceForAll(t *testing.T) {
 	wantCode(t, err, fleet.Denied)
 	got := make(chan error, 1)
 	go func() {
-		_, err := w.fleet.FanOut(t.Context(), as(fleet.SurfaceAgent, fullMCP...), fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush"})
+		_, err := w.fleet.FanOut(t.Context(), as(identity.InConversation, fullMCP...), fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush"})
 		got <- err
 	}()
 	item := w.pending()

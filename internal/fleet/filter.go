@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/identity"
 	"parley/internal/store"
 )
 
@@ -53,7 +54,7 @@ func (q *filter) where() string {
 
 // filterFor begins a listing of what concerns machines: one, or those the caller
 // reaches.
-func (f *Fleet) filterFor(who Caller, machine string) (*filter, *Error) {
+func (f *Fleet) filterFor(who identity.Actor, machine string) (*filter, *Error) {
 	q := &filter{}
 	switch {
 	case machine != "":
@@ -61,7 +62,7 @@ func (f *Fleet) filterFor(who Caller, machine string) (*filter, *Error) {
 			return nil, err
 		}
 		q.add("machine = ?", machine)
-	case who.limited():
+	case who.Scopes.Limited():
 		q.in("machine", anys(f.within(who)))
 	}
 	return q, nil

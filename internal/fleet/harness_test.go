@@ -89,8 +89,7 @@ func newWorld(t testing.TB, s setup) *world {
 	deps := fleet.Deps{
 		DB: w.db, Bus: w.bus, Leases: w.leases, Audit: trailtest.Watch(w.trail), Inbox: w.inbox, Key: w.key, Alone: !s.shared, Notifier: w.told,
 		URL: func() string { return "https://hub.example" }, Owner: func(context.Context) string { return "id-owner" },
-		PersonOf: func(name string) string { return "id-" + name },
-		Limits:   fleet.Limits{Drain: time.Millisecond},
+		Limits: fleet.Limits{Drain: time.Millisecond},
 	}
 	if s.deps != nil {
 		s.deps(&deps)
@@ -132,16 +131,20 @@ func (n *notices) kinds() (out []string) {
 
 // op is the owner on a page, who may do everything and is not asked; as a token of a
 // surface with scopes.
-func op() fleet.Caller {
+func op() identity.Actor {
 	s := owner
-	s.Credential = identity.ViaPage
-	return fleet.Caller{Session: s, Surface: fleet.SurfacePage}
+	s.Credential, s.Where, s.InPerson = identity.ViaPage, identity.AtPage, true
+	return s
 }
 
-func as(surface fleet.Surface, scopes ...string) fleet.Caller {
+func as(where identity.Where, scopes ...string) identity.Actor {
 	s := owner
 	s.Owner, s.TokenID, s.Scopes = false, "token-1", identity.Expand(scopes...)
-	return fleet.Caller{Session: s, Surface: surface}
+	if where == identity.InConversation {
+		return s.ForAgent("parley", where, "conv-1")
+	}
+	s.Where = where
+	return s
 }
 
 // fake is a machine without a socket: it answers with functions.
@@ -323,7 +326,7 @@ func (f *fake) policies() (n int, last *kenny.Policy) {
 }
 
 // call makes a call as a caller.
-func (w *world) call(who fleet.Caller, id, tool, args string) (fleet.CallResult, error) {
+func (w *world) call(who identity.Actor, id, tool, args string) (fleet.CallResult, error) {
 	return w.fleet.Call(context.Background(), who, fleet.CallRequest{Machine: id, Tool: tool, Args: jsontext.Value(args)})
 }
 

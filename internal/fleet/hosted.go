@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,35 +49,20 @@ type hosted struct {
 	standing Standing
 }
 
-// as is the caller of an agent's call: the agent, with what is left of its person's
-// rights now.
-func (h hosted) as(ctx context.Context, call tool.Call) (Caller, error) {
-	begun := identity.Actor{Via: identity.Via{TokenID: call.Mandate.Token, PageID: call.Mandate.Page}, Scopes: call.Mandate.Scopes}
-	scopes := begun.Scopes
-	if h.standing != nil && !scopes.Empty() {
-		now, err := h.standing(ctx, begun)
-		if err != nil {
-			return Caller{}, errorf(Forbidden, "the login this run began with is not valid any more")
-		}
-		scopes = scopes.Intersect(now)
+// as is the agent, with what is left of its person's rights now.
+func (h hosted) as(ctx context.Context, call tool.Call) (identity.Actor, error) {
+	if h.standing == nil || call.Actor.Scopes.Empty() {
+		return call.Actor, nil
 	}
-	who := h.caller(call)
-	who.Session.Scopes = scopes
+	who, err := h.standing(ctx, call.Actor)
+	if err != nil {
+		return who, errorf(Forbidden, "the login this run began with is not valid any more")
+	}
 	return who, nil
 }
 
-// caller is the agent with what its run began with.
-func (h hosted) caller(call tool.Call) Caller {
-	return Caller{
-		Session: identity.Actor{
-			Person: identity.Principal{Kind: identity.KindAgent, ID: call.Agent, Name: call.Agent}, Via: identity.Via{TokenID: call.Mandate.Token}, Scopes: call.Mandate.Scopes,
-		},
-		Surface: SurfaceAgent, OnBehalf: call.Principal, Person: call.Mandate.Person, Conversation: cmp.Or(call.Conversation, call.Run), ApprovedBy: call.ApprovedBy,
-	}
-}
-
 // look makes a tool that reads what the hub knows.
-func (h hosted) look(name, description, schema string, run func(ctx context.Context, who Caller, args lookArgs) (any, error)) *tool.Tool {
+func (h hosted) look(name, description, schema string, run func(ctx context.Context, who identity.Actor, args lookArgs) (any, error)) *tool.Tool {
 	return &tool.Tool{
 		Name: name, Description: description, Schema: json.RawMessage(schema), Class: tool.ReadOnly,
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
@@ -107,24 +91,24 @@ type lookArgs struct {
 	Cursor  string `json:"cursor"`
 }
 
-func (h hosted) list(ctx context.Context, who Caller, a lookArgs) (any, error) {
+func (h hosted) list(ctx context.Context, who identity.Actor, a lookArgs) (any, error) {
 	p, err := h.api.Machines(ctx, who, ListQuery{Limit: a.Limit, Cursor: a.Cursor})
 	return map[string]any{"agents": p.Machines, "next_cursor": p.Next}, err
 }
 
-func (h hosted) overview(ctx context.Context, who Caller, a lookArgs) (any, error) {
+func (h hosted) overview(ctx context.Context, who identity.Actor, a lookArgs) (any, error) {
 	return h.api.Overview(ctx, who, ListQuery{Limit: a.Limit, Cursor: a.Cursor})
 }
 
-func (h hosted) health(ctx context.Context, who Caller, a lookArgs) (any, error) {
+func (h hosted) health(ctx context.Context, who identity.Actor, a lookArgs) (any, error) {
 	return h.api.Health(ctx, who, a.ID)
 }
 
-func (h hosted) snapshot(ctx context.Context, who Caller, a lookArgs) (any, error) {
+func (h hosted) snapshot(ctx context.Context, who identity.Actor, a lookArgs) (any, error) {
 	return h.api.Snapshot(ctx, who, a.ID, a.Section)
 }
 
-func (h hosted) status(ctx context.Context, who Caller, a lookArgs) (any, error) {
+func (h hosted) status(ctx context.Context, who identity.Actor, a lookArgs) (any, error) {
 	return h.api.CallStatus(ctx, who, a.CallID)
 }
 
@@ -152,12 +136,12 @@ func (h hosted) consent(call tool.Call, t kenny.Tool) tool.Consent {
 	if err != nil {
 		return tool.Consent{} // it is refused without a question
 	}
-	policy, asks := h.api.WouldAsk(h.caller(call), h.request(t, in))
+	policy, asks := h.api.WouldAsk(call.Actor, h.request(call, t, in))
 	return tool.Consent{Asks: asks, Policy: policy}
 }
 
-func (h hosted) request(t kenny.Tool, in kenny.Input) CallRequest {
-	return CallRequest{Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor}
+func (h hosted) request(call tool.Call, t kenny.Tool, in kenny.Input) CallRequest {
+	return CallRequest{Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor, ApprovedBy: call.ApprovedBy}
 }
 
 func (h hosted) do(ctx context.Context, call tool.Call, t kenny.Tool, in kenny.Input) (tool.Result, error) {
@@ -166,13 +150,13 @@ func (h hosted) do(ctx context.Context, call tool.Call, t kenny.Tool, in kenny.I
 		return tool.Result{}, toolError(err)
 	}
 	if t.Name == toolScreen {
-		shot, err := h.api.TakeScreenshot(ctx, who, in.AgentID)
+		shot, err := h.api.TakeScreenshot(ctx, who, h.request(call, t, in))
 		if err != nil {
 			return tool.Result{}, toolError(err)
 		}
 		return tool.Result{Text: fmt.Sprintf("Picture %d of %s was taken (%d×%d); people see it on the machine's page.", shot.N, in.AgentID, shot.Width, shot.Height)}, nil
 	}
-	done, err := h.api.Call(ctx, who, h.request(t, in))
+	done, err := h.api.Call(ctx, who, h.request(call, t, in))
 	if err != nil {
 		return tool.Result{}, toolError(err)
 	}

@@ -20,10 +20,10 @@ func TestWhatIsRefusedAndWhoLiesIsInTheTrail(t *testing.T) {
 	var says *kenny.Error
 	m := w.join("pc").answers(func(*kenny.Request) (jsontext.Value, *kenny.Error) { return nil, says })
 	w.join("victim")
-	reader := as(fleet.SurfaceAPI, identity.FleetRead)
+	reader := as(identity.AtAPI, identity.FleetRead)
 	const secret = "topsecretword"
 	for _, c := range []struct {
-		who        fleet.Caller
+		who        identity.Actor
 		tool, args string
 		says       *kenny.Error
 		code       fleet.Code

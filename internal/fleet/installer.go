@@ -102,7 +102,7 @@ try {
 
 // Installer writes a zip with the program of a platform, a script with a fresh
 // token, and a word about both.
-func (f *Fleet) Installer(ctx context.Context, who Caller, id, platform string, w io.Writer) error {
+func (f *Fleet) Installer(ctx context.Context, who identity.Actor, id, platform string, w io.Writer) error {
 	if _, refusal := f.seen(who, identity.FleetAdmin, id); refusal != nil {
 		return refusal
 	}

@@ -38,7 +38,7 @@ const (
 
 // InstallLink makes a one-time address for a machine's installer. It holds no
 // credential: the token is made when it is opened.
-func (f *Fleet) InstallLink(ctx context.Context, who Caller, id string) (InstallLines, error) {
+func (f *Fleet) InstallLink(ctx context.Context, who identity.Actor, id string) (InstallLines, error) {
 	if _, refusal := f.seen(who, identity.FleetAdmin, id); refusal != nil {
 		return InstallLines{}, refusal
 	}
@@ -49,10 +49,10 @@ func (f *Fleet) InstallLink(ctx context.Context, who Caller, id string) (Install
 	now := time.Now()
 	expires := now.Add(installLife)
 	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
-		if err := insertLink(tx, hash, linkInstall, id, text(storeCaller(who)), now, expires); err != nil {
+		if err := insertLink(tx, hash, linkInstall, id, text(who), now, expires); err != nil {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: audit.FleetLinkCreated, Target: id, Detail: map[string]any{"expires_at": expires.UTC().Format(time.RFC3339)}})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.String(), Action: audit.FleetLinkCreated, Target: id, Detail: map[string]any{"expires_at": expires.UTC().Format(time.RFC3339)}})
 	})
 	if err != nil {
 		return InstallLines{}, err

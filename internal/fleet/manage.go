@@ -59,8 +59,8 @@ func checkName(name string) *Error {
 }
 
 // Create makes a machine known before it enrols.
-func (f *Fleet) Create(ctx context.Context, who Caller, id, name string, tags []string) (Machine, error) {
-	if err := who.may(identity.FleetAdmin); err != nil {
+func (f *Fleet) Create(ctx context.Context, who identity.Actor, id, name string, tags []string) (Machine, error) {
+	if err := may(who, identity.FleetAdmin); err != nil {
 		return Machine{}, err
 	}
 	tags, refusal := checkTags(tags)
@@ -70,7 +70,7 @@ func (f *Fleet) Create(ctx context.Context, who Caller, id, name string, tags []
 	if refusal != nil {
 		return Machine{}, refusal
 	}
-	if !who.reaches(id, tags) {
+	if !who.Scopes.AllowsMachine(id, tags) {
 		return Machine{}, errorf(Forbidden, "this token does not reach the machine %q", quotable(id))
 	}
 	if f.find(id) != nil {
@@ -91,7 +91,7 @@ func (f *Fleet) Create(ctx context.Context, who Caller, id, name string, tags []
 
 // ensure makes the machine's row if need be. An id that differs from another's
 // only in case is refused: people would mix them up.
-func (f *Fleet) ensure(tx *store.Tx, who Caller, id string) error {
+func (f *Fleet) ensure(tx *store.Tx, who identity.Actor, id string) error {
 	if err := kenny.CheckID(id); err != nil {
 		return errorf(BadArgs, "%w", err)
 	}
@@ -121,7 +121,7 @@ func (f *Fleet) ensure(tx *store.Tx, who Caller, id string) error {
 	if !created {
 		return nil
 	}
-	return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: audit.FleetMachineCreated, Target: id})
+	return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.String(), Action: audit.FleetMachineCreated, Target: id})
 }
 
 // refresh reads a machine again after a change, tells everybody, and gives it.
@@ -138,7 +138,7 @@ func (f *Fleet) refresh(ctx context.Context, id string) (Machine, error) {
 }
 
 // Edit changes what people say about a machine.
-func (f *Fleet) Edit(ctx context.Context, who Caller, id string, e Edit) (Machine, error) {
+func (f *Fleet) Edit(ctx context.Context, who identity.Actor, id string, e Edit) (Machine, error) {
 	m, refusal := f.seen(who, identity.FleetAdmin, id)
 	if refusal != nil {
 		return Machine{}, refusal
@@ -156,7 +156,7 @@ func (f *Fleet) Edit(ctx context.Context, who Caller, id string, e Edit) (Machin
 		if _, err := tx.Exec(`UPDATE fleet_machines SET `+strings.Join(sets, ", ")+`, changed_at = ? WHERE id = ?`, all...); err != nil {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: audit.FleetMachineEdited, Target: id, Detail: map[string]any{"changed": strings.Join(sets, " ")}})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.String(), Action: audit.FleetMachineEdited, Target: id, Detail: map[string]any{"changed": strings.Join(sets, " ")}})
 	})
 	if err != nil {
 		return Machine{}, err
@@ -240,7 +240,7 @@ func checkMutes(mutes map[string]health.Mute) *Error {
 
 // Remove takes a machine out of the fleet: its key is revoked, its connection
 // ends, nothing further is stored. Its past stays until retention ends.
-func (f *Fleet) Remove(ctx context.Context, who Caller, id string) error {
+func (f *Fleet) Remove(ctx context.Context, who identity.Actor, id string) error {
 	if _, err := f.seen(who, identity.FleetAdmin, id); err != nil {
 		return err
 	}
@@ -264,12 +264,12 @@ func (f *Fleet) Remove(ctx context.Context, who Caller, id string) error {
 		if _, err := tx.Exec(`DELETE FROM fleet_latest WHERE machine = ?`, id); err != nil {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: audit.FleetMachineRemoved, Target: id})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.String(), Action: audit.FleetMachineRemoved, Target: id})
 	})
 	if err != nil {
 		return err
 	}
-	f.events.hub(id, kenny.LevelWarn, "removed", "the machine was removed", map[string]any{"by": who.actor()})
+	f.events.hub(id, kenny.LevelWarn, "removed", "the machine was removed", map[string]any{"by": who.String()})
 	if err := f.reload(ctx, id); err != nil {
 		return err
 	}

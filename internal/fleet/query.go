@@ -23,12 +23,12 @@ import (
 const mostMachines = 1000
 
 // views lists the machines a caller may see and a query asks for.
-func (f *Fleet) views(who Caller, q ListQuery) []Machine {
+func (f *Fleet) views(who identity.Actor, q ListQuery) []Machine {
 	now := time.Now()
 	word := strings.ToLower(q.Q)
 	list := []Machine{}
 	for _, m := range f.all() {
-		if !who.reaches(m.id, m.tags()) {
+		if !who.Scopes.AllowsMachine(m.id, m.tags()) {
 			continue
 		}
 		v := f.view(m, now)
@@ -69,8 +69,8 @@ func page(list []Machine, key func(Machine) string, cursor string, limit int) (p
 }
 
 // Machines lists machines by id.
-func (f *Fleet) Machines(_ context.Context, who Caller, q ListQuery) (MachinePage, error) {
-	if err := who.may(identity.FleetRead); err != nil {
+func (f *Fleet) Machines(_ context.Context, who identity.Actor, q ListQuery) (MachinePage, error) {
+	if err := may(who, identity.FleetRead); err != nil {
 		return MachinePage{}, err
 	}
 	list := f.views(who, q)
@@ -84,8 +84,8 @@ func (f *Fleet) Machines(_ context.Context, who Caller, q ListQuery) (MachinePag
 }
 
 // Overview sums the fleet up, worst machines first.
-func (f *Fleet) Overview(_ context.Context, who Caller, q ListQuery) (Overview, error) {
-	if err := who.may(identity.FleetRead); err != nil {
+func (f *Fleet) Overview(_ context.Context, who identity.Actor, q ListQuery) (Overview, error) {
+	if err := may(who, identity.FleetRead); err != nil {
 		return Overview{}, err
 	}
 	list := f.views(who, q)
@@ -144,7 +144,7 @@ func badness(m Machine) string {
 }
 
 // Machine finds one machine.
-func (f *Fleet) Machine(_ context.Context, who Caller, id string) (Machine, error) {
+func (f *Fleet) Machine(_ context.Context, who identity.Actor, id string) (Machine, error) {
 	m, err := f.seen(who, identity.FleetRead, id)
 	if err != nil {
 		return Machine{}, err
@@ -173,7 +173,7 @@ func (f *Fleet) newest(ctx context.Context, id string) (snapshot map[string]json
 }
 
 // Health judges a machine by its newest telemetry, now.
-func (f *Fleet) Health(ctx context.Context, who Caller, id string) (HealthReport, error) {
+func (f *Fleet) Health(ctx context.Context, who identity.Actor, id string) (HealthReport, error) {
 	m, refusal := f.seen(who, identity.FleetRead, id)
 	if refusal != nil {
 		return HealthReport{}, refusal
@@ -188,7 +188,7 @@ func (f *Fleet) Health(ctx context.Context, who Caller, id string) (HealthReport
 }
 
 // Snapshot gives the newest telemetry, or one section of it.
-func (f *Fleet) Snapshot(ctx context.Context, who Caller, id, section string) (Snapshot, error) {
+func (f *Fleet) Snapshot(ctx context.Context, who identity.Actor, id, section string) (Snapshot, error) {
 	if _, refusal := f.seen(who, identity.FleetRead, id); refusal != nil {
 		return Snapshot{}, refusal
 	}

@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/fleet"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
@@ -208,7 +209,7 @@ func TestTheQueueSurvivesARestart(t *testing.T) {
 func TestACallAnsweredApprovalFirstThenQueued(t *testing.T) {
 	w := newWorld(t, setup{deps: quick})
 	key := w.enrol("pc")
-	_, err := w.fleet.Call(t.Context(), as(fleet.SurfaceMCP, fullMCP...), fleet.CallRequest{
+	_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{
 		Machine: "pc", Tool: "net_dns_flush", QueueFor: time.Hour, ApprovalWait: time.Millisecond,
 	})
 	e := wantCode(t, err, fleet.ApprovalPending)
@@ -227,7 +228,7 @@ func TestAnAgentsCallThatWaitsForItsMachineIsOnRecordWhileItWaits(t *testing.T) 
 	w.enrol("pc")
 	waiting := make(chan fleet.CallResult, 1)
 	go func() {
-		res, _ := w.fleet.Call(context.Background(), as(fleet.SurfaceAgent, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", QueueFor: time.Hour})
+		res, _ := w.fleet.Call(context.Background(), as(identity.InConversation, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", QueueFor: time.Hour})
 		waiting <- res
 	}()
 	w.until("a question waits", func() bool {

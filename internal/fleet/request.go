@@ -6,42 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
-
-// Surface is where a call comes from. It is made from the verified credential, never
-// from what a client says of itself: a page and the hub itself are not asked.
-type Surface string
-
-// The surfaces.
-const (
-	// SurfaceAgent is a hosted agent.
-	SurfaceAgent Surface = "agent"
-	// SurfaceMCP is a raw MCP client.
-	SurfaceMCP Surface = "mcp"
-	// SurfacePage is a logged-in page.
-	SurfacePage Surface = "page"
-	// SurfaceAPI is a program with a token: a script, the command line.
-	SurfaceAPI Surface = "api"
-	// SurfaceHub is the hub itself: roll-outs, scheduled collection.
-	SurfaceHub Surface = "hub"
-)
-
-// Caller is who asks.
-type Caller struct {
-	Session identity.Actor
-	Surface Surface
-	// OnBehalf is whom an agent acts for, as the trail names them; empty means the
-	// session's own principal. Person is the id of whose inbox gets the questions,
-	// where it is known.
-	OnBehalf, Person string
-	// Task and Conversation name the hosted run the call belongs to, if any.
-	Task, Conversation string
-	// ApprovedBy is who said yes to exactly this call when the run asked; nobody is
-	// asked again.
-	ApprovedBy string
-}
 
 // CallRequest asks one machine to do one thing.
 type CallRequest struct {
@@ -61,6 +27,9 @@ type CallRequest struct {
 	// ApprovalWait is how long Call itself waits for the inbox before it answers
 	// approval_pending and goes on by itself; 0 waits until it is decided.
 	ApprovalWait time.Duration
+	// ApprovedBy is who said yes to exactly this call when the run asked; nobody is
+	// asked again.
+	ApprovedBy string
 	// OnAsk, where given, is told once that a question waits in the inbox.
 	OnAsk func(Question)
 }

@@ -109,8 +109,8 @@ const (
 )
 
 // StartRollout updates many machines in waves: one, a tenth, the rest.
-func (f *Fleet) StartRollout(ctx context.Context, who Caller, req RolloutRequest) (Rollout, error) {
-	if err := who.may(identity.FleetAdmin); err != nil {
+func (f *Fleet) StartRollout(ctx context.Context, who identity.Actor, req RolloutRequest) (Rollout, error) {
+	if err := may(who, identity.FleetAdmin); err != nil {
 		return Rollout{}, err
 	}
 	targets, refusal := f.choice(who, req.Machines, req.Tag, req.All)
@@ -128,10 +128,10 @@ func (f *Fleet) StartRollout(ctx context.Context, who Caller, req RolloutRequest
 	if version == "" {
 		version = list[0].version
 	}
-	r := Rollout{ID: uuid.NewString(), Version: version, State: RolloutRunning, Wave: 1, By: who.actor(), Created: time.Now()}
+	r := Rollout{ID: uuid.NewString(), Version: version, State: RolloutRunning, Wave: 1, By: who.String(), Created: time.Now()}
 	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(`INSERT INTO fleet_rollouts (id, version, state, wave, reason, by_whom, caller, created_at) VALUES (?, ?, ?, 1, '', ?, ?, ?)`,
-			r.ID, r.Version, string(r.State), fit.Storable(r.By), text(storeCaller(who)), store.Micros(r.Created))
+			r.ID, r.Version, string(r.State), fit.Storable(r.By), text(who), store.Micros(r.Created))
 		if err != nil {
 			return err
 		}
@@ -300,7 +300,7 @@ func (f *Fleet) sendWave(r Rollout) error {
 
 // updateOne sends one machine's update of a roll-out; a machine that has the
 // version already is skipped.
-func (f *Fleet) updateOne(who Caller, r Rollout, m RolloutMachine) {
+func (f *Fleet) updateOne(who identity.Actor, r Rollout, m RolloutMachine) {
 	u := update{id: m.row, rollout: r.ID, machine: m.ID, wave: m.Wave}
 	target := f.find(m.ID)
 	switch {
@@ -317,17 +317,16 @@ func (f *Fleet) updateOne(who Caller, r Rollout, m RolloutMachine) {
 	}
 }
 
-func (f *Fleet) rolloutCaller(id string) (Caller, error) {
+func (f *Fleet) rolloutCaller(id string) (identity.Actor, error) {
 	var detail string
 	err := f.d.DB.Read(f.ctx, func(tx *store.Tx) error {
 		return tx.QueryRow(`SELECT caller FROM fleet_rollouts WHERE id = ?`, id).Scan(&detail)
 	})
 	if err != nil {
-		return Caller{}, err
+		return identity.Actor{}, err
 	}
 	who, err := callerOf(detail)
-	who.Surface = SurfaceHub
-	return who, err
+	return who.CarriedOut(), err
 }
 
 func (f *Fleet) endRollout(held *lease.Lease, r Rollout, state RolloutState, reason string) error {
@@ -343,8 +342,8 @@ func (f *Fleet) endRollout(held *lease.Lease, r Rollout, state RolloutState, rea
 }
 
 // Rollouts lists roll-outs, newest first.
-func (f *Fleet) Rollouts(ctx context.Context, who Caller) ([]Rollout, error) {
-	if err := who.may(identity.FleetRead); err != nil {
+func (f *Fleet) Rollouts(ctx context.Context, who identity.Actor) ([]Rollout, error) {
+	if err := may(who, identity.FleetRead); err != nil {
 		return nil, err
 	}
 	return f.readRollouts(ctx, `1 = 1`)
@@ -392,8 +391,8 @@ func (f *Fleet) readRollouts(ctx context.Context, where string, args ...any) (li
 }
 
 // SteerRollout pauses, resumes or cancels a roll-out.
-func (f *Fleet) SteerRollout(ctx context.Context, who Caller, id string, to RolloutState) (Rollout, error) {
-	if err := who.may(identity.FleetAdmin); err != nil {
+func (f *Fleet) SteerRollout(ctx context.Context, who identity.Actor, id string, to RolloutState) (Rollout, error) {
+	if err := may(who, identity.FleetAdmin); err != nil {
 		return Rollout{}, err
 	}
 	from := map[RolloutState][]any{
@@ -412,7 +411,7 @@ func (f *Fleet) SteerRollout(ctx context.Context, who Caller, id string, to Roll
 		if err != nil || n == 0 {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: rolloutActions[to], Target: id})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.String(), Action: rolloutActions[to], Target: id})
 	})
 	if err != nil {
 		return Rollout{}, err

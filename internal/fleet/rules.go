@@ -120,8 +120,8 @@ func (f *Fleet) enforce(next *ruleSet) {
 }
 
 // Rules lists the rules in force.
-func (f *Fleet) Rules(_ context.Context, who Caller) (Rules, error) {
-	if err := who.may(identity.FleetRead); err != nil {
+func (f *Fleet) Rules(_ context.Context, who identity.Actor) (Rules, error) {
+	if err := may(who, identity.FleetRead); err != nil {
 		return Rules{}, err
 	}
 	return f.rules.Load().view(), nil
@@ -142,8 +142,8 @@ func (r *ruleSet) view() Rules {
 
 // AddRule adds an operator's rule, or replaces that of the same id. It is in force
 // in the mirror when this returns.
-func (f *Fleet) AddRule(ctx context.Context, who Caller, r kenny.Rule) (Rules, error) {
-	if err := who.may(identity.FleetAdmin); err != nil {
+func (f *Fleet) AddRule(ctx context.Context, who identity.Actor, r kenny.Rule) (Rules, error) {
+	if err := may(who, identity.FleetAdmin); err != nil {
 		return Rules{}, err
 	}
 	if err := f.builtin.Validate(r); err != nil {
@@ -157,7 +157,7 @@ func (f *Fleet) AddRule(ctx context.Context, who Caller, r kenny.Rule) (Rules, e
 			return err
 		}
 		return f.d.Audit.AppendTx(tx, audit.Entry{
-			Actor: who.actor(), Action: audit.FleetRuleAdded, Target: r.ID,
+			Actor: who.String(), Action: audit.FleetRuleAdded, Target: r.ID,
 			Detail: map[string]any{"applies_to": string(r.AppliesTo), "pattern": r.Pattern, "reason": r.Reason},
 		})
 	})
@@ -209,8 +209,8 @@ func bump(tx *store.Tx, name string) (n int64, err error) {
 }
 
 // RemoveRule takes an operator's rule away; a missing one is no error.
-func (f *Fleet) RemoveRule(ctx context.Context, who Caller, id string) (removed bool, err error) {
-	if err := who.may(identity.FleetAdmin); err != nil {
+func (f *Fleet) RemoveRule(ctx context.Context, who identity.Actor, id string) (removed bool, err error) {
+	if err := may(who, identity.FleetAdmin); err != nil {
 		return false, err
 	}
 	if !slices.ContainsFunc(f.rules.Load().operator, func(r kenny.Rule) bool { return r.ID == id }) {
@@ -222,14 +222,14 @@ func (f *Fleet) RemoveRule(ctx context.Context, who Caller, id string) (removed 
 		if err != nil || !removed {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: audit.FleetRuleRemoved, Target: id})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.String(), Action: audit.FleetRuleRemoved, Target: id})
 	})
 	return removed, err
 }
 
 // TestRule tells which rule, if any, would refuse a call.
-func (f *Fleet) TestRule(_ context.Context, who Caller, t RuleTest) (policy.Rule, bool, error) {
-	if err := who.may(identity.FleetRead); err != nil {
+func (f *Fleet) TestRule(_ context.Context, who identity.Actor, t RuleTest) (policy.Rule, bool, error) {
+	if err := may(who, identity.FleetRead); err != nil {
 		return policy.Rule{}, false, err
 	}
 	if _, ok := kenny.Lookup(t.Tool); !ok {

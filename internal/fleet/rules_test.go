@@ -72,7 +72,7 @@ func TestBadRulesAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := w.fleet.AddRule(t.Context(), as(fleet.SurfaceAPI, identity.FleetCall), rule("a", "x"))
+	_, err := w.fleet.AddRule(t.Context(), as(identity.AtAPI, identity.FleetCall), rule("a", "x"))
 	wantCode(t, err, fleet.Forbidden)
 	if r := must(w.fleet.Rules(t.Context(), op()))(t); r.Revision != 0 {
 		t.Errorf("%+v", r)

@@ -32,8 +32,10 @@ type Screenshot struct {
 const screensKept = 10
 
 // TakeScreenshot takes a picture of a machine's screen and keeps it for a while.
-func (f *Fleet) TakeScreenshot(ctx context.Context, who Caller, id string) (Screenshot, error) {
-	done, err := f.Call(ctx, who, CallRequest{Machine: id, Tool: toolScreen})
+func (f *Fleet) TakeScreenshot(ctx context.Context, who identity.Actor, req CallRequest) (Screenshot, error) {
+	req.Tool = toolScreen
+	id := req.Machine
+	done, err := f.Call(ctx, who, req)
 	if err != nil {
 		return Screenshot{}, err
 	}
@@ -52,7 +54,7 @@ func (f *Fleet) TakeScreenshot(ctx context.Context, who Caller, id string) (Scre
 	if err != nil {
 		return Screenshot{}, &Error{Code: Internal, Message: "the machine's picture is no PNG", CallID: done.CallID}
 	}
-	s := Screenshot{At: time.Now().UTC(), By: who.actor(), Width: conf.Width, Height: conf.Height, Size: len(picture), CallID: done.CallID}
+	s := Screenshot{At: time.Now().UTC(), By: who.String(), Width: conf.Width, Height: conf.Height, Size: len(picture), CallID: done.CallID}
 	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
 		n, err := bump(tx, "screen:"+id)
 		if err != nil {
@@ -71,7 +73,7 @@ func (f *Fleet) TakeScreenshot(ctx context.Context, who Caller, id string) (Scre
 }
 
 // Screenshots lists the pictures of a machine, newest first.
-func (f *Fleet) Screenshots(ctx context.Context, who Caller, id string) ([]Screenshot, error) {
+func (f *Fleet) Screenshots(ctx context.Context, who identity.Actor, id string) ([]Screenshot, error) {
 	if _, refusal := f.seen(who, identity.FleetSensitive, id); refusal != nil {
 		return nil, refusal
 	}
@@ -91,7 +93,7 @@ func (f *Fleet) Screenshots(ctx context.Context, who Caller, id string) ([]Scree
 }
 
 // ScreenshotPNG gives a picture; 0 is the newest.
-func (f *Fleet) ScreenshotPNG(ctx context.Context, who Caller, id string, n int64) ([]byte, error) {
+func (f *Fleet) ScreenshotPNG(ctx context.Context, who identity.Actor, id string, n int64) ([]byte, error) {
 	if _, refusal := f.seen(who, identity.FleetSensitive, id); refusal != nil {
 		return nil, refusal
 	}
@@ -106,7 +108,7 @@ func (f *Fleet) ScreenshotPNG(ctx context.Context, who Caller, id string, n int6
 }
 
 // RemoveScreenshot deletes a picture.
-func (f *Fleet) RemoveScreenshot(ctx context.Context, who Caller, id string, n int64) error {
+func (f *Fleet) RemoveScreenshot(ctx context.Context, who identity.Actor, id string, n int64) error {
 	if _, refusal := f.seen(who, identity.FleetSensitive, id); refusal != nil {
 		return refusal
 	}
@@ -116,7 +118,7 @@ func (f *Fleet) RemoveScreenshot(ctx context.Context, who Caller, id string, n i
 		if err != nil || removed == 0 {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.actor(), Action: audit.FleetScreenshotRemoved, Target: id})
+		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.String(), Action: audit.FleetScreenshotRemoved, Target: id})
 	})
 	if err == nil && removed == 0 {
 		return errorf(NotFound, "there is no such screenshot of %q", id)

@@ -136,8 +136,8 @@ const (
 )
 
 // History is a machine's past: a series, or the earlier states of a section.
-func (f *Fleet) History(ctx context.Context, who Caller, id string, q HistoryQuery) (History, error) {
-	if err := who.may(identity.FleetRead); err != nil {
+func (f *Fleet) History(ctx context.Context, who identity.Actor, id string, q HistoryQuery) (History, error) {
+	if err := may(who, identity.FleetRead); err != nil {
 		return History{}, err
 	}
 	if _, err := f.known(who, id); err != nil {
@@ -228,8 +228,8 @@ func (f *Fleet) past(ctx context.Context, h History, q HistoryQuery) (History, e
 }
 
 // Trend counts, for each of the last days, how machines were at their worst.
-func (f *Fleet) Trend(ctx context.Context, who Caller, days int) ([]TrendDay, error) {
-	if err := who.may(identity.FleetRead); err != nil {
+func (f *Fleet) Trend(ctx context.Context, who identity.Actor, days int) ([]TrendDay, error) {
+	if err := may(who, identity.FleetRead); err != nil {
 		return nil, err
 	}
 	if days == 0 {
@@ -256,7 +256,7 @@ func (f *Fleet) Trend(ctx context.Context, who Caller, days int) ([]TrendDay, er
 				return err
 			}
 			i := int(store.Time(at).Sub(first) / (24 * time.Hour))
-			if m := f.find(id); i < 0 || i >= days || who.limited() && (m == nil || !who.reaches(id, m.tags())) {
+			if m := f.find(id); i < 0 || i >= days || who.Scopes.Limited() && (m == nil || !who.Scopes.AllowsMachine(id, m.tags())) {
 				return nil
 			}
 			out[i].count(id, int(worst))

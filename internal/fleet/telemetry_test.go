@@ -154,7 +154,7 @@ func TestOverviewIsWorstFirstAndPaged(t *testing.T) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	limited := must(w.fleet.Overview(t.Context(), as(fleet.SurfaceAPI, identity.FleetRead, "tag:lab"), fleet.ListQuery{}))(t)
+	limited := must(w.fleet.Overview(t.Context(), as(identity.AtAPI, identity.FleetRead, "tag:lab"), fleet.ListQuery{}))(t)
 	if len(limited.Machines) != 1 || limited.Counts.Crit != 0 {
 		t.Errorf("%+v", limited)
 	}
@@ -374,7 +374,7 @@ func TestWatchersHearOfTheirMachinesOnly(t *testing.T) {
 	ready := make(chan struct{})
 	go func() {
 		close(ready)
-		for c, err := range w.fleet.Watch(t.Context(), as(fleet.SurfacePage, identity.FleetRead, "machine:a")) {
+		for c, err := range w.fleet.Watch(t.Context(), as(identity.AtPage, identity.FleetRead, "machine:a")) {
 			if err != nil {
 				return
 			}

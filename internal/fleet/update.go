@@ -38,15 +38,15 @@ const (
 
 // Update has one machine replace its endpoint by a newer one. It returns when the
 // machine has staged it; whether it came back shows in the roll-outs.
-func (f *Fleet) Update(ctx context.Context, who Caller, id, version string) (Updated, error) {
+func (f *Fleet) Update(ctx context.Context, who identity.Actor, id, version string) (Updated, error) {
 	m, refusal := f.seen(who, identity.FleetAdmin, id)
 	if refusal != nil {
 		return Updated{}, refusal
 	}
 	u := update{id: uuid.NewString(), machine: id, wave: 1}
 	f.updating.add(id)
-	who.Surface = SurfaceHub // a roll-out to one machine: the hub chooses what is sent, and it is signed
-	return f.update(ctx, who, m, version, u)
+	// A roll-out to one machine: the hub chooses what is sent, and it is signed.
+	return f.update(ctx, who.CarriedOut(), m, version, u)
 }
 
 // update is one machine's share of a change of version.
@@ -56,7 +56,7 @@ type update struct {
 }
 
 // update sends one update and records what becomes of it.
-func (f *Fleet) update(ctx context.Context, who Caller, m *machine, version string, u update) (Updated, error) {
+func (f *Fleet) update(ctx context.Context, who identity.Actor, m *machine, version string, u update) (Updated, error) {
 	b, refusal := f.binaryFor(ctx, m, version)
 	if refusal != nil {
 		return Updated{}, refusal

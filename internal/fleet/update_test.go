@@ -336,7 +336,7 @@ func TestScreenshotsAreKeptAndOnlyPicturesAre(t *testing.T) {
 	_, err := w.fleet.ScreenshotPNG(t.Context(), op(), "pc", 0)
 	wantCode(t, err, fleet.NotFound)
 	for range 12 {
-		must(w.fleet.TakeScreenshot(t.Context(), op(), "pc"))(t)
+		must(w.fleet.TakeScreenshot(t.Context(), op(), fleet.CallRequest{Machine: "pc"}))(t)
 	}
 	list := must(w.fleet.Screenshots(t.Context(), op(), "pc"))(t)
 	if len(list) != 10 || list[0].N != 12 || list[0].Width != 4 || list[0].By != "person:owner" {
@@ -349,6 +349,6 @@ func TestScreenshotsAreKeptAndOnlyPicturesAre(t *testing.T) {
 	_, err = w.fleet.ScreenshotPNG(t.Context(), op(), "pc", 12)
 	wantCode(t, err, fleet.NotFound)
 	answer = `{"image_b64":"` + base64.StdEncoding.EncodeToString([]byte("<svg onload=alert(1)>")) + `"}`
-	_, err = w.fleet.TakeScreenshot(t.Context(), op(), "pc")
+	_, err = w.fleet.TakeScreenshot(t.Context(), op(), fleet.CallRequest{Machine: "pc"})
 	wantCode(t, err, fleet.Internal)
 }

@@ -28,7 +28,7 @@ var errClosed = errors.New("the hub is stopping")
 
 // watcher is somebody who watches the fleet.
 type watcher struct {
-	who   Caller
+	who   identity.Actor
 	news  chan Change
 	ended chan error
 }
@@ -38,9 +38,9 @@ const watchQueue = 1024
 
 // Watch yields changes until ctx ends; one that is too slow is cut with
 // [ErrLagged].
-func (f *Fleet) Watch(ctx context.Context, who Caller) iter.Seq2[Change, error] {
+func (f *Fleet) Watch(ctx context.Context, who identity.Actor) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		if err := who.may(identity.FleetRead); err != nil {
+		if err := may(who, identity.FleetRead); err != nil {
 			yield(Change{}, err)
 			return
 		}
@@ -98,7 +98,7 @@ func (f *Fleet) tell(c Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for w := range f.watchers {
-		if !w.who.reaches(c.Machine, tags) {
+		if !w.who.Scopes.AllowsMachine(c.Machine, tags) {
 			continue
 		}
 		select {

@@ -20,60 +20,44 @@ func scopeOf(t kenny.Tool) string {
 }
 
 // may refuses a caller without the scope.
-func (c Caller) may(scope string) *Error {
-	if c.Session.Scopes.Has(scope) {
+func may(who identity.Actor, scope string) *Error {
+	if who.Scopes.Has(scope) {
 		return nil
 	}
 	return errorf(Forbidden, "this needs the scope %s", scope)
 }
 
-// limited reports whether the caller is limited to some machines.
-func (c Caller) limited() bool { return c.Session.Scopes.Limited() }
-
-// reaches reports whether a machine is within the caller's limits.
-func (c Caller) reaches(id string, tags []string) bool {
-	return c.Session.Scopes.AllowsMachine(id, tags)
-}
-
-// inPerson reports whether a person acts themselves: on a page they logged in to
-// by link, code or passkey, which asks before it calls. A page that a token opened
-// does not count: whatever holds the token can open one, a program too.
-func (c Caller) inPerson() bool {
-	return c.Surface == SurfacePage && c.Session.Credential == identity.ViaPage && c.Session.TokenID == ""
-}
-
 // made reports whether a fan-out is the caller's own business: a person's, unless
 // their token is limited, which then must be the one that made it.
-func (c Caller) made(by Caller) bool {
-	if !c.Session.Owns(by.Session.Person.ID) {
+func made(who, by identity.Actor) bool {
+	if !who.Owns(by.Person.ID) {
 		return false
 	}
-	return !c.limited() || c.Session.TokenID != "" && c.Session.TokenID == by.Session.TokenID
+	return !who.Scopes.Limited() || who.TokenID != "" && who.TokenID == by.TokenID
 }
 
-// actor is how the trail names the caller.
-func (c Caller) actor() string { return c.Session.String() }
+// surfaceOf is where a call came from, as the call log says it.
+func surfaceOf(who identity.Actor) string {
+	if who.Agent != "" {
+		return "agent"
+	}
+	return string(who.Where)
+}
 
 // person is whose inbox a question goes to.
-func (f *Fleet) person(c Caller) string {
-	if c.Person != "" {
-		return c.Person
-	}
-	if c.OnBehalf != "" {
-		return f.d.PersonOf(c.OnBehalf)
-	}
-	if c.Session.Person.Kind == identity.KindPerson {
-		return c.Session.Person.ID
+func (f *Fleet) person(who identity.Actor) string {
+	if who.Person.Kind == identity.KindPerson {
+		return who.Person.ID
 	}
 	return f.d.Owner(f.ctx)
 }
 
 // reachable finds a machine the caller may know of. One outside the caller's
 // limits and one that does not exist look the same to a limited caller.
-func (f *Fleet) reachable(who Caller, id string) (*machine, *Error) {
+func (f *Fleet) reachable(who identity.Actor, id string) (*machine, *Error) {
 	m := f.find(id)
-	if m == nil || !who.reaches(id, m.tags()) {
-		if who.limited() {
+	if m == nil || !who.Scopes.AllowsMachine(id, m.tags()) {
+		if who.Scopes.Limited() {
 			return nil, errorf(Forbidden, "this token does not reach the machine %q", quotable(id))
 		}
 		return nil, errorf(NotFound, "there is no machine %q", quotable(id))
@@ -82,8 +66,8 @@ func (f *Fleet) reachable(who Caller, id string) (*machine, *Error) {
 }
 
 // seen is reachable with a scope before it.
-func (f *Fleet) seen(who Caller, scope, id string) (*machine, *Error) {
-	if err := who.may(scope); err != nil {
+func (f *Fleet) seen(who identity.Actor, scope, id string) (*machine, *Error) {
+	if err := may(who, scope); err != nil {
 		return nil, err
 	}
 	return f.reachable(who, id)

@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"crypto/ed25519"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -53,7 +52,7 @@ func (h *Hub) openFleet(ctx context.Context) error {
 	c := h.conf.Fleet
 	f, err := fleet.New(fleet.Deps{
 		DB: h.db, Bus: h.bus, Leases: h.leases, Audit: h.trail, Inbox: h.inbox, Key: key, Log: h.logger, Mask: h.mask, URL: h.url,
-		Alone: h.db.Dialect() == store.SQLite, Owner: h.ownerID, PersonOf: h.personOf, Standing: h.standing,
+		Alone: h.db.Dialect() == store.SQLite, Owner: h.ownerID, Standing: h.people.Standing,
 		Own: ownProgram(h.opts.Version), ReleaseKeys: releaseKeys,
 		InsecureLegacyTokens: c.LegacyTokens, NoMirror: !c.Mirror, NoMCPApproval: c.Approval.MCP == "off",
 		Limits: fleet.Limits{Ping: c.Ping, Silence: c.Silence, Overdue: c.Overdue, Drain: min(h.conf.ShutdownGrace, 10*time.Second)},
@@ -67,7 +66,7 @@ func (h *Hub) openFleet(ctx context.Context) error {
 		defer cancel()
 		return f.Close(ctx)
 	})
-	h.minds.offer("machines", fleet.HostedTools(f, h.standing)...)
+	h.minds.offer("machines", fleet.HostedTools(f, h.people.Standing)...)
 	if h.opts.Quiet {
 		return f.Load(ctx)
 	}
@@ -108,27 +107,6 @@ func (h *Hub) ownerID(ctx context.Context) string {
 		return "owner"
 	}
 	return owner.ID
-}
-
-// standing is what the credential behind a session allows now. A session without
-// one was proven by other means, which do not end.
-func (h *Hub) standing(ctx context.Context, s identity.Actor) (identity.Scopes, error) {
-	if s.PageID != "" {
-		if stands, err := h.people.PageStands(ctx, s.PageID); err != nil || !stands {
-			return identity.Scopes{}, errors.Join(err, identity.ErrRefused)
-		}
-	}
-	if s.TokenID == "" {
-		return s.Scopes, nil
-	}
-	t, err := h.people.Token(ctx, identity.Hub(), s.TokenID)
-	if err != nil {
-		return identity.Scopes{}, err
-	}
-	if !t.Revoked.IsZero() || !t.Expires.IsZero() && time.Now().After(t.Expires) {
-		return identity.Scopes{}, identity.ErrRefused
-	}
-	return t.Scopes, nil
 }
 
 func (h *Hub) openTunnel(context.Context) error {

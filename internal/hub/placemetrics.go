@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"parley/internal/identity"
 	"parley/internal/place"
 )
 
@@ -41,7 +42,7 @@ func (m *placeMetrics) Describe(out chan<- *prometheus.Desc) {
 func (m *placeMetrics) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	who := place.OperatorOf("")
+	who := place.Visitor{Actor: identity.Hub()}
 	info, err := m.place.Info(ctx, who)
 	if err != nil {
 		return

@@ -63,10 +63,6 @@ type agentTerminals struct {
 
 var _ work.Terminals = agentTerminals{}
 
-func agentWho(o work.TerminalOwner) terminal.Who {
-	return terminal.Who{Principal: o.Principal, Actor: o.Actor, OnBehalf: o.OnBehalf, Session: o.Task, Agent: true}
-}
-
 // Open starts a process for a task, in a box with its workspace.
 func (a agentTerminals) Open(ctx context.Context, o work.TerminalOwner, spec work.TerminalSpec) (string, error) {
 	cwd := spec.Cwd
@@ -74,8 +70,8 @@ func (a agentTerminals) Open(ctx context.Context, o work.TerminalOwner, spec wor
 		cwd = filepath.Join(o.Workspace, cwd)
 	}
 	exit := a.wayOut(spec.Call)
-	info, err := a.all.Create(ctx, agentWho(o), terminal.Spec{
-		Name: spec.Name, Command: spec.Command, Cwd: cwd, Size: spec.Size, Task: o.Task, Box: []string{o.Workspace}, Exit: exit,
+	info, err := a.all.Create(ctx, o.Actor, terminal.Spec{
+		Name: spec.Name, Command: spec.Command, Cwd: cwd, Size: spec.Size, Task: o.Actor.Run, Box: []string{o.Workspace}, Exit: exit,
 	})
 	if err != nil {
 		exit.Close()
@@ -85,12 +81,12 @@ func (a agentTerminals) Open(ctx context.Context, o work.TerminalOwner, spec wor
 
 // Send types and gives what is printed then.
 func (a agentTerminals) Send(ctx context.Context, o work.TerminalOwner, id string, data []byte, wait time.Duration) (work.TerminalOutput, error) {
-	return agentOutput(a.all.Send(ctx, agentWho(o), id, data, wait))
+	return agentOutput(a.all.Send(ctx, o.Actor, id, data, wait))
 }
 
 // Read gives output after a position.
 func (a agentTerminals) Read(ctx context.Context, o work.TerminalOwner, id string, after int64, wait time.Duration) (work.TerminalOutput, error) {
-	return agentOutput(a.all.Read(ctx, agentWho(o), id, after, wait))
+	return agentOutput(a.all.Read(ctx, o.Actor, id, after, wait))
 }
 
 func agentOutput(out terminal.Output, err error) (work.TerminalOutput, error) {
@@ -99,7 +95,7 @@ func agentOutput(out terminal.Output, err error) (work.TerminalOutput, error) {
 
 // Close ends a terminal.
 func (a agentTerminals) Close(ctx context.Context, o work.TerminalOwner, id string) error {
-	_, err := a.all.End(ctx, agentWho(o), id)
+	_, err := a.all.End(ctx, o.Actor, id)
 	return err
 }
 

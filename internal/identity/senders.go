@@ -75,3 +75,23 @@ func (s Actor) Sender() string {
 		return s.Person.Name
 	}
 }
+
+// OwnSender is Sender for whoever may be it; a gateway has none of its own.
+func (a Actor) OwnSender() string {
+	if !a.Scopes.Has(Talk) {
+		return ""
+	}
+	return a.Sender()
+}
+
+// Senders are those whose conversations the actor may have and see; nil is everybody.
+func (a Actor) Senders() *Senders {
+	if a.Scopes.Has(TalkAdmin) {
+		return nil
+	}
+	open := &Senders{Patterns: a.Scopes.SenderPatterns()}
+	if own := a.OwnSender(); own != "" {
+		open.Names = []string{own}
+	}
+	return open
+}

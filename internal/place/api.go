@@ -12,75 +12,75 @@ import (
 type API interface {
 	// Authenticate tells whose session token it is; 401 when it is nobody's. Every
 	// use is a sign of life.
-	Authenticate(ctx context.Context, token string) (Caller, error)
+	Authenticate(ctx context.Context, token string) (Visitor, error)
 	// Logout takes one session token back.
-	Logout(ctx context.Context, who Caller) error
+	Logout(ctx context.Context, who Visitor) error
 	// Challenge makes a nonce for a proof.
-	Challenge(ctx context.Context, who Caller, agent string) (mmp.ChallengeAnswer, error)
+	Challenge(ctx context.Context, who Visitor, agent string) (mmp.ChallengeAnswer, error)
 	// Prove checks a proof outside a registration (an introduction) and pins the key
 	// like a registration would; the token is empty when the id is not covered.
-	Prove(ctx context.Context, who Caller, req ProveRequest) (Proven, error)
+	Prove(ctx context.Context, who Visitor, req ProveRequest) (Proven, error)
 
 	// Speak tells who a direct message comes from, and refuses one in the name of an
 	// agent that has proven its key elsewhere than in this request.
-	Speak(ctx context.Context, who Caller, from string) (Sender, error)
+	Speak(ctx context.Context, who Visitor, from string) (Sender, error)
 
 	// StartTalk, EndTalk and Talks are the sessions of direct talk; agent is the one
 	// of this hub, by its id.
-	StartTalk(ctx context.Context, who Caller, agent, peer string) (Talk, error)
-	EndTalk(ctx context.Context, who Caller, agent string, req mmp.SessionEnd) (Talk, error)
+	StartTalk(ctx context.Context, who Visitor, agent, peer string) (Talk, error)
+	EndTalk(ctx context.Context, who Visitor, agent string, req mmp.SessionEnd) (Talk, error)
 	Talks(ctx context.Context, agent, peer string, limit int) ([]Talk, error)
 
 	// Register, Heartbeat and Unregister are the registry.
-	Register(ctx context.Context, who Caller, req *mmp.Registration) (mmp.RegisterAnswer, error)
-	Heartbeat(ctx context.Context, who Caller, agent string) (mmp.HeartbeatAnswer, error)
-	Unregister(ctx context.Context, who Caller, agent string) (mmp.UnregisterAnswer, error)
-	Agents(ctx context.Context, who Caller, q mmp.AgentsQuery) (mmp.AgentsAnswer, error)
+	Register(ctx context.Context, who Visitor, req *mmp.Registration) (mmp.RegisterAnswer, error)
+	Heartbeat(ctx context.Context, who Visitor, agent string) (mmp.HeartbeatAnswer, error)
+	Unregister(ctx context.Context, who Visitor, agent string) (mmp.UnregisterAnswer, error)
+	Agents(ctx context.Context, who Visitor, q mmp.AgentsQuery) (mmp.AgentsAnswer, error)
 	// Agent finds one, also of a peered place (id@place).
-	Agent(ctx context.Context, who Caller, id string) (mmp.Agent, error)
-	Profile(ctx context.Context, who Caller, id string) (mmp.ProfileAnswer, error)
+	Agent(ctx context.Context, who Visitor, id string) (mmp.Agent, error)
+	Profile(ctx context.Context, who Visitor, id string) (mmp.ProfileAnswer, error)
 
 	// Post and its neighbours are the board.
-	Post(ctx context.Context, who Caller, req *mmp.PostRequestBody) (mmp.PostAnswer, error)
-	RemovePosting(ctx context.Context, who Caller, id, agent string) (mmp.RemoveAnswer, error)
-	Browse(ctx context.Context, who Caller, q mmp.BrowseQuery) (mmp.BrowseAnswer, error)
-	Posting(ctx context.Context, who Caller, id string) (mmp.Posting, error)
-	MyPostings(ctx context.Context, who Caller, agent string) (mmp.BrowseAnswer, error)
-	PublishNeeds(ctx context.Context, who Caller, req *mmp.NeedsRequest) (mmp.NeedsAnswer, error)
-	RemoveNeeds(ctx context.Context, who Caller, agent string) (mmp.NeedsAnswer, error)
+	Post(ctx context.Context, who Visitor, req *mmp.PostRequestBody) (mmp.PostAnswer, error)
+	RemovePosting(ctx context.Context, who Visitor, id, agent string) (mmp.RemoveAnswer, error)
+	Browse(ctx context.Context, who Visitor, q mmp.BrowseQuery) (mmp.BrowseAnswer, error)
+	Posting(ctx context.Context, who Visitor, id string) (mmp.Posting, error)
+	MyPostings(ctx context.Context, who Visitor, agent string) (mmp.BrowseAnswer, error)
+	PublishNeeds(ctx context.Context, who Visitor, req *mmp.NeedsRequest) (mmp.NeedsAnswer, error)
+	RemoveNeeds(ctx context.Context, who Visitor, agent string) (mmp.NeedsAnswer, error)
 
 	// Deposit and its neighbours are the shelf of skills; they need a token.
-	Deposit(ctx context.Context, who Caller, req *mmp.DepositRequest) (mmp.DepositAnswer, error)
-	UpdateDeposit(ctx context.Context, who Caller, req *mmp.DepositRequest) (mmp.UpdateAnswer, error)
-	Withdraw(ctx context.Context, who Caller, skillID, reason string) (mmp.WithdrawAnswer, error)
-	Preview(ctx context.Context, who Caller, skillID string, q mmp.PreviewQuery) (mmp.Deposit, error)
-	SkillContent(ctx context.Context, who Caller, skillID, owner string) (mmp.ContentAnswer, error)
-	Attest(ctx context.Context, who Caller, req *mmp.AttestRequest) (mmp.AttestAnswer, error)
+	Deposit(ctx context.Context, who Visitor, req *mmp.DepositRequest) (mmp.DepositAnswer, error)
+	UpdateDeposit(ctx context.Context, who Visitor, req *mmp.DepositRequest) (mmp.UpdateAnswer, error)
+	Withdraw(ctx context.Context, who Visitor, skillID, reason string) (mmp.WithdrawAnswer, error)
+	Preview(ctx context.Context, who Visitor, skillID string, q mmp.PreviewQuery) (mmp.Deposit, error)
+	SkillContent(ctx context.Context, who Visitor, skillID, owner string) (mmp.ContentAnswer, error)
+	Attest(ctx context.Context, who Visitor, req *mmp.AttestRequest) (mmp.AttestAnswer, error)
 
 	// RegisterKey and Key are the key directory; a key of a peered place is found
 	// under id@place.
-	RegisterKey(ctx context.Context, who Caller, req *mmp.KeyRequest) (mmp.KeyRegistered, error)
-	Key(ctx context.Context, who Caller, agent string) (mmp.KeyAnswer, error)
+	RegisterKey(ctx context.Context, who Visitor, req *mmp.KeyRequest) (mmp.KeyRegistered, error)
+	Key(ctx context.Context, who Visitor, agent string) (mmp.KeyAnswer, error)
 
 	// Send is durable when it returns. Receive consumes, or leases with ManualAck,
 	// and waits as long as the query says; Peek only looks.
-	Send(ctx context.Context, who Caller, req *mmp.SendRequest) (mmp.SendAnswer, error)
-	Receive(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.ReceiveAnswer, error)
+	Send(ctx context.Context, who Visitor, req *mmp.SendRequest) (mmp.SendAnswer, error)
+	Receive(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (mmp.ReceiveAnswer, error)
 	// Poll is Receive for those who wait for thousands.
-	Poll(who Caller, q mmp.ReceiveQuery, wake func()) (*Poll, error)
-	Peek(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.PeekAnswer, error)
-	Ack(ctx context.Context, who Caller, req *mmp.AckRequest) (mmp.AckAnswer, error)
-	QueueStatus(ctx context.Context, who Caller, agent string) (mmp.StatusAnswer, error)
-	RelayStats(ctx context.Context, who Caller) (mmp.RelayStats, error)
-	Sent(ctx context.Context, who Caller, q mmp.SentQuery) (mmp.SentAnswer, error)
+	Poll(who Visitor, q mmp.ReceiveQuery, wake func()) (*Poll, error)
+	Peek(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (mmp.PeekAnswer, error)
+	Ack(ctx context.Context, who Visitor, req *mmp.AckRequest) (mmp.AckAnswer, error)
+	QueueStatus(ctx context.Context, who Visitor, agent string) (mmp.StatusAnswer, error)
+	RelayStats(ctx context.Context, who Visitor) (mmp.RelayStats, error)
+	Sent(ctx context.Context, who Visitor, q mmp.SentQuery) (mmp.SentAnswer, error)
 
 	// Audit is metadata of what happened; AuditStats its sums.
-	Audit(ctx context.Context, who Caller, q mmp.AuditQuery) (mmp.AuditAnswer, error)
-	AuditStats(ctx context.Context, who Caller, hours int) (mmp.AuditStats, error)
+	Audit(ctx context.Context, who Visitor, q mmp.AuditQuery) (mmp.AuditAnswer, error)
+	AuditStats(ctx context.Context, who Visitor, hours int) (mmp.AuditStats, error)
 
 	// Info, Stats, Welcome and Health say what this place is; anybody may ask.
-	Info(ctx context.Context, who Caller) (mmp.Info, error)
-	Stats(ctx context.Context, who Caller) (mmp.Stats, error)
+	Info(ctx context.Context, who Visitor) (mmp.Info, error)
+	Stats(ctx context.Context, who Visitor) (mmp.Stats, error)
 	Welcome(ctx context.Context) mmp.Welcome
 	Health(ctx context.Context) (mmp.Health, error)
 

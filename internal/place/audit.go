@@ -114,9 +114,9 @@ func relayDetail(m *message, reason string) (string, error) {
 const maxAuditScan = 200_000
 
 // Audit lists the last entries in time order, as far as the caller may see them.
-func (p *Place) Audit(ctx context.Context, who Caller, q mmp.AuditQuery) (mmp.AuditAnswer, error) {
+func (p *Place) Audit(ctx context.Context, who Visitor, q mmp.AuditQuery) (mmp.AuditAnswer, error) {
 	out := mmp.AuditAnswer{Entries: []mmp.AuditEntry{}, Note: mmp.AuditNote}
-	if p.c.Auth == Strict && !who.Operator {
+	if p.c.Auth == Strict && !who.Operator() {
 		if who.Agent == "" {
 			return out, mmp.ErrAuthRequired
 		}
@@ -141,8 +141,8 @@ func (p *Place) Audit(ctx context.Context, who Caller, q mmp.AuditQuery) (mmp.Au
 }
 
 // hider makes the function that hides ids from this caller.
-func (p *Place) hider(tx *store.Tx, who Caller) (func(string) (string, error), error) {
-	if who.Operator || p.c.Auth == Open && !p.c.Anonymize {
+func (p *Place) hider(tx *store.Tx, who Visitor) (func(string) (string, error), error) {
+	if who.Operator() || p.c.Auth == Open && !p.c.Anonymize {
 		return func(id string) (string, error) { return id, nil }, nil
 	}
 	anonymous, err := p.anonymous(tx)

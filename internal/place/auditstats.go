@@ -129,9 +129,9 @@ func uniqueAgents(tx *store.Tx, since int64, rest *tally) (map[int64]int64, erro
 }
 
 // AuditStats sums the audit.
-func (p *Place) AuditStats(ctx context.Context, who Caller, hours int) (mmp.AuditStats, error) {
+func (p *Place) AuditStats(ctx context.Context, who Visitor, hours int) (mmp.AuditStats, error) {
 	out := mmp.AuditStats{Hourly: map[string]mmp.AuditHour{}}
-	if p.c.Auth == Strict && !who.Operator && who.Agent == "" {
+	if p.c.Auth == Strict && !who.Operator() && who.Agent == "" {
 		return out, mmp.ErrAuthRequired
 	}
 	now := p.now()

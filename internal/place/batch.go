@@ -320,11 +320,11 @@ func (b *batch) bound(recipient string) bool {
 }
 
 // guard decides whether the caller may act as the id.
-func (b *batch) guard(who Caller, id string) error {
+func (b *batch) guard(who Visitor, id string) error {
 	if who.holds(id) {
 		return nil
 	}
-	if who.Agent != "" || who.Operator {
+	if who.Agent != "" || who.Operator() {
 		return mmp.ErrNotYourAgent
 	}
 	at, err := b.key(id)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/identity"
 	"parley/internal/place"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
@@ -62,7 +63,7 @@ func overflowTogether(t *testing.T, p *place.Place) {
 	if err != nil || status.PendingCount != 20 || status.DroppedCount != 70 || len(dropped) != 70 {
 		t.Errorf("%+v, %d told, %v", status, len(dropped), err)
 	}
-	audit, err := p.Audit(t.Context(), place.OperatorOf(""), mmp.AuditQuery{Type: mmp.AuditRelay, Limit: 1000})
+	audit, err := p.Audit(t.Context(), place.Visitor{Actor: identity.Hub()}, mmp.AuditQuery{Type: mmp.AuditRelay, Limit: 1000})
 	count := map[string]int{}
 	for _, e := range audit.Entries {
 		count[e.Action]++

@@ -51,7 +51,7 @@ func encodeTexts(list []string) (string, error) {
 }
 
 // Post puts a posting on the board.
-func (p *Place) Post(ctx context.Context, who Caller, req *mmp.PostRequestBody) (mmp.PostAnswer, error) {
+func (p *Place) Post(ctx context.Context, who Visitor, req *mmp.PostRequestBody) (mmp.PostAnswer, error) {
 	err := errors.Join(shown("agent_name", req.AgentName, "skill_name", req.SkillName, "skill_format", req.SkillFormat), clean("skill_summary", req.SkillSummary))
 	if err != nil {
 		return mmp.PostAnswer{}, err
@@ -93,9 +93,9 @@ func (p *Place) Post(ctx context.Context, who Caller, req *mmp.PostRequestBody) 
 }
 
 // RemovePosting takes a posting down; only its owner may, and the operator.
-func (p *Place) RemovePosting(ctx context.Context, who Caller, id, agent string) (mmp.RemoveAnswer, error) {
+func (p *Place) RemovePosting(ctx context.Context, who Visitor, id, agent string) (mmp.RemoveAnswer, error) {
 	err := p.write(ctx, func(tx *store.Tx) error {
-		if !who.Operator {
+		if !who.Operator() {
 			if _, err := p.guard(tx, who, agent); err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func (p *Place) RemovePosting(ctx context.Context, who Caller, id, agent string)
 		if err != nil {
 			return err
 		}
-		if posting.AgentID != agent && !who.Operator {
+		if posting.AgentID != agent && !who.Operator() {
 			return mmp.ErrRemoveNotAuthorized
 		}
 		if _, err := tx.Exec(`DELETE FROM place_postings WHERE id = ?`, id); err != nil {
@@ -134,7 +134,7 @@ func (p *Place) living(tx *store.Tx, id string) (mmp.Posting, error) {
 }
 
 // Posting shows one.
-func (p *Place) Posting(ctx context.Context, who Caller, id string) (out mmp.Posting, err error) {
+func (p *Place) Posting(ctx context.Context, who Visitor, id string) (out mmp.Posting, err error) {
 	if err := p.admit(who); err != nil {
 		return out, err
 	}
@@ -193,7 +193,7 @@ func text(s *string) string {
 }
 
 // MyPostings lists an agent's own.
-func (p *Place) MyPostings(ctx context.Context, who Caller, agent string) (mmp.BrowseAnswer, error) {
+func (p *Place) MyPostings(ctx context.Context, who Visitor, agent string) (mmp.BrowseAnswer, error) {
 	return p.Browse(ctx, who, mmp.BrowseQuery{AgentID: agent, Limit: 500})
 }
 
@@ -201,7 +201,7 @@ func (p *Place) MyPostings(ctx context.Context, who Caller, agent string) (mmp.B
 const needsLife = 24 * time.Hour
 
 // PublishNeeds replaces what an agent looks for.
-func (p *Place) PublishNeeds(ctx context.Context, who Caller, req *mmp.NeedsRequest) (mmp.NeedsAnswer, error) {
+func (p *Place) PublishNeeds(ctx context.Context, who Visitor, req *mmp.NeedsRequest) (mmp.NeedsAnswer, error) {
 	names, texts := []string{"agent_name", req.AgentName, "agent_mode", req.AgentMode}, []string{}
 	for _, n := range req.Needs {
 		names, texts = append(names, "needs", n.Name), append(texts, "needs", n.Description)
@@ -232,7 +232,7 @@ func (p *Place) PublishNeeds(ctx context.Context, who Caller, req *mmp.NeedsRequ
 }
 
 // RemoveNeeds forgets what an agent looks for.
-func (p *Place) RemoveNeeds(ctx context.Context, who Caller, agent string) (mmp.NeedsAnswer, error) {
+func (p *Place) RemoveNeeds(ctx context.Context, who Visitor, agent string) (mmp.NeedsAnswer, error) {
 	err := p.write(ctx, func(tx *store.Tx) error {
 		if _, err := p.guard(tx, who, agent); err != nil {
 			return err
@@ -257,7 +257,7 @@ func needsOf(tx *store.Tx, agent string, now time.Time) ([]mmp.Need, error) {
 }
 
 // Profile is all the place knows about an agent.
-func (p *Place) Profile(ctx context.Context, who Caller, id string) (mmp.ProfileAnswer, error) {
+func (p *Place) Profile(ctx context.Context, who Visitor, id string) (mmp.ProfileAnswer, error) {
 	var out mmp.ProfileAnswer
 	agent, err := p.Agent(ctx, who, id)
 	if err != nil {

@@ -40,7 +40,7 @@ const pool = 2_000
 
 // Browse gives two views of one board: postings newest first, and a shuffled
 // mixture of everything that matches.
-func (p *Place) Browse(ctx context.Context, who Caller, q mmp.BrowseQuery) (mmp.BrowseAnswer, error) {
+func (p *Place) Browse(ctx context.Context, who Visitor, q mmp.BrowseQuery) (mmp.BrowseAnswer, error) {
 	out := mmp.BrowseAnswer{Postings: []mmp.Posting{}, Entries: []any{}, Sampling: "random"}
 	if err := p.admit(who); err != nil {
 		return out, err
@@ -73,7 +73,7 @@ func (p *Place) Browse(ctx context.Context, who Caller, q mmp.BrowseQuery) (mmp.
 }
 
 // entries gathers the mixed view.
-func (p *Place) entries(tx *store.Tx, who Caller, q mmp.BrowseQuery) ([]entry, error) {
+func (p *Place) entries(tx *store.Tx, who Visitor, q mmp.BrowseQuery) ([]entry, error) {
 	var all []entry
 	add := func(e entry) {
 		if e.matches(q) && len(all) < pool {

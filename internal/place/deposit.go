@@ -83,7 +83,7 @@ func sections(content string) []string {
 }
 
 // checked holds a deposit to the rules of skills; what fails is listed.
-func (p *Place) checked(tx *store.Tx, who Caller, req *mmp.DepositRequest, refusal mmp.Error) (*depositRow, error) {
+func (p *Place) checked(tx *store.Tx, who Visitor, req *mmp.DepositRequest, refusal mmp.Error) (*depositRow, error) {
 	provenance, err := mmp.CheckSkill(mmp.SkillCheck{
 		Format: req.Format, Content: req.Content, ContentHash: req.ContentHash, Provenance: req.Provenance, Sender: who.Agent, HashOptional: true,
 	})
@@ -134,7 +134,7 @@ func (d *depositRow) put(tx *store.Tx) error {
 }
 
 // attempt counts deposits and updates, good or bad.
-func (p *Place) attempt(who Caller, req *mmp.DepositRequest) error {
+func (p *Place) attempt(who Visitor, req *mmp.DepositRequest) error {
 	if err := who.mustHaveToken(); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (p *Place) attempt(who Caller, req *mmp.DepositRequest) error {
 }
 
 // Deposit puts a skill on the shelf; depositing again replaces it.
-func (p *Place) Deposit(ctx context.Context, who Caller, req *mmp.DepositRequest) (mmp.DepositAnswer, error) {
+func (p *Place) Deposit(ctx context.Context, who Visitor, req *mmp.DepositRequest) (mmp.DepositAnswer, error) {
 	if err := p.attempt(who, req); err != nil {
 		return mmp.DepositAnswer{}, err
 	}
@@ -174,7 +174,7 @@ func (p *Place) Deposit(ctx context.Context, who Caller, req *mmp.DepositRequest
 }
 
 // UpdateDeposit replaces a skill the caller deposited.
-func (p *Place) UpdateDeposit(ctx context.Context, who Caller, req *mmp.DepositRequest) (mmp.UpdateAnswer, error) {
+func (p *Place) UpdateDeposit(ctx context.Context, who Visitor, req *mmp.DepositRequest) (mmp.UpdateAnswer, error) {
 	if err := p.attempt(who, req); err != nil {
 		return mmp.UpdateAnswer{}, err
 	}
@@ -207,7 +207,7 @@ func depositOf(tx *store.Tx, owner, skillID string) (*depositRow, error) {
 }
 
 // Withdraw takes the caller's own skill from the shelf.
-func (p *Place) Withdraw(ctx context.Context, who Caller, skillID, reason string) (mmp.WithdrawAnswer, error) {
+func (p *Place) Withdraw(ctx context.Context, who Visitor, skillID, reason string) (mmp.WithdrawAnswer, error) {
 	out := mmp.WithdrawAnswer{Status: mmp.StatusWithdrawn, SkillID: skillID, OwnerAgentID: who.Agent, WithdrawnAt: mmp.At(p.now())}
 	if err := who.mustHaveToken(); err != nil {
 		return out, err
@@ -243,7 +243,7 @@ func (p *Place) find(tx *store.Tx, skillID, owner string) (*depositRow, error) {
 }
 
 // Preview shows a deposit's description and first lines.
-func (p *Place) Preview(ctx context.Context, who Caller, skillID string, q mmp.PreviewQuery) (out mmp.Deposit, err error) {
+func (p *Place) Preview(ctx context.Context, who Visitor, skillID string, q mmp.PreviewQuery) (out mmp.Deposit, err error) {
 	if err := p.admit(who); err != nil {
 		return out, err
 	}
@@ -265,7 +265,7 @@ func (p *Place) Preview(ctx context.Context, who Caller, skillID string, q mmp.P
 }
 
 // SkillContent gives a whole deposit.
-func (p *Place) SkillContent(ctx context.Context, who Caller, skillID, owner string) (out mmp.ContentAnswer, err error) {
+func (p *Place) SkillContent(ctx context.Context, who Visitor, skillID, owner string) (out mmp.ContentAnswer, err error) {
 	if err := p.admit(who); err != nil {
 		return out, err
 	}
@@ -338,7 +338,7 @@ func attestations(tx *store.Tx, owner, skillID string) ([]mmp.Raw, error) {
 
 // Attest notes what one agent claims about another's deposit. A signature must be
 // the claimant's, over the payload it names or else over the claim.
-func (p *Place) Attest(ctx context.Context, who Caller, req *mmp.AttestRequest) (mmp.AttestAnswer, error) {
+func (p *Place) Attest(ctx context.Context, who Visitor, req *mmp.AttestRequest) (mmp.AttestAnswer, error) {
 	out := mmp.AttestAnswer{Status: mmp.StatusAttested, Valid: true}
 	if err := who.mustHaveToken(); err != nil {
 		return out, err

@@ -5,14 +5,14 @@
 //	p, err := place.New(ctx, place.Deps{DB: db, Bus: bus, Leases: leases, Key: hubKey}, place.Config{Auth: place.TOFU})
 //	defer p.Close(ctx)
 //
-//	who, err := p.Authenticate(ctx, token)                  // or place.Anonymous(address)
+//	who, err := p.Authenticate(ctx, token)                  // or place.Visitor{Actor: identity.Stranger(address)}
 //	answer, err := p.Send(ctx, who, &mmp.SendRequest{…})    // durable when err is nil
 //	got, err := p.Receive(ctx, who, mmp.ReceiveQuery{…})    // waits if the query says so
 //
 // Requests and answers are those of protocol/mmp; what is refused is an mmp.Error
 // with the status and the words of the protocol.
 //
-//	face ─▶ Caller ─▶ guard (proven? token? policy?) ─▶ one transaction ─▶ wake
+//	face ─▶ Visitor ─▶ guard (proven? token? policy?) ─▶ one transaction ─▶ wake
 //	                                                     │ state + audit
 //	                       sweeper, outbox, federation ◀─┘ one hub at a time (lease)
 //

@@ -7,7 +7,7 @@ import (
 
 // entering is one registration without a key.
 type entering struct {
-	who    Caller
+	who    Visitor
 	req    *mmp.Registration
 	claim  claim
 	answer mmp.RegisterAnswer

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"parley/internal/identity"
 	"parley/internal/place"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
@@ -221,7 +222,7 @@ func (m *relayModel) audited(t *testing.T) {
 	if err := m.p.Sweep(t.Context()); err != nil {
 		m.rt.Fatal(err)
 	}
-	out, err := m.p.Audit(t.Context(), place.OperatorOf(""), mmp.AuditQuery{Type: mmp.AuditRelay, AgentID: m.from, Limit: 10_000})
+	out, err := m.p.Audit(t.Context(), place.Visitor{Actor: identity.Hub()}, mmp.AuditQuery{Type: mmp.AuditRelay, AgentID: m.from, Limit: 10_000})
 	if err != nil {
 		m.rt.Fatal(err)
 	}
@@ -361,7 +362,7 @@ func TestAHubAmongOthersTakesInWhatABackupBroughtAlong(t *testing.T) {
 			if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"1", "2"}) {
 				t.Errorf("%v", got)
 			}
-			out, err := p.Audit(t.Context(), place.OperatorOf(""), mmp.AuditQuery{Type: mmp.AuditRelay, Limit: 100})
+			out, err := p.Audit(t.Context(), place.Visitor{Actor: identity.Hub()}, mmp.AuditQuery{Type: mmp.AuditRelay, Limit: 100})
 			if err != nil || out.Count != 6 {
 				t.Errorf("%d entries, %v", out.Count, err)
 			}

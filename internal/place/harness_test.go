@@ -75,9 +75,9 @@ func open(t testing.TB, db *store.DB, c place.Config, change ...func(*place.Deps
 }
 
 // stranger is somebody without a token, on this machine.
-var stranger = place.Anonymous("")
+var stranger = place.Visitor{}
 
-func send(t testing.TB, p *place.Place, who place.Caller, from, to, blob string) string {
+func send(t testing.TB, p *place.Place, who place.Visitor, from, to, blob string) string {
 	t.Helper()
 	out, err := p.Send(t.Context(), who, &mmp.SendRequest{From: from, To: to, Blob: []byte(blob), BlobHash: mmp.HashOf(blob).Prefixed(), MessageType: "test"})
 	if err != nil {
@@ -86,7 +86,7 @@ func send(t testing.TB, p *place.Place, who place.Caller, from, to, blob string)
 	return out.RelayID
 }
 
-func receive(t testing.TB, p *place.Place, who place.Caller, q mmp.ReceiveQuery) []string {
+func receive(t testing.TB, p *place.Place, who place.Visitor, q mmp.ReceiveQuery) []string {
 	t.Helper()
 	if q.Limit == 0 {
 		q.Limit = 100
@@ -106,7 +106,7 @@ func receive(t testing.TB, p *place.Place, who place.Caller, q mmp.ReceiveQuery)
 }
 
 // prove registers an id with the test's key and returns its session.
-func prove(t testing.TB, p *place.Place, id string) place.Caller {
+func prove(t testing.TB, p *place.Place, id string) place.Visitor {
 	t.Helper()
 	c, err := p.Challenge(t.Context(), stranger, id)
 	if err != nil {

@@ -6,12 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
 
 // Info says what this place is; anybody may ask.
-func (p *Place) Info(ctx context.Context, _ Caller) (mmp.Info, error) {
+func (p *Place) Info(ctx context.Context, _ Visitor) (mmp.Info, error) {
 	f, err := p.counted(ctx)
 	if err != nil {
 		return mmp.Info{}, err
@@ -55,7 +56,7 @@ func (p *Place) Welcome(context.Context) mmp.Welcome {
 }
 
 // Stats sums everything; strict wants a token.
-func (p *Place) Stats(ctx context.Context, who Caller) (mmp.Stats, error) {
+func (p *Place) Stats(ctx context.Context, who Visitor) (mmp.Stats, error) {
 	var out mmp.Stats
 	if err := p.admit(who); err != nil {
 		return out, err
@@ -64,7 +65,7 @@ func (p *Place) Stats(ctx context.Context, who Caller) (mmp.Stats, error) {
 	if err != nil {
 		return out, err
 	}
-	audit, err := p.AuditStats(ctx, Caller{Operator: true}, 1)
+	audit, err := p.AuditStats(ctx, Visitor{Actor: identity.Hub()}, 1)
 	if err != nil {
 		return out, err
 	}

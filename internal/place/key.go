@@ -82,11 +82,11 @@ func heldID(tx *store.Tx, agent string) (bool, error) {
 
 // guard decides, in the transaction that serves, whether the caller may act as the
 // id; told is whether the caller's session does.
-func (p *Place) guard(tx *store.Tx, who Caller, id string) (told bool, err error) {
+func (p *Place) guard(tx *store.Tx, who Visitor, id string) (told bool, err error) {
 	if who.holds(id) {
 		return true, nil
 	}
-	if who.Agent != "" || who.Operator {
+	if who.Agent != "" || who.Operator() {
 		return false, mmp.ErrNotYourAgent
 	}
 	is, err := heldID(tx, id)
@@ -97,8 +97,8 @@ func (p *Place) guard(tx *store.Tx, who Caller, id string) (told bool, err error
 }
 
 // admit is for reads that touch nobody in particular: strict wants a token.
-func (p *Place) admit(who Caller) error {
-	if p.c.Auth == Strict && who.Agent == "" && !who.Operator {
+func (p *Place) admit(who Visitor) error {
+	if p.c.Auth == Strict && who.Agent == "" && !who.Operator() {
 		return mmp.ErrAuthRequired
 	}
 	return nil
@@ -204,7 +204,7 @@ func (p *Place) noteKey(tx *store.Tx, k keyRow, changed bool) error {
 
 // RegisterKey puts a key into the directory. A proven id's key changes only by
 // its old key's word.
-func (p *Place) RegisterKey(ctx context.Context, who Caller, req *mmp.KeyRequest) (mmp.KeyRegistered, error) {
+func (p *Place) RegisterKey(ctx context.Context, who Visitor, req *mmp.KeyRequest) (mmp.KeyRegistered, error) {
 	proof := ""
 	if req.Proof != nil {
 		if err := p.checkChallenge(ctx, who, req.AgentID, req.Key, *req.Proof); err != nil {
@@ -241,9 +241,9 @@ func (p *Place) proofFor(old *keyRow, req *mmp.KeyRequest, proof string) string 
 	return proof
 }
 
-func (p *Place) mayRegisterKey(who Caller, req *mmp.KeyRequest, old *keyRow, proof string) error {
+func (p *Place) mayRegisterKey(who Visitor, req *mmp.KeyRequest, old *keyRow, proof string) error {
 	owner := who.holds(req.AgentID)
-	if !owner && (who.Agent != "" || who.Operator) {
+	if !owner && (who.Agent != "" || who.Operator()) {
 		return mmp.ErrNotYourAgent
 	}
 	switch {
@@ -269,7 +269,7 @@ func (p *Place) mayRegisterKey(who Caller, req *mmp.KeyRequest, old *keyRow, pro
 }
 
 // rotates wants two words of the old key: its session, and its successor's name.
-func rotates(who Caller, req *mmp.KeyRequest, old *keyRow) error {
+func rotates(who Visitor, req *mmp.KeyRequest, old *keyRow) error {
 	if !who.holds(req.AgentID) {
 		if req.RotationSignature == "" && req.Proof == nil {
 			return mmp.ErrAuthRequired
@@ -287,7 +287,7 @@ func rotates(who Caller, req *mmp.KeyRequest, old *keyRow) error {
 }
 
 // Key looks an agent's key up, here or at a peered place.
-func (p *Place) Key(ctx context.Context, who Caller, agent string) (mmp.KeyAnswer, error) {
+func (p *Place) Key(ctx context.Context, who Visitor, agent string) (mmp.KeyAnswer, error) {
 	if err := p.admit(who); err != nil {
 		return mmp.KeyAnswer{}, err
 	}

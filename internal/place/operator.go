@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"parley/internal/audit"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -143,7 +144,7 @@ func (p *Place) Trust(ctx context.Context, by, address, keyID string) (Trust, er
 	if !mmp.ValidAddress(address) {
 		return Trust{}, mmp.ErrInvalidID
 	}
-	key, err := p.Key(ctx, Caller{Operator: true}, address)
+	key, err := p.Key(ctx, Visitor{Actor: identity.Hub()}, address)
 	if err != nil {
 		return Trust{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -208,7 +209,7 @@ func (p *Place) PeerAgents(ctx context.Context, _ Peer) (mmp.AgentsAnswer, error
 	err := p.read(ctx, func(tx *store.Tx) error {
 		return p.eachAgent(tx, func(a *agentRow) bool {
 			if a.proven && federates(a.metadata) {
-				shown := p.show(Caller{}, a)
+				shown := p.show(Visitor{}, a)
 				shown.Trust = nil
 				out.Agents = append(out.Agents, shown)
 			}
@@ -237,7 +238,7 @@ func (p *Place) PeerKey(ctx context.Context, _ Peer, agent string) (mmp.KeyAnswe
 	if !mmp.ValidID(agent) {
 		return mmp.KeyAnswer{}, mmp.ErrKeyNotFound
 	}
-	k, err := p.Key(ctx, Caller{Operator: true}, agent)
+	k, err := p.Key(ctx, Visitor{Actor: identity.Hub()}, agent)
 	if err == nil && !k.Proven {
 		err = mmp.ErrKeyNotFound
 	}
@@ -263,7 +264,7 @@ func (p *Place) PeerRelay(ctx context.Context, from Peer, f Forwarded) (mmp.Send
 		return mmp.SendAnswer{}, errExpired
 	}
 	sender := f.From + "@" + from.Name
-	return p.queue(ctx, &sending{who: Caller{Agent: sender, Proven: true}, m: &message{
+	return p.queue(ctx, &sending{who: Visitor{Agent: sender, Proven: true}, m: &message{
 		sender: sender, recipient: f.To, kind: f.Type, hash: f.BlobHash, size: int64(len(f.Blob)), blob: []byte(f.Blob),
 		idem: f.RelayID, created: now, expires: earlier(f.ExpiresAt.Time, now.Add(p.c.RelayTTL)),
 	}})

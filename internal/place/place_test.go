@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"parley/internal/identity"
 	"parley/internal/place"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
@@ -61,7 +62,7 @@ func TestTheWholeRelayOnBothDatabases(t *testing.T) {
 		if s, err := p.Sent(t.Context(), ada, mmp.SentQuery{AgentID: "ada", RelayID: expiring, Limit: 1}); err != nil || s.Messages[0].Status != mmp.FateExpired {
 			t.Errorf("%+v %v", s, err)
 		}
-		stats, err := p.AuditStats(t.Context(), place.OperatorOf(""), 24)
+		stats, err := p.AuditStats(t.Context(), place.Visitor{Actor: identity.Hub()}, 24)
 		if err != nil || stats.Summary.TotalRelays != 12 || stats.Summary.TotalDropped != 1 || stats.Summary.TotalExpired != 1 || stats.Summary.TotalKeyRegistrations != 1 {
 			t.Errorf("%+v %v", stats.Summary, err)
 		}
@@ -107,7 +108,7 @@ func TestBoardShelfAndKeysOnBothDatabases(t *testing.T) {
 		if _, err := p.Preview(t.Context(), stranger, "tea", mmp.PreviewQuery{Lines: 1}); err != nil {
 			t.Error(err)
 		}
-		if _, err := p.RemovePosting(t.Context(), place.OperatorOf(""), posted.PostingID, ""); err != nil {
+		if _, err := p.RemovePosting(t.Context(), place.Visitor{Actor: identity.Hub()}, posted.PostingID, ""); err != nil {
 			t.Errorf("the operator: %v", err)
 		}
 		if _, err := p.Trust(t.Context(), "person:olga", "ada", testKey().Public().KeyID()); err != nil {
@@ -172,7 +173,7 @@ func TestSumsStayRightWhenTheyAreRolledUp(t *testing.T) {
 		if err := p.RollUp(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		stats, err := p.AuditStats(t.Context(), place.OperatorOf(""), 5)
+		stats, err := p.AuditStats(t.Context(), place.Visitor{Actor: identity.Hub()}, 5)
 		if err != nil || stats.Summary.TotalRelays != int64(8*(round+1)) || stats.Summary.TotalBytesRelayed != int64(40*(round+1)) {
 			t.Errorf("round %d: %+v %v", round, stats.Summary, err)
 		}
@@ -260,7 +261,7 @@ func TestTheOperatorSeesMetadataAndActsForNobody(t *testing.T) {
 	p, _ := open(t, storetest.SQLite(t), place.Config{Auth: place.Strict})
 	ada := prove(t, p, "ada")
 	send(t, p, ada, "ada", "ada", "to myself")
-	who := place.OperatorOf("")
+	who := place.Visitor{Actor: identity.Hub()}
 	if st, err := p.QueueStatus(t.Context(), who, "ada"); err != nil || st.PendingCount != 1 {
 		t.Errorf("%+v %v", st, err)
 	}

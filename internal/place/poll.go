@@ -17,7 +17,7 @@ import (
 //	poll.Close()
 type Poll struct {
 	p   *Place
-	who Caller
+	who Visitor
 	q   mmp.ReceiveQuery
 	one *waiter
 	end time.Time
@@ -25,7 +25,7 @@ type Poll struct {
 
 // Poll begins one. From now on wake is called when there may be something, by any
 // goroutine; it must not block.
-func (p *Place) Poll(who Caller, q mmp.ReceiveQuery, wake func()) (*Poll, error) {
+func (p *Place) Poll(who Visitor, q mmp.ReceiveQuery, wake func()) (*Poll, error) {
 	if who.Agent == "" {
 		p.touch(q.AgentID)
 	}

@@ -20,7 +20,7 @@ type claim struct {
 }
 
 // Challenge makes a nonce for a proof.
-func (p *Place) Challenge(ctx context.Context, who Caller, agent string) (mmp.ChallengeAnswer, error) {
+func (p *Place) Challenge(ctx context.Context, who Visitor, agent string) (mmp.ChallengeAnswer, error) {
 	nonce, expires := mmp.NewNonce(), p.now().Add(p.c.ChallengeTTL)
 	err := p.write(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(`INSERT INTO place_nonces (nonce, agent, expires_at) VALUES (?, ?, ?)`, nonce, agent, store.Micros(expires))
@@ -43,7 +43,7 @@ func (p *Place) useNonce(ctx context.Context, nonce, agent string) error {
 }
 
 // checkChallenge uses the nonce up, whatever comes of it, and checks the signature.
-func (p *Place) checkChallenge(ctx context.Context, who Caller, agent string, key *mmp.PublicKey, proof mmp.Proof) error {
+func (p *Place) checkChallenge(ctx context.Context, who Visitor, agent string, key *mmp.PublicKey, proof mmp.Proof) error {
 	if clean("proof.nonce", proof.Nonce) != nil {
 		return mmp.ErrNonce
 	}
@@ -62,7 +62,7 @@ func (p *Place) checkChallenge(ctx context.Context, who Caller, agent string, ke
 // judge looks at a proof before any transaction. A challenge that fails is refused
 // at once; a static signature that does not fit is only noted, since some policies
 // let its bearer in unproven.
-func (p *Place) judge(ctx context.Context, who Caller, agent, pem string, static mmp.Static, proof *mmp.Proof) (claim, error) {
+func (p *Place) judge(ctx context.Context, who Visitor, agent, pem string, static mmp.Static, proof *mmp.Proof) (claim, error) {
 	var c claim
 	var err error
 	if pem != "" {
@@ -109,7 +109,7 @@ type verdict struct {
 	owner    bool // may have a token: the id is covered
 }
 
-func (p *Place) decide(who Caller, c claim, old *keyRow, lives bool, agent string) (verdict, error) {
+func (p *Place) decide(who Visitor, c claim, old *keyRow, lives bool, agent string) (verdict, error) {
 	switch {
 	case c.key != nil && !old.isProven() && !mmp.MayHave(agent, c.key):
 		return verdict{}, mmp.ErrForeignID
@@ -136,7 +136,7 @@ func (p *Place) decide(who Caller, c claim, old *keyRow, lives bool, agent strin
 	return verdict{}, mmp.ErrAuthRequired
 }
 
-func (p *Place) decideHeld(who Caller, c claim, old *keyRow, agent string) (verdict, error) {
+func (p *Place) decideHeld(who Visitor, c claim, old *keyRow, agent string) (verdict, error) {
 	switch {
 	case c.covers && old.keyID != c.key.KeyID():
 		return verdict{}, mmp.ErrKeyPinned
@@ -151,7 +151,7 @@ func (p *Place) decideHeld(who Caller, c claim, old *keyRow, agent string) (verd
 }
 
 // Prove checks a proof that came with an introduction.
-func (p *Place) Prove(ctx context.Context, who Caller, req ProveRequest) (Proven, error) {
+func (p *Place) Prove(ctx context.Context, who Visitor, req ProveRequest) (Proven, error) {
 	c, err := p.judge(ctx, who, req.Agent, req.PublicKey, req.Static, req.Proof)
 	if err != nil {
 		return Proven{}, p.refusedAuth(ctx, req.Agent, err)
@@ -222,8 +222,8 @@ func (p *Place) refusedAuth(ctx context.Context, agent string, err error) error 
 }
 
 // Speak tells who a direct message comes from.
-func (p *Place) Speak(ctx context.Context, who Caller, from string) (Sender, error) {
-	s := Sender{ID: from, Direct: true, Operator: who.Operator, Proven: who.Proven}
+func (p *Place) Speak(ctx context.Context, who Visitor, from string) (Sender, error) {
+	s := Sender{ID: from, Direct: true, Operator: who.Operator(), Proven: who.Proven}
 	if who.Proven {
 		s.KeyID = who.KeyID
 	}
@@ -238,7 +238,7 @@ func (p *Place) Speak(ctx context.Context, who Caller, from string) (Sender, err
 		return s, mmp.ErrAuthRequired
 	}
 	return s, p.read(ctx, func(tx *store.Tx) error {
-		_, err := p.guard(tx, Caller{}, from)
+		_, err := p.guard(tx, Visitor{}, from)
 		return err
 	})
 }

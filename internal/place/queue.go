@@ -11,13 +11,13 @@ import (
 )
 
 // QueueStatus tells how full a queue is. The operator may look at any.
-func (p *Place) QueueStatus(ctx context.Context, who Caller, agent string) (mmp.StatusAnswer, error) {
+func (p *Place) QueueStatus(ctx context.Context, who Visitor, agent string) (mmp.StatusAnswer, error) {
 	out := mmp.StatusAnswer{AgentID: agent, Limit: p.c.QueueLimit}
 	if err := p.settled(ctx, settling{queue: agent}); err != nil {
 		return out, err
 	}
 	err := p.read(ctx, func(tx *store.Tx) error {
-		if !who.Operator {
+		if !who.Operator() {
 			if _, err := p.guard(tx, who, agent); err != nil {
 				return err
 			}
@@ -41,7 +41,7 @@ func (p *Place) QueueStatus(ctx context.Context, who Caller, agent string) (mmp.
 		out.DroppedCount, err = droppedCount(tx, agent)
 		return err
 	})
-	if err == nil && who.Agent == "" && !who.Operator {
+	if err == nil && who.Agent == "" && !who.Operator() {
 		p.touch(agent)
 	}
 	return out, err
@@ -80,7 +80,7 @@ func (m *message) fate(now time.Time) mmp.Fate {
 }
 
 // Sent tells an agent what became of its messages, newest first.
-func (p *Place) Sent(ctx context.Context, who Caller, q mmp.SentQuery) (mmp.SentAnswer, error) {
+func (p *Place) Sent(ctx context.Context, who Visitor, q mmp.SentQuery) (mmp.SentAnswer, error) {
 	out := mmp.SentAnswer{Messages: []mmp.SentMessage{}}
 	if !who.holds(q.AgentID) {
 		return out, mmp.ErrAuthRequired
@@ -127,7 +127,7 @@ func sentOne(tx *store.Tx, sender, id string) ([]*message, error) {
 }
 
 // RelayStats sums all queues.
-func (p *Place) RelayStats(ctx context.Context, who Caller) (mmp.RelayStats, error) {
+func (p *Place) RelayStats(ctx context.Context, who Visitor) (mmp.RelayStats, error) {
 	if err := p.admit(who); err != nil {
 		return mmp.RelayStats{}, err
 	}

@@ -145,7 +145,7 @@ func (b *batch) decides(o *op) bool {
 		m := o.send.m
 		_, there := mmp.SplitAddress(m.recipient)
 		_, here := mmp.SplitAddress(m.sender)
-		return there == "" && here == "" && b.remembers(o.send.who, m.sender) && (b.bound(m.recipient) || b.remembers(Caller{}, m.recipient))
+		return there == "" && here == "" && b.remembers(o.send.who, m.sender) && (b.bound(m.recipient) || b.remembers(Visitor{}, m.recipient))
 	case o.take != nil:
 		q := &o.take.q
 		return !q.ManualAck && b.remembers(o.take.who, q.AgentID) && !b.p.front.mayHaveRows(q.AgentID)
@@ -157,7 +157,7 @@ func (b *batch) decides(o *op) bool {
 // only there nobody changes them meanwhile. Even a full disk lets that happen.
 func (b *batch) learnKeys(ops []*op) {
 	var unknown names
-	want := func(who Caller, id string) {
+	want := func(who Visitor, id string) {
 		if !b.remembers(who, id) {
 			unknown.add(id)
 		}
@@ -167,7 +167,7 @@ func (b *batch) learnKeys(ops []*op) {
 		case o.send != nil:
 			want(o.send.who, o.send.m.sender)
 			if !b.bound(o.send.m.recipient) {
-				want(Caller{}, o.send.m.recipient)
+				want(Visitor{}, o.send.m.recipient)
 			}
 		case o.take != nil:
 			want(o.take.who, o.take.q.AgentID)
@@ -187,7 +187,7 @@ func (b *batch) learnKeys(ops []*op) {
 }
 
 // remembers tells whether it is known if an id has a key, or needs none.
-func (b *batch) remembers(who Caller, id string) bool {
+func (b *batch) remembers(who Visitor, id string) bool {
 	if who.holds(id) {
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/identity"
 	"parley/internal/place"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
@@ -47,7 +48,7 @@ func TestAnAcknowledgedMessageOutlivesTheHubBeforeTheDatabaseHasIt(t *testing.T)
 			if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"1", "2"}) {
 				t.Errorf("%v", got)
 			}
-			out, err := p.Audit(t.Context(), place.OperatorOf(""), mmp.AuditQuery{Type: mmp.AuditRelay, Limit: 100})
+			out, err := p.Audit(t.Context(), place.Visitor{Actor: identity.Hub()}, mmp.AuditQuery{Type: mmp.AuditRelay, Limit: 100})
 			if err != nil || out.Count != 6 {
 				t.Errorf("%d entries, %v", out.Count, err)
 			}

@@ -16,7 +16,7 @@ const recheck = 5 * time.Second
 
 // Receive hands out the queue, in order. Without messages it waits as long as the
 // query says. A caller whose context ends consumes nothing.
-func (p *Place) Receive(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.ReceiveAnswer, error) {
+func (p *Place) Receive(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (mmp.ReceiveAnswer, error) {
 	if who.Agent == "" {
 		p.touch(q.AgentID)
 	}
@@ -34,7 +34,7 @@ func (p *Place) Receive(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mm
 
 // wait looks, sleeps until something changed, and looks again. The waiter was
 // there before the first look, so no wake-up is missed.
-func (p *Place) wait(ctx context.Context, who Caller, q mmp.ReceiveQuery, one *waiter) (mmp.ReceiveAnswer, error) {
+func (p *Place) wait(ctx context.Context, who Visitor, q mmp.ReceiveQuery, one *waiter) (mmp.ReceiveAnswer, error) {
 	end := time.NewTimer(q.Wait)
 	defer end.Stop()
 	for {
@@ -111,7 +111,7 @@ func fetch(tx *store.Tx, agent string, limit int, now time.Time) (found []*messa
 }
 
 // take hands out what is there now; lapse is when the next lease ends.
-func (p *Place) take(ctx context.Context, who Caller, q mmp.ReceiveQuery) (out mmp.ReceiveAnswer, lapse time.Time, err error) {
+func (p *Place) take(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (out mmp.ReceiveAnswer, lapse time.Time, err error) {
 	out.Messages = []mmp.RelayMessage{}
 	// Looking costs no write: most polls find nothing.
 	if q.Limit == 0 || !p.hints.use(q.AgentID) {
@@ -138,7 +138,7 @@ func (p *Place) take(ctx context.Context, who Caller, q mmp.ReceiveQuery) (out m
 
 // taking is one request for what is in a queue.
 type taking struct {
-	who  Caller
+	who  Visitor
 	q    mmp.ReceiveQuery
 	took []*message
 	more bool
@@ -305,7 +305,7 @@ func (p *Place) handed(q mmp.ReceiveQuery, took []*message, out mmp.ReceiveAnswe
 // anything tells whether something can be handed out, and else when the first
 // lease ends. Who is going to wait has another goroutine look: the database needs a
 // large stack, and thousands that wait would each keep one.
-func (p *Place) anything(ctx context.Context, who Caller, q mmp.ReceiveQuery) (some bool, lapse time.Time, err error) {
+func (p *Place) anything(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (some bool, lapse time.Time, err error) {
 	if q.Wait <= 0 {
 		return p.look(ctx, who, q.AgentID)
 	}
@@ -319,7 +319,7 @@ func (p *Place) anything(ctx context.Context, who Caller, q mmp.ReceiveQuery) (s
 	return some, lapse, err
 }
 
-func (p *Place) look(ctx context.Context, who Caller, agent string) (some bool, lapse time.Time, err error) {
+func (p *Place) look(ctx context.Context, who Visitor, agent string) (some bool, lapse time.Time, err error) {
 	err = p.read(ctx, func(tx *store.Tx) error {
 		if _, err := p.guard(tx, who, agent); err != nil {
 			return err
@@ -347,7 +347,7 @@ func (p *Place) look(ctx context.Context, who Caller, agent string) (some bool, 
 }
 
 // Peek looks at the queue without taking anything.
-func (p *Place) Peek(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.PeekAnswer, error) {
+func (p *Place) Peek(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (mmp.PeekAnswer, error) {
 	out := mmp.PeekAnswer{Messages: []mmp.RelayMessage{}}
 	if err := p.settled(ctx, settling{queue: q.AgentID}); err != nil {
 		return out, err
@@ -373,7 +373,7 @@ func (p *Place) Peek(ctx context.Context, who Caller, q mmp.ReceiveQuery) (mmp.P
 }
 
 // Ack settles leased messages: done, or back to their place in the queue.
-func (p *Place) Ack(ctx context.Context, who Caller, req *mmp.AckRequest) (mmp.AckAnswer, error) {
+func (p *Place) Ack(ctx context.Context, who Visitor, req *mmp.AckRequest) (mmp.AckAnswer, error) {
 	var out mmp.AckAnswer
 	var bytes int64
 	err := p.writeSynced(ctx, func(tx *store.Tx) error {

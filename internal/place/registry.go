@@ -63,11 +63,11 @@ func (a *agentRow) expires() time.Time { return a.lastSeen.Add(a.ttl) }
 func (p *Place) alive(a *agentRow) bool { return a.expires().After(p.now()) }
 
 // Register lets an agent in. What it proves decides whether it gets a token.
-func (p *Place) Register(ctx context.Context, who Caller, req *mmp.Registration) (mmp.RegisterAnswer, error) {
+func (p *Place) Register(ctx context.Context, who Visitor, req *mmp.Registration) (mmp.RegisterAnswer, error) {
 	if err := errors.Join(shown("name", req.Name, "scope", req.Scope, "endpoint", req.Endpoint), clean("description", req.Description)); err != nil {
 		return mmp.RegisterAnswer{}, err
 	}
-	if !who.holds(req.ID) && (who.Agent != "" || who.Operator) {
+	if !who.holds(req.ID) && (who.Agent != "" || who.Operator()) {
 		return mmp.RegisterAnswer{}, mmp.ErrNotYourAgent
 	}
 	c, err := p.judge(ctx, who, req.ID, req.PublicKey, req.Static, req.Proof)
@@ -84,7 +84,7 @@ func (p *Place) Register(ctx context.Context, who Caller, req *mmp.Registration)
 }
 
 // enroll lets those without a key in together, and each of the others alone.
-func (p *Place) enroll(ctx context.Context, who Caller, req *mmp.Registration, c claim) (out mmp.RegisterAnswer, err error) {
+func (p *Place) enroll(ctx context.Context, who Visitor, req *mmp.Registration, c claim) (out mmp.RegisterAnswer, err error) {
 	if c.key == nil {
 		e := &entering{who: who, req: req, claim: c}
 		err = p.group.add(&op{ctx: ctx, enter: e})
@@ -108,7 +108,7 @@ func (p *Place) dropSeen(id string) {
 	delete(p.presence.agents, id)
 }
 
-func (p *Place) register(tx *store.Tx, who Caller, req *mmp.Registration, c claim) (out mmp.RegisterAnswer, revoked bool, err error) {
+func (p *Place) register(tx *store.Tx, who Visitor, req *mmp.Registration, c claim) (out mmp.RegisterAnswer, revoked bool, err error) {
 	now := p.now()
 	out = mmp.RegisterAnswer{AgentID: req.ID, Status: mmp.StatusRegistered, PlaceID: p.id, RegisteredAt: mmp.At(now)}
 	old, err := keyOf(tx, req.ID, true)
@@ -154,14 +154,14 @@ func (p *Place) register(tx *store.Tx, who Caller, req *mmp.Registration, c clai
 }
 
 // room refuses what would make the place overflow.
-func (p *Place) room(who Caller, row *agentRow) error {
+func (p *Place) room(who Visitor, row *agentRow) error {
 	if row != nil {
 		return nil
 	}
 	if p.figures.agentsAbout() >= p.c.MaxAgents {
 		return mmp.ErrPlaceFull
 	}
-	if ok, wait := p.newIDs.Take(limit.Network(who.Address), p.now()); !ok {
+	if ok, wait := p.newIDs.Take(limit.Network(who.Actor.Address), p.now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(retryIn(wait))
 	}
 	p.figures.agents.Add(1) // counted anew every minute
@@ -213,7 +213,7 @@ func enterAction(out mmp.RegisterAnswer) string {
 }
 
 // Heartbeat keeps a registration alive; within one further life it revives it.
-func (p *Place) Heartbeat(ctx context.Context, who Caller, agent string) (mmp.HeartbeatAnswer, error) {
+func (p *Place) Heartbeat(ctx context.Context, who Visitor, agent string) (mmp.HeartbeatAnswer, error) {
 	var row *agentRow
 	err := p.read(ctx, func(tx *store.Tx) error {
 		if _, err := p.guard(tx, who, agent); err != nil {
@@ -236,7 +236,7 @@ func (p *Place) Heartbeat(ctx context.Context, who Caller, agent string) (mmp.He
 
 // Unregister removes an agent with its tokens, needs and deposits; pin, queue and
 // postings live to their own end.
-func (p *Place) Unregister(ctx context.Context, who Caller, agent string) (mmp.UnregisterAnswer, error) {
+func (p *Place) Unregister(ctx context.Context, who Visitor, agent string) (mmp.UnregisterAnswer, error) {
 	out := mmp.UnregisterAnswer{AgentID: agent, Status: mmp.StatusUnregistered}
 	err := p.write(ctx, func(tx *store.Tx) error {
 		if _, err := p.guard(tx, who, agent); err != nil {
@@ -281,7 +281,7 @@ func (p *Place) leave(tx *store.Tx, agent string, was bool) error {
 }
 
 // Agent finds one living agent.
-func (p *Place) Agent(ctx context.Context, who Caller, id string) (mmp.Agent, error) {
+func (p *Place) Agent(ctx context.Context, who Visitor, id string) (mmp.Agent, error) {
 	if err := p.admit(who); err != nil {
 		return mmp.Agent{}, err
 	}
@@ -302,7 +302,7 @@ func (p *Place) Agent(ctx context.Context, who Caller, id string) (mmp.Agent, er
 	return p.show(who, row), nil
 }
 
-func (p *Place) show(who Caller, a *agentRow) mmp.Agent {
+func (p *Place) show(who Visitor, a *agentRow) mmp.Agent {
 	trust := "L2"
 	switch {
 	case a.trusted && a.proven:
@@ -326,7 +326,7 @@ func raw(s string) mmp.Raw {
 }
 
 // Agents lists living agents in order of registration.
-func (p *Place) Agents(ctx context.Context, who Caller, q mmp.AgentsQuery) (mmp.AgentsAnswer, error) {
+func (p *Place) Agents(ctx context.Context, who Visitor, q mmp.AgentsQuery) (mmp.AgentsAnswer, error) {
 	if err := p.admit(who); err != nil {
 		return mmp.AgentsAnswer{}, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // sending is one message on its way into a queue.
 type sending struct {
-	who    Caller
+	who    Visitor
 	m      *message
 	answer mmp.SendAnswer
 	// dropped made room for it.
@@ -23,7 +23,7 @@ type sending struct {
 }
 
 // Send stores a sealed message. It is durable when Send returns.
-func (p *Place) Send(ctx context.Context, who Caller, req *mmp.SendRequest) (mmp.SendAnswer, error) {
+func (p *Place) Send(ctx context.Context, who Visitor, req *mmp.SendRequest) (mmp.SendAnswer, error) {
 	if err := clean("message_type", req.MessageType, "idempotency_key", req.IdempotencyKey); err != nil {
 		return mmp.SendAnswer{}, err
 	}
@@ -81,7 +81,7 @@ func (b *batch) send(o *op) error {
 	m := s.m
 	holds := s.who.holds(m.sender)
 	m.proven = holds && s.who.Proven
-	if !holds && (s.who.Agent != "" || s.who.Operator) {
+	if !holds && (s.who.Agent != "" || s.who.Operator()) {
 		return mmp.ErrNotYourAgent
 	}
 	if m.idem != "" {

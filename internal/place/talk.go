@@ -26,18 +26,18 @@ type Talk struct {
 }
 
 // opener names who opened a session: an agent by its token, or whoever else.
-func (c Caller) opener() string {
+func (c Visitor) opener() string {
 	switch {
 	case c.Agent != "":
 		return "agent:" + c.Agent
-	case c.Operator:
+	case c.Operator():
 		return "operator"
 	}
 	return ""
 }
 
 // StartTalk opens a session with a peer; one that was open with it ends.
-func (p *Place) StartTalk(ctx context.Context, who Caller, agent, peer string) (Talk, error) {
+func (p *Place) StartTalk(ctx context.Context, who Visitor, agent, peer string) (Talk, error) {
 	peer, err := mmp.ActAs(peer, who.Agent)
 	if err != nil {
 		return Talk{}, err
@@ -60,7 +60,7 @@ func (p *Place) StartTalk(ctx context.Context, who Caller, agent, peer string) (
 }
 
 // EndTalk ends the session the caller opened last, or the one it names.
-func (p *Place) EndTalk(ctx context.Context, who Caller, agent string, req mmp.SessionEnd) (Talk, error) {
+func (p *Place) EndTalk(ctx context.Context, who Visitor, agent string, req mmp.SessionEnd) (Talk, error) {
 	if err := clean("summary", req.Summary, "session_id", req.SessionID); err != nil {
 		return Talk{}, err
 	}

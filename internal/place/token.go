@@ -53,18 +53,18 @@ func tokenForm(token string) bool {
 }
 
 // Authenticate tells whose session token it is. Every use is a sign of life.
-func (p *Place) Authenticate(ctx context.Context, token string) (Caller, error) {
+func (p *Place) Authenticate(ctx context.Context, token string) (Visitor, error) {
 	if !tokenForm(token) {
-		return Caller{}, mmp.ErrToken
+		return Visitor{}, mmp.ErrToken
 	}
 	hash := tokenHash(token)
 	s, err := p.session(ctx, hash)
 	if err != nil {
-		return Caller{}, err
+		return Visitor{}, err
 	}
 	p.touch(s.agent)
 	p.extend(hash, p.slide(s))
-	return Caller{Agent: s.agent, KeyID: s.keyID, Proven: s.proven, token: hash}, nil
+	return Visitor{Agent: s.agent, KeyID: s.keyID, Proven: s.proven, token: hash}, nil
 }
 
 // slide is until when a token lives if it is used now.
@@ -149,7 +149,7 @@ func revoke(tx *store.Tx, agent string) (int, error) {
 }
 
 // Logout takes one session token back.
-func (p *Place) Logout(ctx context.Context, who Caller) error {
+func (p *Place) Logout(ctx context.Context, who Visitor) error {
 	if err := who.mustHaveToken(); err != nil {
 		return mmp.ErrNoToken
 	}

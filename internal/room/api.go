@@ -21,45 +21,31 @@ type API interface {
 	Enter(ctx context.Context, e Entry) (Visit, error)
 
 	// Open makes a room.
-	Open(ctx context.Context, by Who, req OpenRequest) (Info, error)
-	List(ctx context.Context, by Who) ([]Info, error)
-	Get(ctx context.Context, by Who, room string) (Info, error)
+	Open(ctx context.Context, by identity.Actor, req OpenRequest) (Info, error)
+	List(ctx context.Context, by identity.Actor) ([]Info, error)
+	Get(ctx context.Context, by identity.Actor, room string) (Info, error)
 	// Close ends a room and forgets it; everybody is told.
-	Close(ctx context.Context, by Who, room string) error
+	Close(ctx context.Context, by identity.Actor, room string) error
 
-	Policy(ctx context.Context, by Who, room string) (PolicyState, error)
+	Policy(ctx context.Context, by identity.Actor, room string) (PolicyState, error)
 	// SetPolicy takes effect before it returns. ifVersion 0 does not compare.
-	SetPolicy(ctx context.Context, by Who, room string, doc []byte, ifVersion int64) (PolicyState, error)
+	SetPolicy(ctx context.Context, by identity.Actor, room string, doc []byte, ifVersion int64) (PolicyState, error)
 	// SetManifest takes a signed membership as the policy.
-	SetManifest(ctx context.Context, by Who, room, token string, key kibitz.Raw, ifVersion int64) (PolicyState, error)
+	SetManifest(ctx context.Context, by identity.Actor, room, token string, key kibitz.Raw, ifVersion int64) (PolicyState, error)
 	// Allow and Revoke change one agent key of the policy.
-	Allow(ctx context.Context, by Who, room string, key kibitz.AllowedKey) (PolicyState, error)
-	Revoke(ctx context.Context, by Who, room, thumbprint string) (PolicyState, error)
+	Allow(ctx context.Context, by identity.Actor, room string, key kibitz.AllowedKey) (PolicyState, error)
+	Revoke(ctx context.Context, by identity.Actor, room, thumbprint string) (PolicyState, error)
 
-	Roster(ctx context.Context, by Who, room string) (RosterState, error)
+	Roster(ctx context.Context, by identity.Actor, room string) (RosterState, error)
 	// SetGrant overrides a participant's grant; nil removes the override.
-	SetGrant(ctx context.Context, by Who, room, participant string, grant *kibitz.Grant) (GrantState, error)
+	SetGrant(ctx context.Context, by identity.Actor, room, participant string, grant *kibitz.Grant) (GrantState, error)
 	// Command does what a host's mod frame does.
-	Command(ctx context.Context, by Who, room string, cmd HostCommand) error
-	Invite(ctx context.Context, by Who, room string, req InviteRequest) (Invite, error)
-	Bans(ctx context.Context, by Who, room string) ([]Ban, error)
-	Audit(ctx context.Context, by Who, room string, q AuditQuery) (AuditPage, error)
+	Command(ctx context.Context, by identity.Actor, room string, cmd HostCommand) error
+	Invite(ctx context.Context, by identity.Actor, room string, req InviteRequest) (Invite, error)
+	Bans(ctx context.Context, by identity.Actor, room string) ([]Ban, error)
+	Audit(ctx context.Context, by identity.Actor, room string, q AuditQuery) (AuditPage, error)
 
 	Stats() Stats
-}
-
-// Who acts through the API: a principal of the hub. Faces have checked that it
-// may (scope rooms); here it is a host of the tier operator.
-type Who struct {
-	// Principal is how the audit trail names it, "person:alice".
-	Principal string `json:"principal"`
-	// ID is the principal's id.
-	ID string `json:"id"`
-}
-
-// WhoOf is the actor behind a session.
-func WhoOf(s identity.Actor) Who {
-	return Who{Principal: s.String(), ID: s.Person.ID}
 }
 
 // Entry is a new connection to a room.

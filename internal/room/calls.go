@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
 )
@@ -15,7 +16,7 @@ import (
 // hub that has the room.
 type call struct {
 	Op      string            `json:"op"`
-	By      Who               `json:"by"`
+	By      identity.Actor    `json:"by"`
 	Doc     json.RawMessage   `json:"doc,omitempty"`
 	Token   string            `json:"token,omitempty"`
 	Key     kibitz.Raw        `json:"key,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
 )
@@ -17,7 +18,7 @@ type by struct {
 	signed bool
 }
 
-func (r *room) byWho(w Who) by { return by{actor: w.Principal, tier: kibitz.TierOperator} }
+func (r *room) byWho(w identity.Actor) by { return by{actor: w.String(), tier: kibitz.TierOperator} }
 
 func (r *room) byParticipant(p *participant) by { return by{p: p, actor: p.ID, tier: p.tier} }
 

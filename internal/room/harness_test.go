@@ -35,7 +35,7 @@ const (
 
 type obj = map[string]any
 
-var me = room.Who{Principal: "person:owner", ID: "owner-id"}
+var me = identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "owner-id", Name: "owner"}}
 
 // hub is one hub's rooms without a socket.
 type hub struct {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
 )
@@ -19,7 +20,7 @@ import (
 const maxTitle = 400
 
 // Open implements API.
-func (e *Rooms) Open(ctx context.Context, who Who, req OpenRequest) (Info, error) {
+func (e *Rooms) Open(ctx context.Context, who identity.Actor, req OpenRequest) (Info, error) {
 	id, err := kibitz.NormalizeRoom(req.Room)
 	if err != nil {
 		return Info{}, err
@@ -50,7 +51,7 @@ func (e *Rooms) Open(ctx context.Context, who Who, req OpenRequest) (Info, error
 	return Info{Room: id, Title: req.Title, Key: jsonOf(private.Public()), Version: 1}, nil
 }
 
-func (e *Rooms) create(ctx context.Context, who Who, id, title string, policy *kibitz.Policy, key *kibitz.PrivateKey) error {
+func (e *Rooms) create(ctx context.Context, who identity.Actor, id, title string, policy *kibitz.Policy, key *kibitz.PrivateKey) error {
 	jwk, err := key.ExportPrivate()
 	if err != nil {
 		return err
@@ -59,17 +60,17 @@ func (e *Rooms) create(ctx context.Context, who Who, id, title string, policy *k
 	if err != nil {
 		return err
 	}
-	opened := note{kind: audit.RoomOpened, actor: who.Principal, detail: "version 1"}.entry(id)
+	opened := note{kind: audit.RoomOpened, actor: who.String(), detail: "version 1"}.entry(id)
 	return e.d.DB.Write(ctx, func(tx *store.Tx) error {
 		n, err := tx.Exec(`INSERT INTO rooms (id, title, owner, room_key, version, policy, lobby, publishers, created_at) VALUES (?, ?, ?, ?, 1, ?, ?, '{}', ?) ON CONFLICT (id) DO NOTHING`,
-			id, title, who.ID, string(jwk), string(doc), number(policy.Lobby.On), store.Micros(time.Now()))
+			id, title, who.Person.ID, string(jwk), string(doc), number(policy.Lobby.On), store.Micros(time.Now()))
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return deny(kibitz.RoomExists, "there is a room of that name")
 		}
-		if err := insertPolicy(tx, id, 1, string(doc), who.Principal); err != nil {
+		if err := insertPolicy(tx, id, 1, string(doc), who.String()); err != nil {
 			return err
 		}
 		return e.d.Trail.AppendTx(tx, opened)
@@ -93,7 +94,7 @@ func (e *Rooms) Resolve(ctx context.Context, text string) (string, error) {
 
 // List implements API. Figures of a room that no hub has loaded are from the
 // store.
-func (e *Rooms) List(ctx context.Context, who Who) ([]Info, error) {
+func (e *Rooms) List(ctx context.Context, who identity.Actor) ([]Info, error) {
 	out := []Info{}
 	err := e.d.DB.Read(ctx, func(tx *store.Tx) error {
 		out = out[:0]
@@ -121,7 +122,7 @@ func infoOf(rec *record) Info {
 }
 
 // liveInfo asks the hub that has the room, if any has.
-func (e *Rooms) liveInfo(ctx context.Context, who Who, id string) (Info, bool) {
+func (e *Rooms) liveInfo(ctx context.Context, who identity.Actor, id string) (Info, bool) {
 	e.mu.Lock()
 	here := e.live[id] != nil
 	e.mu.Unlock()
@@ -147,7 +148,7 @@ func (e *Rooms) liveInfo(ctx context.Context, who Who, id string) (Info, bool) {
 }
 
 // Get implements API.
-func (e *Rooms) Get(ctx context.Context, who Who, id string) (Info, error) {
+func (e *Rooms) Get(ctx context.Context, who identity.Actor, id string) (Info, error) {
 	if i, ok := e.liveInfo(ctx, who, id); ok {
 		return i, nil
 	}
@@ -163,18 +164,18 @@ func (e *Rooms) Get(ctx context.Context, who Who, id string) (Info, error) {
 }
 
 // Close implements API.
-func (e *Rooms) Close(ctx context.Context, who Who, id string) error {
+func (e *Rooms) Close(ctx context.Context, who identity.Actor, id string) error {
 	_, err := e.ask(ctx, id, &call{Op: "close", By: who})
 	return err
 }
 
 // Policy implements API.
-func (e *Rooms) Policy(ctx context.Context, who Who, id string) (PolicyState, error) {
+func (e *Rooms) Policy(ctx context.Context, who identity.Actor, id string) (PolicyState, error) {
 	return ask[PolicyState](ctx, e, id, &call{Op: "policy", By: who})
 }
 
 // SetPolicy implements API.
-func (e *Rooms) SetPolicy(ctx context.Context, who Who, id string, doc []byte, ifVersion int64) (PolicyState, error) {
+func (e *Rooms) SetPolicy(ctx context.Context, who identity.Actor, id string, doc []byte, ifVersion int64) (PolicyState, error) {
 	if !json.Valid(doc) {
 		return PolicyState{}, deny(kibitz.PolicyBad, "a policy is a JSON object")
 	}
@@ -182,43 +183,43 @@ func (e *Rooms) SetPolicy(ctx context.Context, who Who, id string, doc []byte, i
 }
 
 // SetManifest implements API.
-func (e *Rooms) SetManifest(ctx context.Context, who Who, id, token string, key kibitz.Raw, ifVersion int64) (PolicyState, error) {
+func (e *Rooms) SetManifest(ctx context.Context, who identity.Actor, id, token string, key kibitz.Raw, ifVersion int64) (PolicyState, error) {
 	return ask[PolicyState](ctx, e, id, &call{Op: "manifest", By: who, Token: token, Key: key, Seen: ifVersion})
 }
 
 // Allow implements API.
-func (e *Rooms) Allow(ctx context.Context, who Who, id string, key kibitz.AllowedKey) (PolicyState, error) {
+func (e *Rooms) Allow(ctx context.Context, who identity.Actor, id string, key kibitz.AllowedKey) (PolicyState, error) {
 	return ask[PolicyState](ctx, e, id, &call{Op: "allow", By: who, Allowed: key})
 }
 
 // Revoke implements API.
-func (e *Rooms) Revoke(ctx context.Context, who Who, id, thumbprint string) (PolicyState, error) {
+func (e *Rooms) Revoke(ctx context.Context, who identity.Actor, id, thumbprint string) (PolicyState, error) {
 	return ask[PolicyState](ctx, e, id, &call{Op: "revoke", By: who, ID: thumbprint})
 }
 
 // Roster implements API.
-func (e *Rooms) Roster(ctx context.Context, who Who, id string) (RosterState, error) {
+func (e *Rooms) Roster(ctx context.Context, who identity.Actor, id string) (RosterState, error) {
 	return ask[RosterState](ctx, e, id, &call{Op: "roster", By: who})
 }
 
 // SetGrant implements API.
-func (e *Rooms) SetGrant(ctx context.Context, who Who, id, participant string, grant *kibitz.Grant) (GrantState, error) {
+func (e *Rooms) SetGrant(ctx context.Context, who identity.Actor, id, participant string, grant *kibitz.Grant) (GrantState, error) {
 	return ask[GrantState](ctx, e, id, &call{Op: "grant", By: who, ID: participant, Grant: grant})
 }
 
 // Command implements API.
-func (e *Rooms) Command(ctx context.Context, who Who, id string, cmd HostCommand) error {
+func (e *Rooms) Command(ctx context.Context, who identity.Actor, id string, cmd HostCommand) error {
 	_, err := e.ask(ctx, id, &call{Op: "command", By: who, Command: cmd})
 	return err
 }
 
 // Invite implements API.
-func (e *Rooms) Invite(ctx context.Context, who Who, id string, req InviteRequest) (Invite, error) {
+func (e *Rooms) Invite(ctx context.Context, who identity.Actor, id string, req InviteRequest) (Invite, error) {
 	return ask[Invite](ctx, e, id, &call{Op: "invite", By: who, Invite: req})
 }
 
 // Bans implements API.
-func (e *Rooms) Bans(ctx context.Context, who Who, id string) ([]Ban, error) {
+func (e *Rooms) Bans(ctx context.Context, who identity.Actor, id string) ([]Ban, error) {
 	return ask[[]Ban](ctx, e, id, &call{Op: "bans", By: who})
 }
 
@@ -230,7 +231,7 @@ const (
 
 // Audit implements API. It reads the trail as it is on disk, after what this hub
 // has noted.
-func (e *Rooms) Audit(ctx context.Context, _ Who, id string, q AuditQuery) (AuditPage, error) {
+func (e *Rooms) Audit(ctx context.Context, _ identity.Actor, id string, q AuditQuery) (AuditPage, error) {
 	if q.Limit <= 0 {
 		q.Limit = auditPage
 	}

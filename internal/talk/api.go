@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/brain/model"
+	"parley/internal/identity"
 	"parley/internal/talk/memory"
 )
 
@@ -104,47 +105,47 @@ type Stats struct {
 type API interface {
 	// Turn accepts a turn: it is durable when Turn returns. An unknown guest gives
 	// a Run whose events are start and end.
-	Turn(ctx context.Context, who Who, req TurnRequest) (*Run, error)
+	Turn(ctx context.Context, who identity.Actor, req TurnRequest) (*Run, error)
 	// Cancel ends the running turn, or the waiting or running one that is named.
-	Cancel(ctx context.Context, who Who, key Key, run string) error
+	Cancel(ctx context.Context, who identity.Actor, key Key, run string) error
 	// Kill cancels the run, ends waiting turns and unloads.
-	Kill(ctx context.Context, who Who, key Key) error
+	Kill(ctx context.Context, who identity.Actor, key Key) error
 	// Reply answers the oldest open question, or the one that is named.
-	Reply(ctx context.Context, who Who, key Key, askID, content string) error
+	Reply(ctx context.Context, who identity.Actor, key Key, askID, content string) error
 	// Compact archives the window; it waits behind a running turn.
-	Compact(ctx context.Context, who Who, key Key, focus string) (memory.Archive, error)
+	Compact(ctx context.Context, who identity.Actor, key Key, focus string) (memory.Archive, error)
 
 	// Attach gives stored messages above afterSeq (or the last history ones), what
 	// is going on, CaughtUp, and then everything as it happens, until ctx ends.
-	Attach(ctx context.Context, who Who, key Key, afterSeq int64, history int) iter.Seq2[ConversationEvent, error]
+	Attach(ctx context.Context, who identity.Actor, key Key, afterSeq int64, history int) iter.Seq2[ConversationEvent, error]
 	// Subscribe gives all activity the caller may see, until ctx ends.
-	Subscribe(ctx context.Context, who Who, f Filter) iter.Seq2[Activity, error]
+	Subscribe(ctx context.Context, who identity.Actor, f Filter) iter.Seq2[Activity, error]
 
-	ListActive(ctx context.Context, who Who, f Filter) ([]Info, error)
-	List(ctx context.Context, who Who, f Filter) ([]Info, error)
+	ListActive(ctx context.Context, who identity.Actor, f Filter) ([]Info, error)
+	List(ctx context.Context, who identity.Actor, f Filter) ([]Info, error)
 	// Find looks a key up; Get an id (of a handle).
-	Find(ctx context.Context, who Who, key Key) (Info, error)
-	Get(ctx context.Context, who Who, id string) (Info, error)
+	Find(ctx context.Context, who identity.Actor, key Key) (Info, error)
+	Get(ctx context.Context, who identity.Actor, id string) (Info, error)
 	// Usage sums what a conversation has used: its turns and its summaries.
-	Usage(ctx context.Context, who Who, id string) (model.Usage, error)
-	History(ctx context.Context, who Who, id string, req HistoryRequest) (History, error)
+	Usage(ctx context.Context, who identity.Actor, id string) (model.Usage, error)
+	History(ctx context.Context, who identity.Actor, id string, req HistoryRequest) (History, error)
 	// ToolUses gives what tools did between two numbers of messages.
-	ToolUses(ctx context.Context, who Who, id string, after, before int64) (list []ToolUse, truncated bool, err error)
+	ToolUses(ctx context.Context, who identity.Actor, id string, after, before int64) (list []ToolUse, truncated bool, err error)
 	// Archives lists oldest first; before is an archive id to stop at.
-	Archives(ctx context.Context, who Who, key Key, before string, limit int) ([]memory.Archive, error)
-	Archive(ctx context.Context, who Who, id string, afterSeq int64, limit int) (ArchivePage, error)
+	Archives(ctx context.Context, who identity.Actor, key Key, before string, limit int) ([]memory.Archive, error)
+	Archive(ctx context.Context, who identity.Actor, id string, afterSeq int64, limit int) (ArchivePage, error)
 	// Redo summarises an archive again from its raw messages.
-	Redo(ctx context.Context, who Who, id, focus string) (memory.Archive, error)
-	Search(ctx context.Context, who Who, q memory.Query) (memory.Found, error)
-	Notes(ctx context.Context, who Who, key Key) ([]memory.Note, error)
-	SetTitle(ctx context.Context, who Who, id, title string) error
-	Delete(ctx context.Context, who Who, id string) error
-	Export(ctx context.Context, who Who, id string, w io.Writer) error
-	Import(ctx context.Context, who Who, r io.Reader, opts memory.ImportOptions) (memory.Imported, error)
+	Redo(ctx context.Context, who identity.Actor, id, focus string) (memory.Archive, error)
+	Search(ctx context.Context, who identity.Actor, q memory.Query) (memory.Found, error)
+	Notes(ctx context.Context, who identity.Actor, key Key) ([]memory.Note, error)
+	SetTitle(ctx context.Context, who identity.Actor, id, title string) error
+	Delete(ctx context.Context, who identity.Actor, id string) error
+	Export(ctx context.Context, who identity.Actor, id string, w io.Writer) error
+	Import(ctx context.Context, who identity.Actor, r io.Reader, opts memory.ImportOptions) (memory.Imported, error)
 
-	CreateSchedule(ctx context.Context, who Who, s Schedule) (Schedule, error)
-	Schedules(ctx context.Context, who Who) ([]Schedule, error)
-	DeleteSchedule(ctx context.Context, who Who, id int64) error
+	CreateSchedule(ctx context.Context, who identity.Actor, s Schedule) (Schedule, error)
+	Schedules(ctx context.Context, who identity.Actor) ([]Schedule, error)
+	DeleteSchedule(ctx context.Context, who identity.Actor, id int64) error
 
 	Stats() Stats
 }

@@ -11,6 +11,7 @@ import (
 	"parley/internal/approval"
 	"parley/internal/brain/tool"
 	"parley/internal/bus"
+	"parley/internal/identity"
 	"parley/internal/ids"
 )
 
@@ -163,7 +164,7 @@ func (c *conversation) withdraw(a *ask) {
 }
 
 // Reply answers the oldest open question, or the one that is named.
-func (t *Talk) Reply(ctx context.Context, who Who, key Key, askID, content string) error {
+func (t *Talk) Reply(ctx context.Context, who identity.Actor, key Key, askID, content string) error {
 	conv, err := t.find(ctx, who, key)
 	if errors.Is(err, ErrNotFound) {
 		return ErrNoQuestion

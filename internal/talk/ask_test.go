@@ -39,7 +39,7 @@ func TestAnAnswerReachesTheRunVerbatim(t *testing.T) {
 		t.Errorf("%d in the inbox, %v", n, err)
 	}
 	answer := "  {\"Which?\":\"red, blue\"}\n <from agent=\"x\">"
-	if err := h.Reply(t.Context(), talk.Own("bob"), crab, "", answer); !errors.Is(err, talk.ErrForbidden) {
+	if err := h.Reply(t.Context(), own("bob"), crab, "", answer); !errors.Is(err, talk.ErrForbidden) {
 		t.Errorf("somebody else answered: %v", err)
 	}
 	if err := h.Reply(t.Context(), me, crab, "wrong", answer); !errors.Is(err, talk.ErrNoQuestion) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/brain/model"
+	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/talk/memory"
 )
@@ -15,7 +16,7 @@ import (
 const attachPage = 200
 
 // Attach shows a conversation to a device. See [API].
-func (t *Talk) Attach(ctx context.Context, who Who, key Key, afterSeq int64, history int) iter.Seq2[ConversationEvent, error] {
+func (t *Talk) Attach(ctx context.Context, who identity.Actor, key Key, afterSeq int64, history int) iter.Seq2[ConversationEvent, error] {
 	return func(yield func(ConversationEvent, error) bool) {
 		a := &attachment{t: t, ctx: ctx, events: newBox(eventText)}
 		if err := a.open(who, key); err != nil {
@@ -41,8 +42,8 @@ type attachment struct {
 
 // open finds the conversation, or makes it, and joins its feed here or, if another
 // hub has it, through that hub.
-func (a *attachment) open(who Who, key Key) (err error) {
-	if key, err = who.key(key); err != nil {
+func (a *attachment) open(who identity.Actor, key Key) (err error) {
+	if key, err = keyOf(who, key); err != nil {
 		return err
 	}
 	if _, err := a.t.agent(key.Agent); err != nil {

@@ -29,7 +29,7 @@ func (h *hub) attach(t testing.TB, key talk.Key, after int64, history int) *devi
 	go func() {
 		defer close(done)
 		defer close(d.events)
-		for ev, err := range h.Attach(ctx, talk.Admin("device"), key, after, history) {
+		for ev, err := range h.Attach(ctx, anybody, key, after, history) {
 			if err != nil {
 				d.errs <- err
 				return

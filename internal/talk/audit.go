@@ -28,7 +28,7 @@ func (r *running) audit(out brain.Outcome) {
 		Actor: "agent:" + r.speaker, OnBehalf: r.c.key.Sender, Action: audit.TalkRun, Target: r.c.id,
 		Outcome: outcomeOf(out.Stop), Duration: time.Since(r.began),
 		Detail: map[string]any{
-			"run": r.tn.id, "by": r.tn.By, "model": r.model.Ref.String(), "rounds": out.Rounds,
+			"run": r.tn.id, "by": r.tn.By.String(), "model": r.model.Ref.String(), "rounds": out.Rounds,
 			"prompt_tokens": out.Usage.Prompt, "completion_tokens": out.Usage.Completion,
 		},
 	})

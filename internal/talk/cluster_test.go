@@ -241,7 +241,7 @@ func TestOneOfTwoHubsFires(t *testing.T) {
 
 func TestSubscribersSeeOtherHubs(t *testing.T) {
 	a, b := twoHubs(t, sqlite(t))
-	watch := b.watch(t, talk.Admin("x"), talk.Filter{})
+	watch := b.watch(t, anybody, talk.Filter{})
 	run := a.begin(talk.TurnRequest{Content: "/say seen"})
 	watch.untilEnd(run.ID)
 	text := ""

@@ -13,6 +13,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
+	"parley/internal/identity"
 	"parley/internal/ids"
 	"parley/internal/lease"
 	"parley/internal/store"
@@ -49,7 +50,7 @@ func (tn *turn) answer(out compacted) {
 }
 
 // Compact archives the window, behind whatever runs or waits.
-func (t *Talk) Compact(ctx context.Context, who Who, key Key, focus string) (memory.Archive, error) {
+func (t *Talk) Compact(ctx context.Context, who identity.Actor, key Key, focus string) (memory.Archive, error) {
 	conv, err := t.find(ctx, who, key)
 	if err != nil {
 		return memory.Archive{}, err

@@ -433,10 +433,10 @@ func TestSchedulesFireOnTimeKeepQuietAndTellWhatFailed(t *testing.T) {
 		if err != nil || len(list) != 2 || list[0].LastError != "" || !strings.Contains(list[1].LastError, "nothere") {
 			t.Errorf("%+v, %v", list, err)
 		}
-		if others, err := h.Schedules(t.Context(), talk.Own("bob")); err != nil || len(others) != 0 {
+		if others, err := h.Schedules(t.Context(), own("bob")); err != nil || len(others) != 0 {
 			t.Errorf("%+v, %v", others, err)
 		}
-		if err := h.DeleteSchedule(t.Context(), talk.Own("bob"), hourly.ID); !errors.Is(err, talk.ErrNoSchedule) {
+		if err := h.DeleteSchedule(t.Context(), own("bob"), hourly.ID); !errors.Is(err, talk.ErrNoSchedule) {
 			t.Errorf("somebody else's: %v", err)
 		}
 		if err := h.DeleteSchedule(t.Context(), me, hourly.ID); err != nil {
@@ -499,7 +499,7 @@ func TestAWrongSummaryIsRedoneFromTheRawMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Redo(t.Context(), talk.Own("bob"), a.ID, ""); !errors.Is(err, talk.ErrForbidden) {
+	if _, err := h.Redo(t.Context(), own("bob"), a.ID, ""); !errors.Is(err, talk.ErrForbidden) {
 		t.Errorf("somebody else's archive: %v", err)
 	}
 	if _, err := h.Redo(t.Context(), me, "none", ""); !errors.Is(err, talk.ErrNoArchive) {

@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/brain"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
 )
@@ -23,7 +24,7 @@ func (c *conversation) cancelRun(cause error) bool {
 }
 
 // Cancel ends the running turn, or the one that is named.
-func (t *Talk) Cancel(ctx context.Context, who Who, key Key, run string) error {
+func (t *Talk) Cancel(ctx context.Context, who identity.Actor, key Key, run string) error {
 	conv, err := t.find(ctx, who, key)
 	if err != nil {
 		return notActive(err)
@@ -111,12 +112,12 @@ func (c *conversation) drop(stop brain.Stop, why error, turns ...*turn) error {
 
 // Kill cancels the run, ends waiting turns and unloads. It returns when that is
 // done, which no run, tool or provider can delay for long.
-func (t *Talk) Kill(ctx context.Context, who Who, key Key) error {
+func (t *Talk) Kill(ctx context.Context, who identity.Actor, key Key) error {
 	conv, err := t.find(ctx, who, key)
 	if err != nil {
 		return notActive(err)
 	}
-	t.note(who.Principal, audit.TalkKilled, conv.ID, nil)
+	t.note(who.String(), audit.TalkKilled, conv.ID, nil)
 	return t.kill(ctx, conv.ID)
 }
 
@@ -164,8 +165,8 @@ func notActive(err error) error {
 }
 
 // find looks a conversation up for somebody.
-func (t *Talk) find(ctx context.Context, who Who, key Key) (conv memory.Conversation, err error) {
-	if key, err = who.key(key); err != nil {
+func (t *Talk) find(ctx context.Context, who identity.Actor, key Key) (conv memory.Conversation, err error) {
+	if key, err = keyOf(who, key); err != nil {
 		return conv, err
 	}
 	return t.d.Memory.Find(ctx, key)

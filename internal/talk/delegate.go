@@ -135,7 +135,7 @@ func (r *running) child(ctx context.Context, task delegateTask, n int) (*running
 		}
 	}}
 	c := &conversation{t: r.c.t, id: conv.ID, key: key, feed: f, person: r.c.person, window: window{memory.Window{Conversation: conv}}}
-	tn := &turn{order: order{Kind: orderTurn, Content: task.Message, Detached: true, NoStream: true, By: "agent:" + r.speaker, Mandate: r.tn.Mandate}, id: ids.New()}
+	tn := &turn{order: order{Kind: orderTurn, Content: task.Message, Detached: true, NoStream: true, By: r.actor()}, id: ids.New()}
 	return &running{
 		c: c, j: &job{turn: tn, cancel: func(error) {}}, tn: tn, speaker: task.Agent, began: time.Now(),
 		depth: r.depth + 1, delegated: r.delegated, meter: r.meter.Child(agent.Name, agent.Budget),

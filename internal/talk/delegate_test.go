@@ -33,7 +33,7 @@ func TestDelegatesWorkInHiddenConversations(t *testing.T) {
 	if got.text() != "done" {
 		t.Error(got.text())
 	}
-	list, err := h.List(t.Context(), talk.Admin("x"), talk.Filter{})
+	list, err := h.List(t.Context(), anybody, talk.Filter{})
 	if err != nil || len(list) != 1 {
 		t.Errorf("hidden ones are listed: %v, %v", list, err)
 	}

@@ -19,11 +19,13 @@ import (
 	"parley/internal/brain/offline"
 	"parley/internal/brain/tool"
 	"parley/internal/bus"
+	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/internal/talk"
 	"parley/internal/talk/memory"
+	"parley/protocol/agentfirst"
 	"parley/test/trailtest"
 )
 
@@ -309,8 +311,19 @@ func sqlite(t testing.TB) *store.DB {
 	return storetest.SQLite(t)
 }
 
+// own is a person who may only be themselves.
+func own(sender string) identity.Actor {
+	return identity.Actor{
+		Person: identity.Principal{Kind: identity.KindPerson, ID: sender, Name: sender}, Owner: sender == agentfirst.DefaultSender,
+		Scopes: identity.Expand(identity.Talk),
+	}
+}
+
 var (
-	me   = talk.Own("user")
+	// anybody may be any sender.
+	anybody = identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "test", Name: "test"}, Scopes: identity.Expand(identity.TalkAdmin)}
+
+	me   = own("user")
 	crab = talk.Key{Agent: "crab", Sender: "user"}
 )
 
@@ -320,7 +333,7 @@ func (h *hub) begin(req talk.TurnRequest) *talk.Run {
 	if req.Key.Agent == "" {
 		req.Key = crab
 	}
-	run, err := h.Turn(context.Background(), talk.Admin("test"), req)
+	run, err := h.Turn(context.Background(), anybody, req)
 	if err != nil {
 		h.t.Fatalf("turn %q: %v", req.Content, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/brain/model"
+	"parley/internal/identity"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
 )
@@ -17,8 +18,8 @@ import (
 const maxTitle = 512
 
 // ListActive lists what any hub has loaded now.
-func (t *Talk) ListActive(ctx context.Context, who Who, f Filter) ([]Info, error) {
-	list, err := t.d.Memory.ListActive(ctx, memory.Filter{Agent: f.Agent, Sender: f.Sender, Allowed: who.senders()})
+func (t *Talk) ListActive(ctx context.Context, who identity.Actor, f Filter) ([]Info, error) {
+	list, err := t.d.Memory.ListActive(ctx, memory.Filter{Agent: f.Agent, Sender: f.Sender, Allowed: who.Senders()})
 	out := make([]Info, len(list))
 	for i, a := range list {
 		out[i] = info(a.Conversation)
@@ -28,8 +29,8 @@ func (t *Talk) ListActive(ctx context.Context, who Who, f Filter) ([]Info, error
 }
 
 // List lists conversations, newest activity first.
-func (t *Talk) List(ctx context.Context, who Who, f Filter) ([]Info, error) {
-	list, err := t.d.Memory.List(ctx, memory.Filter{Agent: f.Agent, Sender: f.Sender, Allowed: who.senders()})
+func (t *Talk) List(ctx context.Context, who identity.Actor, f Filter) ([]Info, error) {
+	list, err := t.d.Memory.List(ctx, memory.Filter{Agent: f.Agent, Sender: f.Sender, Allowed: who.Senders()})
 	out := make([]Info, len(list))
 	for i, c := range list {
 		out[i] = info(c)
@@ -42,36 +43,36 @@ func info(c memory.Conversation) Info {
 }
 
 // Find looks a conversation up by its key.
-func (t *Talk) Find(ctx context.Context, who Who, key Key) (Info, error) {
+func (t *Talk) Find(ctx context.Context, who identity.Actor, key Key) (Info, error) {
 	c, err := t.find(ctx, who, key)
 	return info(c), err
 }
 
 // Get looks one up by its id.
-func (t *Talk) Get(ctx context.Context, who Who, id string) (Info, error) {
+func (t *Talk) Get(ctx context.Context, who identity.Actor, id string) (Info, error) {
 	c, err := t.get(ctx, who, id)
 	return info(c), err
 }
 
 // Usage sums what a conversation has used so far: its turns, the rounds of a going
 // one included once they are stored, and the summaries of its archives.
-func (t *Talk) Usage(ctx context.Context, who Who, id string) (model.Usage, error) {
+func (t *Talk) Usage(ctx context.Context, who identity.Actor, id string) (model.Usage, error) {
 	if _, err := t.get(ctx, who, id); err != nil {
 		return model.Usage{}, err
 	}
 	return t.d.Memory.Usage(ctx, id)
 }
 
-func (t *Talk) get(ctx context.Context, who Who, id string) (memory.Conversation, error) {
+func (t *Talk) get(ctx context.Context, who identity.Actor, id string) (memory.Conversation, error) {
 	c, err := t.d.Memory.Get(ctx, id)
-	if err == nil && !who.May(c.Sender) {
+	if err == nil && !may(who, c.Sender) {
 		return memory.Conversation{}, fmt.Errorf("%w: sender %q", ErrForbidden, c.Sender)
 	}
 	return c, err
 }
 
 // History gives what was said.
-func (t *Talk) History(ctx context.Context, who Who, id string, req HistoryRequest) (History, error) {
+func (t *Talk) History(ctx context.Context, who identity.Actor, id string, req HistoryRequest) (History, error) {
 	if _, err := t.get(ctx, who, id); err != nil {
 		return History{}, err
 	}
@@ -143,7 +144,7 @@ func (h *historian) take(m memory.Message) {
 }
 
 // Archives lists a conversation's archives, oldest first.
-func (t *Talk) Archives(ctx context.Context, who Who, key Key, before string, limit int) ([]memory.Archive, error) {
+func (t *Talk) Archives(ctx context.Context, who identity.Actor, key Key, before string, limit int) ([]memory.Archive, error) {
 	c, err := t.find(ctx, who, key)
 	if err != nil {
 		return nil, err
@@ -152,12 +153,12 @@ func (t *Talk) Archives(ctx context.Context, who Who, key Key, before string, li
 }
 
 // Archive gives one archive and a page of what it was made of.
-func (t *Talk) Archive(ctx context.Context, who Who, id string, afterSeq int64, limit int) (ArchivePage, error) {
+func (t *Talk) Archive(ctx context.Context, who identity.Actor, id string, afterSeq int64, limit int) (ArchivePage, error) {
 	a, key, err := t.d.Memory.GetArchive(ctx, id)
 	if err != nil {
 		return ArchivePage{}, err
 	}
-	if !who.May(key.Sender) {
+	if !may(who, key.Sender) {
 		return ArchivePage{}, fmt.Errorf("%w: sender %q", ErrForbidden, key.Sender)
 	}
 	page := ArchivePage{Archive: a, Key: key}
@@ -183,14 +184,14 @@ func (t *Talk) Archive(ctx context.Context, who Who, id string, afterSeq int64, 
 }
 
 // Search finds messages, archives and notes the caller may see.
-func (t *Talk) Search(ctx context.Context, who Who, q memory.Query) (memory.Found, error) {
-	q.Allowed = who.senders()
+func (t *Talk) Search(ctx context.Context, who identity.Actor, q memory.Query) (memory.Found, error) {
+	q.Allowed = who.Senders()
 	return t.d.Memory.Search(ctx, q)
 }
 
 // Notes lists what an agent remembers of a sender.
-func (t *Talk) Notes(ctx context.Context, who Who, key Key) ([]memory.Note, error) {
-	key, err := who.key(key)
+func (t *Talk) Notes(ctx context.Context, who identity.Actor, key Key) ([]memory.Note, error) {
+	key, err := keyOf(who, key)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +199,7 @@ func (t *Talk) Notes(ctx context.Context, who Who, key Key) ([]memory.Note, erro
 }
 
 // SetTitle names a conversation.
-func (t *Talk) SetTitle(ctx context.Context, who Who, id, title string) error {
+func (t *Talk) SetTitle(ctx context.Context, who identity.Actor, id, title string) error {
 	c, err := t.get(ctx, who, id)
 	if err != nil {
 		return err
@@ -216,10 +217,10 @@ func (t *Talk) SetTitle(ctx context.Context, who Who, id, title string) error {
 }
 
 // Export writes a conversation from its beginning as JSONL.
-func (t *Talk) Export(ctx context.Context, who Who, id string, w io.Writer) error {
+func (t *Talk) Export(ctx context.Context, who identity.Actor, id string, w io.Writer) error {
 	if _, err := t.get(ctx, who, id); err != nil {
 		return err
 	}
-	t.note(who.Principal, audit.TalkExported, id, nil)
+	t.note(who.String(), audit.TalkExported, id, nil)
 	return t.d.Memory.Export(ctx, id, w)
 }

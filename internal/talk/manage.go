@@ -8,16 +8,17 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/brain"
+	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/talk/memory"
 )
 
 // Delete removes a conversation and all of it. A run is killed first.
-func (t *Talk) Delete(ctx context.Context, who Who, id string) error {
+func (t *Talk) Delete(ctx context.Context, who identity.Actor, id string) error {
 	if _, err := t.get(ctx, who, id); err != nil {
 		return err
 	}
-	t.note(who.Principal, audit.TalkDeleted, id, nil)
+	t.note(who.String(), audit.TalkDeleted, id, nil)
 	return t.remove(ctx, id)
 }
 
@@ -83,9 +84,9 @@ func (c *conversation) removeNow(ctx context.Context) {
 }
 
 // Import reads a JSONL conversation. A turn may not run where it goes.
-func (t *Talk) Import(ctx context.Context, who Who, r io.Reader, opts memory.ImportOptions) (memory.Imported, error) {
+func (t *Talk) Import(ctx context.Context, who identity.Actor, r io.Reader, opts memory.ImportOptions) (memory.Imported, error) {
 	opts.Check = func(key Key) error {
-		if _, err := who.key(key); err != nil {
+		if _, err := keyOf(who, key); err != nil {
 			return err
 		}
 		c := t.loadedKey(key)
@@ -103,7 +104,7 @@ func (t *Talk) Import(ctx context.Context, who Who, r io.Reader, opts memory.Imp
 	if err != nil || opts.DryRun {
 		return out, err
 	}
-	t.note(who.Principal, audit.TalkImported, out.ID, map[string]any{"messages": out.Messages, "archives": out.Archives})
+	t.note(who.String(), audit.TalkImported, out.ID, map[string]any{"messages": out.Messages, "archives": out.Archives})
 	return out, t.changed(ctx, out.ID)
 }
 

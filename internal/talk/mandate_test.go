@@ -11,16 +11,16 @@ import (
 )
 
 // withScopes is somebody who may be any sender and hands these scopes to agents.
-func withScopes(scopes ...string) talk.Who {
-	who := talk.Admin("person:user")
-	who.Mandate = tool.MandateOf(identity.Actor{Via: identity.Via{TokenID: "token-1"}, Scopes: identity.Expand(scopes...)})
+func withScopes(scopes ...string) identity.Actor {
+	who := anybody
+	who.TokenID, who.Scopes = "token-1", identity.Expand(append(scopes, identity.TalkAdmin)...)
 	return who
 }
 
 // mandates is a tool that remembers what each of its calls may do.
-func mandates(calls chan tool.Mandate) *tool.Tool {
+func mandates(calls chan identity.Actor) *tool.Tool {
 	return &tool.Tool{Name: "echo", Class: tool.ReadOnly, Description: "remembers", Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
-		calls <- c.Mandate
+		calls <- c.Actor
 		return tool.Result{Text: "ok"}, nil
 	}}
 }
@@ -28,7 +28,7 @@ func mandates(calls chan tool.Mandate) *tool.Tool {
 // A run acts with what whoever wrote its words has, its delegates too, and a turn of
 // which nobody knows who wrote it with nothing.
 func TestARunHasTheRightsOfWhoeverWroteIt(t *testing.T) {
-	calls := make(chan tool.Mandate, 8)
+	calls := make(chan identity.Actor, 8)
 	h := newHub(t, sqlite(t), withTools(mandates(calls)))
 	h.agents.put(t, "twin", "---\ndescription: a twin\ntools: [echo]\n---\nYou are twin.")
 	delegated, err := json.Marshal(map[string]any{"tasks": []map[string]string{{"agent": "twin", "message": "/tool echo"}}})
@@ -36,13 +36,13 @@ func TestARunHasTheRightsOfWhoeverWroteIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		who     talk.Who
+		who     identity.Actor
 		content string
 		want    string
 	}{
 		"a turn":     {withScopes("talk", "fleet", "machine:pc"), "/tool echo", "fleet:call,fleet:read,fleet:sensitive,machine:pc"},
 		"a delegate": {withScopes("fleet:read", "talk"), "/tool delegate " + string(delegated), "fleet:read"},
-		"nobody":     {talk.Admin("schedule:1"), "/tool echo", ""},
+		"nobody":     {anybody, "/tool echo", ""},
 	} {
 		run, err := h.Turn(t.Context(), c.who, talk.TurnRequest{Key: crab, Content: c.content})
 		if err != nil {
@@ -50,8 +50,8 @@ func TestARunHasTheRightsOfWhoeverWroteIt(t *testing.T) {
 		}
 		all(t, run)
 		got := <-calls
-		if got.Scopes.String() != c.want || got.Token != c.who.Mandate.Token {
-			t.Errorf("%s acts with %q of token %q, want %q", name, got.Scopes, got.Token, c.want)
+		if got.Scopes.String() != c.want || got.TokenID != c.who.TokenID {
+			t.Errorf("%s acts with %q of token %q, want %q", name, got.Scopes, got.TokenID, c.want)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestARunHasTheRightsOfWhoeverWroteIt(t *testing.T) {
 func TestAWeakerCredentialDoesNotSteerAStrongerRun(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		steer  talk.Who
+		steer  identity.Actor
 		steers bool
 	}{
 		{"may only talk", withScopes("talk"), false},

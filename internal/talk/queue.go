@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"parley/internal/brain"
+	"parley/internal/identity"
 	"parley/internal/ids"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
@@ -166,7 +167,7 @@ func (c *conversation) steer(tn *turn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	j := c.current
-	if j == nil || j.over || j.turn.Kind != orderTurn || j.turn.Guest != tn.Guest || !j.turn.Mandate.Within(tn.Mandate) {
+	if j == nil || j.over || j.turn.Kind != orderTurn || j.turn.Guest != tn.Guest || !j.turn.By.ForAgent("", identity.InConversation, c.id).Within(tn.By) {
 		return false
 	}
 	c.steers = append(c.steers, tn)

@@ -5,17 +5,18 @@ import (
 	"fmt"
 
 	"parley/internal/audit"
+	"parley/internal/identity"
 	"parley/internal/talk/memory"
 )
 
 // Redo summarises an archive again from its raw messages, which are always kept:
 // a summary that was found wrong can be replaced.
-func (t *Talk) Redo(ctx context.Context, who Who, id, focus string) (memory.Archive, error) {
+func (t *Talk) Redo(ctx context.Context, who identity.Actor, id, focus string) (memory.Archive, error) {
 	a, key, err := t.d.Memory.GetArchive(ctx, id)
 	if err != nil {
 		return a, err
 	}
-	if !who.May(key.Sender) {
+	if !may(who, key.Sender) {
 		return memory.Archive{}, fmt.Errorf("%w: sender %q", ErrForbidden, key.Sender)
 	}
 	agent, err := t.agent(key.Agent)
@@ -35,7 +36,7 @@ func (t *Talk) Redo(ctx context.Context, who Who, id, focus string) (memory.Arch
 	if err != nil {
 		return a, err
 	}
-	t.note(who.Principal, audit.TalkResummarised, a.Conversation, map[string]any{"archive": id})
+	t.note(who.String(), audit.TalkResummarised, a.Conversation, map[string]any{"archive": id})
 	// A loaded conversation may lead its window with the old summary.
 	if c := t.loaded(a.Conversation); c != nil {
 		_ = c.do(ctx, func() { c.stale = true })

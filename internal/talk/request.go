@@ -13,6 +13,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
+	"parley/internal/identity"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
 )
@@ -140,10 +141,15 @@ func (r *running) environment() string {
 	return agentfirst.EscapeFrom(text)
 }
 
+// actor is the agent that speaks, as it acts for whoever wrote the turn.
+func (r *running) actor() identity.Actor {
+	return r.tn.By.ForAgent(r.speaker, identity.InConversation, r.c.id)
+}
+
 // template is what every call of a tool is told about the run.
 func (r *running) template() tool.Call {
 	call := tool.Call{
-		Agent: r.speaker, Principal: r.c.key.Sender, Run: r.tn.id, Conversation: r.c.id, Workspace: r.workspace(), Dir: r.dir(), Mandate: r.tn.Mandate,
+		Agent: r.speaker, Principal: r.c.key.Sender, Run: r.tn.id, Conversation: r.c.id, Workspace: r.workspace(), Dir: r.dir(), Actor: r.actor(),
 	}
 	if r.tn.Cwd != "" && call.Dir == "" {
 		r.c.feed.publish(Event{

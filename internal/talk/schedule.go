@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/brain/cron"
+	"parley/internal/identity"
 	"parley/internal/lease"
 )
 
@@ -24,8 +25,8 @@ const (
 )
 
 // CreateSchedule stores a turn that comes by itself.
-func (t *Talk) CreateSchedule(ctx context.Context, who Who, s Schedule) (Schedule, error) {
-	key, err := who.key(s.Key)
+func (t *Talk) CreateSchedule(ctx context.Context, who identity.Actor, s Schedule) (Schedule, error) {
+	key, err := keyOf(who, s.Key)
 	if err != nil {
 		return s, err
 	}
@@ -52,17 +53,17 @@ func (t *Talk) CreateSchedule(ctx context.Context, who Who, s Schedule) (Schedul
 	if s, err = t.d.Memory.AddSchedule(ctx, s); err != nil {
 		return s, err
 	}
-	t.note(who.Principal, audit.TalkScheduled, fmt.Sprint(s.ID), map[string]any{"agent": key.Agent, "sender": key.Sender, "skill": s.Skill})
+	t.note(who.String(), audit.TalkScheduled, fmt.Sprint(s.ID), map[string]any{"agent": key.Agent, "sender": key.Sender, "skill": s.Skill})
 	t.schedules.poke()
 	return s, nil
 }
 
 // Schedules lists those of senders the caller may be.
-func (t *Talk) Schedules(ctx context.Context, who Who) ([]Schedule, error) {
+func (t *Talk) Schedules(ctx context.Context, who identity.Actor) ([]Schedule, error) {
 	all, err := t.d.Memory.Schedules(ctx)
 	var list []Schedule
 	for _, s := range all {
-		if who.May(s.Sender) {
+		if may(who, s.Sender) {
 			list = append(list, s)
 		}
 	}
@@ -70,15 +71,15 @@ func (t *Talk) Schedules(ctx context.Context, who Who) ([]Schedule, error) {
 }
 
 // DeleteSchedule removes one. Somebody else's looks like none.
-func (t *Talk) DeleteSchedule(ctx context.Context, who Who, id int64) error {
+func (t *Talk) DeleteSchedule(ctx context.Context, who identity.Actor, id int64) error {
 	s, err := t.d.Memory.GetSchedule(ctx, id)
 	if err != nil {
 		return err
 	}
-	if !who.May(s.Sender) {
+	if !may(who, s.Sender) {
 		return ErrNoSchedule
 	}
-	t.note(who.Principal, audit.TalkUnscheduled, fmt.Sprint(id), nil)
+	t.note(who.String(), audit.TalkUnscheduled, fmt.Sprint(id), nil)
 	return t.d.Memory.DeleteSchedule(ctx, id)
 }
 
@@ -199,7 +200,7 @@ func (t *Talk) fire(ctx context.Context, s Schedule) error {
 	if has, ok := t.d.Skills.Get(s.Skill); !ok || !has.For(agent) {
 		return fmt.Errorf("%s has no skill %q", s.Agent, s.Skill)
 	}
-	run, err := t.Turn(ctx, Admin(fmt.Sprintf("schedule:%d", s.ID)), TurnRequest{
+	run, err := t.Turn(ctx, identity.Hub().Narrow(identity.Expand(identity.TalkAdmin)), TurnRequest{
 		Key: s.Key, Content: "/" + s.Skill, Detached: true, IdempotencyKey: fmt.Sprintf("schedule:%d:%d", s.ID, s.Next.Unix()),
 	})
 	if err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"parley/internal/identity"
 )
 
 // watcher is one subscriber to everything.
 type watcher struct {
-	who    Who
+	who    identity.Actor
 	filter Filter
 	box    *box[Activity]
 }
@@ -18,7 +20,7 @@ func activityText(a *Activity) (*string, string, Kind) {
 }
 
 // Subscribe gives all activity the caller may see. See [API].
-func (t *Talk) Subscribe(ctx context.Context, who Who, f Filter) iter.Seq2[Activity, error] {
+func (t *Talk) Subscribe(ctx context.Context, who identity.Actor, f Filter) iter.Seq2[Activity, error] {
 	return func(yield func(Activity, error) bool) {
 		w := &watcher{who: who, filter: f, box: newBox(activityText)}
 		t.mu.Lock()
@@ -41,7 +43,7 @@ func (t *Talk) Subscribe(ctx context.Context, who Who, f Filter) iter.Seq2[Activ
 }
 
 func (w *watcher) sees(key Key) bool {
-	return w.who.May(key.Sender) && (w.filter.Agent == "" || w.filter.Agent == key.Agent) && (w.filter.Sender == "" || w.filter.Sender == key.Sender)
+	return may(w.who, key.Sender) && (w.filter.Agent == "" || w.filter.Agent == key.Agent) && (w.filter.Sender == "" || w.filter.Sender == key.Sender)
 }
 
 // relay passes an event of this hub's own conversations on.

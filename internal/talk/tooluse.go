@@ -6,6 +6,7 @@ import (
 
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
+	"parley/internal/identity"
 	"parley/internal/talk/memory"
 )
 
@@ -34,7 +35,7 @@ type ToolUse struct {
 
 // ToolUses gives what tools did between two numbers, oldest first. Of too many the
 // newest are given, and truncated is true.
-func (t *Talk) ToolUses(ctx context.Context, who Who, id string, after, before int64) (list []ToolUse, truncated bool, err error) {
+func (t *Talk) ToolUses(ctx context.Context, who identity.Actor, id string, after, before int64) (list []ToolUse, truncated bool, err error) {
 	c, err := t.get(ctx, who, id)
 	if err != nil {
 		return nil, false, err

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/brain"
-	"parley/internal/brain/tool"
+	"parley/internal/identity"
 	"parley/internal/ids"
 	"parley/internal/lease"
 	"parley/internal/talk/memory"
@@ -27,9 +27,8 @@ type order struct {
 	NoStream bool   `json:"no_stream,omitempty"`
 	Key      string `json:"key,omitempty"`
 	Focus    string `json:"focus,omitempty"`
-	By       string `json:"by,omitempty"`
-	// Mandate is that of whoever wrote it; the run it makes has no other.
-	Mandate tool.Mandate `json:"mandate,omitzero"`
+	// By is whoever wrote it; the run it makes acts for nobody else.
+	By identity.Actor `json:"actor,omitzero"`
 }
 
 const (
@@ -91,8 +90,8 @@ func (tn *turn) speaker(primary string) string {
 }
 
 // Turn accepts a turn. See [API].
-func (t *Talk) Turn(ctx context.Context, who Who, req TurnRequest) (*Run, error) {
-	key, err := who.key(req.Key)
+func (t *Talk) Turn(ctx context.Context, who identity.Actor, req TurnRequest) (*Run, error) {
+	key, err := keyOf(who, req.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +114,7 @@ func (t *Talk) Turn(ctx context.Context, who Who, req TurnRequest) (*Run, error)
 	}
 	tn := &turn{order: order{
 		Kind: orderTurn, Content: req.Content, Guest: req.Guest, Cwd: req.Cwd, Mode: req.Mode,
-		Detached: req.Detached, NoStream: req.NoStream, Key: req.IdempotencyKey, By: who.Principal, Mandate: who.Mandate,
+		Detached: req.Detached, NoStream: req.NoStream, Key: req.IdempotencyKey, By: who,
 	}, left: req.Left}
 	return t.submit(ctx, conv, tn)
 }

@@ -43,7 +43,7 @@ func TestRefusedTurnsStoreNothing(t *testing.T) {
 	h := newHub(t, sqlite(t))
 	h.agents.put(t, "shy", "---\nsenders: [bob, \"tg:*\"]\n---\n")
 	for name, tt := range map[string]struct {
-		who  talk.Who
+		who  identity.Actor
 		req  talk.TurnRequest
 		want error
 		text string
@@ -51,7 +51,7 @@ func TestRefusedTurnsStoreNothing(t *testing.T) {
 		"unknown agent":     {me, talk.TurnRequest{Key: talk.Key{Agent: "ghost"}}, talk.ErrNoAgent, "ghost"},
 		"bad agent name":    {me, talk.TurnRequest{Key: talk.Key{Agent: "Crab"}}, talk.ErrBadRequest, "Crab"},
 		"somebody else":     {me, talk.TurnRequest{Key: talk.Key{Agent: "crab", Sender: "bob"}}, talk.ErrForbidden, "bob"},
-		"outside a prefix":  {talk.Who{Allowed: identity.Senders{Patterns: identity.Expand("talk:sender:tg:*").SenderPatterns()}}, talk.TurnRequest{Key: talk.Key{Agent: "crab", Sender: "tx:1"}}, talk.ErrForbidden, "tx:1"},
+		"outside a prefix":  {identity.Actor{Scopes: identity.Expand("talk:sender:tg:*")}, talk.TurnRequest{Key: talk.Key{Agent: "crab", Sender: "tx:1"}}, talk.ErrForbidden, "tx:1"},
 		"agent's own list":  {me, talk.TurnRequest{Key: talk.Key{Agent: "shy"}}, talk.ErrForbidden, "shy"},
 		"too large":         {me, talk.TurnRequest{Key: crab, Content: strings.Repeat("x", 8<<20+1)}, talk.ErrTooLarge, "bytes"},
 		"not UTF-8":         {me, talk.TurnRequest{Key: crab, Content: "\xff"}, talk.ErrBadRequest, "UTF-8"},
@@ -65,7 +65,7 @@ func TestRefusedTurnsStoreNothing(t *testing.T) {
 			}
 		})
 	}
-	if list, err := h.List(t.Context(), talk.Admin("x"), talk.Filter{}); err != nil || len(list) != 0 {
+	if list, err := h.List(t.Context(), anybody, talk.Filter{}); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
 }
@@ -384,7 +384,7 @@ func TestASkillIsWhatItsNameStandsFor(t *testing.T) {
 func TestSubscribersSeeEverythingTheyMayAndOneDonePerRun(t *testing.T) {
 	h := newHub(t, sqlite(t), withTools(echo()))
 	mine := h.watch(t, me, talk.Filter{})
-	everybody := h.watch(t, talk.Admin("x"), talk.Filter{Agent: "crab"})
+	everybody := h.watch(t, anybody, talk.Filter{Agent: "crab"})
 	h.say("/tool echo\n/say hello")
 	h.turn(talk.TurnRequest{Content: "/say hi", Guest: "twin"})
 	h.turn(talk.TurnRequest{Key: talk.Key{Agent: "crab", Sender: "bob"}, Content: "/say secret"})
@@ -409,7 +409,7 @@ type collected struct {
 }
 
 // watch subscribes and returns once that counts.
-func (h *hub) watch(t testing.TB, who talk.Who, f talk.Filter) *collected {
+func (h *hub) watch(t testing.TB, who identity.Actor, f talk.Filter) *collected {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &collected{each: make(chan talk.Activity, 100_000)}
@@ -488,7 +488,7 @@ func TestHistoryIsTheWindowLedByTheSummary(t *testing.T) {
 	if err != nil || len(hist.Messages) != 3 || !hist.Truncated || hist.Messages[0].Text != "one" {
 		t.Errorf("%+v, %v", hist, err)
 	}
-	if _, err := h.History(t.Context(), talk.Own("bob"), c.ID, talk.HistoryRequest{}); !errors.Is(err, talk.ErrForbidden) {
+	if _, err := h.History(t.Context(), own("bob"), c.ID, talk.HistoryRequest{}); !errors.Is(err, talk.ErrForbidden) {
 		t.Errorf("got %v", err)
 	}
 	if c.Live != 2 || c.Messages != 4 {
@@ -537,7 +537,7 @@ func TestImportIntoALoadedConversationIsSeenByTheNextTurn(t *testing.T) {
 	if got := plain(h.models.last(t)); len(got) != 4 || got[2] != "user imported" {
 		t.Error(got)
 	}
-	if _, err := h.Import(t.Context(), talk.Own("bob"), strings.NewReader(file), memory.ImportOptions{}); !errors.Is(err, talk.ErrForbidden) {
+	if _, err := h.Import(t.Context(), own("bob"), strings.NewReader(file), memory.ImportOptions{}); !errors.Is(err, talk.ErrForbidden) {
 		t.Errorf("got %v", err)
 	}
 }

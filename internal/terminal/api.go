@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"parley/internal/identity"
 	"parley/internal/sandbox"
 	"parley/protocol/viber"
 )
@@ -11,47 +12,28 @@ import (
 // API is what faces, tools and the command line need of terminals.
 type API interface {
 	// Create starts a process. The creator is not attached.
-	Create(ctx context.Context, who Who, spec Spec) (viber.Terminal, error)
+	Create(ctx context.Context, who identity.Actor, spec Spec) (viber.Terminal, error)
 	// List shows the caller's terminals on every hub, oldest first; an admin sees all.
-	List(ctx context.Context, who Who) ([]viber.Terminal, error)
+	List(ctx context.Context, who identity.Actor) ([]viber.Terminal, error)
 	// Attach opens a view, which the caller closes.
-	Attach(ctx context.Context, who Who, id string, opts AttachOptions) (View, error)
+	Attach(ctx context.Context, who identity.Actor, id string, opts AttachOptions) (View, error)
 	// Input types: the bytes, nothing added. It needs no view.
-	Input(ctx context.Context, who Who, id string, data []byte) error
+	Input(ctx context.Context, who identity.Actor, id string, data []byte) error
 	// Resize says how large the window of somebody without a view is, and returns
 	// the size the terminal has then.
-	Resize(ctx context.Context, who Who, id string, size viber.Size) (viber.Size, error)
+	Resize(ctx context.Context, who identity.Actor, id string, size viber.Size) (viber.Size, error)
 	// End ends the process, if it runs, and waits for its exit.
-	End(ctx context.Context, who Who, id string) (viber.TerminalExit, error)
+	End(ctx context.Context, who identity.Actor, id string) (viber.TerminalExit, error)
 	// Read gives output after a byte position, waiting for some up to a while. A
 	// negative position gives none and says where the output ends.
-	Read(ctx context.Context, who Who, id string, after int64, wait time.Duration) (Output, error)
+	Read(ctx context.Context, who identity.Actor, id string, after int64, wait time.Duration) (Output, error)
 }
 
-// Who acts, as far as terminals care.
-type Who struct {
-	// Principal is the id of the person whose terminals these are.
-	Principal string `json:"principal"`
-	// Admin reaches everybody's.
-	Admin bool `json:"admin,omitempty"`
-	// Agent reaches only terminals that agents opened: a person's own are outside the box.
-	Agent bool `json:"agent,omitempty"`
-	// Actor is who it is in the audit trail, OnBehalf for whom ("agent:parley" for "person:alice").
-	Actor    string `json:"actor,omitempty"`
-	OnBehalf string `json:"on_behalf,omitempty"`
-	// Session tells the sessions of one actor apart: the first input of each is audited.
-	Session string `json:"session,omitempty"`
-	Token   string `json:"token,omitempty"`
-	Device  string `json:"device,omitempty"`
-	Address string `json:"address,omitempty"`
+// reaches tells a terminal that exists for whoever acts: their own, everybody's for an
+// admin. Agents reach only those that agents opened: a person's own are outside the box.
+func reaches(who identity.Actor, t *terminal) bool {
+	return who.Owns(t.owner) && (t.boxed || who.Agent == "")
 }
-
-func (w Who) owns(principal string) bool {
-	return w.Admin || w.Principal != "" && w.Principal == principal
-}
-
-// reaches tells a terminal that exists for whoever acts.
-func (w Who) reaches(t *terminal) bool { return w.owns(t.owner) && (t.boxed || !w.Agent) }
 
 // Spec says what to run.
 type Spec struct {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"parley/internal/identity"
 )
 
 // castPiece is how much of a recording travels in one message between hubs.
@@ -14,7 +16,7 @@ const castPiece = 256 << 10
 
 // Recordings shows the caller's recordings on every hub that can be reached,
 // newest first.
-func (ts *Terminals) Recordings(ctx context.Context, who Who) ([]Recording, error) {
+func (ts *Terminals) Recordings(ctx context.Context, who identity.Actor) ([]Recording, error) {
 	list, err := ts.d.Recordings.List(who)
 	if err != nil {
 		return nil, err
@@ -30,7 +32,7 @@ func (ts *Terminals) Recordings(ctx context.Context, who Who) ([]Recording, erro
 
 // Recording opens a recording, wherever it was made; the caller closes it. One on
 // another hub is fetched in pieces as it is read.
-func (ts *Terminals) Recording(ctx context.Context, who Who, id string) (Recording, io.ReadSeekCloser, error) {
+func (ts *Terminals) Recording(ctx context.Context, who identity.Actor, id string) (Recording, io.ReadSeekCloser, error) {
 	rec, file, err := ts.d.Recordings.Open(who, id)
 	if !errors.Is(err, ErrNotFound) || ts.relay == nil {
 		return rec, file, err
@@ -65,7 +67,7 @@ type farRecording struct {
 	ctx   context.Context // of the request that reads it
 	r     *relay
 	hub   string
-	who   Who
+	who   identity.Actor
 	id    string
 	size  int64
 	at    int64  // where the next Read begins

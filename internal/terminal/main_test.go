@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/identity"
 	"parley/protocol/viber"
 	"parley/test/trailtest"
 )
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) { trailtest.Main(m, "terminal.") }
 // patience bounds every wait; only something broken reaches it.
 const patience = 30 * time.Second
 
-var alice = Who{Principal: "p-alice", Actor: "person:alice", Session: "s1", Token: "t1", Device: "d1", Address: "127.0.0.1"}
+var alice = identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "p-alice", Name: "alice"}, Via: identity.Via{Connection: "s1", TokenID: "t1", Device: "d1", Address: "127.0.0.1"}}
 
 // trail collects audit entries.
 type trail struct {
@@ -62,7 +63,7 @@ func newSet(t *testing.T, d Deps) *Terminals {
 	return ts
 }
 
-func open(t *testing.T, ts *Terminals, who Who, spec Spec) viber.Terminal {
+func open(t *testing.T, ts *Terminals, who identity.Actor, spec Spec) viber.Terminal {
 	t.Helper()
 	info, err := ts.Create(t.Context(), who, spec)
 	if err != nil {
@@ -81,7 +82,7 @@ type watcher struct {
 	exit   *viber.TerminalExit
 }
 
-func watch(t *testing.T, ts *Terminals, who Who, id string, opts AttachOptions) *watcher {
+func watch(t *testing.T, ts *Terminals, who identity.Actor, id string, opts AttachOptions) *watcher {
 	t.Helper()
 	v, err := ts.Attach(t.Context(), who, id, opts)
 	if err != nil {
@@ -145,7 +146,7 @@ func (w *watcher) resized(want viber.Size) {
 	}
 }
 
-func typed(t *testing.T, ts *Terminals, who Who, id, text string) {
+func typed(t *testing.T, ts *Terminals, who identity.Actor, id, text string) {
 	t.Helper()
 	if err := ts.Input(t.Context(), who, id, []byte(text)); err != nil {
 		t.Fatal(err)

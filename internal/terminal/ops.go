@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/identity"
 	"parley/protocol/viber"
 )
 
 // Attach opens a view.
-func (ts *Terminals) Attach(ctx context.Context, who Who, id string, opts AttachOptions) (View, error) {
+func (ts *Terminals) Attach(ctx context.Context, who identity.Actor, id string, opts AttachOptions) (View, error) {
 	t := ts.find(who, id)
 	if t == nil {
 		return remote(ts, func(r *relay) (View, error) { return r.attach(ctx, who, id, opts) })
@@ -18,7 +19,7 @@ func (ts *Terminals) Attach(ctx context.Context, who Who, id string, opts Attach
 	return ts.attach(ctx, who, t, opts)
 }
 
-func (ts *Terminals) attach(ctx context.Context, who Who, t *terminal, opts AttachOptions) (*view, error) {
+func (ts *Terminals) attach(ctx context.Context, who identity.Actor, t *terminal, opts AttachOptions) (*view, error) {
 	var v *view
 	if err := t.do(ctx, func() { v = t.attach(opts) }); err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func (ts *Terminals) attach(ctx context.Context, who Who, t *terminal, opts Atta
 }
 
 // Input types.
-func (ts *Terminals) Input(ctx context.Context, who Who, id string, data []byte) error {
+func (ts *Terminals) Input(ctx context.Context, who identity.Actor, id string, data []byte) error {
 	t := ts.find(who, id)
 	if t == nil {
 		_, err := remote(ts, func(r *relay) (answer, error) { return r.ask(ctx, id, request{Op: opInput, Who: who, Data: data}) })
@@ -49,7 +50,7 @@ func (t *terminal) run1(ctx context.Context, fn func() error) error {
 }
 
 // Resize is for somebody without a view.
-func (ts *Terminals) Resize(ctx context.Context, who Who, id string, size viber.Size) (now viber.Size, err error) {
+func (ts *Terminals) Resize(ctx context.Context, who identity.Actor, id string, size viber.Size) (now viber.Size, err error) {
 	if !size.Valid() {
 		return now, ErrBadSize
 	}
@@ -71,7 +72,7 @@ func (ts *Terminals) Resize(ctx context.Context, who Who, id string, size viber.
 }
 
 // End ends the process and waits for its exit.
-func (ts *Terminals) End(ctx context.Context, who Who, id string) (viber.TerminalExit, error) {
+func (ts *Terminals) End(ctx context.Context, who identity.Actor, id string) (viber.TerminalExit, error) {
 	t := ts.find(who, id)
 	if t == nil {
 		_, err := remote(ts, func(r *relay) (answer, error) { return r.ask(ctx, id, request{Op: opEnd, Who: who}) })
@@ -84,7 +85,7 @@ func (ts *Terminals) End(ctx context.Context, who Who, id string) (viber.Termina
 	return ts.awaitExit(ctx, who, id)
 }
 
-func (ts *Terminals) hangUp(ctx context.Context, who Who, t *terminal) error {
+func (ts *Terminals) hangUp(ctx context.Context, who identity.Actor, t *terminal) error {
 	return t.run1(ctx, func() error {
 		if t.exit == nil && !t.closing {
 			ts.note(who, audit.TerminalClosed, t, "ok", time.Since(t.began), nil)
@@ -94,7 +95,7 @@ func (ts *Terminals) hangUp(ctx context.Context, who Who, t *terminal) error {
 	})
 }
 
-func (ts *Terminals) awaitExit(ctx context.Context, who Who, id string) (viber.TerminalExit, error) {
+func (ts *Terminals) awaitExit(ctx context.Context, who identity.Actor, id string) (viber.TerminalExit, error) {
 	v, err := ts.Attach(ctx, who, id, AttachOptions{ExitOnly: true})
 	if err != nil {
 		return viber.TerminalExit{}, err
@@ -133,7 +134,7 @@ const (
 
 // Send types and gives what is printed then. Without a wait it gives what is
 // there at once.
-func (ts *Terminals) Send(ctx context.Context, who Who, id string, data []byte, wait time.Duration) (Output, error) {
+func (ts *Terminals) Send(ctx context.Context, who identity.Actor, id string, data []byte, wait time.Duration) (Output, error) {
 	before, err := ts.Read(ctx, who, id, -1, 0)
 	if err != nil {
 		return Output{}, err
@@ -146,7 +147,7 @@ func (ts *Terminals) Send(ctx context.Context, who Who, id string, data []byte, 
 
 // Read gives output after a byte position. It waits for some, up to a while, and
 // then until no more comes for a moment.
-func (ts *Terminals) Read(ctx context.Context, who Who, id string, after int64, wait time.Duration) (Output, error) {
+func (ts *Terminals) Read(ctx context.Context, who identity.Actor, id string, after int64, wait time.Duration) (Output, error) {
 	t := ts.find(who, id)
 	if t == nil {
 		a, err := remote(ts, func(r *relay) (answer, error) {

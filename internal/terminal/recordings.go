@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/internal/identity"
 	"parley/protocol/viber"
 )
 
@@ -98,7 +99,7 @@ func (r *Recordings) begin(info viber.Terminal, owner string, size viber.Size, n
 func (r *Recordings) path(id string) string { return filepath.Join(r.o.Dir, id+castSuffix) }
 
 // List shows the caller's recordings, newest first.
-func (r *Recordings) List(who Who) ([]Recording, error) {
+func (r *Recordings) List(who identity.Actor) ([]Recording, error) {
 	list := []Recording{}
 	if r == nil {
 		return list, nil
@@ -108,7 +109,7 @@ func (r *Recordings) List(who Who) ([]Recording, error) {
 		return nil, err
 	}
 	for _, f := range files {
-		if rec, err := r.head(strings.TrimSuffix(f.Name(), castSuffix)); err == nil && who.owns(rec.owner) {
+		if rec, err := r.head(strings.TrimSuffix(f.Name(), castSuffix)); err == nil && who.Owns(rec.owner) {
 			list = append(list, rec)
 		}
 	}
@@ -117,12 +118,12 @@ func (r *Recordings) List(who Who) ([]Recording, error) {
 }
 
 // Open gives one recording; the caller closes it.
-func (r *Recordings) Open(who Who, id string) (Recording, io.ReadSeekCloser, error) {
+func (r *Recordings) Open(who identity.Actor, id string) (Recording, io.ReadSeekCloser, error) {
 	if r == nil || uuid.Validate(id) != nil {
 		return Recording{}, nil, ErrNotFound
 	}
 	rec, err := r.head(id)
-	if err != nil || !who.owns(rec.owner) {
+	if err != nil || !who.Owns(rec.owner) {
 		return Recording{}, nil, ErrNotFound
 	}
 	file, err := os.Open(r.path(id))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/bus"
+	"parley/internal/identity"
 	"parley/internal/ids"
 	"parley/protocol/viber"
 )
@@ -50,15 +51,15 @@ const (
 // request comes from a hub of this cluster, because the bus takes nothing from anybody
 // else. That hub has checked who asks, and its word for it is believed as our own.
 type request struct {
-	Op    string        `json:"op"`
-	Who   Who           `json:"who"`
-	View  string        `json:"view,omitempty"`
-	Opts  AttachOptions `json:"opts,omitzero"`
-	Data  []byte        `json:"data,omitempty"`
-	Size  viber.Size    `json:"size,omitzero"`
-	After int64         `json:"after,omitempty"`
-	ID    string        `json:"id,omitempty"`
-	Wait  time.Duration `json:"wait,omitempty"`
+	Op    string         `json:"op"`
+	Who   identity.Actor `json:"who"`
+	View  string         `json:"view,omitempty"`
+	Opts  AttachOptions  `json:"opts,omitzero"`
+	Data  []byte         `json:"data,omitempty"`
+	Size  viber.Size     `json:"size,omitzero"`
+	After int64          `json:"after,omitempty"`
+	ID    string         `json:"id,omitempty"`
+	Wait  time.Duration  `json:"wait,omitempty"`
 }
 
 type answer struct {
@@ -95,7 +96,7 @@ type relay struct {
 // lent is a view of ours that another hub looks through.
 type lent struct {
 	view *view
-	who  Who
+	who  identity.Actor
 	seen time.Time
 }
 
@@ -207,7 +208,7 @@ func (r *relay) askHub(ctx context.Context, hub string, q request) (answer, erro
 }
 
 // list is what the caller may see on other hubs.
-func (r *relay) list(ctx context.Context, who Who) (list []viber.Terminal) {
+func (r *relay) list(ctx context.Context, who identity.Actor) (list []viber.Terminal) {
 	for _, a := range r.everywhere(ctx, request{Op: opList, Who: who}) {
 		list = append(list, a.List...)
 	}
@@ -215,7 +216,7 @@ func (r *relay) list(ctx context.Context, who Who) (list []viber.Terminal) {
 }
 
 // count is how many terminals of a principal run on other hubs.
-func (r *relay) count(ctx context.Context, who Who) (n int) {
+func (r *relay) count(ctx context.Context, who identity.Actor) (n int) {
 	for _, a := range r.everywhere(ctx, request{Op: opCount, Who: who}) {
 		n += a.Count
 	}
@@ -227,7 +228,7 @@ func (r *relay) listed(m bus.Msg) {
 	r.handle(m, func(ctx context.Context, q request) (a answer, err error) {
 		switch q.Op {
 		case opCount:
-			a.Count = r.ts.count(q.Who.Principal)
+			a.Count = r.ts.count(q.Who.Person.ID)
 		case opRecordings:
 			a.Recordings, err = r.ts.d.Recordings.List(q.Who)
 		case opRecording:
@@ -296,7 +297,7 @@ func (r *relay) handle(m bus.Msg, do func(context.Context, request) (answer, err
 
 // do is one question about a terminal of ours.
 func (r *relay) do(ctx context.Context, t *terminal, q request) (a answer, err error) {
-	if !q.Who.reaches(t) {
+	if !reaches(q.Who, t) {
 		return a, ErrNotFound
 	}
 	switch q.Op {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/internal/bus"
+	"parley/internal/identity"
 	"parley/protocol/viber"
 )
 
@@ -77,7 +78,7 @@ func TestAnotherHubRelays(t *testing.T) {
 func TestAnotherHubKeepsTheSameSecrets(t *testing.T) {
 	here, there := pair(t)
 	info := open(t, here, alice, Spec{Command: "cat"})
-	bob := Who{Principal: "p-bob"}
+	bob := identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "p-bob", Name: "bob"}}
 	if _, err := there.Attach(t.Context(), bob, info.ID, AttachOptions{}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("%v", err)
 	}
@@ -181,7 +182,7 @@ func TestARecordingIsReadOnAnyHub(t *testing.T) {
 	if list, err := here.Recordings(t.Context(), alice); err != nil || len(list) != 2 || list[0].ID != short.ID {
 		t.Errorf("%+v, %v", list, err)
 	}
-	bob := Who{Principal: "p-bob"}
+	bob := identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "p-bob", Name: "bob"}}
 	if list, err := there.Recordings(t.Context(), bob); err != nil || len(list) != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/bus"
+	"parley/internal/identity"
 	"parley/protocol/viber"
 )
 
@@ -73,7 +74,7 @@ func (r *relay) send(ctx context.Context, subject string, q request) (a answer, 
 }
 
 // attach opens a view on the hub that has the terminal.
-func (r *relay) attach(ctx context.Context, who Who, id string, opts AttachOptions) (View, error) {
+func (r *relay) attach(ctx context.Context, who identity.Actor, id string, opts AttachOptions) (View, error) {
 	a, err := r.ask(ctx, id, request{Op: opAttach, Who: who, Opts: opts})
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (r *relay) attach(ctx context.Context, who Who, id string, opts AttachOptio
 // viewer slows nobody, here as there.
 type farView struct {
 	r            *relay
-	who          Who
+	who          identity.Actor
 	terminal, id string
 }
 

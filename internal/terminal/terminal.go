@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/identity"
 	"parley/internal/mask"
 	"parley/protocol/viber"
 )
@@ -30,7 +31,7 @@ const (
 type terminal struct {
 	set     *Terminals
 	owner   string // principal
-	creator Who
+	creator identity.Actor
 	task    string
 	boxed   bool // an agent's
 	log     *slog.Logger
@@ -214,14 +215,14 @@ func (t *terminal) resize() {
 }
 
 // input queues what somebody types.
-func (t *terminal) input(who Who, data []byte) error {
+func (t *terminal) input(who identity.Actor, data []byte) error {
 	switch {
 	case t.exit != nil:
 		return ErrExited
 	case t.waits+len(data) > maxTyped:
 		return ErrLimit
 	}
-	if key := who.Actor + " " + who.Session; !t.typed[key] {
+	if key := who.String() + " " + who.Connection; !t.typed[key] {
 		t.typed[key] = true
 		t.set.note(who, audit.TerminalInput, t, "ok", 0, nil)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/internal/identity"
 	"parley/internal/mask"
 	"parley/protocol/viber"
 )
@@ -129,7 +130,7 @@ func TestScrollbackThenLiveWithNoByteTwice(t *testing.T) {
 func TestAnUnknownTerminalAndAForeignOneAreTheSame(t *testing.T) {
 	ts := newSet(t, Deps{})
 	info := open(t, ts, alice, Spec{Command: "cat"})
-	bob, admin := Who{Principal: "p-bob", Actor: "person:bob"}, Who{Principal: "p-root", Admin: true}
+	bob, admin := identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "p-bob", Name: "bob"}}, identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "p-root", Name: "root"}, Scopes: identity.Expand(identity.Admin)}
 	for _, id := range []string{info.ID, "nonsense", ""} {
 		_, e1 := ts.Attach(t.Context(), bob, id, AttachOptions{})
 		e2 := ts.Input(t.Context(), bob, id, []byte("x"))
@@ -387,7 +388,7 @@ func TestOnlySoManyRunAtATime(t *testing.T) {
 	if _, err := ts.Create(t.Context(), alice, Spec{Command: "true"}); !errors.Is(err, ErrLimit) {
 		t.Fatalf("%v", err)
 	}
-	open(t, ts, Who{Principal: "p-bob"}, Spec{Command: "true"}) // somebody else may
+	open(t, ts, identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "p-bob", Name: "bob"}}, Spec{Command: "true"}) // somebody else may
 	if _, err := ts.End(t.Context(), alice, a.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -446,7 +447,7 @@ func TestTheTrailKnowsWhoDidWhatAndNotWhatWasTyped(t *testing.T) {
 	typed(t, ts, alice, info.ID, "my-secret-words")
 	typed(t, ts, alice, info.ID, "more\n")
 	other := alice
-	other.Session = "s2"
+	other.Connection = "s2"
 	typed(t, ts, other, info.ID, "x\n")
 	w.until("more")
 	if _, err := ts.End(t.Context(), alice, info.ID); err != nil {
@@ -516,7 +517,7 @@ func TestARecordingIsAnAsciicastThatReplaysToTheSameText(t *testing.T) {
 	if played != text || kinds != "r90x30" || strings.Contains(played, "hidden-words") || !strings.Contains(played, "[masked]") {
 		t.Errorf("played %q, shown %q, sizes %q", played, text, kinds)
 	}
-	if _, _, err := recordings.Open(Who{Principal: "p-bob"}, info.ID); !errors.Is(err, ErrNotFound) {
+	if _, _, err := recordings.Open(identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "p-bob", Name: "bob"}}, info.ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("somebody else's: %v", err)
 	}
 	if _, _, err := recordings.Open(alice, "../../etc/passwd"); !errors.Is(err, ErrNotFound) {
@@ -566,7 +567,7 @@ func TestAStoppingHubTakesItsProcessesWithIt(t *testing.T) {
 func TestAgentsReachNoTerminalsOfPeople(t *testing.T) {
 	ts := newSet(t, Deps{})
 	own := open(t, ts, alice, Spec{Command: "cat"})
-	agent := Who{Principal: alice.Principal, Actor: "agent:parley", Agent: true}
+	agent := alice.ForAgent("parley", identity.InTask, "t")
 	boxed := open(t, ts, agent, Spec{Command: "cat", Box: []string{t.TempDir()}})
 	for name, use := range map[string]func(id string) error{
 		"type": func(id string) error { return ts.Input(t.Context(), agent, id, []byte("id\n")) },

@@ -16,6 +16,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/bus"
+	"parley/internal/identity"
 	"parley/internal/ids"
 	"parley/internal/mask"
 	"parley/internal/sandbox"
@@ -107,14 +108,14 @@ func (ts *Terminals) isStopping() bool {
 }
 
 // Create starts a process on a new terminal.
-func (ts *Terminals) Create(ctx context.Context, who Who, spec Spec) (viber.Terminal, error) {
+func (ts *Terminals) Create(ctx context.Context, who identity.Actor, spec Spec) (viber.Terminal, error) {
 	if spec.Size == (viber.Size{}) {
 		spec.Size = viber.DefaultSize()
 	}
 	if !spec.Size.Valid() {
 		return viber.Terminal{}, ErrBadSize
 	}
-	if err := ts.reserve(who.Principal); err != nil {
+	if err := ts.reserve(who.Person.ID); err != nil {
 		return viber.Terminal{}, err
 	}
 	err := ts.roomElsewhere(ctx, who)
@@ -123,9 +124,9 @@ func (ts *Terminals) Create(ctx context.Context, who Who, spec Spec) (viber.Term
 		t, err = ts.spawn(who, spec)
 	}
 	ts.mu.Lock()
-	ts.starting[who.Principal]--
-	if ts.starting[who.Principal] == 0 {
-		delete(ts.starting, who.Principal)
+	ts.starting[who.Person.ID]--
+	if ts.starting[who.Person.ID] == 0 {
+		delete(ts.starting, who.Person.ID)
 	}
 	if err == nil {
 		ts.all[t.info.ID] = t
@@ -169,8 +170,8 @@ func (ts *Terminals) reserve(principal string) error {
 
 // roomElsewhere holds the limit in the whole cluster. This hub's place is taken
 // already: of two hubs that start the last one at once, each sees the other's.
-func (ts *Terminals) roomElsewhere(ctx context.Context, who Who) error {
-	if ts.relay == nil || ts.relay.count(ctx, who)+ts.count(who.Principal) <= ts.d.MaxRunning {
+func (ts *Terminals) roomElsewhere(ctx context.Context, who identity.Actor) error {
+	if ts.relay == nil || ts.relay.count(ctx, who)+ts.count(who.Person.ID) <= ts.d.MaxRunning {
 		return nil
 	}
 	return ts.tooMany()
@@ -198,7 +199,7 @@ func (ts *Terminals) countLocked(principal string) int {
 	return n
 }
 
-func (ts *Terminals) spawn(who Who, spec Spec) (*terminal, error) {
+func (ts *Terminals) spawn(who identity.Actor, spec Spec) (*terminal, error) {
 	dir := ts.folder(spec.Cwd)
 	p, err := start(ts.d.Sandbox, spec, dir)
 	if err != nil {
@@ -210,7 +211,7 @@ func (ts *Terminals) spawn(who Who, spec Spec) (*terminal, error) {
 		command, _ = shell("")
 	}
 	t := &terminal{
-		set: ts, owner: who.Principal, creator: who, task: spec.Task, boxed: spec.Box != nil, log: ts.d.Log, mail: make(chan func()), gone: make(chan struct{}),
+		set: ts, owner: who.Person.ID, creator: who, task: spec.Task, boxed: spec.Box != nil, log: ts.d.Log, mail: make(chan func()), gone: make(chan struct{}),
 		process: p, screen: viber.NewScrollback(viber.MaxScrollback), mask: ts.d.Mask.Stream(),
 		sizes: sizes{current: spec.Size}, views: map[*view]struct{}{}, typed: map[string]bool{}, began: now,
 		info: viber.Terminal{
@@ -218,7 +219,7 @@ func (ts *Terminals) spawn(who Who, spec Spec) (*terminal, error) {
 			Command: ts.d.Mask.Text(command),
 		},
 	}
-	t.record = ts.d.Recordings.begin(t.info, who.Principal, spec.Size, now)
+	t.record = ts.d.Recordings.begin(t.info, who.Person.ID, spec.Size, now)
 	return t, nil
 }
 
@@ -246,10 +247,10 @@ func nameOf(spec Spec, command string) string {
 }
 
 // find is a terminal of this hub that the caller may know of; nil if there is none.
-func (ts *Terminals) find(who Who, id string) *terminal {
+func (ts *Terminals) find(who identity.Actor, id string) *terminal {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if t := ts.all[id]; t != nil && who.reaches(t) {
+	if t := ts.all[id]; t != nil && reaches(who, t) {
 		return t
 	}
 	return nil
@@ -265,7 +266,7 @@ func (ts *Terminals) remove(t *terminal) {
 }
 
 // List shows the caller's terminals on every hub, oldest first.
-func (ts *Terminals) List(ctx context.Context, who Who) ([]viber.Terminal, error) {
+func (ts *Terminals) List(ctx context.Context, who identity.Actor) ([]viber.Terminal, error) {
 	list := ts.local(ctx, who)
 	if ts.relay != nil {
 		list = append(list, ts.relay.list(ctx, who)...)
@@ -276,9 +277,9 @@ func (ts *Terminals) List(ctx context.Context, who Who) ([]viber.Terminal, error
 	return list, ctx.Err()
 }
 
-func (ts *Terminals) local(ctx context.Context, who Who) []viber.Terminal {
+func (ts *Terminals) local(ctx context.Context, who identity.Actor) []viber.Terminal {
 	list := []viber.Terminal{}
-	for _, t := range ts.mine(func(t *terminal) bool { return who.reaches(t) }) {
+	for _, t := range ts.mine(func(t *terminal) bool { return reaches(who, t) }) {
 		// One that leaves meanwhile is not there any more.
 		_ = t.do(ctx, func() { list = append(list, t.describe()) })
 	}

@@ -13,6 +13,7 @@ import (
 	"parley/internal/brain/builtin"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
+	"parley/internal/identity"
 	"parley/protocol/viber"
 )
 
@@ -121,7 +122,7 @@ func (t *task) check(c *openCall) (err error) {
 // policy is what decides about this task's calls.
 func (t *task) policy() brain.Policy {
 	p := brain.Policy{
-		Commands: t.w.d.Policy, Task: true, Stranger: strings.Contains(t.spec.Sender, ":"),
+		Commands: t.w.d.Policy, Task: true, Stranger: strings.Contains(t.spec.By.Sender(), ":"),
 		AutoApprove: t.agent.AutoApprove, RequireApproval: t.agent.RequireApproval, Ruled: t.ruled,
 	}
 	switch t.spec.Mode {
@@ -133,11 +134,16 @@ func (t *task) policy() brain.Policy {
 	return p
 }
 
+// actor is the task's agent, as it acts for whoever submitted the task.
+func (t *task) actor() identity.Actor {
+	return t.spec.By.Narrow(t.state.Reach).ForAgent(t.agentName(), identity.InTask, t.id)
+}
+
 // toolCall is an open call as its tool gets it.
 func (t *task) toolCall(c *openCall) tool.Call {
 	return tool.Call{
-		ID: c.ID, Name: c.Name, Arguments: c.args, Agent: t.agent.Name, Principal: t.spec.Sender, Run: t.id, Workspace: t.w.workspace(t.agent),
-		ApprovedBy: c.by, Tainted: t.state.Tainted, Mandate: t.state.Mandate, Permit: t.permitMore(c),
+		ID: c.ID, Name: c.Name, Arguments: c.args, Agent: t.agent.Name, Principal: t.spec.By.Sender(), Run: t.id, Workspace: t.w.workspace(t.agent),
+		ApprovedBy: c.by, Tainted: t.state.Tainted, Actor: t.actor(), Permit: t.permitMore(c),
 	}
 }
 

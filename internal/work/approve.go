@@ -93,7 +93,7 @@ func (t *task) askUser(c *openCall) {
 // ask puts a question into the inbox and the log, in one transaction.
 func (t *task) ask(q *question, r approval.Request, callID string) {
 	r.ID, r.Principal, r.Task = ids.New(), t.principal, t.id
-	r.RequestedBy, r.OnBehalfOf, r.AskingToken = "agent:"+t.agentName(), t.spec.By, t.spec.Token
+	r.RequestedBy, r.OnBehalfOf, r.AskingToken = "agent:"+t.agentName(), t.spec.By.String(), t.spec.By.TokenID
 	r.Timeout = min(t.opts.ApprovalTimeout(), time.Until(t.started.Add(t.opts.Timeout())))
 	if r.Timeout <= 0 {
 		r.Timeout = time.Millisecond // the task is about to end

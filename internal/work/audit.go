@@ -15,12 +15,12 @@ func (w *Work) note(t *task, action audit.Action, outcome string, took time.Dura
 	if w.d.Audit == nil {
 		return
 	}
-	for name, value := range map[string]string{"token": t.spec.Token, "device": t.spec.Device, "address": t.spec.Address, "agent": t.agentName()} {
+	for name, value := range map[string]string{"token": t.spec.By.TokenID, "page": t.spec.By.PageID, "device": t.spec.By.Device, "address": t.spec.By.Address, "agent": t.agentName()} {
 		if value != "" {
 			detail[name] = value
 		}
 	}
-	w.d.Audit.Note(audit.Entry{Actor: t.spec.By, Action: action, Target: t.id, Outcome: outcome, Duration: took, Detail: detail})
+	w.d.Audit.Note(audit.Entry{Actor: t.spec.By.String(), Action: action, Target: t.id, Outcome: outcome, Duration: took, Detail: detail})
 }
 
 func (w *Work) noteMessage(t *task, q *queued) {
@@ -28,15 +28,15 @@ func (w *Work) noteMessage(t *task, q *queued) {
 		return
 	}
 	w.d.Audit.Note(audit.Entry{
-		Actor: q.By, Action: audit.TaskMessage, Target: t.id, Digest: digestText(q.Message.Content),
-		Detail: map[string]any{"mode": string(q.Mode), "message": q.ID, "token": q.Token, "device": q.Device, "address": q.Address},
+		Actor: q.By.String(), Action: audit.TaskMessage, Target: t.id, Digest: digestText(q.Message.Content),
+		Detail: map[string]any{"mode": string(q.Mode), "message": q.ID, "token": q.By.TokenID, "device": q.By.Device, "address": q.By.Address},
 	})
 }
 
 func (w *Work) noteRefused(t *task, q *queued) {
 	if w.d.Audit != nil {
 		w.d.Audit.Note(audit.Entry{
-			Actor: q.By, Action: audit.TaskMessage, Target: t.id, Outcome: "revoked", Detail: map[string]any{"message": q.ID, "token": q.Token},
+			Actor: q.By.String(), Action: audit.TaskMessage, Target: t.id, Outcome: "revoked", Detail: map[string]any{"message": q.ID, "token": q.By.TokenID},
 		})
 	}
 }
@@ -64,7 +64,7 @@ func (t *task) auditCall(c *openCall, err error, failed bool) {
 		return
 	}
 	e := audit.Entry{
-		Actor: "agent:" + t.agentName(), OnBehalf: t.spec.By, Action: audit.TaskTool, Target: valid(c.Name), Digest: digestText(c.Arguments),
+		Actor: "agent:" + t.agentName(), OnBehalf: t.spec.By.String(), Action: audit.TaskTool, Target: valid(c.Name), Digest: digestText(c.Arguments),
 		Detail: map[string]any{"task": t.id, "call": c.ID},
 	}
 	switch {

@@ -14,6 +14,7 @@ import (
 	"parley/internal/bus"
 	"parley/internal/defaults"
 	"parley/internal/eventlog"
+	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/mask"
 	"parley/internal/store"
@@ -50,12 +51,9 @@ type Terminals interface {
 	CloseTask(ctx context.Context, task string)
 }
 
-// TerminalOwner is for whom an agent uses terminals.
+// TerminalOwner is for whom an agent uses terminals, and where.
 type TerminalOwner struct {
-	Principal string // the person's id
-	Actor     string // "agent:parley"
-	OnBehalf  string // "person:alice"
-	Task      string
+	Actor     identity.Actor // the task's agent
 	Workspace string
 }
 

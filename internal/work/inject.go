@@ -14,7 +14,6 @@ import (
 
 	"parley/internal/brain/model"
 	"parley/internal/brain/skillfile"
-	"parley/internal/brain/tool"
 	"parley/internal/identity"
 	"parley/internal/ids"
 	"parley/internal/store"
@@ -29,15 +28,9 @@ type queued struct {
 	ID      string              `json:"id"`
 	Message viber.ChatMessage   `json:"message"`
 	Mode    viber.InjectionMode `json:"mode"`
-	By      string              `json:"by"`
-	Token   string              `json:"token,omitzero"`
-	Device  string              `json:"device,omitzero"`
-	Address string              `json:"address,omitzero"`
-	// Principal and Request make a repeat known; Request is a hash.
-	Principal string `json:"principal"`
-	Request   string `json:"request,omitzero"`
-	// Mandate is that of whoever wrote it.
-	Mandate tool.Mandate `json:"mandate,omitzero"`
+	By      identity.Actor      `json:"actor"`
+	// Request, a hash, makes a repeat of the same person known.
+	Request string `json:"request,omitzero"`
 
 	at time.Time // when it was accepted
 	n  int       // its place in the order of arrival
@@ -48,10 +41,7 @@ func newQueued(who identity.Actor, req MessageRequest) *queued {
 	if mode == "" {
 		mode = viber.Followup
 	}
-	q := &queued{
-		ID: ids.New(), Message: req.Message, Mode: mode, By: who.String(), Token: who.TokenID, Principal: who.Person.ID,
-		Device: who.Device, Address: who.Address, Mandate: tool.MandateOf(who),
-	}
+	q := &queued{ID: ids.New(), Message: req.Message, Mode: mode, By: who}
 	if req.RequestID != "" {
 		sum := sha256.Sum256([]byte(req.RequestID))
 		q.Request = hex.EncodeToString(sum[:])
@@ -70,7 +60,7 @@ func (q *queued) repeated(tx *store.Tx) (*viber.TaskMessageAck, error) {
 	}
 	var ack viber.TaskMessageAck
 	err := tx.QueryRow(`SELECT task, id, disposition, place FROM work_messages WHERE principal = ? AND request = ? AND at > ? ORDER BY id LIMIT 1`,
-		q.Principal, q.Request, store.Micros(time.Now().Add(-repeatWindow))).Scan(&ack.TaskID, &ack.MessageID, &ack.Disposition, &ack.Position)
+		q.By.Person.ID, q.Request, store.Micros(time.Now().Add(-repeatWindow))).Scan(&ack.TaskID, &ack.MessageID, &ack.Disposition, &ack.Position)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -132,7 +122,7 @@ func (t *task) accept(q *queued) (*viber.TaskMessageAck, error) {
 			return err
 		}
 		_, err = tx.Exec(`INSERT INTO work_messages (id, task, principal, request, at, done, disposition, place, data) VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?)`,
-			q.ID, t.id, q.Principal, q.Request, store.Micros(time.Now()), string(ack.Disposition), ack.Position, data)
+			q.ID, t.id, q.By.Person.ID, q.Request, store.Micros(time.Now()), string(ack.Disposition), ack.Position, data)
 		return err
 	})
 	switch {
@@ -255,7 +245,7 @@ func (t *task) collectTurn() {
 	texts, ids := make([]string, len(list)), make([]string, len(list))
 	for i, q := range list {
 		texts[i], ids[i] = q.Message.Content, q.ID
-		joined.Mandate = joined.Mandate.Narrow(q.Mandate)
+		joined.By = joined.By.Joined(q.By)
 	}
 	joined.Message = viber.ChatMessage{Role: viber.RoleUser, Content: strings.Join(texts, "\n\n")}
 	t.startTurn(&joined, ids)
@@ -281,7 +271,7 @@ func (t *task) startTurns(list ...*queued) bool {
 // heard leaves out messages whose token was revoked while they waited.
 func (t *task) heard(list []*queued) (good []*queued) {
 	for _, q := range list {
-		if q.Token == "" || t.w.d.Revoked == nil || !t.w.d.Revoked(q.Token) {
+		if q.By.TokenID == "" || t.w.d.Revoked == nil || !t.w.d.Revoked(q.By.TokenID) {
 			good = append(good, q)
 			continue
 		}
@@ -298,9 +288,9 @@ func (t *task) startTurn(q *queued, ids []string) {
 	t.cutText() // it is the former turn's
 	t.turn++
 	t.state.Steps, t.state.Tainted = 0, false
-	t.state.Mandate = t.state.Mandate.Narrow(q.Mandate)
+	t.state.Reach = t.state.Reach.Intersect(q.By.Scopes)
 	t.turnText.Reset()
-	t.emit(&viber.TaskUserMessage{MessageID: q.ID, MessageIDs: ids, Message: q.Message, Mode: q.Mode, By: q.By})
+	t.emit(&viber.TaskUserMessage{MessageID: q.ID, MessageIDs: ids, Message: q.Message, Mode: q.Mode, By: q.By.String()})
 	t.out.row = true
 	for _, m := range historyOf([]viber.ChatMessage{q.Message}) {
 		if m.Role == model.User {

@@ -18,7 +18,7 @@ func machineTool(calls chan tool.Call) *tool.Tool {
 		Name: "reboot", Class: tool.Mutating, Asks: true, Description: "reboots", Schema: json.RawMessage(`{"type":"object"}`),
 		Consent: func(c tool.Call) tool.Consent {
 			return tool.Consent{
-				Asks:   !c.Mandate.Scopes.Has(identity.FleetUnattended),
+				Asks:   !c.Actor.Scopes.Has(identity.FleetUnattended),
 				Policy: approval.Policy{Right: &approval.Right{Scope: identity.FleetCall, Machines: []approval.Machine{{ID: "pc"}}}},
 			}
 		},
@@ -60,14 +60,14 @@ func TestWordsOfOthersOnlyNarrowATask(t *testing.T) {
 	}
 	follow(holding("weak", "task", "fleet:call"))
 	follow(strong)
-	if c := <-calls; !c.Mandate.Scopes.Has(identity.FleetUnattended) || c.Mandate.Token != "strong" {
-		t.Errorf("the submitter's own words act with %q of %q", c.Mandate.Scopes, c.Mandate.Token)
+	if c := <-calls; !c.Actor.Scopes.Has(identity.FleetUnattended) || c.Actor.TokenID != "strong" {
+		t.Errorf("the submitter's own words act with %q of %q", c.Actor.Scopes, c.Actor.TokenID)
 	}
 	for _, whose := range []string{"a weaker token's words", "the submitter's words after those"} {
 		asked := untilType[*viber.ApprovalRequired](r)
 		h.answer(holding("page", "approvals", "fleet"), yes(asked.ApprovalID))
-		if c := <-calls; c.Mandate.Scopes.String() != "fleet:call" {
-			t.Errorf("%s act with %q, want fleet:call", whose, c.Mandate.Scopes)
+		if c := <-calls; c.Actor.Scopes.String() != "fleet:call" {
+			t.Errorf("%s act with %q, want fleet:call", whose, c.Actor.Scopes)
 		}
 	}
 	r.completed()

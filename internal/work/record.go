@@ -11,7 +11,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/viber"
@@ -25,14 +24,8 @@ type spec struct {
 	Submit  *viber.TaskSubmit `json:"submit"`
 	Origin  string            `json:"origin,omitzero"`
 
-	// Who submitted: the person, how the audit trail calls it, and its name in
-	// conversations.
-	Principal string `json:"principal"`
-	By        string `json:"by"`
-	Sender    string `json:"sender"`
-	Token     string `json:"token,omitzero"`
-	Device    string `json:"device,omitzero"`
-	Address   string `json:"address,omitzero"`
+	// By is who submitted it.
+	By identity.Actor `json:"actor"`
 }
 
 // state is what of a running task another hub needs to go on with it, besides its
@@ -50,8 +43,9 @@ type state struct {
 	LogBytes int              `json:"log_bytes,omitzero"`
 	Tainted  bool             `json:"tainted,omitzero"` // this turn has read words of strangers
 	Hosts    []string         `json:"hosts,omitzero"`   // that were fetched from, before that or with a yes
-	// Mandate is the submitter's, narrowed by everybody who spoke to the task since.
-	Mandate tool.Mandate `json:"mandate,omitzero"`
+	// Reach is what the task's agent may do for its person: the submitter's, narrowed by
+	// everybody who spoke to the task since.
+	Reach identity.Scopes `json:"reach,omitzero"`
 }
 
 // record is a task's row.

@@ -9,7 +9,6 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/brain"
-	"parley/internal/brain/tool"
 	"parley/internal/eventlog"
 	"parley/internal/identity"
 	"parley/internal/ids"
@@ -78,10 +77,9 @@ func (w *Work) proposal(ctx context.Context, who identity.Actor, req SubmitReque
 	p.record = record{
 		principal: who.Person.ID, agent: agent.Name, status: viber.TaskRunning, keyHash: keyHash(who.Person.ID, req.Key), goal: s.Goal, turn: 1,
 		spec: spec{
-			Key: req.Key, Mode: w.effectiveMode(who, s.Opts().Mode, agent), Submit: s, Origin: req.Origin,
-			Principal: who.Person.ID, By: who.String(), Sender: who.Sender(), Token: who.TokenID, Device: who.Device, Address: who.Address,
+			Key: req.Key, Mode: w.effectiveMode(who, s.Opts().Mode, agent), Submit: s, Origin: req.Origin, By: who,
 		},
-		state: state{Plan: s.Plan, Mandate: tool.MandateOf(who)},
+		state: state{Plan: s.Plan, Reach: who.Scopes},
 	}
 	return p, nil
 }

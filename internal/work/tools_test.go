@@ -27,7 +27,7 @@ func (f *terminals) note(format string, args ...any) {
 }
 
 func (f *terminals) Open(_ context.Context, o work.TerminalOwner, s work.TerminalSpec) (string, error) {
-	f.note("open %s %s for %s: %s", o.Actor, o.Principal, o.OnBehalf, s.Command)
+	f.note("open %s %s for %s: %s", o.Actor, o.Actor.Person.ID, o.Actor.OnBehalf(), s.Command)
 	return "t1", nil
 }
 

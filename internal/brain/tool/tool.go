@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"parley/internal/approval"
+	"parley/internal/identity"
 )
 
 // Class says how dangerous a tool is.
@@ -53,8 +56,9 @@ type Call struct {
 	// ApprovedBy is who said yes to exactly this call, when its run asked. A tool
 	// that would ask by itself need not ask again.
 	ApprovedBy string
-	// Mandate is what the run may do for its person beyond this hub's own folders.
-	Mandate Mandate
+	// Actor is the agent as it acts for its person: what the run may do beyond this
+	// hub's own folders. Nobody, for a run that nobody with a credential started.
+	Actor identity.Actor
 	// Permit asks whether the call may do one more thing, which it found out only while it ran:
 	// a call of another tool, judged like any other; nil permits nothing. It waits for a
 	// person if need be, and an error says no.
@@ -98,6 +102,12 @@ func (t *Tool) ClassFor(args json.RawMessage) Class {
 		return t.ClassOf(args)
 	}
 	return t.Class
+}
+
+// Consent is whether a tool that asks by itself would ask about a call, and of whom.
+type Consent struct {
+	Asks   bool
+	Policy approval.Policy
 }
 
 // ConsentFor is what a run that asks in the tool's place needs to know about a call.

@@ -11,7 +11,6 @@ import (
 	"parley/internal/face/front"
 	facetalk "parley/internal/face/talk"
 	"parley/internal/identity"
-	"parley/internal/talk"
 )
 
 // Minds is what agents are made of.
@@ -44,11 +43,11 @@ func RegisterAgents(a *API, m Minds) {
 }
 
 // talker is what a caller may do in conversations; without any talk scope nothing.
-func talker(s identity.Actor) (talk.Who, error) {
+func talker(s identity.Actor) (identity.Actor, error) {
 	if !facetalk.MayTalk(s) {
-		return talk.Who{}, front.Need(s, identity.Talk)
+		return s, front.Need(s, identity.Talk)
 	}
-	return facetalk.WhoOf(s), nil
+	return s, nil
 }
 
 // agentView is an agent as an object: the keys of its file, name, prompt, error.

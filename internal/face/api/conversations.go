@@ -289,7 +289,7 @@ type archiveList struct {
 }
 
 // keyOf is the key of a conversation the caller may see.
-func (c conversationRoutes) keyOf(ctx context.Context, s identity.Actor, id string) (talk.Who, talk.Key, error) {
+func (c conversationRoutes) keyOf(ctx context.Context, s identity.Actor, id string) (identity.Actor, talk.Key, error) {
 	who, err := talker(s)
 	if err != nil {
 		return who, talk.Key{}, err

@@ -40,7 +40,7 @@ func (l Live) stream(w http.ResponseWriter, r *http.Request, who identity.Actor)
 	out := &sse{w: w, flush: http.NewResponseController(w)}
 	var machines <-chan fleet.Change // a page opens one stream, whatever it shows
 	if l.Fleet != nil && r.URL.Query().Get("machines") == "1" && who.Scopes.Has(identity.FleetRead) {
-		machines = machineChanges(ctx, l.Fleet, callerOf(who))
+		machines = machineChanges(ctx, l.Fleet, who)
 	}
 	if err := out.send("hello", map[string]any{}); err != nil {
 		return nil

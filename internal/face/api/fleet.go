@@ -38,11 +38,11 @@ type fleetRoutes struct {
 }
 
 // fleetHandler answers a request with a status and a value.
-type fleetHandler func(r *http.Request, who fleet.Caller) (status int, v any, err error)
+type fleetHandler func(r *http.Request, who identity.Actor) (status int, v any, err error)
 
 // json adds a route that answers with a JSON value.
 func (fr fleetRoutes) json(method, path, scope, summary string, handle fleetHandler) {
-	fr.raw(method, path, scope, summary, "application/json", func(w http.ResponseWriter, r *http.Request, who fleet.Caller) error {
+	fr.raw(method, path, scope, summary, "application/json", func(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 		status, v, err := handle(r, who)
 		if err != nil {
 			return err
@@ -59,23 +59,14 @@ func (fr fleetRoutes) json(method, path, scope, summary string, handle fleetHand
 	})
 }
 
-func (fr fleetRoutes) raw(method, path, scope, summary, contentType string, handle func(http.ResponseWriter, *http.Request, fleet.Caller) error) {
+func (fr fleetRoutes) raw(method, path, scope, summary, contentType string, handle func(http.ResponseWriter, *http.Request, identity.Actor) error) {
 	rt := rawRoute{route{Method: method, Path: path, Scope: scope, Tag: "machines", Summary: summary}, contentType}
 	if method == http.MethodPost && path == "/api/fleet/binaries" {
 		rt.MaxBody = fleet.MaxBinary + 1 // one more, so that the fleet itself says that it is too large
 	}
 	addRaw(fr.api, rt, func(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
-		return fleetProblem(handle(w, r, callerOf(who)))
+		return fleetProblem(handle(w, r, who))
 	})
-}
-
-// callerOf tells a logged-in page from a program with a token, by the credential
-// alone: nothing a client says of itself decides whether a person is asked.
-func callerOf(who identity.Actor) fleet.Caller {
-	if who.Credential == identity.ViaPage {
-		return fleet.Caller{Session: who, Surface: fleet.SurfacePage}
-	}
-	return fleet.Caller{Session: who, Surface: fleet.SurfaceAPI}
 }
 
 // fleetStatus is the one table from codes to HTTP; what is not in it, and whatever
@@ -191,7 +182,7 @@ func listQuery(r *http.Request) (fleet.ListQuery, error) {
 	}, err
 }
 
-func (fr fleetRoutes) overview(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) overview(r *http.Request, who identity.Actor) (int, any, error) {
 	q, err := listQuery(r)
 	if err != nil {
 		return 0, nil, err
@@ -200,7 +191,7 @@ func (fr fleetRoutes) overview(r *http.Request, who fleet.Caller) (int, any, err
 	return http.StatusOK, v, err
 }
 
-func (fr fleetRoutes) trend(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) trend(r *http.Request, who identity.Actor) (int, any, error) {
 	days, err := number(r, "days")
 	if err != nil {
 		return 0, nil, err
@@ -224,7 +215,7 @@ type toolView struct {
 	Schema      jsontext.Value `json:"schema"`
 }
 
-func (fr fleetRoutes) tools(*http.Request, fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) tools(*http.Request, identity.Actor) (int, any, error) {
 	views := []toolView{}
 	for _, t := range fleet.Tools() {
 		views = append(views, toolView{
@@ -234,7 +225,7 @@ func (fr fleetRoutes) tools(*http.Request, fleet.Caller) (int, any, error) {
 	return http.StatusOK, map[string]any{"tools": views}, nil
 }
 
-func (fr fleetRoutes) list(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) list(r *http.Request, who identity.Actor) (int, any, error) {
 	q, err := listQuery(r)
 	if err != nil {
 		return 0, nil, err
@@ -247,7 +238,7 @@ func (fr fleetRoutes) list(r *http.Request, who fleet.Caller) (int, any, error) 
 	return http.StatusOK, v, err
 }
 
-func (fr fleetRoutes) create(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) create(r *http.Request, who identity.Actor) (int, any, error) {
 	var body struct {
 		ID   string   `json:"agent_id"`
 		Name string   `json:"name"`
@@ -260,12 +251,12 @@ func (fr fleetRoutes) create(r *http.Request, who fleet.Caller) (int, any, error
 	return http.StatusCreated, m, err
 }
 
-func (fr fleetRoutes) machine(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) machine(r *http.Request, who identity.Actor) (int, any, error) {
 	m, err := fr.fleet.Machine(r.Context(), who, r.PathValue("id"))
 	return http.StatusOK, m, err
 }
 
-func (fr fleetRoutes) edit(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) edit(r *http.Request, who identity.Actor) (int, any, error) {
 	var body struct {
 		Name        *string                 `json:"name"`
 		Tags        *[]string               `json:"tags"`
@@ -283,12 +274,12 @@ func (fr fleetRoutes) edit(r *http.Request, who fleet.Caller) (int, any, error) 
 	return http.StatusOK, m, err
 }
 
-func (fr fleetRoutes) remove(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) remove(r *http.Request, who identity.Actor) (int, any, error) {
 	err := fr.fleet.Remove(r.Context(), who, r.PathValue("id"))
 	return http.StatusOK, map[string]any{"ok": true, "removed": true}, err
 }
 
-func (fr fleetRoutes) token(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) token(r *http.Request, who identity.Actor) (int, any, error) {
 	var body struct {
 		Rekey  bool   `json:"rekey"`
 		GraceS *int64 `json:"grace_s"`
@@ -311,14 +302,14 @@ func (fr fleetRoutes) token(r *http.Request, who fleet.Caller) (int, any, error)
 	return http.StatusOK, minted, err
 }
 
-func (fr fleetRoutes) link(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) link(r *http.Request, who identity.Actor) (int, any, error) {
 	lines, err := fr.fleet.InstallLink(r.Context(), who, r.PathValue("id"))
 	return http.StatusOK, lines, err
 }
 
 // installer writes nothing before the first byte of the zip, so that a refusal can
 // still be a refusal.
-func (fr fleetRoutes) installer(w http.ResponseWriter, r *http.Request, who fleet.Caller) error {
+func (fr fleetRoutes) installer(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	out := &lateWriter{w: w, head: func(h http.Header) {
 		h.Set("Content-Type", "application/zip")
 		h.Set("Content-Disposition", `attachment; filename="parley-endpoint.zip"`)
@@ -347,12 +338,12 @@ func (l *lateWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-func (fr fleetRoutes) health(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) health(r *http.Request, who identity.Actor) (int, any, error) {
 	v, err := fr.fleet.Health(r.Context(), who, r.PathValue("id"))
 	return http.StatusOK, v, err
 }
 
-func (fr fleetRoutes) snapshot(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) snapshot(r *http.Request, who identity.Actor) (int, any, error) {
 	v, err := fr.fleet.Snapshot(r.Context(), who, r.PathValue("id"), r.URL.Query().Get("section"))
 	if v.Sections == nil && err == nil {
 		// No telemetry yet is null, which an empty object is not.
@@ -361,7 +352,7 @@ func (fr fleetRoutes) snapshot(r *http.Request, who fleet.Caller) (int, any, err
 	return http.StatusOK, v, err
 }
 
-func (fr fleetRoutes) history(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) history(r *http.Request, who identity.Actor) (int, any, error) {
 	q := r.URL.Query()
 	from, err := moment(r, "from")
 	if err != nil {
@@ -381,7 +372,7 @@ func (fr fleetRoutes) history(r *http.Request, who fleet.Caller) (int, any, erro
 	return http.StatusOK, v, err
 }
 
-func (fr fleetRoutes) events(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) events(r *http.Request, who identity.Actor) (int, any, error) {
 	q := r.URL.Query()
 	since, err := moment(r, "since")
 	if err != nil {
@@ -407,8 +398,8 @@ func (fr fleetRoutes) events(r *http.Request, who fleet.Caller) (int, any, error
 }
 
 // stream tells the page what changes, until one of the sides has enough.
-func (fr fleetRoutes) stream(w http.ResponseWriter, r *http.Request, who fleet.Caller) error {
-	ctx, done := fr.live.follow(r, who.Session)
+func (fr fleetRoutes) stream(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
+	ctx, done := fr.live.follow(r, who)
 	defer done()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
@@ -422,7 +413,7 @@ func (fr fleetRoutes) stream(w http.ResponseWriter, r *http.Request, who fleet.C
 }
 
 // machineChanges turns the fleet's feed into a channel that ends with ctx.
-func machineChanges(ctx context.Context, machines fleet.API, who fleet.Caller) <-chan fleet.Change {
+func machineChanges(ctx context.Context, machines fleet.API, who identity.Actor) <-chan fleet.Change {
 	changes := make(chan fleet.Change)
 	go func() {
 		defer close(changes)

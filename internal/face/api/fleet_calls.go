@@ -61,7 +61,7 @@ func (p patienceBody) wait() time.Duration {
 	return min(max(seconds(*p.ApprovalWaitS), time.Nanosecond), longestWait)
 }
 
-func (fr fleetRoutes) call(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) call(r *http.Request, who identity.Actor) (int, any, error) {
 	var body callBody
 	if err := readFleetBody(r, &body); err != nil {
 		return 0, nil, err
@@ -94,7 +94,7 @@ func callAnswer(done fleet.CallResult, err error) (int, any, error) {
 	return http.StatusOK, map[string]any{"ok": true, "call_id": done.CallID, "result": done.Result, "duration_ms": done.Duration.Milliseconds()}, nil
 }
 
-func (fr fleetRoutes) collect(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) collect(r *http.Request, who identity.Actor) (int, any, error) {
 	var body struct {
 		Sections []string `json:"sections"`
 	}
@@ -105,7 +105,7 @@ func (fr fleetRoutes) collect(r *http.Request, who fleet.Caller) (int, any, erro
 	return callAnswer(done, err)
 }
 
-func (fr fleetRoutes) fanOut(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) fanOut(r *http.Request, who identity.Actor) (int, any, error) {
 	var body struct {
 		Machines    []string       `json:"machines"`
 		Tag         string         `json:"tag"`
@@ -155,7 +155,7 @@ func callFilter(r *http.Request) (fleet.CallFilter, error) {
 	return f, err
 }
 
-func (fr fleetRoutes) calls(w http.ResponseWriter, r *http.Request, who fleet.Caller) error {
+func (fr fleetRoutes) calls(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	f, err := callFilter(r)
 	if err != nil {
 		return err
@@ -179,17 +179,17 @@ func (fr fleetRoutes) calls(w http.ResponseWriter, r *http.Request, who fleet.Ca
 	return err
 }
 
-func (fr fleetRoutes) callStatus(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) callStatus(r *http.Request, who identity.Actor) (int, any, error) {
 	v, err := fr.fleet.CallStatus(r.Context(), who, r.PathValue("call_id"))
 	return http.StatusOK, v, err
 }
 
-func (fr fleetRoutes) cancelCall(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) cancelCall(r *http.Request, who identity.Actor) (int, any, error) {
 	v, err := fr.fleet.CancelCall(r.Context(), who, r.PathValue("call_id"))
 	return http.StatusOK, v, err
 }
 
-func (fr fleetRoutes) screenshots(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) screenshots(r *http.Request, who identity.Actor) (int, any, error) {
 	list, err := fr.fleet.Screenshots(r.Context(), who, r.PathValue("id"))
 	if err == nil && len(list) == 0 {
 		err = &fleet.Error{Code: fleet.NotFound, Message: "there is no screenshot of this machine yet"}
@@ -197,8 +197,8 @@ func (fr fleetRoutes) screenshots(r *http.Request, who fleet.Caller) (int, any, 
 	return http.StatusOK, map[string]any{"screenshots": list}, err
 }
 
-func (fr fleetRoutes) takeScreenshot(r *http.Request, who fleet.Caller) (int, any, error) {
-	s, err := fr.fleet.TakeScreenshot(r.Context(), who, r.PathValue("id"))
+func (fr fleetRoutes) takeScreenshot(r *http.Request, who identity.Actor) (int, any, error) {
+	s, err := fr.fleet.TakeScreenshot(r.Context(), who, fleet.CallRequest{Machine: r.PathValue("id")})
 	return http.StatusOK, s, err
 }
 
@@ -215,7 +215,7 @@ func pictureNumber(r *http.Request) (int64, error) {
 	return n, nil
 }
 
-func (fr fleetRoutes) screenshot(w http.ResponseWriter, r *http.Request, who fleet.Caller) error {
+func (fr fleetRoutes) screenshot(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	n, err := pictureNumber(r)
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func (fr fleetRoutes) screenshot(w http.ResponseWriter, r *http.Request, who fle
 	return nil
 }
 
-func (fr fleetRoutes) removeScreenshot(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) removeScreenshot(r *http.Request, who identity.Actor) (int, any, error) {
 	n, err := pictureNumber(r)
 	if err != nil {
 		return 0, nil, err

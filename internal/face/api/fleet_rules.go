@@ -17,12 +17,12 @@ func (fr fleetRoutes) ruleRoutes() {
 	fr.json("POST", "/api/fleet/policy/test", identity.FleetRead, "Would a call be refused: {os, tool, args, rule?}", fr.testRule)
 }
 
-func (fr fleetRoutes) rules(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) rules(r *http.Request, who identity.Actor) (int, any, error) {
 	v, err := fr.fleet.Rules(r.Context(), who)
 	return http.StatusOK, v, err
 }
 
-func (fr fleetRoutes) addRule(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) addRule(r *http.Request, who identity.Actor) (int, any, error) {
 	var rule kenny.Rule
 	if err := readFleetBody(r, &rule); err != nil {
 		return 0, nil, err
@@ -31,12 +31,12 @@ func (fr fleetRoutes) addRule(r *http.Request, who fleet.Caller) (int, any, erro
 	return http.StatusOK, v, err
 }
 
-func (fr fleetRoutes) removeRule(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) removeRule(r *http.Request, who identity.Actor) (int, any, error) {
 	removed, err := fr.fleet.RemoveRule(r.Context(), who, r.PathValue("id"))
 	return http.StatusOK, map[string]any{"ok": true, "removed": removed}, err
 }
 
-func (fr fleetRoutes) testRule(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) testRule(r *http.Request, who identity.Actor) (int, any, error) {
 	var body struct {
 		OS   kenny.OS       `json:"os"`
 		Tool string         `json:"tool"`

@@ -17,7 +17,7 @@ func (fr fleetRoutes) updateRoutes() {
 	fr.json("POST", "/api/fleet/binaries", admin, "Add one: the program as body; query: platform, version, signature, public_key", fr.addBinary)
 }
 
-func (fr fleetRoutes) update(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) update(r *http.Request, who identity.Actor) (int, any, error) {
 	var body struct {
 		Version string `json:"version"`
 	}
@@ -40,12 +40,12 @@ func updateRefused(code fleet.Code) bool {
 	return false
 }
 
-func (fr fleetRoutes) rollouts(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) rollouts(r *http.Request, who identity.Actor) (int, any, error) {
 	list, err := fr.fleet.Rollouts(r.Context(), who)
 	return http.StatusOK, map[string]any{"updates": list}, err
 }
 
-func (fr fleetRoutes) startRollout(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) startRollout(r *http.Request, who identity.Actor) (int, any, error) {
 	var body struct {
 		Machines []string `json:"machines"`
 		Tag      string   `json:"tag"`
@@ -59,7 +59,7 @@ func (fr fleetRoutes) startRollout(r *http.Request, who fleet.Caller) (int, any,
 	return http.StatusOK, v, err
 }
 
-func (fr fleetRoutes) steerRollout(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) steerRollout(r *http.Request, who identity.Actor) (int, any, error) {
 	var body struct {
 		State fleet.RolloutState `json:"state"`
 	}
@@ -70,12 +70,12 @@ func (fr fleetRoutes) steerRollout(r *http.Request, who fleet.Caller) (int, any,
 	return http.StatusOK, v, err
 }
 
-func (fr fleetRoutes) binaries(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) binaries(r *http.Request, who identity.Actor) (int, any, error) {
 	list, err := fr.fleet.Binaries(r.Context(), who)
 	return http.StatusOK, map[string]any{"binaries": list}, err
 }
 
-func (fr fleetRoutes) addBinary(r *http.Request, who fleet.Caller) (int, any, error) {
+func (fr fleetRoutes) addBinary(r *http.Request, who identity.Actor) (int, any, error) {
 	q := r.URL.Query()
 	v, err := fr.fleet.AddBinary(r.Context(), who, fleet.BinaryUpload{
 		Platform: q.Get("platform"), Version: q.Get("version"), Signature: q.Get("signature"), Key: q.Get("public_key"),

@@ -42,8 +42,6 @@ type placeRoutes struct {
 	warnings func() []string
 }
 
-func (r placeRoutes) who() place.Caller { return place.OperatorOf("") }
-
 type placeOverview struct {
 	Body struct {
 		PlaceID         string    `json:"place_id"`
@@ -59,8 +57,8 @@ type placeOverview struct {
 	}
 }
 
-func (r placeRoutes) overview(ctx context.Context, _ identity.Actor, _ *struct{}) (*placeOverview, error) {
-	info, err := r.place.Info(ctx, r.who())
+func (r placeRoutes) overview(ctx context.Context, who identity.Actor, _ *struct{}) (*placeOverview, error) {
+	info, err := r.place.Info(ctx, place.Visitor{Actor: who})
 	out := &placeOverview{}
 	b := &out.Body
 	b.PlaceID, b.PlaceKey, b.Name, b.Auth, b.Features = info.PlaceID, r.place.PlaceKey(), info.Name, info.Auth, info.Features
@@ -113,8 +111,8 @@ type placeAgents struct {
 	}
 }
 
-func (r placeRoutes) agents(ctx context.Context, _ identity.Actor, in *placeAgentsQuery) (*placeAgents, error) {
-	found, err := r.place.Agents(ctx, r.who(), mmp.AgentsQuery{
+func (r placeRoutes) agents(ctx context.Context, who identity.Actor, in *placeAgentsQuery) (*placeAgents, error) {
+	found, err := r.place.Agents(ctx, place.Visitor{Actor: who}, mmp.AgentsQuery{
 		Scope: in.Scope, Capability: in.Capability, Search: in.Search, IncludeSelf: true, IncludeRemote: true, Limit: in.Limit,
 	})
 	out := &placeAgents{}
@@ -147,8 +145,8 @@ type placeProfile struct {
 	}
 }
 
-func (r placeRoutes) agent(ctx context.Context, _ identity.Actor, in *placeID) (*placeProfile, error) {
-	p, err := r.place.Profile(ctx, r.who(), in.ID)
+func (r placeRoutes) agent(ctx context.Context, who identity.Actor, in *placeID) (*placeProfile, error) {
+	p, err := r.place.Profile(ctx, place.Visitor{Actor: who}, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -242,8 +240,8 @@ type placePostings struct {
 	}
 }
 
-func (r placeRoutes) postings(ctx context.Context, _ identity.Actor, in *placePostingsQuery) (*placePostings, error) {
-	found, err := r.place.Browse(ctx, r.who(), mmp.BrowseQuery{Type: in.Type, AgentID: in.Agent, Search: in.Search, Limit: in.Limit})
+func (r placeRoutes) postings(ctx context.Context, who identity.Actor, in *placePostingsQuery) (*placePostings, error) {
+	found, err := r.place.Browse(ctx, place.Visitor{Actor: who}, mmp.BrowseQuery{Type: in.Type, AgentID: in.Agent, Search: in.Search, Limit: in.Limit})
 	out := &placePostings{}
 	out.Body.Postings = []placePosting{}
 	for _, one := range found.Postings {
@@ -252,8 +250,8 @@ func (r placeRoutes) postings(ctx context.Context, _ identity.Actor, in *placePo
 	return out, err
 }
 
-func (r placeRoutes) unpost(ctx context.Context, _ identity.Actor, in *placeID) (*struct{}, error) {
-	_, err := r.place.RemovePosting(ctx, r.who(), in.ID, "")
+func (r placeRoutes) unpost(ctx context.Context, who identity.Actor, in *placeID) (*struct{}, error) {
+	_, err := r.place.RemovePosting(ctx, place.Visitor{Actor: who}, in.ID, "")
 	return nil, err
 }
 

@@ -119,8 +119,8 @@ type placeEvents struct {
 	}
 }
 
-func (r placeRoutes) audit(ctx context.Context, _ identity.Actor, in *placeAuditQuery) (*placeEvents, error) {
-	found, err := r.place.Audit(ctx, r.who(), mmp.AuditQuery{Limit: in.Limit, Type: in.Type, AgentID: in.Agent, Since: in.Since})
+func (r placeRoutes) audit(ctx context.Context, who identity.Actor, in *placeAuditQuery) (*placeEvents, error) {
+	found, err := r.place.Audit(ctx, place.Visitor{Actor: who}, mmp.AuditQuery{Limit: in.Limit, Type: in.Type, AgentID: in.Agent, Since: in.Since})
 	out := &placeEvents{}
 	out.Body.Events = []placeEvent{}
 	for _, e := range found.Entries {
@@ -152,8 +152,8 @@ type placeHours struct {
 	}
 }
 
-func (r placeRoutes) hours(ctx context.Context, _ identity.Actor, in *hoursQuery) (*placeHours, error) {
-	stats, err := r.place.AuditStats(ctx, r.who(), in.Hours)
+func (r placeRoutes) hours(ctx context.Context, who identity.Actor, in *hoursQuery) (*placeHours, error) {
+	stats, err := r.place.AuditStats(ctx, place.Visitor{Actor: who}, in.Hours)
 	out := &placeHours{}
 	out.Body.Hours = []placeHour{}
 	for _, key := range mmp.HourKeys(time.Now(), in.Hours) {

@@ -23,7 +23,7 @@ func RegisterRooms(a *API, rooms room.API, seats RoomSeats) {
 	at := func(method, path, summary string, handle roomHandler) {
 		rt := rawRoute{route{Method: method, Path: "/api/rooms" + path, Scope: identity.Rooms, Tag: "rooms", Summary: summary}, "application/json"}
 		addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, s identity.Actor) error {
-			return front.RoomProblem(handle(w, r, room.WhoOf(s)))
+			return front.RoomProblem(handle(w, r, s))
 		})
 	}
 	at("GET", "", "List rooms", rr.list)
@@ -48,7 +48,7 @@ type roomRoutes struct {
 	seats RoomSeats
 }
 
-type roomHandler func(w http.ResponseWriter, r *http.Request, who room.Who) error
+type roomHandler func(w http.ResponseWriter, r *http.Request, who identity.Actor) error
 
 // readBody reads a JSON object into v.
 func readBody(w http.ResponseWriter, r *http.Request, v any) error {
@@ -103,7 +103,7 @@ func infoRoom(i room.Info) roomInfo {
 	return roomInfo{roomView: viewRoom(i), Members: i.Members, Agents: i.Agents, Locked: i.Locked}
 }
 
-func (rr roomRoutes) list(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) list(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	list, err := rr.rooms.List(r.Context(), who)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (rr roomRoutes) list(w http.ResponseWriter, r *http.Request, who room.Who) 
 	return writeJSON(w, http.StatusOK, map[string]any{"rooms": out})
 }
 
-func (rr roomRoutes) open(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) open(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	var req struct {
 		Room   string          `json:"room"`
 		Title  string          `json:"title"`
@@ -135,7 +135,7 @@ func (rr roomRoutes) open(w http.ResponseWriter, r *http.Request, who room.Who) 
 	return writeJSON(w, http.StatusCreated, viewRoom(info))
 }
 
-func (rr roomRoutes) get(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) get(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (rr roomRoutes) get(w http.ResponseWriter, r *http.Request, who room.Who) e
 	return writeJSON(w, http.StatusOK, infoRoom(info))
 }
 
-func (rr roomRoutes) remove(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) remove(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func writePolicy(w http.ResponseWriter, p room.PolicyState) error {
 	return writeJSON(w, http.StatusOK, p)
 }
 
-func (rr roomRoutes) policy(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) policy(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func ifMatch(r *http.Request) (int64, error) {
 	return v, nil
 }
 
-func (rr roomRoutes) setPolicy(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) setPolicy(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (rr roomRoutes) setPolicy(w http.ResponseWriter, r *http.Request, who room.
 	return writePolicy(w, p)
 }
 
-func (rr roomRoutes) allow(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) allow(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func (rr roomRoutes) allow(w http.ResponseWriter, r *http.Request, who room.Who)
 	return writePolicy(w, p)
 }
 
-func (rr roomRoutes) revoke(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) revoke(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -250,7 +250,7 @@ func (rr roomRoutes) revoke(w http.ResponseWriter, r *http.Request, who room.Who
 	return writePolicy(w, p)
 }
 
-func (rr roomRoutes) roster(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) roster(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -262,7 +262,7 @@ func (rr roomRoutes) roster(w http.ResponseWriter, r *http.Request, who room.Who
 	return writeJSON(w, http.StatusOK, s)
 }
 
-func (rr roomRoutes) grant(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) grant(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -283,7 +283,7 @@ func (rr roomRoutes) grant(w http.ResponseWriter, r *http.Request, who room.Who)
 	return writeJSON(w, http.StatusOK, s)
 }
 
-func (rr roomRoutes) command(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) command(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -298,7 +298,7 @@ func (rr roomRoutes) command(w http.ResponseWriter, r *http.Request, who room.Wh
 	return writeJSON(w, http.StatusOK, map[string]bool{"ok": true})
 }
 
-func (rr roomRoutes) invite(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) invite(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -321,7 +321,7 @@ func (rr roomRoutes) invite(w http.ResponseWriter, r *http.Request, who room.Who
 	return writeJSON(w, http.StatusCreated, map[string]string{"token": in.Token, "url": "/r/" + id + "#i=" + in.Token})
 }
 
-func (rr roomRoutes) bans(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) bans(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -333,7 +333,7 @@ func (rr roomRoutes) bans(w http.ResponseWriter, r *http.Request, who room.Who) 
 	return writeJSON(w, http.StatusOK, map[string]any{"bans": bans})
 }
 
-func (rr roomRoutes) audit(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) audit(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err

@@ -13,10 +13,10 @@ import (
 
 // RoomSeats seats agents of the hub in rooms; *seat.Seats is one.
 type RoomSeats interface {
-	Seat(ctx context.Context, who room.Who, room string, req seat.Request) (seat.Seated, error)
-	Unseat(ctx context.Context, who room.Who, room, agent string) error
+	Seat(ctx context.Context, who identity.Actor, room string, req seat.Request) (seat.Seated, error)
+	Unseat(ctx context.Context, who identity.Actor, room, agent string) error
 	List(ctx context.Context, room string) ([]seat.Seated, error)
-	OpenDemo(ctx context.Context, who room.Who, req room.OpenRequest, demo string) (room.Info, error)
+	OpenDemo(ctx context.Context, who identity.Actor, req room.OpenRequest, demo string) (room.Info, error)
 }
 
 // RegisterRoomSeats adds the hub's own agents to rooms.
@@ -25,7 +25,7 @@ func RegisterRoomSeats(a *API, rooms room.API, seats RoomSeats) {
 	at := func(method, path, summary string, handle roomHandler) {
 		rt := rawRoute{route{Method: method, Path: "/api/rooms/{room}/agents" + path, Scope: identity.Rooms, Tag: "rooms", Summary: summary}, "application/json"}
 		addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, s identity.Actor) error {
-			return front.RoomProblem(handle(w, r, room.WhoOf(s)))
+			return front.RoomProblem(handle(w, r, s))
 		})
 	}
 	at("GET", "", "Agents of this hub that sit in the room", rr.seated)
@@ -33,7 +33,7 @@ func RegisterRoomSeats(a *API, rooms room.API, seats RoomSeats) {
 	at("DELETE", "/{agent}", "Take an agent of this hub out", rr.unseat)
 }
 
-func (rr roomRoutes) seated(w http.ResponseWriter, r *http.Request, _ room.Who) error {
+func (rr roomRoutes) seated(w http.ResponseWriter, r *http.Request, _ identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (rr roomRoutes) seated(w http.ResponseWriter, r *http.Request, _ room.Who) 
 	return writeJSON(w, http.StatusOK, map[string]any{"agents": list})
 }
 
-func (rr roomRoutes) seat(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) seat(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (rr roomRoutes) seat(w http.ResponseWriter, r *http.Request, who room.Who) 
 	return writeJSON(w, http.StatusCreated, s)
 }
 
-func (rr roomRoutes) unseat(w http.ResponseWriter, r *http.Request, who room.Who) error {
+func (rr roomRoutes) unseat(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (rr roomRoutes) unseat(w http.ResponseWriter, r *http.Request, who room.Who
 }
 
 // openRoom opens a room, with a demo in it if one is asked for.
-func (rr roomRoutes) openRoom(ctx context.Context, who room.Who, req room.OpenRequest, demo string) (room.Info, error) {
+func (rr roomRoutes) openRoom(ctx context.Context, who identity.Actor, req room.OpenRequest, demo string) (room.Info, error) {
 	switch {
 	case demo == "":
 		return rr.rooms.Open(ctx, who, req)

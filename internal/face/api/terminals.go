@@ -16,8 +16,8 @@ import (
 // Terminals are terminals and what they printed, on whatever hub.
 type Terminals interface {
 	terminal.API
-	Recordings(ctx context.Context, who terminal.Who) ([]terminal.Recording, error)
-	Recording(ctx context.Context, who terminal.Who, id string) (terminal.Recording, io.ReadSeekCloser, error)
+	Recordings(ctx context.Context, who identity.Actor) ([]terminal.Recording, error)
+	Recording(ctx context.Context, who identity.Actor, id string) (terminal.Recording, io.ReadSeekCloser, error)
 }
 
 // RegisterTerminals adds the list of terminals and their recordings.
@@ -30,15 +30,9 @@ func RegisterTerminals(a *API, terminals Terminals) {
 
 type terminalRoutes struct{ terminals Terminals }
 
-func terminalWho(s identity.Actor) terminal.Who {
-	return terminal.Who{
-		Principal: s.Person.ID, Admin: s.Admin(), Actor: s.String(), Token: s.TokenID, Device: s.Device, Address: s.Address,
-	}
-}
-
 // list is written as the board writes it, so that both look the same.
 func (t terminalRoutes) list(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
-	list, err := t.terminals.List(r.Context(), terminalWho(who))
+	list, err := t.terminals.List(r.Context(), who)
 	if err != nil {
 		return err
 	}
@@ -54,7 +48,7 @@ type recordingList struct {
 }
 
 func (t terminalRoutes) recorded(ctx context.Context, who identity.Actor, _ *struct{}) (*recordingList, error) {
-	list, err := t.terminals.Recordings(ctx, terminalWho(who))
+	list, err := t.terminals.Recordings(ctx, who)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +58,7 @@ func (t terminalRoutes) recorded(ctx context.Context, who identity.Actor, _ *str
 }
 
 func (t terminalRoutes) recording(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
-	rec, file, err := t.terminals.Recording(r.Context(), terminalWho(who), r.PathValue("id"))
+	rec, file, err := t.terminals.Recording(r.Context(), who, r.PathValue("id"))
 	if err != nil {
 		return front.NewProblem(http.StatusNotFound, "not_found", "this terminal was not recorded, or the recording is gone, or its hub is", err)
 	}

@@ -44,15 +44,11 @@ func (r *request) terminal(p viber.Payload) {
 	}
 }
 
-// terminalWho is the connection as terminals know it.
-func (r *request) terminalWho() terminal.Who { return TerminalWho(r.login.session, r.login.id) }
-
-// TerminalWho is a session as terminals know it.
-func TerminalWho(s identity.Actor, session string) terminal.Who {
-	return terminal.Who{
-		Principal: s.Person.ID, Admin: s.Admin(), Actor: s.String(), Session: session,
-		Token: s.TokenID, Device: s.Device, Address: s.Address,
-	}
+// terminalWho is who acts, on this very connection.
+func (r *request) terminalWho() identity.Actor {
+	who := r.login.session
+	who.Connection = r.login.id
+	return who
 }
 
 // refuse answers a request about a terminal that could not be done.

@@ -133,7 +133,7 @@ func known(t time.Time) *time.Time {
 func list(s []string) []string { return append([]string{}, s...) }
 
 func (t fleetTools) list(ctx context.Context, c *Call, in machineArgs) (Result, error) {
-	page, err := t.fleet.Machines(ctx, t.caller(c), in.query())
+	page, err := t.fleet.Machines(ctx, c.Who, in.query())
 	if err != nil {
 		return Result{}, fleetError(err)
 	}
@@ -159,7 +159,7 @@ func (t fleetTools) selectAgent(ctx context.Context, c *Call, in machineArgs) (R
 	if c.Session == nil {
 		return Result{}, Errorf("unsupported", "this request belongs to no session, so nothing can be selected: give agent_id in each call")
 	}
-	m, err := t.fleet.Machine(ctx, t.caller(c), id)
+	m, err := t.fleet.Machine(ctx, c.Who, id)
 	if err != nil {
 		return Result{}, fleetError(err)
 	}
@@ -168,7 +168,7 @@ func (t fleetTools) selectAgent(ctx context.Context, c *Call, in machineArgs) (R
 }
 
 func (t fleetTools) overview(ctx context.Context, c *Call, in machineArgs) (Result, error) {
-	all, err := t.fleet.Overview(ctx, t.caller(c), in.query())
+	all, err := t.fleet.Overview(ctx, c.Who, in.query())
 	if err != nil {
 		return Result{}, fleetError(err)
 	}
@@ -190,7 +190,7 @@ func (t fleetTools) health(ctx context.Context, c *Call, in machineArgs) (Result
 	if err != nil {
 		return Result{}, err
 	}
-	h, err := t.fleet.Health(ctx, t.caller(c), id)
+	h, err := t.fleet.Health(ctx, c.Who, id)
 	if err != nil {
 		return Result{}, fleetError(err)
 	}
@@ -207,7 +207,7 @@ func (t fleetTools) snapshot(ctx context.Context, c *Call, in machineArgs) (Resu
 	if err != nil {
 		return Result{}, err
 	}
-	s, err := t.fleet.Snapshot(ctx, t.caller(c), id, in.Section)
+	s, err := t.fleet.Snapshot(ctx, c.Who, id, in.Section)
 	if err != nil {
 		return Result{}, fleetError(err)
 	}
@@ -250,11 +250,11 @@ func viewStatus(s fleet.CallStatus) Result {
 }
 
 func (t fleetTools) status(ctx context.Context, c *Call, in machineArgs) (Result, error) {
-	s, err := t.fleet.CallStatus(ctx, t.caller(c), in.CallID)
+	s, err := t.fleet.CallStatus(ctx, c.Who, in.CallID)
 	return viewStatus(s), fleetError(err)
 }
 
 func (t fleetTools) cancel(ctx context.Context, c *Call, in machineArgs) (Result, error) {
-	s, err := t.fleet.CancelCall(ctx, t.caller(c), in.CallID)
+	s, err := t.fleet.CancelCall(ctx, c.Who, in.CallID)
 	return viewStatus(s), fleetError(err)
 }

@@ -93,8 +93,8 @@ func newPark(t *testing.T, limits fleet.Limits, o facemcp.FleetOptions) *park {
 	return p
 }
 
-func (p *park) operator() fleet.Caller {
-	return fleet.Caller{Session: identity.Local(p.owner), Surface: fleet.SurfaceAPI}
+func (p *park) operator() identity.Actor {
+	return identity.Local(p.owner)
 }
 
 // enrol makes a machine and, if it should be online, connects it.

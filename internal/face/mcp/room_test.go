@@ -24,14 +24,14 @@ import (
 type house struct {
 	*rig
 	rooms *room.Rooms
-	me    room.Who
+	me    identity.Actor
 }
 
 func newHouse(t *testing.T, o facemcp.RoomOptions) *house {
 	t.Helper()
 	ctx := t.Context()
 	h := &house{rig: newBase(t)}
-	h.me = room.Who{Principal: "person:owner", ID: h.owner.ID}
+	h.me = identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: h.owner.ID, Name: "owner"}}
 	log := must(audit.Open(ctx, h.db, audit.Options{}))(t)
 	t.Cleanup(func() { check(t, log.Close()) })
 	leases := must(lease.Join(ctx, h.db, "test", lease.Options{Alone: true}))(t)

@@ -108,7 +108,7 @@ type conversationArgs struct {
 func (in conversationArgs) key() talk.Key { return talk.Key{Agent: in.Agent, Thread: in.Thread} }
 
 func (a agentTools) ask(ctx context.Context, c *Call, in conversationArgs) (Result, error) {
-	run, err := a.talk.Turn(ctx, facetalk.WhoOf(c.Who), talk.TurnRequest{Key: in.key(), Content: in.Message, Guest: in.Guest, NoStream: true})
+	run, err := a.talk.Turn(ctx, c.Who, talk.TurnRequest{Key: in.key(), Content: in.Message, Guest: in.Guest, NoStream: true})
 	if err != nil {
 		return Result{}, err
 	}
@@ -162,7 +162,7 @@ func endCode(ev talk.Event) string {
 }
 
 func (a agentTools) cancel(ctx context.Context, c *Call, in conversationArgs) (Result, error) {
-	err := a.talk.Cancel(ctx, facetalk.WhoOf(c.Who), in.key(), "")
+	err := a.talk.Cancel(ctx, c.Who, in.key(), "")
 	if errors.Is(err, talk.ErrNotActive) {
 		return Result{Value: map[string]any{"cancelled": false}}, nil
 	}
@@ -179,8 +179,8 @@ type conversationInfo struct {
 }
 
 func (a agentTools) conversations(ctx context.Context, c *Call, in conversationArgs) (Result, error) {
-	who := facetalk.WhoOf(c.Who)
-	list, err := a.talk.List(ctx, who, talk.Filter{Agent: in.Agent, Sender: who.Sender})
+	who := c.Who
+	list, err := a.talk.List(ctx, who, talk.Filter{Agent: in.Agent, Sender: who.OwnSender()})
 	if err != nil {
 		return Result{}, err
 	}
@@ -202,7 +202,7 @@ type messageInfo struct {
 }
 
 func (a agentTools) history(ctx context.Context, c *Call, in conversationArgs) (Result, error) {
-	who := facetalk.WhoOf(c.Who)
+	who := c.Who
 	info, err := a.talk.Find(ctx, who, in.key())
 	if err != nil {
 		return Result{}, err
@@ -230,8 +230,8 @@ type foundInfo struct {
 }
 
 func (a agentTools) search(ctx context.Context, c *Call, in conversationArgs) (Result, error) {
-	who := facetalk.WhoOf(c.Who)
-	found, err := a.talk.Search(ctx, who, memory.Query{Text: in.Query, Agent: in.Agent, Sender: who.Sender, Limit: orElse(in.Limit, 10), Near: -1})
+	who := c.Who
+	found, err := a.talk.Search(ctx, who, memory.Query{Text: in.Query, Agent: in.Agent, Sender: who.OwnSender(), Limit: orElse(in.Limit, 10), Near: -1})
 	if err != nil {
 		return Result{}, err
 	}

@@ -51,10 +51,6 @@ type fleetTools struct {
 	options FleetOptions
 }
 
-func (t fleetTools) caller(c *Call) fleet.Caller {
-	return fleet.Caller{Session: c.Who, Surface: fleet.SurfaceMCP}
-}
-
 // machineTool is one tool of the catalogue.
 func (t fleetTools) machineTool(k kenny.Tool) Tool {
 	return Tool{
@@ -122,7 +118,7 @@ func (t fleetTools) call(ctx context.Context, c *Call, k kenny.Tool) (Result, er
 	}
 	beat := newHeartbeat(ctx, c, t.options.Beat)
 	defer beat.stop()
-	done, err := t.fleet.Call(ctx, t.caller(c), fleet.CallRequest{
+	done, err := t.fleet.Call(ctx, c.Who, fleet.CallRequest{
 		Machine: machine, Tool: k.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor,
 		Approver: t.approver(ctx, c), ApprovalWait: t.options.Wait,
 		OnAsk: func(fleet.Question) { beat.start("waits for a person to approve " + k.Name + " on " + machine) },

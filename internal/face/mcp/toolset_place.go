@@ -93,7 +93,7 @@ type placeArgs struct {
 	As          string   `json:"as"`
 }
 
-func operatorOf(c *Call) place.Caller { return place.OperatorOf(c.Who.Address) }
+func operatorOf(c *Call) place.Visitor { return place.Visitor{Actor: c.Who} }
 
 // agent is who the call acts as.
 func (t placeTools) agent(ctx context.Context, in placeArgs) (*mmpagent.Agent, error) {

@@ -21,11 +21,11 @@ import (
 // instant takes every message at once and keeps none.
 type instant struct{ place.API }
 
-func (instant) Send(context.Context, place.Caller, *mmp.SendRequest) (mmp.SendAnswer, error) {
+func (instant) Send(context.Context, place.Visitor, *mmp.SendRequest) (mmp.SendAnswer, error) {
 	return mmp.SendAnswer{RelayID: "relay_0123456789abcdef", Status: "queued", ExpiresAt: mmp.At(time.Unix(1_800_000_000, 0))}, nil
 }
 
-func (instant) Register(context.Context, place.Caller, *mmp.Registration) (mmp.RegisterAnswer, error) {
+func (instant) Register(context.Context, place.Visitor, *mmp.Registration) (mmp.RegisterAnswer, error) {
 	at := mmp.At(time.Unix(1_800_000_000, 0))
 	return mmp.RegisterAnswer{AgentID: "ada", Status: "registered", RegisteredAt: at, ExpiresAt: at, PlaceID: "place"}, nil
 }

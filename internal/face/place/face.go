@@ -112,7 +112,7 @@ type request struct {
 	http  *http.Request
 	w     http.ResponseWriter
 	route *route
-	who   place.Caller
+	who   place.Visitor
 	// arg is the path's variable, unescaped.
 	arg   string
 	body  []byte
@@ -186,7 +186,7 @@ func (r *request) identify() error {
 	if ok, wait := r.byAddress.Take(limit.Network(address), time.Now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(seconds(wait))
 	}
-	r.who = place.Anonymous(address)
+	r.who = place.Visitor{Actor: identity.Stranger(address)}
 	if r.http.Header.Get("Authorization") == "" || r.route.peer {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (r *request) identify() error {
 		return mmp.ErrRateLimited.WithRetry(seconds(wait))
 	}
 	who, err := r.d.Place.Authenticate(r.http.Context(), token)
-	who.Address = address
+	who.Actor = identity.Stranger(address)
 	r.who = who
 	return err
 }
@@ -212,11 +212,12 @@ func (r *request) operator(address string) error {
 	if r.d.Front == nil {
 		return mmp.ErrToken
 	}
-	_, err := r.d.Front.Require(r.http, identity.Place)
+	who, err := r.d.Front.Require(r.http, identity.Place)
 	problem, _ := errors.AsType[*front.Problem](err)
 	switch {
 	case err == nil:
-		r.who = place.OperatorOf(address)
+		who.Address = address // as it counts against limits
+		r.who = place.Visitor{Actor: who}
 		return nil
 	case problem != nil && problem.Status == http.StatusForbidden:
 		return mmp.ErrOperatorOnly

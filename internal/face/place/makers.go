@@ -16,7 +16,7 @@ func (r *request) maker(action string) (answer, error) {
 		return answer{}, err
 	}
 	open := r.d.Place.Policy() == place.Open && r.d.Loopback && r.who.Agent == ""
-	if !r.who.Operator && !open {
+	if !r.who.Operator() && !open {
 		return answer{}, mmp.ErrOperatorOnly
 	}
 	return ok(m.Make(r.http.Context(), r.named(), action, r.body))
@@ -116,7 +116,7 @@ func (r *request) startSession() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if !r.who.Operator {
+	if !r.who.Operator() {
 		if _, err := r.d.Place.Speak(r.http.Context(), r.who, peer); err != nil {
 			return answer{}, err
 		}
@@ -159,7 +159,7 @@ func (r *request) history() (answer, error) {
 	}
 	open := r.d.Place.Policy() == place.Open && r.d.Loopback
 	switch {
-	case r.who.Operator || open:
+	case r.who.Operator() || open:
 	case r.who.Agent != "" && (q.PeerID == "" || q.PeerID == r.who.Agent):
 		q.PeerID = r.who.Agent
 	case r.who.Agent != "":

@@ -189,7 +189,7 @@ func (h *hub) audit(id string, match func(e room.AuditEntry) bool) room.AuditEnt
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for ctx.Err() == nil {
-		page := must(h.rooms.Audit(ctx, room.Who{}, id, room.AuditQuery{Limit: 1000}))(h.t)
+		page := must(h.rooms.Audit(ctx, identity.Actor{}, id, room.AuditQuery{Limit: 1000}))(h.t)
 		for _, e := range page.Entries {
 			if match(e) {
 				return e

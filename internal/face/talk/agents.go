@@ -45,7 +45,7 @@ func (r *request) agentInfo(e brain.Entry) *wire.AgentInfo {
 	if tokens, on := a.Compact.Limit(r.window(a)); on {
 		out.CompactThreshold = new(small(tokens))
 	}
-	if r.session.Scopes.Has(identity.AgentsManage) {
+	if r.who.Scopes.Has(identity.AgentsManage) {
 		out.Prompt = a.Prompt
 	}
 	return out

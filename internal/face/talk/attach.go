@@ -50,7 +50,7 @@ func (c *conn) unfollow(k attachKey) bool {
 func (r *request) attach() error {
 	in := r.msg.GetAttach()
 	k := key(in)
-	k.Sender = wire.SenderOr(k.Sender, r.who.Sender)
+	k.Sender = wire.SenderOr(k.Sender, r.who.OwnSender())
 	return r.c.follow(attachKey{Key: k}, func(ctx context.Context) {
 		r.guard(func() { r.device(ctx, k, in) })
 	})
@@ -105,7 +105,7 @@ func (r *request) conversation(ev talk.ConversationEvent) {
 
 func (r *request) detach() (*wire.ServerMessage, error) {
 	k := key(r.msg.GetDetach())
-	k.Sender = wire.SenderOr(k.Sender, r.who.Sender)
+	k.Sender = wire.SenderOr(k.Sender, r.who.OwnSender())
 	r.c.unfollow(attachKey{Key: k})
 	return pong(nil)
 }
@@ -114,7 +114,7 @@ func (r *request) detach() (*wire.ServerMessage, error) {
 func (r *request) subscribe() error {
 	in := r.msg.GetSubscribeEvents()
 	filter := talk.Filter{Agent: in.GetAgent(), Sender: in.GetSender()}
-	if filter.Sender != "" && !r.who.May(filter.Sender) {
+	if filter.Sender != "" && !r.who.Scopes.AllowsSender(filter.Sender, r.who.Sender()) {
 		return talk.ErrForbidden
 	}
 	k := attachKey{subscription: r.id + 1}

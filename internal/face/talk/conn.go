@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"parley/internal/identity"
-	"parley/internal/talk"
 	"parley/internal/wsconn"
 	wire "parley/protocol/agentfirst"
 )
@@ -48,7 +47,6 @@ type conn struct {
 
 	mu       sync.Mutex
 	session  *identity.Actor
-	who      talk.Who
 	live     *identity.Live
 	login    *time.Timer
 	lane     []func() // plain runs that wait for the one before
@@ -94,7 +92,7 @@ func (c *conn) adopt(s identity.Actor) {
 		c.live.Release()
 		c.live = nil
 	}
-	c.session, c.who = &s, WhoOf(s)
+	c.session = &s
 	if s.TokenID != "" || s.PageID != "" {
 		c.live = c.face.d.People.Track(s, func(reason identity.Reason) {
 			c.end(wire.CloseUnauthenticated, string(reason))
@@ -140,11 +138,10 @@ func (c *conn) receive(payload []byte) bool {
 
 // request is one message of a client on its way to its answer.
 type request struct {
-	c       *conn
-	id      uint64
-	msg     *wire.ClientMessage
-	session identity.Actor
-	who     talk.Who
+	c   *conn
+	id  uint64
+	msg *wire.ClientMessage
+	who identity.Actor
 
 	run, key string // of the events that are sent
 }
@@ -179,7 +176,7 @@ func (c *conn) admit(r *request, number int, known bool, h handler) error {
 		return nil
 	}
 	c.mu.Lock()
-	s, who := c.session, c.who
+	s := c.session
 	c.mu.Unlock()
 	switch {
 	case s == nil:
@@ -195,7 +192,7 @@ func (c *conn) admit(r *request, number int, known bool, h handler) error {
 	case number >= firstAddition && !c.extended.Load():
 		return errPlain
 	}
-	r.session, r.who = *s, who
+	r.who = *s
 	return nil
 }
 

@@ -17,13 +17,13 @@ func (r *request) hello() (*wire.ServerMessage, error) {
 		c.adopt(s)
 	}
 	c.mu.Lock()
-	s, who := c.session, c.who
+	s := c.session
 	c.mu.Unlock()
 	if s == nil {
 		return nil, errNoLogin
 	}
 	c.extended.Store(true)
 	return &wire.ServerMessage{Message: &wire.ServerMessage_Hello{Hello: &wire.HelloReply{
-		Version: wire.HelloVersion, Hub: c.face.d.Hub, Sender: who.Sender, Scopes: s.Scopes.Sorted(),
+		Version: wire.HelloVersion, Hub: c.face.d.Hub, Sender: s.OwnSender(), Scopes: s.Scopes.Sorted(),
 	}}}, nil
 }

@@ -6,11 +6,12 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"parley/internal/identity"
 	"parley/internal/talk"
 )
 
 var (
-	adminWho  = talk.Admin("test")
+	adminWho  = identity.Hub()
 	noFilter  = talk.Filter{}
 	noHistory = talk.HistoryRequest{}
 )

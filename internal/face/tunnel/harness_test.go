@@ -110,8 +110,7 @@ func newHub(t testing.TB, o options) *hub {
 	deps := fleet.Deps{
 		DB: h.db, Bus: o.bus, Leases: leases, Audit: h.trail, Inbox: h.inbox, Key: h.key, Alone: true,
 		URL: func() string { return h.server.URL }, Owner: func(context.Context) string { return h.owner.ID },
-		PersonOf: func(string) string { return h.owner.ID },
-		Limits:   fleet.Limits{Drain: 100 * time.Millisecond, Settle: time.Millisecond},
+		Limits: fleet.Limits{Drain: 100 * time.Millisecond, Settle: time.Millisecond},
 	}
 	if o.fleet != nil {
 		o.fleet(&deps)
@@ -153,17 +152,17 @@ func newHub(t testing.TB, o options) *hub {
 }
 
 // op is the owner on a page, who may do everything and is not asked.
-func (h *hub) op() fleet.Caller {
+func (h *hub) op() identity.Actor {
 	s := identity.Local(h.owner)
 	s.Credential = identity.ViaPage
-	return fleet.Caller{Session: s, Surface: fleet.SurfacePage}
+	return s
 }
 
 // scoped is a caller with some scopes.
-func (h *hub) scoped(surface fleet.Surface, scopes ...string) fleet.Caller {
+func (h *hub) scoped(surface identity.Where, scopes ...string) identity.Actor {
 	s := identity.Local(h.owner)
 	s.Owner, s.Scopes = false, identity.Expand(scopes...)
-	return fleet.Caller{Session: s, Surface: surface}
+	return s
 }
 
 // enrol makes a machine and gives its key.

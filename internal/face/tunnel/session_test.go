@@ -488,6 +488,6 @@ func refusedEvent(h *hub) bool {
 func TestARevokedOperatorSeesNothing(t *testing.T) {
 	h := newHub(t, options{})
 	h.join("pc")
-	_, err := h.fleet.Overview(t.Context(), h.scoped(fleet.SurfaceAPI, identity.Talk), fleet.ListQuery{})
+	_, err := h.fleet.Overview(t.Context(), h.scoped(identity.AtAPI, identity.Talk), fleet.ListQuery{})
 	wantCode(t, err, fleet.Forbidden)
 }

@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 
+	"parley/internal/identity"
 	"parley/internal/room"
 	"parley/protocol/kibitz"
 )
 
 // OpenDemo opens a room with something in it to try rooms out with: "cards".
 // Views go to one participant each, and only the table publishes them.
-func (s *Seats) OpenDemo(ctx context.Context, who room.Who, req room.OpenRequest, demo string) (room.Info, error) {
+func (s *Seats) OpenDemo(ctx context.Context, who identity.Actor, req room.OpenRequest, demo string) (room.Info, error) {
 	if demo != "cards" {
 		return room.Info{}, &kibitz.Refusal{Code: kibitz.ContentBad, Reason: "there is no such demo; there is: cards"}
 	}
@@ -31,7 +32,7 @@ func (s *Seats) OpenDemo(ctx context.Context, who room.Who, req room.OpenRequest
 	if err != nil {
 		return room.Info{}, err
 	}
-	r := &row{agent: demoCards, key: key, tools: []string{}, by: who.Principal}
+	r := &row{agent: demoCards, key: key, tools: []string{}, by: who.String()}
 	if req.Policy, err = tablePolicy(policy, r); err != nil {
 		return room.Info{}, err
 	}

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type obj = map[string]any
 
-var me = room.Who{Principal: "person:owner", ID: "owner-id"}
+var me = identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "owner-id", Name: "owner"}}
 
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {

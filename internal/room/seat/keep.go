@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"parley/internal/room"
+	"parley/internal/identity"
 	"parley/protocol/kibitz"
 )
 
@@ -43,7 +43,11 @@ func over(err error) bool {
 }
 
 // hub is the actor of what a seat does by itself.
-func hub(agent string) room.Who { return room.Who{Principal: "agent:" + agent, ID: "agent:" + agent} }
+func hub(agent, room string) identity.Actor {
+	who := identity.Hub()
+	who.Agent, who.Where, who.Run = agent, identity.InRoom, room
+	return who
+}
 
 // sit puts whoever the seat is for on a chair.
 func (s *Seats) sit(ctx context.Context, r *row, in func(error)) error {
@@ -86,7 +90,7 @@ func (s *Seats) on(ctx context.Context, r *row, c *chair, in func(error)) error 
 // redisclose brings the policy's word on the seat up to date. A key that is not
 // in the policy any more was taken away, and stays so.
 func (s *Seats) redisclose(ctx context.Context, r *row, shown Disclosure) error {
-	who := hub(r.agent)
+	who := hub(r.agent, r.room)
 	state, err := s.d.Rooms.Policy(ctx, who, r.room)
 	if err != nil {
 		return err
@@ -103,6 +107,6 @@ func (s *Seats) redisclose(ctx context.Context, r *row, shown Disclosure) error 
 
 // gone gives up the seat of an agent that is no more.
 func (s *Seats) gone(ctx context.Context, r *row) error {
-	_, err := s.d.Rooms.Revoke(ctx, hub(r.agent), r.room, r.keyID())
+	_, err := s.d.Rooms.Revoke(ctx, hub(r.agent, r.room), r.room, r.keyID())
 	return errors.Join(&kibitz.Refusal{Code: kibitz.KeyRevoked, Reason: "there is no such agent any more"}, err)
 }

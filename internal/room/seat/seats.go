@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/room"
 	"parley/internal/store"
@@ -150,7 +151,7 @@ func (s *Seats) take(r *row, in func(error)) {
 }
 
 // check says whether an agent of the hub can sit in a room at all.
-func (s *Seats) check(ctx context.Context, who room.Who, roomID string) error {
+func (s *Seats) check(ctx context.Context, who identity.Actor, roomID string) error {
 	state, err := s.d.Rooms.Policy(ctx, who, roomID)
 	switch {
 	case err != nil:
@@ -166,7 +167,7 @@ func (s *Seats) check(ctx context.Context, who room.Who, roomID string) error {
 // Seat seats an agent: its key enters the policy, with the default grant. It
 // returns once the agent is in or waits in the lobby. An agent that sits there
 // already stays as it is.
-func (s *Seats) Seat(ctx context.Context, who room.Who, roomID string, req Request) (Seated, error) {
+func (s *Seats) Seat(ctx context.Context, who identity.Actor, roomID string, req Request) (Seated, error) {
 	if _, err := s.d.Mind.Disclose(req.Agent, req.Tools); err != nil {
 		return Seated{}, &kibitz.Refusal{Code: kibitz.ToUnknown, Reason: "there is no such agent"}
 	}
@@ -176,7 +177,7 @@ func (s *Seats) Seat(ctx context.Context, who room.Who, roomID string, req Reque
 	return s.seat(ctx, who, roomID, req)
 }
 
-func (s *Seats) seat(ctx context.Context, who room.Who, roomID string, req Request) (Seated, error) {
+func (s *Seats) seat(ctx context.Context, who identity.Actor, roomID string, req Request) (Seated, error) {
 	if old, err := s.find(ctx, roomID, req.Agent); err != nil || old != nil {
 		if err != nil {
 			return Seated{}, err
@@ -187,7 +188,7 @@ func (s *Seats) seat(ctx context.Context, who room.Who, roomID string, req Reque
 	if err != nil {
 		return Seated{}, err
 	}
-	r := &row{room: roomID, agent: req.Agent, key: key, tools: req.Tools, by: who.Principal}
+	r := &row{room: roomID, agent: req.Agent, key: key, tools: req.Tools, by: who.String()}
 	if r.tools == nil {
 		r.tools = []string{}
 	}
@@ -236,7 +237,7 @@ func (s *Seats) enter(ctx context.Context, r *row) error {
 
 // Unseat takes an agent out: its key goes from the policy, and with it its
 // presence, on whichever hub it is.
-func (s *Seats) Unseat(ctx context.Context, who room.Who, roomID, agent string) error {
+func (s *Seats) Unseat(ctx context.Context, who identity.Actor, roomID, agent string) error {
 	r, err := s.find(ctx, roomID, agent)
 	if err != nil {
 		return err
@@ -274,7 +275,7 @@ func newKey() (*kibitz.PrivateKey, error) {
 
 // allow puts a seat's key into the policy, with where its perception goes, unless
 // it is there just so.
-func (s *Seats) allow(ctx context.Context, who room.Who, r *row) error {
+func (s *Seats) allow(ctx context.Context, who identity.Actor, r *row) error {
 	caps := kibitz.AgentGrant()
 	if shown, err := s.d.Mind.Disclose(r.agent, r.tools); err == nil {
 		caps.Backend, caps.Egress = shown.Backend, shown.Egress

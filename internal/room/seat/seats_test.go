@@ -66,7 +66,7 @@ func TestASeatedAgentWatchesByItsOwnKeyAndDisclosesItsModel(t *testing.T) {
 		}
 		trail := must(h.rooms.Audit(t.Context(), me, id, room.AuditQuery{Kind: "policy"}))(t)
 		if !slices.ContainsFunc(trail.Entries, func(e room.AuditEntry) bool {
-			return e.Actor == me.Principal && e.Detail == "allowed "+k.KeyID
+			return e.Actor == me.String() && e.Detail == "allowed "+k.KeyID
 		}) {
 			t.Errorf("not in the trail: %+v", trail.Entries)
 		}
