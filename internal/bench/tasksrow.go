@@ -25,6 +25,7 @@ import (
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/internal/work"
+	"parley/internal/workspace"
 	"parley/protocol/viber"
 )
 
@@ -166,7 +167,7 @@ func (s *tasking) open(ctx context.Context, dir string, n int) (stop func(), err
 	quiet := slog.New(slog.DiscardHandler)
 	m := metronome{s.tokens}
 	s.Work, err = work.New(work.Deps{
-		DB: db, Log: eventlog.New(db, b, quiet), Leases: leases, Bus: b, Agents: m, Models: m, Inbox: inbox, Workspace: dir, Logger: quiet,
+		DB: db, Log: eventlog.New(db, b, quiet), Leases: leases, Bus: b, Agents: m, Models: m, Inbox: inbox, Workspace: workspace.Always(dir), Logger: quiet,
 		Limits: work.Limits{RunningPerPrincipal: n, RunningPerHub: n, SubmitsPerMinute: 60 * n, SubmitBurst: n},
 	})
 	stop = func() {

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"parley/internal/brain"
@@ -39,7 +41,44 @@ type manifest struct {
 // of 'parley up'; and notes of the running hub.
 var backedUp = []string{
 	config.FileName, hubKeyFile, ownerTokenFile, agentsFolder, "skills", "extensions", "providers.yaml", "prices.yaml", "resources.yaml",
-	"recordings", "workspace/artifacts",
+	"recordings",
+}
+
+// handedOver are the folders of what tasks handed over, one in each workspace, where
+// name patterns are those of [path.Match]. Agents write there, so a link in such a
+// folder's place could lead anywhere.
+var handedOver = []string{"workspace/artifacts", "workspaces/*/artifacts"}
+
+// isHandedOver tells files of those folders.
+func isHandedOver(name string) bool {
+	return slices.ContainsFunc(handedOver, func(pattern string) bool {
+		parts, depth := strings.Split(name, "/"), strings.Count(pattern, "/")+1
+		if len(parts) <= depth {
+			return false
+		}
+		ok, _ := path.Match(pattern, strings.Join(parts[:depth], "/"))
+		return ok
+	})
+}
+
+// addHandedOver adds what tasks handed over.
+func (h *Hub) addHandedOver(ctx context.Context, out *tar.Writer) error {
+	for _, pattern := range handedOver {
+		found, err := filepath.Glob(h.folder.Path(pattern))
+		if err != nil {
+			return err
+		}
+		for _, dir := range found {
+			name, err := filepath.Rel(string(h.folder), dir)
+			if info, lerr := os.Lstat(dir); err != nil || lerr != nil || !info.IsDir() {
+				continue
+			}
+			if err := addTree(ctx, out, h.folder, filepath.ToSlash(name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Backup writes everything the hub keeps while it runs.
@@ -64,6 +103,9 @@ func (h *Hub) Backup(ctx context.Context, w io.Writer) error {
 		if err := add(ctx, out, h.folder, name); err != nil {
 			return err
 		}
+	}
+	if err := h.addHandedOver(ctx, out); err != nil {
+		return err
 	}
 	return errors.Join(out.Close(), zip.Close())
 }

@@ -70,7 +70,7 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 		return err
 	}
 	m.tools = builtin.Tools(builtin.Config{Policy: m.policy, Sandbox: h.sandbox, Roots: h.conf.Box.Write, Guard: h.guard, Hosts: h.conf.Box.Hosts, Mask: h.mask})
-	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger, Sandbox: h.sandbox, Workspace: h.workspaceOf, Guard: h.guard, Hosts: h.conf.Box.Hosts})
+	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger, Sandbox: h.sandbox, Guard: h.guard, Hosts: h.conf.Box.Hosts})
 	h.onClose(func() error { m.mcp.Close(); return nil })
 	h.minds = m
 	h.thinking.Store(m)
@@ -84,7 +84,7 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 		go func() { defer close(done); m.agents.Watch(watching) }()
 		h.onClose(func() error { stop(); <-done; return nil })
 	}
-	return os.MkdirAll(h.folder.Path("workspace"), 0o700)
+	return h.openSpaces(ctx)
 }
 
 // openAgents opens the agents: in the store where several hubs may share it, else
@@ -133,12 +133,12 @@ func (m *minds) offer(group string, tools ...*tool.Tool) {
 
 // toolsForTurn gives a turn its tools.
 func (m *minds) toolsForTurn(ctx context.Context, s talk.ToolScope) ([]*tool.Tool, error) {
-	return m.toolsFor(ctx, s.Agent, s.Names, s.Guest)
+	return m.toolsFor(ctx, s.Agent, s.Names, s.Workspace, s.Guest)
 }
 
 // toolsFor gives a run the built-in tools its agent lists and those of its MCP
-// servers; a guest has no servers.
-func (m *minds) toolsFor(ctx context.Context, agent *brain.Agent, listed []string, guest bool) ([]*tool.Tool, error) {
+// servers, which work where the run does; a guest has no servers.
+func (m *minds) toolsFor(ctx context.Context, agent *brain.Agent, listed []string, folder string, guest bool) ([]*tool.Tool, error) {
 	var names []string
 	for _, name := range listed {
 		if group, ok := m.groups[name]; ok {
@@ -156,7 +156,7 @@ func (m *minds) toolsFor(ctx context.Context, agent *brain.Agent, listed []strin
 	if guest || len(agent.MCPs) == 0 {
 		return tools, nil
 	}
-	more, err := m.mcp.Tools(ctx, agent.Name, agent.MCPs)
+	more, err := m.mcp.Tools(ctx, mcpclient.User{Agent: agent.Name, Workspace: folder}, agent.MCPs)
 	return append(tools, more...), err
 }
 

@@ -44,6 +44,7 @@ import (
 	"parley/internal/terminal"
 	"parley/internal/witness"
 	"parley/internal/work"
+	"parley/internal/workspace"
 	"parley/internal/wsconn"
 )
 
@@ -86,6 +87,7 @@ type Hub struct {
 	passkeys *identity.Passkeys
 	inbox    *approval.Inbox
 	minds    *minds
+	spaces   *workspace.Spaces
 	sandbox  *sandbox.Sandbox
 	parts    []part
 	// notices is nil in a hub opened for a single command.

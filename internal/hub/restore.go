@@ -106,7 +106,7 @@ func unpackOne(ctx context.Context, in io.Reader, head *tar.Header, into string)
 		return err
 	}
 	name := path.Clean(head.Name)
-	known := slices.ContainsFunc(backedUp, func(b string) bool { return name == b || strings.HasPrefix(name, b+"/") })
+	known := slices.ContainsFunc(backedUp, func(b string) bool { return name == b || strings.HasPrefix(name, b+"/") }) || isHandedOver(name)
 	if head.Typeflag != tar.TypeReg || !filepath.IsLocal(filepath.FromSlash(name)) || (name != dumpName && !known) {
 		return fmt.Errorf("the backup holds a file that does not belong there: %q", head.Name)
 	}

@@ -64,9 +64,9 @@ func (h *Hub) openRooms(ctx context.Context) error {
 // openSeats seats the hub's own agents in rooms.
 func (h *Hub) openSeats() {
 	h.seats = seat.New(seat.Deps{DB: h.db, Leases: h.leases, Rooms: h.rooms, Log: h.logger, Mind: &seat.Brain{
-		Agents: h.minds.agents, Models: h.minds.models, Ledger: h.minds.ledger, Mask: h.mask, Workspace: h.folder.Path("workspace"),
+		Agents: h.minds.agents, Models: h.minds.models, Ledger: h.minds.ledger, Mask: h.mask, Workspace: h.folderOf,
 		Tools: func(ctx context.Context, agent *brain.Agent, names []string) ([]*tool.Tool, error) {
-			return h.minds.toolsFor(ctx, agent, names, true)
+			return h.minds.toolsFor(ctx, agent, names, "", true)
 		},
 	}})
 	if !h.opts.Quiet {

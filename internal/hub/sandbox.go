@@ -10,11 +10,11 @@ import (
 	"parley/internal/sandbox"
 )
 
-// openSandbox makes what runs the programs of agents. Of the hub's own files only the
-// workspace is inside.
+// openSandbox makes what runs the programs of agents. Of the hub's own files only
+// workspaces are ever inside, each for its person.
 func (h *Hub) openSandbox(context.Context) error {
 	h.sandbox = sandbox.New(sandbox.Options{
-		Support: h.opts.Box, Data: h.conf.Data, Workspace: h.folder.Path("workspace"), Temp: h.folder.Path("boxes"), Hidden: ownFiles(h.conf),
+		Support: h.opts.Box, Data: h.conf.Data, Workspace: h.folder.Path("workspace"), Workspaces: h.folder.Path("workspaces"), Temp: h.folder.Path("boxes"), Hidden: ownFiles(h.conf),
 		Read: h.conf.Box.Read, Write: h.conf.Box.Write, Env: h.conf.Box.Env, Environ: os.Environ(), Limits: boxLimits(h.conf.Box),
 	})
 	if h.opts.Quiet {
@@ -44,12 +44,4 @@ func ownFiles(conf config.Config) []string {
 		list = append(list, file, file+"-wal", file+"-shm")
 	}
 	return slices.DeleteFunc(list, func(path string) bool { return path == "" })
-}
-
-// workspaceOf is the folder an agent works in.
-func (h *Hub) workspaceOf(agent string) string {
-	if a, err := h.minds.agents.Get(agent); err == nil && a.Workspace != "" {
-		return a.Workspace
-	}
-	return h.folder.Path("workspace")
 }

@@ -36,7 +36,7 @@ func (h *Hub) openTerminals(context.Context) error {
 		return err
 	}
 	d := terminal.Deps{
-		Workspace: h.folder.Path("workspace"), Sandbox: h.sandbox, Mask: h.mask, MaxRunning: h.conf.Board.Limits.MaxTerminals,
+		Workspace: h.spaces.Dir, Sandbox: h.sandbox, Mask: h.mask, MaxRunning: h.conf.Board.Limits.MaxTerminals,
 		Recordings: recordings, Audit: h.trail, Log: h.logger,
 	}
 	if h.conf.NATS != "" {
@@ -68,6 +68,9 @@ func (a agentTerminals) Open(ctx context.Context, o work.TerminalOwner, spec wor
 	cwd := spec.Cwd
 	if !filepath.IsAbs(cwd) {
 		cwd = filepath.Join(o.Workspace, cwd)
+	}
+	if rel, err := filepath.Rel(o.Workspace, cwd); err != nil || !filepath.IsLocal(rel) {
+		return "", tool.Errorf(tool.Permission, "the folder is outside the workspace; use one inside it")
 	}
 	exit := a.wayOut(spec.Call)
 	info, err := a.all.Create(ctx, o.Actor, terminal.Spec{

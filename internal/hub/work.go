@@ -46,14 +46,14 @@ func (h *Hub) openWork(ctx context.Context) error {
 		DB: h.db, Log: eventlog.New(h.db, h.bus, h.logger), Leases: h.leases, Bus: h.bus, Agents: h.minds.agents, Models: h.minds.models,
 		Inbox: h.inbox, Terminals: agentTerminals{h.terminals, h.terminalWayOut}, Ledger: h.minds.ledger, Audit: h.trail, Skills: h.minds.shelf.Usable, Policy: h.minds.policy,
 		Tools: func(ctx context.Context, s work.ToolScope) ([]*tool.Tool, error) {
-			return h.minds.toolsFor(ctx, s.Agent, s.Names, false)
+			return h.minds.toolsFor(ctx, s.Agent, s.Names, s.Workspace, false)
 		},
 		Recall: func(ctx context.Context, agent, sender, query string, limit int) (any, error) {
 			return recall(ctx, mem, agent, sender, query, limit)
 		},
 		MaxMode: viber.Mode(h.conf.Policy.MaxMode), Rules: h.approvalRules(ctx),
 		Mask: h.mask, Attended: h.attended, FailUnattended: h.conf.Budget.Unattended == "fail", Revoked: h.tokenRevoked,
-		Workspace: h.folder.Path("workspace"), Clustered: h.conf.NATS != "", Logger: h.logger,
+		Workspace: h.spaces.Dir, Clustered: h.conf.NATS != "", Logger: h.logger,
 		Limits: work.Limits{
 			RunningPerPrincipal: h.conf.Board.Limits.MaxRunningTasks, QueuedMessages: h.conf.Board.Limits.MaxQueuedMessages,
 			SubmitsPerMinute: h.conf.Board.Limits.SubmitsPerMinute, SubmitBurst: h.conf.Board.Limits.SubmitsPerMinute / 2,

@@ -101,7 +101,8 @@ func (s *Sandbox) without(dir string) []string {
 
 // hubs tells what is the hub's own, which nobody can give.
 func (s *Sandbox) hubs(path string) bool {
-	return !within(path, s.o.Workspace) && (within(path, s.o.Data) || slices.ContainsFunc(s.o.Hidden, func(h string) bool { return within(path, h) }))
+	given := within(path, s.o.Workspace) || path != s.o.Workspaces && within(path, s.o.Workspaces)
+	return !given && (within(path, s.o.Data) || slices.ContainsFunc(s.o.Hidden, func(h string) bool { return within(path, h) }))
 }
 
 // toolchains are the folders of the PATH and, where one is the bin of an

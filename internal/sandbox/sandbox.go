@@ -15,8 +15,9 @@ var ErrFolder = errors.New("this folder cannot be used by programs of agents")
 type Options struct {
 	// Support is what [Probe] found. The zero value makes no boxes.
 	Support Support
-	// Data is the hub's own folder, of which only Workspace is ever inside.
-	Data, Workspace string
+	// Data is the hub's own folder, of which only what lies in Workspace and Workspaces
+	// is ever inside: the owner's folder, and where everybody else's are.
+	Data, Workspace, Workspaces string
 	// Hidden are further files and folders of the hub that may lie in what is given.
 	Hidden []string
 	// Temp is where temporary folders are made; empty is the system's place.
@@ -52,6 +53,9 @@ func New(o Options) *Sandbox {
 	s := &Sandbox{o: o, hidden: secretsOf(o.Home)}
 	if o.Data != "" {
 		s.o.Data, s.o.Workspace = real(o.Data), real(o.Workspace)
+		if o.Workspaces != "" {
+			s.o.Workspaces = real(o.Workspaces)
+		}
 		s.hidden = append(s.hidden, s.o.Data)
 	}
 	s.o.Hidden = nil

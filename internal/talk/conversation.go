@@ -12,6 +12,7 @@ import (
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
+	"parley/internal/workspace"
 )
 
 // errGone says that a conversation was unloaded; loading it again may help.
@@ -32,6 +33,8 @@ type conversation struct {
 	feed  *feed
 	// person is whose inbox questions go to.
 	person string
+	// whose folder its agents work in.
+	whose workspace.Whose
 
 	mail     chan func()
 	finished chan settled
@@ -71,7 +74,7 @@ type settled struct {
 
 func newConversation(t *Talk, l *lease.Lease, f *feed, s memory.Loaded) *conversation {
 	c := &conversation{
-		t: t, id: s.Conversation.ID, key: s.Conversation.Key, lease: l, feed: f, person: t.d.PersonOf(s.Conversation.Sender),
+		t: t, id: s.Conversation.ID, key: s.Conversation.Key, lease: l, feed: f, person: t.d.PersonOf(s.Conversation.Sender), whose: t.d.WhoseOf(s.Conversation.Sender),
 		mail: make(chan func()), finished: make(chan settled, 1), gone: make(chan struct{}),
 		window: window{Window: s.Window}, used: time.Now(),
 	}

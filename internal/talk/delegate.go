@@ -134,7 +134,7 @@ func (r *running) child(ctx context.Context, task delegateTask, n int) (*running
 			r.c.feed.publish(ev)
 		}
 	}}
-	c := &conversation{t: r.c.t, id: conv.ID, key: key, feed: f, person: r.c.person, window: window{memory.Window{Conversation: conv}}}
+	c := &conversation{t: r.c.t, id: conv.ID, key: key, feed: f, person: r.c.person, whose: r.c.whose, window: window{memory.Window{Conversation: conv}}}
 	tn := &turn{order: order{Kind: orderTurn, Content: task.Message, Detached: true, NoStream: true, By: r.actor()}, id: ids.New()}
 	return &running{
 		c: c, j: &job{turn: tn, cancel: func(error) {}}, tn: tn, speaker: task.Agent, began: time.Now(),

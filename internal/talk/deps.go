@@ -16,6 +16,7 @@ import (
 	"parley/internal/lease"
 	"parley/internal/mask"
 	"parley/internal/talk/memory"
+	"parley/internal/workspace"
 )
 
 // Agents finds agents; *brain.Library does.
@@ -71,6 +72,8 @@ type ToolScope struct {
 	Conversation string
 	Run          string
 	Guest        bool
+	// Workspace is the folder that the run works in.
+	Workspace string
 }
 
 // Deps is what conversations are made from. Memory, Leases, Bus, Agents and Models
@@ -98,9 +101,10 @@ type Deps struct {
 	Mask *mask.Mask
 	Log  *slog.Logger
 
-	// Workspace is the folder of agents whose file names none; Roots are others
-	// that a client's working directory may be in.
-	Workspace string
+	// Workspace gives the folder that agents work in for somebody; WhoseOf tells whose
+	// folder a sender's is. Roots are others that a client's working directory may be in.
+	Workspace workspace.Finder
+	WhoseOf   func(sender string) workspace.Whose
 	Roots     []string
 	// Clustered says that other hubs share the store and the bus.
 	Clustered bool
@@ -124,6 +128,12 @@ type Limits struct {
 func (d *Deps) defaults() {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.Workspace == nil {
+		d.Workspace = workspace.Always("")
+	}
+	if d.WhoseOf == nil {
+		d.WhoseOf = workspace.Sender
 	}
 	if d.PersonOf == nil {
 		d.PersonOf = func(sender string) string { return sender }

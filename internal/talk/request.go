@@ -161,10 +161,7 @@ func (r *running) template() tool.Call {
 }
 
 func (r *running) workspace() string {
-	if r.agent.Workspace != "" {
-		return r.agent.Workspace
-	}
-	return r.c.t.d.Workspace
+	return r.c.t.d.Workspace(r.c.whose, r.agent.Workspace)
 }
 
 // dir is the client's working directory if tools may work there.

@@ -55,7 +55,7 @@ func (r *running) provided(ctx context.Context, names []string) ([]*tool.Tool, e
 		return nil, nil
 	}
 	return r.c.t.d.Tools(ctx, ToolScope{
-		Agent: r.agent, Names: names, Sender: r.c.key.Sender, Conversation: r.c.id, Run: r.tn.id, Guest: r.guest(),
+		Agent: r.agent, Names: names, Sender: r.c.key.Sender, Conversation: r.c.id, Run: r.tn.id, Guest: r.guest(), Workspace: r.workspace(),
 	})
 }
 

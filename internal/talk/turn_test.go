@@ -20,6 +20,7 @@ import (
 	"parley/internal/store/storetest"
 	"parley/internal/talk"
 	"parley/internal/talk/memory"
+	"parley/internal/workspace"
 )
 
 func TestATurnStartsSpeaksAndEnds(t *testing.T) {
@@ -342,7 +343,7 @@ func TestTheCwdIsUsedInsideTheWorkspaceOnly(t *testing.T) {
 		dirs = append(dirs, c.Workspace+"|"+c.Dir)
 		return tool.Result{}, nil
 	}}
-	h := newHub(t, sqlite(t), withTools(where), func(_ *hub, d *talk.Deps) { d.Workspace = root })
+	h := newHub(t, sqlite(t), withTools(where), func(_ *hub, d *talk.Deps) { d.Workspace = workspace.Always(root) })
 	if got := h.turn(talk.TurnRequest{Content: "/tool echo", Cwd: root}); len(got.of(talk.Notice)) != 0 {
 		t.Error(got)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/identity"
+	"parley/internal/workspace"
 	"parley/protocol/viber"
 	"parley/test/trailtest"
 )
@@ -47,8 +48,8 @@ func (t *trail) actions() []string {
 
 func newSet(t *testing.T, d Deps) *Terminals {
 	t.Helper()
-	if d.Workspace == "" {
-		d.Workspace = t.TempDir()
+	if d.Workspace == nil {
+		d.Workspace = workspace.Always(t.TempDir())
 	}
 	d.Audit = trailtest.Watch(d.Audit)
 	ts, err := New(d)

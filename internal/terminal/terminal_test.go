@@ -18,6 +18,7 @@ import (
 
 	"parley/internal/identity"
 	"parley/internal/mask"
+	"parley/internal/workspace"
 	"parley/protocol/viber"
 )
 
@@ -30,7 +31,7 @@ func TestACreatedTerminalIsListed(t *testing.T) {
 	}
 	want := viber.Terminal{
 		ID: info.ID, Name: "build", CreatedAt: info.CreatedAt, Size: viber.Size{Rows: 10, Cols: 40}, Status: viber.TerminalRunning,
-		CWD: ts.d.Workspace, Command: "cat",
+		CWD: ts.d.Workspace(workspace.Everybody(), ""), Command: "cat",
 	}
 	if d := cmp.Diff(want, list[0]); d != "" {
 		t.Error(d)
@@ -311,7 +312,7 @@ func TestBytesThatAreNoTextAreShownAsSuch(t *testing.T) {
 // A process that ignores the hang-up is killed, with the jobs of its session.
 func TestClosingEndsTheWholeSession(t *testing.T) {
 	ts := newSet(t, Deps{})
-	fifo := filepath.Join(ts.d.Workspace, "alive")
+	fifo := filepath.Join(ts.d.Workspace(workspace.Everybody(), ""), "alive")
 	info := open(t, ts, alice, Spec{Command: "trap '' HUP TERM; mkfifo alive; set -m; (trap '' HUP TERM; echo up; while :; do sleep 100; done) 3> alive & wait"})
 	// Opening the pipe succeeds once the job holds it; reading ends when it is gone.
 	w := watch(t, ts, alice, info.ID, AttachOptions{})

@@ -20,13 +20,14 @@ import (
 	"parley/internal/ids"
 	"parley/internal/mask"
 	"parley/internal/sandbox"
+	"parley/internal/workspace"
 	"parley/protocol/viber"
 )
 
 // Deps is what terminals are made from.
 type Deps struct {
-	// Workspace is where processes start.
-	Workspace string
+	// Workspace gives the folder where a person's processes start.
+	Workspace workspace.Finder
 	// Sandbox runs the programs of agents; nil is one without boxes.
 	Sandbox *sandbox.Sandbox
 	// Mask is what nobody is shown.
@@ -200,7 +201,7 @@ func (ts *Terminals) countLocked(principal string) int {
 }
 
 func (ts *Terminals) spawn(who identity.Actor, spec Spec) (*terminal, error) {
-	dir := ts.folder(spec.Cwd)
+	dir := ts.folder(who, spec.Cwd)
 	p, err := start(ts.d.Sandbox, spec, dir)
 	if err != nil {
 		return nil, err
@@ -224,9 +225,9 @@ func (ts *Terminals) spawn(who identity.Actor, spec Spec) (*terminal, error) {
 }
 
 // folder is where a process starts.
-func (ts *Terminals) folder(cwd string) string {
+func (ts *Terminals) folder(who identity.Actor, cwd string) string {
 	if !filepath.IsAbs(cwd) {
-		cwd = filepath.Join(ts.d.Workspace, cwd)
+		cwd = filepath.Join(ts.d.Workspace(workspace.Person(who.Person.ID), ""), cwd)
 	}
 	return filepath.Clean(cwd)
 }

@@ -142,7 +142,7 @@ func (t *task) actor() identity.Actor {
 // toolCall is an open call as its tool gets it.
 func (t *task) toolCall(c *openCall) tool.Call {
 	return tool.Call{
-		ID: c.ID, Name: c.Name, Arguments: c.args, Agent: t.agent.Name, Principal: t.spec.By.Sender(), Run: t.id, Workspace: t.w.workspace(t.agent),
+		ID: c.ID, Name: c.Name, Arguments: c.args, Agent: t.agent.Name, Principal: t.spec.By.Sender(), Run: t.id, Workspace: t.w.workspace(t.principal, t.agent),
 		ApprovedBy: c.by, Tainted: t.state.Tainted, Actor: t.actor(), Permit: t.permitMore(c),
 	}
 }

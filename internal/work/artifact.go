@@ -8,9 +8,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"parley/internal/identity"
+	"parley/internal/workspace"
 	"parley/protocol/viber"
 )
 
@@ -19,12 +19,12 @@ import (
 const artifactsDir = "artifacts"
 
 // checkArtifacts refuses paths that lead out of the workspace.
-func checkArtifacts(workspace string, list []viber.Artifact) error {
+func checkArtifacts(dir string, list []viber.Artifact) error {
 	for i, a := range list {
 		if a.Ref == "" || a.IsURL() {
 			continue
 		}
-		if !inside(workspace, a.Ref) {
+		if !inside(dir, a.Ref) {
 			return &viber.Violation{
 				Reason: viber.ReasonBadArtifact, Field: fmt.Sprintf("/artifacts/%d", i), Message: "an artifact's ref is an http or https address, or a path of the workspace",
 			}
@@ -61,24 +61,34 @@ func inside(folder, name string) bool {
 
 // artifacts lists what the task left in its folder.
 func (t *task) artifacts() []viber.Artifact {
-	root, err := os.OpenRoot(t.w.workspace(t.agent))
+	root, err := openArtifacts(t.w.workspace(t.principal, t.agent), t.id)
 	if err != nil {
 		return nil
 	}
 	defer root.Close()
 	var list []viber.Artifact
-	dir := path.Join(artifactsDir, t.id)
-	_ = fs.WalkDir(root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || len(list) >= viber.MaxArtifacts {
 			return fs.SkipAll
 		}
 		if d.Type().IsRegular() {
-			rel := strings.TrimPrefix(name, dir+"/")
-			list = append(list, viber.Artifact{ID: valid(rel), Title: valid(path.Base(rel)), Type: viber.ArtifactFile, Ref: valid(name)})
+			list = append(list, viber.Artifact{
+				ID: valid(name), Title: valid(path.Base(name)), Type: viber.ArtifactFile, Ref: valid(path.Join(artifactsDir, t.id, name)),
+			})
 		}
 		return nil
 	})
 	return list
+}
+
+// openArtifacts opens what a task handed over. No link in it leads anywhere else.
+func openArtifacts(dir, task string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.OpenRoot(path.Join(artifactsDir, task))
 }
 
 // Artifact opens a file of a task's artifacts. See [API].
@@ -87,27 +97,34 @@ func (w *Work) Artifact(ctx context.Context, who identity.Actor, id, name string
 	if err != nil {
 		return nil, err
 	}
-	workspace := w.d.Workspace
-	if agent, err := w.d.Agents.Get(r.agent); err == nil {
-		workspace = w.workspace(agent)
-	}
-	root, err := os.OpenRoot(workspace)
+	root, err := openArtifacts(w.handedOver(r), r.id)
 	if err != nil {
 		return nil, ErrNoArtifact
 	}
 	defer root.Close()
-	rel := path.Join(artifactsDir, r.id, name)
 	if !fs.ValidPath(name) || name == "." {
 		return nil, ErrNoArtifact
 	}
 	// Without following a pipe or a device: opening one could wait for ever.
-	info, err := root.Stat(rel)
+	info, err := root.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, ErrNoArtifact
 	}
-	f, err := root.Open(rel)
+	f, err := root.Open(name)
 	if err != nil {
 		return nil, errors.Join(ErrNoArtifact, err)
 	}
 	return &ArtifactFile{ReadSeekCloser: f, Name: path.Base(name), Size: info.Size(), Modified: info.ModTime()}, nil
+}
+
+// handedOver is the folder that a task's artifacts are in.
+func (w *Work) handedOver(r record) string {
+	whose, named := workspace.Person(r.principal), ""
+	if !r.spec.OwnFolder {
+		whose = workspace.Everybody()
+	}
+	if agent, err := w.d.Agents.Get(r.agent); err == nil {
+		named = agent.Workspace
+	}
+	return w.d.Workspace(whose, named)
 }

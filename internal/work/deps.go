@@ -18,6 +18,7 @@ import (
 	"parley/internal/lease"
 	"parley/internal/mask"
 	"parley/internal/store"
+	"parley/internal/workspace"
 	"parley/protocol/viber"
 )
 
@@ -37,6 +38,8 @@ type ToolScope struct {
 	// Names are the names and groups of tools the agent's file lists.
 	Names []string
 	Task  string
+	// Workspace is the folder that the task works in.
+	Workspace string
 }
 
 // Terminals opens terminals for agents. The hub adapts package terminal to it.
@@ -126,8 +129,8 @@ type Deps struct {
 
 	// Mask is what models, followers and the store never get to see.
 	Mask *mask.Mask
-	// Workspace is the folder of agents whose file names none.
-	Workspace string
+	// Workspace gives the folder that a person's agents work in.
+	Workspace workspace.Finder
 	// Clustered says that other hubs share the store and the bus.
 	Clustered bool
 	Logger    *slog.Logger

@@ -28,6 +28,7 @@ import (
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/internal/work"
+	"parley/internal/workspace"
 	"parley/protocol/viber"
 	"parley/test/trailtest"
 )
@@ -234,7 +235,7 @@ func newHub(t testing.TB, db *store.DB, opts ...option) *hub {
 	d := work.Deps{
 		Policy: policy,
 		DB:     db, Log: h.log, Leases: h.leases, Bus: h.bus, Agents: h.agents, Models: h.models, Inbox: h.inbox, Ledger: h.ledger, Audit: trailtest.Watch(h.trail),
-		Workspace: h.workspace, Logger: logger(),
+		Workspace: workspace.Always(h.workspace), Logger: logger(),
 		Tools: func(context.Context, work.ToolScope) ([]*tool.Tool, error) { return slices.Clone(tools), nil },
 		Calls: quickRetries(),
 	}

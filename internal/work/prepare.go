@@ -46,7 +46,7 @@ func (t *task) equip(ctx context.Context) (e equipment, err error) {
 		return e, err
 	}
 	if t.opts.Exclusive {
-		release, err := t.w.locks.acquire(ctx, t.w.workspace(e.agent))
+		release, err := t.w.locks.acquire(ctx, t.w.workspace(t.principal, e.agent))
 		if err != nil {
 			return e, err
 		}
@@ -55,7 +55,7 @@ func (t *task) equip(ctx context.Context) (e equipment, err error) {
 	e.skills = skillfile.Select(t.w.d.Skills(), e.agent.Skills)
 	var more []*tool.Tool
 	if t.w.d.Tools != nil {
-		more, e.missing = t.w.d.Tools(ctx, ToolScope{Agent: e.agent, Names: e.agent.Tools, Task: t.id})
+		more, e.missing = t.w.d.Tools(ctx, ToolScope{Agent: e.agent, Names: e.agent.Tools, Task: t.id, Workspace: t.w.workspace(t.principal, e.agent)})
 	}
 	e.tools, err = t.toolSet(e.agent, more)
 	return e, err

@@ -26,6 +26,9 @@ type spec struct {
 
 	// By is who submitted it.
 	By identity.Actor `json:"actor"`
+	// OwnFolder: what it hands over is in its person's folder. Tasks from before people
+	// had folders of their own left it in the one that everybody shared.
+	OwnFolder bool `json:"own_folder,omitzero"`
 }
 
 // state is what of a running task another hub needs to go on with it, besides its

@@ -16,6 +16,7 @@ import (
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/internal/work"
+	"parley/internal/workspace"
 	"parley/protocol/viber"
 )
 
@@ -24,7 +25,7 @@ func again(t *testing.T, h *hub, opts ...option) *hub {
 	t.Helper()
 	h.stop()
 	return newHub(t, h.db, append([]option{func(next *hub, d *work.Deps) {
-		next.workspace, d.Workspace = h.workspace, h.workspace
+		next.workspace, d.Workspace = h.workspace, workspace.Always(h.workspace)
 	}}, opts...)...)
 }
 
@@ -268,7 +269,7 @@ func twoHubs(t *testing.T, db *store.DB, o lease.Options) (a, b *hub) {
 	t.Cleanup(func() { _ = shared.Close() })
 	opts := []option{clustered(shared), withLease(o), withLimits(work.Limits{Sweep: 20 * time.Millisecond})}
 	a = newHub(t, db, opts...)
-	return a, newHub(t, db, append(opts, func(h *hub, d *work.Deps) { h.workspace, d.Workspace = a.workspace, a.workspace })...)
+	return a, newHub(t, db, append(opts, func(h *hub, d *work.Deps) { h.workspace, d.Workspace = a.workspace, workspace.Always(a.workspace) })...)
 }
 
 func TestOneHubRunsAndAnotherWatchesApprovesSteersAndStops(t *testing.T) {

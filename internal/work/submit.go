@@ -66,7 +66,7 @@ func (w *Work) proposal(ctx context.Context, who identity.Actor, req SubmitReque
 	if err != nil {
 		return nil, err
 	}
-	if err := checkArtifacts(w.workspace(agent), s.Artifacts); err != nil {
+	if err := checkArtifacts(w.workspace(who.Person.ID, agent), s.Artifacts); err != nil {
 		return nil, err
 	}
 	digest, err := s.Digest()
@@ -77,7 +77,7 @@ func (w *Work) proposal(ctx context.Context, who identity.Actor, req SubmitReque
 	p.record = record{
 		principal: who.Person.ID, agent: agent.Name, status: viber.TaskRunning, keyHash: keyHash(who.Person.ID, req.Key), goal: s.Goal, turn: 1,
 		spec: spec{
-			Key: req.Key, Mode: w.effectiveMode(who, s.Opts().Mode, agent), Submit: s, Origin: req.Origin, By: who,
+			Key: req.Key, Mode: w.effectiveMode(who, s.Opts().Mode, agent), Submit: s, Origin: req.Origin, By: who, OwnFolder: true,
 		},
 		state: state{Plan: s.Plan, Reach: who.Scopes},
 	}

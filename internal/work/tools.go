@@ -197,7 +197,7 @@ func (t *task) planUpdates() string {
 
 // terminalTools let the agent use terminals that people can watch.
 func (t *task) terminalTools(agent *brain.Agent) []*tool.Tool {
-	owner := TerminalOwner{Actor: t.actor(), Workspace: t.w.workspace(agent)}
+	owner := TerminalOwner{Actor: t.actor(), Workspace: t.w.workspace(t.principal, agent)}
 	terminals := t.w.d.Terminals
 	const waitMS = `"wait_ms":{"type":"integer","minimum":0,"maximum":60000}`
 	return []*tool.Tool{

@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/brain"
 	"parley/internal/owner"
+	"parley/internal/workspace"
 	"parley/protocol/viber"
 )
 
@@ -185,9 +186,7 @@ func (w *Work) countEnd(status viber.TaskStatus) {
 	w.ended[status]++
 }
 
-func (w *Work) workspace(agent *brain.Agent) string {
-	if agent.Workspace != "" {
-		return agent.Workspace
-	}
-	return w.d.Workspace
+// workspace is the folder that an agent works in for a person.
+func (w *Work) workspace(person string, agent *brain.Agent) string {
+	return w.d.Workspace(workspace.Person(person), agent.Workspace)
 }

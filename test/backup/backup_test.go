@@ -109,8 +109,8 @@ func database(data string, args []string) string {
 // Files of the data folder that a backup holds, and those that it does not, as
 // docs/operations.md says.
 var (
-	keptFiles = []string{"workspace/artifacts/task/report.txt", "recordings/terminal.cast", "extensions/notes.txt"}
-	leftFiles = []string{"workspace/scratch.txt", "acme/certificate"}
+	keptFiles = []string{"workspace/artifacts/task/report.txt", "workspaces/person-1/artifacts/task/report.txt", "recordings/terminal.cast", "extensions/notes.txt"}
+	leftFiles = []string{"workspace/scratch.txt", "workspaces/person-1/scratch.txt", "acme/certificate"}
 )
 
 // A hub that was used in all its parts is backed up while it runs. Every row of every

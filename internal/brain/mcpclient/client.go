@@ -14,11 +14,11 @@ import (
 // maxTools bounds what one server can put into a prompt.
 const maxTools = 256
 
-// client is one agent's connection to one server. The connection comes and goes;
+// client is one user's connection to one server. The connection comes and goes;
 // the client stays.
 type client struct {
 	server *server
-	agent  string
+	user   User
 
 	mu     sync.Mutex
 	conn   *conn // nil while not started
@@ -197,7 +197,7 @@ func (c *client) start(ctx context.Context, k *conn) ([]*mcp.Tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.server.pool.opts.Connect)
 	defer cancel()
 	var err error
-	if k.link, err = c.server.pool.opts.dial(c.server.Server, c.agent); err != nil {
+	if k.link, err = c.server.pool.opts.dial(c.server.Server, c.user); err != nil {
 		return nil, err
 	}
 	impl := &mcp.Implementation{Name: "parley", Version: c.server.pool.opts.Version}

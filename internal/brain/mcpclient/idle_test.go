@@ -15,8 +15,8 @@ import (
 )
 
 // inMemory links to a server in this process and counts how often.
-func inMemory(starts *int) func(Server, string) (link, error) {
-	return func(Server, string) (link, error) {
+func inMemory(starts *int) func(Server, User) (link, error) {
+	return func(Server, User) (link, error) {
 		*starts++
 		near, far := mcp.NewInMemoryTransports()
 		if _, err := testServer().Connect(context.Background(), far, nil); err != nil {
@@ -81,7 +81,7 @@ func TestALongCallIsNotIdle(t *testing.T) {
 func TestEveryCallOfADyingServerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var cut func()
-		p := New(Options{dial: func(Server, string) (link, error) {
+		p := New(Options{dial: func(Server, User) (link, error) {
 			toServer, fromClient := io.Pipe()
 			toClient, fromServer := io.Pipe()
 			cut = func() {

@@ -28,14 +28,14 @@ type link struct {
 }
 
 // dial prepares a link; nothing is started before the transport connects.
-func dial(s Server, o *Options, agent string) (link, error) {
+func dial(s Server, o *Options, workspace string) (link, error) {
 	if s.URL != "" {
 		return httpLink(s), nil
 	}
-	return commandLink(s, o, o.Workspace(agent))
+	return commandLink(s, o, workspace)
 }
 
-// commandLink runs the server's program in a box with the agent's workspace. Nobody is
+// commandLink runs the server's program in a box with the workspace of its user. Nobody is
 // asked about hosts: it serves many calls, and none of them is there when it starts.
 func commandLink(s Server, o *Options, workspace string) (link, error) {
 	exit := egress.New(egress.Options{Guard: o.Guard, Hosts: slices.Concat(s.Hosts, o.Hosts)})

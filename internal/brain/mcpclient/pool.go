@@ -30,15 +30,19 @@ type Options struct {
 	Idle    time.Duration // 0 = DefaultIdle
 	Connect time.Duration // 0 = DefaultConnect
 
-	// Sandbox runs commands, nil without boxes; Workspace is the folder of an agent, in
-	// which its servers run and which they may write.
-	Sandbox   *sandbox.Sandbox
-	Workspace func(agent string) string
+	// Sandbox runs commands, nil without boxes.
+	Sandbox *sandbox.Sandbox
 	// Guard connects commands to the hosts they may reach: their own, and Hosts.
 	Guard publicnet.Guard
 	Hosts []string
 
-	dial func(s Server, agent string) (link, error) // replaced in tests
+	dial func(s Server, u User) (link, error) // replaced in tests
+}
+
+// User is who uses a server: an agent, in the folder that it works in for somebody. The
+// server runs there and may write it, so no two users share one.
+type User struct {
+	Agent, Workspace string
 }
 
 // Pool owns the clients of all agents. It is safe for concurrent use.
@@ -51,13 +55,13 @@ type Pool struct {
 	servers []*server
 }
 
-// server is a configured server with its clients, one per agent.
+// server is a configured server with its clients, one per user.
 type server struct {
 	Server
 	pool *Pool
 
 	// guarded by the pool's mutex
-	clients map[string]*client
+	clients map[User]*client
 	tools   []*mcp.Tool // as last listed; nil before the first time
 	failure string
 }
@@ -76,11 +80,8 @@ func New(o Options) *Pool {
 	if o.Sandbox == nil {
 		o.Sandbox = sandbox.New(sandbox.Options{Environ: os.Environ()})
 	}
-	if o.Workspace == nil {
-		o.Workspace = func(string) string { return "" }
-	}
 	if o.dial == nil {
-		o.dial = func(s Server, agent string) (link, error) { return dial(s, &o, agent) }
+		o.dial = func(s Server, u User) (link, error) { return dial(s, &o, u.Workspace) }
 	}
 	return &Pool{opts: o}
 }
@@ -122,7 +123,7 @@ func (p *Pool) keep(old *[]*server, s Server) *server {
 			return o
 		}
 	}
-	return &server{Server: s, pool: p, clients: map[string]*client{}}
+	return &server{Server: s, pool: p, clients: map[User]*client{}}
 }
 
 // retire stops all clients, without waiting. The pool's mutex is held.
@@ -186,10 +187,10 @@ func (p *Pool) Status() []Status {
 	return out
 }
 
-// Tools returns the tools an agent may use of the named servers ("*" = all). A
+// Tools returns the tools a user may use of the named servers ("*" = all). A
 // server that has never been listed is started for it. The error tells which
 // servers could not be used; the tools of the others are there all the same.
-func (p *Pool) Tools(ctx context.Context, agent string, names []string) ([]*tool.Tool, error) {
+func (p *Pool) Tools(ctx context.Context, u User, names []string) ([]*tool.Tool, error) {
 	p.mu.Lock()
 	closed := p.closed
 	list := slices.Clone(p.servers)
@@ -204,27 +205,27 @@ func (p *Pool) Tools(ctx context.Context, agent string, names []string) ([]*tool
 	errs := make([]error, len(list))
 	var wg sync.WaitGroup
 	for i, s := range list {
-		wg.Go(func() { found[i], errs[i] = s.list(ctx, agent) })
+		wg.Go(func() { found[i], errs[i] = s.list(ctx, u) })
 	}
 	wg.Wait()
 	var out []*tool.Tool
 	for i, s := range list {
 		for _, t := range found[i] {
-			out = append(out, s.tool(agent, t))
+			out = append(out, s.tool(u, t))
 		}
 	}
 	return out, errors.Join(errs...)
 }
 
 // list gives the known tools, or asks for them once.
-func (s *server) list(ctx context.Context, agent string) ([]*mcp.Tool, error) {
+func (s *server) list(ctx context.Context, u User) ([]*mcp.Tool, error) {
 	s.pool.mu.Lock()
 	known := s.tools
 	s.pool.mu.Unlock()
 	if known != nil {
 		return known, nil
 	}
-	err := s.use(ctx, agent, func(*mcp.ClientSession) error { return nil })
+	err := s.use(ctx, u, func(*mcp.ClientSession) error { return nil })
 	if err != nil {
 		return nil, fmt.Errorf("MCP server %s: %w", s.Name, err)
 	}
@@ -233,8 +234,8 @@ func (s *server) list(ctx context.Context, agent string) ([]*mcp.Tool, error) {
 	return s.tools, nil
 }
 
-// use runs fn with the agent's session, starting it if need be.
-func (s *server) use(ctx context.Context, agent string, fn func(*mcp.ClientSession) error) error {
+// use runs fn with the user's session, starting it if need be.
+func (s *server) use(ctx context.Context, u User, fn func(*mcp.ClientSession) error) error {
 	s.pool.mu.Lock()
 	if s.pool.closed {
 		s.pool.mu.Unlock()
@@ -244,10 +245,10 @@ func (s *server) use(ctx context.Context, agent string, fn func(*mcp.ClientSessi
 		s.pool.mu.Unlock()
 		return errRemoved
 	}
-	c := s.clients[agent]
+	c := s.clients[u]
 	if c == nil {
-		c = &client{server: s, agent: agent}
-		s.clients[agent] = c
+		c = &client{server: s, user: u}
+		s.clients[u] = c
 	}
 	s.pool.mu.Unlock()
 	return c.use(ctx, fn)

@@ -91,7 +91,7 @@ func pool(t *testing.T, o Options, servers ...Server) *Pool {
 
 func tools(t *testing.T, p *Pool, agent string) map[string]*tool.Tool {
 	t.Helper()
-	list, err := p.Tools(context.Background(), agent, []string{"*"})
+	list, err := p.Tools(context.Background(), User{Agent: agent}, []string{"*"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestCancelEndsACallAndKeepsTheServer(t *testing.T) {
 
 func TestABrokenCommandIsReportedWithoutSecrets(t *testing.T) {
 	p := pool(t, Options{}, stdio("broken"))
-	_, err := p.Tools(context.Background(), "a", []string{"test"})
+	_, err := p.Tools(context.Background(), User{Agent: "a"}, []string{"test"})
 	if err == nil || !strings.Contains(err.Error(), "cannot find my configuration") {
 		t.Fatalf("got %v", err)
 	}
@@ -223,7 +223,7 @@ func TestABrokenCommandIsReportedWithoutSecrets(t *testing.T) {
 
 func TestACommandThatDoesNotExist(t *testing.T) {
 	p := pool(t, Options{}, Server{Name: "test", Command: "/nonexistent/mcp"}, Server{Name: "other", URL: "http://127.0.0.1:1/mcp"})
-	list, err := p.Tools(context.Background(), "a", []string{"*"})
+	list, err := p.Tools(context.Background(), User{Agent: "a"}, []string{"*"})
 	if err == nil || len(list) != 0 || !strings.Contains(err.Error(), "test") || !strings.Contains(err.Error(), "other") {
 		t.Errorf("got %v", err)
 	}
@@ -231,7 +231,7 @@ func TestACommandThatDoesNotExist(t *testing.T) {
 
 func TestAMuteServerDoesNotHoldAnybodyUp(t *testing.T) {
 	p := pool(t, Options{Connect: 100 * time.Millisecond}, stdio("mute"))
-	if _, err := p.Tools(context.Background(), "a", []string{"*"}); err == nil {
+	if _, err := p.Tools(context.Background(), User{Agent: "a"}, []string{"*"}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -260,7 +260,7 @@ func TestCloseKillsTheProcessEvenDuringACall(t *testing.T) {
 	if _, err := x["pid"].Run(context.Background(), tool.Call{}); tool.TypeOf(err) != tool.NotFound {
 		t.Errorf("after Close: %v", err)
 	}
-	if _, err := p.Tools(context.Background(), "a", []string{"*"}); err == nil {
+	if _, err := p.Tools(context.Background(), User{Agent: "a"}, []string{"*"}); err == nil {
 		t.Error("Tools after Close")
 	}
 }
@@ -284,18 +284,18 @@ func TestSetKeepsWhatDidNotChange(t *testing.T) {
 	if err := p.Set([]Server{a}); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := p.Tools(context.Background(), "a", []string{"*"}); err != nil || len(list) != 0 {
+	if list, err := p.Tools(context.Background(), User{Agent: "a"}, []string{"*"}); err != nil || len(list) != 0 {
 		t.Errorf("a disabled server offers %d tools, %v", len(list), err)
 	}
 }
 
 func TestOnlyListedServersAreUsed(t *testing.T) {
 	p := pool(t, Options{}, stdio("server"), Server{Name: "never", Command: "/nonexistent"})
-	list, err := p.Tools(context.Background(), "a", []string{"test"})
+	list, err := p.Tools(context.Background(), User{Agent: "a"}, []string{"test"})
 	if err != nil || len(list) != 6 {
 		t.Errorf("%d tools, %v", len(list), err)
 	}
-	if list, err := p.Tools(context.Background(), "a", nil); err != nil || len(list) != 0 {
+	if list, err := p.Tools(context.Background(), User{Agent: "a"}, nil); err != nil || len(list) != 0 {
 		t.Errorf("%d tools, %v", len(list), err)
 	}
 }
@@ -363,7 +363,7 @@ func TestHTTPServer(t *testing.T) {
 		t.Error("the token was not sent")
 	}
 	wrong := pool(t, Options{}, Server{Name: "test", URL: srv.URL, Bearer: "other-secret"})
-	if _, err := wrong.Tools(context.Background(), "a", []string{"*"}); err == nil || strings.Contains(err.Error(), "other-secret") {
+	if _, err := wrong.Tools(context.Background(), User{Agent: "a"}, []string{"*"}); err == nil || strings.Contains(err.Error(), "other-secret") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -46,8 +46,8 @@ func clean(s string) string {
 	}, s)
 }
 
-// tool wraps one tool of a server for one agent.
-func (s *server) tool(agent string, t *mcp.Tool) *tool.Tool {
+// tool wraps one tool of a server for one user.
+func (s *server) tool(u User, t *mcp.Tool) *tool.Tool {
 	class := tool.Mutating
 	if s.Trusted && t.Annotations != nil && t.Annotations.ReadOnlyHint {
 		class = tool.ReadOnly
@@ -58,7 +58,7 @@ func (s *server) tool(agent string, t *mcp.Tool) *tool.Tool {
 		Schema:      schema(t.InputSchema),
 		Class:       class,
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			return s.call(ctx, agent, t.Name, call.Arguments)
+			return s.call(ctx, u, t.Name, call.Arguments)
 		},
 	}
 }
@@ -83,12 +83,12 @@ func schema(v any) json.RawMessage {
 
 // call runs a tool. Whatever goes wrong at the server is a result the model can
 // read, and counts as the server's words.
-func (s *server) call(ctx context.Context, agent, name string, args json.RawMessage) (tool.Result, error) {
+func (s *server) call(ctx context.Context, u User, name string, args json.RawMessage) (tool.Result, error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
 	var res *mcp.CallToolResult
-	err := s.use(ctx, agent, func(session *mcp.ClientSession) (err error) {
+	err := s.use(ctx, u, func(session *mcp.ClientSession) (err error) {
 		res, err = session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
 		return err
 	})

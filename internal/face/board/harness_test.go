@@ -34,6 +34,7 @@ import (
 	"parley/internal/store/storetest"
 	"parley/internal/terminal"
 	"parley/internal/work"
+	"parley/internal/workspace"
 	"parley/internal/wsconn"
 	"parley/test/trailtest"
 )
@@ -79,7 +80,7 @@ func newHub(t testing.TB, settings ...setting) *hub {
 	h.owner, h.token = first.Owner, first.Secret
 	h.inbox = must(approval.Open(ctx, db, local, approval.Options{Audit: h.trail, Recheck: 20 * time.Millisecond}))(t)
 	t.Cleanup(func() { check(t, h.inbox.Close()) })
-	h.terminals = must(terminal.New(terminal.Deps{Workspace: h.workspace, Audit: h.trail, Mask: mask.New(func() []string { return []string{"top-secret-value"} })}))(t)
+	h.terminals = must(terminal.New(terminal.Deps{Workspace: workspace.Always(h.workspace), Audit: h.trail, Mask: mask.New(func() []string { return []string{"top-secret-value"} })}))(t)
 	t.Cleanup(func() { check(t, h.terminals.Close()) })
 	dir := t.TempDir()
 	agents := must(brain.OpenLibrary(filepath.Join(dir, "agents"), slog.New(slog.DiscardHandler)))(t)
@@ -89,7 +90,7 @@ func newHub(t testing.TB, settings ...setting) *hub {
 	h.work = must(work.New(work.Deps{
 		Policy: must(builtin.NewPolicy(builtin.PolicyOptions{Boxed: true}))(t),
 		DB:     db, Log: eventlog.New(db, local, slog.New(slog.DiscardHandler)), Leases: leases, Bus: local, Agents: agents, Models: models,
-		Inbox: h.inbox, Audit: h.trail, Workspace: h.workspace, Revoked: func(id string) bool {
+		Inbox: h.inbox, Audit: h.trail, Workspace: workspace.Always(h.workspace), Revoked: func(id string) bool {
 			token, err := h.people.Token(context.Background(), identity.Hub(), id)
 			return err == nil && !token.Revoked.IsZero()
 		},

@@ -32,6 +32,7 @@ import (
 	"parley/internal/store/storetest"
 	"parley/internal/talk"
 	"parley/internal/talk/memory"
+	"parley/internal/workspace"
 	"parley/internal/wsconn"
 	wire "parley/protocol/agentfirst"
 )
@@ -82,7 +83,7 @@ func newHub(t testing.TB, limits facetalk.Limits, tcp facetalk.TCPOptions) *hub 
 	shelf := must(resource.Open(resource.Options{Dir: h.dir, Pool: pool}))(t)
 	h.engine = must(talk.New(talk.Deps{
 		Memory: memory.New(db), Leases: leases, Bus: local, Agents: agents, Models: h.models, Inbox: h.inbox,
-		Workspace: h.dir, Limits: talk.Limits{Drain: time.Second},
+		Workspace: workspace.Always(h.dir), Limits: talk.Limits{Drain: time.Second},
 	}))(t)
 	check(t, h.engine.Start(ctx))
 	h.serve(facetalk.Deps{Talk: h.engine, Agents: agents, Models: h.models, Shelf: shelf, People: h.people, Hub: "test", Limits: limits}, tcp)

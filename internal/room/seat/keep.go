@@ -65,6 +65,7 @@ func (s *Seats) sit(ctx context.Context, r *row, in func(error)) error {
 	}
 	c := newChair(r.room, r.agent, r.key)
 	sitter := newSitter(c, s.d.Mind, r.agent, r.tools, shown)
+	sitter.by = r.by
 	// The room is told of another model before it is asked: the agent enters anew.
 	sitter.undisclosed = func() { c.write(&kibitz.Leave{}) }
 	return s.on(ctx, r, c, in)

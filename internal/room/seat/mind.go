@@ -33,8 +33,9 @@ type Thought struct {
 	Agent string
 	// Disclosed is what the room knows; another model is not asked.
 	Disclosed Disclosure
-	// Tools an operator listed for this seat.
+	// Tools an operator listed for this seat, and who did.
 	Tools []string
+	By    string
 	Room  string
 	// View is the newest view, Chat the last lines. Reply is the line to answer;
 	// without, the view is to be commented on.
@@ -58,8 +59,9 @@ type Brain struct {
 	Models *brain.Catalogue
 	Ledger brain.Ledger
 	// Tools finds tools by the names an operator listed.
-	Tools     func(ctx context.Context, agent *brain.Agent, names []string) ([]*tool.Tool, error)
-	Workspace string
+	Tools func(ctx context.Context, agent *brain.Agent, names []string) ([]*tool.Tool, error)
+	// Workspace is the folder of whoever seated the agent.
+	Workspace func(by string) string
 	// Mask is what no room gets to see of a tool.
 	Mask *mask.Mask
 }
@@ -106,7 +108,7 @@ func (b *Brain) Think(ctx context.Context, t Thought) (string, error) {
 		Meter: brain.NewMeter(agent.Name, agent.Budget, b.Ledger),
 	}
 	if len(t.Tools) > 0 {
-		if err := b.equip(ctx, &spec, agent, t.Tools); err != nil {
+		if err := b.equip(ctx, &spec, agent, t); err != nil {
 			return "", err
 		}
 	}
@@ -116,8 +118,8 @@ func (b *Brain) Think(ctx context.Context, t Thought) (string, error) {
 
 // equip gives a run the listed tools. What it reads was written by strangers, so
 // nothing that changes anything runs: there is nobody to ask.
-func (b *Brain) equip(ctx context.Context, spec *brain.RunSpec, agent *brain.Agent, listed []string) error {
-	tools, err := b.Tools(ctx, agent, listed)
+func (b *Brain) equip(ctx context.Context, spec *brain.RunSpec, agent *brain.Agent, t Thought) error {
+	tools, err := b.Tools(ctx, agent, t.Tools)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (b *Brain) equip(ctx context.Context, spec *brain.RunSpec, agent *brain.Age
 	spec.Approve = func(context.Context, tool.Call, tool.Class) (tool.Decision, error) {
 		return tool.Decision{Reason: "in a room nobody is asked, so only tools that change nothing and tell nobody outside anything run"}, nil
 	}
-	spec.Call = tool.Call{Agent: agent.Name, Principal: "agent:" + agent.Name, Run: uuid.NewString(), Workspace: b.Workspace}
+	spec.Call = tool.Call{Agent: agent.Name, Principal: "agent:" + agent.Name, Run: uuid.NewString(), Workspace: b.Workspace(t.By)}
 	return nil
 }
 

@@ -40,7 +40,7 @@ func (s *spy) Stream(_ context.Context, req model.Request) iter.Seq2[model.Event
 
 func newBrain(t *testing.T, s *spy, tools ...*tool.Tool) *seat.Brain {
 	t.Helper()
-	b := &seat.Brain{Ledger: brain.NewMemoryLedger(), Tools: func(context.Context, *brain.Agent, []string) ([]*tool.Tool, error) { return tools, nil }}
+	b := &seat.Brain{Ledger: brain.NewMemoryLedger(), Workspace: func(string) string { return "" }, Tools: func(context.Context, *brain.Agent, []string) ([]*tool.Tool, error) { return tools, nil }}
 	b.Agents = must(brain.OpenLibrary(t.TempDir(), slog.New(slog.DiscardHandler)))(t)
 	if err := b.Agents.EnsureDefaults(t.Context()); err != nil {
 		t.Fatal(err)

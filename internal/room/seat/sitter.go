@@ -15,6 +15,7 @@ type sitter struct {
 	mind   Mind
 	agent  string
 	tools  []string
+	by     string // who seated it
 	shown  Disclosure
 	manner *manners
 	// undisclosed is told that the model is another one now.
@@ -150,7 +151,7 @@ func (s *sitter) think(j job) {
 	s.giveUp = cancel
 	round := s.round
 	t := Thought{
-		Agent: s.agent, Disclosed: s.shown, Tools: s.tools, Room: s.room, Reply: j.reply,
+		Agent: s.agent, Disclosed: s.shown, Tools: s.tools, By: s.by, Room: s.room, Reply: j.reply,
 		View: s.manner.newest, Chat: append([]Line{}, s.manner.heard...),
 	}
 	s.tasks.Go(func() {

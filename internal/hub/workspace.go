@@ -1,0 +1,37 @@
+package hub
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"parley/internal/workspace"
+)
+
+// openSpaces says where people's agents work. The owner's folder is made at once:
+// it is where people look first.
+func (h *Hub) openSpaces(ctx context.Context) error {
+	h.spaces = workspace.New(workspace.Options{Data: h.conf.Data, Owner: h.ownerID(ctx), Log: h.logger})
+	return os.MkdirAll(h.spaces.Owners(), 0o700)
+}
+
+// whoseFolder is whose folder agents work in for a sender.
+func (h *Hub) whoseFolder(sender string) workspace.Whose {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+	defer cancel()
+	if person, err := h.people.BySender(ctx, sender); err == nil {
+		return workspace.Person(person.ID)
+	}
+	return workspace.Sender(sender)
+}
+
+// folderOf is the folder of somebody as the trail names them ("person:alice").
+func (h *Hub) folderOf(by string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+	defer cancel()
+	name, _ := strings.CutPrefix(by, "person:")
+	if person, err := h.people.Person(ctx, name); err == nil {
+		return h.spaces.Dir(workspace.Person(person.ID), "")
+	}
+	return h.spaces.Dir(workspace.Sender(by), "")
+}

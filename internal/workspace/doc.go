@@ -1,0 +1,17 @@
+// Package workspace knows which folder whose agents work in. It is the only place
+// that does: tasks, conversations, terminals, tool servers and the box ask here.
+//
+//	spaces := workspace.New(workspace.Options{Data: data, Owner: owner.ID})
+//	dir := spaces.Dir(workspace.Person(id), agent.Workspace)     // made if it is new
+//
+//	<data>/workspace/                    the hub's owner's, where it has always been
+//	<data>/workspaces/person-<id>/       everybody else's
+//	<data>/workspaces/sender-<hash>/     of senders that are nobody here: channel users
+//
+// What it guarantees:
+//
+//   - No two people have the same folder, and no folder lies in another's.
+//   - A folder is a real one, never a link that somebody put in its place.
+//   - A folder that an agent's file names is used by whoever may use the agent, so it
+//     is never the hub's own nor lies in the folder of somebody else.
+package workspace
