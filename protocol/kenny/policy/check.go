@@ -60,12 +60,15 @@ type reading struct {
 	paths bool
 	// operator: the operator's powershell rules count.
 	operator bool
+	// spare takes out what the script only prints; nil where nobody knows for
+	// sure which shell reads it.
+	spare func(string) string
 }
 
 var (
 	shellText = reading{
 		dialects: []Dialect{POSIXShell}, kinds: []kenny.AppliesTo{AppliesShell, kenny.AppliesSelfProtection},
-		paths: true, operator: true,
+		paths: true, operator: true, spare: withoutPrinted,
 	}
 	// anyText is an argument of a tool that runs something: nobody knows
 	// which shell it might end up in.
@@ -83,7 +86,9 @@ func powershellText(os kenny.OS) reading {
 		dialects: []Dialect{PowerShell}, kinds: []kenny.AppliesTo{kenny.AppliesPowerShell, kenny.AppliesSelfProtection},
 		paths: true, operator: true,
 	}
-	if os != kenny.Windows {
+	if os == kenny.Windows {
+		r.spare = withoutWritten
+	} else {
 		r.dialects = append(r.dialects, POSIXShell)
 		r.kinds = append(r.kinds, AppliesShell)
 	}
@@ -104,6 +109,9 @@ func (r reading) covers(c compiled) bool {
 func (s *Set) checkScript(as reading, text string) (Rule, bool) {
 	if len(text) > kenny.MaxScript {
 		return tooLong(), true
+	}
+	if as.spare != nil {
+		text = as.spare(text)
 	}
 	var forms []Form
 	for _, d := range as.dialects {

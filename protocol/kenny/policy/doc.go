@@ -12,7 +12,10 @@
 //
 // Patterns are Go's RE2, so judging is linear in the text whatever a pattern
 // or a script looks like. A text is matched as it came and in normal forms in
-// which the usual disguises are undone: see [ScriptForms] and [PathForms].
+// which the usual disguises are undone: see [ScriptForms] and [PathForms]. A
+// shell script is also read as a shell reads it, word by word, so that a rule
+// sees the command that would run: "cd /usr; sudo rm -rf b'in'" is a removal of
+// /usr/bin. What a script only prints or looks for is taken out before.
 //
 // Built-in rules live in catalogue/, one file per class of harm, each rule with
 // examples it must refuse and examples it must let through; the tests hold it

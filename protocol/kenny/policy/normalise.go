@@ -30,14 +30,15 @@ type Form struct {
 
 // ScriptForms gives the forms a script is matched in: as it came, normalised,
 // and with its own variables and detours resolved; the last two also without
-// any quotes.
+// any quotes; and read as its shell reads it, a plain command a line.
 func ScriptForms(d Dialect, script string) []Form {
 	n := plainCharacters(script)
-	var r string
+	var r, lines string
 	if d == PowerShell {
 		n = normalPowerShell(n)
 		r = n
 	} else {
+		lines = commandLines(n)
 		n = spellOut(n, cStyle)
 		r = normalShell(spellOut(n, format))
 		n = normalShell(n)
@@ -45,7 +46,10 @@ func ScriptForms(d Dialect, script string) []Form {
 	r = listComma.ReplaceAllString(r, "$1 $2")
 	n = collapseBlanks(unquoteWords(n))
 	r = collapseBlanks(unquoteWords(resolve(d, collapseBlanks(unquoteWords(r)))))
-	forms := []Form{{Text: script}, {Text: n}, {Text: noQuotes.Replace(n), Unquoted: true}, {Text: r}, {Text: noQuotes.Replace(r), Unquoted: true}}
+	if d == PowerShell {
+		lines = windowsLines(r)
+	}
+	forms := []Form{{Text: script}, {Text: n}, {Text: noQuotes.Replace(n), Unquoted: true}, {Text: r}, {Text: noQuotes.Replace(r), Unquoted: true}, {Text: lines}}
 	for i := range forms {
 		forms[i].lower = strings.ToLower(forms[i].Text)
 	}

@@ -26,7 +26,10 @@ var common = []string{
 	// <wintop>: a drive, or a folder Windows or a person cannot do without.
 	"<wintop>", `["']?(?:(?:[a-z]:|\$\{?env:(?:system|home)drive\}?|%(?:system|home)drive%)[\\/]*(?:(?:windows|winnt)(?:[\\/]+(?:system32|syswow64|winsxs|system|boot|servicing)(?:[\\/][^\s"';|&]*)?)?|users(?:[\\/]+[^\\/\s"'*;|&]+(?:[\\/]+(?:documents|desktop|pictures|music|videos|onedrive|appdata))?)?|program files(?: \(x86\))?|progra~\d|docume~\d|(?:[^\\/\s"'*?;|&]{0,2}|win|pro|prog|use|user)[*?][^\\/\s"';|&]*|programdata|documents and settings|boot|recovery|system volume information)?|(?:\$\{?env:|%)(?:windir|systemroot)[}%]?[\\/]+(?:system32|syswow64|winsxs|system|boot|servicing)(?:[\\/][^\s"';|&]*)?|(?:\$\{?env:|%)userprofile[}%]?[\\/]+(?:documents|desktop|pictures|music|videos|onedrive|appdata)|(?:\$\{?env:|%)(?:windir|systemroot|programfiles(?:\(x86\))?|programw6432|programdata|allusersprofile|userprofile|public|appdata|localappdata)[}%]?|~|\$home)[\\/]*(?:\*(?:\.\*)?)?<done>`,
 	// <top>: the root, a system folder, a home, or a pattern that means them.
-	"<top>", `["']?(?:/+(?:\.{1,2}/+)*(?:\*|\.\*|\.{1,2})?|/+[^/\s"'*?\[;|&]{0,2}[*?\[][^/\s"';|&]*|/+(?:bin|boot|dev|etc|lib(?:32|64|x32)?|opt|proc|root|run|sbin|srv|sys|usr(?:/+(?:bin|sbin|lib(?:32|64|exec)?|share|local))?|var(?:/+lib)?|system(?:/+library)?|library|applications|volumes|private(?:/+(?:etc|var))?|home(?:/+[^/\s"';|&]+)?|users(?:/+[^/\s"';|&]+)?)(?:\*|/+(?:\.?\*)?)?|~[\w.-]*(?:/+(?:\.?\*)?)?|\$\{?home\}?(?:/+(?:\.?\*)?)?)<done>`,
+	"<top>", `["']?(?:/+(?:\.{1,2}/+)*(?:\*|\.\*|\.{1,2})?|/+[^/\s"'*?\[;|&]{0,2}[*?\[][^/\s"';|&]*|/+(?:bin|boot|dev|etc|lib(?:32|64|x32)?|opt|proc|root|run|sbin|srv|sys|usr(?:/+(?:bin|sbin|lib(?:32|64|exec)?|share|local))?|var(?:/+(?:lib|log|spool(?:/+cron)?|mail|backups?|www))?|<part>|system(?:/+library)?|library|applications|volumes|private(?:/+(?:etc|var))?|home(?:/+[^/\s"';|&]+)?|users(?:/+[^/\s"';|&]+)?)(?:\*|/+(?:\.?\*)?)?|~[\w.-]*(?:/+(?:\.?\*)?)?|\$\{?home\}?(?:/+(?:\.?\*)?)?)<done>`,
+	// <part>: a folder below those that a system, or a service people rely on, keeps
+	// everything in.
+	"<part>", `etc/+(?:ssh|pam\.d|systemd|init\.d|security|network|netplan|networkmanager|ssl|pki|sudoers\.d|cron\.d|selinux|apparmor\.d|ld\.so\.conf\.d|kubernetes|grub\.d|default|letsencrypt)|(?:usr/+)?lib/+(?:systemd|modules(?:/+[^/\s"';|&]+)?|firmware|(?:x86_64|aarch64)-linux-gnu)|var/+lib/+(?:dpkg|rpm|systemd|docker|containerd|kubelet|libvirt|lxd|lxc|(?:mysql|mariadb|postgresql|pgsql|mongo(?:db)?|redis|etcd|elasticsearch|influxdb)(?:/+[^\s"';|&]*)?)`,
 	// <sys>: the root, or a folder no system runs without; no home.
 	"<sys>", `["']?/+(?:(?:bin|boot|dev|etc|home|lib(?:32|64|x32)?|proc|root|sbin|sys|usr(?:/+(?:bin|sbin|lib(?:32|64|exec)?|share))?|users|var(?:/+lib)?|system(?:/+library)?|library|applications|private(?:/+(?:etc|var))?)(?:/+\*?|\*)?|\*|[^/\s"'*?\[;|&]{0,2}[?\[][^/\s"';|&]*)?<done>`,
 	// <base>: the root, or a folder programs and their settings are in; what is
@@ -50,8 +53,9 @@ var common = []string{
 	"<disk>", `["']?/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|md\d|dm-\d|mapper/|disk/by-|nbd\d|zd\d|block/|root\b)`,
 	// <shell>: programs that run what they are fed.
 	"<shell>", `(?:sudo\s+(?:-\S+\s+)*|env\s+(?:\S+=\S*\s+)*|exec\s+|command\s+|nohup\s+)*(?:[^\s;|&"'(]*/)?(?:(?:ba|z|k|mk|pdk|da|a|c|tc|fi|r)?sh\b|pwsh\b|powershell\b|osascript\b|(?:python|perl|ruby|node|php|lua|tclsh|bun|deno)[\d.]*\s*(?:-\s*)?(?:$|[;|&\n)"'>]))`,
-	// <syslog>: logs that tell what happened on a machine.
-	"<syslog>", `["']?(?:(?:/private)?/var/log(?:/+\*|/*<done>|/+(?:syslog|messages|auth\.log|secure|kern\.log|wtmp|btmp|lastlog|faillog|audit|journal|daemon\.log|user\.log|cron|maillog|mail\.log|dpkg\.log|debug|boot\.log|system\.log|install\.log|asl|sudo\.log))|/run/log/journal|/(?:var/)?run/utmp|(?:/private)?/var/db/(?:diagnostics|uuidtext)|(?:/private)?/var/audit)`,
+	// <syslog>: logs that tell what happened on a machine; not the old ones that
+	// rotation put aside.
+	"<syslog>", `["']?(?:(?:/private)?/var/log(?:/+\*(?:[.?]?log\*?|\.\*)?<done>|/*<done>|/+(?:syslog|messages|auth\.log|secure|kern\.log|wtmp|btmp|lastlog|faillog|daemon\.log|user\.log|cron|maillog|mail\.log|dpkg\.log|debug|boot\.log|system\.log|install\.log|sudo\.log)(?:\*|\{[^}\s]*\}?)?<done>|/+(?:audit|journal|asl)(?:/|<done>))|/run/log/journal|/(?:var/)?run/utmp|(?:/private)?/var/db/(?:diagnostics|uuidtext)|(?:/private)?/var/audit)`,
 }
 
 // A path inside a script ends and begins at blanks and punctuation.
@@ -66,8 +70,8 @@ var pathWords = append([]string{
 	"<e>", `(?:$|[\\/])`,
 }, common...)
 
-// expand replaces the words; twice, because some contain others.
+// expand replaces the words; three times, because some contain others.
 func expand(pattern string, words []string) string {
 	r := strings.NewReplacer(words...)
-	return "(?i)" + r.Replace(r.Replace(pattern))
+	return "(?i)" + r.Replace(r.Replace(r.Replace(pattern)))
 }
