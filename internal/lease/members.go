@@ -80,8 +80,8 @@ func (k *look) set(hubs []string, at time.Time) {
 	k.hubs, k.at = hubs, at
 }
 
-// fresh is how old a look may be: the renewals of a hub bring a new one as often.
-const fresh = 1500 * time.Millisecond
+// fresh is how old a look may be, so that many who look at once cost one query.
+const fresh = 400 * time.Millisecond
 
 func (k *look) get() ([]string, bool) {
 	k.mu.Lock()
@@ -89,7 +89,7 @@ func (k *look) get() ([]string, bool) {
 	return k.hubs, k.hubs != nil && time.Since(k.at) < fresh
 }
 
-// Living lists the ids of the hubs that live, as of about a second ago.
+// Living lists the ids of the hubs that live, as of a moment ago.
 func (l *Leases) Living(ctx context.Context) ([]string, error) {
 	if hubs, ok := l.living.get(); ok {
 		return hubs, nil

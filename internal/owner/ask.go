@@ -163,6 +163,19 @@ func (ts *Things[T, Q, A]) missed(ctx context.Context, id, hub string, err error
 	return ts.unowned(ctx, id)
 }
 
+// AskAt is Ask for who knows which hub has the thing and wants to hear it from that one:
+// ErrMoving if it does not have it any more.
+func (ts *Things[T, Q, A]) AskAt(ctx context.Context, hub, id string, q Q) (a A, err error) {
+	raw, err := ts.send(ctx, hub, head{Op: opAsk, Thing: id}, q)
+	if errors.Is(err, errMoved) {
+		err = ErrMoving
+	}
+	if err != nil {
+		return a, err
+	}
+	return a, json.Unmarshal(raw, &a, lenient)
+}
+
 // AskHub asks another hub and not a thing.
 func (ts *Things[T, Q, A]) AskHub(ctx context.Context, hub string, q Q) (a A, err error) {
 	raw, err := ts.send(ctx, hub, head{Op: opAsk}, q)

@@ -57,7 +57,10 @@ func (k *kept) piece(name string, from int64, size int) []byte {
 }
 
 // pieceSize is how much of a body fits one message.
-func (p *post) pieceSize() int { return max(p.d.Bus.MaxPayload()-headRoom, headRoom) }
+func (p *post) pieceSize() int {
+	most := p.d.Bus.MaxPayload()
+	return most - min(headRoom, most/2)
+}
 
 // offer makes a message of a body of any size. The rest of a large one is kept under
 // the question's name.

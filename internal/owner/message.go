@@ -43,8 +43,9 @@ type head struct {
 }
 
 // lenient lets through what people and programs print, which is not ours to judge, and
-// durations, as nanoseconds.
-var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsonv1.FormatDurationAsNano(true))
+// durations, as nanoseconds. What is there and empty stays there: an empty grant is not
+// the same as none.
+var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsonv1.FormatDurationAsNano(true), jsonv1.OmitEmptyWithLegacySemantics(true))
 
 var errNoHead = errors.New("owner: a message without a head")
 

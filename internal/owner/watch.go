@@ -10,7 +10,7 @@ import (
 const (
 	// lookEvery is how often somebody who waits looks whether the other hub lives. One
 	// look is for all who wait.
-	lookEvery = 500 * time.Millisecond
+	lookEvery = 250 * time.Millisecond
 	// lookFirst spares the look for what is answered soon, which is nearly everything.
 	lookFirst = 250 * time.Millisecond
 	// lookTime bounds one look.

@@ -1,7 +1,6 @@
 package room
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -156,24 +155,6 @@ func (r *room) closeRoom(who by) error {
 	}
 	r.ending = endClosed
 	return nil
-}
-
-// ask has a call answered by the room, wherever it is.
-func ask[T any](ctx context.Context, e *Rooms, id string, c *call) (T, error) {
-	var zero T
-	answer, err := e.ask(ctx, id, c)
-	if err != nil {
-		return zero, err
-	}
-	if t, ok := answer.(T); ok {
-		return t, nil
-	}
-	raw, ok := answer.(json.RawMessage)
-	if !ok {
-		return zero, errors.New("a room answered something else")
-	}
-	var t T
-	return t, json.Unmarshal(raw, &t)
 }
 
 // jsonOf writes one of our own values.

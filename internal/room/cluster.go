@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"parley/internal/bus"
+	"parley/internal/owner"
 	"parley/protocol/kibitz"
 )
 
@@ -19,25 +19,19 @@ const (
 	beatEvery   = 2 * time.Second
 	hubSilence  = 8 * time.Second
 	requestTime = 5 * time.Second
-	// ownerCheck is how often somebody who waits for an owner's answer looks whether
-	// it still is one: a hub that hangs answers nothing, and nobody says so.
-	ownerCheck = 250 * time.Millisecond
 )
 
 func roomSubject(id string) string { return "room." + bus.Token(id) }
 func hubSubject(hub string) string { return "roomhub." + bus.Token(hub) }
 
-// head is what stands before a frame on the bus, on a line of its own. It comes from a
-// hub of this cluster, because the bus takes nothing from anybody else: who arrives and
-// who calls is believed as that hub has checked it.
+// head is what stands before a frame on the bus, on a line of its own. Frames go their
+// own way, and not as questions: they come in order, many at a time, and the room itself
+// answers them.
 type head struct {
 	Op   string   `json:"op,omitempty"`
 	Hub  string   `json:"hub,omitempty"`
 	CID  string   `json:"cid,omitempty"`
 	CIDs []string `json:"cids,omitempty"`
-	// About is an arrival, Call something asked of the room.
-	About *arrival `json:"about,omitempty"`
-	Call  *call    `json:"call,omitempty"`
 	// To the hub of a socket: what kind of frame, who it is now, or the end.
 	Newest string      `json:"newest,omitempty"`
 	Seq    uint64      `json:"seq,omitempty"`
@@ -45,11 +39,8 @@ type head struct {
 	Kind   kibitz.Kind `json:"kind,omitempty"`
 	Code   int         `json:"code,omitempty"`
 	Reason string      `json:"reason,omitempty"`
-	// Piece is a part of a larger message; Ticket and Offset ask for a part of an
-	// answer.
-	Piece  *piece `json:"piece,omitempty"`
-	Ticket string `json:"ticket,omitempty"`
-	Offset int    `json:"offset,omitempty"`
+	// Piece is a part of a larger message.
+	Piece *piece `json:"piece,omitempty"`
 }
 
 func (h head) message(data []byte) []byte {
@@ -65,37 +56,23 @@ func readMessage(msg []byte) (h head, data []byte, err error) {
 	return h, data, json.Unmarshal(line, &h)
 }
 
-// verdict is the answer to a request.
-type verdict struct {
-	OK      json.RawMessage `json:"ok,omitempty"`
-	Code    kibitz.Code     `json:"code,omitempty"`
-	Reason  string          `json:"reason,omitempty"`
-	Stale   bool            `json:"stale,omitempty"`
-	Away    bool            `json:"away,omitempty"`
-	Unknown []string        `json:"unknown,omitempty"`
-	// Ticket and Size are an answer that must be fetched.
-	Ticket string `json:"ticket,omitempty"`
-	Size   int    `json:"size,omitempty"`
-}
-
 // cluster is how the hubs' rooms work as one. Alone it does nothing.
 type cluster struct {
 	e       *Rooms
 	inbound parcels // for rooms of this hub
 	down    parcels // for connections of this hub
-	answers answers
 
 	mu     sync.Mutex
 	mine   bus.Subscription
 	owned  map[*room]bus.Subscription
-	remote map[string]*remoteRoom
+	remote map[remoteKey]*remoteRoom
 	quit   chan struct{}
 	work   sync.WaitGroup
 	closed bool
 }
 
 func newCluster(e *Rooms) *cluster {
-	return &cluster{e: e, owned: map[*room]bus.Subscription{}, remote: map[string]*remoteRoom{}, quit: make(chan struct{})}
+	return &cluster{e: e, owned: map[*room]bus.Subscription{}, remote: map[remoteKey]*remoteRoom{}, quit: make(chan struct{})}
 }
 
 func (cl *cluster) listen() error {
@@ -163,7 +140,7 @@ func (cl *cluster) own(r *room) error {
 	if !cl.e.d.Clustered {
 		return nil
 	}
-	sub, err := cl.e.d.Bus.Subscribe(roomSubject(r.id), func(m bus.Msg) { cl.request(r, m) })
+	sub, err := cl.e.d.Bus.Subscribe(roomSubject(r.id), func(m bus.Msg) { cl.spoken(r, m) })
 	if err != nil {
 		return err
 	}
@@ -198,17 +175,13 @@ func (cl *cluster) disown(r *room) {
 	}
 }
 
-// request is another hub speaking to a room of ours.
-func (cl *cluster) request(r *room, m bus.Msg) {
+// spoken is a connection of another hub speaking to a room of ours.
+func (cl *cluster) spoken(r *room, m bus.Msg) {
 	h, data, ok := cl.inbound.read(m.Data)
 	if !ok || h.Hub == cl.e.hub {
 		return
 	}
 	switch h.Op {
-	case "more":
-		if m.Respond != nil {
-			_ = m.Respond(cl.answers.part(h.Ticket, h.Offset, pieceSize(cl.e.d.Bus))) // asked again if it is lost
-		}
 	case "frame":
 		f, err := kibitz.DecodeClient(data)
 		if err != nil {
@@ -221,143 +194,26 @@ func (cl *cluster) request(r *room, m bus.Msg) {
 		r.post(func() { r.frame(h.CID, f, msg) })
 	case "gone", "revoked":
 		r.post(func() { r.endConn(h.CID, h.Op == "revoked", Fault(h.Reason)) })
-	case "arrive":
-		if h.About != nil {
-			ok := r.serve(func() {
-				r.arriveOrAttach(&conn{arrival: *h.About, hub: h.Hub, link: r.linkTo(h.Hub, h.About.CID)})
-				cl.respond(m, struct{}{}, nil)
-			})
-			if !ok {
-				cl.respond(m, nil, errEnded)
-			}
-		}
-	case "beat":
-		if !r.serve(func() { cl.respondWith(m, verdict{OK: json.RawMessage(`{}`), Unknown: r.beat(h.Hub, h.CIDs)}) }) {
-			cl.respond(m, nil, errEnded)
-		}
-	case "call":
-		ok := r.serve(func() {
-			answer, err := r.do(h.Call)
-			r.flush()
-			cl.respond(m, answer, err)
-		})
-		if !ok {
-			cl.respond(m, nil, errEnded)
-		}
 	}
 }
 
-// serve is post for another hub's question. A former owner leaves it to the next.
-func (r *room) serve(f func()) bool {
-	return r.post(func() {
-		if !r.fenced() {
-			f()
-		}
-	})
-}
-
-func (cl *cluster) respond(m bus.Msg, answer any, err error) {
-	v := verdict{}
-	if err == nil {
-		v.OK = json.RawMessage(jsonOf(answer))
-	} else if errors.Is(err, ErrStale) {
-		v.Stale = true
-	} else if errors.Is(err, errEnded) {
-		v.Away = true
-	} else {
-		no := refusalOf(err)
-		v.Code, v.Reason = no.Code, no.Reason
-	}
-	cl.respondWith(m, v)
-}
-
-func (cl *cluster) respondWith(m bus.Msg, v verdict) {
-	if m.Respond == nil {
-		return
-	}
-	answer := jsonOf(v)
-	if len(answer) > pieceSize(cl.e.d.Bus) {
-		answer = jsonOf(verdict{Ticket: cl.answers.keep(answer), Size: len(answer)})
-	}
-	if err := m.Respond(answer); err != nil {
-		cl.e.d.Log.Warn("another hub gets no answer", "error", err)
-	}
-}
-
-// whileOwned is a context for a question to a room's owner: it also ends when no
-// living hub owns the room any more.
-func (cl *cluster) whileOwned(ctx context.Context, id string) (owned context.Context, done func()) {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
-	ended := make(chan struct{})
-	timer := time.AfterFunc(ownerCheck, func() {
-		defer close(ended)
-		for {
-			if owner, err := cl.e.d.Leases.Owner(ctx, leaseName(id)); err == nil && owner == "" {
-				cancel()
-				return
-			}
-			if pause(ctx, ownerCheck) != nil {
-				return
-			}
-		}
-	})
-	return ctx, func() {
-		cancel()
-		if !timer.Stop() {
-			<-ended
-		}
-	}
-}
-
-// demand asks the owner of a room something.
-func (cl *cluster) demand(ctx context.Context, id string, h head) (verdict, error) {
-	ctx, done := cl.whileOwned(ctx, id)
-	defer done()
-	h.Hub = cl.e.hub
-	raw, err := cl.requestOf(ctx, id, h)
-	if err != nil {
-		return verdict{}, errEnded // nobody there, for now
-	}
-	var v verdict
-	err = json.Unmarshal(raw, &v)
-	if v.Ticket != "" {
-		if raw, err = cl.fetch(ctx, id, v.Ticket, v.Size); err != nil {
-			return verdict{}, err
-		}
-		v = verdict{}
-		err = json.Unmarshal(raw, &v)
-	}
-	switch {
-	case err != nil:
-		return v, err
-	case v.Stale:
-		return v, ErrStale
-	case v.Away:
-		return v, errEnded
-	case v.Code != "":
-		return v, deny(v.Code, v.Reason)
-	}
-	return v, nil
-}
-
-// ask has a call answered by the owner.
-func (cl *cluster) ask(ctx context.Context, id, _ string, c *call) (any, error) {
+// demand asks the hub that should have a room. One that takes too long is not to be
+// counted on, whatever its lease says.
+func (cl *cluster) demand(ctx context.Context, hub, id string, q question) (answer, error) {
 	if !cl.e.d.Clustered {
-		return nil, ErrUnavailable
+		return answer{}, ErrUnavailable
 	}
-	v, err := cl.demand(ctx, id, head{Op: "call", Call: c})
-	return v.OK, err
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTime, owner.ErrMoving)
+	defer cancel()
+	return cl.e.rooms.AskAt(ctx, hub, id, q)
 }
 
 // arrive takes a connection of this hub to the room's owner.
-func (cl *cluster) arrive(ctx context.Context, v *visit, _ string) error {
-	if !cl.e.d.Clustered {
-		return ErrUnavailable
-	}
+func (cl *cluster) arrive(ctx context.Context, v *visit, hub string) error {
 	about := v.arrival()
-	rr := cl.remoteRoom(v.room)
+	rr := cl.remoteRoom(v.room, hub)
 	rr.add(v)
-	if _, err := cl.demand(ctx, v.room, head{Op: "arrive", About: &about}); err != nil {
+	if _, err := cl.demand(ctx, hub, v.room, question{Hub: cl.e.hub, Arrive: &about}); err != nil {
 		rr.remove(v)
 		return err
 	}
@@ -368,13 +224,14 @@ func (cl *cluster) arrive(ctx context.Context, v *visit, _ string) error {
 	return nil
 }
 
-func (cl *cluster) remoteRoom(id string) *remoteRoom {
+func (cl *cluster) remoteRoom(id, hub string) *remoteRoom {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	rr := cl.remote[id]
+	key := remoteKey{id, hub}
+	rr := cl.remote[key]
 	if rr == nil {
-		rr = &remoteRoom{cl: cl, id: id, visits: map[string]*visit{}}
-		cl.remote[id] = rr
+		rr = &remoteRoom{cl: cl, remoteKey: key, visits: map[string]*visit{}}
+		cl.remote[key] = rr
 	}
 	return rr
 }
@@ -431,7 +288,7 @@ func (cl *cluster) beat(ctx context.Context, rr *remoteRoom) {
 	if len(all) == 0 {
 		cl.mu.Lock()
 		if rr.empty() {
-			delete(cl.remote, rr.id)
+			delete(cl.remote, rr.remoteKey)
 		}
 		cl.mu.Unlock()
 		return
@@ -440,7 +297,7 @@ func (cl *cluster) beat(ctx context.Context, rr *remoteRoom) {
 	for i, v := range all {
 		cids[i] = v.about.CID
 	}
-	answer, err := cl.demand(ctx, rr.id, head{Op: "beat", CIDs: cids})
+	answer, err := cl.demand(ctx, rr.hub, rr.id, question{Hub: cl.e.hub, Beat: cids})
 	if ctx.Err() != nil {
 		return // this hub stops
 	}
@@ -453,10 +310,13 @@ func (cl *cluster) beat(ctx context.Context, rr *remoteRoom) {
 	}
 }
 
+// remoteKey names a room and the hub that has it.
+type remoteKey struct{ id, hub string }
+
 // remoteRoom is a room another hub has, with the connections of this one.
 type remoteRoom struct {
-	cl      *cluster
-	id      string
+	cl *cluster
+	remoteKey
 	beating atomic.Bool
 
 	mu     sync.Mutex

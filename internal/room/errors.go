@@ -12,8 +12,6 @@ var (
 	ErrUnavailable = errors.New("the room cannot be reached now; try again")
 	// ErrStale says that the policy is not the version the caller has seen.
 	ErrStale = errors.New("the policy has another version")
-	// errNothing marks a question about somebody who is not there.
-	errEnded = errors.New("the room's goroutine has ended")
 )
 
 // deny makes a refusal.

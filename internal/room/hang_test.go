@@ -3,42 +3,15 @@ package room_test
 import (
 	"context"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"parley/internal/bus"
+	"parley/internal/bus/bustest"
 	"parley/internal/room"
 	"parley/protocol/kibitz"
 )
-
-// hangingBus takes messages and does not look at them while its hub is stopped.
-type hangingBus struct {
-	bus.Bus
-	mu   sync.Mutex
-	gate chan struct{}
-}
-
-func (b *hangingBus) Subscribe(subject string, fn func(bus.Msg)) (bus.Subscription, error) {
-	return b.Bus.Subscribe(subject, func(m bus.Msg) {
-		b.mu.Lock()
-		gate := b.gate
-		b.mu.Unlock()
-		if gate != nil {
-			<-gate
-		}
-		fn(m)
-	})
-}
-
-func (b *hangingBus) hang() (goOn func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	gate := make(chan struct{})
-	b.gate = gate
-	return sync.OnceFunc(func() { close(gate) })
-}
 
 // A hub that is stopped (SIGSTOP, a paused machine) is still connected to the bus,
 // so nobody is told that it answers no more. Once it goes on it is nobody's owner.
@@ -46,7 +19,7 @@ func TestAnOwnerThatHangsIsReplacedAndFencedWhenItGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wire := bus.NewLocal()
 		t.Cleanup(func() { _ = wire.Close() })
-		db, stopped := sqlite(t), &hangingBus{}
+		db, stopped := sqlite(t), &bustest.Hanging{}
 		a := newHub(t, db, wire.Peer(), clustered, func(d *room.Deps) { stopped.Bus, d.Bus = d.Bus, stopped })
 		b := newHub(t, db, wire.Peer(), clustered)
 		id := a.open("r", openTo())
@@ -57,7 +30,7 @@ func TestAnOwnerThatHangsIsReplacedAndFencedWhenItGoesOn(t *testing.T) {
 		second := b.guest(other, "Second")
 		seq := there.say("before")
 		a.leases.Abandon()
-		goOn := stopped.hang()
+		goOn := stopped.Hang()
 		defer goOn()
 		began := time.Now()
 		for _, c := range []*client{there, second} {
@@ -106,7 +79,7 @@ func TestWhatAHangingOwnerDidNotAnswerIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wire := bus.NewLocal()
 		t.Cleanup(func() { _ = wire.Close() })
-		db, stopped := sqlite(t), &hangingBus{}
+		db, stopped := sqlite(t), &bustest.Hanging{}
 		a := newHub(t, db, wire.Peer(), clustered, func(d *room.Deps) { stopped.Bus, d.Bus = d.Bus, stopped })
 		b := newHub(t, db, wire.Peer(), clustered)
 		id := a.open("r", openTo())
@@ -114,7 +87,7 @@ func TestWhatAHangingOwnerDidNotAnswerIsSentAgain(t *testing.T) {
 		there, third := b.guest(id, "There"), b.guest(id, "Third")
 		seq := there.say("answered")
 		a.leases.Abandon()
-		goOn := stopped.hang()
+		goOn := stopped.Hang()
 		defer goOn()
 		lost := chat("while it hangs")
 		lost["id"], lost["n"] = "mine", 77

@@ -122,29 +122,26 @@ func infoOf(rec *record) Info {
 }
 
 // liveInfo asks the hub that has the room, if any has.
-func (e *Rooms) liveInfo(ctx context.Context, who identity.Actor, id string) (Info, bool) {
-	e.mu.Lock()
-	here := e.live[id] != nil
-	e.mu.Unlock()
-	if !here {
-		if !e.d.Clustered {
-			return Info{}, false
+func (e *Rooms) liveInfo(ctx context.Context, who identity.Actor, id string) (info Info, ok bool) {
+	q := question{Call: &call{Op: "info", By: who}}
+	var a answer
+	if r, here := e.rooms.Get(id); here {
+		got, err := doQuestion(ctx, r, q)
+		if err != nil {
+			return info, false
 		}
-		owner, err := e.d.Leases.Owner(ctx, leaseName(id))
-		if err != nil || owner == "" || owner == e.hub {
-			return Info{}, false
+		a = got
+	} else {
+		hub, err := e.d.Leases.Owner(ctx, leaseName(id))
+		if err != nil || hub == "" || hub == e.hub {
+			return info, false
+		}
+		if a, err = e.cluster.demand(ctx, hub, id, q); err != nil {
+			return info, false
 		}
 	}
-	answer, err := e.askOnce(ctx, id, &call{Op: "info", By: who})
-	if err != nil {
-		return Info{}, false
-	}
-	if raw, ok := answer.(json.RawMessage); ok {
-		var i Info
-		return i, json.Unmarshal(raw, &i) == nil
-	}
-	i, ok := answer.(Info)
-	return i, ok
+	info, err := valueOf[Info](a.Value)
+	return info, err == nil
 }
 
 // Get implements API.
@@ -165,7 +162,7 @@ func (e *Rooms) Get(ctx context.Context, who identity.Actor, id string) (Info, e
 
 // Close implements API.
 func (e *Rooms) Close(ctx context.Context, who identity.Actor, id string) error {
-	_, err := e.ask(ctx, id, &call{Op: "close", By: who})
+	_, err := ask[struct{}](ctx, e, id, &call{Op: "close", By: who})
 	return err
 }
 
@@ -209,7 +206,7 @@ func (e *Rooms) SetGrant(ctx context.Context, who identity.Actor, id, participan
 
 // Command implements API.
 func (e *Rooms) Command(ctx context.Context, who identity.Actor, id string, cmd HostCommand) error {
-	_, err := e.ask(ctx, id, &call{Op: "command", By: who, Command: cmd})
+	_, err := ask[struct{}](ctx, e, id, &call{Op: "command", By: who, Command: cmd})
 	return err
 }
 

@@ -1,24 +1,20 @@
 package room
 
 import (
-	"context"
 	"sync"
-	"time"
 
 	"parley/internal/bus"
 )
 
-// The roster of a full room is larger than a message of the bus may be. Such a
-// message travels in pieces, one after the other on the same subject, so that they
-// arrive in order; a large answer is fetched piece by piece.
+// The roster of a full room is larger than a message of the bus may be. Such a frame
+// travels in pieces, one after the other on the same subject, so that they arrive in
+// order with the frames before and after it.
 
 const (
 	// pieceHead is left free in each piece for what stands before its data.
 	pieceHead = 1 << 10
 	// mostParcels may be under way to a hub at a time; the oldest gives way.
 	mostParcels = 256
-	// answerLife is how long a large answer waits to be fetched.
-	answerLife = 30 * time.Second
 )
 
 // piece says which part of which message this is.
@@ -119,64 +115,4 @@ func (p *parcels) start(id string, it *parcel) {
 		delete(p.open, p.order[0])
 		p.order = p.order[1:]
 	}
-}
-
-// answers keeps large answers until they are fetched.
-type answers struct {
-	mu   sync.Mutex
-	open map[string][]byte
-}
-
-func (a *answers) keep(data []byte) (ticket string) {
-	ticket = shortID("a")
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.open == nil {
-		a.open = map[string][]byte{}
-	}
-	a.open[ticket] = data
-	time.AfterFunc(answerLife, func() { a.drop(ticket) })
-	return ticket
-}
-
-func (a *answers) drop(ticket string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.open, ticket)
-}
-
-// part is at most size bytes of an answer; empty if there are none.
-func (a *answers) part(ticket string, from, size int) []byte {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	data := a.open[ticket]
-	if from < 0 || from >= len(data) {
-		return nil
-	}
-	return data[from:min(from+size, len(data))]
-}
-
-// requestOf asks the hub that has a room a question of any size.
-func (cl *cluster) requestOf(ctx context.Context, id string, h head) ([]byte, error) {
-	parts := pieces(cl.e.d.Bus, h.message(nil))
-	subject, last := roomSubject(id), len(parts)-1
-	for _, part := range parts[:last] {
-		if err := cl.e.d.Bus.Publish(subject, part); err != nil {
-			return nil, err
-		}
-	}
-	return cl.e.d.Bus.Request(ctx, subject, parts[last])
-}
-
-// fetch gets an answer that was too large for one message.
-func (cl *cluster) fetch(ctx context.Context, id, ticket string, size int) ([]byte, error) {
-	data := make([]byte, 0, size)
-	for len(data) < size {
-		part, err := cl.requestOf(ctx, id, head{Op: "more", Hub: cl.e.hub, Ticket: ticket, Offset: len(data)})
-		if err != nil || len(part) == 0 {
-			return nil, ErrUnavailable // it was done: it must not be asked again
-		}
-		data = append(data, part...)
-	}
-	return data, nil
 }

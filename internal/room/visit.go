@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/identity"
 	"parley/internal/lease"
+	"parley/internal/owner"
 	"parley/protocol/kibitz"
 )
 
@@ -79,23 +80,30 @@ func (e *Rooms) Enter(ctx context.Context, entry Entry) (Visit, error) {
 	}
 	e.visits[v.about.CID] = v
 	e.mu.Unlock()
-	for try := 0; ; try++ {
+	for tries := enterTries; ; tries-- {
 		err := v.attach(ctx)
-		if err == nil {
+		switch {
+		case err == nil:
 			return v, nil
-		}
-		if !errors.Is(err, errEnded) || try == askTries {
+		case errors.Is(err, owner.ErrClosed):
 			e.forgetVisit(v)
-			if errors.Is(err, errEnded) {
-				err = ErrUnavailable
-			}
+			return nil, ErrUnavailable
+		case !moving(err):
+			e.forgetVisit(v)
 			return nil, err
-		}
-		if err := pause(ctx, 250*time.Millisecond); err != nil {
+		case tries == 0 || pause(ctx, 250*time.Millisecond) != nil:
 			e.forgetVisit(v)
 			return nil, ErrUnavailable
 		}
 	}
+}
+
+// enterTries is how often somebody who enters looks for a room that changes its owner.
+const enterTries = 20
+
+// moving tells that the room has no owner for now.
+func moving(err error) bool {
+	return errors.Is(err, owner.ErrGone) || errors.Is(err, owner.ErrMoving) || errors.Is(err, owner.ErrSilent)
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -117,7 +125,7 @@ func (e *Rooms) forgetVisit(v *visit) {
 
 // attach finds whoever has the room and goes there.
 func (v *visit) attach(ctx context.Context) error {
-	r, err := v.e.find(ctx, v.room)
+	r, err := v.e.rooms.Take(ctx, v.room)
 	if held, ok := errors.AsType[*lease.HeldError](err); ok {
 		return v.e.cluster.arrive(ctx, v, held.Owner)
 	}
@@ -430,7 +438,7 @@ func (l localRoom) frame(v *visit, in *inbound) bool {
 
 // refuse answers a frame that nobody looked at.
 func (v *visit) refuse(in *inbound) {
-	no := refusalOf(errEnded)
+	no := refusalOf(owner.ErrGone)
 	v.send(&kibitz.Nak{N: in.frame.Number(), Code: no.Code, Reason: no.Reason})
 }
 

@@ -64,8 +64,9 @@ func sameAnswer(t *testing.T, w *World) {
 	here, there := w.hub(t, long), w.hub(t, long)
 	here.take("a")
 	for _, h := range []*hub{here, there} {
-		if a := h.ask("a", Question{Op: "echo", Text: "hello ✓"}); a.Text != "hello ✓" || a.Hub != here.leases.ID() {
-			t.Errorf("%q from %s, want the words back from %s", a.Text, a.Hub, here.leases.ID())
+		a := h.ask("a", Question{Op: "echo", Text: "hello ✓", Empty: &struct{}{}, Wait: time.Second})
+		if a.Text != "hello ✓" || a.Hub != here.leases.ID() || !a.Whole {
+			t.Errorf("%+v, want all of the question back from %s", a, here.leases.ID())
 		}
 	}
 }

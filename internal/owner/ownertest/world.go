@@ -35,6 +35,9 @@ type Question struct {
 	Op   string `json:"op"`
 	Text string `json:"text,omitzero"`
 	N    int    `json:"n,omitzero"`
+	// Empty and Wait are what JSON likes to lose.
+	Empty *struct{}     `json:"empty,omitempty"`
+	Wait  time.Duration `json:"wait,omitempty"`
 }
 
 // Answer is what it says.
@@ -42,6 +45,8 @@ type Answer struct {
 	Hub  string `json:"hub,omitzero"`
 	Text string `json:"text,omitzero"`
 	N    int    `json:"n,omitzero"`
+	// Whole: nothing of the question was lost on the way.
+	Whole bool `json:"whole,omitzero"`
 }
 
 var (
@@ -149,6 +154,7 @@ func (h *hub) do(ctx context.Context, it *tally, q Question) (Answer, error) {
 		return a, h.w.add(ctx, it, q.N, &a.N)
 	case "echo":
 		a.Text, a.N = q.Text, len(q.Text)
+		a.Whole = q.Empty != nil && q.Wait == time.Second
 	case "length":
 		a.N = len(q.Text)
 	case "long":
