@@ -168,7 +168,7 @@ type recalled struct {
 
 // recall searches what an agent and a sender said to each other.
 func recall(ctx context.Context, mem *memory.Memory, agent, sender, query string, limit int) (any, error) {
-	found, err := mem.Search(ctx, memory.Query{Text: query, Agent: agent, Sender: sender, Limit: limit, Near: -1})
+	found, err := mem.Search(ctx, memory.Query{Text: query, Any: true, Agent: agent, Sender: sender, Limit: limit, Near: -1})
 	if err != nil {
 		return nil, err
 	}

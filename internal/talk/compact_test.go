@@ -350,6 +350,23 @@ func TestRecallAutoInjectsMemoriesAndSaysSo(t *testing.T) {
 	}
 }
 
+// What somebody said months ago comes back by itself when it is asked for in plain words.
+func TestRecallAutoAnswersAPlainQuestion(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	h.agents.put(t, "crab", "---\nrecall: auto\n---\n")
+	h.say("/say noted\nthe boiler of Ahmet has the number 471137")
+	for range 20 {
+		h.say("/say fine\nwhat was the number of the train to the garden of the school again? Ahmet asks.")
+	}
+	if _, err := h.Compact(t.Context(), me, crab, ""); err != nil {
+		t.Fatal(err)
+	}
+	h.say("Sorry, can you tell me what the number of the boiler of Ahmet was again?")
+	if text := strings.Join(sent(h.models.last(t)), "\n"); !strings.Contains(text, "471137") {
+		t.Errorf("the model was not told the number that was said before; it was sent %q", text)
+	}
+}
+
 func TestExportImportExportIsByteIdentical(t *testing.T) {
 	h := newHub(t, sqlite(t), withTools(echo()))
 	h.say("/say one\n/tool echo {\"a\":1}\n/say two")

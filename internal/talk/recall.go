@@ -88,7 +88,7 @@ func (r *running) recall(ctx context.Context, args recallArgs) (string, error) {
 
 // query is a search in everything of this pair outside the current window.
 func (r *running) query(text string, limit int) memory.Query {
-	return memory.Query{Text: text, Agent: r.c.key.Agent, Sender: r.c.key.Sender, Limit: limit, OutsideOf: r.c.id}
+	return memory.Query{Text: text, Any: true, Agent: r.c.key.Agent, Sender: r.c.key.Sender, Limit: limit, OutsideOf: r.c.id}
 }
 
 // mine checks that an archive is of this pair.

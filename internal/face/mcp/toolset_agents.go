@@ -231,7 +231,7 @@ type foundInfo struct {
 
 func (a agentTools) search(ctx context.Context, c *Call, in conversationArgs) (Result, error) {
 	who := c.Who
-	found, err := a.talk.Search(ctx, who, memory.Query{Text: in.Query, Agent: in.Agent, Sender: who.OwnSender(), Limit: orElse(in.Limit, 10), Near: -1})
+	found, err := a.talk.Search(ctx, who, memory.Query{Text: in.Query, Any: true, Agent: in.Agent, Sender: who.OwnSender(), Limit: orElse(in.Limit, 10), Near: -1})
 	if err != nil {
 		return Result{}, err
 	}

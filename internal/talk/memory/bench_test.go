@@ -83,6 +83,8 @@ func BenchmarkSearch(b *testing.B) {
 			"rare":        {Text: fmt.Sprint("unique", n/2)},
 			"mixed":       {Text: "the w17 w400"},
 			"or":          {Text: "w17 nowhere"},
+			"question":    {Text: "Hey, what was the w17 number of the w400 that w2900 had again?", Any: true, Agent: "crab", Sender: "user"},
+			"all common":  {Text: "w17 w18 w19 w20 w21 w22", Any: true, Agent: "crab", Sender: "user"},
 		} {
 			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
 				var took []time.Duration

@@ -13,24 +13,29 @@ import (
 const rare = 2000
 
 // fromIndex asks SQLite: the index, and the texts that wait for it.
-func (s *searcher) fromIndex(join string) ([]candidate, error) {
-	list, err := s.tail(join)
+func (s *searcher) fromIndex(terms []string, limit int) ([]candidate, error) {
+	list, err := s.tail(terms)
+	if err != nil || len(list) >= limit {
+		return list, err
+	}
+	match, narrowed, err := s.narrow(`text : ("` + strings.Join(terms, `" AND "`) + `")`)
 	if err != nil {
 		return nil, err
 	}
-	words := `text : ("` + strings.Join(s.terms, `"`+join+`"`) + `")`
-	narrowed := false
-	if s.q.Agent != "" && s.q.Sender != "" {
-		few, err := s.isRare(words)
-		if err != nil {
-			return nil, err
-		}
-		if narrowed = !few; narrowed {
-			words = `scope : "` + scope(s.q.Agent, s.q.Sender) + `" AND ` + words
-		}
-	}
-	more, err := s.lookUp(words, narrowed, maxRanked+1-len(list))
+	more, err := s.lookUp(match, narrowed, limit-len(list))
 	return append(list, more...), err
+}
+
+// narrow adds the pair whose memory is searched, unless the words are rare anyway.
+func (s *searcher) narrow(words string) (match string, narrowed bool, err error) {
+	if s.q.Agent == "" || s.q.Sender == "" {
+		return words, false, nil
+	}
+	few, err := s.isRare(words)
+	if few || err != nil {
+		return words, false, err
+	}
+	return `scope : "` + scope(s.q.Agent, s.q.Sender) + `" AND ` + words, true, nil
 }
 
 func (s *searcher) isRare(words string) (bool, error) {
@@ -67,17 +72,15 @@ func (s *searcher) lookUp(match string, narrowed bool, limit int) ([]candidate, 
 	return list, nil
 }
 
-// tail looks through the texts that are not in the index yet.
-func (s *searcher) tail(join string) (list []candidate, err error) {
+// tail looks through the texts that are not in the index yet for those that have all of some words.
+func (s *searcher) tail(terms []string) (list []candidate, err error) {
 	where, args := s.conditions(true)
 	err = s.tx.Each(func(row *sql.Rows) error {
 		var c candidate
 		if err := row.Scan(&c.id, &c.class, &c.size, &c.text); err != nil {
 			return err
 		}
-		counts := occurrences(c.text, s.terms)
-		all := !slices.Contains(counts, 0)
-		if all || join == anyWord && slices.Max(counts) > 0 {
+		if !slices.Contains(occurrences(c.text, terms), 0) {
 			list = append(list, c)
 		}
 		return nil

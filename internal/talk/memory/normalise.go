@@ -53,14 +53,3 @@ func appendBase(b *strings.Builder, r rune) {
 		}
 	}
 }
-
-// words cuts a query. Longer queries than this are cut: nobody types them.
-const maxWords = 32
-
-func words(query string) []string {
-	list := strings.Fields(normalise(query))
-	if len(list) > maxWords {
-		list = list[:maxWords]
-	}
-	return list
-}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"database/sql"
-	"math"
 	"slices"
 	"strings"
 )
@@ -16,13 +15,12 @@ const (
 	readAtOnce = 500
 )
 
-// rank orders candidates by BM25 over the candidates themselves, times the
-// weight of their class; equal scores by age, newest first. It is the same
-// arithmetic on both databases, so both give the same hits.
+// rank orders candidates by BM25, times the weight of their class; equal scores by age, newest
+// first. It is the same arithmetic on both databases, so both give the same hits.
 //
 // It has two stages, because a common word matches thousands of texts: all are
-// ranked as if they had each word once, which takes no reading; the best of them
-// are read and ranked by how often they have it.
+// ranked as if they had each word that led to them once, which takes no reading;
+// the best of them are read and ranked by how often they have every word.
 func (s *searcher) rank(list []candidate) ([]candidate, error) {
 	total := int64(0)
 	for _, c := range list {
@@ -30,8 +28,12 @@ func (s *searcher) rank(list []candidate) ([]candidate, error) {
 	}
 	average := float64(total)/float64(max(len(list), 1)) + 1
 	if len(list) > maxRead {
+		once := make([]int, len(s.terms))
 		for i := range list {
-			list[i].score = float64(list[i].class) * weight(1, float64(list[i].size)/average)
+			for t := range once {
+				once[t] = int(list[i].has >> t & 1)
+			}
+			list[i].score = s.score(list[i], once, average)
 		}
 		order(list)
 		list = list[:maxRead]
@@ -39,21 +41,20 @@ func (s *searcher) rank(list []candidate) ([]candidate, error) {
 	if err := s.readTexts(list); err != nil {
 		return nil, err
 	}
-	counts := make([][]int, len(list))
-	inDocs := make([]int, len(s.terms))
 	for i := range list {
-		counts[i] = occurrences(list[i].text, s.terms)
-		for t, n := range counts[i] {
-			if n > 0 {
-				inDocs[t]++
-			}
-		}
-	}
-	for i := range list {
-		list[i].score = float64(list[i].class) * bm25(counts[i], inDocs, len(list), float64(list[i].size)/average)
+		list[i].score = s.score(list[i], occurrences(list[i].text, s.terms), average)
 	}
 	order(list)
 	return list, nil
+}
+
+// score is what a text is worth that has each word so many times. Who said it counts for less than
+// which words it has: a title weighs seven quarters of what an agent said.
+func (s *searcher) score(c candidate, counts []int, average float64) (score float64) {
+	for t, n := range counts {
+		score += s.rarity[t] * weight(n, float64(c.size)/average)
+	}
+	return score * float64(3+c.class) / 4
 }
 
 func order(list []candidate) {
@@ -94,18 +95,9 @@ func (s *searcher) readTexts(list []candidate) error {
 	return nil
 }
 
-// bm25 with the usual constants; length is relative to the average.
-func bm25(counts, inDocs []int, docs int, length float64) (score float64) {
-	for t, n := range counts {
-		idf := math.Log(1 + (float64(docs)-float64(inDocs[t])+0.5)/(float64(inDocs[t])+0.5))
-		score += idf * weight(n, length)
-	}
-	return score
-}
-
 // weight is what having a word n times is worth in a text of that length.
 func weight(n int, length float64) float64 {
-	const k1, b = 1.2, 0.75
+	const k1, b = 1.2, 0.3 // what people tell an agent is short: that one message is twice as long says little
 	return float64(n) * (k1 + 1) / (float64(n) + k1*(1-b+b*length))
 }
 

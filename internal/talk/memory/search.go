@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,9 +21,13 @@ const (
 	snippetBytes = 1 << 10
 )
 
-// Query is what to look for. Words are ANDed; if nothing has them all, any will do.
+// Query is what to look for. Words are ANDed; if nothing has them all, any will do. Words that hold
+// a sentence together do not count, unless there are no others.
 type Query struct {
 	Text string
+	// Any is for questions in plain words: what has the most and the rarest of the words comes first,
+	// whether or not something has them all.
+	Any bool
 	// Agent and Sender narrow; both together search one pair's memory.
 	Agent, Sender string
 	// Thread narrows to one thread if not nil.
@@ -117,24 +122,25 @@ func outsideOf(tx *store.Tx, id string) (window, error) {
 }
 
 type searcher struct {
-	tx      *store.Tx
-	q       Query
-	terms   []string
+	tx    *store.Tx
+	q     Query
+	terms []string
+	// rarity is what having a word is worth.
+	rarity  []float64
 	outside window
 }
 
 // candidate is a match before it is ranked.
 type candidate struct {
 	id, class, size int64
-	text            string
-	score           float64
+	// has are the words that led to it, one bit each; it may have others.
+	has   uint32
+	text  string
+	score float64
 }
 
 func (s *searcher) run() (Found, error) {
-	list, truncated, err := s.matches(allWords)
-	if err == nil && len(list) == 0 && len(s.terms) > 1 {
-		list, truncated, err = s.matches(anyWord)
-	}
+	list, truncated, err := s.matches()
 	if err != nil {
 		return Found{}, err
 	}
@@ -163,12 +169,17 @@ func (s *searcher) run() (Found, error) {
 	return found, nil
 }
 
-// matches reads the newest matching docs.
-func (s *searcher) matches(join string) (list []candidate, truncated bool, err error) {
-	if s.tx.Dialect() == store.SQLite {
-		list, err = s.fromIndex(join)
-	} else {
-		list, err = s.fromVectors(join)
+// matches finds what may be meant.
+func (s *searcher) matches() (list []candidate, truncated bool, err error) {
+	s.rarity = slices.Repeat([]float64{1}, len(s.terms))
+	if !s.q.Any || len(s.terms) == 1 {
+		list, err = s.newest(s.terms, maxRanked+1)
+		for i := range list {
+			list[i].has = 1<<len(s.terms) - 1
+		}
+	}
+	if err == nil && len(list) == 0 && len(s.terms) > 1 {
+		list, err = s.withAny()
 	}
 	if len(list) > maxRanked {
 		return list[:maxRanked], true, err
@@ -176,22 +187,26 @@ func (s *searcher) matches(join string) (list []candidate, truncated bool, err e
 	return list, false, err
 }
 
+// newest reads the newest docs that have all of some words.
+func (s *searcher) newest(terms []string, limit int) ([]candidate, error) {
+	if s.tx.Dialect() == store.SQLite {
+		return s.fromIndex(terms, limit)
+	}
+	return s.fromVectors(terms, limit)
+}
+
 // fromVectors asks PostgreSQL.
-func (s *searcher) fromVectors(join string) (list []candidate, err error) {
+func (s *searcher) fromVectors(terms []string, limit int) (list []candidate, err error) {
 	where, args := s.conditions(true)
-	match := strings.Join(s.terms, strings.TrimSpace(map[string]string{allWords: "&", anyWord: "|"}[join]))
 	err = s.tx.Each(func(row *sql.Rows) error {
 		var c candidate
 		err := row.Scan(&c.id, &c.class, &c.size)
 		list = append(list, c)
 		return err
 	}, `SELECT d.id, d.class, d.size FROM talk_docs d JOIN talk_texts x ON x.id = d.id WHERE x.words @@ to_tsquery('simple', ?)`+where+` ORDER BY d.id DESC LIMIT ?`,
-		append(append([]any{match}, args...), maxRanked+1)...)
+		append(append([]any{strings.Join(terms, "&")}, args...), limit)...)
 	return list, err
 }
-
-// How the words of a query are joined.
-const allWords, anyWord = " AND ", " OR "
 
 // conditions narrow by everything but words; without the pair if the index has
 // narrowed by that.
