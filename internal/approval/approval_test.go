@@ -162,8 +162,8 @@ func TestALateAnswerGetsTheRecord(t *testing.T) {
 func TestWhoMayAnswer(t *testing.T) {
 	each(t, func(t *testing.T, in *approval.Inbox) {
 		req := request()
-		req.Policy = approval.Policy{People: []string{"id-carol"}, Scope: identity.FleetCall, NotAsker: true}
-		req.AskingToken = "token-alice"
+		req.Policy = approval.Policy{People: []string{"id-carol"}, Scope: identity.FleetCall}
+		req.Asker = approval.AskerOf(alice)
 		id := ask(t, in, req).ID()
 		agent := person("alice", "admin")
 		agent.Person.Kind = identity.KindAgent
@@ -178,7 +178,7 @@ func TestWhoMayAnswer(t *testing.T) {
 			"nobody":                     {identity.Actor{}, approval.ErrNotFound, ""},
 			"without approval:respond":   {person("carol", "approval:read", "fleet"), approval.ErrForbidden, "lacks the scope approval:respond"},
 			"without the policy's scope": {person("carol", "approvals"), approval.ErrForbidden, "lacks the scope fleet:call"},
-			"the asking token":           {person("alice", "approvals", "fleet"), approval.ErrForbidden, "this token asked"},
+			"the asking token":           {person("alice", "approvals", "fleet"), approval.ErrForbidden, "asked with the same token"},
 			"an agent":                   {agent, approval.ErrForbidden, "only a person decides"},
 			"the hub":                    {identity.Hub(), approval.ErrForbidden, "only a person decides"},
 		} {

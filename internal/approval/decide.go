@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -65,7 +66,7 @@ func (in *Inbox) Answer(ctx context.Context, who identity.Actor, id string, a An
 		if err != nil {
 			return err
 		}
-		if err := item.mayAnswer(who); err != nil {
+		if err := item.mayAnswer(tx, who); err != nil {
 			return err
 		}
 		out, err = in.answer(tx, item, who, a)
@@ -94,23 +95,40 @@ func (in *Inbox) noteRefused(who identity.Actor, id string, why error) {
 }
 
 // mayAnswer says whether the session may decide. What it may not see does not exist.
-func (i Item) mayAnswer(who identity.Actor) error {
+func (i Item) mayAnswer(tx *store.Tx, who identity.Actor) error {
 	switch {
 	case !i.visible(who):
 		return ErrNotFound
 	case !who.Human():
 		return fmt.Errorf("%w: only a person decides, and this token belongs to no person", ErrForbidden)
+	case who.Where == identity.AtMCP:
+		return fmt.Errorf("%w: over MCP a model would answer; the person does, on the page, a device or a terminal of theirs", ErrForbidden)
 	case !who.Scopes.Has(identity.ApprovalRespond):
 		return fmt.Errorf("%w: this token lacks the scope %s", ErrForbidden, identity.ApprovalRespond)
 	case i.Policy.Scope != "" && !who.Scopes.Has(i.Policy.Scope):
 		return fmt.Errorf("%w: this token lacks the scope %s, which what is asked needs", ErrForbidden, i.Policy.Scope)
 	case i.Policy.Right.lacks(who.Scopes) != "":
 		return fmt.Errorf("%w: this token %s", ErrForbidden, i.Policy.Right.lacks(who.Scopes))
-	case i.Policy.NotAsker && i.AskingToken != "" && who.TokenID == i.AskingToken:
-		return fmt.Errorf("%w: this token asked, and whoever asks does not answer; use the page or another token", ErrForbidden)
-	default:
+	case i.Policy.NotAsker && who.Person.ID == i.askingPerson():
+		return fmt.Errorf("%w: you asked, and this wants the word of somebody else", ErrForbidden)
+	}
+	return i.inPerson(tx, who)
+}
+
+// askingPerson is the id of who asked; of old questions that is whose inbox they are in.
+func (i Item) askingPerson() string { return cmp.Or(i.Asker.Person.ID, i.Principal) }
+
+// inPerson keeps a program from answering itself: with the credential that asked, or
+// with another one that comes from it.
+func (i Item) inPerson(tx *store.Tx, who identity.Actor) error {
+	if i.Policy.Screen {
 		return nil
 	}
+	same, err := identity.SameProgram(tx, who.Via, i.Asker.Via)
+	if err != nil || !same {
+		return err
+	}
+	return fmt.Errorf("%w: this was asked with the same token, or with one it comes from; answer on a page you logged in to yourself, or with a device of yours", ErrForbidden)
 }
 
 func (in *Inbox) answer(tx *store.Tx, item Item, who identity.Actor, a Answer) (Result, error) {

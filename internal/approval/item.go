@@ -65,16 +65,17 @@ func (i Item) visible(who identity.Actor) bool {
 	return who.Owns(i.Principal) || (who.Person.ID != "" && slices.Contains(i.Policy.People, who.Person.ID))
 }
 
-const columns = `id, principal, kind, title, tool, arguments, digest, target, reason, requested_by, on_behalf_of, asking_token,
+const columns = `id, principal, kind, title, tool, arguments, digest, target, reason, requested_by, on_behalf_of, asked,
 	task, conversation, questions, policy, may_remember, quorum, created_at, expires_at, changed, state`
 
 const selectItem = `SELECT ` + columns + `, resolved_at, resolved_by, resolve_reason, remembered, answers FROM approvals`
 
 func scanItem(row interface{ Scan(...any) error }) (Item, error) {
 	var i Item
-	var arguments, questions, policy, state, answers string
+	var arguments, who, questions, policy, state, answers string
+	var from asked
 	var remember, created, expires, resolved int64
-	err := row.Scan(&i.ID, &i.Principal, &i.Kind, &i.Title, &i.Tool, &arguments, &i.Digest, &i.Target, &i.Reason, &i.RequestedBy, &i.OnBehalfOf, &i.AskingToken,
+	err := row.Scan(&i.ID, &i.Principal, &i.Kind, &i.Title, &i.Tool, &arguments, &i.Digest, &i.Target, &i.Reason, &i.RequestedBy, &i.OnBehalfOf, &who,
 		&i.Task, &i.Conversation, &questions, &policy, &remember, &i.Quorum, &created, &expires, &i.changed, &state,
 		&resolved, &i.Outcome.By, &i.Outcome.Reason, &i.Outcome.Remember, &answers)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -87,7 +88,9 @@ func scanItem(row interface{ Scan(...any) error }) (Item, error) {
 	i.Created, i.Expires = store.Time(created), store.Time(expires)
 	i.Timeout = i.Expires.Sub(i.Created)
 	i.Outcome.State, i.Outcome.At = State(state), store.Time(resolved)
-	return i, errors.Join(json.Unmarshal([]byte(questions), &i.Questions), json.Unmarshal([]byte(policy), &i.Policy),
+	err = json.Unmarshal([]byte(who), &from)
+	i.Asker, i.Taint = from.Asker, from.Taint
+	return i, errors.Join(err, json.Unmarshal([]byte(questions), &i.Questions), json.Unmarshal([]byte(policy), &i.Policy),
 		json.Unmarshal([]byte(answers), &i.Outcome.Answers))
 }
 
@@ -101,8 +104,12 @@ func (i Item) insert(tx *store.Tx) error {
 	if err != nil {
 		return err
 	}
+	who, err := json.Marshal(asked{i.Asker, i.Taint})
+	if err != nil {
+		return err
+	}
 	_, err = tx.Exec(`INSERT INTO approvals (`+columns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		i.ID, i.Principal, i.Kind, i.Title, i.Tool, string(i.Arguments), i.Digest, i.Target, i.Reason, i.RequestedBy, i.OnBehalfOf, i.AskingToken,
+		i.ID, i.Principal, i.Kind, i.Title, i.Tool, string(i.Arguments), i.Digest, i.Target, i.Reason, i.RequestedBy, i.OnBehalfOf, fit.Storable(string(who)),
 		i.Task, i.Conversation, fit.Storable(string(questions)), string(policy), store.Bool(i.MayRemember), i.Quorum,
 		store.Micros(i.Created), store.Micros(i.Expires), i.changed, string(StatePending))
 	if err != nil {

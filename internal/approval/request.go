@@ -50,8 +50,11 @@ type Request struct {
 	// RequestedBy is who asks ("agent:parley"), OnBehalfOf for whom.
 	RequestedBy string `json:"requested_by,omitempty"`
 	OnBehalfOf  string `json:"on_behalf_of,omitempty"`
-	// AskingToken is the id of the token the request came with; see Policy.NotAsker.
-	AskingToken  string     `json:"-"`
+	// Asker is whoever wants it, or whose agent does, and how they came here. Neither
+	// the credential they came with nor any that it made answers; see Policy.Screen.
+	Asker Asker `json:"-"`
+	// Taint tells that the run had read words of strangers; nil if not.
+	Taint        *Taint     `json:"tainted,omitempty"`
 	Task         string     `json:"task_id,omitempty"`
 	Conversation string     `json:"conversation_id,omitempty"`
 	Questions    []Question `json:"questions,omitempty"`
@@ -89,8 +92,11 @@ type Policy struct {
 	// Right is what the answering session must be allowed to do itself; nil asks for
 	// nothing more.
 	Right *Right `json:"right,omitempty"`
-	// NotAsker keeps the asking token from answering its own question.
+	// NotAsker wants the word of another person than the one who asked.
 	NotAsker bool `json:"not_asker,omitempty"`
+	// Screen lets the asking credential answer, too: it came by a wire whose client is
+	// its person's own screen, a board or a chat, where one both asks and is asked.
+	Screen bool `json:"screen,omitempty"`
 }
 
 // Right is a scope, and the machines it must reach.

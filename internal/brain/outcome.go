@@ -1,6 +1,9 @@
 package brain
 
-import "parley/internal/brain/model"
+import (
+	"parley/internal/approval"
+	"parley/internal/brain/model"
+)
 
 // Stop says why a run ended. The numbers up to StopInterrupted are the wire's.
 type Stop uint8
@@ -50,6 +53,8 @@ type Outcome struct {
 	Usage  model.Usage
 	Last   model.Usage
 	Rounds int
-	// Tainted tells that words of strangers were read.
+	// Tainted tells that words of strangers were read; Taint, if it is known, since when
+	// and whose.
 	Tainted bool
+	Taint   *approval.Taint
 }

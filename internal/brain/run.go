@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/approval"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
 )
@@ -210,7 +211,7 @@ func (r *run) act(msg model.Message) (Stop, error) {
 func (r *run) round() *tool.Round {
 	seen := Seen{Tainted: r.out.Tainted, Hosts: r.hosts} // as the model knew it when it wrote the calls
 	template := r.spec.Call
-	template.Tainted = seen.Tainted
+	template.Tainted, template.Taint = seen.Tainted, r.out.Taint
 	return &tool.Round{
 		Set: r.spec.Tools, Template: template, Timeout: r.spec.ToolTimeout, Approve: r.spec.Approve,
 		Judge: func(t *tool.Tool, call tool.Call, class tool.Class) tool.Verdict {
@@ -229,6 +230,9 @@ func (r *run) remember(msg model.Message, results []tool.Done) {
 	for i := range results {
 		d := &results[i]
 		r.out.Tainted = r.out.Tainted || d.Untrusted
+		if d.Untrusted && r.out.Taint == nil {
+			r.out.Taint = &approval.Taint{Since: time.Now().UTC(), By: d.Source}
+		}
 		if d.Reached != "" && d.Err == nil {
 			r.hosts = append(r.hosts, d.Reached)
 		}

@@ -55,14 +55,13 @@ func (f *Fleet) WouldAsk(who identity.Actor, req CallRequest) (approval.Policy, 
 	return p.answerable(), f.mustAsk(p)
 }
 
-// answerable says who may answer a question about a call: only who could make it,
-// and never with the token that asks.
+// answerable says who may answer a question about a call: only who could make it.
 func (p *prepared) answerable() approval.Policy {
 	right := &approval.Right{Scope: scopeOf(p.tool)}
 	for _, m := range p.targets() {
 		right.Machines = append(right.Machines, approval.Machine{ID: m.id, Tags: m.tags()})
 	}
-	return approval.Policy{NotAsker: true, Right: right}
+	return approval.Policy{Right: right}
 }
 
 // targets are the machines of a call: one, or those of a fan-out.
@@ -174,7 +173,7 @@ func (f *Fleet) askInbox(ctx context.Context, p *prepared) (*approval.Pending, e
 	asked := approval.Request{
 		ID: approvalID(p.id), Principal: f.person(p.who), Kind: approval.KindTool, Title: q.Title, Tool: q.Tool, Arguments: json.RawMessage(p.shownArgs()),
 		Target: p.machine, Reason: reasonFor(p.tool.Class), RequestedBy: p.who.String(), OnBehalfOf: p.who.OnBehalf(),
-		AskingToken: p.who.TokenID, Timeout: f.d.Limits.ApprovalWait, Policy: p.answerable(),
+		Asker: approval.AskerOf(p.who), Taint: p.taint, Timeout: f.d.Limits.ApprovalWait, Policy: p.answerable(),
 	}
 	if p.who.Where == identity.InTask {
 		asked.Task = p.who.Run

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"parley/internal/approval"
 	"parley/internal/audit"
 	"parley/internal/fit"
 	"parley/internal/identity"
@@ -26,6 +27,7 @@ type prepared struct {
 	timeout  time.Duration
 	queueFor time.Duration
 	who      identity.Actor
+	taint    *approval.Taint
 	approval *Approval
 	fan      *fan   // the calls it stands for; nil for an ordinary one
 	masked   string // the arguments as the call log keeps them
@@ -86,7 +88,7 @@ func (f *Fleet) prepare(who identity.Actor, req CallRequest) (*prepared, *Error)
 	if refusal != nil {
 		return nil, refusal
 	}
-	p := &prepared{id: req.ID, m: m, machine: m.id, tool: tool, who: who, queueFor: req.QueueFor, created: time.Now()}
+	p := &prepared{id: req.ID, m: m, machine: m.id, tool: tool, who: who, taint: req.Taint, queueFor: req.QueueFor, created: time.Now()}
 	if p.id == "" {
 		p.id = uuid.NewString()
 	}

@@ -141,7 +141,7 @@ func (h hosted) consent(call tool.Call, t kenny.Tool) tool.Consent {
 }
 
 func (h hosted) request(call tool.Call, t kenny.Tool, in kenny.Input) CallRequest {
-	return CallRequest{Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor, ApprovedBy: call.ApprovedBy}
+	return CallRequest{Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor, ApprovedBy: call.ApprovedBy, Taint: call.Taint}
 }
 
 func (h hosted) do(ctx context.Context, call tool.Call, t kenny.Tool, in kenny.Input) (tool.Result, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"parley/internal/approval"
 	"parley/protocol/kenny"
 )
 
@@ -30,6 +31,8 @@ type CallRequest struct {
 	// ApprovedBy is who said yes to exactly this call when the run asked; nobody is
 	// asked again.
 	ApprovedBy string
+	// Taint tells whoever is asked that the run had read words of strangers.
+	Taint *approval.Taint
 	// OnAsk, where given, is told once that a question waits in the inbox.
 	OnAsk func(Question)
 }

@@ -35,6 +35,9 @@ type Via struct {
 	TokenID string `json:"token,omitzero"`
 	PageID  string `json:"page,omitzero"`
 	Device  string `json:"device,omitzero"`
+	// Name is what people know the credential by: the name of a token or device, the
+	// browser of a page. It may be words of others.
+	Name string `json:"name,omitzero"`
 	// InPerson says that a human sits there: a page whose line of makers holds no
 	// program's token.
 	InPerson bool `json:"in_person,omitzero"`

@@ -62,7 +62,7 @@ func (t Token) credential(s sealed, validUntil time.Time) *credential {
 		sealed: s, revoked: !t.Revoked.IsZero(), used: !t.Used.IsZero(), expires: t.Expires, limit: validUntil,
 		actor: Actor{
 			Person: t.Principal, Owner: t.owner, Role: t.Role, Scopes: t.Scopes,
-			Via: Via{Credential: t.Kind, TokenID: t.ID, Device: t.Device, Where: AtAPI},
+			Via: Via{Credential: t.Kind, TokenID: t.ID, Device: t.Device, Name: t.Name, Where: AtAPI},
 		},
 	}
 	switch t.Kind {

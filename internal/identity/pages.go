@@ -76,7 +76,7 @@ func (d *Directory) insertPage(tx *store.Tx, by Actor, m maker, agent, how strin
 	out.Page = Page{ID: ids.New(), Principal: by.Person, Agent: fit.Clip(clean(agent), 200), Scopes: by.Scopes, Created: now, Expires: end, LastUsed: now}
 	out.Actor = Actor{
 		Person: by.Person, Owner: by.Owner, Role: RoleOperator, Scopes: by.Scopes, Expires: end,
-		Via: Via{Credential: ViaPage, TokenID: by.TokenID, PageID: out.Page.ID, Where: AtPage, Address: by.Address},
+		Via: Via{Credential: ViaPage, TokenID: by.TokenID, PageID: out.Page.ID, Name: out.Page.Agent, Where: AtPage, Address: by.Address},
 	}
 	if out.Actor.InPerson, err = inPerson(tx, m); err != nil {
 		return Login{}, err
@@ -109,7 +109,7 @@ func (d *Directory) loadPage(tx *store.Tx, cookie string) (*credential, error) {
 }
 
 func (d *Directory) findPage(tx *store.Tx, cookie string) (*credential, maker, error) {
-	rows, err := tx.Query(`SELECT s.lookup, s.salt, s.hash, s.id, s.token, s.scopes, s.expires_at, s.last_used_at, s.revoked_at, s.maker,
+	rows, err := tx.Query(`SELECT s.lookup, s.salt, s.hash, s.id, s.token, s.scopes, s.expires_at, s.last_used_at, s.revoked_at, s.maker, s.agent,
 		p.id, p.name, p.owner FROM page_sessions s JOIN people p ON p.id = s.person WHERE s.lookup = ?`, lookupOf(cookie))
 	if err != nil {
 		return nil, "", err
@@ -120,7 +120,7 @@ func (d *Directory) findPage(tx *store.Tx, cookie string) (*credential, maker, e
 		var scopes, made string
 		var expires, used, revoked, owner int64
 		if err := rows.Scan(&k.sealed.lookup, &k.sealed.salt, &k.sealed.hash, &k.actor.PageID, &k.actor.TokenID, &scopes,
-			&expires, &used, &revoked, &made, &k.actor.Person.ID, &k.actor.Person.Name, &owner); err != nil {
+			&expires, &used, &revoked, &made, &k.actor.Name, &k.actor.Person.ID, &k.actor.Person.Name, &owner); err != nil {
 			return nil, "", err
 		}
 		if !k.sealed.opens(cookie) {

@@ -320,9 +320,27 @@ func TestWhatDoesNotFitCannotBeApprovedFromTheNotice(t *testing.T) {
 	if err := w.n.Subscribe(t.Context(), page(), b.sub); err != nil {
 		t.Fatal(err)
 	}
-	w.ask(t, `{"command":"`+strings.Repeat("x", roomForArguments)+`"}`)
+	w.ask(t, `{"command":"`+strings.Repeat("x", roomForText)+`"}`)
 	if got := b.open(t, w.ear.next(t).body); got.Approval != "" || len(got.Text) > 200 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A system shows two hundred characters of a notice, and the yes button was on one of
+// fifteen hundred; directions and escapes went through as they were.
+func TestANoticeIsAnsweredOnlyIfAllOfItIsSeen(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t))
+	b := newBrowser(t, w.ear.URL+"/push/1")
+	if err := w.n.Subscribe(t.Context(), page(), b.sub); err != nil {
+		t.Fatal(err)
+	}
+	w.ask(t, `{"command":"echo `+strings.Repeat("harmless ", 40)+`; rm -rf x"}`)
+	if got := b.open(t, w.ear.next(t).body); got.Approval != "" {
+		t.Errorf("a text that a system cuts can be approved from the notice: %+v", got)
+	}
+	w.ask(t, "{\"command\":\"rm \u202e\u200bx\"}")
+	if got := b.open(t, w.ear.next(t).body); got.Text != `{"command":"rm ⟨U+202E⟩⟨U+200B⟩x"}` {
+		t.Errorf("what hides is not written out: %q", got.Text)
 	}
 }
 

@@ -3,10 +3,12 @@ package notify
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"parley/internal/approval"
+	"parley/internal/visible"
 )
 
 // questions follows the inbox until ctx ends and tells what waits.
@@ -38,8 +40,13 @@ func (n *Notices) question(ctx context.Context, ev approval.Event) error {
 	}
 }
 
-// roomForArguments keeps a sealed message below what push services carry.
-const roomForArguments = 1500
+// roomForText keeps a sealed message below what push services carry. A system cuts
+// what it shows of a notice much earlier, so only a short text is answered there.
+const (
+	roomForText  = 1500
+	shownOfText  = 200
+	shownOfLines = 5
+)
 
 // noticeOf says what waits. The question can be answered from the notice only if
 // all of it is shown: one never agrees to what one has not seen.
@@ -49,20 +56,32 @@ func noticeOf(item approval.Item) Notice {
 		Urgent: true, Created: item.Created, Expires: item.Expires,
 	}
 	if item.RequestedBy != "" {
-		out.Text = "asked by " + item.RequestedBy
+		out.Text = "asked by " + visible.Line(item.RequestedBy)
 	}
-	sealed := string(item.Arguments)
-	if item.Target != "" {
-		sealed = item.Target + "\n" + sealed
-	}
-	whole := len(sealed) <= roomForArguments && utf8.ValidString(sealed)
-	if whole {
+	sealed := asked(item)
+	if len(sealed) <= roomForText {
 		out.Sealed = sealed
 	}
-	if whole && len(item.Questions) == 0 && item.Quorum <= 1 {
+	seen := utf8.RuneCountInString(sealed) <= shownOfText && strings.Count(sealed, "\n") < shownOfLines
+	if seen && len(item.Questions) == 0 && item.Quorum <= 1 && !item.Policy.NotAsker {
 		out.Approval = item.ID
 	}
 	return out
+}
+
+// asked is all of a question: where, what exactly, and who wants it by what.
+func asked(item approval.Item) string {
+	lines := []string{item.Target, string(item.Arguments)}
+	if machines := item.Machines(); len(machines) > 0 {
+		lines[0] = strings.Join(machines, ", ")
+	}
+	if via := item.Asker.Words(); via != "" {
+		lines = append(lines, "by "+via)
+	}
+	if item.Taint != nil {
+		lines = append(lines, "after words of "+item.Taint.By)
+	}
+	return visible.Text(strings.TrimSpace(strings.Join(lines, "\n")))
 }
 
 func title(item approval.Item) string {
@@ -70,9 +89,9 @@ func title(item approval.Item) string {
 	case item.Kind == approval.KindAsk:
 		return "An agent has a question"
 	case item.Tool != "":
-		return "May " + item.Tool + " run?"
+		return "May " + visible.Line(item.Tool) + " run?"
 	case item.Title != "":
-		return item.Title
+		return visible.Line(item.Title)
 	default:
 		return "Something waits for you"
 	}

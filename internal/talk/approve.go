@@ -10,6 +10,7 @@ import (
 	"parley/internal/approval"
 	"parley/internal/brain"
 	"parley/internal/brain/tool"
+	"parley/internal/identity"
 )
 
 // approve asks a person about one call of a tool.
@@ -21,7 +22,8 @@ func (r *running) approve(ctx context.Context, call tool.Call, class tool.Class)
 	p, err := c.t.d.Inbox.Ask(ctx, approval.Request{
 		Principal: c.person, Kind: approval.KindTool, Title: fmt.Sprintf("%s wants to use %s", r.speaker, call.Name),
 		Tool: call.Name, Arguments: call.Arguments, Reason: cmp.Or(call.Why, "a "+class.String()+" tool in a conversation"),
-		RequestedBy: "agent:" + r.speaker, OnBehalfOf: c.key.Sender, Conversation: c.id,
+		RequestedBy: "agent:" + r.speaker, OnBehalfOf: c.key.Sender, Conversation: c.id, Asker: approval.AskerOf(r.tn.By), Taint: call.Taint,
+		Policy: r.answerable(),
 	})
 	if err != nil {
 		return tool.Decision{}, err
@@ -44,6 +46,12 @@ func (r *running) approve(ctx context.Context, call tool.Call, class tool.Class)
 		return tool.Decision{}, tool.Errorf(tool.ApprovalTimeout, "nobody approved this call of %s in time", call.Name)
 	}
 	return tool.Decision{Approved: out.Approved(), Reason: out.Reason}, nil
+}
+
+// answerable says who may answer: whoever chats may, on the same screen, but no model
+// that made the agent ask.
+func (r *running) answerable() approval.Policy {
+	return approval.Policy{Screen: r.tn.By.Where != identity.AtMCP}
 }
 
 // summary is a call in one line.

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -143,7 +144,7 @@ func (t *task) actor() identity.Actor {
 func (t *task) toolCall(c *openCall) tool.Call {
 	return tool.Call{
 		ID: c.ID, Name: c.Name, Arguments: c.args, Agent: t.agent.Name, Principal: t.spec.By.Sender(), Run: t.id, Workspace: t.w.workspace(t.principal, t.agent),
-		ApprovedBy: c.by, Tainted: t.state.Tainted, Actor: t.actor(), Permit: t.permitMore(c),
+		ApprovedBy: c.by, Tainted: t.state.Tainted, Taint: t.state.Taint, Actor: t.actor(), Permit: t.permitMore(c),
 	}
 }
 
@@ -195,6 +196,7 @@ func (t *task) settleCall(c *openCall, res tool.Result, err error) {
 	t.keep(*c.result)
 	if res.Untrusted && !t.state.Tainted {
 		t.state.Tainted, t.out.row = true, true
+		t.state.Taint = &approval.Taint{Since: time.Now().UTC(), By: cmp.Or(res.Source, c.Name)}
 	}
 	t.reached(c, err)
 	if t.opts.StreamDeltas {

@@ -41,7 +41,7 @@ type question struct {
 func (t *task) askApproval(c *openCall, reason string) {
 	rule := t.rule(c)
 	if need := c.tool.ConsentFor(t.toolCall(c), c.class).Policy; need.Right != nil {
-		rule.Policy.Right, rule.Policy.NotAsker = need.Right, true
+		rule.Policy.Right = need.Right
 	}
 	t.ask(&question{call: c}, approval.Request{
 		Kind: approval.KindTool, Title: fmt.Sprintf("%s wants to use %s", t.agent.Name, c.Name), Tool: c.Name, Arguments: c.args,
@@ -93,7 +93,10 @@ func (t *task) askUser(c *openCall) {
 // ask puts a question into the inbox and the log, in one transaction.
 func (t *task) ask(q *question, r approval.Request, callID string) {
 	r.ID, r.Principal, r.Task = ids.New(), t.principal, t.id
-	r.RequestedBy, r.OnBehalfOf, r.AskingToken = "agent:"+t.agentName(), t.spec.By.String(), t.spec.By.TokenID
+	r.RequestedBy, r.OnBehalfOf, r.Asker, r.Taint = "agent:"+t.agentName(), t.spec.By.String(), approval.AskerOf(t.spec.By), t.state.Taint
+	// A board is its person's own screen; but whoever may do something to a machine is
+	// asked elsewhere than by the token that wants it.
+	r.Policy.Screen = t.spec.Origin != "" && r.Policy.Right == nil
 	r.Timeout = min(t.opts.ApprovalTimeout(), time.Until(t.started.Add(t.opts.Timeout())))
 	if r.Timeout <= 0 {
 		r.Timeout = time.Millisecond // the task is about to end

@@ -320,7 +320,7 @@ func (h *hub) submit(s *viber.TaskSubmit) *run {
 
 func (h *hub) submitKey(who identity.Actor, key string, s *viber.TaskSubmit) *run {
 	h.t.Helper()
-	sub, err := h.Submit(context.Background(), who, work.SubmitRequest{Key: key, Submit: s})
+	sub, err := h.Submit(context.Background(), who, work.SubmitRequest{Key: key, Origin: "board", Submit: s})
 	if err != nil {
 		h.t.Fatalf("submit: %v", err)
 	}

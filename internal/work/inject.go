@@ -287,7 +287,7 @@ func (t *task) heard(list []*queued) (good []*queued) {
 func (t *task) startTurn(q *queued, ids []string) {
 	t.cutText() // it is the former turn's
 	t.turn++
-	t.state.Steps, t.state.Tainted = 0, false
+	t.state.Steps, t.state.Tainted, t.state.Taint = 0, false, nil
 	t.state.Reach = t.state.Reach.Intersect(q.By.Scopes)
 	t.turnText.Reset()
 	t.emit(&viber.TaskUserMessage{MessageID: q.ID, MessageIDs: ids, Message: q.Message, Mode: q.Mode, By: q.By.String()})

@@ -31,7 +31,7 @@ func TestWhateverPeopleDoEveryThingHasOneEnd(t *testing.T) {
 				`/tool shell {"command":"true > g"}` + "\n" + `/and shell {"command":"true > h"}` + "\n" + "/and file_list {}",
 			}).Draw(rt, "line"))
 		}
-		sub, err := h.Submit(ctx, alice, work.SubmitRequest{Key: newKey(), Submit: mode(goal(lines...), viber.AgentDecides)})
+		sub, err := h.Submit(ctx, alice, work.SubmitRequest{Key: newKey(), Origin: "board", Submit: mode(goal(lines...), viber.AgentDecides)})
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"parley/internal/approval"
 	"parley/internal/brain/model"
 	"parley/internal/identity"
 	"parley/internal/store"
@@ -45,6 +46,7 @@ type state struct {
 	Skills   []string         `json:"skills,omitzero"` // skills in use
 	LogBytes int              `json:"log_bytes,omitzero"`
 	Tainted  bool             `json:"tainted,omitzero"` // this turn has read words of strangers
+	Taint    *approval.Taint  `json:"taint,omitzero"`   // since when, and whose
 	Hosts    []string         `json:"hosts,omitzero"`   // that were fetched from, before that or with a yes
 	// Reach is what the task's agent may do for its person: the submitter's, narrowed by
 	// everybody who spoke to the task since.

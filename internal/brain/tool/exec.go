@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,6 +77,7 @@ type Done struct {
 	Text      string
 	IsError   bool
 	Untrusted bool
+	Source    string // whose words they are, if untrusted
 	// Reached is the host outside that the call spoke to, if it is known.
 	Reached  string
 	LeftOut  int
@@ -192,11 +194,8 @@ func (d *Done) render(res Result) {
 	d.Output, d.LeftOut = Clip(res.Text, MaxOutput)
 	d.Text = d.Output
 	if res.Untrusted {
-		source := res.Source
-		if source == "" {
-			source = d.Call.Name
-		}
-		d.Text = Wrap(source, d.Output)
+		d.Source = cmp.Or(res.Source, d.Call.Name)
+		d.Text = Wrap(d.Source, d.Output)
 	}
 }
 

@@ -49,8 +49,10 @@ type Call struct {
 	// directory inside it (or an allowed root), empty for the workspace itself.
 	Workspace string
 	Dir       string
-	// Tainted tells that the run has read words of strangers.
+	// Tainted tells that the run has read words of strangers; Taint, if it is known,
+	// since when and whose, for whoever is asked.
 	Tainted bool
+	Taint   *approval.Taint
 	// Why is the reason for which a person is asked about the call.
 	Why string
 	// ApprovedBy is who said yes to exactly this call, when its run asked. A tool

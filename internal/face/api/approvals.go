@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/identity"
+	"parley/internal/visible"
 )
 
 // RegisterApprovals adds the one inbox.
@@ -30,6 +31,10 @@ type approvalView struct {
 	Reason       string              `json:"reason,omitempty"`
 	RequestedBy  string              `json:"requested_by,omitempty"`
 	OnBehalfOf   string              `json:"on_behalf_of,omitempty"`
+	Asker        *askerView          `json:"asker,omitempty" doc:"who wants it, or whose agent does, and how they came here"`
+	Machines     []string            `json:"machines,omitempty" doc:"every machine it is about"`
+	Tainted      *approval.Taint     `json:"tainted,omitempty" doc:"words of strangers had entered the run: since when, and where the first came from"`
+	NotAsker     bool                `json:"not_asker,omitempty" doc:"another person than the asking one must answer"`
 	Task         string              `json:"task_id,omitempty"`
 	Conversation string              `json:"conversation_id,omitempty"`
 	Questions    []approval.Question `json:"questions,omitempty"`
@@ -38,6 +43,34 @@ type approvalView struct {
 	Created      time.Time           `json:"created_at"`
 	Expires      time.Time           `json:"expires_at"`
 	outcomeView
+}
+
+// askerView is how somebody came here, in words and in parts.
+type askerView struct {
+	Person  string `json:"person,omitempty"`
+	Via     string `json:"via,omitempty" doc:"the token, page, device or MCP client, in words"`
+	Token   string `json:"token_id,omitempty"`
+	Page    string `json:"page_id,omitempty"`
+	Device  string `json:"device_id,omitempty"`
+	Client  string `json:"mcp_client,omitempty" doc:"what an MCP client calls itself"`
+	Where   string `json:"where,omitempty" doc:"page, api, mcp, conversation, task, room, schedule or hub"`
+	Agent   string `json:"agent,omitempty"`
+	Run     string `json:"run,omitempty"`
+	Address string `json:"address,omitempty"`
+}
+
+func viewAsker(a approval.Asker) *askerView {
+	if a == (approval.Asker{}) {
+		return nil
+	}
+	v := a.Via
+	out := &askerView{
+		Via: a.Words(), Token: v.TokenID, Page: v.PageID, Device: v.Device, Client: visible.Line(v.Client), Where: string(v.Where), Agent: v.Agent, Run: v.Run, Address: v.Address,
+	}
+	if a.Person.ID != "" {
+		out.Person = a.Person.String()
+	}
+	return out
 }
 
 type outcomeView struct {
@@ -50,7 +83,7 @@ type outcomeView struct {
 func viewApproval(i approval.Item) approvalView {
 	return approvalView{
 		ID: i.ID, Kind: i.Kind, Title: i.Title, Tool: i.Tool, Arguments: i.Arguments, Target: i.Target, Reason: i.Reason,
-		RequestedBy: i.RequestedBy, OnBehalfOf: i.OnBehalfOf, Task: i.Task, Conversation: i.Conversation, Questions: i.Questions,
+		RequestedBy: i.RequestedBy, OnBehalfOf: i.OnBehalfOf, Asker: viewAsker(i.Asker), Machines: i.Machines(), Tainted: i.Taint, NotAsker: i.Policy.NotAsker, Task: i.Task, Conversation: i.Conversation, Questions: i.Questions,
 		MayRemember: i.MayRemember, Quorum: i.Quorum, Created: i.Created, Expires: i.Expires,
 		outcomeView: outcomeView{State: i.Outcome.State, By: i.Outcome.By, Answer: i.Outcome.Reason, Resolved: i.Outcome.At},
 	}

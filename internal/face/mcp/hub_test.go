@@ -1,11 +1,15 @@
 package mcp_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/internal/hub"
 	"parley/internal/hub/config"
@@ -124,13 +128,18 @@ func TestTasksAreHandedOverAndFollowed(t *testing.T) {
 		if list, _ := structured(t, s, "approvals_list", nil)["approvals"].([]any); len(list) != 0 {
 			t.Errorf("approvals %v", list)
 		}
-		fails(t, s, "approval_respond", map[string]any{"approval_id": "nothing", "approved": true}, "not_found: ")
 	}
 }
 
-func TestQuestionsOfTasksAreAnswered(t *testing.T) {
+// A model with its person's token answered what its person was asked, with a tool of ours.
+func TestAModelSeesWhatWaitsAndAnswersNothing(t *testing.T) {
 	w := newWhole(t)
 	s := w.connect("/mcp/tasks", withSessions, options{})
+	for _, tool := range must(s.ListTools(t.Context(), nil))(t).Tools {
+		if strings.Contains(tool.Name, "respond") || strings.Contains(tool.Name, "approve") {
+			t.Errorf("a model is offered %s", tool.Name)
+		}
+	}
 	for _, approved := range []bool{true, false} {
 		task := structured(t, s, "task_submit", map[string]any{"goal": "/tool shell {\"command\":\"echo hi > made\"}\n/result", "mode": "always_ask"})
 		var waiting []any
@@ -139,14 +148,47 @@ func TestQuestionsOfTasksAreAnswered(t *testing.T) {
 			return len(waiting) == 1
 		})
 		question, _ := waiting[0].(map[string]any)
-		answer := structured(t, s, "approval_respond", map[string]any{"approval_id": question["approval_id"], "approved": approved})
-		if answer["decided"] != true {
-			t.Errorf("answer %v", answer)
+		id, _ := question["approval_id"].(string)
+		if _, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "approval_respond", Arguments: map[string]any{"approval_id": id, "approved": true}}); err == nil {
+			t.Error("a model answered over MCP")
+		}
+		if code := w.answers(w.token, id, true); code != http.StatusForbidden {
+			t.Errorf("the token that submitted the task over MCP answered over REST: %d", code)
+		}
+		if code := w.answers(w.another(), id, approved); code != http.StatusOK {
+			t.Errorf("another token of the person cannot answer: %d", code)
 		}
 		if done := structured(t, s, "task_status", map[string]any{"task_id": task["task_id"], "wait_s": 50}); done["status"] != "completed" {
 			t.Errorf("task %v", done)
 		}
 	}
+}
+
+// post sends JSON with a token.
+func (w *whole) post(token, path, body string) *http.Response {
+	w.t.Helper()
+	req := must(http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.server.URL+path, strings.NewReader(body)))(w.t)
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	return must(w.server.Client().Do(req))(w.t)
+}
+
+// answers says yes or no over REST.
+func (w *whole) answers(token, id string, yes bool) int {
+	w.t.Helper()
+	resp := w.post(token, "/api/approvals/"+id, fmt.Sprintf(`{"approved":%t}`, yes))
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
+// another is a second token of the owner's.
+func (w *whole) another() string {
+	w.t.Helper()
+	resp := w.post(w.token, "/api/tokens", `{"name":"phone","scopes":["approvals"]}`)
+	defer resp.Body.Close()
+	var out struct{ Token string }
+	check(w.t, json.NewDecoder(resp.Body).Decode(&out))
+	return out.Token
 }
 
 func TestAgentsMeetAtThePlace(t *testing.T) {

@@ -108,6 +108,13 @@ export interface Approval {
   reason?: string;
   requested_by?: string;
   on_behalf_of?: string;
+  /** Who wants it, or whose agent does, and how they came to the hub; via is that in words. */
+  asker?: { person?: string; via?: string; where?: string; agent?: string; run?: string; address?: string };
+  machines?: string[] | null;
+  /** Words of strangers had entered the run. */
+  tainted?: { since?: string; by?: string };
+  /** Another person than the asking one must answer. */
+  not_asker?: boolean;
   created_at: string;
   expires_at: string;
   task_id?: string;
