@@ -70,6 +70,20 @@ var attacks = map[string]func(...string) error{
 		copy(to.Addr[:], net.ParseIP(host).To4())
 		return syscall.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, to)
 	},
+	"setuid": func(a ...string) error {
+		_ = os.WriteFile("program", []byte("#!/bin/sh"), 0o755)
+		if a[0] == "open" {
+			fd, err := syscall.Open("new", syscall.O_CREAT|syscall.O_WRONLY, 0o4755)
+			if err == nil {
+				_ = syscall.Close(fd)
+			}
+			return err
+		}
+		if a[0] == "mknod" {
+			return syscall.Mknod("made", syscall.S_IFREG|0o4755, 0)
+		}
+		return syscall.Chmod("program", 0o4755)
+	},
 	"trace": func(a ...string) error { return syscall.PtraceAttach(numberOf(a[0])) },
 	"space": func(...string) error {
 		cmd := exec.Command("/bin/true")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -53,14 +54,33 @@ func (s *Sandbox) common() []string {
 	defer s.mu.Unlock()
 	if s.read == nil || time.Since(s.looked) > fresh {
 		s.read = nil
-		for _, dir := range slices.Concat(system, s.toolchains(), s.o.Read) {
+		base := system
+		if runtime.GOOS == "darwin" {
+			base = slices.Concat(system, systemMac)
+		}
+		for _, dir := range slices.Concat(base, s.toolchains(), s.o.Read) {
 			s.read = append(s.read, s.without(real(dir))...)
 		}
 		s.read = append(s.read, settings("/etc", s.hidden)...)
 		slices.Sort(s.read)
+		s.names = links(slices.Concat(system, s.pathFolders(), s.o.Read, s.o.Write))
 		s.read, s.looked = slices.Compact(s.read), time.Now()
 	}
 	return slices.Clone(s.read)
+}
+
+// links are other names of what is inside, and what they lead to: /bin for /usr/bin.
+func links(paths []string) (list [][2]string) {
+	for _, path := range paths {
+		if !filepath.IsAbs(path) {
+			continue
+		}
+		path = filepath.Clean(path)
+		if found, err := filepath.EvalSymlinks(path); err == nil && found != path {
+			list = append(list, [2]string{path, found})
+		}
+	}
+	return list
 }
 
 // writable is a folder of a program as the box gets it.
@@ -153,6 +173,10 @@ func isHome(dir string) bool { return filepath.Dir(dir) == "/home" || dir == "/h
 func within(path, dir string) bool {
 	if dir == "" || path == "" {
 		return false
+	}
+	if runtime.GOOS != "windows" && filepath.IsAbs(path) && filepath.IsAbs(dir) { // the short way, for many paths
+		path, dir = filepath.Clean(path), filepath.Clean(dir)
+		return path == dir || dir == "/" || len(path) > len(dir) && path[len(dir)] == '/' && path[:len(dir)] == dir
 	}
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)

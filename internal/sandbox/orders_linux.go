@@ -3,7 +3,6 @@ package sandbox
 import (
 	"cmp"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,17 +143,14 @@ func inside(read, write []string) []string {
 	return shown
 }
 
-// links are the other names under which what is inside is known: /bin for /usr/bin.
+// deviceLinks are names that programs know their own files by.
+var deviceLinks = [][2]string{
+	{"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"}, {"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"},
+}
+
+// links are the other names of what is inside a box.
 func (s *Sandbox) links(p Program) [][2]string {
-	list := [][2]string{{"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"}, {"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"}}
-	for _, path := range slices.Concat(system, s.pathFolders(), s.o.Read, s.o.Write, p.Folders, p.Read, []string{p.Path, p.Dir}) {
-		if !filepath.IsAbs(path) {
-			continue
-		}
-		path = filepath.Clean(path)
-		if found, err := filepath.EvalSymlinks(path); err == nil && found != path {
-			list = append(list, [2]string{path, found})
-		}
-	}
-	return list
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Concat(deviceLinks, s.names, links(slices.Concat(p.Folders, p.Read, []string{p.Path, p.Dir})))
 }

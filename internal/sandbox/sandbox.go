@@ -40,7 +40,8 @@ type Sandbox struct {
 	hidden []string
 
 	mu     sync.Mutex
-	read   []string // what all boxes may read, as it was when last looked at
+	read   []string    // what all boxes may read, as it was when last looked at
+	names  [][2]string // other names of it
 	looked time.Time
 	spaces map[owner]*os.File // see userSpace
 }

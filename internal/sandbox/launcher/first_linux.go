@@ -12,11 +12,15 @@ import (
 // it. A program that is the first process itself could not be asked to end, and would
 // have to look after the orphans of others.
 func stayFirst(path string, args []string) (code int, why string) {
+	terminal := hasTerminal()
 	asked := make(chan os.Signal, 16)
-	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(asked, syscall.SIGTERM) // each signal costs two changes of threads
+	if terminal {
+		signal.Notify(asked, syscall.SIGHUP)
+	}
 	pid, err := syscall.ForkExec(path, args, &syscall.ProcAttr{
 		Env: syscall.Environ(), Files: []uintptr{0, 1, 2},
-		Sys: &syscall.SysProcAttr{Setpgid: true, Foreground: hasTerminal()},
+		Sys: &syscall.SysProcAttr{Setpgid: true, Foreground: terminal},
 	})
 	if err != nil {
 		return failed(args[0], errno(err))

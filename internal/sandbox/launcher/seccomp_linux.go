@@ -14,27 +14,38 @@ type calls struct {
 	// namespaces, keys of the hub's session, what the kernel does without asking the filter
 	// (io_uring), and its own inner life.
 	never []uint32
+	// modes are calls that give a file its mode, by the place of that among their arguments; opens
+	// do so where they make a file, and have their flags right before.
+	modes, opens map[uint32]uint32
 }
 
 // Those with the same number everywhere.
 const (
-	callClone3  = 435
-	callIOUring = 425
+	callClone3    = 435
+	callIOUring   = 425
+	callOpenat2   = 437
+	callFchmodat2 = 452
 )
 
 // numbers are only for architectures that have one way to make a socket.
 func numbers() (calls, bool) {
 	// unshare, setns, add_key, request_key, keyctl, bpf, perf_event_open, userfaultfd
 	generic := []uint32{97, 268, 217, 218, 219, 280, 241, 282, callIOUring}
+	// fchmod, fchmodat, mknodat; openat
+	genericModes, genericOpens := map[uint32]uint32{52: 1, 53: 2, callFchmodat2: 2, 33: 2}, map[uint32]uint32{56: 3}
 	switch runtime.GOARCH {
 	case "amd64":
-		return calls{0xC000003E, 41, 56, 44, 46, 307, []uint32{272, 308, 248, 249, 250, 321, 298, 323, callIOUring}}, true
+		return calls{
+			0xC000003E, 41, 56, 44, 46, 307, []uint32{272, 308, 248, 249, 250, 321, 298, 323, callIOUring},
+			// chmod, fchmod, fchmodat, creat, mknod, mknodat; open, openat
+			map[uint32]uint32{90: 1, 91: 1, 268: 2, callFchmodat2: 2, 85: 1, 133: 1, 259: 2}, map[uint32]uint32{2: 2, 257: 3},
+		}, true
 	case "arm64":
-		return calls{0xC00000B7, 198, 220, 206, 211, 269, generic}, true
+		return calls{0xC00000B7, 198, 220, 206, 211, 269, generic, genericModes, genericOpens}, true
 	case "riscv64":
-		return calls{0xC00000F3, 198, 220, 206, 211, 269, generic}, true
+		return calls{0xC00000F3, 198, 220, 206, 211, 269, generic, genericModes, genericOpens}, true
 	case "loong64":
-		return calls{0xC0000102, 198, 220, 206, 211, 269, generic}, true
+		return calls{0xC0000102, 198, 220, 206, 211, 269, generic, genericModes, genericOpens}, true
 	}
 	return calls{}, false
 }
@@ -64,6 +75,8 @@ const (
 	kindOfType = 0xf        // of a socket's type: without its flags
 	tcp        = 6
 	fastOpen   = 0x20000000 // of a send's flags: it connects, and Landlock does not see it
+	setUser    = 0o4000     // of a mode: whoever runs the file becomes its owner
+	makesFile  = 0x400040   // of an open's flags: O_CREAT, O_TMPFILE
 )
 
 // filter is a program of the kernel's little machine. It goes on after each part unless that
@@ -127,7 +140,9 @@ func (b *box) filter(n calls, unixToo bool) filter {
 	for _, call := range n.never {
 		f.answerIf(syscall.BPF_JEQ, call, refuse)
 	}
-	f.answerIf(syscall.BPF_JEQ, callClone3, unknown) // its flags cannot be seen; programs fall back to clone
+	// What these are called with cannot be seen; programs fall back to older ones.
+	f.answerIf(syscall.BPF_JEQ, callClone3, unknown)
+	f.answerIf(syscall.BPF_JEQ, callOpenat2, unknown)
 	f.when(n.clone, func(f *filter) {
 		f.argument(0)
 		f.answerIf(syscall.BPF_JSET, namespaces, refuse)
@@ -141,8 +156,28 @@ func (b *box) filter(n calls, unixToo bool) filter {
 			})
 		}
 	}
+	f.filterModes(n)
 	f.answer(allow)
 	return f
+}
+
+// filterModes forbids making set-user-ID programs. Inside they gain nobody anything, but in a folder
+// that others reach they would make anybody its owner.
+func (f *filter) filterModes(n calls) {
+	for call, mode := range n.modes {
+		f.when(call, func(f *filter) {
+			f.argument(mode)
+			f.answerIf(syscall.BPF_JSET, setUser, refuse)
+		})
+	}
+	for call, mode := range n.opens {
+		f.when(call, func(f *filter) {
+			f.argument(mode)
+			f.answerUnless(syscall.BPF_JSET, setUser, allow)
+			f.argument(mode - 1)
+			f.answerIf(syscall.BPF_JSET, makesFile, refuse)
+		})
+	}
 }
 
 // filterSockets looks at a family of sockets, and at its type where only some may be made.
