@@ -3,6 +3,7 @@ package brain_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,12 @@ import (
 // commands are the hub's lists, with a box or without.
 func commands(t *testing.T, boxed bool) *builtin.Policy {
 	t.Helper()
-	p, err := builtin.NewPolicy(builtin.PolicyOptions{Boxed: boxed})
+	p, err := builtin.NewPolicy(builtin.PolicyOptions{Boxed: boxed, Grantable: func(read, _ []string) error {
+		if slices.Contains(read, "/secret") {
+			return errors.New("not this one")
+		}
+		return nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +37,7 @@ type asked struct {
 
 func (a asked) judge(p brain.Policy, seen brain.Seen, workspace string) tool.Verdict {
 	t := &tool.Tool{Name: a.name, Class: a.class, Asks: a.asks}
-	if a.name == "web_fetch" {
+	if a.name == "web_fetch" || a.name == builtin.NetworkTool {
 		t.Reach = func(args json.RawMessage) string {
 			var v struct{ URL string }
 			_ = json.Unmarshal(args, &v)
@@ -64,6 +70,9 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 	write := asked{name: "file_write", args: `{"path":"a"}`, class: tool.Mutating}
 	ls := asked{name: "shell", args: `{"command":"ls"}`, class: tool.Sensitive}
 	token := asked{name: "shell", args: `{"command":"cat ../owner.token"}`, class: tool.Sensitive}
+	folder := asked{name: "shell", args: `{"command":"ls","needs":{"read":["/srv/books"]}}`, class: tool.Sensitive}
+	secret := asked{name: "shell", args: `{"command":"ls","needs":{"read":["/secret"]}}`, class: tool.Sensitive}
+	host := asked{name: "network", args: `{"url":"https://new.example"}`, class: tool.Sensitive}
 	bad := asked{name: "shell", args: `{"command":"rm -rf /"}`, class: tool.Sensitive}
 	open := asked{name: "terminal_open", args: `{"command":"ls"}`, class: tool.Sensitive}
 	send := asked{name: "terminal_send", args: `{"data":"ls\n"}`, class: tool.Sensitive}
@@ -95,6 +104,16 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 		{"conversation", talk, machine, yes, yes}, // it asks by itself
 		{"conversation", talk, odd, ask, ask},
 		{"conversation without auto_approve", brain.PolicyFor("alice", nil, boxed), ls, ask, ask},
+		{"conversation", talk, folder, ask, ask}, // whatever auto_approve names
+		{"conversation", talk, secret, no, no},
+		{"conversation", talk, host, ask, ask},
+		{"stranger", stranger, host, no, no},
+		{"task", task, folder, ask, ask},
+		{"task", task, host, ask, ask},
+		{"task with auto_approve", autoTask, folder, ask, ask},
+		{"task with auto_approve for the network", brain.Policy{Commands: boxed, Task: true, AutoApprove: []string{"network"}}, host, yes, ask},
+		{"always_execute", execute, secret, no, no},
+		{"always_execute", execute, host, yes, yes},
 		{"stranger", stranger, read, yes, yes},
 		{"stranger", stranger, write, ask, ask},
 		{"stranger", stranger, ls, no, no},

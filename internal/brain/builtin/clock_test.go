@@ -15,19 +15,19 @@ func TestTheTimeOfAQuestionIsNotTheCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, c := newClock(context.Background(), time.Minute)
 		defer c.stop()
-		time.Sleep(50 * time.Second)
+		<-time.After(50 * time.Second)
 		c.hold()
 		c.hold() // a second host
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		c.goOn()
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		c.goOn()
-		time.Sleep(9 * time.Second)
+		<-time.After(9 * time.Second)
 		synctest.Wait()
 		if ctx.Err() != nil {
 			t.Fatal("the time ran out while somebody thought: 59 seconds of its own have passed")
 		}
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		synctest.Wait()
 		if !errors.Is(context.Cause(ctx), tool.ErrTimeout) {
 			t.Errorf("after 61 seconds of its own the command may still run: %v", context.Cause(ctx))
