@@ -20,6 +20,7 @@ func (h *Hub) checks(ctx context.Context) []api.Check {
 		check("database", h.db.String()+" answers", h.db.Ping(ctx)),
 		check("bus", busName(h.conf.NATS), h.bus.Healthy()),
 		check("data folder", "writable", h.folder.Make()),
+		check("box", h.sandbox.Support().String(), nil), // what there is not is a warning
 	}
 	if h.draining.Load() {
 		checks = append(checks, api.Check{Name: "hub", OK: false, Detail: "stopping"})

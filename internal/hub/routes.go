@@ -112,6 +112,9 @@ func (h *Hub) status(ctx context.Context, who identity.Actor) (api.Status, error
 		return s, err
 	}
 	s.Warnings = append(s.Warnings, warnings...)
+	for _, gap := range h.sandbox.Support().Gaps() {
+		s.Warnings = append(s.Warnings, api.Warning{Code: "box", Text: "the box of programs of agents: " + gap})
+	}
 	return s, h.count(ctx, who, s.Counts)
 }
 

@@ -20,7 +20,9 @@ func (h *Hub) openSandbox(context.Context) error {
 	if h.opts.Quiet {
 		return nil
 	}
-	if !h.sandbox.Boxed() {
+	if h.sandbox.Boxed() {
+		h.logger.Info("programs of agents run in a box", "box", h.sandbox.Support())
+	} else {
 		h.logger.Warn("programs of agents run without a box, so every command asks", "box", h.sandbox.Support())
 	}
 	for _, gap := range h.sandbox.Support().Gaps() {

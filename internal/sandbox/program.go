@@ -62,7 +62,10 @@ func (s *Sandbox) Prepare(p Program) (*Process, error) {
 	}
 	run := &Process{temp: temp, exit: p.Exit}
 	if !s.Boxed() {
-		run.Cmd = exec.Command(path, p.Args...)
+		if run.Cmd, err = s.unboxed(path, p.Args); err != nil {
+			run.Close()
+			return nil, err
+		}
 		run.Cmd.Dir, run.Cmd.Env = p.Dir, s.environment(p, temp, "")
 		own(run.Cmd)
 		return run, nil

@@ -1,6 +1,9 @@
 package sandbox
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Isolation is how much of the machine is not there at all in a box, beyond what Landlock forbids.
 type Isolation int
@@ -18,7 +21,9 @@ const (
 
 // Support says what boxes this system can make. The zero value makes none.
 type Support struct {
-	// Version is Landlock's, as the kernel has it; 0 is none.
+	// Kind is what makes them; empty is Landlock. Version is its version, as the kernel has
+	// it; 0 is none.
+	Kind    string
 	Version int
 	// Why there is none.
 	Why string
@@ -42,13 +47,14 @@ func (s Support) String() string {
 	if s.Version == 0 {
 		return "none: " + s.Why
 	}
-	text := fmt.Sprintf("Landlock, version %d", s.Version)
-	switch s.Isolation {
-	case Full:
+	text := fmt.Sprintf("%s, version %d", cmp.Or(s.Kind, "Landlock"), s.Version)
+	switch {
+	case s.Kind != "":
+		text += "; no network but the hub's"
+	case s.Isolation == Full:
 		text += "; own files, processes and network"
-	case Network:
+	case s.Isolation == Network:
 		text += "; own network"
-	case Rules:
 	}
 	if s.User != 0 {
 		text += fmt.Sprintf("; as user %d", s.User)
@@ -69,7 +75,7 @@ func (s Support) Gaps() []string {
 		gaps = append(gaps, "no mounts can be made ("+s.Less+"), so programs see names of files and other processes")
 	case Full:
 	}
-	if s.Version < signalsScoped && s.Isolation != Full {
+	if s.Kind == "" && s.Version < signalsScoped && s.Isolation != Full {
 		gaps = append(gaps, "programs of agents may signal other processes of this user (Linux 6.12 or newer forbids it)")
 	}
 	if s.Root != "" {
