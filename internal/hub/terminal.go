@@ -40,7 +40,7 @@ func (h *Hub) openTerminals(context.Context) error {
 		Recordings: recordings, Audit: h.trail, Log: h.logger,
 	}
 	if h.conf.NATS != "" {
-		d.Bus, d.Hub = h.bus, h.leases.ID()
+		d.Bus, d.Leases = h.bus, h.leases
 	}
 	if h.terminals, err = terminal.New(d); err != nil {
 		return err

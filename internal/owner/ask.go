@@ -72,14 +72,19 @@ func (ts *Things[T, Q, A]) locate(ctx context.Context, id string) (t T, hub stri
 	if hub := ts.remembered(id); hub != "" {
 		return t, hub, nil
 	}
-	if ts.kind.Load != nil {
+	if ts.kind.Bound {
+		hub, err = ts.find(ctx, id)
+	} else if ts.kind.Load != nil {
 		t, err = ts.Take(ctx, id)
 		held, elsewhere := errors.AsType[*lease.HeldError](err)
 		if !elsewhere {
 			return t, "", err
 		}
-		hub = held.Owner
-	} else if hub, err = ts.d.Leases.Owner(ctx, ts.lease(id)); err != nil {
+		hub, err = held.Owner, nil
+	} else {
+		hub, err = ts.d.Leases.Owner(ctx, ts.lease(id))
+	}
+	if err != nil {
 		return t, "", err
 	}
 	if hub == "" || hub == ts.post.hub {
@@ -157,8 +162,10 @@ func (ts *Things[T, Q, A]) missed(ctx context.Context, id, hub string, err error
 	case !errors.Is(err, errNoHub):
 		return err
 	}
-	if now, err := ts.d.Leases.Owner(ctx, ts.lease(id)); err != nil || now != hub {
-		return cmp.Or(err, errMoved)
+	if !ts.kind.Bound {
+		if now, err := ts.d.Leases.Owner(ctx, ts.lease(id)); err != nil || now != hub {
+			return cmp.Or(err, errMoved)
+		}
 	}
 	return ts.unowned(ctx, id)
 }
@@ -197,25 +204,21 @@ type HubAnswer[A any] struct {
 // AskHubs asks all other living hubs the same, side by side. One that does not answer
 // in time, or with an error, is left out.
 func (ts *Things[T, Q, A]) AskHubs(ctx context.Context, patience time.Duration, q Q) (all []HubAnswer[A], err error) {
-	if !ts.d.Clustered {
-		return nil, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	hubs, err := ts.d.Leases.Living(ctx)
+	hubs, err := ts.others(ctx)
 	if err != nil {
 		return nil, err
 	}
 	answers := make(chan *HubAnswer[A], len(hubs))
 	for _, hub := range hubs {
 		go func() {
-			if hub == ts.post.hub {
+			a, err := ts.AskHub(ctx, hub, q)
+			if err != nil {
 				answers <- nil
-			} else if a, err := ts.AskHub(ctx, hub, q); err != nil {
-				answers <- nil
-			} else {
-				answers <- &HubAnswer[A]{hub, a}
+				return
 			}
+			answers <- &HubAnswer[A]{hub, a}
 		}()
 	}
 	for range hubs {
@@ -233,6 +236,11 @@ func (ts *Things[T, Q, A]) answer(ctx context.Context, h head, body []byte) ([]b
 		return ts.nextBatch(ctx, h)
 	case opLeave:
 		ts.takeBack(h.From + " " + h.Thing)
+		return nil, nil
+	case opFind:
+		if _, here := ts.Get(h.Thing); !here {
+			return nil, errMoved
+		}
 		return nil, nil
 	case opAsk, opFollow:
 	default:

@@ -19,6 +19,7 @@ const (
 	opFollow op = "follow" // opens a stream
 	opNext   op = "next"   // what a stream has since
 	opLeave  op = "leave"  // closes a stream
+	opFind   op = "find"   // does a thing live there?
 )
 
 // head is the first line of every message between hubs, as JSON; the body follows as it

@@ -23,7 +23,7 @@ func TestContractInOneProcess(t *testing.T) {
 	ownertest.Contract(t, inBubble, func(t *testing.T) *ownertest.World {
 		exchange := bus.NewLocal()
 		t.Cleanup(func() { _ = exchange.Close() })
-		return &ownertest.World{DB: storetest.SQLite(t), Bus: func(*testing.T) bus.Bus { return exchange.Peer() }}
+		return &ownertest.World{Quick: true, DB: storetest.SQLite(t), Bus: func(*testing.T) bus.Bus { return exchange.Peer() }}
 	})
 }
 

@@ -43,6 +43,9 @@ type Kind[T comparable, Q, A any] struct {
 	Follow func(ctx context.Context, t T, q Q) (Stream[A], error)
 	// Errors are those that must keep their identity.
 	Errors []Named
+	// Bound says that a thing never moves, as a process does not: it has no lease, and
+	// lives as long as its hub. It is found by asking the hubs.
+	Bound bool
 	// Repeatable says that a question may be put again to the next owner although the
 	// last one, now silent, may have done what it asks.
 	Repeatable bool

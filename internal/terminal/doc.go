@@ -1,7 +1,7 @@
 // Package terminal runs processes on real pseudo-terminals and shows them to
 // any number of viewers: people at boards, and agents through their tools.
 //
-//	terminals, err := terminal.New(terminal.Deps{Bus: bus, Hub: id, Workspace: spaces.Dir})
+//	terminals, err := terminal.New(terminal.Deps{Bus: bus, Leases: leases, Workspace: spaces.Dir})
 //	info, err := terminals.Create(ctx, who, terminal.Spec{Command: "top"})
 //	view, err := terminals.Attach(ctx, who, info.ID, terminal.AttachOptions{Writer: true})
 //	for {

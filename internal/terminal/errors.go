@@ -43,13 +43,3 @@ func CodeOf(err error) viber.TerminalCode {
 	}
 	return ""
 }
-
-// errorOf turns a word back into its error.
-func errorOf(code viber.TerminalCode, text string) error {
-	for _, c := range codes {
-		if c.code == code {
-			return c.err
-		}
-	}
-	return errors.New(text)
-}

@@ -21,10 +21,8 @@ func (ts *Terminals) Recordings(ctx context.Context, who identity.Actor) ([]Reco
 	if err != nil {
 		return nil, err
 	}
-	if ts.relay != nil {
-		for _, a := range ts.relay.everywhere(ctx, request{Op: opRecordings, Who: who}) {
-			list = append(list, a.Recordings...)
-		}
+	for _, a := range ts.everywhere(ctx, question{Op: opRecordings, Who: who}) {
+		list = append(list, a.Answer.Recordings...)
 	}
 	slices.SortFunc(list, func(a, b Recording) int { return strings.Compare(b.ID, a.ID) })
 	return list, ctx.Err()
@@ -34,20 +32,19 @@ func (ts *Terminals) Recordings(ctx context.Context, who identity.Actor) ([]Reco
 // another hub is fetched in pieces as it is read.
 func (ts *Terminals) Recording(ctx context.Context, who identity.Actor, id string) (Recording, io.ReadSeekCloser, error) {
 	rec, file, err := ts.d.Recordings.Open(who, id)
-	if !errors.Is(err, ErrNotFound) || ts.relay == nil {
+	if !errors.Is(err, ErrNotFound) {
 		return rec, file, err
 	}
-	for _, a := range ts.relay.everywhere(ctx, request{Op: opRecording, Who: who, ID: id}) {
-		if len(a.Recordings) == 1 {
-			far := &farRecording{ctx: ctx, r: ts.relay, hub: a.Hub, who: who, id: id, size: a.Recordings[0].Bytes, piece: a.Data}
-			return a.Recordings[0], far, nil
+	for _, a := range ts.everywhere(ctx, question{Op: opRecording, Who: who, ID: id}) {
+		if list := a.Answer.Recordings; len(list) == 1 {
+			return list[0], &farRecording{ctx: ctx, ts: ts, hub: a.Hub, who: who, id: id, size: list[0].Bytes, piece: a.Answer.Data}, nil
 		}
 	}
 	return Recording{}, nil, ErrNotFound
 }
 
 // piece answers another hub that reads a recording of ours.
-func (ts *Terminals) piece(q request) (a answer, err error) {
+func (ts *Terminals) piece(q question) (a answer, err error) {
 	rec, file, err := ts.d.Recordings.Open(q.Who, q.ID)
 	if err != nil {
 		return a, err
@@ -56,7 +53,7 @@ func (ts *Terminals) piece(q request) (a answer, err error) {
 	if _, err := file.Seek(q.After, io.SeekStart); err != nil {
 		return a, err
 	}
-	a.Hub, a.Recordings = ts.d.Hub, []Recording{rec}
+	a.Recordings = []Recording{rec}
 	a.Data, err = io.ReadAll(io.LimitReader(file, castPiece))
 	return a, err
 }
@@ -65,7 +62,7 @@ func (ts *Terminals) piece(q request) (a answer, err error) {
 // it was opened.
 type farRecording struct {
 	ctx   context.Context // of the request that reads it
-	r     *relay
+	ts    *Terminals
 	hub   string
 	who   identity.Actor
 	id    string
@@ -83,7 +80,7 @@ func (f *farRecording) Read(p []byte) (int, error) {
 	if f.at < f.begin || f.at >= f.begin+int64(len(f.piece)) {
 		ctx, cancel := context.WithTimeout(f.ctx, askTime)
 		defer cancel()
-		a, err := f.r.askHub(ctx, f.hub, request{Op: opRecording, Who: f.who, ID: f.id, After: f.at})
+		a, err := f.ts.things.AskHub(ctx, f.hub, question{Op: opRecording, Who: f.who, ID: f.id, After: f.at})
 		if err != nil {
 			return 0, fmt.Errorf("the hub that made the recording: %w", err)
 		}

@@ -14,7 +14,7 @@ import (
 func (ts *Terminals) Attach(ctx context.Context, who identity.Actor, id string, opts AttachOptions) (View, error) {
 	t := ts.find(who, id)
 	if t == nil {
-		return remote(ts, func(r *relay) (View, error) { return r.attach(ctx, who, id, opts) })
+		return ts.attachElsewhere(ctx, who, id, opts)
 	}
 	return ts.attach(ctx, who, t, opts)
 }
@@ -34,7 +34,7 @@ func (ts *Terminals) attach(ctx context.Context, who identity.Actor, t *terminal
 func (ts *Terminals) Input(ctx context.Context, who identity.Actor, id string, data []byte) error {
 	t := ts.find(who, id)
 	if t == nil {
-		_, err := remote(ts, func(r *relay) (answer, error) { return r.ask(ctx, id, request{Op: opInput, Who: who, Data: data}) })
+		_, err := ts.elsewhere(ctx, id, question{Op: opInput, Who: who, Data: data})
 		return err
 	}
 	return t.run1(ctx, func() error { return t.input(who, data) })
@@ -56,7 +56,7 @@ func (ts *Terminals) Resize(ctx context.Context, who identity.Actor, id string, 
 	}
 	t := ts.find(who, id)
 	if t == nil {
-		a, err := remote(ts, func(r *relay) (answer, error) { return r.ask(ctx, id, request{Op: opResize, Who: who, Size: size}) })
+		a, err := ts.elsewhere(ctx, id, question{Op: opResize, Who: who, Size: size})
 		return a.Size, err
 	}
 	err = t.run1(ctx, func() error {
@@ -75,7 +75,7 @@ func (ts *Terminals) Resize(ctx context.Context, who identity.Actor, id string, 
 func (ts *Terminals) End(ctx context.Context, who identity.Actor, id string) (viber.TerminalExit, error) {
 	t := ts.find(who, id)
 	if t == nil {
-		_, err := remote(ts, func(r *relay) (answer, error) { return r.ask(ctx, id, request{Op: opEnd, Who: who}) })
+		_, err := ts.elsewhere(ctx, id, question{Op: opEnd, Who: who})
 		if err != nil {
 			return viber.TerminalExit{}, err
 		}
@@ -150,9 +150,7 @@ func (ts *Terminals) Send(ctx context.Context, who identity.Actor, id string, da
 func (ts *Terminals) Read(ctx context.Context, who identity.Actor, id string, after int64, wait time.Duration) (Output, error) {
 	t := ts.find(who, id)
 	if t == nil {
-		a, err := remote(ts, func(r *relay) (answer, error) {
-			return r.ask(ctx, id, request{Op: opRead, Who: who, After: after, Wait: wait})
-		})
+		a, err := ts.elsewhere(ctx, id, question{Op: opRead, Who: who, After: after, Wait: wait})
 		return a.Output, err
 	}
 	// A view that does not look is woken by output all the same.
@@ -221,13 +219,4 @@ func (t *terminal) since(after int64) Output {
 	}
 	out.Data, out.Offset = text.String(), split.Offset()
 	return out
-}
-
-// remote does something on the hub that has a terminal, if there may be one.
-func remote[T any](ts *Terminals, do func(*relay) (T, error)) (T, error) {
-	if ts.relay == nil {
-		var none T
-		return none, ErrNotFound
-	}
-	return do(ts.relay)
 }

@@ -7,10 +7,11 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"parley/internal/bus"
 	"parley/internal/identity"
+	"parley/internal/lease"
+	"parley/internal/store/storetest"
 	"parley/protocol/viber"
 )
 
@@ -26,21 +27,17 @@ func pairOf(t *testing.T, a, c Deps) (here, there *Terminals) {
 			t.Error(err)
 		}
 	})
-	a.Bus, a.Hub, c.Bus, c.Hub = b, "here", peer, "there"
-	here, there = newSet(t, a), newSet(t, c)
-	for deadline := time.Now().Add(patience); ; <-time.After(time.Millisecond) {
-		here.relay.mu.Lock()
-		there.relay.mu.Lock()
-		met := here.relay.hubs["there"] && there.relay.hubs["here"]
-		there.relay.mu.Unlock()
-		here.relay.mu.Unlock()
-		if met {
-			return here, there
+	a.Bus, c.Bus = b, peer
+	db := storetest.SQLite(t)
+	for name, d := range map[string]*Deps{"here": &a, "there": &c} {
+		leases, err := lease.Join(t.Context(), db, name, lease.Options{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("the hubs did not meet")
-		}
+		t.Cleanup(leases.Abandon)
+		d.Leases = leases
 	}
+	return newSet(t, a), newSet(t, c)
 }
 
 // A terminal is used from the hub that does not have it as from the one that does.
@@ -111,17 +108,6 @@ func TestATerminalDiesWithItsHub(t *testing.T) {
 	}
 	if list, _ := there.List(t.Context(), alice); len(list) != 0 {
 		t.Errorf("%v", list)
-	}
-}
-
-// The views of a hub that died are closed after a while.
-func TestForgottenViewsAreTakenBack(t *testing.T) {
-	here, there := pair(t)
-	info := open(t, here, alice, Spec{Command: "cat"})
-	watch(t, there, alice, info.ID, AttachOptions{}).next()
-	here.relay.takeBack(time.Now().Add(time.Second))
-	if list, _ := here.List(t.Context(), alice); list[0].Viewers != 0 {
-		t.Errorf("%+v", list[0])
 	}
 }
 

@@ -45,9 +45,10 @@ type terminal struct {
 	mask    *mask.Stream
 	sizes   sizes
 	views   map[*view]struct{}
-	typed   map[string]bool // sessions whose first input is on record
-	typing  [][]byte        // waits for the process
-	waits   int             // bytes of it
+	lent    map[string]*view // those that other hubs look through, by their names for them
+	typed   map[string]bool  // sessions whose first input is on record
+	typing  [][]byte         // waits for the process
+	waits   int              // bytes of it
 	exit    *viber.TerminalExit
 	closing bool
 	record  *recording

@@ -18,7 +18,9 @@ import (
 	"parley/internal/bus"
 	"parley/internal/identity"
 	"parley/internal/ids"
+	"parley/internal/lease"
 	"parley/internal/mask"
+	"parley/internal/owner"
 	"parley/internal/sandbox"
 	"parley/internal/workspace"
 	"parley/protocol/viber"
@@ -36,10 +38,10 @@ type Deps struct {
 	MaxRunning int
 	// Recordings is where what terminals print is kept; nil keeps nothing.
 	Recordings *Recordings
-	// Bus joins the hubs of a cluster and Hub is this one's id; a hub that is alone
+	// Bus joins the hubs of a cluster, and Leases say which live; a hub that is alone
 	// needs neither.
-	Bus bus.Bus
-	Hub string
+	Bus    bus.Bus
+	Leases *lease.Leases
 	// Audit may be nil.
 	Audit audit.Recorder
 	Log   *slog.Logger
@@ -49,7 +51,8 @@ type Deps struct {
 type Terminals struct {
 	d     Deps
 	grace time.Duration
-	relay *relay
+	// things is the way to terminals of other hubs, and theirs to ours; nil when alone.
+	things *owner.Things[*terminal, question, answer]
 
 	mu       sync.Mutex
 	all      map[string]*terminal
@@ -74,11 +77,10 @@ func New(d Deps) (*Terminals, error) {
 	}
 	ts := &Terminals{d: d, grace: grace, all: map[string]*terminal{}, starting: map[string]int{}, stopping: make(chan struct{})}
 	if d.Bus != nil {
-		r, err := newRelay(ts)
-		if err != nil {
+		ts.things = ts.newThings()
+		if err := ts.things.Listen(); err != nil {
 			return nil, err
 		}
-		ts.relay = r
 	}
 	mindHangUps()
 	return ts, nil
@@ -92,8 +94,8 @@ func (ts *Terminals) Close() error {
 		close(ts.stopping)
 	}
 	ts.mu.Unlock()
-	if ts.relay != nil {
-		ts.relay.close()
+	if ts.things != nil {
+		ts.things.Close()
 	}
 	ts.running.Wait()
 	return nil
@@ -142,8 +144,8 @@ func (ts *Terminals) Create(ctx context.Context, who identity.Actor, spec Spec) 
 		ts.note(who, audit.TerminalCreated, &terminal{task: spec.Task}, outcome, 0, nil)
 		return viber.Terminal{}, err
 	}
-	if ts.relay != nil {
-		ts.relay.serve(t)
+	if ts.things != nil {
+		ts.things.Put(t.info.ID, t)
 	}
 	ts.note(who, audit.TerminalCreated, t, "ok", 0, nil)
 	info := t.describe()
@@ -172,7 +174,11 @@ func (ts *Terminals) reserve(principal string) error {
 // roomElsewhere holds the limit in the whole cluster. This hub's place is taken
 // already: of two hubs that start the last one at once, each sees the other's.
 func (ts *Terminals) roomElsewhere(ctx context.Context, who identity.Actor) error {
-	if ts.relay == nil || ts.relay.count(ctx, who)+ts.count(who.Person.ID) <= ts.d.MaxRunning {
+	n := ts.count(who.Person.ID)
+	for _, a := range ts.everywhere(ctx, question{Op: opCount, Who: who}) {
+		n += a.Answer.Count
+	}
+	if n <= ts.d.MaxRunning {
 		return nil
 	}
 	return ts.tooMany()
@@ -214,7 +220,7 @@ func (ts *Terminals) spawn(who identity.Actor, spec Spec) (*terminal, error) {
 	t := &terminal{
 		set: ts, owner: who.Person.ID, creator: who, task: spec.Task, boxed: spec.Box != nil, log: ts.d.Log, mail: make(chan func()), gone: make(chan struct{}),
 		process: p, screen: viber.NewScrollback(viber.MaxScrollback), mask: ts.d.Mask.Stream(),
-		sizes: sizes{current: spec.Size}, views: map[*view]struct{}{}, typed: map[string]bool{}, began: now,
+		sizes: sizes{current: spec.Size}, views: map[*view]struct{}{}, lent: map[string]*view{}, typed: map[string]bool{}, began: now,
 		info: viber.Terminal{
 			ID: ids.New(), Name: nameOf(spec, command), CreatedAt: viber.At(now), TaskID: spec.Task, CWD: dir,
 			Command: ts.d.Mask.Text(command),
@@ -261,16 +267,16 @@ func (ts *Terminals) remove(t *terminal) {
 	ts.mu.Lock()
 	delete(ts.all, t.info.ID)
 	ts.mu.Unlock()
-	if ts.relay != nil {
-		ts.relay.forget(t)
+	if ts.things != nil {
+		ts.things.Remove(t.info.ID, t)
 	}
 }
 
 // List shows the caller's terminals on every hub, oldest first.
 func (ts *Terminals) List(ctx context.Context, who identity.Actor) ([]viber.Terminal, error) {
 	list := ts.local(ctx, who)
-	if ts.relay != nil {
-		list = append(list, ts.relay.list(ctx, who)...)
+	for _, a := range ts.everywhere(ctx, question{Op: opList, Who: who}) {
+		list = append(list, a.Answer.List...)
 	}
 	slices.SortFunc(list, func(a, b viber.Terminal) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt.Time), cmp.Compare(a.ID, b.ID))

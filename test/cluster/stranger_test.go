@@ -71,15 +71,16 @@ func (s *stranger) recorded(end string) (list []*nats.Msg) {
 	return list
 }
 
-// place is where a hub listens for questions about a kind of things, as far as the
+// places are where hubs listen for questions about a kind of things, as far as the
 // stranger has heard.
-func (s *stranger) place(kind string) string {
+func (s *stranger) places(kind string) map[string]bool {
+	found := map[string]bool{}
 	for _, m := range s.recorded("") {
 		if at := strings.Index(m.Subject, "owner."+kind+"."); at >= 0 {
-			return m.Subject[at:]
+			found[m.Subject[at:]] = true
 		}
 	}
-	return ""
+	return found
 }
 
 // send sends to where hubs once listened and to where they listen now.
@@ -162,10 +163,12 @@ func TestWhoeverReachesNATSRunsNothingOnAMachine(t *testing.T) {
 		tries++
 		return list(fmt.Sprint("/before/", tries)) == nil
 	})
-	hubtest.Eventually(t, "the stranger heard the call", func() bool { return them.place("machine") != "" })
+	hubtest.Eventually(t, "the stranger heard the call", func() bool { return len(them.places("machine")) > 0 })
 	them.send("machine.pc1.call", map[string]any{"id": "forged", "tool": "fs_list", "args": map[string]string{"path": "/forged"}, "timeout_us": 5_000_000})
-	them.send(them.place("machine"), `{"op":"ask","from":"x","ask":"1","thing":"pc1"}`+"\n"+`{"id":"forged","tool":"fs_list","args":{"path":"/forged"},"timeout":5000000000}`)
-	them.playAgain(them.place("machine"))
+	for place := range them.places("machine") {
+		them.send(place, `{"op":"ask","from":"x","ask":"1","thing":"pc1"}`+"\n"+`{"id":"forged","tool":"fs_list","args":{"path":"/forged"},"timeout":5000000000}`)
+		them.playAgain(place)
+	}
 	if err := list("/after"); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +197,7 @@ func TestWhoeverReachesNATSRunsNothingOnAMachine(t *testing.T) {
 	}
 }
 
-// Typing into terminal.one.ID worked too, and a who with an admin field in it was believed.
+// Typing into a terminal worked too, and a who with an admin field in it was believed.
 func TestWhoeverReachesNATSNeitherSeesNorUsesATerminal(t *testing.T) {
 	t.Parallel()
 	c := start(t, 2)
@@ -212,7 +215,7 @@ func TestWhoeverReachesNATSNeitherSeesNorUsesATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin := map[string]any{"principal": "stranger", "admin": true}
+	about, admin := fmt.Sprintf(`{"op":"ask","from":"x","ask":"1","thing":%q}`+"\n", made.ID), `{"person":{"kind":"person","id":"stranger"},"scopes":["admin"]}`
 	var text string
 	played := false
 	ctx, cancel := context.WithTimeout(t.Context(), hubtest.Patience/3)
@@ -229,17 +232,17 @@ func TestWhoeverReachesNATSNeitherSeesNorUsesATerminal(t *testing.T) {
 		text += p.Data
 		switch {
 		case strings.HasSuffix(text, "ready\r\n"):
-			them.send("terminal.one."+made.ID, map[string]any{"op": "input", "who": admin, "data": []byte("stolen\n")})
-			them.send("terminal.one."+made.ID, map[string]any{"op": "read", "who": admin})
-			for _, q := range them.recorded("") {
-				if _, hub, asked := strings.Cut(q.Subject, "terminal.hub."); asked {
-					them.send("terminal.hub."+hub, map[string]any{"op": "list", "who": admin})
-				}
+			for place := range them.places("terminal") {
+				them.send(place, about+`{"op":"input","data":"c3RvbGVuCg==","who":`+admin+`}`)
+				them.send(place, about+`{"op":"read","who":`+admin+`}`)
+				them.send(place, `{"op":"ask","from":"x","ask":"2"}`+"\n"+`{"op":"list","who":`+admin+`}`)
 			}
 			err = far.Input(t.Context(), "hello\n")
 		case strings.HasSuffix(text, "got hello\r\n") && !played:
 			played = true
-			them.playAgain("terminal.one." + made.ID)
+			for place := range them.places("terminal") {
+				them.playAgain(place)
+			}
 			err = far.Input(t.Context(), "\x04")
 		}
 		if err != nil {

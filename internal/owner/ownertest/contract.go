@@ -37,9 +37,11 @@ func Contract(t *testing.T, run func(t *testing.T, test func(t *testing.T)), ope
 		{"moved under load, everything is counted once", movedUnderLoad},
 		{"what is forged, odd or doubled does nothing", oddMessages},
 		{"all hubs are asked", allHubs},
+		{"what is bound to its hub is found without a lease", boundIsFound},
 		{"a stream is followed in order", followed},
 		{"a stream of a dead owner ends", streamOfDeadOwner},
 		{"a follower that comes late misses nothing", slowFollower},
+		{"a stream that nobody asks for is closed", forgottenStream},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run(t, func(t *testing.T) {
@@ -356,6 +358,38 @@ func allHubs(t *testing.T, w *World) {
 	}
 }
 
+func boundIsFound(t *testing.T, w *World) {
+	bound := func(k *owner.Kind[*tally, Question, Answer]) {
+		k.Bound, k.Load, k.Repeatable = true, nil, false
+		k.Unowned = func(context.Context, string) error { return errNone }
+		k.Holds = func(*tally) *lease.Lease { return nil }
+	}
+	here, there, third := w.hub(t, brief, bound), w.hub(t, long, bound), w.hub(t, long, bound)
+	if err := here.Add("a", &tally{id: "a"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []*hub{there, third, there} {
+		if a := h.ask("a", Question{Op: "echo"}); a.Hub != here.leases.ID() {
+			t.Errorf("answered by %s, want %s", a.Hub, here.leases.ID())
+		}
+	}
+	if _, err := there.Ask(t.Context(), "b", Question{Op: "echo"}); !errors.Is(err, errNone) {
+		t.Errorf("what is nowhere: %v, want that there is none", err)
+	}
+	here.leases.Abandon()
+	if err := here.bus.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// What was on its way when the connection broke is lost: that is silence.
+	_, err := there.Ask(t.Context(), "a", Question{Op: "echo"})
+	if errors.Is(err, owner.ErrSilent) {
+		_, err = there.Ask(t.Context(), "a", Question{Op: "echo"})
+	}
+	if !errors.Is(err, errNone) {
+		t.Errorf("its hub is dead: %v, want that there is none", err)
+	}
+}
+
 func followed(t *testing.T, w *World) {
 	here, there := w.hub(t, long), w.hub(t, long)
 	here.take("a")
@@ -422,6 +456,19 @@ func slowFollower(t *testing.T, w *World) {
 		}
 		n++
 	}
+}
+
+// The views of a hub that died must not count for ever.
+func forgottenStream(t *testing.T, w *World) {
+	if !w.Quick {
+		return // a minute of real time; the bubble shows the same
+	}
+	here, there := w.hub(t, long), w.hub(t, long)
+	here.take("a")
+	if _, err := there.Follow(t.Context(), "a", Question{Op: "never"}); err != nil {
+		t.Fatal(err)
+	}
+	<-w.forgotten
 }
 
 // pause lets time pass: that of the bubble, or a little of everybody's.

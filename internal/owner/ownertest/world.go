@@ -23,11 +23,15 @@ type World struct {
 	// Bus makes a connection of one hub.
 	Bus func(t *testing.T) bus.Bus
 	DB  *store.DB
+	// Quick says that minutes pass in no time.
+	Quick bool
 
 	mu    sync.Mutex
 	saved map[string]int // what tallies have durably
 	begun int            // questions that were begun anywhere
 	ended chan error     // how questions that wait have ended
+	// forgotten is closed with the stream that shows nothing.
+	forgotten chan struct{}
 }
 
 // Question and Answer are what a tally is asked.
@@ -201,7 +205,10 @@ func (h *hub) doHub(_ context.Context, q Question) (Answer, error) {
 }
 
 // counting shows the numbers up to a last one.
-type counting struct{ next, last int }
+type counting struct {
+	next, last int
+	closed     chan struct{}
+}
 
 func (c *counting) Next(ctx context.Context) (Answer, error) {
 	if c.next == c.last {
@@ -215,14 +222,15 @@ func (c *counting) Next(ctx context.Context) (Answer, error) {
 	return Answer{N: c.next}, nil
 }
 
-func (c *counting) Close() {}
+func (c *counting) Close() { close(c.closed) }
 
 func (h *hub) follow(_ context.Context, _ *tally, q Question) (owner.Stream[Answer], error) {
 	if q.Op == "refuse" {
 		return nil, errRefused
 	}
 	if q.Op == "never" {
-		return &counting{next: -1}, nil
+		h.w.forgotten = make(chan struct{})
+		return &counting{next: -1, closed: h.w.forgotten}, nil
 	}
-	return &counting{last: q.N}, nil
+	return &counting{last: q.N, closed: make(chan struct{})}, nil
 }
