@@ -230,8 +230,7 @@ func (m *Model) below() (parts []string) {
 		parts = append(parts, menu.View(m.chat.Width))
 	}
 	if w := m.chat.Consent(); w != nil {
-		parts = append(parts, bold.Render("May it run "+brief(w.GetTool(), 60)+"?"), Render(w.GetSummary(), m.chat.Width),
-			dim.Render("y allows, n refuses (with an empty line)"))
+		parts = append(parts, bold.Render("May it run "+brief(w.GetTool(), 60)+"?"), strings.Join(wrap(Clean(w.GetSummary()), m.chat.Width, ""), "\n"), dim.Render(answers(w)))
 	}
 	status := m.chat.Status()
 	if m.guest != "" {
@@ -284,7 +283,21 @@ func (m *Model) cancel() tea.Cmd {
 	return m.run(func(ctx context.Context) error { return m.link.Cancel(ctx, thread) })
 }
 
+// whole tells that all of a call is on the screen. The hub ends what it cut with "…".
+func whole(w *wire.Waiting) bool { return !strings.HasSuffix(w.GetSummary(), "…") }
+
+// answers says which answers there are: nobody allows what they have not seen.
+func answers(w *wire.Waiting) string {
+	if whole(w) {
+		return "y allows, n refuses (with an empty line)"
+	}
+	return "this is not all of it: see 'parley approvals show " + w.GetApprovalId() + "' or the page; n refuses (with an empty line)"
+}
+
 func (m *Model) approve(w *wire.Waiting, yes bool) tea.Cmd {
+	if yes && !whole(w) {
+		return nil
+	}
 	return m.run(func(ctx context.Context) error { return m.link.Approve(ctx, w.GetApprovalId(), yes) })
 }
 

@@ -403,6 +403,16 @@ func TestQuestionsAndApprovalsInPlace(t *testing.T) {
 	s.update(eventMsg{"", stream("r", &wire.StreamEvent{Event: &wire.StreamEvent_AskUser{AskUser: question}}), nil})
 	s.shows("Colour?", "› red", "blue")
 	s.press("down", "enter")
+	// What is cut, or would be shown otherwise than it is, is not allowed from here.
+	cut := &wire.Waiting{ApprovalId: "cut", Tool: "shell", Summary: "ls **x**\u202e" + strings.Repeat("y", 80) + "…"}
+	s.update(eventMsg{"", stream("r", &wire.StreamEvent{Event: &wire.StreamEvent_Waiting{Waiting: cut}}), nil})
+	s.shows("May it run shell?", "**x**⟨U+202E⟩", "parley approvals show cut")
+	before := len(s.hub.asked)
+	s.press("y")
+	if got := s.hub.asked[before:]; len(got) > 0 {
+		t.Errorf("a call that is not shown whole was allowed: %q", got)
+	}
+	s.update(eventMsg{"", stream("r", &wire.StreamEvent{Event: &wire.StreamEvent_Waiting{Waiting: &wire.Waiting{ApprovalId: "cut", Tool: "shell", Resolved: "rejected"}}}), nil})
 	waiting := &wire.Waiting{ApprovalId: "w", Tool: "shell", Summary: "ls"}
 	s.update(eventMsg{"", stream("r", &wire.StreamEvent{Event: &wire.StreamEvent_Waiting{Waiting: waiting}}), nil})
 	s.shows("May it run shell?")
