@@ -171,13 +171,15 @@ func (ts *Things[T, Q, A]) missed(ctx context.Context, id, hub string, err error
 }
 
 // AskAt is Ask for who knows which hub has the thing and wants to hear it from that one:
-// ErrMoving if it does not have it any more.
+// ErrMoving if it does not have it any more, ErrSilent if the hub is not there.
 func (ts *Things[T, Q, A]) AskAt(ctx context.Context, hub, id string, q Q) (a A, err error) {
 	raw, err := ts.send(ctx, hub, head{Op: opAsk, Thing: id}, q)
-	if errors.Is(err, errMoved) {
-		err = ErrMoving
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoHub):
+		return a, ErrSilent
+	case errors.Is(err, errMoved):
+		return a, ErrMoving
+	case err != nil:
 		return a, err
 	}
 	return a, json.Unmarshal(raw, &a, lenient)

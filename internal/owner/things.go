@@ -149,6 +149,13 @@ func (ts *Things[T, Q, A]) All() []T {
 	return list
 }
 
+// Has tells whether a thing lives here, is about to, or is not gone yet.
+func (ts *Things[T, Q, A]) Has(id string) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.here[id] != nil
+}
+
 // Count is how many things live here, or are about to.
 func (ts *Things[T, Q, A]) Count() int {
 	ts.mu.Lock()

@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"parley/internal/approval"
 	"parley/internal/brain/tool"
-	"parley/internal/bus"
 	"parley/internal/identity"
 	"parley/internal/ids"
 )
@@ -172,13 +170,7 @@ func (t *Talk) Reply(ctx context.Context, who identity.Actor, key Key, askID, co
 	if err != nil {
 		return err
 	}
-	if c := t.loaded(conv.ID); c != nil {
-		return c.reply(askID, content)
-	}
-	if len(content) > bus.DefaultMaxPayload/2 {
-		return fmt.Errorf("%w: an answer to a question has at most %d bytes", ErrTooLarge, bus.DefaultMaxPayload/2)
-	}
-	err = t.cluster.control(ctx, conv.ID, ctlReply, controlArgs{Ask: askID, Content: content})
+	err = t.control(ctx, conv.ID, question{Op: ctlReply, Ask: askID, Content: content})
 	if errors.Is(err, ErrNotActive) {
 		return ErrNoQuestion
 	}

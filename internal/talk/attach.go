@@ -67,7 +67,7 @@ func (a *attachment) open(who identity.Actor, key Key) (err error) {
 			return nil
 		}
 		a.seq, a.going, err = a.t.cluster.attach(a.ctx, held.Owner, a.feed, a.sub)
-		if !errors.Is(err, errMoved) {
+		if !moved(err) {
 			return err
 		}
 		if err := pause(a.ctx, movePause); err != nil {

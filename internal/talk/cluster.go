@@ -12,10 +12,6 @@ import (
 	"parley/internal/talk/memory"
 )
 
-// errMoved says that the hub that owned a conversation a moment ago does not
-// answer for it any more; somebody will own it soon.
-var errMoved = errors.New("the conversation is changing its owner")
-
 const (
 	// controlTimeout is how long another hub may take to answer.
 	controlTimeout = 10 * time.Second
@@ -26,14 +22,13 @@ const (
 	deviceLife = 15 * time.Second
 )
 
-// cluster is how the hubs' conversations work as one: events of a conversation go
-// out on talk.<id>, requests go to the hub that owns it. Alone it does nothing.
+// cluster is how what happens in a conversation is seen on every hub: events go out on
+// talk.<id>. Alone it does nothing.
 type cluster struct {
 	t *Talk
 
 	mu        sync.Mutex
 	subs      []bus.Subscription
-	snapshots map[string][]byte
 	devices   map[string]map[string]deviceCount // conversation, hub
 	answering sync.WaitGroup
 	closed    bool
@@ -50,7 +45,6 @@ type deviceCount struct {
 }
 
 func eventSubject(id string) string { return "talk." + bus.Token(id) }
-func hubSubject(hub string) string  { return "talkhub." + bus.Token(hub) }
 
 const deviceSubject = "talkdevices"
 
@@ -75,24 +69,18 @@ func (cl *cluster) listen() error {
 	if !cl.t.d.Clustered {
 		return nil
 	}
-	requests, err := cl.t.d.Bus.Subscribe(hubSubject(cl.t.hub), cl.request)
-	if err != nil {
-		return err
-	}
 	devices, err := cl.t.d.Bus.Subscribe(deviceSubject, cl.heardDevices)
 	if err != nil {
-		requests.Close()
 		return err
 	}
 	all, err := cl.t.d.Bus.Subscribe("talk.*", cl.heardActivity)
 	if err != nil {
-		requests.Close()
 		devices.Close()
 		return err
 	}
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	cl.subs = []bus.Subscription{requests, devices, all}
+	cl.subs = []bus.Subscription{devices, all}
 	cl.sent.Go(cl.sender)
 	return nil
 }

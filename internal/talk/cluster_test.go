@@ -181,6 +181,68 @@ func TestADeadHubsWaitingTurnsRunElsewhereWithinTenSeconds(t *testing.T) {
 	})
 }
 
+// take gives crab's conversation to another hub, as if this one had slept.
+func takeAway(t *testing.T, h *hub) {
+	t.Helper()
+	c, err := h.mem.Find(t.Context(), crab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.db.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec(`UPDATE leases SET owner = '', epoch = epoch + 1 WHERE name = ?`, memory.LeaseName(c.ID))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A device that looked on where the conversation used to be got no end, no error and no
+// later turns.
+func TestADeviceAtAFormerOwnerIsToldToComeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := sqlite(t)
+		wire := bus.NewLocal()
+		defer wire.Close()
+		a := newHub(t, db, clustered(wire), withLease(lease.Options{}))
+		b := newHub(t, db, clustered(wire), withLease(lease.Options{}))
+		all(t, a.begin(talk.TurnRequest{Content: "/say here"}))
+		d := a.attach(t, crab, 0, 0)
+		d.caughtUp()
+		takeAway(t, a)
+		if err := <-d.errs; !errors.Is(err, talk.ErrLagged) {
+			t.Errorf("%v, want to be told to come again", err)
+		}
+		all(t, b.begin(talk.TurnRequest{Content: "/say there"}))
+		again := a.attach(t, crab, 0, 0)
+		again.caughtUp()
+		run := b.begin(talk.TurnRequest{Content: "/say later"})
+		all(t, run)
+		again.ended(run.ID)
+		again.leave()
+	})
+}
+
+// The same after a kill: nothing was lost, and the next turn is another hub's.
+func TestADeviceSeesWhatAnotherHubDoesAfterAKill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := sqlite(t)
+		wire := bus.NewLocal()
+		defer wire.Close()
+		a := newHub(t, db, clustered(wire), withLease(lease.Options{}))
+		b := newHub(t, db, clustered(wire), withLease(lease.Options{}))
+		all(t, a.begin(talk.TurnRequest{Content: "/say here"}))
+		d := a.attach(t, crab, 0, 0)
+		d.caughtUp()
+		if err := a.Kill(t.Context(), anybody, crab); err != nil {
+			t.Fatal(err)
+		}
+		all(t, b.begin(talk.TurnRequest{Content: "/say there"}))
+		if err := <-d.errs; !errors.Is(err, talk.ErrLagged) {
+			t.Errorf("%v, want to be told to come again", err)
+		}
+	})
+}
+
 func TestAStaleEpochCannotWrite(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		g := newGate()

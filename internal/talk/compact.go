@@ -15,7 +15,7 @@ import (
 	"parley/internal/brain/tool"
 	"parley/internal/identity"
 	"parley/internal/ids"
-	"parley/internal/lease"
+	"parley/internal/owner"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
@@ -58,27 +58,11 @@ func (t *Talk) Compact(ctx context.Context, who identity.Actor, key Key, focus s
 	if t.isClosing() {
 		return memory.Archive{}, ErrUnavailable
 	}
-	for range moveTries {
-		c, err := t.load(ctx, conv.ID)
-		if held, ok := errors.AsType[*lease.HeldError](err); ok {
-			a, err := t.cluster.forwardCompact(ctx, held.Owner, conv.ID, focus)
-			if !errors.Is(err, errMoved) {
-				return a, err
-			}
-			if err := pause(ctx, movePause); err != nil {
-				return a, err
-			}
-			continue
-		}
-		if err != nil {
-			return memory.Archive{}, err
-		}
-		a, err := c.compact(ctx, focus)
-		if !errors.Is(err, errGone) {
-			return a, err
-		}
+	a, err := t.convs.Ask(ctx, conv.ID, question{Op: ctlCompact, Content: focus})
+	if err != nil || a.Archive == nil {
+		return memory.Archive{}, unavailable(err)
 	}
-	return memory.Archive{}, ErrUnavailable
+	return *a.Archive, nil
 }
 
 func (c *conversation) compact(ctx context.Context, focus string) (memory.Archive, error) {
@@ -87,7 +71,7 @@ func (c *conversation) compact(ctx context.Context, focus string) (memory.Archiv
 	err := c.do(ctx, func() {
 		switch {
 		case c.isEnding():
-			tn.answer(compacted{err: errGone})
+			tn.answer(compacted{err: owner.ErrGone})
 		case c.job == nil && len(c.queue) == 0:
 			c.begin(tn)
 		default:

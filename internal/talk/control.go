@@ -8,6 +8,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/identity"
+	"parley/internal/owner"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
 )
@@ -33,10 +34,7 @@ func (t *Talk) Cancel(ctx context.Context, who identity.Actor, key Key, run stri
 }
 
 func (t *Talk) cancel(ctx context.Context, id, run string) error {
-	if c := t.loaded(id); c != nil {
-		return c.cancelTurn(ctx, run)
-	}
-	return t.cluster.control(ctx, id, ctlCancel, controlArgs{Run: run})
+	return t.control(ctx, id, question{Op: ctlCancel, Run: run})
 }
 
 // cancelTurn does not wait for the conversation's goroutine where a run goes on.
@@ -122,10 +120,7 @@ func (t *Talk) Kill(ctx context.Context, who identity.Actor, key Key) error {
 }
 
 func (t *Talk) kill(ctx context.Context, id string) error {
-	if c := t.loaded(id); c != nil {
-		return c.kill(ctx)
-	}
-	return t.cluster.control(ctx, id, ctlKill, controlArgs{})
+	return t.control(ctx, id, question{Op: ctlKill})
 }
 
 func (c *conversation) kill(ctx context.Context) error {
@@ -144,7 +139,7 @@ func (c *conversation) kill(ctx context.Context) error {
 		}
 		result <- c.drop(brain.StopKilled, brain.ErrKilled, waiting...)
 	})
-	if errors.Is(err, errGone) {
+	if errors.Is(err, owner.ErrGone) {
 		return nil // somebody else unloaded it
 	}
 	if err != nil {
@@ -158,7 +153,7 @@ func (c *conversation) kill(ctx context.Context) error {
 
 // notActive is how control answers for what is not there.
 func notActive(err error) error {
-	if errors.Is(err, ErrNotFound) || errors.Is(err, errGone) {
+	if errors.Is(err, ErrNotFound) || errors.Is(err, owner.ErrGone) {
 		return ErrNotActive
 	}
 	return err

@@ -2,7 +2,6 @@ package talk
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -10,13 +9,11 @@ import (
 	"parley/internal/brain"
 	"parley/internal/ids"
 	"parley/internal/lease"
+	"parley/internal/owner"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
 	"parley/internal/workspace"
 )
-
-// errGone says that a conversation was unloaded; loading it again may help.
-var errGone = errors.New("conversation unloaded")
 
 // writeTimeout is how long a step of a run may take to become durable. Writes of
 // a run do not end with its cancel: what happened must be in the history.
@@ -46,6 +43,7 @@ type conversation struct {
 	retries int // failed automatic compactions in a row
 	stale   bool
 	removed chan error // set when all of it is to be deleted at the end
+	lost    bool       // another hub owns it
 	used    time.Time
 
 	mu      sync.Mutex
@@ -123,7 +121,7 @@ func (c *conversation) do(ctx context.Context, fn func()) error {
 	case c.mail <- fn:
 		return nil
 	case <-c.gone:
-		return errGone
+		return owner.ErrGone
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -137,8 +135,9 @@ func (c *conversation) isEnding() bool {
 
 func (c *conversation) end() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.ending = true
+	c.mu.Unlock()
+	c.t.convs.Leaving(c.id, c)
 }
 
 // next begins what waits first, if nothing is being done.
@@ -226,9 +225,10 @@ func (c *conversation) unloadIfIdle() {
 	}
 }
 
-// lose gives up: another hub owns the conversation now. Its clients here follow it
-// there; the run's own client is told that its run was cut.
+// lose gives up: another hub owns the conversation now. The run's own client is told
+// that its run was cut, and devices that they have to come again.
 func (c *conversation) lose() {
+	c.lost = true
 	c.end()
 	c.cancelRun(brain.ErrInterrupted)
 }
@@ -241,16 +241,14 @@ func (c *conversation) unload() {
 	if c.removed != nil {
 		c.removeNow(ctx)
 	}
-	if err := c.lease.Release(ctx); err != nil {
+	if err := t.convs.LetGo(ctx, c.id, c); err != nil {
 		t.d.Log.Warn("cannot release a conversation", "conversation", c.id, "error", err)
 	}
-	t.mu.Lock()
-	if t.live[c.id] == c {
-		delete(t.live, c.id)
+	if c.lost {
+		c.feed.cut(ErrLagged, func(s *sub) bool { return s.device }) // they have missed what the next owner did first
 	}
-	t.mu.Unlock()
 	if !t.isClosing() && !c.feed.idle() {
-		t.cluster.follow(c.feed) // whatever happens next may happen on another hub
+		t.cluster.awaitNext(c.feed)
 	}
 	close(c.gone)
 	t.forget(c.feed)

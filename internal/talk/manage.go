@@ -9,7 +9,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/identity"
-	"parley/internal/lease"
+	"parley/internal/owner"
 	"parley/internal/talk/memory"
 )
 
@@ -23,19 +23,8 @@ func (t *Talk) Delete(ctx context.Context, who identity.Actor, id string) error 
 }
 
 func (t *Talk) remove(ctx context.Context, id string) error {
-	for range 20 {
-		c, err := t.load(ctx, id)
-		if _, held := errors.AsType[*lease.HeldError](err); held {
-			return t.cluster.control(ctx, id, ctlDelete, controlArgs{})
-		}
-		if err != nil {
-			return err
-		}
-		if err := c.remove(ctx); !errors.Is(err, errGone) {
-			return err
-		}
-	}
-	return ErrUnavailable
+	_, err := t.convs.Ask(ctx, id, question{Op: ctlDelete})
+	return unavailable(err)
 }
 
 // remove ends the conversation for good: its goroutine deletes it as the last
@@ -45,7 +34,7 @@ func (c *conversation) remove(ctx context.Context) error {
 	result := make(chan error, 1)
 	err := c.do(ctx, func() {
 		if c.isEnding() {
-			result <- errGone
+			result <- owner.ErrGone
 			return
 		}
 		c.end()
@@ -112,7 +101,7 @@ func (t *Talk) Import(ctx context.Context, who identity.Actor, r io.Reader, opts
 func (t *Talk) changed(ctx context.Context, id string) error {
 	c := t.loaded(id)
 	if c == nil {
-		err := t.cluster.control(ctx, id, ctlStale, controlArgs{})
+		err := t.control(ctx, id, question{Op: ctlStale})
 		if errors.Is(err, ErrNotActive) {
 			return nil
 		}
@@ -123,7 +112,7 @@ func (t *Talk) changed(ctx context.Context, id string) error {
 		return err
 	}
 	err = c.do(ctx, func() { c.stale = true })
-	if errors.Is(err, errGone) {
+	if errors.Is(err, owner.ErrGone) {
 		return nil
 	}
 	c.feed.publish(Event{Kind: stored, Seq: conv.LastSeq})
@@ -131,9 +120,7 @@ func (t *Talk) changed(ctx context.Context, id string) error {
 }
 
 func (t *Talk) loadedKey(key Key) *conversation {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, c := range t.live {
+	for _, c := range t.convs.All() {
 		if c.key == key {
 			return c
 		}

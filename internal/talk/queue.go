@@ -8,6 +8,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/identity"
 	"parley/internal/ids"
+	"parley/internal/owner"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
 )
@@ -80,7 +81,7 @@ func replayed(key Key, r memory.Run) *Run {
 // conversation's goroutine.
 func (c *conversation) accept(tn *turn) {
 	if c.isEnding() {
-		tn.accept(acceptance{err: errGone})
+		tn.accept(acceptance{err: owner.ErrGone})
 		return
 	}
 	if tn.Key != "" {

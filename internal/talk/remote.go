@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/bus"
 	"parley/internal/ids"
+	"parley/internal/owner"
 	"parley/internal/talk/memory"
 )
 
@@ -19,7 +20,9 @@ type remoteFeed struct {
 	// ready: the feed knows what is going on; until then events wait in early.
 	ready bool
 	early []envelope
-	done  chan struct{}
+	// former: it was this hub's own, and nobody has asked where the next owner stands.
+	former bool
+	done   chan struct{}
 }
 
 // snapshot is a feed's state on its way to another hub.
@@ -49,6 +52,16 @@ func (cl *cluster) follow(f *feed) *remoteFeed {
 	f.remote = r
 	cl.answering.Go(func() { cl.watchLag(f, r) })
 	return r
+}
+
+// awaitNext is for a feed whose conversation was unloaded: whatever happens next may
+// happen on another hub, and then its devices come again to see all of it.
+func (cl *cluster) awaitNext(f *feed) {
+	if r := cl.follow(f); r != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		r.former = !r.ready
+	}
 }
 
 // watchLag cuts listeners when events were lost on the way.
@@ -85,7 +98,16 @@ func (cl *cluster) heard(f *feed, r *remoteFeed, m bus.Msg) {
 	if f.remote != r {
 		return
 	}
-	if !r.ready {
+	switch {
+	case r.former:
+		for s := range f.subs {
+			if s.device {
+				s.end(ErrLagged)
+				delete(f.subs, s)
+			}
+		}
+		return
+	case !r.ready:
 		r.early = append(r.early, env)
 		return
 	}
@@ -114,9 +136,9 @@ func (f *feed) apply(env envelope) {
 }
 
 // sync asks the owner where it stands, once per feed.
-func (cl *cluster) sync(ctx context.Context, owner string, f *feed) error {
+func (cl *cluster) sync(ctx context.Context, hub string, f *feed) error {
 	if !cl.t.d.Clustered {
-		return errMoved // the owner is a former life of this hub; it will be over soon
+		return owner.ErrMoving // a former life of this hub; it will be over soon
 	}
 	r := cl.follow(f)
 	if r == nil {
@@ -130,18 +152,23 @@ func (cl *cluster) sync(ctx context.Context, owner string, f *feed) error {
 	}
 	f.mu.Lock()
 	ready := r.ready || f.remote != r
+	r.former = false
 	f.mu.Unlock()
 	if ready {
 		return nil
 	}
-	s, err := cl.snapshotOf(ctx, owner, f.id)
+	a, err := cl.t.askAt(ctx, hub, f.id, question{Op: ctlSnapshot})
 	if err != nil {
 		return err
+	}
+	s := a.Snapshot
+	if s == nil {
+		return owner.ErrMoving
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.remote != r {
-		return errMoved
+		return owner.ErrMoving
 	}
 	f.at = s.At
 	f.now = present{Seq: s.Now.Seq, Start: s.Now.Start, Segment: s.Now.Segment, Open: s.Now.Open, Waiting: s.Now.Waiting}
@@ -155,8 +182,8 @@ func (cl *cluster) sync(ctx context.Context, owner string, f *feed) error {
 }
 
 // attach joins a device to a conversation another hub owns.
-func (cl *cluster) attach(ctx context.Context, owner string, f *feed, s *sub) (int64, []Event, error) {
-	if err := cl.sync(ctx, owner, f); err != nil {
+func (cl *cluster) attach(ctx context.Context, hub string, f *feed, s *sub) (int64, []Event, error) {
+	if err := cl.sync(ctx, hub, f); err != nil {
 		return 0, nil, err
 	}
 	seq, going := f.attach(s)
@@ -166,9 +193,9 @@ func (cl *cluster) attach(ctx context.Context, owner string, f *feed, s *sub) (i
 
 // forwardTurn lets another hub run a turn. The turn goes through the store, so it
 // is durable and of any size; the owner is only woken.
-func (cl *cluster) forwardTurn(ctx context.Context, owner string, conv memory.Conversation, tn *turn) (*Run, error) {
+func (cl *cluster) forwardTurn(ctx context.Context, hub string, conv memory.Conversation, tn *turn) (*Run, error) {
 	f := cl.t.feed(conv)
-	if err := cl.sync(ctx, owner, f); err != nil {
+	if err := cl.sync(ctx, hub, f); err != nil {
 		return nil, err
 	}
 	tn.id = ids.New()
@@ -178,11 +205,11 @@ func (cl *cluster) forwardTurn(ctx context.Context, owner string, conv memory.Co
 		f.leave(s)
 		return nil, err
 	}
-	answer, err := cl.ask(ctx, owner, conv.ID, ctlWake, controlArgs{Run: tn.id})
+	answer, err := cl.t.askAt(ctx, hub, conv.ID, question{Op: ctlWake, Run: tn.id})
 	if err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 		defer cancel()
-		if waits, undone := m.TakeBack(undo, tn.id); undone == nil && !waits && errors.Is(err, errMoved) {
+		if waits, undone := m.TakeBack(undo, tn.id); undone == nil && !waits && moved(err) {
 			return run, nil // it was taken up all the same
 		}
 		f.leave(s)
@@ -212,20 +239,12 @@ func (cl *cluster) followRun(f *feed, id string) (*Run, *sub) {
 		cl.answering.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), controlTimeout)
 			defer cancel()
-			_ = cl.t.leave(ctx, f.id, id) // an owner that is gone runs nothing
+			_ = cl.t.control(ctx, f.id, question{Op: ctlLeave, Run: id}) // an owner that is gone runs nothing
 		})
 	}
 	run.cancel = func(ctx context.Context) error { return cl.t.cancel(ctx, f.id, id) }
 	f.join(s)
 	return run, s
-}
-
-func (t *Talk) leave(ctx context.Context, id, run string) error {
-	if c := t.loaded(id); c != nil {
-		c.leave(run)
-		return nil
-	}
-	return t.cluster.control(ctx, id, ctlLeave, controlArgs{Run: run})
 }
 
 // tellDevices tells the other hubs how many devices look on here.

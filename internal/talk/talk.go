@@ -10,6 +10,7 @@ import (
 
 	"parley/internal/brain"
 	"parley/internal/lease"
+	"parley/internal/owner"
 	"parley/internal/talk/memory"
 )
 
@@ -26,12 +27,11 @@ type Talk struct {
 	stop context.CancelCauseFunc
 	work sync.WaitGroup
 
+	convs     *owner.Things[*conversation, question, answer]
 	cluster   *cluster
 	schedules *scheduler
 
 	mu       sync.Mutex
-	live     map[string]*conversation
-	loading  map[string]*loading
 	feeds    map[string]*feed
 	watchers map[*watcher]struct{}
 	watched  atomic.Int64 // how many there are, for every event of every run
@@ -49,9 +49,10 @@ func New(d Deps) (*Talk, error) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	t := &Talk{
 		d: d, hub: d.Leases.ID(), since: time.Now(), ctx: ctx, stop: stop, slots: make(chan struct{}, d.Limits.Runs),
-		live: map[string]*conversation{}, loading: map[string]*loading{}, feeds: map[string]*feed{}, watchers: map[*watcher]struct{}{},
+		feeds: map[string]*feed{}, watchers: map[*watcher]struct{}{},
 	}
-	t.cluster = &cluster{t: t, snapshots: map[string][]byte{}, devices: map[string]map[string]deviceCount{}, wake: make(chan struct{}, 1), quit: make(chan struct{})}
+	t.convs = t.newThings()
+	t.cluster = &cluster{t: t, devices: map[string]map[string]deviceCount{}, wake: make(chan struct{}, 1), quit: make(chan struct{})}
 	t.schedules = &scheduler{t: t, wake: make(chan struct{}, 1)}
 	return t, nil
 }
@@ -59,11 +60,12 @@ func New(d Deps) (*Talk, error) {
 // Start listens to other hubs, takes up what a former life or a dead hub left
 // unfinished, and fires schedules, until Close.
 func (t *Talk) Start(ctx context.Context) error {
-	if err := t.cluster.listen(); err != nil {
+	if err := errors.Join(t.cluster.listen(), t.convs.Listen()); err != nil {
 		return err
 	}
 	if err := t.sweep(ctx); err != nil {
 		t.cluster.close()
+		t.convs.Close()
 		return err
 	}
 	t.work.Go(t.housekeeping)
@@ -120,58 +122,14 @@ func (t *Talk) isClosing() bool {
 	return t.closing
 }
 
-// loading is a conversation on its way.
-type loading struct {
-	done chan struct{}
-	c    *conversation
-	err  error
-}
-
 // load gives the loaded conversation, loading it if need be. The error is a
 // *lease.HeldError when another hub has it.
 func (t *Talk) load(ctx context.Context, id string) (*conversation, error) {
-	for {
-		c, l, mine, err := t.lookup(id)
-		switch {
-		case err != nil:
-			return nil, err
-		case c != nil && !c.isEnding():
-			return c, nil
-		case c != nil:
-			if err := waitFor(ctx, c.gone); err != nil {
-				return nil, err
-			}
-			continue
-		case mine:
-			l.c, l.err = t.take(context.WithoutCancel(ctx), id)
-			t.mu.Lock()
-			delete(t.loading, id)
-			t.mu.Unlock()
-			close(l.done)
-		default:
-			if err := waitFor(ctx, l.done); err != nil {
-				return nil, err
-			}
-		}
-		return l.c, l.err
+	c, err := t.convs.Take(ctx, id)
+	if errors.Is(err, owner.ErrClosed) {
+		err = ErrUnavailable
 	}
-}
-
-func (t *Talk) lookup(id string) (c *conversation, l *loading, mine bool, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closing {
-		return nil, nil, false, ErrUnavailable
-	}
-	if c := t.live[id]; c != nil {
-		return c, nil, false, nil
-	}
-	if l := t.loading[id]; l != nil {
-		return nil, l, false, nil
-	}
-	l = &loading{done: make(chan struct{})}
-	t.loading[id] = l
-	return nil, l, true, nil
+	return c, err
 }
 
 func waitFor(ctx context.Context, done <-chan struct{}) error {
@@ -183,19 +141,13 @@ func waitFor(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// take acquires the lease and starts the conversation.
-func (t *Talk) take(ctx context.Context, id string) (*conversation, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	l, err := t.d.Leases.Acquire(ctx, memory.LeaseName(id))
-	if err != nil {
-		return nil, err
-	}
+// begin reads what a former owner left and starts the conversation.
+func (t *Talk) begin(ctx context.Context, id string, l *lease.Lease) (*conversation, error) {
 	state, err := t.d.Memory.Load(ctx, l, id, memory.Interruption{
 		Stop: int(brain.StopInterrupted), Reason: brain.ErrInterrupted.Error(), Result: "interrupted: the hub stopped before this call had a result; it may or may not have happened",
 	})
 	if err != nil {
-		return nil, errors.Join(err, l.Release(ctx))
+		return nil, err
 	}
 	if len(state.Interrupted) > 0 && t.d.Inbox != nil {
 		if _, err := t.d.Inbox.CancelConversation(ctx, id, "interrupted"); err != nil {
@@ -206,14 +158,7 @@ func (t *Talk) take(ctx context.Context, id string) (*conversation, error) {
 	t.cluster.stopFollowing(f)
 	f.own(l.Epoch(), state.Conversation.LastSeq)
 	c := newConversation(t, l, f, state)
-	t.mu.Lock()
-	if t.closing {
-		t.mu.Unlock()
-		return nil, errors.Join(ErrUnavailable, l.Release(ctx))
-	}
-	t.live[id] = c
 	t.work.Add(1)
-	t.mu.Unlock()
 	for _, r := range state.Interrupted {
 		f.publish(Event{
 			Kind: End, Run: r.ID, Agent: r.Speaker, Stop: brain.StopInterrupted, Error: brain.ErrInterrupted.Error(),
@@ -240,7 +185,7 @@ func (t *Talk) feed(c memory.Conversation) *feed {
 // forget drops a feed nobody needs any more.
 func (t *Talk) forget(f *feed) {
 	t.mu.Lock()
-	if t.live[f.id] != nil || t.loading[f.id] != nil || !f.idle() || t.feeds[f.id] != f {
+	if t.convs.Has(f.id) || !f.idle() || t.feeds[f.id] != f {
 		t.mu.Unlock()
 		return
 	}
@@ -250,9 +195,8 @@ func (t *Talk) forget(f *feed) {
 }
 
 func (t *Talk) loaded(id string) *conversation {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.live[id]
+	c, _ := t.convs.Get(id)
+	return c
 }
 
 // Close drains: no new turns, runs may finish for a while, then they are
@@ -261,14 +205,12 @@ func (t *Talk) Close(ctx context.Context) error {
 	t.mu.Lock()
 	already := t.closing
 	t.closing = true
-	var all []*conversation
-	for _, c := range t.live {
-		all = append(all, c)
-	}
 	t.mu.Unlock()
 	if already {
 		return nil
 	}
+	t.convs.Refuse()
+	all := t.convs.All()
 	for _, c := range all {
 		c.drain()
 	}
@@ -282,6 +224,7 @@ func (t *Talk) Close(ctx context.Context) error {
 		<-c.gone
 	}
 	t.stop(ErrUnavailable)
+	t.convs.Close()
 	t.cluster.close()
 	t.endListeners()
 	t.work.Wait()
@@ -317,7 +260,5 @@ func (t *Talk) endListeners() {
 
 // Stats are figures of this hub.
 func (t *Talk) Stats() Stats {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return Stats{Since: t.since, Active: len(t.live), Runs: len(t.slots)}
+	return Stats{Since: t.since, Active: len(t.convs.All()), Runs: len(t.slots)}
 }

@@ -12,6 +12,7 @@ import (
 	"parley/internal/identity"
 	"parley/internal/ids"
 	"parley/internal/lease"
+	"parley/internal/owner"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
 )
@@ -208,7 +209,7 @@ func (t *Talk) submit(ctx context.Context, conv memory.Conversation, tn *turn) (
 		switch {
 		case errors.As(err, &held):
 			run, err := t.cluster.forwardTurn(ctx, held.Owner, conv, tn)
-			if !errors.Is(err, errMoved) {
+			if !moved(err) {
 				return run, err
 			}
 			if err := pause(ctx, movePause); err != nil {
@@ -225,7 +226,7 @@ func (t *Talk) submit(ctx context.Context, conv memory.Conversation, tn *turn) (
 			return nil, err
 		}
 		run, err := c.submit(ctx, tn)
-		if errors.Is(err, errGone) {
+		if errors.Is(err, owner.ErrGone) {
 			continue
 		}
 		return run, err

@@ -12,6 +12,7 @@ import (
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
 	"parley/internal/lease"
+	"parley/internal/owner"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
 )
@@ -123,7 +124,7 @@ func (r *running) refused(err error) {
 	c := r.c
 	c.t.d.Log.Error("cannot store a turn", "conversation", c.id, "run", r.tn.id, "error", err)
 	if errors.Is(err, lease.ErrLost) || errors.Is(err, memory.ErrNotFound) {
-		err = errGone
+		err = owner.ErrGone
 	}
 	answered := r.tn.accepted == nil
 	r.tn.accept(acceptance{err: err})
