@@ -272,3 +272,41 @@ func TestUntrustedResultsAreWrappedForTheModelOnly(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// What a call finds out only while it runs is judged by the same judge, and asked about the same way.
+func TestACallThatRunsIsJudgedAboutWhatItDoesMore(t *testing.T) {
+	more := &Tool{Name: "network", Class: Sensitive}
+	outer := &Tool{Name: "shell", Class: ReadOnly, Run: func(ctx context.Context, call Call) (Result, error) {
+		var said []string
+		for _, host := range []string{"fine", "asked", "refused", "rejected"} {
+			err := call.Permit(ctx, more, json.RawMessage(`"`+host+`"`))
+			said = append(said, fmt.Sprintf("%s %v", host, err == nil))
+		}
+		return Result{Text: strings.Join(said, ", ")}, nil
+	}}
+	set, err := NewSet(nil, outer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Round{
+		Set: set,
+		Judge: func(judged *Tool, call Call, class Class) Verdict {
+			switch {
+			case judged == outer, string(call.Arguments) == `"fine"`:
+				return Verdict{Action: Allow}
+			case judged != more || call.Name != "network" || class != Sensitive:
+				t.Errorf("the judge was asked about %s %s, %s", call.Name, call.Arguments, class)
+			case string(call.Arguments) == `"refused"`:
+				return Verdict{Action: Refuse}
+			}
+			return Verdict{Action: Ask}
+		},
+		Approve: func(_ context.Context, call Call, _ Class) (Decision, error) {
+			return Decision{Approved: string(call.Arguments) == `"asked"`}, nil
+		},
+	}
+	done := r.Run(context.Background(), calls("shell"))
+	if want := "fine true, asked true, refused false, rejected false"; done[0].Output != want {
+		t.Errorf("the call was told %q; expected %q", done[0].Output, want)
+	}
+}
