@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -28,7 +29,8 @@ type FanRequest struct {
 	Approver Approver
 	// ApprovalWait is as in [CallRequest].
 	ApprovalWait time.Duration
-	// Canary is how many machines go first; the rest only if all of them succeed.
+	// Canary is how many machines go first; the rest only if all of them succeed. A
+	// script that ends with another exit code than 0 has failed here.
 	Canary int
 	// Parallel is how many at a time; 0 is 8.
 	Parallel int
@@ -258,6 +260,21 @@ func (fa *fan) one(ctx context.Context, i int) {
 		return
 	}
 	item.State, item.CallID, item.Result = done.State, done.CallID, done.Result
+	if code := fa.exitCode(done.Result); code != 0 && done.State == StateDone {
+		item.State, item.Error = StateFailed, &CallError{Code: ExecFailed, Message: fmt.Sprintf("the script ended with exit code %d", code)}
+		fa.stop = fa.stop || fa.req.StopOnError
+	}
+}
+
+// exitCode is what a script ended with; 0 for tools that have none. A single call
+// leaves it to the caller what a number means; of many at once, one that is not 0
+// must keep the others from following.
+func (fa *fan) exitCode(result jsontext.Value) int {
+	tool, _ := kenny.Lookup(fa.req.Tool)
+	if code := exitCode(tool, result); code != nil {
+		return *code
+	}
+	return 0
 }
 
 func (fa *fan) failures() (n int) {

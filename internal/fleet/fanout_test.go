@@ -60,6 +60,32 @@ func TestAFailingCanaryStopsTheRest(t *testing.T) {
 	}
 }
 
+// A canary whose script said "exit 5" was taken for a success, and every machine ran it.
+func TestAnExitCodeThatIsNotZeroIsAFailureOfManyAtOnce(t *testing.T) {
+	w := newWorld(t, setup{})
+	ran := &atomic.Int64{}
+	for i := range 6 {
+		id := fmt.Sprintf("m%02d", i)
+		w.join(id).answers(func(*kenny.Request) (jsontext.Value, *kenny.Error) {
+			ran.Add(1)
+			return jsontext.Value(`{"stdout":"half way\n","stderr":"","exit_code":5}`), nil
+		})
+		must(w.fleet.Edit(t.Context(), op(), id, fleet.Edit{Tags: &[]string{"lab"}}))(t)
+	}
+	for name, req := range map[string]fleet.FanRequest{"canary": {Canary: 1}, "stop on error": {StopOnError: true, Parallel: 1}} {
+		ran.Store(0)
+		req.Tag, req.Tool, req.Args = "lab", "shell_exec", jsontext.Value(`{"script":"exit 5"}`)
+		r := must(w.fleet.FanOut(t.Context(), op(), req))(t)
+		if ran.Load() != 1 || !r.Stopped || r.Failed != 1 || r.Done != 0 {
+			t.Errorf("%s: %d machines ran a script that fails, instead of one: %+v", name, ran.Load(), r)
+		}
+		first := r.Items[0]
+		if first.Error == nil || first.Error.Code != fleet.ExecFailed || !strings.Contains(first.Error.Message, "exit code 5") || !strings.Contains(string(first.Result), "half way") {
+			t.Errorf("%s: the failed share does not say why, with its output: %+v", name, first)
+		}
+	}
+}
+
 func TestFanOutAsksOnceForAll(t *testing.T) {
 	w := newWorld(t, setup{})
 	ran := w.herd(3, func(int) bool { return false })
