@@ -60,7 +60,7 @@ func fileTools() []Tool {
 		},
 		{
 			Name: "fs_search", Title: "Find files", Class: ReadOnly, Timeout: slow,
-			Description: "Find files below a folder whose name contains a text, whatever the case. Follows no links and stays on one file system; at most 1,000 paths." + dataNote,
+			Description: "Find files below a folder whose name contains a text, whatever the case. Follows no links and stays on one file system; at most 1,000 paths. truncated: true marks a list that was cut, there or by the time-out." + dataNote,
 			On:          everywhere(), Result: []string{"matches"},
 			Args: []Arg{text("root", "absolute path of the folder to start from"), text("pattern", "part of the file name; no wildcards")},
 		},

@@ -131,7 +131,10 @@ func (s *Set) search(ctx context.Context, c Call) (any, error) {
 		return nil, badArgs("this is not a folder")
 	}
 	w := &walk{set: s, volume: volumeOf(root), pattern: strings.ToLower(c.Args.Text("pattern")), out: searchResult{Matches: []string{}}}
-	if err := w.folder(ctx, root, root.Final[0]); err != nil {
+	switch err := w.folder(ctx, root, root.Final[0]); {
+	case errors.Is(err, context.DeadlineExceeded):
+		w.out.Truncated = true // what was found in time is worth having
+	case err != nil:
 		return nil, err
 	}
 	return w.out, nil
@@ -161,7 +164,7 @@ func (w *walk) folder(ctx context.Context, f *truepath.File, at string) error {
 		if w.out.Truncated || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := w.entry(ctx, e, join(at, e.Name())); err != nil {
+		if err := w.entry(ctx, e, at); err != nil {
 			return err
 		}
 	}
@@ -184,12 +187,15 @@ func readNames(ctx context.Context, dir *os.File) ([]fs.DirEntry, error) {
 	return all, nil
 }
 
-func (w *walk) entry(ctx context.Context, e fs.DirEntry, path string) error {
-	if w.set.deps.Guard.Refuses(path) {
+// entry judges only what would be shown or entered: judging takes longer than
+// looking, and most files are neither.
+func (w *walk) entry(ctx context.Context, e fs.DirEntry, at string) error {
+	if !e.IsDir() {
+		w.match(e.Name(), at)
 		return nil
 	}
-	if !e.IsDir() {
-		w.match(e.Name(), path)
+	path := join(at, e.Name())
+	if w.set.deps.Guard.Refuses(path) {
 		return nil
 	}
 	f, err := truepath.OpenHere(path)
@@ -198,14 +204,18 @@ func (w *walk) entry(ctx context.Context, e fs.DirEntry, path string) error {
 	}
 	defer f.Close()
 	// Another true path than expected: something was swapped meanwhile.
-	if !f.Info.IsDir() || !slices.Contains(f.Final, path) || volumeOf(f) != w.volume || w.set.deps.Guard.Refuses(path, f.Final...) {
+	if !f.Info.IsDir() || !slices.Contains(f.Final, path) || volumeOf(f) != w.volume || len(f.Final) > 1 && w.set.deps.Guard.Refuses(path, f.Final...) {
 		return nil
 	}
 	return w.folder(ctx, f, path)
 }
 
-func (w *walk) match(name, path string) {
+func (w *walk) match(name, at string) {
 	if !strings.Contains(strings.ToLower(name), w.pattern) {
+		return
+	}
+	path := join(at, name)
+	if w.set.deps.Guard.Refuses(path) {
 		return
 	}
 	if len(w.out.Matches) == maxMatches {
