@@ -119,6 +119,12 @@ func argsOf(tool kenny.Tool, pairs []string) (json.RawMessage, error) {
 				return nil, usageError("%s must be a whole number", key)
 			}
 			values[key] = n
+		case kenny.KindFlag:
+			on, err := strconv.ParseBool(text)
+			if err != nil {
+				return nil, usageError("%s must be true or false", key)
+			}
+			values[key] = on
 		case kenny.KindTexts:
 			values[key] = strings.Split(text, ",")
 		}
@@ -174,12 +180,16 @@ func (g *globals) showCall(cmd *cobra.Command, tool kenny.Tool, a hubapi.CallAns
 		Stdout   string `json:"stdout"`
 		Stderr   string `json:"stderr"`
 		ExitCode int    `json:"exit_code"`
+		Note     string `json:"note"`
 	}
 	if err := json.Unmarshal(a.Result, &r); err != nil {
 		return fmt.Errorf("the machine's answer cannot be read: %w", err)
 	}
 	_, _ = io.WriteString(cmd.OutOrStdout(), r.Stdout)
 	_, _ = io.WriteString(cmd.ErrOrStderr(), r.Stderr)
+	if r.Note != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "parley: "+visible.Line(r.Note))
+	}
 	if r.ExitCode != 0 {
 		return &exitError{code: statusOf(r.ExitCode)}
 	}

@@ -10,6 +10,7 @@ const (
 	KindText    Kind = "string"
 	KindInteger Kind = "integer"
 	KindTexts   Kind = "array"
+	KindFlag    Kind = "boolean"
 )
 
 // Arg is one key of a tool's args object.
@@ -69,6 +70,10 @@ func execArgs(language string) []Arg {
 			Description: language + " to run; output and exit status come back",
 		},
 		timeoutArg(defaultExecSeconds),
+		{
+			Name: "kill_background", Kind: KindFlag, Optional: true,
+			Description: "true ends whatever the script leaves running; otherwise it goes on, and the result names it in left_running",
+		},
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // Args are the checked arguments of one call.
 type Args struct {
-	values map[string]any // string, int or []string
+	values map[string]any // string, int, bool or []string
 	order  []string
 }
 
@@ -25,6 +25,9 @@ func (a Args) Text(name string) string { s, _ := a.values[name].(string); return
 
 // Int is an integer argument; 0 when absent.
 func (a Args) Int(name string) int { n, _ := a.values[name].(int); return n }
+
+// Flag is a boolean argument; false when absent.
+func (a Args) Flag(name string) bool { b, _ := a.values[name].(bool); return b }
 
 // Texts is a list argument; nil when absent.
 func (a Args) Texts(name string) []string { l, _ := a.values[name].([]string); return l }
@@ -53,6 +56,8 @@ func valueTokens(v any) []jsontext.Token {
 	switch v := v.(type) {
 	case int:
 		return []jsontext.Token{jsontext.Int(int64(v))}
+	case bool:
+		return []jsontext.Token{jsontext.Bool(v)}
 	case []string:
 		out := []jsontext.Token{jsontext.BeginArray}
 		for _, s := range v {
@@ -122,6 +127,8 @@ func (a Arg) read(v jsontext.Value) (any, error) {
 		return a.readInt(v)
 	case KindTexts:
 		return a.readTexts(v)
+	case KindFlag:
+		return readFlag(v)
 	default:
 		return a.readText(v)
 	}
@@ -140,6 +147,16 @@ func (a Arg) readInt(v jsontext.Value) (int, error) {
 		return 0, fmt.Errorf("must be from %d to %d", a.Min, a.Max)
 	}
 	return int(n), nil
+}
+
+func readFlag(v jsontext.Value) (bool, error) {
+	switch v.Kind() {
+	case 't':
+		return true, nil
+	case 'f':
+		return false, nil
+	}
+	return false, errors.New("must be true or false")
 }
 
 func (a Arg) readText(v jsontext.Value) (string, error) {

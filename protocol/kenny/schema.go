@@ -34,6 +34,7 @@ func (a Arg) property() property {
 		if a.Optional {
 			p.Default = &a.Default
 		}
+	case KindFlag:
 	case KindTexts:
 		p.Items, p.MaxItems = &property{Type: KindText, MaxLength: MaxText}, a.Max
 	default:

@@ -16,8 +16,8 @@ import (
 // catalogue is the protocol's tool table: name, class, default seconds,
 // systems, wire keys ('?' optional).
 const catalogueTable = `
-powershell_exec   M  30 wlm script timeout_s?
-shell_exec        M  30 lm  script timeout_s?
+powershell_exec   M  30 wlm script timeout_s? kill_background?
+shell_exec        M  30 lm  script timeout_s? kill_background?
 fs_list           R  30 wlm path
 fs_search         R  60 wlm root pattern
 fs_read           S  30 wlm path
@@ -157,9 +157,27 @@ func TestSchemaOfAnExecTool(t *testing.T) {
 		"agent_id":{"type":"string","maxLength":4096},
 		"script":{"type":"string","minLength":1,"maxLength":131072},
 		"timeout_s":{"type":"integer","minimum":1,"maximum":3600,"default":30},
+		"kill_background":{"type":"boolean"},
 		"queue_for_s":{"type":"integer","minimum":0,"maximum":604800,"default":0}}}`))
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestAFlagIsTrueOrFalseAndTravelsOnlyWhenGiven(t *testing.T) {
+	tool, _ := Lookup("shell_exec")
+	for raw, want := range map[string]string{
+		`{"script":"x","kill_background":true}`:  `{"script":"x","timeout_s":30,"kill_background":true}`,
+		`{"script":"x","kill_background":false}`: `{"script":"x","timeout_s":30,"kill_background":false}`,
+		`{"script":"x"}`:                         `{"script":"x","timeout_s":30}`,
+	} {
+		args, err := tool.CheckArgs([]byte(raw))
+		if err != nil || string(args.Wire()) != want || args.Flag("kill_background") != strings.Contains(want, "true") {
+			t.Errorf("%s reaches the machine as %s (%v), not as %s", raw, args.Wire(), err, want)
+		}
+	}
+	if _, err := tool.CheckArgs([]byte(`{"script":"x","kill_background":"yes"}`)); err == nil {
+		t.Error("a text is taken for a flag")
 	}
 }
 

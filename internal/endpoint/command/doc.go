@@ -8,8 +8,8 @@
 //   - When ctx ends, the program and its descendants are killed before Run
 //     returns: a job object on Windows, the process group and every descendant
 //     elsewhere, on Linux also those that left both by forking twice.
-//   - What a program leaves running in the background ends with it. Nothing a
-//     call starts outlives the call; a service does, because its manager starts it.
+//   - What a program leaves running in the background ends with it, unless the
+//     Spec keeps it; either way the Result names it.
 //   - Output beyond the cap is read and dropped; head and tail are kept.
 //   - Secrets of the endpoint's own environment are not passed on.
 package command

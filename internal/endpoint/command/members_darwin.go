@@ -36,3 +36,12 @@ func Belongs(pid int) bool {
 	raw, err := unix.SysctlRaw("kern.procargs2", pid)
 	return err == nil && bytes.Contains(raw, []byte("\x00"+MarkName+"="))
 }
+
+// nameOf is what a process is called.
+func nameOf(pid int) string {
+	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return "process"
+	}
+	return unix.ByteSliceToString(p.Proc.P_comm[:])
+}

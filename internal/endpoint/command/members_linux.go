@@ -40,6 +40,15 @@ func carries(pid int, prefix string) bool {
 	return bytes.HasPrefix(env, []byte(prefix)) || bytes.Contains(env, []byte("\x00"+prefix))
 }
 
+// nameOf is what a process is called.
+func nameOf(pid int) string {
+	name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+	if err != nil {
+		return "process"
+	}
+	return strings.TrimSpace(string(name))
+}
+
 func processes() []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

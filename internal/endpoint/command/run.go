@@ -15,8 +15,8 @@ import (
 // DefaultCap is how much of each stream is kept unless a Spec says otherwise.
 const DefaultCap = 1 << 20
 
-// pipeWait is how long Run waits for the streams of a program that has ended:
-// a grandchild may still hold them, and it is killed then.
+// pipeWait is how long Run waits for the streams of a program that has ended: what
+// it left running may still hold them.
 const pipeWait = 500 * time.Millisecond
 
 // Spec is a program to run.
@@ -33,6 +33,9 @@ type Spec struct {
 	Prepare func(*exec.Cmd)
 	// Output, where given, receives stdout instead of Result.Stdout.
 	Output io.Writer
+	// KeepBackground lets what the program leaves running go on; the end of ctx
+	// still ends everything.
+	KeepBackground bool
 }
 
 // Result is what a program left behind.
@@ -42,7 +45,18 @@ type Result struct {
 	Truncated bool
 	// ExitCode is -1 when there is none, as after a signal.
 	ExitCode int
+	// Left is what was still running when the program had ended.
+	Left []Process
 }
+
+// Process is a program that runs.
+type Process struct {
+	Name string
+	PID  int
+}
+
+// String names a process as people look for it.
+func (p Process) String() string { return fmt.Sprintf("%s (%d)", p.Name, p.PID) }
 
 // ErrNotStarted is wrapped by errors about programs that could not be started.
 var ErrNotStarted = errors.New("could not be started")
@@ -63,33 +77,49 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	cmd := exec.Command(spec.Path, spec.Args...)
 	cmd.Env = append(append(sandbox.WithoutSecrets(os.Environ()), spec.Env...), tree.env()...)
 	cmd.ExtraFiles = spec.Files
-	cmd.Stdout, cmd.Stderr = stdout, stderr
+	var sink io.Writer = stdout
 	if spec.Output != nil {
-		cmd.Stdout = spec.Output
+		sink = spec.Output
 	}
-	cmd.WaitDelay = pipeWait
+	pipes, err := newStreams(cmd, sink, stderr)
+	if err != nil {
+		return Result{ExitCode: -1}, fmt.Errorf("%s %w: %w", spec.Path, ErrNotStarted, err)
+	}
 	if spec.Prepare != nil {
 		spec.Prepare(cmd)
 	}
 	tree.prepare(cmd)
 	if err := cmd.Start(); err != nil {
+		pipes.abandon()
 		return Result{ExitCode: -1}, fmt.Errorf("%s %w: %w", spec.Path, ErrNotStarted, err)
 	}
+	pipes.copy()
 	if err := tree.started(cmd); err != nil {
 		_ = cmd.Process.Kill() // it must not run where nobody could end it
 		_ = cmd.Wait()
+		pipes.close()
 		return Result{ExitCode: -1}, fmt.Errorf("%s %w: %w", spec.Path, ErrNotStarted, err)
 	}
-	err := wait(ctx, cmd, tree)
+	err = wait(ctx, cmd, tree, pipes)
+	var left []Process
+	if ctx.Err() == nil {
+		left = tree.left(cmd.Process.Pid)
+	}
+	if keep := spec.KeepBackground && len(left) > 0; keep {
+		tree.keep()
+	} else {
+		tree.kill(cmd)
+		pipes.close()
+	}
 	return Result{
 		Stdout: stdout.bytes(), Stderr: stderr.bytes(), Truncated: stdout.cut() || stderr.cut(),
-		ExitCode: exitCode(cmd),
+		ExitCode: exitCode(cmd), Left: left,
 	}, outcome(ctx, err)
 }
 
-// wait kills the tree when ctx ends, and what is left of it when the program
-// has ended by itself.
-func wait(ctx context.Context, cmd *exec.Cmd, tree *tree) error {
+// wait kills the tree when ctx ends. The program has ended then, and its streams, or
+// somebody else holds them.
+func wait(ctx context.Context, cmd *exec.Cmd, tree *tree, pipes *streams) error {
 	stop := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
@@ -101,9 +131,9 @@ func wait(ctx context.Context, cmd *exec.Cmd, tree *tree) error {
 		}
 	}()
 	err := cmd.Wait()
+	pipes.wait(ctx)
 	close(stop)
 	<-watched
-	tree.kill(cmd)
 	return err
 }
 
@@ -112,7 +142,7 @@ func outcome(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if _, ok := errors.AsType[*exec.ExitError](err); ok || errors.Is(err, exec.ErrWaitDelay) {
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -123,6 +124,36 @@ func TestWhatIsLeftInTheBackgroundEndsWithTheProgram(t *testing.T) {
 	}
 	if pid := pidsIn(t, dir, 1)[0]; !gone(pid) {
 		t.Errorf("process %d is still there", pid)
+	}
+}
+
+// What a script left running was killed, and nobody was told.
+func TestWhatIsLeftInTheBackgroundMayGoOnAndIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	spec := sh(`(while [ ! -e ` + dir + `/stop ]; do echo tick; sleep 0.01; done; echo ended > ` + dir + `/ended) & echo $! > ` + dir + `/pid; echo done`)
+	spec.KeepBackground = true
+	res, err := Run(t.Context(), spec)
+	if err != nil || !strings.Contains(string(res.Stdout), "done\n") || res.ExitCode != 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	pid := pidsIn(t, dir, 1)[0]
+	if !slices.ContainsFunc(res.Left, func(p Process) bool { return p.PID == pid && p.Name != "" }) {
+		t.Errorf("process %d was left running and is not among %v", pid, res.Left)
+	}
+	if gone(pid) {
+		t.Fatalf("process %d is gone", pid)
+	}
+	if err := os.WriteFile(dir+"/stop", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for { // it could print to its end: a pipe that nobody reads would have ended it
+		if _, err := os.Stat(dir + "/ended"); err == nil {
+			break
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	for !gone(pid) {
+		<-time.After(5 * time.Millisecond)
 	}
 }
 

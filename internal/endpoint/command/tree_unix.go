@@ -4,6 +4,7 @@ package command
 
 import (
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -42,6 +43,20 @@ func (t *tree) prepare(cmd *exec.Cmd) {
 func (t *tree) started(*exec.Cmd) error { return nil }
 
 func (t *tree) close() {}
+
+// left names what of the tree still runs.
+func (t *tree) left(root int) []Process {
+	pids := t.members(root)
+	slices.Sort(pids)
+	var out []Process
+	for _, pid := range slices.Compact(pids) {
+		out = append(out, Process{Name: nameOf(pid), PID: pid})
+	}
+	return out
+}
+
+// keep lets it go on. It stays marked: it is a script's, and cannot use the switch.
+func (t *tree) keep() {}
 
 // kill ends the tree. A dying parent hands its children to init, so the list
 // is made before anything is killed, and made again until it stays empty.

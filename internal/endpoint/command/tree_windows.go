@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"sync"
@@ -12,7 +13,10 @@ import (
 
 // tree is a job object: whatever a member starts is a member too, and closing
 // the last handle ends them all.
-type tree struct{ job windows.Handle }
+type tree struct {
+	job  windows.Handle
+	kept bool
+}
 
 // MarkName is the variable that marks processes of a call elsewhere; here the
 // job object does.
@@ -69,23 +73,71 @@ func (t *tree) kill(*exec.Cmd) {
 	}
 }
 
+// left names what of the job still runs.
+func (t *tree) left(root int) []Process {
+	var out []Process
+	for _, pid := range membersOf(t.job) {
+		if pid != root {
+			out = append(out, Process{Name: "process", PID: pid})
+		}
+	}
+	return out
+}
+
+// keep lets it go on as long as the endpoint runs: the job stays, so that it is
+// still known for a script's, and cannot use the switch.
+func (t *tree) keep() {
+	t.kept = true
+	jobs.mu.Lock()
+	defer jobs.mu.Unlock()
+	jobs.all[t.job] = true
+}
+
+// membersOf lists the processes of a job, as far as they fit.
+func membersOf(job windows.Handle) []int {
+	var list struct {
+		assigned, listed uint32
+		pids             [256]uintptr
+	}
+	if job == 0 {
+		return nil
+	}
+	err := windows.QueryInformationJobObject(job, windows.JobObjectBasicProcessIdList, uintptr(unsafe.Pointer(&list)), uint32(unsafe.Sizeof(list)), nil)
+	if err != nil && !errors.Is(err, windows.ERROR_MORE_DATA) {
+		return nil
+	}
+	var out []int
+	for _, pid := range list.pids[:min(int(list.listed), len(list.pids))] {
+		out = append(out, int(pid))
+	}
+	return out
+}
+
 func (t *tree) close() {
-	if t.job != 0 {
+	if t.job != 0 && !t.kept {
 		forget(t.job)
 		_ = windows.CloseHandle(t.job)
 	}
 }
 
-// jobs are the calls under way in this process.
+// jobs are the calls under way in this process; true are those that ended and left
+// something running.
 var jobs = struct {
 	mu  sync.Mutex
 	all map[windows.Handle]bool
 }{all: map[windows.Handle]bool{}}
 
+// register remembers a job, and forgets those that were kept and are empty.
 func register(job windows.Handle) {
 	jobs.mu.Lock()
 	defer jobs.mu.Unlock()
-	jobs.all[job] = true
+	for old, kept := range jobs.all {
+		if kept && len(membersOf(old)) == 0 {
+			delete(jobs.all, old)
+			_ = windows.CloseHandle(old)
+		}
+	}
+	jobs.all[job] = false
 }
 
 func forget(job windows.Handle) {
