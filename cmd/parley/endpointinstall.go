@@ -26,38 +26,20 @@ keeps the machine's key and changes only what is given.`,
 }
 
 func (f *endpointFlags) install(cmd *cobra.Command) error {
+	if err := install.Ready(); err != nil {
+		return err
+	}
 	program := install.ProgramPath()
 	svc, err := install.Service(program, f.state)
 	if err != nil {
-		return err
-	}
-	again := install.Installed(svc)
-	if again {
-		_ = svc.Stop() // it may not run; the folder's lock tells
-	}
-	if err := f.enrolFor(cmd); err != nil {
-		if again {
-			_ = svc.Start() // as it was
-		}
 		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	if err := install.CopyProgram(self, program); err != nil {
+	if err := (install.Plan{Service: svc, From: self, Program: program, Enrol: func() error { return f.enrolFor(cmd) }}).Run(); err != nil {
 		return err
-	}
-	if again {
-		if err := svc.Uninstall(); err != nil {
-			return fmt.Errorf("replacing the service: %w", err)
-		}
-	}
-	if err := svc.Install(); err != nil {
-		return fmt.Errorf("installing the service: %w", err)
-	}
-	if err := svc.Start(); err != nil {
-		return fmt.Errorf("starting the service: %w", err)
 	}
 	if err := install.Shortcuts(program, f.state); err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "parley: the shortcuts to switch remote control off and on could not be made:", fit.OneLine(err.Error()))

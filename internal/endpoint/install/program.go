@@ -17,6 +17,27 @@ func ProgramPath() string {
 	return "/usr/local/bin/parley"
 }
 
+// putProgram copies the program to its place and gives the way back: what was there
+// before is there again, or nothing is.
+func putProgram(from, to string) (undo func(), err error) {
+	if same(from, to) {
+		return func() {}, nil
+	}
+	before := to + ".before"
+	undo = func() { _ = os.Remove(to) }
+	if _, err := os.Stat(to); err == nil {
+		if err := update.CopyFile(to, before); err != nil {
+			return nil, fmt.Errorf("keep the program that is there: %w", err)
+		}
+		undo = func() { _ = os.Rename(before, to) }
+	}
+	if err := CopyProgram(from, to); err != nil {
+		_ = os.Remove(before)
+		return nil, err
+	}
+	return undo, nil
+}
+
 // CopyProgram puts a program where the service expects it. A copy that is in
 // use is moved aside first: a running program cannot be written to everywhere.
 func CopyProgram(from, to string) error {
