@@ -37,7 +37,7 @@ func execTools() []Tool {
 	return []Tool{
 		{
 			Name: "powershell_exec", Title: "Run PowerShell", Class: Mutating, Timeout: quick,
-			Description: "Run a PowerShell script on one machine and return what it printed. Can change anything there, so a person may have to approve it first." + dataNote,
+			Description: "Run a PowerShell script on one machine and return what it printed. On Linux and macOS a script whose first line is #!/bin/sh is run by the shell. Can change anything there, so a person may have to approve it first." + dataNote,
 			On:          everywhere(), Instead: "use shell_exec",
 			Args: execArgs("PowerShell script"), Result: result, Hints: hints,
 		},

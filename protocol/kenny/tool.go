@@ -3,6 +3,7 @@ package kenny
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -75,6 +76,15 @@ func (t Tool) CheckOS(o OS) error {
 		msg += "; " + t.Instead
 	}
 	return &Error{Code: CodeUnsupported, Message: msg}
+}
+
+// ForShell reports whether a script of powershell_exec is meant for the shell of a
+// machine that is no Windows: its first line says so. An original hub has no other
+// way to run one. To PowerShell the line is a comment, and guessing would be unsafe:
+// what is a variable in one language is nothing in the other.
+func ForShell(os OS, script string) bool {
+	line, _, _ := strings.Cut(script, "\n")
+	return os != Windows && strings.TrimSpace(line) == "#!/bin/sh"
 }
 
 // TimeoutOnWire reports whether timeout_s travels to the machine; for other

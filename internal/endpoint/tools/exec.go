@@ -4,9 +4,11 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"strings"
 
 	"parley/internal/endpoint/command"
 	"parley/internal/endpoint/probe"
+	wire "parley/protocol/kenny"
 )
 
 // execResult is what a script left behind.
@@ -15,17 +17,36 @@ type execResult struct {
 	Stderr    string `json:"stderr"`
 	ExitCode  int    `json:"exit_code"`
 	Truncated bool   `json:"truncated,omitempty"`
+	// Left names what the script left running, and Note says what became of it.
+	Left []string `json:"left_running,omitempty"`
+	Note string   `json:"note,omitempty"`
 }
 
-func (s *Set) run(ctx context.Context, spec command.Spec) (any, error) {
+// run runs a script's program. What the script leaves behind goes on, unless the
+// call says otherwise; nothing happens to it without a word.
+func (s *Set) run(ctx context.Context, c Call, spec command.Spec) (any, error) {
+	spec.KeepBackground = !c.Args.Flag("kill_background")
 	res, err := command.Run(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	return execResult{
+	out := execResult{
 		Stdout: command.Text(res.Stdout), Stderr: command.Text(res.Stderr),
 		ExitCode: res.ExitCode, Truncated: res.Truncated,
-	}, nil
+	}
+	var names []string
+	for _, p := range res.Left {
+		names = append(names, p.String())
+	}
+	switch list := strings.Join(names, ", "); {
+	case len(names) == 0:
+	case spec.KeepBackground:
+		out.Left = names
+		out.Note = "the script has ended and left running: " + list + "; it goes on until it ends or the endpoint stops (kill_background ends it with the script)"
+	default:
+		out.Note = "ended with the script, as kill_background asks: " + list
+	}
+	return out, nil
 }
 
 // argLimit is below what Linux allows for one argument; longer scripts go by
@@ -36,14 +57,14 @@ const argLimit = 96 << 10
 func (s *Set) shell(ctx context.Context, c Call) (any, error) {
 	script := c.Args.Text("script")
 	if len(script) <= argLimit {
-		return s.run(ctx, command.Spec{Path: "/bin/sh", Args: []string{"-c", script}})
+		return s.run(ctx, c, command.Spec{Path: "/bin/sh", Args: []string{"-c", script}})
 	}
 	f, err := nameless(script)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return s.run(ctx, command.Spec{Path: "/bin/sh", Args: []string{"/dev/fd/3"}, Files: []*os.File{f}})
+	return s.run(ctx, c, command.Spec{Path: "/bin/sh", Args: []string{"/dev/fd/3"}, Files: []*os.File{f}})
 }
 
 // nameless keeps a text in a file that has no name any more: nobody can swap
@@ -67,16 +88,19 @@ func nameless(text string) (*os.File, error) {
 
 // powershell runs a script with Windows PowerShell, else with PowerShell 7.
 func (s *Set) powershell(ctx context.Context, c Call) (any, error) {
+	if wire.ForShell(s.deps.OS, c.Args.Text("script")) {
+		return s.shell(ctx, c)
+	}
 	program, ok := findPowerShell(exec.LookPath)
 	if !ok {
-		return nil, unsupported("PowerShell is not installed on this machine; use shell_exec where there is a shell")
+		return nil, unsupported("PowerShell is not installed on this machine; use shell_exec, or begin the script with the line #!/bin/sh to have it run by the shell")
 	}
 	spec, clean, err := powershellSpec(program, c.Args.Text("script"))
 	if err != nil {
 		return nil, err
 	}
 	defer clean()
-	return s.run(ctx, spec)
+	return s.run(ctx, c, spec)
 }
 
 // findPowerShell prefers the one that comes with Windows.

@@ -28,6 +28,8 @@ func (s *Set) CheckCall(os kenny.OS, tool string, args jsontext.Value) (Rule, bo
 	switch {
 	case isPath:
 		return s.CheckPath(os, texts.member(key))
+	case tool == "powershell_exec" && kenny.ForShell(os, texts.member("script")):
+		return s.checkScript(shellText, texts.member("script"))
 	case tool == "powershell_exec":
 		return s.checkScript(powershellText(os), texts.member("script"))
 	case tool == "shell_exec":

@@ -12,6 +12,24 @@ import (
 	"parley/protocol/kenny"
 )
 
+func TestAShellScriptInPowershellExecIsJudgedAsOne(t *testing.T) {
+	for text, want := range map[string]bool{
+		"#!/bin/sh\ncd /usr; rm -rf bin":  true,
+		"#!/bin/sh\nd=/tmp/x; rm -r $d/*": false,
+		"#!/bin/sh\nrm -r $unset/*":       true,
+		"#!/bin/sh\necho hello":           false,
+	} {
+		c := call{kenny.Linux, "powershell_exec", map[string]any{"script": text}}
+		if r, hit := c.check(t, Builtin()); hit != want {
+			t.Errorf("%q: refused %v by %q, not %v", text, hit, r.ID, want)
+		}
+	}
+	windows := call{kenny.Windows, "powershell_exec", map[string]any{"script": "#!/bin/sh\nvssadmin delete shadows /all"}}
+	if _, hit := windows.check(t, Builtin()); !hit {
+		t.Error("a first line makes the guard forget that Windows runs PowerShell")
+	}
+}
+
 func TestEachToolIsJudgedByItsOwnText(t *testing.T) {
 	s, skipped := Builtin().WithOperator([]kenny.Rule{
 		{ID: "no-choco", AppliesTo: kenny.AppliesPowerShell, Pattern: `(?i)\bchoco\b`, Reason: "no chocolatey"},
