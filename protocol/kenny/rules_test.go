@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestVersionsCompareByNumber(t *testing.T) {
+func TestProtocolVersionsCompareByNumber(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
@@ -30,10 +30,10 @@ func TestVersionsCompareByNumber(t *testing.T) {
 		{"0.99999999999999999999999999", "0.8", 1},
 		{"1.2.3", "1.2.10", -1},
 	} {
-		if got := CompareVersions(c.a, c.b); got != c.want {
+		if got := compareProtocols(c.a, c.b); got != c.want {
 			t.Errorf("%q against %q: %d, want %d", c.a, c.b, got, c.want)
 		}
-		if got := CompareVersions(c.b, c.a); got != -c.want {
+		if got := compareProtocols(c.b, c.a); got != -c.want {
 			t.Errorf("%q against %q: %d, want %d", c.b, c.a, got, -c.want)
 		}
 	}

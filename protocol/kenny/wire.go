@@ -44,7 +44,7 @@ type Register struct {
 // Signed reports whether the frame asks for the signature handshake; anything
 // else is the legacy path.
 func (r *Register) Signed() bool {
-	return r.ClientNonce != nil && CompareVersions(r.Protocol, Version) >= 0
+	return r.ClientNonce != nil && compareProtocols(r.Protocol, Version) >= 0
 }
 
 // Meta describes the machine. It is an open object: Extra keeps what is not
