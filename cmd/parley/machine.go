@@ -63,22 +63,26 @@ func newMachineToken(g *globals) *cobra.Command {
 
 func newMachineLink(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "link ID", Short: "One-liners that install the endpoint on a machine, once", Args: exactly(1, "name the machine"),
+		Use: "link ID", Short: "One-liners that install the endpoint on a machine, new or known, once", Args: exactly(1, "name the machine"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
 				var l struct {
-					Sh      string    `json:"sh"`
-					PS1     string    `json:"ps1"`
+					Sh      string    `json:"sh,omitempty"`
+					PS1     string    `json:"ps1,omitempty"`
 					Expires time.Time `json:"expires_at"`
 				}
 				if err := c.Do(ctx, http.MethodPost, "/api/machines/"+url.PathEscape(args[0])+"/install-link", nil, nil, &l); err != nil {
 					return err
 				}
 				return g.show(cmd, l, func(p *printer) {
-					p.note("Linux and macOS:")
-					p.line(l.Sh)
-					p.note("Windows, in an administrator's PowerShell:")
-					p.line(l.PS1)
+					if l.Sh != "" {
+						p.note("Linux and macOS:")
+						p.line(l.Sh)
+					}
+					if l.PS1 != "" {
+						p.note("Windows, in an administrator's PowerShell:")
+						p.line(l.PS1)
+					}
 					p.note("until %s", l.Expires.Local().Format(time.DateTime))
 				})
 			})

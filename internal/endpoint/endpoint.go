@@ -185,7 +185,7 @@ func (e *Endpoint) meta() wire.Meta {
 	mode := `"` + string(e.sw.State().Mode) + `"` // one of four words
 	return wire.Meta{
 		Hostname: name, OS: e.os, Version: e.opts.Version, Arch: runtime.GOARCH,
-		Extra: map[string]jsontext.Value{wire.ControlKey: jsontext.Value(mode)},
+		Extra: map[string]jsontext.Value{wire.ControlKey: jsontext.Value(mode), wire.ProgramKey: jsontext.Value(`"` + wire.Program + `"`)},
 	}
 }
 

@@ -193,7 +193,7 @@ var errRemoved = errors.New("the machine was removed")
 // with the check that it is allowed.
 func (f *Fleet) recordConnect(s *Session, reg *kenny.Register, key string, again bool) error {
 	now := time.Now()
-	meta := Meta{Hostname: fit.Storable(reg.Meta.Hostname), OS: reg.Meta.OS, Version: fit.Storable(reg.Meta.Version), Arch: fit.Storable(reg.Meta.Arch), Control: reg.Meta.Control()}
+	meta := Meta{Hostname: fit.Storable(reg.Meta.Hostname), OS: reg.Meta.OS, Version: fit.Storable(reg.Meta.Version), Arch: fit.Storable(reg.Meta.Arch), Control: reg.Meta.Control(), Ours: reg.Meta.Ours()}
 	old := s.m.meta()
 	s.from = old.Version
 	firstProof, retires := s.m.provesKey(key)

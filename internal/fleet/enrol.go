@@ -42,8 +42,8 @@ type EnrolRequest struct {
 
 // InstallLines is an installer link: one line per family of systems.
 type InstallLines struct {
-	Sh      string    `json:"sh"`
-	PS1     string    `json:"ps1"`
+	Sh      string    `json:"sh,omitempty" doc:"absent when this hub has no program for Linux and macOS"`
+	PS1     string    `json:"ps1,omitempty" doc:"absent when this hub has no program for Windows"`
 	Expires time.Time `json:"expires_at"`
 }
 

@@ -186,7 +186,7 @@ func (w *world) join(id string) *fake {
 func (w *world) newFake(id string, key ed25519.PrivateKey) *fake {
 	f := &fake{
 		w: w, id: id, key: key, closed: make(chan kenny.CloseCode, 1), asked: make(chan *kenny.Request, 256),
-		meta: kenny.Meta{Hostname: strings.ToUpper(id), OS: kenny.Linux, Version: "1.0.0", Arch: "amd64"},
+		meta: kenny.Meta{Hostname: strings.ToUpper(id), OS: kenny.Linux, Version: "1.0.0", Arch: "amd64", Extra: map[string]jsontext.Value{kenny.ProgramKey: jsontext.Value(`"parley"`)}},
 	}
 	w.t.Cleanup(func() { f.replies.Wait() })
 	return f

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"parley/internal/identity"
 	"parley/internal/store"
+	"parley/protocol/kenny"
 )
 
 // quoteSh writes a word for a POSIX shell, quotePS one for PowerShell. Everything
@@ -17,16 +19,42 @@ func quoteSh(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) 
 
 func quotePS(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// script installs an endpoint: it fetches the program for the machine it runs on,
-// checks the hash, and lets the program install itself.
-func script(shell Shell, m Minted, from string, programs programList) string {
-	if shell == ShellPowerShell {
-		return scriptPS1(m, from, programs)
+// releaseFlags are the flags that tell an endpoint whose updates to take: the keys
+// this hub was told to trust, else those that signed what it has. Without one, a
+// machine that was installed from here could never be updated from here.
+func (f *Fleet) releaseFlags(ctx context.Context) (string, error) {
+	var keys []string
+	for _, k := range f.d.ReleaseKeys {
+		keys = append(keys, kenny.FormatPublicKey(k))
 	}
-	return scriptSh(m, from, programs)
+	if len(keys) == 0 {
+		signed, err := f.binaries(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, p := range signed {
+			if !slices.Contains(keys, p.key) {
+				keys = append(keys, p.key)
+			}
+		}
+	}
+	var flags strings.Builder
+	for _, k := range keys {
+		flags.WriteString(" --release-key " + quoteSh(k)) // base64: both shells quote it alike
+	}
+	return flags.String(), nil
 }
 
-func scriptSh(m Minted, from string, programs programList) string {
+// script installs an endpoint: it fetches the program for the machine it runs on,
+// checks the hash, and lets the program install itself.
+func script(shell Shell, m Minted, release, from string, programs programList) string {
+	if shell == ShellPowerShell {
+		return scriptPS1(m, release, from, programs)
+	}
+	return scriptSh(m, release, from, programs)
+}
+
+func scriptSh(m Minted, release, from string, programs programList) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `#!/bin/sh
 # Installs the Parley endpoint on this machine. The token in here works once.
@@ -49,8 +77,8 @@ if command -v curl >/dev/null 2>&1; then curl -fsSL -o "$DIR/parley" "$PROGRAM";
 if command -v sha256sum >/dev/null 2>&1; then GOT=$(sha256sum "$DIR/parley"); else GOT=$(shasum -a 256 "$DIR/parley"); fi
 if [ "${GOT%% *}" != "$SHA256" ]; then echo "the program is not the one the hub sent; nothing was installed" >&2; exit 1; fi
 chmod 755 "$DIR/parley"
-"$DIR/parley" endpoint install --url "$URL" --id "$ID" --server-key "$SERVER_KEY"
-`)
+"$DIR/parley" endpoint install --url "$URL" --id "$ID" --server-key "$SERVER_KEY"`)
+	b.WriteString(release + "\n")
 	return b.String()
 }
 
@@ -69,7 +97,7 @@ func unamePattern(platform string) string {
 	return strings.Join(patterns, "|")
 }
 
-func scriptPS1(m Minted, from string, programs programList) string {
+func scriptPS1(m Minted, release, from string, programs programList) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Installs the Parley endpoint on this machine. The token in here works once.
 $ErrorActionPreference = 'Stop'
@@ -90,7 +118,9 @@ $file = Join-Path ([IO.Path]::GetTempPath()) ('parley-' + [guid]::NewGuid() + '.
 try {
   Invoke-WebRequest -UseBasicParsing -Uri $entry[0] -OutFile $file
   if ((Get-FileHash -Algorithm SHA256 $file).Hash.ToLower() -ne $entry[1]) { throw 'the program is not the one the hub sent; nothing was installed' }
-  & $file endpoint install --url $url --id $id --server-key $serverKey
+  & $file endpoint install --url $url --id $id --server-key $serverKey`)
+	b.WriteString(release)
+	b.WriteString(`
   if ($LASTEXITCODE -ne 0) { throw "the installation failed ($LASTEXITCODE)" }
 } finally {
   Remove-Item -Force -ErrorAction SilentlyContinue $file
@@ -122,7 +152,11 @@ func (f *Fleet) Installer(ctx context.Context, who identity.Actor, id, platform 
 	if err != nil {
 		return err
 	}
-	return f.writeZip(ctx, p, minted, w)
+	release, err := f.releaseFlags(ctx)
+	if err != nil {
+		return err
+	}
+	return f.writeZip(ctx, p, minted, release, w)
 }
 
 // choose finds the program for a platform; empty is the only one there is, or the
@@ -146,10 +180,10 @@ func (f *Fleet) choose(ctx context.Context, platform string) (program, *Error) {
 	return program{}, errorf(Unavailable, "this hub has no endpoint program for %q", quotable(platform))
 }
 
-func (f *Fleet) writeZip(ctx context.Context, p program, m Minted, w io.Writer) error {
-	name, install, body := "parley", "install.sh", zipSh(m)
+func (f *Fleet) writeZip(ctx context.Context, p program, m Minted, release string, w io.Writer) error {
+	name, install, body := "parley", "install.sh", zipSh(m, release)
 	if strings.HasPrefix(p.platform, "windows-") {
-		name, install, body = "parley.exe", "install.ps1", zipPS1(m)
+		name, install, body = "parley.exe", "install.ps1", zipPS1(m, release)
 	}
 	z := zip.NewWriter(w)
 	content, err := f.content(ctx, p)
@@ -181,12 +215,12 @@ func (f *Fleet) writeZip(ctx context.Context, p program, m Minted, w io.Writer) 
 	return z.Close()
 }
 
-func zipSh(m Minted) string {
-	return fmt.Sprintf("#!/bin/sh\nset -eu\ncd \"$(dirname \"$0\")\"\nPARLEY_ENROLL_TOKEN=%s ./parley endpoint install --url %s --id %s --server-key %s\n",
-		quoteSh(m.Token), quoteSh(m.URL), quoteSh(m.Machine), quoteSh(m.ServerPublicKey))
+func zipSh(m Minted, release string) string {
+	return fmt.Sprintf("#!/bin/sh\nset -eu\ncd \"$(dirname \"$0\")\"\nPARLEY_ENROLL_TOKEN=%s ./parley endpoint install --url %s --id %s --server-key %s%s\n",
+		quoteSh(m.Token), quoteSh(m.URL), quoteSh(m.Machine), quoteSh(m.ServerPublicKey), release)
 }
 
-func zipPS1(m Minted) string {
-	return fmt.Sprintf("$ErrorActionPreference = 'Stop'\n$env:PARLEY_ENROLL_TOKEN = %s\n& (Join-Path $PSScriptRoot 'parley.exe') endpoint install --url %s --id %s --server-key %s\nRemove-Item Env:PARLEY_ENROLL_TOKEN\n",
-		quotePS(m.Token), quotePS(m.URL), quotePS(m.Machine), quotePS(m.ServerPublicKey))
+func zipPS1(m Minted, release string) string {
+	return fmt.Sprintf("$ErrorActionPreference = 'Stop'\n$env:PARLEY_ENROLL_TOKEN = %s\n& (Join-Path $PSScriptRoot 'parley.exe') endpoint install --url %s --id %s --server-key %s%s\nRemove-Item Env:PARLEY_ENROLL_TOKEN\n",
+		quotePS(m.Token), quotePS(m.URL), quotePS(m.Machine), quotePS(m.ServerPublicKey), release)
 }

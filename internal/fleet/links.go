@@ -36,11 +36,16 @@ const (
 	ShellPowerShell Shell = "ps1"
 )
 
-// InstallLink makes a one-time address for a machine's installer. It holds no
-// credential: the token is made when it is opened.
+// InstallLink makes a one-time address for a machine's installer, and the machine if
+// need be, as a token does. It holds no credential: the token is made when it is
+// opened. Only lines that this hub has a program for are given.
 func (f *Fleet) InstallLink(ctx context.Context, who identity.Actor, id string) (InstallLines, error) {
-	if _, refusal := f.seen(who, identity.FleetAdmin, id); refusal != nil {
-		return InstallLines{}, refusal
+	programs, err := f.programs(ctx)
+	if err != nil {
+		return InstallLines{}, err
+	}
+	if err := f.linkable(ctx, who, id, programs); err != nil {
+		return InstallLines{}, err
 	}
 	secret, hash, err := newSecret()
 	if err != nil {
@@ -58,11 +63,58 @@ func (f *Fleet) InstallLink(ctx context.Context, who identity.Actor, id string) 
 		return InstallLines{}, err
 	}
 	at := f.d.URL() + "/install/" + secret
-	return InstallLines{
-		Sh:      fmt.Sprintf("curl -fsSL '%s' | sudo sh", at),
-		PS1:     fmt.Sprintf("irm '%s.ps1' | iex", at),
-		Expires: expires.UTC(),
-	}, nil
+	lines := InstallLines{Expires: expires.UTC()}
+	if len(programs.of(ShellPOSIX)) > 0 {
+		lines.Sh = fmt.Sprintf("curl -fsSL '%s' | sudo sh", at)
+	}
+	if len(programs.of(ShellPowerShell)) > 0 {
+		lines.PS1 = fmt.Sprintf("irm '%s.ps1' | iex", at)
+	}
+	return lines, nil
+}
+
+// linkable makes sure that there is a machine to install, and something to install.
+func (f *Fleet) linkable(ctx context.Context, who identity.Actor, id string, programs programList) error {
+	if err := may(who, identity.FleetAdmin); err != nil {
+		return err
+	}
+	if len(programs) == 0 {
+		return errorf(Unavailable, "this hub has no endpoint program to hand out")
+	}
+	if f.find(id) == nil {
+		_, err := f.Create(ctx, who, id, "", nil)
+		return err
+	}
+	if _, refusal := f.seen(who, identity.FleetAdmin, id); refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+// PeekInstall reports whether an install link still works for a family of systems.
+// It changes nothing: looking at a link does not use it up.
+func (f *Fleet) PeekInstall(ctx context.Context, secret string, shell Shell) error {
+	_, err := f.openable(ctx, secret, shell)
+	return err
+}
+
+// openable gives the programs behind a link that still works.
+func (f *Fleet) openable(ctx context.Context, secret string, shell Shell) (programList, error) {
+	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
+		_, err := findLink(tx, "", secret, linkInstall, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	programs, err := f.programs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if programs = programs.of(shell); len(programs) == 0 {
+		return nil, errorf(Unavailable, "this hub has no endpoint program for these systems")
+	}
+	return programs, nil
 }
 
 func insertLink(tx *store.Tx, hash, kind, machine, detail string, now, expires time.Time) error {
@@ -105,19 +157,13 @@ func findLink(tx *store.Tx, lock, secret, kind string, usedWithin time.Duration)
 // OpenInstall gives the script behind an install link, once. The token in it is
 // minted here and now.
 func (f *Fleet) OpenInstall(ctx context.Context, secret string, shell Shell, address string) (string, error) {
-	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
-		_, err := findLink(tx, "", secret, linkInstall, 0)
-		return err
-	})
+	programs, err := f.openable(ctx, secret, shell)
 	if err != nil {
 		return "", err
 	}
-	programs, err := f.programs(ctx)
+	release, err := f.releaseFlags(ctx)
 	if err != nil {
 		return "", err
-	}
-	if len(programs.of(shell)) == 0 {
-		return "", errorf(Unavailable, "this hub has no endpoint program for these systems")
 	}
 	var minted Minted
 	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
@@ -139,7 +185,7 @@ func (f *Fleet) OpenInstall(ctx context.Context, secret string, shell Shell, add
 	if _, err := f.refresh(ctx, minted.Machine); err != nil {
 		return "", err
 	}
-	return script(shell, minted, f.d.URL()+"/install/"+secret+"/bin/", programs.of(shell)), nil
+	return script(shell, minted, release, f.d.URL()+"/install/"+secret+"/bin/", programs), nil
 }
 
 // mintFor makes the token of an install link, in the name of whoever made the link.

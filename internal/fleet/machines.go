@@ -62,6 +62,8 @@ type Meta struct {
 	Arch     string   `json:"arch,omitempty"`
 	// Control is where the local switch stands; empty while nobody knows.
 	Control kenny.Control `json:"remote_control,omitempty"`
+	// Ours: the machine said that it runs our endpoint.
+	Ours bool `json:"ours,omitempty"`
 }
 
 // Window is a time in which nothing about a machine is announced.

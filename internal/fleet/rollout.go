@@ -299,13 +299,16 @@ func (f *Fleet) sendWave(r Rollout) error {
 }
 
 // updateOne sends one machine's update of a roll-out; a machine that has the
-// version already is skipped.
+// version already, or another program, is skipped.
 func (f *Fleet) updateOne(who identity.Actor, r Rollout, m RolloutMachine) {
 	u := update{id: m.row, rollout: r.ID, machine: m.ID, wave: m.Wave}
 	target := f.find(m.ID)
 	switch {
 	case target == nil:
 		f.report("an update is not on record", f.moveUpdate(f.ctx, m.row, UpdateWaiting, UpdateSkipped, "the machine was removed"))
+		return
+	case target.meta().Version != "" && !target.meta().Ours:
+		f.report("an update is not on record", f.moveUpdate(f.ctx, m.row, UpdateWaiting, UpdateSkipped, "it runs another program than Parley's endpoint"))
 		return
 	case target.meta().Version == r.Version:
 		f.report("an update is not on record", f.moveUpdate(f.ctx, m.row, UpdateWaiting, UpdateSkipped, "it has this version"))

@@ -87,6 +87,9 @@ func (f *Fleet) update(ctx context.Context, who identity.Actor, m *machine, vers
 
 // binaryFor chooses the program for a machine: of a version, or the newest.
 func (f *Fleet) binaryFor(ctx context.Context, m *machine, version string) (Binary, *Error) {
+	if meta := m.meta(); meta.Version != "" && !meta.Ours {
+		return Binary{}, errorf(Unsupported, "the machine %q runs another program than Parley's endpoint; it is updated by its own means", m.id)
+	}
 	platform, ok := platformOf(m.meta())
 	if !ok {
 		return Binary{}, errorf(Unavailable, "nobody knows yet what kind of machine %q is", m.id)
@@ -106,11 +109,7 @@ func (f *Fleet) binaryFor(ctx context.Context, m *machine, version string) (Bina
 // platformOf is a machine's platform as binaries name it.
 func platformOf(meta Meta) (string, bool) {
 	os := map[kenny.OS]string{kenny.Linux: "linux", kenny.Windows: "windows", kenny.MacOS: "darwin"}[meta.OS]
-	arch := meta.Arch
-	if arch == "" {
-		arch = "amd64"
-	}
-	return os + "-" + arch, os != ""
+	return os + "-" + meta.Arch, os != "" && meta.Arch != ""
 }
 
 func (f *Fleet) putUpdate(ctx context.Context, u update, version, from string, state UpdateState, problem string) error {

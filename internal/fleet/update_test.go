@@ -25,6 +25,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/fleet"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
@@ -277,9 +278,10 @@ func TestInstallLinksWorkOnceAndMintOnlyWhenOpened(t *testing.T) {
 	}
 	lines := must(w.fleet.InstallLink(t.Context(), op(), "pc"))(t)
 	_, nonce, _ := strings.Cut(strings.Split(lines.Sh, "'")[1], "/install/")
-	if minted() != 0 || !strings.Contains(lines.PS1, nonce+".ps1") {
-		t.Errorf("%d tokens before anybody opened it: %+v", minted(), lines)
+	if minted() != 0 || lines.PS1 != "" {
+		t.Errorf("%d tokens before anybody opened it, or a line nobody can be served: %+v", minted(), lines)
 	}
+	check(t, w.fleet.PeekInstall(t.Context(), nonce, fleet.ShellPOSIX))
 	if _, err := w.fleet.InstallProgram(t.Context(), nonce, "linux-amd64"); !errors.Is(err, fleet.ErrNoLink) {
 		t.Errorf("the program before the script: %v", err)
 	}
@@ -351,4 +353,74 @@ func TestScreenshotsAreKeptAndOnlyPicturesAre(t *testing.T) {
 	answer = `{"image_b64":"` + base64.StdEncoding.EncodeToString([]byte("<svg onload=alert(1)>")) + `"}`
 	_, err = w.fleet.TakeScreenshot(t.Context(), op(), fleet.CallRequest{Machine: "pc"})
 	wantCode(t, err, fleet.Internal)
+}
+
+// A hub sent its own program to whatever had connected, also to endpoints of other
+// makers, which would have replaced themselves by it.
+func TestOurProgramIsOfferedToNobodyElsesEndpoint(t *testing.T) {
+	w := newWorld(t, setup{})
+	must(w.fleet.AddBinary(t.Context(), op(), release(newKey(), "2.0.0", "linux-amd64", []byte("program"))))(t)
+	for name, c := range map[string]struct {
+		extra map[string]jsontext.Value
+		want  bool
+	}{
+		"original": {nil, false},
+		"another":  {map[string]jsontext.Value{kenny.ProgramKey: jsontext.Value(`"other"`), kenny.ControlKey: jsontext.Value(`"on"`)}, false},
+		"earlier":  {map[string]jsontext.Value{kenny.ControlKey: jsontext.Value(`"on"`)}, true},
+		"ours":     {map[string]jsontext.Value{kenny.ProgramKey: jsontext.Value(`"parley"`)}, true},
+	} {
+		m := w.newFake(name, w.enrol(name))
+		m.meta.Extra = c.extra
+		asked := false
+		m.answers(func(*kenny.Request) (jsontext.Value, *kenny.Error) {
+			asked = true
+			return jsontext.Value(`{"ok":true,"staged_version":"2.0.0"}`), nil
+		})
+		check(t, m.dial())
+		_, err := w.fleet.Update(t.Context(), op(), name, "")
+		if asked != c.want || (err == nil) != c.want {
+			t.Errorf("%s: our program was offered %v, %v; wanted %v", name, asked, err, c.want)
+		}
+		if !c.want {
+			wantCode(t, err, fleet.Unsupported)
+		}
+	}
+}
+
+// A machine that a link installed had no release key, and could never be updated.
+func TestWhatALinkInstallsCanBeUpdated(t *testing.T) {
+	own, key := ownProgram(t), newKey()
+	w := newWorld(t, setup{deps: func(d *fleet.Deps) { d.Own = own }})
+	must(w.fleet.AddBinary(t.Context(), op(), release(key, "2.0.0", "linux-arm64", []byte("program"))))(t)
+	lines := must(w.fleet.InstallLink(t.Context(), op(), "brand-new"))(t)
+	if w.view("brand-new").ID != "brand-new" {
+		t.Error("a link for a new machine does not make it")
+	}
+	_, nonce, _ := strings.Cut(strings.Split(lines.Sh, "'")[1], "/install/")
+	script := must(w.fleet.OpenInstall(t.Context(), nonce, fleet.ShellPOSIX, ""))(t)
+	flag := " --release-key '" + kenny.FormatPublicKey(key.Public().(ed25519.PublicKey)) + "'"
+	if !strings.Contains(script, flag) {
+		t.Errorf("no%s in\n%s", flag, script)
+	}
+	trusted := newKey().Public().(ed25519.PublicKey)
+	w = newWorld(t, setup{deps: func(d *fleet.Deps) { d.Own, d.ReleaseKeys = own, []ed25519.PublicKey{trusted} }})
+	var b bytes.Buffer
+	must(w.fleet.Create(t.Context(), op(), "pc", "", nil))(t)
+	check(t, w.fleet.Installer(t.Context(), op(), "pc", "", &b))
+	z := must(zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len())))(t)
+	text := must(io.ReadAll(must(z.Open("install.sh"))(t)))(t)
+	if !strings.Contains(string(text), kenny.FormatPublicKey(trusted)) {
+		t.Errorf("the installer does not tell the key the hub trusts:\n%s", text)
+	}
+}
+
+func TestALinkNeedsAProgramAndSomebodyWhoMayMakeMachines(t *testing.T) {
+	own := ownProgram(t)
+	w := newWorld(t, setup{deps: func(d *fleet.Deps) { d.Own = own }})
+	_, err := w.fleet.InstallLink(t.Context(), as(identity.AtAPI, "fleet:call", "fleet:read"), "new-one")
+	wantCode(t, err, fleet.Forbidden)
+	_, err = w.fleet.InstallLink(t.Context(), as(identity.AtAPI, "fleet:admin", "machine:other"), "new-one")
+	wantCode(t, err, fleet.Forbidden)
+	_, err = newWorld(t, setup{}).fleet.InstallLink(t.Context(), op(), "pc")
+	wantCode(t, err, fleet.Unavailable)
 }

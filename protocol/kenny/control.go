@@ -25,6 +25,23 @@ const (
 // ControlKey carries a position, in meta of a register and in fields of a log.
 const ControlKey = "remote_control"
 
+// ProgramKey is where an endpoint says in meta which program it is, and Program what
+// ours says. Only to such a machine a hub offers its own program as an update.
+const (
+	ProgramKey = "program"
+	Program    = "parley"
+)
+
+// Ours reports whether a machine said that it runs our endpoint. Those that knew
+// ProgramKey not yet told where their switch stands, which nobody else does.
+func (m Meta) Ours() bool {
+	var program string
+	if raw, said := m.Extra[ProgramKey]; said {
+		return json.Unmarshal(raw, &program) == nil && program == Program
+	}
+	return m.Control() != ""
+}
+
 // TargetControl is the target of the log record that tells of a change.
 const TargetControl = "endpoint/control"
 

@@ -21,6 +21,7 @@ type Fleet interface {
 	Admit(ctx context.Context, g *fleet.Greeting, auth *kenny.Auth, link fleet.Link) (*fleet.Session, error)
 	Refused(claimed, address, reason string)
 	Enrol(ctx context.Context, req fleet.EnrolRequest) error
+	PeekInstall(ctx context.Context, secret string, shell fleet.Shell) error
 	OpenInstall(ctx context.Context, secret string, shell fleet.Shell, address string) (string, error)
 	InstallProgram(ctx context.Context, secret, platform string) (fleet.Content, error)
 	Download(ctx context.Context, secret string) (fleet.Content, error)

@@ -3,6 +3,7 @@ package tunnel
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,11 +11,16 @@ import (
 	"parley/internal/fleet"
 )
 
-// serveInstall hands out an install script, once.
+// serveInstall hands out an install script, once. Whoever only looks, as programs do
+// that show people what a link leads to, does not use it up.
 func (f *Face) serveInstall(w http.ResponseWriter, r *http.Request) {
 	nonce, shell := r.PathValue("nonce"), fleet.ShellPOSIX
 	if name, ok := strings.CutSuffix(nonce, ".ps1"); ok {
 		nonce, shell = name, fleet.ShellPowerShell
+	}
+	if onlyLooks(r) {
+		f.showInstall(w, r, nonce, shell)
+		return
 	}
 	text, err := f.d.Fleet.OpenInstall(r.Context(), nonce, shell, front.Address(r))
 	if err != nil {
@@ -23,6 +29,33 @@ func (f *Face) serveInstall(w http.ResponseWriter, r *http.Request) {
 	}
 	plain(w, int64(len(text)))
 	_, _ = w.Write([]byte(text)) // a caller that is gone needs a new link
+}
+
+// lookers are words in the names of programs that open links to show what is there.
+var lookers = []string{"bot", "preview", "crawler", "spider", "facebookexternalhit", "whatsapp", "embed", "slack", "skype", "teams"}
+
+// onlyLooks reports whether a request comes from somebody who will not run what is
+// sent: a question for the headers, a browser, a preview.
+func onlyLooks(r *http.Request) bool {
+	if r.Method == http.MethodHead || strings.Contains(r.Header.Get("Accept"), "text/html") ||
+		strings.Contains(r.Header.Get("Purpose")+r.Header.Get("Sec-Purpose")+r.Header.Get("X-Purpose"), "pre") {
+		return true
+	}
+	name := strings.ToLower(r.UserAgent())
+	return slices.ContainsFunc(lookers, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// showInstall says what a link is for, without opening it.
+func (f *Face) showInstall(w http.ResponseWriter, r *http.Request, nonce string, shell fleet.Shell) {
+	if err := f.d.Fleet.PeekInstall(r.Context(), nonce, shell); err != nil {
+		f.missing(w, r, err)
+		return
+	}
+	const text = "This link installs the Parley endpoint, once, with the line it came in. Looking at it has not used it up.\n"
+	plain(w, int64(len(text)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write([]byte(text))
+	}
 }
 
 // serveInstallProgram hands out the program of a script that was just fetched.

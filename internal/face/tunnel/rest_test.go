@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -223,6 +224,22 @@ func TestInstallLinksOverHTTP(t *testing.T) {
 	}
 	if status, _ := h.rest("GET", path+".ps1", "", ""); status != http.StatusServiceUnavailable {
 		t.Errorf("no program for Windows: %d", status)
+	}
+	look := func(method, header, value string) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), method, h.server.URL+path, nil)
+		check(t, err)
+		req.Header.Set(header, value)
+		resp, err := h.server.Client().Do(req)
+		check(t, err)
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		check(t, err)
+		return resp.StatusCode, string(text)
+	}
+	for _, c := range [][3]string{{"HEAD", "Accept", "*/*"}, {"GET", "Accept", "text/html,*/*"}, {"GET", "User-Agent", "Slackbot-LinkExpanding 1.0"}, {"GET", "Sec-Purpose", "prefetch"}} {
+		if status, text := look(c[0], c[1], c[2]); status != 200 || strings.Contains(text, "TOKEN") {
+			t.Errorf("somebody who only looks (%v) gets %d %s", c, status, text)
+		}
 	}
 	status, script := h.rest("GET", path, "", "")
 	if status != 200 || !strings.HasPrefix(script, "#!/bin/sh") || !strings.Contains(script, h.server.URL) {
