@@ -175,7 +175,8 @@ func TestResultsOfSensitiveToolsAreNotKept(t *testing.T) {
 }
 
 func TestWhatOperatorsDoIsInTheTrail(t *testing.T) {
-	w := newWorld(t, setup{})
+	own := ownProgram(t)
+	w := newWorld(t, setup{deps: func(d *fleet.Deps) { d.Own = own }})
 	key := w.enrol("pc")
 	w.connect("pc", key)
 	must(w.fleet.AddRule(t.Context(), op(), kenny.Rule{ID: "r", AppliesTo: kenny.AppliesPath, Pattern: "x", Reason: "y"}))(t)
@@ -196,4 +197,35 @@ func TestWhatOperatorsDoIsInTheTrail(t *testing.T) {
 			t.Errorf("%s is missing in %v", want, actions)
 		}
 	}
+}
+
+// What was under way when a hub was killed stayed "sent" in the call log for ever.
+func TestACallUnderWayWhenItsHubDiedIsLost(t *testing.T) {
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		w := newWorld(t, setup{db: db})
+		w.join("pc").echoes()
+		done := must(w.call(op(), "pc", "net_dns_flush", ""))(t)
+		w.until("the outcome is written", func() bool {
+			return must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls[0].State == fleet.StateDone
+		})
+		w.stop()
+		check(t, db.Write(t.Context(), func(tx *store.Tx) error { // as a hub leaves it that is killed before the answer comes
+			_, err := tx.Exec(`UPDATE fleet_calls SET state = 'sent', code = '', message = '' WHERE id = ?`, done.CallID)
+			return err
+		}))
+		again := newWorld(t, setup{db: db, key: w.key})
+		again.until("the call is lost", func() bool {
+			c := must(again.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls[0]
+			return c.CallID == done.CallID && c.State == fleet.StateLost && c.Code == fleet.Lost && strings.Contains(c.Message, "not repeated")
+		})
+		lost := 0
+		for _, r := range again.trailOf("fleet.call") {
+			if r.Outcome == string(fleet.Lost) && r.Target == "pc" && r.Detail["call"] == done.CallID {
+				lost++
+			}
+		}
+		if lost != 1 {
+			t.Errorf("the trail tells %d times that the call was lost, not once", lost)
+		}
+	})
 }

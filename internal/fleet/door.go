@@ -246,23 +246,25 @@ func provedKeys(keys []keyRecord, key string) []keyRecord {
 }
 
 // provesKey reports whether the key is used for the first time, and whether older
-// ones end with that.
+// ones end with that. The newest key stands first.
 func (m *machine) provesKey(key string) (first, retires bool) {
 	r := m.record()
-	for _, k := range r.keys {
+	for i, k := range r.keys {
 		if k.text == key && !k.proved {
-			first = true
+			return true, i < len(r.keys)-1
 		}
 	}
-	return first, first && len(r.keys) > 1
+	return false, false
 }
 
-// proved marks the first use of a key and ends those it replaced.
+// proved marks the first use of a key and ends those it replaced: the older ones. A
+// newer one was meant to replace this one, and stays.
 func (f *Fleet) proved(tx *store.Tx, id, key string, at int64, retires bool) error {
 	if _, err := tx.Exec(`UPDATE fleet_keys SET proved_at = ? WHERE machine = ? AND public_key = ?`, at, id, key); err != nil || !retires {
 		return err
 	}
-	_, err := tx.Exec(`UPDATE fleet_keys SET revoked_at = ? WHERE machine = ? AND public_key <> ? AND revoked_at = 0`, at, id, key)
+	_, err := tx.Exec(`UPDATE fleet_keys SET revoked_at = ? WHERE machine = ? AND revoked_at = 0
+		AND since < (SELECT k.since FROM fleet_keys k WHERE k.machine = ? AND k.public_key = ?)`, at, id, id, key)
 	return err
 }
 

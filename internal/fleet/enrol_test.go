@@ -173,6 +173,27 @@ func TestRekeyWithGraceKeepsTheOldKeyUntilTheNewOneIsUsed(t *testing.T) {
 	w.connect("pc", private)
 }
 
+// A machine was enrolled, never connected, and was given a new key. When the old
+// program came up first, its first use ended the new key, and the machine was locked
+// out for good.
+func TestTheFirstUseOfAnOlderKeyDoesNotEndANewerOne(t *testing.T) {
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		w := newWorld(t, setup{db: db})
+		older := w.enrol("pc")
+		public, newer, _ := ed25519.GenerateKey(rand.Reader)
+		check(t, w.bind("pc", w.mint(fleet.MintRequest{Machine: "pc", Rekey: true}), kenny.FormatPublicKey(public)))
+		w.connect("pc", older).cut()
+		fresh := w.newFake("pc", newer)
+		if err := fresh.dial(); err != nil {
+			t.Fatalf("the newer key is refused after the first use of the older one: %v", err)
+		}
+		fresh.cut()
+		if err := w.newFake("pc", older).dial(); !errors.Is(err, fleet.ErrRefused) {
+			t.Errorf("the older key after the newer one was used: %v; wanted it refused", err)
+		}
+	})
+}
+
 func TestTheGraceOfAnOldKeyEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, setup{slow: true, deps: func(d *fleet.Deps) { d.Limits.Sweep = 10 * time.Minute }})

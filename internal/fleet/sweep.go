@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -116,7 +117,8 @@ func (f *Fleet) recover(ctx context.Context) error {
 			err := row.Scan(&hub)
 			hubs = append(hubs, hub)
 			return err
-		}, `SELECT hub FROM fleet_machines WHERE state = 'online' AND hub <> ? UNION SELECT hub FROM fleet_queue WHERE state IN ('asking', 'sent') AND hub <> ?`, f.hub, f.hub)
+		}, `SELECT hub FROM fleet_machines WHERE state = 'online' AND hub <> ? UNION SELECT hub FROM fleet_queue WHERE state IN ('asking', 'sent') AND hub <> ?
+			UNION SELECT hub FROM fleet_calls WHERE state = 'sent' AND hub <> ?`, f.hub, f.hub, f.hub)
 	})
 	if err != nil {
 		return err
@@ -161,6 +163,9 @@ func (f *Fleet) adopt(ctx context.Context, hub string) error {
 			f.tell(Change{Kind: "machine", Machine: m.id})
 		}
 	}
+	if err := f.closeLost(ctx, hub); err != nil {
+		return err
+	}
 	left, err := f.leftBy(ctx, hub)
 	if err != nil {
 		return err
@@ -170,6 +175,36 @@ func (f *Fleet) adopt(ctx context.Context, hub string) error {
 	}
 	return nil
 }
+
+// closeLost ends, in the call log and the trail, the calls that were under way when
+// a hub died. Those that outlive their request are taken up instead.
+func (f *Fleet) closeLost(ctx context.Context, hub string) error {
+	const why = "the hub stopped during the call; it may have run and is not repeated"
+	return f.d.DB.Write(ctx, func(tx *store.Tx) error {
+		var lost []audit.Entry
+		err := tx.Each(func(row *sql.Rows) error {
+			var id, tool string
+			e := audit.Entry{Action: audit.FleetCall, Outcome: string(Lost)}
+			err := row.Scan(&id, &e.Target, &tool, &e.Actor, &e.OnBehalf, &e.Digest)
+			e.Detail = map[string]any{"call": id, "tool": tool, "hub": hub}
+			lost = append(lost, e)
+			return err
+		}, `SELECT id, machine, tool, actor, on_behalf, digest FROM fleet_calls WHERE state = 'sent' AND hub = ? AND `+notQueued, hub)
+		if err != nil {
+			return err
+		}
+		for _, e := range lost {
+			if err := f.d.Audit.AppendTx(tx, e); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(`UPDATE fleet_calls SET state = ?, code = ?, message = ? WHERE state = 'sent' AND hub = ? AND `+notQueued, string(StateLost), string(Lost), why, hub)
+		return err
+	})
+}
+
+// notQueued leaves out calls that go on in the queue.
+const notQueued = `NOT EXISTS (SELECT 1 FROM fleet_queue q WHERE q.id = fleet_calls.id AND q.state IN ('asking', 'queued', 'sent'))`
 
 func (f *Fleet) leftBy(ctx context.Context, hub string) (left []deferred, err error) {
 	err = f.d.DB.Read(ctx, func(tx *store.Tx) error {
