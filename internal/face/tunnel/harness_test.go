@@ -214,7 +214,7 @@ func (h *hub) start(id string, key ed25519.PrivateKey, change ...func(*sdk.Confi
 	m := &machine{h: h, id: id, up: make(chan struct{}, 16), down: make(chan error, 16), policy: make(chan int, 64)}
 	cfg := sdk.Config{
 		URL: h.server.URL, AgentID: id, Key: key, ServerKeys: []ed25519.PublicKey{h.key.Public().(ed25519.PublicKey)},
-		Meta: kenny.Meta{Hostname: strings.ToUpper(id), OS: kenny.Linux, Version: "1.0.0", Arch: "amd64"}, Handler: m,
+		Meta: kenny.Meta{Hostname: strings.ToUpper(id), OS: kenny.Linux, Version: "1.0.0", Arch: "amd64", Extra: map[string]jsontext.Value{kenny.ProgramKey: jsontext.Value(`"parley"`)}}, Handler: m,
 		OnConnect: func() { m.up <- struct{}{} }, OnDisconnect: func(err error) { m.down <- err },
 	}
 	for _, c := range change {
@@ -319,7 +319,7 @@ func (r *raw) closed() kenny.CloseCode {
 }
 
 func register(id string, nonce []byte) *kenny.Register {
-	return &kenny.Register{AgentID: id, Protocol: kenny.Version, ClientNonce: nonce, Meta: kenny.Meta{Hostname: "H", OS: kenny.Linux, Version: "1"}}
+	return &kenny.Register{AgentID: id, Protocol: kenny.Version, ClientNonce: nonce, Meta: kenny.Meta{Hostname: "H", OS: kenny.Linux, Version: "1", Arch: "amd64", Extra: map[string]jsontext.Value{kenny.ProgramKey: jsontext.Value(`"parley"`)}}}
 }
 
 func newNonce() []byte {
