@@ -200,7 +200,7 @@ func (v variables) replace(s string, known map[string]string, room *int) string 
 		groups := v.use.FindStringSubmatch(use)
 		name := groups[1] + groups[2]
 		if value, ok := known[strings.ToLower(name)]; ok {
-			if value == "" || len(value) > min(maxValue, *room) || strings.ContainsAny(value, "$`") {
+			if value == "" || len(value) > min(maxValue, *room) || strings.ContainsAny(strings.ReplaceAll(strings.ToLower(value), "$env:", ""), "$`") {
 				return use // set, to what only running it would tell
 			}
 			*room -= len(value)

@@ -24,7 +24,7 @@ var prefixes = map[string]prefix{
 	"su": {operands: 1, text: "-c"}, "runuser": {valued: "ug", text: "-c"}, "script": {text: "-c"}, "watch": {valued: "n", long: []string{"--interval"}},
 	"systemd-run": {valued: "pMuHE", long: []string{"--unit", "--property", "--slice", "--on-active"}}, "strace": {valued: "eop"}, "ltrace": {valued: "eop"},
 	"chronic": {}, "ifne": {}, "unbuffer": {}, "eatmydata": {}, "fakeroot": {}, "torsocks": {}, "proot": {valued: "rbw"}, "firejail": {}, "caffeinate": {},
-	"systemd-inhibit": {long: []string{"--what", "--who", "--why"}}, "gosu": {operands: 1}, "su-exec": {operands: 1}, "start-stop-daemon": {},
+	"systemd-inhibit": {long: []string{"--what", "--who", "--why"}}, "gosu": {operands: 1}, "ssh": {valued: "bcDEeFIiJLlmOopQRSWw", operands: 1}, "su-exec": {operands: 1}, "start-stop-daemon": {},
 }
 
 // prefixed reads the command that a prefix runs.

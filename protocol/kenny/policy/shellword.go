@@ -104,7 +104,7 @@ func numberedText(s string) string {
 // it takes none from elsewhere.
 func (r *shellReader) expand(f *fields, p *syntax.ParamExp, quoted bool) {
 	text := r.value(p)
-	if quoted {
+	if list := p.Index != nil || p.Param != nil && p.Param.Value == "@"; quoted && !list {
 		f.add(text)
 		return
 	}
@@ -164,10 +164,17 @@ func (r *shellReader) substitute(p *syntax.CmdSubst) string {
 // assign sets variables.
 func (r *shellReader) assign(list []*syntax.Assign) {
 	for _, a := range list {
-		if a.Name == nil || a.Value == nil {
+		if a.Name == nil || a.Value == nil && a.Array == nil {
 			continue
 		}
 		value := r.joined(a.Value)
+		if a.Array != nil {
+			var all []string
+			for _, element := range a.Array.Elems {
+				all = append(all, r.word(element.Value)...)
+			}
+			value = strings.Join(all, " ")
+		}
 		if a.Append {
 			value = r.vars[a.Name.Value] + value
 		}

@@ -42,11 +42,13 @@ func windowsLines(script string) string {
 // placed puts the folder before the names of a statement.
 func placed(dir, statement string) string {
 	words := strings.SplitAfter(statement, " ")
-	for i, w := range words[1:] {
+	begun := false // the first word is the command
+	for i, w := range words {
 		bare := strings.TrimSpace(noQuotes.Replace(w))
-		if g := winRelative.FindStringSubmatch(bare); g != nil {
-			words[i+1] = strings.Replace(w, bare, dir+`\`+g[1], 1)
+		if g := winRelative.FindStringSubmatch(bare); g != nil && begun {
+			words[i] = strings.Replace(w, bare, dir+`\`+g[1], 1)
 		}
+		begun = begun || bare != ""
 	}
 	return strings.Join(words, "")
 }

@@ -49,6 +49,8 @@ var common = []string{
 	"<up>", `["']?(?:(?:\$\{?(?:old)?pwd\}?|\$\(pwd\)|\x60pwd\x60|\.)/+)?\.\.(?:/+\.\.)+(?:/+(?:\.\.)?\*?|(?:/+\.\.){2,}/+(?:bin|boot|etc|lib(?:32|64)?|opt|root|sbin|srv|usr|var|home))?/*\*?<done>`,
 	// <core>: a file no system starts or lets anybody in without.
 	"<core>", `["']?/+(?:(?:usr/+)?(?:s?bin|lib(?:32|64|exec)?)/+[^\s"';|&]+|etc/+(?:passwd|group|g?shadow|sudoers|fstab|crypttab|inittab|nsswitch\.conf|shells|ld\.so\.\S+|pam\.d/\S+|ssh/sshd_config)["']?(?:$|[\s;|&)}]))`,
+	// <vital>: a file of settings no system starts or lets anybody in without.
+	"<vital>", `["']?/+etc/+(?:passwd|group|g?shadow|sudoers|fstab|crypttab|nsswitch\.conf|inittab|hosts|resolv\.conf|machine-id|shells|login\.defs|ssh/sshd_config)["']?`,
 	// <disk>: a block device that holds data.
 	"<disk>", `["']?/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|md\d|dm-\d|mapper/|disk/by-|nbd\d|zd\d|block/|root\b)`,
 	// <shell>: programs that run what they are fed.
