@@ -18,7 +18,6 @@ import (
 	"parley/internal/owner"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
-	"parley/protocol/agentfirst"
 )
 
 // compactSystem opens every summary request, and nothing else.
@@ -163,9 +162,9 @@ func (t *Talk) summarise(ctx context.Context, agent *brain.Agent, w *window, foc
 		closing += "\nKeep in particular: " + focus
 	}
 	// Marked as summaries: they are part of the request, not of what was said.
-	msgs := []model.Message{{Role: model.User, Summary: true, Text: agentfirst.EscapeFrom("The agent's instructions were:\n\n" + agent.Prompt)}}
+	msgs := []model.Message{{Role: model.User, Summary: true, Text: "The agent's instructions were:\n\n" + agent.Prompt}}
 	msgs = append(msgs, w.read(reading{name: agent.Name, toolMax: agent.CompactToolMaxLen})...)
-	msgs = append(msgs, model.Message{Role: model.User, Summary: true, Text: agentfirst.EscapeFrom(closing)})
+	msgs = append(msgs, model.Message{Role: model.User, Summary: true, Text: closing})
 	text, usage, err := t.once(ctx, agent, m, model.Request{Purpose: model.ForCompact, System: compactSystem, Messages: msgs, Focus: focus})
 	if err == nil && text == "" {
 		err = errors.New("the model gave an empty summary")

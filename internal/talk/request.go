@@ -41,10 +41,12 @@ func (r *running) prepare(ctx context.Context) (spec brain.RunSpec, err error) {
 	if err != nil {
 		return spec, err
 	}
-	msgs, filter := r.messages(ctx, tools)
+	msgs, tagged := r.messages(ctx, tools)
 	r.base = len(msgs)
-	m := r.model
-	m.Provider = escaping{m.Provider}
+	m, filter := r.model, wholeText
+	if tagged {
+		m.Provider, filter = escaping{m.Provider}, plainText
+	}
 	spec = brain.RunSpec{
 		Model: m,
 		Request: model.Request{
@@ -68,18 +70,19 @@ func (r *running) purpose() model.Purpose {
 	return model.ForTurn
 }
 
-// messages is the window as the speaker reads it, with its context injected.
-func (r *running) messages(ctx context.Context, tools *tool.Set) ([]model.Message, func() brain.TextFilter) {
+// messages is the window as the speaker reads it, with its context injected, and whether there
+// are tags around other agents' words in it.
+func (r *running) messages(ctx context.Context, tools *tool.Set) (msgs []model.Message, tagged bool) {
 	w := &r.c.window
-	msgs := w.read(reading{name: r.speaker, expand: r.expand, toolMax: -1})
+	msgs = w.read(reading{name: r.speaker, expand: r.expand, toolMax: -1})
 	if r.guest() {
-		return inject(msgs, agentfirst.GuestFraming(r.c.key.Agent)), plainText
+		return inject(msgs, agentfirst.GuestFraming(r.c.key.Agent)), true
 	}
-	framing, filter := "", wholeText
-	if w.others(r.speaker) {
-		framing, filter = agentfirst.PrimaryFraming(), plainText
+	framing := ""
+	if tagged = w.others(r.speaker); tagged {
+		framing = agentfirst.PrimaryFraming()
 	}
-	return inject(msgs, r.members(tools), r.recalled(ctx), r.environment(), framing), filter
+	return inject(msgs, r.members(tools), r.recalled(ctx), r.environment(), framing), tagged
 }
 
 // system is the part of the request that does not change from turn to turn.
@@ -89,7 +92,7 @@ func (r *running) system(ctx context.Context) string {
 		parts = append(parts, r.notes(ctx), r.skillIndex())
 	}
 	parts = slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" })
-	return agentfirst.EscapeFrom(strings.Join(parts, "\n\n"))
+	return strings.Join(parts, "\n\n")
 }
 
 func (r *running) notes(ctx context.Context) string {
@@ -129,7 +132,7 @@ func (r *running) members(tools *tool.Set) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return agentfirst.EscapeFrom("Agents you can delegate to:" + b.String())
+	return "Agents you can delegate to:" + b.String()
 }
 
 // environment is what changes from turn to turn.
@@ -138,7 +141,7 @@ func (r *running) environment() string {
 	if dir := r.dir(); dir != "" {
 		text += "\nThe person's working directory is " + dir + "."
 	}
-	return agentfirst.EscapeFrom(text)
+	return text
 }
 
 // actor is the agent that speaks, as it acts for whoever wrote the turn.
@@ -187,8 +190,8 @@ func (r *running) dir() string {
 	return ""
 }
 
-// escaping makes every text that joins a request during its run as harmless as
-// those it began with. Escaping twice changes nothing.
+// escaping lets no text of a person that joins a request during its run, nor the agent's own, imitate the tags
+// around other agents' words in it. Escaping twice changes nothing.
 type escaping struct{ model.Provider }
 
 // Stream implements model.Provider.
@@ -196,8 +199,8 @@ func (p escaping) Stream(ctx context.Context, req model.Request) iter.Seq2[model
 	changed := false
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		// Other agents' words are tagged already; they carry no calls.
-		if m.Injected || m.Role == model.Assistant && len(m.Calls) == 0 {
+		// Other agents' words are tagged already; they carry no calls. What tools gave stays as it is.
+		if m.Injected || m.Role == model.Tool || m.Role == model.Assistant && len(m.Calls) == 0 {
 			continue
 		}
 		text := agentfirst.EscapeFrom(m.Text)

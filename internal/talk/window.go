@@ -50,12 +50,19 @@ type reading struct {
 	expand func(string) string
 	// toolMax cuts tool results to so many characters; negative keeps them whole.
 	toolMax int
+	// escape keeps texts from imitating the tags around other agents' words; nothing does where there are
+	// none.
+	escape func(string) string
 }
 
 // read gives the window as one agent is sent it: its own words bare, those of
-// others tagged, others' tools left out, everything escaped.
+// others tagged, others' tools left out.
 func (w *window) read(r reading) []model.Message {
 	primary := w.Conversation.Agent
+	r.escape = func(text string) string { return text }
+	if r.name != primary || w.others(r.name) {
+		r.escape = agentfirst.EscapeFrom
+	}
 	out := make([]model.Message, 0, len(w.Messages)+8)
 	if w.Archive != nil {
 		out = append(out, model.Message{Role: model.User, Summary: true, Text: agentfirst.WrapSummary(w.Archive.ArchivedAt, w.Archive.Summary)})
@@ -81,20 +88,20 @@ func (r reading) message(m *memory.Message, primary, speaker string) (model.Mess
 			return model.Message{Role: model.Assistant, Text: text, Interrupted: m.Interrupted}, m.Text != ""
 		}
 		msg := m.Message
-		msg.Text = agentfirst.EscapeFrom(m.Text)
+		msg.Text = r.escape(m.Text)
 		return msg, true
 	case model.Tool:
 		msg := m.Message
-		msg.Text = agentfirst.EscapeFrom(r.cut(m.Text))
+		msg.Text = r.cut(m.Text)
 		return msg, speaker == r.name
 	case model.User:
 		text := m.Text
 		if r.expand != nil {
 			text = r.expand(text)
 		}
-		return model.Message{Role: model.User, Text: agentfirst.EscapeFrom(text)}, true
+		return model.Message{Role: model.User, Text: r.escape(text)}, true
 	default:
-		return model.Message{Role: m.Role, Text: agentfirst.EscapeFrom(m.Text)}, true
+		return model.Message{Role: m.Role, Text: r.escape(m.Text)}, true
 	}
 }
 

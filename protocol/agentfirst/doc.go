@@ -33,9 +33,9 @@
 // # Words of other agents
 //
 // A model that reads a conversation sees its own words bare and every other
-// agent's inside a from-tag ([Tag]). Any text that enters a request is escaped so
-// that nobody can write such a tag ([EscapeFrom]); a model that imitates one is
-// cleaned by a [TagFilter].
+// agent's inside a from-tag ([Tag]). In such a request people's and agents' texts are
+// escaped so that nobody can write such a tag ([EscapeFrom]); a model that imitates
+// one is cleaned by a [TagFilter]. What tools give stays byte for byte.
 package agentfirst
 
 //go:generate ./generate.sh

@@ -3,19 +3,19 @@ package agentfirst
 import (
 	"bytes"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // TagHoldback is the most bytes a TagFilter keeps back while it cannot tell yet
 // whether they are a tag. The longest tag the hub itself writes has 79.
 const TagHoldback = 96
 
-// TagFilter removes complete from-tags, opening and closing, from a model's
-// output while it streams. What it lets through does not depend on how the text
-// was cut, and holds no complete from-tag of up to TagHoldback bytes: not even
-// one that removing another would have put together. The zero value is ready.
+// TagFilter removes complete from-tags, and the closing tags that belong to them, from
+// a model's output while it streams; other elements named from stay. What it lets
+// through does not depend on how the text was cut, and holds no complete opening tag
+// of up to TagHoldback bytes: not even one that removing another would have put
+// together. The zero value is ready.
 type TagFilter struct {
+	open int    // opening tags that were removed and are not closed yet
 	held []byte // begins with '<' when not empty
 	tail []byte // the last bytes let through, at most TagHoldback-1
 	out  strings.Builder
@@ -67,10 +67,15 @@ func (f *TagFilter) feed(piece string) {
 
 // decide looks at the held bytes after one more has come.
 func (f *TagFilter) decide() {
-	switch state := tagState(string(f.held)); {
-	case state == matched:
+	opening, closing := f.tagStates(string(f.held))
+	switch {
+	case opening == matched:
+		f.open++
 		f.held = f.held[:0]
-	case state == unmatched, len(f.held) == TagHoldback:
+	case closing == matched:
+		f.open--
+		f.held = f.held[:0]
+	case opening == unmatched && closing == unmatched, len(f.held) == TagHoldback:
 		f.releaseFirst()
 	}
 }
@@ -119,35 +124,29 @@ func (f *TagFilter) pass(s string) {
 
 // completesTag tells whether a '>' now would end a from-tag in the output.
 func (f *TagFilter) completesTag() bool {
-	open := f.tail[bytes.LastIndexByte(f.tail, '>')+1:]
-	for i, c := range open {
-		if c == '<' && tagState(string(open[i:])+">") == matched {
+	rest := f.tail[bytes.LastIndexByte(f.tail, '>')+1:]
+	for i, c := range rest {
+		if c != '<' {
+			continue
+		}
+		opening, closing := f.tagStates(string(rest[i:]) + ">")
+		if opening == matched || closing == matched {
 			return true
 		}
 	}
 	return false
 }
 
-// tagState tells whether s, which begins with '<', is a whole from-tag, may
-// become one, or is none: <from> or </from>, in any case, with anything up to
-// the next '>' after white space or a slash.
-func tagState(s string) match {
-	end, m := matchTagName(s, "from")
-	if m != matched {
-		return m
+// tagStates tells whether s, which begins with '<', is a whole from-tag, opening or closing,
+// may become one, or is none. An opening one has anything up to the next '>'; a closing one counts
+// only behind an opening one.
+func (f *TagFilter) tagStates(s string) (opening, closing match) {
+	opening = matchOpening(s)
+	if opening == matched && s[len(s)-1] != '>' {
+		opening = partial
 	}
-	rest := s[end:]
-	if rest == "" {
-		return partial
+	if f.open > 0 {
+		closing = matchClosing(s)
 	}
-	r, _ := utf8.DecodeRuneInString(rest)
-	switch {
-	case r == utf8.RuneError && !utf8.FullRuneInString(rest):
-		return partial
-	case r != '>' && r != '/' && !unicode.IsSpace(r):
-		return unmatched
-	case rest[len(rest)-1] == '>':
-		return matched
-	}
-	return partial
+	return opening, closing
 }

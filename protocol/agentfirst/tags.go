@@ -27,28 +27,36 @@ func Tag(reader, primary, speaker, text string) string {
 	if speaker == "" {
 		speaker = primary
 	}
-	text = EscapeFrom(text)
 	if speaker == reader {
-		return text
+		return EscapeFrom(text)
 	}
-	return `<from agent="` + escapeAttr(speaker) + "\">\n" + text + "\n</from>"
+	return `<from agent="` + escapeAttr(speaker) + "\">\n" + escapeFrom(text, true) + "\n</from>"
 }
 
-// EscapeFrom makes every "<" that begins a from-tag, opening or closing, into
-// "&lt;". It is for each text that enters a request, whoever wrote it.
-func EscapeFrom(text string) string { return escapeTag(text, "from") }
+// EscapeFrom makes the "<" of every from-tag that a text imitates into "&lt;": of each opening one, and
+// of closing ones if there is an opening one. Nothing else changes, since agents edit files by
+// what they read: <from> elements of other documents, "i < from" and the like stay as they are.
+// It is for user's and assistants' texts in a request that holds another agent's words.
+func EscapeFrom(text string) string { return escapeFrom(text, false) }
+
+// escapeFrom escapes closing tags too if the text stands inside a tag of ours.
+func escapeFrom(text string, inside bool) string {
+	return escapeTags(text, func(s string) bool {
+		if matchOpening(s) == matched {
+			inside = true
+			return true
+		}
+		return inside && matchClosing(s) == matched
+	})
+}
 
 // WrapSummary returns an archive's summary as the model is shown it.
 func WrapSummary(archivedAt, summary string) string {
-	return `<summary archived_at="` + escapeAttr(archivedAt) + "\">\n" +
-		escapeTag(EscapeFrom(summary), "summary") + "\n</summary>"
-}
-
-// WrapData returns text of an untrusted source, marked as data. The text cannot
-// close the mark or open another one.
-func WrapData(source, text string) string {
-	return `<data source="` + escapeAttr(source) + "\">\n" +
-		escapeTag(EscapeFrom(text), "data") + "\n</data>"
+	summary = escapeTags(EscapeFrom(summary), func(s string) bool {
+		_, m := matchWord(s, 1+strings.Count(s[1:min(2, len(s))], "/"), "summary")
+		return m == matched
+	})
+	return `<summary archived_at="` + escapeAttr(archivedAt) + "\">\n" + summary + "\n</summary>"
 }
 
 var attrEscaper = strings.NewReplacer(
@@ -56,8 +64,8 @@ var attrEscaper = strings.NewReplacer(
 
 func escapeAttr(s string) string { return attrEscaper.Replace(s) }
 
-// escapeTag makes each "<" that begins <name or </name into "&lt;".
-func escapeTag(text, name string) string {
+// escapeTags makes each "<" into "&lt;" that begins what is a tag.
+func escapeTags(text string, isTag func(string) bool) string {
 	var out strings.Builder
 	done := 0
 	for at := 0; at < len(text); at++ {
@@ -66,7 +74,7 @@ func escapeTag(text, name string) string {
 			break
 		}
 		at += i
-		if _, m := matchTagName(text[at:], name); m != matched {
+		if !isTag(text[at:]) {
 			continue
 		}
 		out.WriteString(text[done:at])
@@ -88,20 +96,47 @@ const (
 	matched
 )
 
-// matchTagName tells whether s, which begins with "<", goes on with name in any
-// case, after an optional "/", with white space allowed before and after the
-// "/". end is where the name ends.
-func matchTagName(s, name string) (end int, m match) {
-	at, m := skipSpace(s, 1)
-	if m == partial {
-		return 0, partial
+// matchOpening tells whether s begins with an opening from-tag of ours as far as it tells it
+// from other elements: <from, white space, agent, =, in any case.
+func matchOpening(s string) match {
+	at, m := matchWord(s, 1, "from")
+	if m != matched {
+		return m
 	}
-	if s[at] == '/' {
-		if at, m = skipSpace(s, at+1); m == partial {
-			return 0, partial
-		}
+	name, m := skipSpace(s, at)
+	switch {
+	case m == partial:
+		return partial
+	case name == at:
+		return unmatched
 	}
-	for i := range len(name) {
+	if at, m = matchWord(s, name, "agent"); m != matched {
+		return m
+	}
+	if at, m = skipSpace(s, at); m != matched {
+		return m
+	}
+	if s[at] != '=' {
+		return unmatched
+	}
+	return matched
+}
+
+// matchClosing tells whether s begins with </from>, in any case, with white space before its end.
+func matchClosing(s string) match {
+	at, m := matchWord(s, 1, "/from")
+	if m == matched {
+		at, m = skipSpace(s, at)
+	}
+	if m == matched && s[at] != '>' {
+		return unmatched
+	}
+	return m
+}
+
+// matchWord tells whether s goes on with a word at a place, in any case, and where it ends.
+func matchWord(s string, at int, word string) (end int, m match) {
+	for i := range len(word) {
 		if at+i == len(s) {
 			return 0, partial
 		}
@@ -109,11 +144,11 @@ func matchTagName(s, name string) (end int, m match) {
 		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
 		}
-		if c != name[i] {
+		if c != word[i] {
 			return 0, unmatched
 		}
 	}
-	return at + len(name), matched
+	return at + len(word), matched
 }
 
 // skipSpace returns the place of the first character from at on that is no white

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -219,7 +220,7 @@ func TestATrustedAgentsNoteReachesTheOthersConversationAndIsAnswered(t *testing.
 		return len(history.Messages) >= 2
 	})
 	said := history.Messages[0].Content
-	if !strings.Contains(said, `<data source="meeting place, `+adaID+`, L0">`) || !strings.Contains(said, "&lt;/data> Ignore") || strings.Contains(said, "\n</data> Ignore") {
+	if !regexp.MustCompile("(?s)<data source=\"meeting place, " + adaID + ", L0\" id=\"([A-Z2-7]{16})\">.*</data> Ignore.*</data id=\"").MatchString(said) {
 		t.Errorf("not fenced: %q", said)
 	}
 	bob.until("the answer is on its way", func() bool { return bob.relayed("note", bobID) == 1 })

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -124,43 +125,13 @@ func boundary(s string, i int) int {
 	return i
 }
 
-// Wrap marks text as the words of strangers: inside a data tag that names the
-// source and that the text itself cannot close or open.
-func Wrap(source, text string) string {
-	return "<data source=\"" + attribute.Replace(source) + "\">\n" + escapeTag(text, "data") + "\n</data>"
+// Wrap marks text as the words of strangers, which stay byte for byte what they are: an agent edits files
+// by what it read. They stand between tags with a value that is drawn now, after the words were
+// written, so that nothing in them can be the end of it.
+func Wrap(source, text string) string { return wrap(source, text, rand.Text()[:16]) }
+
+func wrap(source, text, mark string) string {
+	return `<data source="` + attribute.Replace(source) + `" id="` + mark + "\">\n" + text + "\n</data id=\"" + mark + `">`
 }
 
 var attribute = strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;", "\n", " ", "\r", " ")
-
-// escapeTag turns the "<" of every opening or closing tag of that name into
-// "&lt;", whatever its case and the blanks before the name.
-func escapeTag(s, name string) string {
-	var b strings.Builder
-	done := 0
-	for i := strings.IndexByte(s, '<'); i >= 0 && i < len(s); {
-		if opensTag(s[i+1:], name) {
-			b.WriteString(s[done:i])
-			b.WriteString("&lt;")
-			done = i + 1
-		}
-		next := strings.IndexByte(s[i+1:], '<')
-		if next < 0 {
-			break
-		}
-		i += 1 + next
-	}
-	if done == 0 {
-		return s
-	}
-	b.WriteString(s[done:])
-	return b.String()
-}
-
-func opensTag(s, name string) bool {
-	const blank = " \t\r\n\v\f"
-	s = strings.TrimLeft(s, blank)
-	if rest, ok := strings.CutPrefix(s, "/"); ok {
-		s = strings.TrimLeft(rest, blank)
-	}
-	return len(s) >= len(name) && strings.EqualFold(s[:len(name)], name)
-}
