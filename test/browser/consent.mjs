@@ -1,5 +1,7 @@
 // The inbox: what waits for consent is on every device, is shown exactly, and is answered once.
 
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Stage, visit } from './lib/stage.mjs';
 import { setUpTester, startTurn } from './lib/tester.mjs';
@@ -68,6 +70,36 @@ test('what is approved is shown exactly, hidden characters included', async () =
   await visit(page, '/inbox');
   const card = page.getByRole('article').filter({ hasText: 'echo safe' });
   await card.getByText('⟨U+202E⟩').waitFor();
+  await card.getByRole('button', { name: 'Reject…' }).click();
+  await card.getByRole('button', { name: 'Reject', exact: true }).click();
+  await card.waitFor({ state: 'detached' });
+});
+
+test('a question is shown to its end, with who asks by what and after whose words, also on a narrow screen', async () => {
+  const asker = await stage.person();
+  const long = `touch evil; echo ${'harmless '.repeat(700)}LAST-WORD`;
+  await startTurn(asker, `/tool shell {"command":"echo words-of-others"}\n/tool shell {"command":"${long}"}`);
+  const page = await stage.person({ viewport: { width: 1280, height: 860 } });
+  await visit(page, '/inbox');
+  const first = page.getByRole('article').filter({ hasText: 'words-of-others' });
+  await first.getByRole('button', { name: 'Approve' }).and(page.locator(':enabled')).click();
+  const card = page.getByRole('article').filter({ hasText: 'touch evil' });
+  await card.waitFor();
+  for (const width of [1280, 360]) {
+    await page.setViewportSize({ width, height: 860 });
+    const text = await card.innerText();
+    assert.match(text, /by page \S+/, 'the browser that asked is named');
+    assert.match(text, /Since .+ this run has words of others in it/);
+    assert.match(text, /shell/);
+    const command = card.locator('pre').filter({ hasText: 'touch evil' });
+    assert.ok((await command.innerText()).endsWith('LAST-WORD'), 'the end of a long command is there');
+    await command.evaluate((e) => e.scrollTo(0, e.scrollHeight));
+    const end = await command.evaluate((e) => Math.ceil(e.scrollTop + e.clientHeight) >= e.scrollHeight && e.scrollHeight > e.clientHeight);
+    assert.ok(end, 'it can be scrolled to its end');
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(over <= 0, `at ${width} px the page is ${over} px wider than the screen`);
+    if (process.env.PARLEY_SHOTS) await page.screenshot({ path: join(process.env.PARLEY_SHOTS, `question-${width}.png`) });
+  }
   await card.getByRole('button', { name: 'Reject…' }).click();
   await card.getByRole('button', { name: 'Reject', exact: true }).click();
   await card.waitFor({ state: 'detached' });
