@@ -27,7 +27,7 @@ func newRoom(g *globals) *cobra.Command {
 		Use: "room", Short: "Open rooms, decide who may enter and do what, join, look at the trail", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRoomOpen(g), newRoomList(g), newRoomClose(g), newRoomPolicy(g), newRoomKeygen(g), newRoomInvite(g), newRoomJoin(g), newRoomGrant(g), newRoomAudit(g))
+	cmd.AddCommand(newRoomOpen(g), newRoomList(g), newRoomClose(g), newRoomPolicy(g), newRoomKeygen(g), newRoomInvite(g), newRoomJoin(g), newRoomGrant(g), newRoomOwner(g), newRoomHost(g), newRoomAudit(g))
 	return cmd
 }
 
@@ -68,6 +68,7 @@ type roomView struct {
 	Members int        `json:"members,omitempty"`
 	Agents  int        `json:"agents,omitempty"`
 	Locked  bool       `json:"locked,omitempty"`
+	Owner   string     `json:"owner,omitempty"`
 	// RoomKey is the secret of a sealed room. The hub never sees it.
 	RoomKey string `json:"room_key,omitempty"`
 }
@@ -122,9 +123,9 @@ func newRoomList(g *globals) *cobra.Command {
 				return err
 			}
 			return g.show(cmd, out.Rooms, func(p *printer) {
-				p.table("ROOM", "MEMBERS", "AGENTS", "LOCKED", "TITLE")
+				p.table("ROOM", "OWNER", "MEMBERS", "AGENTS", "LOCKED", "TITLE")
 				for _, r := range out.Rooms {
-					p.row(r.Room, strconv.Itoa(r.Members), strconv.Itoa(r.Agents), strconv.FormatBool(r.Locked), r.Title)
+					p.row(r.Room, r.Owner, strconv.Itoa(r.Members), strconv.Itoa(r.Agents), strconv.FormatBool(r.Locked), r.Title)
 				}
 			})
 		}),

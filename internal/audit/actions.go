@@ -139,6 +139,7 @@ const (
 	RoomLobby     Action = "room.lobby"     // the waiting room was switched, entered or decided about
 	RoomLocked    Action = "room.locked"    // a room was locked
 	RoomOpened    Action = "room.opened"    // a room was opened
+	RoomOwner     Action = "room.owner"     // a room was given to another owner
 	RoomPolicy    Action = "room.policy"    // a room's policy was changed
 	RoomPublisher Action = "room.publisher" // a publisher was appointed or dismissed
 	RoomReaped    Action = "room.reaped"    // somebody was put out because the credit lapsed

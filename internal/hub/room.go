@@ -25,7 +25,7 @@ func (h *Hub) roomPart() part {
 	return part{
 		name: "room", open: h.openRooms, faces: h.openRoomFace,
 		routes: func(routes *front.Routes, rest *api.API) error {
-			api.RegisterRooms(rest, h.rooms, h.seats)
+			api.RegisterRooms(rest, h.rooms, h.seats, h.people)
 			api.RegisterRoomSeats(rest, h.rooms, h.seats)
 			routes.Handle(h.roomFace.Route(), h.roomFace)
 			return nil
@@ -43,7 +43,7 @@ func (h *Hub) roomPart() part {
 
 func (h *Hub) openRooms(ctx context.Context) error {
 	rooms, err := room.New(room.Deps{
-		DB: h.db, Leases: h.leases, Bus: h.bus, Trail: h.trail, Fetch: h.fetchKeys, Log: h.logger, Clustered: h.conf.NATS != "",
+		DB: h.db, Leases: h.leases, Bus: h.bus, Trail: h.trail, Fetch: h.fetchKeys, Standing: h.people.Standing, Log: h.logger, Clustered: h.conf.NATS != "",
 	})
 	if err != nil {
 		return err

@@ -43,6 +43,12 @@ type API interface {
 	Command(ctx context.Context, by identity.Actor, room string, cmd HostCommand) error
 	Invite(ctx context.Context, by identity.Actor, room string, req InviteRequest) (Invite, error)
 	Bans(ctx context.Context, by identity.Actor, room string) ([]Ban, error)
+	// GiveTo makes a person, by id, the room's owner. Appoint makes one a host, for a
+	// while or until Dismiss; only the owner and an admin do these three.
+	GiveTo(ctx context.Context, by identity.Actor, room, person string) error
+	Appoint(ctx context.Context, by identity.Actor, room, person string, ttl time.Duration) (Hosting, error)
+	Dismiss(ctx context.Context, by identity.Actor, room, person string) error
+	Hosts(ctx context.Context, by identity.Actor, room string) ([]Hosting, error)
 	Audit(ctx context.Context, by identity.Actor, room string, q AuditQuery) (AuditPage, error)
 
 	Stats() Stats
@@ -108,8 +114,10 @@ type OpenRequest struct {
 
 // Info is a room in a listing.
 type Info struct {
-	Room    string     `json:"room"`
-	Title   string     `json:"title"`
+	Room  string `json:"room"`
+	Title string `json:"title"`
+	// Owner is the id of whose room it is.
+	Owner   string     `json:"owner,omitempty"`
 	Key     kibitz.Raw `json:"key"`
 	Version int64      `json:"version"`
 	Members int        `json:"members"`

@@ -25,10 +25,14 @@ type call struct {
 	Allowed kibitz.AllowedKey `json:"allowed,omitzero"`
 	Command HostCommand       `json:"command,omitzero"`
 	Invite  InviteRequest     `json:"invite,omitzero"`
+	For     time.Duration     `json:"for,omitzero"`
 }
 
 // do answers a call on the room's goroutine.
 func (r *room) do(c *call) (any, error) {
+	if err := r.permit(c); err != nil {
+		return nil, err
+	}
 	who := r.byWho(c.By)
 	switch c.Op {
 	case "info":
@@ -45,10 +49,20 @@ func (r *room) do(c *call) (any, error) {
 		return struct{}{}, r.command(who, c.Command)
 	case "invite":
 		return r.makeInvite(c.Invite)
+	case "audit":
+		return struct{}{}, nil // whoever may ask reads the trail itself
 	case "bans":
 		return r.banList(), nil
 	case "close":
 		return struct{}{}, r.closeRoom(who)
+	case opGive:
+		return struct{}{}, r.giveTo(c.By, c.ID)
+	case opHost:
+		return r.appointHost(c.By, c.ID, c.For)
+	case opUnhost:
+		return struct{}{}, r.dismissHost(c.By, c.ID)
+	case opHosts:
+		return r.hostList(), nil
 	}
 	return nil, errors.New("no such call")
 }
@@ -113,7 +127,7 @@ func withoutKey(list []kibitz.AllowedKey, thumb string) []kibitz.AllowedKey {
 }
 
 func (r *room) info() Info {
-	i := Info{Room: r.id, Title: r.title, Key: jsonOf(r.key.Public()), Version: r.version, Members: len(r.order), Locked: r.locked}
+	i := Info{Room: r.id, Title: r.title, Owner: r.owner, Key: jsonOf(r.key.Public()), Version: r.version, Members: len(r.order), Locked: r.locked}
 	i.Agents = r.agents()
 	return i
 }

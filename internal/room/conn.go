@@ -14,12 +14,13 @@ type arrival struct {
 	Nonce   string `json:"nonce"`
 	Origin  string `json:"origin"`
 	Address string `json:"address,omitempty"`
-	// Principal is somebody this hub knows; Person says that it is a person, and
-	// Operator that it has the scope.
+	// Principal is somebody this hub knows; Person says that it is a person, Owner that
+	// it is the hub's owner, and Admin that it may reach other people's things.
 	Principal   string  `json:"principal,omitempty"`
 	PrincipalID string  `json:"principal_id,omitempty"`
 	Person      bool    `json:"person,omitempty"`
-	Operator    bool    `json:"operator,omitempty"`
+	Owner       bool    `json:"owner,omitempty"`
+	Admin       bool    `json:"admin,omitempty"`
 	Hosted      *Hosted `json:"hosted,omitempty"`
 	// Participant and Seen are set when a connection changes the hub that answers
 	// for it: who it is, and the last number it has seen.

@@ -8,6 +8,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/bus"
 	"parley/internal/defaults"
+	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/store"
 )
@@ -21,7 +22,10 @@ type Deps struct {
 	// Fetch reads a key set from an address that CheckKeyURL allows: without
 	// redirects, at most MaxKeySet bytes. Nil: no key server can be reached.
 	Fetch func(ctx context.Context, url string) ([]byte, error)
-	Log   *slog.Logger
+	// Standing gives whoever made somebody a host as their credential stands now; nil
+	// asks nobody.
+	Standing func(ctx context.Context, a identity.Actor) (identity.Actor, error)
+	Log      *slog.Logger
 	// Clustered says that other hubs share the store and the bus.
 	Clustered bool
 	Limits    Limits

@@ -46,7 +46,7 @@ func fresh(a *kibitz.Announce) bool {
 // door is what can be said without looking at a proof, in the protocol's order.
 func (r *room) door(c *conn, a *kibitz.Announce) error {
 	now := time.Now()
-	host := operator(c.arrival, r.owner) && kindOf(c.arrival, a) == kibitz.Human
+	host := r.hostRight(c.arrival) != "" && kindOf(c.arrival, a) == kibitz.Human
 	switch {
 	case r.barred(c.arrival.marks(a)...):
 		return errKicked
@@ -125,7 +125,7 @@ func (r *room) verify(c *conn, a *kibitz.Announce, announced bool) {
 func (r *room) gate(c *conn, a *kibitz.Announce) *gate {
 	now := time.Now()
 	return &gate{
-		room: r.id, owner: r.owner, key: r.key.Public(), policy: r.policy, from: c.arrival, fps: c.fingerprints(r.id, now),
+		room: r.id, host: r.hostRight(c.arrival), ours: r.rightOf(c.PrincipalID, c.Owner, c.Admin) != "", key: r.key.Public(), policy: r.policy, from: c.arrival, fps: c.fingerprints(r.id, now),
 		keys: r.e.keys, now: now, said: a,
 	}
 }

@@ -55,7 +55,8 @@ type admission struct {
 // the room.
 type gate struct {
 	room   string
-	owner  string
+	host   right // by the hub's word
+	ours   bool  // whoever stands for a hosted agent manages the room
 	key    *kibitz.PublicKey
 	policy *kibitz.Policy
 	from   arrival
@@ -71,11 +72,6 @@ func kindOf(from arrival, a *kibitz.Announce) kibitz.Kind {
 		return kibitz.Agent
 	}
 	return a.Kind()
-}
-
-// operator tells whether the hub knows the caller as a host.
-func operator(from arrival, owner string) bool {
-	return from.Hosted == nil && from.Person && (from.Operator || owner != "" && from.PrincipalID == owner)
 }
 
 // judge is the whole gate: identity, then credit.
@@ -112,7 +108,7 @@ func (g *gate) human(ctx context.Context, adm *admission) error {
 	if g.from.Person {
 		adm.Principal, adm.PrincipalID = g.from.Principal, g.from.PrincipalID
 	}
-	if operator(g.from, g.owner) {
+	if g.host != "" {
 		adm.operator, adm.Proven, adm.Anchor.Kind = true, true, anchorHub
 		return nil
 	}
@@ -183,6 +179,9 @@ func (g *gate) agent(ctx context.Context, adm *admission) error {
 	}
 	adm.Allowed = kibitz.AgentGrant()
 	if h := g.from.Hosted; h != nil {
+		if !g.ours && g.policy.Agents.Mode != kibitz.AgentsOpen {
+			return deny(kibitz.GateUnlisted, "the room takes agents by their keys; a host can allow one")
+		}
 		adm.Proven, adm.Anchor.Kind, adm.Principal = true, anchorHosted, h.Agent
 		adm.backend, adm.egress = h.Backend, h.Egress
 		return g.hostedKey(adm)

@@ -20,7 +20,13 @@ type by struct {
 
 func (r *room) byWho(w identity.Actor) by { return by{actor: w.String(), tier: kibitz.TierOperator} }
 
-func (r *room) byParticipant(p *participant) by { return by{p: p, actor: p.ID, tier: p.tier} }
+// byParticipant is somebody in the room. Whoever was made a host may be none any more.
+func (r *room) byParticipant(p *participant) by {
+	if p.Operator && r.rightOf(p.PrincipalID, p.HubOwner, p.Admin) == "" {
+		r.rehost()
+	}
+	return by{p: p, actor: p.ID, tier: p.tier}
+}
 
 // setGrant changes a grant: written, sent out as caps, then answered.
 func (r *room) setGrant(who by, id string, g *kibitz.Grant) (GrantState, error) {

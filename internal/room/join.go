@@ -16,6 +16,9 @@ func (r *room) join(c *conn, adm *admission) {
 	marks := p.marks()
 	now := time.Now()
 	entries := []audit.Entry{r.entry(audit.RoomAdmitted, letIn(p), p, admittedBy(p)), r.entry(audit.RoomJoined, p.ID, p, string(p.Kind))}
+	if p.Operator && r.rightOf(p.PrincipalID, p.HubOwner, p.Admin) == asAdmin {
+		entries = append(entries, r.entry(audit.RoomHost, p.Principal, p, "as admin"))
+	}
 	if adm.credit != nil {
 		entries = append(entries, r.entry(audit.RoomCredit, p.ID, p, "accepted"))
 	}
@@ -69,7 +72,7 @@ func letIn(p *participant) string {
 // newParticipant makes the presence an admission stands for.
 func (r *room) newParticipant(c *conn, adm *admission) *participant {
 	a := adm.announce
-	p := &participant{presence: presence{ID: c.waitID, Kind: adm.kind, credentials: adm.credentials, Joined: time.Now(), Operator: adm.operator}}
+	p := &participant{presence: presence{ID: c.waitID, Kind: adm.kind, credentials: adm.credentials, Joined: time.Now(), Operator: adm.operator, Admin: c.Admin, HubOwner: c.Owner}}
 	if p.ID == "" {
 		p.ID = shortID("p")
 	}

@@ -48,7 +48,7 @@ func (e *Rooms) Open(ctx context.Context, who identity.Actor, req OpenRequest) (
 	if err := e.create(ctx, who, id, req.Title, policy, private); err != nil {
 		return Info{}, err
 	}
-	return Info{Room: id, Title: req.Title, Key: jsonOf(private.Public()), Version: 1}, nil
+	return Info{Room: id, Title: req.Title, Owner: who.Person.ID, Key: jsonOf(private.Public()), Version: 1}, nil
 }
 
 func (e *Rooms) create(ctx context.Context, who identity.Actor, id, title string, policy *kibitz.Policy, key *kibitz.PrivateKey) error {
@@ -100,7 +100,7 @@ func (e *Rooms) List(ctx context.Context, who identity.Actor) ([]Info, error) {
 		out = out[:0]
 		return tx.Each(func(row *sql.Rows) error {
 			rec, err := scanRoom(row.Scan)
-			if err == nil {
+			if err == nil && rec.shownTo(who) {
 				out = append(out, infoOf(rec))
 			}
 			return err
@@ -117,8 +117,15 @@ func (e *Rooms) List(ctx context.Context, who identity.Actor) ([]Info, error) {
 	return out, nil
 }
 
+// shownTo tells whether a room is listed for somebody: theirs, and those that people of
+// this hub may enter. Whoever else was invited has the link.
+func (rec *record) shownTo(who identity.Actor) bool {
+	mode := rec.policy.Humans.Mode
+	return who.Owns(rec.owner) || rec.owner == "" && who.Owner || mode == kibitz.HumansHub || mode == kibitz.HumansOpen
+}
+
 func infoOf(rec *record) Info {
-	return Info{Room: rec.id, Title: rec.title, Key: jsonOf(rec.key.Public()), Version: rec.version, Locked: rec.locked}
+	return Info{Room: rec.id, Title: rec.title, Owner: rec.owner, Key: jsonOf(rec.key.Public()), Version: rec.version, Locked: rec.locked}
 }
 
 // liveInfo asks the hub that has the room, if any has.
@@ -220,6 +227,28 @@ func (e *Rooms) Bans(ctx context.Context, who identity.Actor, id string) ([]Ban,
 	return ask[[]Ban](ctx, e, id, &call{Op: "bans", By: who})
 }
 
+// GiveTo implements API.
+func (e *Rooms) GiveTo(ctx context.Context, who identity.Actor, id, person string) error {
+	_, err := ask[struct{}](ctx, e, id, &call{Op: opGive, By: who, ID: person})
+	return err
+}
+
+// Appoint implements API.
+func (e *Rooms) Appoint(ctx context.Context, who identity.Actor, id, person string, ttl time.Duration) (Hosting, error) {
+	return ask[Hosting](ctx, e, id, &call{Op: opHost, By: who, ID: person, For: ttl})
+}
+
+// Dismiss implements API.
+func (e *Rooms) Dismiss(ctx context.Context, who identity.Actor, id, person string) error {
+	_, err := ask[struct{}](ctx, e, id, &call{Op: opUnhost, By: who, ID: person})
+	return err
+}
+
+// Hosts implements API.
+func (e *Rooms) Hosts(ctx context.Context, who identity.Actor, id string) ([]Hosting, error) {
+	return ask[[]Hosting](ctx, e, id, &call{Op: opHosts, By: who})
+}
+
 // Bounds of one page of the trail.
 const (
 	auditPage = 200
@@ -228,7 +257,10 @@ const (
 
 // Audit implements API. It reads the trail as it is on disk, after what this hub
 // has noted.
-func (e *Rooms) Audit(ctx context.Context, _ identity.Actor, id string, q AuditQuery) (AuditPage, error) {
+func (e *Rooms) Audit(ctx context.Context, who identity.Actor, id string, q AuditQuery) (AuditPage, error) {
+	if _, err := ask[struct{}](ctx, e, id, &call{Op: "audit", By: who}); err != nil {
+		return AuditPage{}, err
+	}
 	if q.Limit <= 0 {
 		q.Limit = auditPage
 	}

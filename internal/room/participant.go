@@ -27,7 +27,10 @@ type presence struct {
 	// HostKey is the thumbprint of the key it gave a signed command under.
 	HostKey string `json:"host_key,omitempty"`
 	// Operator: the hub knows it as somebody who may do everything here.
-	Operator  bool      `json:"operator,omitempty"`
+	Operator bool `json:"operator,omitempty"`
+	// Admin and HubOwner are the hub's words that it may be so.
+	Admin     bool      `json:"admin,omitempty"`
+	HubOwner  bool      `json:"hub_owner,omitempty"`
 	CreditSub string    `json:"credit_sub,omitempty"`
 	CreditExp time.Time `json:"credit_exp,omitzero"`
 	Joined    time.Time `json:"joined"`

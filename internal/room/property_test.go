@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"parley/internal/identity"
 	"parley/protocol/kibitz"
 )
 
@@ -22,6 +23,9 @@ func words() (out []string) {
 	return out
 }
 
+// stranger is a person of this hub who has the everyday scope.
+var stranger = identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "other-id", Name: "other"}, Scopes: identity.Expand("rooms")}
+
 // No sequence of what an agent, a guest and a host do lets anybody do or hear
 // more than its grant of the moment says, and nobody widens its own.
 func TestNoSequenceOfFramesWidensAGrant(t *testing.T) {
@@ -34,6 +38,8 @@ func TestNoSequenceOfFramesWidensAGrant(t *testing.T) {
 		p["agents"].(obj)["keys"] = []obj{{"key": key.Public(), "caps": obj{"perceive": words(), "act": pick(rt)}}}
 		id := h.open(fmt.Sprint("room ", n), p)
 		host, guest := h.host(id), h.guest(id, "Guest")
+		// Somebody of this hub with the scope, whose room it is not.
+		other := h.dial(id, &stranger).voice(obj{"name": "Other"})
 		bot := h.agent(id, key, obj{"want": obj{"perceive": words(), "act": words()}})
 		model := bot.self.Grant
 		if got := p["agents"].(obj)["keys"].([]obj)[0]["caps"].(obj)["act"].([]string); len(model.Act) > len(got) {
@@ -61,7 +67,13 @@ func TestNoSequenceOfFramesWidensAGrant(t *testing.T) {
 				host.ok(obj{"t": "grant", "id": bot.self.ID, "grant": nil})
 				model = bot.self.Grant
 			case "own":
-				for _, c := range []*client{bot, guest} {
+				if _, err := h.SetGrant(t.Context(), stranger, id, bot.self.ID, &kibitz.Grant{}); kibitz.CodeOf(err) != kibitz.HostDenied {
+					rt.Fatalf("somebody whose room it is not changed a grant through the API: %v", err)
+				}
+				if _, err := h.Appoint(t.Context(), stranger, id, "other-id", 0); kibitz.CodeOf(err) != kibitz.HostDenied {
+					rt.Fatalf("somebody whose room it is not made themselves a host: %v", err)
+				}
+				for _, c := range []*client{bot, guest, other} {
 					if ack, _ := c.ask(obj{"t": "grant", "id": bot.self.ID, "grant": obj{"perceive": words(), "act": words()}}); ack != nil {
 						rt.Fatal("somebody who is no host changed a grant")
 					}
@@ -74,7 +86,7 @@ func TestNoSequenceOfFramesWidensAGrant(t *testing.T) {
 				rt.Fatalf("caps say %s, the model %s", g, model)
 			}
 		}
-		for _, c := range []*client{host, guest, bot} {
+		for _, c := range []*client{host, guest, bot, other} {
 			c.gone()
 		}
 	})

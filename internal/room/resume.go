@@ -90,7 +90,8 @@ func (r *room) takeUp(c *conn, p *participant, credit *kibitz.Credit, since uint
 	old, wasLeft, wasOperator := p.resume, p.left, p.Operator
 	p.resume, p.left = hashOf(token), false
 	// Rank by the hub's word is that of the connection, not of the secret.
-	p.Operator = p.Operator && c.PrincipalID == p.PrincipalID && operator(c.arrival, r.owner)
+	p.Operator = p.Operator && c.PrincipalID == p.PrincipalID && r.hostRight(c.arrival) != ""
+	p.Admin, p.HubOwner = c.Admin, c.Owner
 	if credit != nil {
 		p.CreditSub, p.CreditExp = credit.Sub, credit.Exp
 	}

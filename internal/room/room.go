@@ -35,6 +35,7 @@ type room struct {
 	ending ending
 
 	title, owner string
+	hostings     map[string]Hosting // by person
 	key          *kibitz.PrivateKey
 	version      int64
 	policy       *kibitz.Policy
@@ -80,7 +81,7 @@ const (
 func newRoom(e *Rooms, l *lease.Lease, rec *record) *room {
 	r := &room{
 		e: e, id: rec.id, lease: l, mail: make(chan job, mailbox), quit: make(chan struct{}), gone: make(chan struct{}),
-		title: rec.title, owner: rec.owner, key: rec.key, version: rec.version, policy: rec.policy, signer: rec.signer, signedVer: rec.signedVer,
+		title: rec.title, owner: rec.owner, hostings: rec.hosts, key: rec.key, version: rec.version, policy: rec.policy, signer: rec.signer, signedVer: rec.signedVer,
 		locked: rec.locked, lobby: rec.lobby, appointed: rec.publishers, seq: rec.seq, reserved: rec.seq, rev: rec.rev,
 		conns: map[string]*conn{}, byID: map[string]*participant{}, departed: map[string]*participant{}, byResume: map[string]*participant{},
 		bans: rec.bans, known: rec.known, hubs: map[string]*hubLink{},
@@ -257,6 +258,7 @@ func (r *room) due() {
 		r.dueDeparted(p, now)
 	}
 	r.dueHubs(now)
+	r.dueHosts(now)
 	r.dueIdle(now)
 	r.flushRoster(now)
 }

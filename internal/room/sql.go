@@ -28,6 +28,7 @@ type record struct {
 	presences        []stored
 	bans             map[string]Ban
 	known            map[string]bool
+	hosts            map[string]Hosting
 }
 
 // stored is a presence with the hash of its secret.
@@ -78,6 +79,9 @@ func readRoom(tx *store.Tx, id string) (*record, error) {
 func (e *Rooms) loadRoom(ctx context.Context, id string) (rec *record, err error) {
 	err = e.d.DB.Read(ctx, func(tx *store.Tx) error {
 		if rec, err = readRoom(tx, id); err != nil {
+			return err
+		}
+		if rec.hosts, err = readHosts(tx, id); err != nil {
 			return err
 		}
 		rec.bans, rec.known, rec.presences = map[string]Ban{}, map[string]bool{}, nil
@@ -221,7 +225,7 @@ func (r *room) know(tx *store.Tx, marks []string) error {
 }
 
 func deleteRoom(tx *store.Tx, id string) error {
-	for _, table := range []string{"room_policies", "room_bans", "room_presences", "room_known", "room_credits"} {
+	for _, table := range []string{"room_policies", "room_bans", "room_presences", "room_known", "room_credits", "room_hosts"} {
 		if _, err := tx.Exec(`DELETE FROM `+table+` WHERE room = ?`, id); err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func (e *Rooms) Enter(ctx context.Context, entry Entry) (Visit, error) {
 	if s := entry.Actor; s != nil {
 		v.about.Principal, v.about.PrincipalID = s.String(), s.Person.ID
 		v.about.Person = s.Person.Kind == identity.KindPerson
-		v.about.Operator = s.Scopes.Has(identity.Rooms)
+		v.about.Owner, v.about.Admin = s.Owner, s.Admin()
 	}
 	e.mu.Lock()
 	if e.closing {

@@ -70,11 +70,22 @@ func TestAnAgentsOwnFolderIsNeverTheHubsNorSomebodyElses(t *testing.T) {
 		named string
 		ok    bool
 	}{
-		{alice, elsewhere, true}, {owner, elsewhere, true}, {alice, filepath.Join(elsewhere, "new"), true},
-		{alice, filepath.Join(hers, "garden"), true}, {owner, filepath.Join(data, "workspace", "garden"), true},
-		{owner, hers, false}, {alice, filepath.Join(data, "workspace"), false}, {alice, s.Others(), false}, {workspace.Person("2"), hers, false},
-		{owner, data, false}, {owner, filepath.Join(data, "keys"), false}, {owner, link, false}, {owner, filepath.Join(link, "keys"), false},
-		{owner, filepath.Dir(data), false}, {owner, "/", false}, {alice, hers + "/../person-2", false},
+		{alice, elsewhere, true},
+		{owner, elsewhere, true},
+		{alice, filepath.Join(elsewhere, "new"), true},
+		{alice, filepath.Join(hers, "garden"), true},
+		{owner, filepath.Join(data, "workspace", "garden"), true},
+		{owner, hers, false},
+		{alice, filepath.Join(data, "workspace"), false},
+		{alice, s.Others(), false},
+		{workspace.Person("2"), hers, false},
+		{owner, data, false},
+		{owner, filepath.Join(data, "keys"), false},
+		{owner, link, false},
+		{owner, filepath.Join(link, "keys"), false},
+		{owner, filepath.Dir(data), false},
+		{owner, "/", false},
+		{alice, hers + "/../person-2", false},
 	} {
 		if got := s.Dir(c.whose, c.named); (got == c.named) != c.ok || !c.ok && got != "" {
 			t.Errorf("%v with an agent that names %s works in %q; allowed: %v", c.whose, c.named, got, c.ok)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,8 +19,8 @@ import (
 // RegisterRooms adds rooms: opening, policy, grants, commands, invites, trail. A
 // change here is the same change as by a frame of a host. Seats may be nil: then
 // there are no demos.
-func RegisterRooms(a *API, rooms room.API, seats RoomSeats) {
-	rr := roomRoutes{rooms, seats}
+func RegisterRooms(a *API, rooms room.API, seats RoomSeats, people RoomPeople) {
+	rr := roomRoutes{rooms, seats, people}
 	at := func(method, path, summary string, handle roomHandler) {
 		rt := rawRoute{route{Method: method, Path: "/api/rooms" + path, Scope: identity.Rooms, Tag: "rooms", Summary: summary}, "application/json"}
 		addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, s identity.Actor) error {
@@ -40,12 +41,22 @@ func RegisterRooms(a *API, rooms room.API, seats RoomSeats) {
 	at("POST", "/{room}/commands", "A host's command: lobbyon, lobbyoff, admit, deny, lock, unlock, reset, kick, ban, unban, publisher, unpublisher", rr.command)
 	at("POST", "/{room}/invites", "Make a pass to the room", rr.invite)
 	at("GET", "/{room}/bans", "Who may not come back", rr.bans)
+	at("PUT", "/{room}/owner", "Give the room to another person", rr.giveTo)
+	at("GET", "/{room}/hosts", "Whom its owner made a host", rr.hosts)
+	at("PUT", "/{room}/hosts/{person}", "Make a person a host; ttl is in seconds, none is for good", rr.appoint)
+	at("DELETE", "/{room}/hosts/{person}", "Make them a host no more", rr.dismiss)
 	at("GET", "/{room}/audit", "The room's part of the audit trail, ascending; query: after, limit, kind, id", rr.audit)
 }
 
 type roomRoutes struct {
-	rooms room.API
-	seats RoomSeats
+	rooms  room.API
+	seats  RoomSeats
+	people RoomPeople
+}
+
+// RoomPeople knows people by id and by name; *identity.Directory does.
+type RoomPeople interface {
+	Person(ctx context.Context, idOrName string) (identity.Person, error)
 }
 
 type roomHandler func(w http.ResponseWriter, r *http.Request, who identity.Actor) error
@@ -86,6 +97,8 @@ type roomView struct {
 	WS      string     `json:"ws"`
 	Key     kibitz.Raw `json:"key"`
 	Version int64      `json:"version"`
+	// Owner is the name of whose room it is.
+	Owner string `json:"owner,omitempty"`
 }
 
 type roomInfo struct {
@@ -95,12 +108,12 @@ type roomInfo struct {
 	Locked  bool `json:"locked"`
 }
 
-func viewRoom(i room.Info) roomView {
-	return roomView{Room: i.Room, Title: i.Title, URL: "/r/" + i.Room, WS: "/rooms/" + i.Room + "/ws", Key: i.Key, Version: i.Version}
+func (rr roomRoutes) viewRoom(ctx context.Context, i room.Info) roomView {
+	return roomView{Room: i.Room, Title: i.Title, URL: "/r/" + i.Room, WS: "/rooms/" + i.Room + "/ws", Key: i.Key, Version: i.Version, Owner: rr.nameOf(ctx, i.Owner)}
 }
 
-func infoRoom(i room.Info) roomInfo {
-	return roomInfo{roomView: viewRoom(i), Members: i.Members, Agents: i.Agents, Locked: i.Locked}
+func (rr roomRoutes) infoRoom(ctx context.Context, i room.Info) roomInfo {
+	return roomInfo{roomView: rr.viewRoom(ctx, i), Members: i.Members, Agents: i.Agents, Locked: i.Locked}
 }
 
 func (rr roomRoutes) list(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
@@ -110,7 +123,7 @@ func (rr roomRoutes) list(w http.ResponseWriter, r *http.Request, who identity.A
 	}
 	out := make([]roomInfo, len(list))
 	for i, info := range list {
-		out[i] = infoRoom(info)
+		out[i] = rr.infoRoom(r.Context(), info)
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{"rooms": out})
 }
@@ -132,7 +145,7 @@ func (rr roomRoutes) open(w http.ResponseWriter, r *http.Request, who identity.A
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusCreated, viewRoom(info))
+	return writeJSON(w, http.StatusCreated, rr.viewRoom(r.Context(), info))
 }
 
 func (rr roomRoutes) get(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
@@ -144,7 +157,7 @@ func (rr roomRoutes) get(w http.ResponseWriter, r *http.Request, who identity.Ac
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, infoRoom(info))
+	return writeJSON(w, http.StatusOK, rr.infoRoom(r.Context(), info))
 }
 
 func (rr roomRoutes) remove(w http.ResponseWriter, r *http.Request, who identity.Actor) error {

@@ -33,9 +33,12 @@ func RegisterRoomSeats(a *API, rooms room.API, seats RoomSeats) {
 	at("DELETE", "/{agent}", "Take an agent of this hub out", rr.unseat)
 }
 
-func (rr roomRoutes) seated(w http.ResponseWriter, r *http.Request, _ identity.Actor) error {
+func (rr roomRoutes) seated(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	id, err := rr.find(r)
 	if err != nil {
+		return err
+	}
+	if _, err := rr.rooms.Policy(r.Context(), who, id); err != nil {
 		return err
 	}
 	list, err := rr.seats.List(r.Context(), id)

@@ -84,7 +84,7 @@ func newHubOn(t testing.TB, db *store.DB, local *bus.Local, opts ...option) *hub
 	if h.token == "" {
 		h.token = must(h.people.NewOwnerToken(ctx))(t).Secret
 	}
-	d := room.Deps{DB: db, Leases: h.leases, Bus: local, Trail: trailtest.WatchTrail(h.trail), Limits: room.Limits{NoRates: true, Roster: time.Millisecond}}
+	d := room.Deps{DB: db, Leases: h.leases, Bus: local, Trail: trailtest.WatchTrail(h.trail), Standing: h.people.Standing, Limits: room.Limits{NoRates: true, Roster: time.Millisecond}}
 	fd := faceroom.Deps{People: h.people}
 	for _, o := range opts {
 		o(&d, &fd)
@@ -96,7 +96,7 @@ func newHubOn(t testing.TB, db *store.DB, local *bus.Local, opts ...option) *hub
 	h.face = faceroom.New(fd)
 	routes := front.NewRoutes(fd.Front)
 	routes.Handle(h.face.Route(), h.face)
-	api.RegisterRooms(api.New(routes, fd.Front, "test"), h.rooms, nil)
+	api.RegisterRooms(api.New(routes, fd.Front, "test"), h.rooms, nil, h.people)
 	h.server = httptest.NewServer(fd.Front.Wrap(routes))
 	t.Cleanup(h.stop)
 	return h
@@ -189,7 +189,7 @@ func (h *hub) audit(id string, match func(e room.AuditEntry) bool) room.AuditEnt
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for ctx.Err() == nil {
-		page := must(h.rooms.Audit(ctx, identity.Actor{}, id, room.AuditQuery{Limit: 1000}))(h.t)
+		page := must(h.rooms.Audit(ctx, identity.Hub(), id, room.AuditQuery{Limit: 1000}))(h.t)
 		for _, e := range page.Entries {
 			if match(e) {
 				return e

@@ -342,7 +342,7 @@ func TestTheTrailIsStreamedNumberedAndWithoutContent(t *testing.T) {
 	if out["next"].(float64) != last {
 		t.Errorf("%v", out["next"])
 	}
-	records := must(h.rooms.Audit(t.Context(), identity.Actor{}, id, room.AuditQuery{Kind: "blocked", ID: bot.self.ID, Limit: 1}))(t)
+	records := must(h.rooms.Audit(t.Context(), identity.Hub(), id, room.AuditQuery{Kind: "blocked", ID: bot.self.ID, Limit: 1}))(t)
 	if len(records.Entries) != 1 || records.Entries[0].Detail != "chat" {
 		t.Errorf("%+v", records)
 	}

@@ -138,7 +138,7 @@ func TestForgedProofsAreRefusedAuditedAndUnnoticed(t *testing.T) {
 				t.Errorf("%d are in the roster", n)
 			}
 			refusals++
-			page := must(h.rooms.Audit(t.Context(), identity.Actor{}, id, room.AuditQuery{Kind: "refused"}))(t)
+			page := must(h.rooms.Audit(t.Context(), identity.Hub(), id, room.AuditQuery{Kind: "refused"}))(t)
 			if n := len(page.Entries); n != refusals {
 				t.Errorf("%d of %d refusals are in the trail", n, refusals)
 			}

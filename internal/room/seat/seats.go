@@ -245,6 +245,10 @@ func (s *Seats) Unseat(ctx context.Context, who identity.Actor, roomID, agent st
 	if r == nil {
 		return &kibitz.Refusal{Code: kibitz.ToUnknown, Reason: "no such agent is seated here"}
 	}
+	// Whoever does not manage the room learns so before anything is changed.
+	if _, err := s.d.Rooms.Policy(ctx, who, roomID); err != nil {
+		return err
+	}
 	if err := s.remove(ctx, r); err != nil {
 		return err
 	}

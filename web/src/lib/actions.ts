@@ -87,6 +87,7 @@ const words: Record<string, string> = {
   'room.lobby': 'Waiting room',
   'room.locked': 'Room locked',
   'room.opened': 'Room opened',
+  'room.owner': 'Room given to another owner',
   'room.policy': 'Room’s policy changed',
   'room.publisher': 'Publishers of a room changed',
   'room.reaped': 'Out of a room: credit lapsed',
