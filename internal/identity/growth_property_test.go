@@ -10,6 +10,7 @@ import (
 
 	"parley/internal/identity"
 	"parley/internal/store/storetest"
+	"parley/test/passkeytest"
 )
 
 // family is a token and everything that was made from it, in any way there is.
@@ -25,7 +26,7 @@ type member struct {
 	maker *member // nil for the first
 	// token and cookie are its secret; device is a passkey.
 	token, cookie string
-	device        *authenticator
+	device        *passkeytest.Device
 	id            string
 	scopes        identity.Scopes
 	ends          time.Time

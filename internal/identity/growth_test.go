@@ -12,6 +12,7 @@ import (
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
+	"parley/test/passkeytest"
 )
 
 // as makes a token and is its session.
@@ -46,13 +47,13 @@ func (w *world) paired(t *testing.T, by identity.Actor, scopes ...string) identi
 }
 
 // passkeyLogin logs a browser in by a passkey.
-func passkeyLogin(t *testing.T, keys *identity.Passkeys, device *authenticator) (identity.Login, error) {
+func passkeyLogin(t *testing.T, keys *identity.Passkeys, device *passkeytest.Device) (identity.Login, error) {
 	t.Helper()
 	c, err := keys.BeginLogin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return keys.FinishLogin(t.Context(), c.ID, device.get(t, c), "browser", "")
+	return keys.FinishLogin(t.Context(), c.ID, device.Get(t, c.Options), "browser", "")
 }
 
 // notAfter says that something ends, and not after an end.

@@ -26,7 +26,7 @@ type try struct {
 	unasking bool
 	word     string // in the script, and nowhere else
 	task     string
-	// question is what was asked; yes that somebody who may said yes while by was alive.
+	// question is what was asked; yes that somebody who may said yes.
 	question string
 	yes      bool
 	// ended says that whoever waited has an answer, whatever it is.
@@ -214,7 +214,7 @@ func (r *run) Answer(t *rapid.T) {
 		t.Fatalf("%s answered over %s what %s asked by %s: %s\nit holds %v", c, way, y.by, y.way, now.Outcome, c.scopes)
 	}
 	y.question = ""
-	y.yes = now.Outcome == "approved" && !y.by.dead
+	y.yes = now.Outcome == "approved"
 	if y.yes && y.permitted() {
 		r.eventually("what was approved runs or ends", func() bool { return r.happened(y) || y.ended.Load() || r.over(y) })
 	}

@@ -41,6 +41,14 @@ func New(t testing.TB, site, origin string) *Device {
 	return &Device{Site: site, Origin: origin, key: key, id: id}
 }
 
+// Impostor is a device that says it is another, without having its key.
+func (d *Device) Impostor(t testing.TB) *Device {
+	t.Helper()
+	out := New(t, d.Site, d.Origin)
+	out.id, out.user, out.Count = d.id, d.user, d.Count+100
+	return out
+}
+
 // Create answers the options of a registration.
 func (d *Device) Create(t testing.TB, options []byte) []byte {
 	t.Helper()
