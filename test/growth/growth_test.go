@@ -49,7 +49,7 @@ const enough = 10_000
 var steps = map[string]func(*run, *rapid.T){
 	"mint": (*run).Mint, "open a page": (*run).OpenPage, "log in": (*run).LogIn, "pair": (*run).Pair, "add a passkey": (*run).AddPasskey,
 	"rotate": (*run).Rotate, "end": (*run).End, "say": (*run).Say, "hand over": (*run).HandOver, "open a room": (*run).OpenRoom,
-	"name somebody": (*run).Name, "call a machine": (*run).CallMachine, "run a command": (*run).RunShell, "answer": (*run).Answer,
+	"name somebody": (*run).Name, "call a machine": (*run).CallMachine, "hand over work": (*run).HandOverWork, "answer": (*run).Answer,
 	"watch": (*run).Watch,
 }
 

@@ -163,6 +163,9 @@ func (r *run) OpenPage(*rapid.T) {
 // LogIn makes a login link or a pairing code, and uses it.
 func (r *run) LogIn(t *rapid.T) {
 	by, of, wanted := r.usable("by"), rapid.SampledFrom(r.people).Draw(t, "for"), drawScopes(t)
+	if rapid.IntRange(0, 3).Draw(t, "invited by the owner") == 0 {
+		by = r.root
+	}
 	body, path, key := map[string]any{"scopes": wanted}, "/api/login-links", "login"
 	if of != by.person {
 		body["principal"] = of.name

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/test/passkeytest"
@@ -129,8 +130,19 @@ func (c *credential) from(other *credential) bool {
 	return false
 }
 
-// inPerson says whether somebody acts in person: on a page that no token opened.
-func (c *credential) inPerson() bool { return c.kind == "page" && c.token == nil }
+// inPerson says whether somebody acts in person: on a page that no token opened, nor a
+// link or a passkey that a token made. owner.token is no script's: it is the hub's own.
+func (c *credential) inPerson() bool {
+	if c.kind != "page" || c.token != nil {
+		return false
+	}
+	for m := c.maker; m != nil; m = m.maker {
+		if m.kind != "passkey" && !m.hubsOwn() {
+			return false
+		}
+	}
+	return true
+}
 
 // hubsOwn is owner.token.
 func (c *credential) hubsOwn() bool { return c.person.owner && c.kind == "token" && c.maker == nil }
@@ -156,19 +168,11 @@ func bound(maker *credential, of *person, names []string) *credential {
 func limitsIn(names []string) []string {
 	var out []string
 	for _, name := range names {
-		if machine, ok := cutMachine(name); ok {
+		if machine, ok := strings.CutPrefix(name, "machine:"); ok {
 			out = append(out, machine)
 		}
 	}
 	return out
-}
-
-func cutMachine(name string) (machine string, ok bool) {
-	const prefix = "machine:"
-	if len(name) <= len(prefix) || name[:len(prefix)] != prefix {
-		return "", false
-	}
-	return name[len(prefix):], true
 }
 
 // outlives says that an end comes after another; zero is never. What slides from use to
@@ -187,10 +191,18 @@ func (c *credential) mayRotate(other *credential) bool {
 
 // covers says whether it can do everything that another can.
 func (c *credential) covers(other *credential) bool {
-	if !c.scopes.covers(other.scopes) || c.machines != nil && other.machines == nil {
+	if !c.scopes.covers(other.scopes) {
 		return false
 	}
-	return !slices.ContainsFunc(other.machines, func(m string) bool { return !c.reaches(m) })
+	if c.machines == nil || !other.drives() {
+		return true
+	}
+	return other.machines != nil && !slices.ContainsFunc(other.machines, func(m string) bool { return !c.reaches(m) })
+}
+
+// drives says whether it can do anything with machines, so that it matters which.
+func (c *credential) drives() bool {
+	return c.scopes["admin"] || slices.ContainsFunc(slices.Collect(maps.Keys(c.scopes)), func(name string) bool { return strings.HasPrefix(name, "fleet:") })
 }
 
 // mayEnd says whether one credential may end another: its own person's, that can do no more.

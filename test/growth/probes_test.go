@@ -182,15 +182,30 @@ func readTask(r *run, c *credential) outcome {
 	return out
 }
 
+// stopTask tries to stop a task that waits, or to tell it something.
 func stopTask(r *run, c *credential) outcome {
 	for _, y := range r.tries {
-		if y.task == "" || y.question == "" || c.mayUse(y.by.person, "task:control") || c.kind == "page" {
+		if y.task == "" || y.question == "" || c.mayUse(y.by.person, "task:control") {
 			continue
 		}
-		ctx, cancel := r.ctx()
-		defer cancel()
-		_, err := r.mcp(ctx, c, "task_stop", map[string]any{"task_id": y.task})
-		return outcome{got: err == nil, there: true, detail: y.by.String()}
+		out := outcome{there: true, detail: y.by.String()}
+		path := "/api/tasks/" + y.task
+		switch r.draw("way", "stop", "message", "mcp") {
+		case "stop":
+			out.got = r.rest(c, "POST", path+"/stop", map[string]any{"task_id": y.task}).in()
+		case "message":
+			message := map[string]any{"role": "user", "content": "/say x"}
+			out.got = r.rest(c, "POST", path+"/messages", map[string]any{"task_id": y.task, "message": message, "injection_mode": "steer"}).in()
+		case "mcp":
+			if c.kind == "page" {
+				return outcome{}
+			}
+			ctx, cancel := r.ctx()
+			defer cancel()
+			_, err := r.mcp(ctx, c, "task_stop", map[string]any{"task_id": y.task})
+			out.got = err == nil
+		}
+		return out
 	}
 	return outcome{}
 }

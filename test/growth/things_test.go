@@ -60,9 +60,28 @@ func (r *run) Say(t *rapid.T) {
 
 // submit hands a task over and gives its id; empty if the hub will not have it.
 func (r *run) submit(by *credential, goal, agent, mode string) string {
+	ways := []string{"REST"}
+	if by.kind != "page" {
+		ways = append(ways, "wire", "mcp")
+	}
 	ctx, cancel := r.ctx()
 	defer cancel()
-	if by.kind != "page" && r.draw("way", "wire", "mcp") == "wire" {
+	args, options := map[string]any{"goal": goal, "agent": agent}, map[string]any{"agent": agent}
+	if mode != "" {
+		args["mode"], options["mode"] = mode, mode
+	}
+	switch r.draw("way", ways...) {
+	case "REST":
+		a := r.rest(by, "POST", "/api/tasks", map[string]any{"goal": goal, "messages": []any{}, "options": options})
+		if a.status/100 != 2 {
+			return ""
+		}
+		var made struct {
+			ID string `json:"task_id"`
+		}
+		r.decode(a, &made)
+		return made.ID
+	case "wire":
 		client := r.board(viber.Options{Token: by.secret})
 		if client == nil {
 			return ""
@@ -72,10 +91,6 @@ func (r *run) submit(by *credential, goal, agent, mode string) string {
 			return ""
 		}
 		return task.ID()
-	}
-	args := map[string]any{"goal": goal, "agent": agent}
-	if mode != "" {
-		args["mode"] = mode
 	}
 	text, err := r.mcp(ctx, by, "task_submit", args)
 	if err != nil {

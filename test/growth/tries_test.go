@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 
@@ -15,20 +17,21 @@ import (
 	agentwire "parley/protocol/agentfirst"
 )
 
-// try is an attempt to change something: by a command on a machine, or by one of the
-// hub's own shell in a task.
+// try is an attempt to change something: by a command on a machine, by one of the hub's
+// own shell in a task, or by a file, which a rule of the hub wants two people to agree to.
 type try struct {
 	by      *credential
-	machine string // empty for the shell
+	tool    string // shell_exec, shell, file_write
+	machine string // of shell_exec
 	way     string
 	mode    string // what a task was asked to be
 	// unasking says that its agent does so when nothing else is said.
 	unasking bool
-	word     string // in the script, and nowhere else
+	word     string // in what it does, and nowhere else
 	task     string
-	// question is what was asked; yes that somebody who may said yes.
+	// question is what was asked; yes is who may and said yes.
 	question string
-	yes      bool
+	yes      map[*person]bool
 	// ended says that whoever waited has an answer, whatever it is.
 	ended atomic.Bool
 }
@@ -38,12 +41,15 @@ func (y *try) GoString() string { return y.word + " by " + y.by.String() + " by 
 
 // permitted is the law: who may do it unasked, or was told yes.
 func (y *try) permitted() bool {
-	if y.machine == "" {
+	switch y.tool {
+	case "file_write":
+		return y.by.scopes["task:submit"] && len(y.yes) >= 2
+	case "shell":
 		unattended := y.mode == "always_execute" || y.mode == "" && y.unasking
-		return y.by.scopes["task:submit"] && (y.yes || unattended && y.by.scopes["task:unattended"])
+		return y.by.scopes["task:submit"] && (len(y.yes) > 0 || unattended && y.by.scopes["task:unattended"])
 	}
 	might := y.by.scopes["fleet:call"] && y.by.reaches(y.machine)
-	return might && (y.yes || y.by.scopes["fleet:unattended"] || y.way == "REST" && y.by.inPerson())
+	return might && (len(y.yes) > 0 || y.by.scopes["fleet:unattended"] || y.way == "REST" && y.by.inPerson())
 }
 
 // mayAnswer is the law: a person's own questions or for an admin everybody's, about
@@ -52,7 +58,7 @@ func (y *try) mayAnswer(c *credential) bool {
 	if !c.mayUse(y.by.person, "approval:respond") {
 		return false
 	}
-	return y.machine == "" || c.may("fleet:call") && c.reaches(y.machine) && c.acts() != y.by.acts()
+	return y.machine == "" || c.may("fleet:call") && c.reaches(y.machine) && (c.acts().kind == "page" || c.acts() != y.by.acts())
 }
 
 // acts is the token that a page stands for, or the credential itself.
@@ -65,11 +71,24 @@ func (c *credential) acts() *credential {
 
 // happened reports whether the script ran.
 func (r *run) happened(y *try) bool {
-	if y.machine != "" {
+	switch y.tool {
+	case "shell_exec":
 		return r.did(y.word)
+	case "file_write":
+		return r.wrote(y.word + ".txt")
 	}
 	a := r.rest(r.root, "GET", "/api/tasks/"+y.task+"/events", nil)
 	return strings.Contains(string(a.body), "ran-"+y.word)
+}
+
+// wrote reports whether there is a file of this name in a workspace.
+func (r *run) wrote(name string) bool {
+	found := false
+	err := filepath.WalkDir(r.Path("workspace"), func(path string, _ fs.DirEntry, err error) error {
+		found = found || filepath.Base(path) == name
+		return err
+	})
+	return err == nil && found
 }
 
 // script does something that shows, with a word that is not in the script as a whole.
@@ -82,17 +101,20 @@ func (r *run) CallMachine(*rapid.T) {
 	if by.kind != "page" {
 		ways = append(ways, "talk")
 	}
-	r.begin(&try{by: by, machine: r.draw("machine", machines...), way: r.draw("way", ways...)})
+	r.begin(&try{by: by, tool: "shell_exec", machine: r.draw("machine", machines...), way: r.draw("way", ways...)})
 }
 
-// RunShell has a task run a command on the hub.
-func (r *run) RunShell(*rapid.T) {
-	r.begin(&try{by: r.usable("by"), way: "task", mode: r.draw("mode", "", "agent_decides", "always_execute"), unasking: r.unasking})
+// HandOverWork has a task run a command on the hub, or write a file.
+func (r *run) HandOverWork(*rapid.T) {
+	r.begin(&try{
+		by: r.usable("by"), tool: r.draw("tool", "shell", "file_write"), way: "task",
+		mode: r.draw("mode", "", "agent_decides", "always_execute"), unasking: r.unasking,
+	})
 }
 
 // begin starts a try and waits until it is decided, or waits for somebody.
 func (r *run) begin(y *try) {
-	y.word = fmt.Sprintf("stork%dx", r.next())
+	y.word, y.yes = fmt.Sprintf("stork%dx", r.next()), map[*person]bool{}
 	if !r.start(y) {
 		y.ended.Store(true)
 	}
@@ -123,13 +145,7 @@ func (r *run) start(y *try) bool {
 		body := map[string]any{"tool": "shell_exec", "args": args, "approval_wait_s": 0}
 		return r.rest(y.by, "POST", "/api/machines/"+y.machine+"/calls", body).status == 202
 	case "task":
-		tool, agent, words := "shell", shared, map[string]any{"command": y.script()}
-		if y.machine != "" {
-			tool, agent, words = "shell_exec", operator, map[string]any{"agent_id": y.machine, "script": y.script()}
-		}
-		raw, err := json.Marshal(words)
-		r.check(err)
-		y.task = r.submit(y.by, "/tool "+tool+" "+string(raw)+"\n/result", agent, y.mode)
+		y.task = r.submit(y.by, y.words(), map[string]string{"shell": shared, "shell_exec": operator, "file_write": writer}[y.tool], y.mode)
 		return y.task != ""
 	}
 	args["agent_id"] = y.machine
@@ -149,14 +165,25 @@ func (r *run) start(y *try) bool {
 		close(done)
 		return false
 	}
-	raw, err := json.Marshal(args)
-	r.check(err)
 	go func() {
 		defer close(done)
-		_, _ = client.Send(ctx, &agentwire.Turn{Agent: operator, Thread: y.word, Content: "/tool shell_exec " + string(raw)})
+		_, _ = client.Send(ctx, &agentwire.Turn{Agent: operator, Thread: y.word, Content: y.words()})
 		y.ended.Store(true)
 	}()
 	return true
+}
+
+// words make the offline model use the tool.
+func (y *try) words() string {
+	args := map[string]any{"agent_id": y.machine, "script": y.script()}
+	switch y.tool {
+	case "shell":
+		args = map[string]any{"command": y.script()}
+	case "file_write":
+		args = map[string]any{"path": y.word + ".txt", "content": "x"}
+	}
+	raw, _ := json.Marshal(args) // strings only
+	return "/tool " + y.tool + " " + string(raw) + "\n/result"
 }
 
 // questionAbout is the id of the question that shows a word.
@@ -179,7 +206,7 @@ func (r *run) questionAbout(word string) string {
 func (r *run) onlyWhatIsPermitted(y *try) {
 	r.t.Helper()
 	if r.happened(y) && !y.permitted() {
-		r.t.Fatalf("%s by %s on %q, mode %q: it ran, and nobody who could said yes\nit holds %v", y.by, y.way, y.machine, y.mode, y.by.scopes)
+		r.t.Fatalf("%s used %s by %s on %q, mode %q, and nobody who could said yes\nit holds %v", y.by, y.tool, y.way, y.machine, y.mode, y.by.scopes)
 	}
 }
 
@@ -205,19 +232,21 @@ func (r *run) Answer(t *rapid.T) {
 	r.say(c, way, y, yes)
 	var now struct{ Outcome string }
 	r.decode(r.rest(r.root, "GET", "/api/approvals/"+y.question, nil), &now)
+	if yes && y.mayAnswer(c) {
+		y.yes[c.person] = true
+	}
 	r.tally("answering over "+way, now.Outcome != "pending")
 	if now.Outcome == "pending" {
 		return
 	}
-	answered := now.Outcome == "approved" || now.Outcome == "rejected"
-	if answered && !y.mayAnswer(c) {
+	if !y.mayAnswer(c) && (now.Outcome == "approved" || now.Outcome == "rejected") {
 		t.Fatalf("%s answered over %s what %s asked by %s: %s\nit holds %v", c, way, y.by, y.way, now.Outcome, c.scopes)
 	}
 	y.question = ""
-	y.yes = now.Outcome == "approved"
-	if y.yes && y.permitted() {
+	if now.Outcome == "approved" && y.permitted() {
 		r.eventually("what was approved runs or ends", func() bool { return r.happened(y) || y.ended.Load() || r.over(y) })
 	}
+	r.onlyWhatIsPermitted(y)
 }
 
 func (r *run) say(c *credential, way string, y *try, yes bool) {

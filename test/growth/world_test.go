@@ -5,10 +5,13 @@ package growth_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,13 +25,21 @@ import (
 	"parley/client/viber"
 	wire "parley/protocol/kenny"
 	"parley/test/hubtest"
+	"parley/test/pgtest"
 )
 
-// machines are the two that every hub here has; operator is the agent that may use them,
-// shared the one that everybody's tasks may go to.
+// machines are the two that the hub here has; operator is the agent that may use them,
+// shared has the shell, and writer writes files.
 var machines = []string{"pc", "lab"}
 
-const operator, shared = "operator", "shared"
+const operator, shared, writer = "operator", "shared", "writer"
+
+// settings has a rule that two people must agree to, in every mode.
+const settings = `policy:
+  approvals:
+    - tools: [file_write]
+      quorum: 2
+`
 
 // world is the hub that all sequences happen on.
 type world struct {
@@ -45,7 +56,11 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, Hub: hubtest.Start(t, hubtest.Config{}), let: map[string]int{}, kept: map[string]int{}, ran: map[string]bool{}}
+	data := filepath.Join(pgtest.Folder(t), "data")
+	if err := errors.Join(os.MkdirAll(data, 0o700), os.WriteFile(filepath.Join(data, "parley.yaml"), []byte(settings), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, Hub: hubtest.Start(t, hubtest.Config{Data: data}), let: map[string]int{}, kept: map[string]int{}, ran: map[string]bool{}}
 	for _, id := range machines {
 		m := hubtest.Enrol(t, w.Hub, id, func(_ context.Context, r *wire.Request) (jsontext.Value, error) {
 			w.mu.Lock()
@@ -56,8 +71,9 @@ func newWorld(t *testing.T) *world {
 		m.Connect(t, w.Hub)
 		go drain(t, m)
 	}
-	w.must(w.Do("POST", "/api/agents", `{"name":"`+operator+`","description":"d","prompt":"p","tools":["machines"]}`))
-	w.must(w.Do("POST", "/api/agents", `{"name":"`+shared+`","description":"d","prompt":"p","tools":["shell"]}`))
+	for name, tools := range map[string]string{operator: "machines", shared: "shell", writer: "files"} {
+		w.must(w.Do("POST", "/api/agents", `{"name":"`+name+`","description":"d","prompt":"p","tools":["`+tools+`"]}`))
+	}
 	w.root = &credential{kind: "token", secret: w.Owner, scopes: expand("admin"), person: &person{name: "owner", sender: "user", owner: true}}
 	var list struct {
 		Tokens []struct {

@@ -50,6 +50,22 @@ var mutants = []mutant{
 		old: "Admin: s.Scopes.Has(identity.TalkAdmin)", new: "Admin: s.Scopes.Has(identity.Talk)",
 	},
 	{
+		name: "machines: a token is not asked over REST", pkg: growth, test: nothingGrows, file: "internal/fleet/approve.go",
+		old: "return who.InPerson || ", new: "return who.Where == identity.AtAPI || who.InPerson || ",
+	},
+	{
+		name: "machines: a page that a program logged in is a person", pkg: growth, test: nothingGrows, file: "internal/identity/maker.go",
+		old: "if owners, err := isOwnerToken(tx, id); err != nil || !owners {", new: "if _, err := isOwnerToken(tx, id); err != nil {",
+	},
+	{
+		name: "machines: an agent has rights of its own", pkg: growth, test: nothingGrows, file: "internal/identity/narrow.go",
+		old: "\treturn a.Narrow(agentReach)\n}", new: "\ta.Scopes = agentReach\n\treturn a\n}",
+	},
+	{
+		name: "machines: always_execute spares the quorum", pkg: growth, test: nothingGrows, file: "internal/brain/policy.go",
+		old: "case p.Ruled != nil && p.Ruled(t.Name, class):", new: "case p.Mode != AlwaysExecute && p.Ruled != nil && p.Ruled(t.Name, class):",
+	},
+	{
 		name: "place: one sender fills a victim's queue", pkg: "internal/face/place", test: "TestOneSenderDoesNotFillAVictimsQueue", file: "internal/place/overflow.go",
 		old: "return held < fewOf(limit), err", new: "return false, err",
 	},
