@@ -116,6 +116,23 @@ func TestDeviceManageDoesNotGetTheOwnersToken(t *testing.T) {
 	})
 }
 
+// Somebody whom the owner invited as an administrator rotated owner.token on their page:
+// a page passes on what logged it in, and so it counted as the token itself.
+func TestAnInvitedPageDoesNotGetTheOwnersToken(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for _, name := range []string{"alice", "owner"} {
+			link, err := w.CreateLink(t.Context(), w.owner, identity.LinkRequest{Principal: name, Scopes: []string{"admin"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			page := must(w.RedeemLink(t.Context(), link.Secret, "", ""))(t)
+			if out, err := w.Rotate(t.Context(), page.Actor, w.owner.TokenID, false); !errors.Is(err, identity.ErrForbidden) || out.Secret != "" {
+				t.Errorf("a page of %s rotates the owner's token: %v", name, err)
+			}
+		}
+	})
+}
+
 // A child with its maker's scopes and life rotated its maker and outlived
 // whoever had made that.
 func TestATokenCannotTakeItsMakersPlace(t *testing.T) {

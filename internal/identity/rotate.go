@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -62,6 +63,10 @@ func (d *Directory) Rotate(ctx context.Context, by Actor, tokenID string, renew 
 // newMaker is what a token is made with once the author has its secret, or why
 // the author may not have it.
 func newMaker(tx *store.Tx, a author, t Token) (maker, error) {
+	// A page that owner.token logged in, somebody else's perhaps, is no owner.token.
+	if owners, err := isOwnerToken(tx, t.ID); err != nil || owners && a.maker != byHub {
+		return "", errors.Join(err, fmt.Errorf("%w: the owner's token is rotated with itself, or on the hub's own machine", ErrForbidden))
+	}
 	if !coversAll(a.scopes, t.Scopes) {
 		return "", fmt.Errorf("%w: rotating a token needs every scope it has", ErrForbidden)
 	}
