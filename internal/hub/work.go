@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -52,7 +53,7 @@ func (h *Hub) openWork(ctx context.Context) error {
 			return recall(ctx, mem, agent, sender, query, limit)
 		},
 		MaxMode: viber.Mode(h.conf.Policy.MaxMode), Rules: h.approvalRules(ctx),
-		Mask: h.mask, Attended: h.attended, FailUnattended: h.conf.Budget.Unattended == "fail", Revoked: h.tokenRevoked,
+		Mask: h.mask, Attended: h.attended, FailUnattended: h.conf.Budget.Unattended == "fail", Ended: h.hasEnded,
 		Workspace: h.spaces.Dir, Clustered: h.conf.NATS != "", Logger: h.logger,
 		Limits: work.Limits{
 			RunningPerPrincipal: h.conf.Board.Limits.MaxRunningTasks, QueuedMessages: h.conf.Board.Limits.MaxQueuedMessages,
@@ -129,13 +130,13 @@ func attendedElsewhere(b bus.Bus, principal string) bool {
 	return err == nil
 }
 
-// tokenRevoked reports whether a token was taken back. One that cannot be looked
-// up counts as good: what came with it was good when it came.
-func (h *Hub) tokenRevoked(id string) bool {
+// hasEnded reports whether what somebody came with has ended. A database that cannot be
+// asked ends nobody: what came with it was good when it came.
+func (h *Hub) hasEnded(who identity.Actor) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
-	token, err := h.people.Token(ctx, identity.Hub(), id)
-	return err == nil && !token.Revoked.IsZero()
+	_, err := h.people.Standing(ctx, who)
+	return errors.Is(err, identity.ErrRefused) || errors.Is(err, identity.ErrNotFound)
 }
 
 // approvalRules are those of the settings, where people are called by name or id.

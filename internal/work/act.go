@@ -126,14 +126,23 @@ func (t *task) policy() brain.Policy {
 		Commands: t.w.d.Policy, Task: true, Stranger: strings.Contains(t.spec.By.Sender(), ":"),
 		AutoApprove: t.agent.AutoApprove, RequireApproval: t.agent.RequireApproval, Ruled: t.ruled,
 	}
-	switch t.spec.Mode {
-	case viber.AlwaysExecute:
+	switch {
+	case t.spec.Mode == viber.AlwaysExecute && t.unattended():
 		p.Mode = brain.AlwaysExecute
-	case viber.AlwaysAsk:
+	case t.spec.Mode == viber.AlwaysAsk:
 		p.Mode = brain.AlwaysAsk
 	}
 	return p
 }
+
+// unattended reports whether the task still need not ask: everybody whose words are in
+// it has the right to that, and what it was submitted with has not ended.
+func (t *task) unattended() bool {
+	return t.state.Reach.Has(identity.TaskUnattended) && !t.w.gone(t.spec.By)
+}
+
+// gone reports whether what somebody came with has ended since.
+func (w *Work) gone(who identity.Actor) bool { return w.d.Ended != nil && w.d.Ended(who) }
 
 // actor is the task's agent, as it acts for whoever submitted the task.
 func (t *task) actor() identity.Actor {

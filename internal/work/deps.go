@@ -122,8 +122,9 @@ type Deps struct {
 	// instead of asking.
 	Attended       func(principal string) bool
 	FailUnattended bool
-	// Revoked reports whether a token was taken back; nil knows of none.
-	Revoked func(token string) bool
+	// Ended reports whether what somebody came with has ended since: revoked, logged
+	// out or run out; nil knows of none.
+	Ended func(identity.Actor) bool
 	// Calls is how patient model calls are; zero is brain.TaskPolicy.
 	Calls brain.CallPolicy
 

@@ -268,10 +268,10 @@ func (t *task) startTurns(list ...*queued) bool {
 	return len(list) > 0
 }
 
-// heard leaves out messages whose token was revoked while they waited.
+// heard leaves out messages whose token ended while they waited.
 func (t *task) heard(list []*queued) (good []*queued) {
 	for _, q := range list {
-		if q.By.TokenID == "" || t.w.d.Revoked == nil || !t.w.d.Revoked(q.By.TokenID) {
+		if !t.w.gone(q.By) {
 			good = append(good, q)
 			continue
 		}

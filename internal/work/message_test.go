@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/internal/brain/model"
+	"parley/internal/identity"
 	"parley/internal/work"
 	"parley/protocol/viber"
 )
@@ -289,7 +290,7 @@ func TestEveryMessageIsProcessedOrRefused(t *testing.T) {
 
 func TestMessagesOfARevokedTokenAreNotHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHub(t, sqlite(t), withDeps(func(d *work.Deps) { d.Revoked = func(token string) bool { return token == "tok_thief" } }))
+		h := newHub(t, sqlite(t), withDeps(func(d *work.Deps) { d.Ended = func(a identity.Actor) bool { return a.TokenID == "tok_thief" } }))
 		r := h.submit(goal("/say on", "/sleep 300"))
 		r.untilText("on")
 		thief := alice

@@ -90,9 +90,9 @@ func newHub(t testing.TB, settings ...setting) *hub {
 	h.work = must(work.New(work.Deps{
 		Policy: must(builtin.NewPolicy(builtin.PolicyOptions{Boxed: true}))(t),
 		DB:     db, Log: eventlog.New(db, local, slog.New(slog.DiscardHandler)), Leases: leases, Bus: local, Agents: agents, Models: models,
-		Inbox: h.inbox, Audit: h.trail, Workspace: workspace.Always(h.workspace), Revoked: func(id string) bool {
-			token, err := h.people.Token(context.Background(), identity.Hub(), id)
-			return err == nil && !token.Revoked.IsZero()
+		Inbox: h.inbox, Audit: h.trail, Workspace: workspace.Always(h.workspace), Ended: func(who identity.Actor) bool {
+			_, err := h.people.Standing(context.Background(), who)
+			return errors.Is(err, identity.ErrRefused)
 		},
 		Tools: func(context.Context, work.ToolScope) ([]*tool.Tool, error) { return slices.Clone(tools), nil },
 	}))(t)
