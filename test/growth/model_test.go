@@ -183,7 +183,7 @@ func outlives(a, b time.Time) bool { return !b.IsZero() && (a.IsZero() || a.Afte
 // that, lives as long, and made it.
 func (c *credential) mayRotate(other *credential) bool {
 	by := c.line()
-	if !c.may("device:manage") || !c.covers(other) {
+	if !c.may("device:manage") || !c.covers(other) || other.hubsOwn() {
 		return false
 	}
 	return by == nil || other.from(by) && !outlives(other.ends, by.ends)

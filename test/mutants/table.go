@@ -66,6 +66,18 @@ var mutants = []mutant{
 		old: "case p.Ruled != nil && p.Ruled(t.Name, class):", new: "case p.Mode != AlwaysExecute && p.Ruled != nil && p.Ruled(t.Name, class):",
 	},
 	{
+		name: "tasks: one of a revoked token goes on unasked", pkg: growth, test: "TestATaskOfARevokedTokenAsksFromThenOn", file: "internal/work/act.go",
+		old: " && !t.w.gone(t.spec.By)", new: "",
+	},
+	{
+		name: "tasks: a weaker token's words are followed unasked", pkg: growth, test: "TestAWeakerTokensWordsAreAskedAbout", file: "internal/work/act.go",
+		old: "return t.state.Reach.Has(identity.TaskUnattended) && ", new: "return ",
+	},
+	{
+		name: "tokens: an invited page gets the owner's new secret", pkg: growth, test: nothingGrows, file: "internal/identity/rotate.go",
+		old: "owners && a.maker != byHub", new: "owners && false",
+	},
+	{
 		name: "place: one sender fills a victim's queue", pkg: "internal/face/place", test: "TestOneSenderDoesNotFillAVictimsQueue", file: "internal/place/overflow.go",
 		old: "return held < fewOf(limit), err", new: "return false, err",
 	},
