@@ -46,8 +46,8 @@ var mutants = []mutant{
 		old: "\treturn checkForm(name)\n}\n\n// checkForm", new: "\treturn nil\n}\n\n// checkForm",
 	},
 	{
-		name: "names: whoever may talk may talk as anybody", pkg: growth, test: nothingGrows, file: "internal/face/talk/who.go",
-		old: "Admin: s.Scopes.Has(identity.TalkAdmin)", new: "Admin: s.Scopes.Has(identity.Talk)",
+		name: "names: whoever may talk may talk as anybody", pkg: growth, test: nothingGrows, file: "internal/identity/senders.go",
+		old: "if a.Scopes.Has(TalkAdmin) {", new: "if a.Scopes.Has(Talk) {",
 	},
 	{
 		name: "machines: a token is not asked over REST", pkg: growth, test: nothingGrows, file: "internal/fleet/approve.go",
