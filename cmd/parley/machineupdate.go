@@ -36,6 +36,9 @@ func newMachineUpdate(g *globals) *cobra.Command {
 		Long: `Update endpoints. One machine at once; --tag and --all in waves: one, a tenth,
 the rest, and no further when more than 5 % of a wave fail.
 
+A person is asked in the inbox before anything is sent, unless the token has
+fleet:unattended; the command waits for the answer.
+
 With --binary an own build is signed with --sign-key (a base64 Ed25519 seed) and
 given to the hub first.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,7 +84,7 @@ func (g *globals) update(ctx context.Context, cmd *cobra.Command, c *hubapi.Clie
 		return g.show(cmd, done, func(p *printer) { p.line("staged " + done.Version) })
 	}
 	var r fleet.Rollout
-	err := c.Do(ctx, http.MethodPost, "/api/fleet/updates", nil, map[string]any{"all": f.all, "tag": f.tag, "version": version}, &r)
+	err := c.Patient().Do(ctx, http.MethodPost, "/api/fleet/updates", nil, map[string]any{"all": f.all, "tag": f.tag, "version": version}, &r)
 	if err != nil {
 		return callFailed(err)
 	}

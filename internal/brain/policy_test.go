@@ -11,6 +11,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/brain/builtin"
 	"parley/internal/brain/tool"
+	"parley/internal/judge"
 )
 
 // commands are the hub's lists, with a box or without.
@@ -35,7 +36,7 @@ type asked struct {
 	asks       bool
 }
 
-func (a asked) judge(p brain.Policy, seen brain.Seen, workspace string) tool.Verdict {
+func (a asked) judge(p brain.Policy, seen brain.Seen, workspace string) judge.Verdict {
 	t := &tool.Tool{Name: a.name, Class: a.class, Asks: a.asks}
 	if a.name == "web_fetch" || a.name == builtin.NetworkTool {
 		t.Reach = func(args json.RawMessage) string {
@@ -49,7 +50,7 @@ func (a asked) judge(p brain.Policy, seen brain.Seen, workspace string) tool.Ver
 
 // The table of who may do what without asking: one for conversations and tasks.
 func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
-	const yes, ask, no = tool.Allow, tool.Ask, tool.Refuse
+	const yes, ask, no = judge.Run, judge.Ask, judge.Refuse
 	boxed, bare := commands(t, true), commands(t, false)
 	auto := []string{"shell", "web_fetch", "mcp__mail__send", "terminal_send", "shell_exec"}
 	talk := brain.PolicyFor("alice", auto, boxed)
@@ -58,12 +59,12 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 	task := brain.Policy{Commands: boxed, Task: true}
 	autoTask := brain.Policy{Commands: boxed, Task: true, AutoApprove: auto}
 	careful := brain.Policy{Commands: boxed, Task: true, RequireApproval: []string{"file_*"}}
-	alwaysAsk := brain.Policy{Commands: boxed, Task: true, Mode: brain.AlwaysAsk}
-	execute := brain.Policy{Commands: boxed, Task: true, Mode: brain.AlwaysExecute}
-	ruled := brain.Policy{Commands: boxed, Task: true, Mode: brain.AlwaysExecute, AutoApprove: auto, Ruled: func(name string, _ tool.Class) bool { return name == "shell" }}
+	alwaysAsk := brain.Policy{Commands: boxed, Task: true, Mode: judge.AlwaysAsk}
+	execute := brain.Policy{Commands: boxed, Task: true, Mode: judge.AlwaysExecute}
+	ruled := brain.Policy{Commands: boxed, Task: true, Mode: judge.AlwaysExecute, AutoApprove: auto, Rules: judge.Rules{{Tools: []string{"shell"}}}}
 	noBox := brain.Policy{Commands: bare, Task: true, AutoApprove: auto}
 	noBoxTalk := brain.PolicyFor("alice", auto, bare)
-	noBoxExecute := brain.Policy{Commands: bare, Task: true, Mode: brain.AlwaysExecute}
+	noBoxExecute := brain.Policy{Commands: bare, Task: true, Mode: judge.AlwaysExecute}
 	nothing := brain.PolicyFor("alice", auto, nil)
 
 	read := asked{name: "file_read", args: `{"path":"a"}`, class: tool.ReadOnly}
@@ -89,7 +90,7 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 		title          string
 		policy         brain.Policy
 		call           asked
-		fresh, tainted tool.Action
+		fresh, tainted judge.Action
 	}{
 		{"conversation", talk, read, yes, yes},
 		{"conversation", talk, write, yes, yes},

@@ -11,6 +11,7 @@ import (
 	"parley/internal/approval"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
+	"parley/internal/judge"
 )
 
 // nearlyFull is the share of a known window, in percent, from which on the next
@@ -214,7 +215,7 @@ func (r *run) round() *tool.Round {
 	template.Tainted, template.Taint = seen.Tainted, r.out.Taint
 	return &tool.Round{
 		Set: r.spec.Tools, Template: template, Timeout: r.spec.ToolTimeout, Approve: r.spec.Approve,
-		Judge: func(t *tool.Tool, call tool.Call, class tool.Class) tool.Verdict {
+		Judge: func(t *tool.Tool, call tool.Call, class tool.Class) judge.Verdict {
 			return r.spec.Policy.Judge(t, call, class, seen)
 		},
 		OnDone: func(d *tool.Done) { r.sink.Emit(Event{Kind: ToolResult, Result: d}) },

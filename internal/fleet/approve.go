@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/identity"
+	"parley/internal/judge"
 	"parley/protocol/kenny"
 )
 
@@ -22,27 +23,16 @@ func (p *prepared) yesKey() yesKey {
 	return yesKey{run: p.who.Run, machine: p.machine, tool: p.tool.Name}
 }
 
-// mustAsk is the one table of when a person is asked before a call, whatever way
-// it came:
-//
-//	it looks                  never
-//	it shows private things   a hosted agent, once per run, machine and tool
-//	it changes something      always, except of whom unasked speaks
-func (f *Fleet) mustAsk(p *prepared) bool {
+// judged is what becomes of a call, whatever way it came.
+func (f *Fleet) judged(p *prepared) judge.Verdict {
+	c := judge.Call{Tool: p.tool.Name, Label: judge.ReadOnly, Class: judge.Reads}
 	switch p.tool.Class {
 	case kenny.Sensitive:
-		return p.who.Agent != "" && !f.saidYes(p.yesKey())
+		c.Label, c.Class, c.Why, c.Agreed = judge.Sensitive, judge.Shows, "may show private things of that machine", f.saidYes(p.yesKey())
 	case kenny.Mutating:
-		return !f.unasked(p.who)
+		c.Label, c.Class, c.Why = judge.Mutating, judge.Changes, "changes that machine"
 	}
-	return false
-}
-
-// unasked reports whether a caller changes machines without a question: a person in
-// person, the hub with what it was told to roll out, and whoever was given
-// fleet:unattended by name.
-func (f *Fleet) unasked(who identity.Actor) bool {
-	return who.InPerson || who.Where == identity.AtHub || who.Scopes.Has(identity.FleetUnattended) || who.Where == identity.AtMCP && f.d.NoMCPApproval
+	return f.d.Rules.Decide(p.who, c, judge.Setting{Where: p.who.Where, MCPUnasked: f.d.NoMCPApproval})
 }
 
 // WouldAsk tells whether a call would be asked about, and who could answer. What
@@ -52,16 +42,20 @@ func (f *Fleet) WouldAsk(who identity.Actor, req CallRequest) (approval.Policy, 
 	if refusal != nil {
 		return approval.Policy{}, false
 	}
-	return p.answerable(), f.mustAsk(p)
+	v := f.judged(p)
+	return p.answerable(v), v.Action == judge.Ask
 }
 
-// answerable says who may answer a question about a call: only who could make it.
-func (p *prepared) answerable() approval.Policy {
+// answerable says who may answer a question about a call: only who could make it, and
+// whom a rule names.
+func (p *prepared) answerable(v judge.Verdict) approval.Policy {
 	right := &approval.Right{Scope: scopeOf(p.tool)}
 	for _, m := range p.targets() {
 		right.Machines = append(right.Machines, approval.Machine{ID: m.id, Tags: m.tags()})
 	}
-	return approval.Policy{Right: right}
+	policy := v.Need.Policy
+	policy.Right = right
+	return policy
 }
 
 // targets are the machines of a call: one, or those of a fan-out.
@@ -114,12 +108,12 @@ func (p *prepared) where() string {
 
 // ask has a person decide; nil is a yes. approval_pending says that the call goes on
 // without its request, once somebody answers.
-func (f *Fleet) ask(fl *flight, req CallRequest) error {
+func (f *Fleet) ask(fl *flight, req CallRequest, v judge.Verdict) error {
 	p := fl.p
 	if by := req.ApprovedBy; by != "" {
 		return f.decided(p, "", Decision{Approved: true, By: by, How: "task"}, nil)
 	}
-	if req.Approver != nil {
+	if req.Approver != nil && !v.Need.Bound() { // a rule may want others, or more than one
 		d, err := req.Approver.Approve(fl.ctx, p.question())
 		if !errors.Is(err, ErrAskInbox) {
 			return f.decided(p, "", d, err)
@@ -129,7 +123,7 @@ func (f *Fleet) ask(fl *flight, req CallRequest) error {
 		return errorf(Denied, "%s needs a person's approval and this hub has no inbox", p.tool.Name)
 	}
 	fl.set(StateAsking)
-	pending, err := f.askInbox(fl.ctx, p)
+	pending, err := f.askInbox(fl.ctx, p, v)
 	if err != nil {
 		return err
 	}
@@ -165,27 +159,32 @@ func (f *Fleet) decided(p *prepared, id string, d Decision, err error) error {
 
 // askInbox puts the question where people find it; the call itself is on disk, so
 // that a yes is worth something after a restart.
-func (f *Fleet) askInbox(ctx context.Context, p *prepared) (*approval.Pending, error) {
+func (f *Fleet) askInbox(ctx context.Context, p *prepared, v judge.Verdict) (*approval.Pending, error) {
 	if err := f.storeAsking(ctx, p); err != nil {
 		return nil, err
 	}
+	pending, err := f.d.Inbox.Ask(ctx, f.asked(p, v))
+	if err != nil {
+		f.closeDeferred(p, nil, errorf(Denied, "nobody could be asked"))
+		return nil, errorf(Denied, "nobody could be asked: %w", err)
+	}
+	return pending, nil
+}
+
+// asked is the question as the inbox keeps it.
+func (f *Fleet) asked(p *prepared, v judge.Verdict) approval.Request {
 	q := p.question()
 	asked := approval.Request{
 		ID: approvalID(p.id), Principal: f.person(p.who), Kind: approval.KindTool, Title: q.Title, Tool: q.Tool, Arguments: json.RawMessage(p.shownArgs()),
-		Target: p.machine, Reason: reasonFor(p.tool.Class), RequestedBy: p.who.String(), OnBehalfOf: p.who.OnBehalf(),
-		Asker: approval.AskerOf(p.who), Taint: p.taint, Timeout: f.d.Limits.ApprovalWait, Policy: p.answerable(),
+		Target: p.machine, Reason: v.Reason, RequestedBy: p.who.String(), OnBehalfOf: p.who.OnBehalf(),
+		Asker: approval.AskerOf(p.who), Taint: p.taint, Timeout: f.d.Limits.ApprovalWait, Quorum: v.Need.Quorum, Policy: p.answerable(v),
 	}
 	if p.who.Where == identity.InTask {
 		asked.Task = p.who.Run
 	} else {
 		asked.Conversation = p.who.Run
 	}
-	pending, err := f.d.Inbox.Ask(ctx, asked)
-	if err != nil {
-		f.closeDeferred(p, nil, errorf(Denied, "nobody could be asked"))
-		return nil, errorf(Denied, "nobody could be asked: %w", err)
-	}
-	return pending, nil
+	return asked
 }
 
 // approvalID names the question about a call.
@@ -198,13 +197,6 @@ func (p *prepared) shownArgs() string {
 		return string(p.wire)
 	}
 	return text(map[string]any{"machines": p.question().Machines, "arguments": json.RawMessage(p.wire)})
-}
-
-func reasonFor(c kenny.Class) string {
-	if c == kenny.Sensitive {
-		return "may show private things of that machine"
-	}
-	return "changes that machine"
 }
 
 // awaitInbox waits for the decision, for as long as the caller does. Then the call

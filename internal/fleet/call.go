@@ -13,6 +13,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/fit"
 	"parley/internal/identity"
+	"parley/internal/judge"
 	"parley/protocol/kenny"
 )
 
@@ -202,8 +203,8 @@ func knownTool(name string) string {
 // run takes a call from approval to outcome.
 func (f *Fleet) run(fl *flight, req CallRequest) (CallResult, error) {
 	p := fl.p
-	if f.mustAsk(p) {
-		if err := f.ask(fl, req); err != nil {
+	if v := f.judged(p); v.Action == judge.Ask {
+		if err := f.ask(fl, req, v); err != nil {
 			if CodeOf(err) != ApprovalPending {
 				f.log.declined(p, err)
 			}

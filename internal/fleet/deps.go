@@ -11,6 +11,7 @@ import (
 	"parley/internal/bus"
 	"parley/internal/defaults"
 	"parley/internal/identity"
+	"parley/internal/judge"
 	"parley/internal/lease"
 	"parley/internal/mask"
 	"parley/internal/store"
@@ -77,6 +78,8 @@ type Deps struct {
 	InsecureLegacyTokens bool
 	// NoMirror leaves judging to the machines.
 	NoMirror bool
+	// Rules say who must agree to certain calls.
+	Rules judge.Rules
 	// NoMCPApproval lets MCP clients change machines unasked.
 	NoMCPApproval bool
 

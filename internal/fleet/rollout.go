@@ -128,6 +128,9 @@ func (f *Fleet) StartRollout(ctx context.Context, who identity.Actor, req Rollou
 	if version == "" {
 		version = list[0].version
 	}
+	if err := f.agreed(ctx, f.updateCall(who, version, targets...)); err != nil {
+		return Rollout{}, err
+	}
 	r := Rollout{ID: uuid.NewString(), Version: version, State: RolloutRunning, Wave: 1, By: who.String(), Created: time.Now()}
 	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(`INSERT INTO fleet_rollouts (id, version, state, wave, reason, by_whom, caller, created_at) VALUES (?, ?, ?, 1, '', ?, ?, ?)`,

@@ -8,8 +8,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"parley/internal/approval"
+	"parley/internal/audit"
 	"parley/internal/fit"
 	"parley/internal/identity"
+	"parley/internal/judge"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
@@ -43,10 +46,60 @@ func (f *Fleet) Update(ctx context.Context, who identity.Actor, id, version stri
 	if refusal != nil {
 		return Updated{}, refusal
 	}
+	b, refusal := f.binaryFor(ctx, m, version)
+	if refusal != nil {
+		return Updated{}, refusal
+	}
+	if err := f.agreed(ctx, f.updateCall(who, b.Version, m)); err != nil {
+		return Updated{}, err
+	}
 	u := update{id: uuid.NewString(), machine: id, wave: 1}
 	f.updating.add(id)
 	// A roll-out to one machine: the hub chooses what is sent, and it is signed.
 	return f.update(ctx, who.CarriedOut(), m, version, u)
+}
+
+// updateCall is a change of version as the judge and people see it. The hub carries it
+// out, so that the address each machine downloads from is not in the question.
+func (f *Fleet) updateCall(who identity.Actor, version string, targets ...*machine) *prepared {
+	tool, _ := kenny.Lookup(toolUpdate)
+	wire := jsontext.Value(text(map[string]string{"version": version}))
+	digest, _ := audit.Digest(wire) // ours: it can be read
+	shares := make([]*prepared, len(targets))
+	for i, m := range targets {
+		shares[i] = &prepared{id: uuid.NewString(), who: who, tool: tool, m: m, machine: m.id, wire: wire, digest: digest, created: time.Now()}
+	}
+	if len(shares) == 1 {
+		return shares[0]
+	}
+	return &prepared{id: uuid.NewString(), who: who, tool: tool, wire: wire, digest: digest, created: time.Now(), fan: &fan{f: f, who: who, targets: targets, shares: shares}}
+}
+
+// agreed waits for a person where the judge wants one; nil is a yes. A no, and giving
+// up, is on record like that to any other call.
+func (f *Fleet) agreed(ctx context.Context, p *prepared) error {
+	v := f.judged(p)
+	if v.Action != judge.Ask {
+		return nil
+	}
+	if f.d.Inbox == nil {
+		return errorf(Denied, "%s needs a person's approval and this hub has no inbox", p.tool.Name)
+	}
+	pending, err := f.d.Inbox.Ask(ctx, f.asked(p, v))
+	if err != nil {
+		return errorf(Denied, "nobody could be asked: %w", err)
+	}
+	out, err := pending.Wait(ctx)
+	switch {
+	case err != nil:
+		f.withdraw(pending.ID())
+	case out.State == approval.StateExpired:
+		err = errorf(ApprovalTimeout, "nobody approved it in time; nothing ran")
+	}
+	if err = f.decided(p, pending.ID(), Decision{Approved: out.Approved(), By: out.By, How: "inbox", Reason: out.Reason}, err); err != nil {
+		f.log.declined(p, err)
+	}
+	return err
 }
 
 // update is one machine's share of a change of version.

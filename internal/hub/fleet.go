@@ -52,7 +52,7 @@ func (h *Hub) openFleet(ctx context.Context) error {
 	c := h.conf.Fleet
 	f, err := fleet.New(fleet.Deps{
 		DB: h.db, Bus: h.bus, Leases: h.leases, Audit: h.trail, Inbox: h.inbox, Key: key, Log: h.logger, Mask: h.mask, URL: h.url,
-		Alone: h.db.Dialect() == store.SQLite, Owner: h.ownerID, Standing: h.people.Standing,
+		Alone: h.db.Dialect() == store.SQLite, Owner: h.ownerID, Standing: h.people.Standing, Rules: h.approvalRules(ctx),
 		Own: ownProgram(h.opts.Version), ReleaseKeys: releaseKeys,
 		InsecureLegacyTokens: c.LegacyTokens, NoMirror: !c.Mirror, NoMCPApproval: c.Approval.MCP == "off",
 		Limits: fleet.Limits{Ping: c.Ping, Silence: c.Silence, Overdue: c.Overdue, Drain: min(h.conf.ShutdownGrace, 10*time.Second)},

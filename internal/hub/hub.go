@@ -30,6 +30,7 @@ import (
 	"parley/internal/fleet"
 	"parley/internal/hub/config"
 	"parley/internal/identity"
+	"parley/internal/judge"
 	"parley/internal/lease"
 	"parley/internal/mask"
 	"parley/internal/notify"
@@ -103,6 +104,7 @@ type Hub struct {
 	roomFace *faceroom.Face
 	// mcpFace offers what the hub can do to language models.
 	mcpFace   *facemcp.Face
+	rules     judge.Rules // policy.approvals, once read
 	work      *work.Work
 	terminals *terminal.Terminals
 	board     *board.Face

@@ -57,13 +57,14 @@ func (h *Hub) openRooms(ctx context.Context) error {
 		defer cancel()
 		return errors.Join(h.seats.Shutdown(ctx), rooms.Shutdown(ctx))
 	})
-	h.openSeats()
+	h.openSeats(ctx)
 	return nil
 }
 
 // openSeats seats the hub's own agents in rooms.
-func (h *Hub) openSeats() {
+func (h *Hub) openSeats(ctx context.Context) {
 	h.seats = seat.New(seat.Deps{DB: h.db, Leases: h.leases, Rooms: h.rooms, Log: h.logger, Mind: &seat.Brain{
+		Rules:  h.approvalRules(ctx),
 		Agents: h.minds.agents, Models: h.minds.models, Ledger: h.minds.ledger, Mask: h.mask, Workspace: h.folderOf,
 		Tools: func(ctx context.Context, agent *brain.Agent, names []string) ([]*tool.Tool, error) {
 			return h.minds.toolsFor(ctx, agent, names, "", true)

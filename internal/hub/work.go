@@ -14,6 +14,7 @@ import (
 	"parley/internal/face/api"
 	"parley/internal/face/front"
 	"parley/internal/identity"
+	"parley/internal/judge"
 	"parley/internal/talk/memory"
 	"parley/internal/work"
 	"parley/protocol/viber"
@@ -140,11 +141,14 @@ func (h *Hub) hasEnded(who identity.Actor) bool {
 }
 
 // approvalRules are those of the settings, where people are called by name or id.
-func (h *Hub) approvalRules(ctx context.Context) []work.ApprovalRule {
-	out := make([]work.ApprovalRule, len(h.conf.Policy.Approvals))
+func (h *Hub) approvalRules(ctx context.Context) judge.Rules {
+	if h.rules != nil {
+		return h.rules
+	}
+	out := make(judge.Rules, len(h.conf.Policy.Approvals))
 	for i, r := range h.conf.Policy.Approvals {
-		out[i] = work.ApprovalRule{
-			Tools: r.Tools, Class: r.Class, Quorum: r.Quorum, Policy: approval.Policy{Scope: r.Scope, NotAsker: r.NotAsker},
+		out[i] = judge.Rule{
+			Tools: r.Tools, Class: r.Class, Need: judge.Need{Quorum: r.Quorum, Policy: approval.Policy{Scope: r.Scope, NotAsker: r.NotAsker}},
 		}
 		for _, name := range r.People {
 			person, err := h.people.Person(ctx, name)
@@ -155,6 +159,7 @@ func (h *Hub) approvalRules(ctx context.Context) []work.ApprovalRule {
 			out[i].People = append(out[i].People, person.ID)
 		}
 	}
+	h.rules = out
 	return out
 }
 

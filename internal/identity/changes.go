@@ -34,13 +34,13 @@ type change struct {
 
 // refs are what the actor depends on. A device or person is revoked by
 // revoking its tokens and pages, whose ids are never used again.
-func (s Actor) refs() []ref {
+func (a Actor) refs() []ref {
 	var refs []ref
-	if s.TokenID != "" {
-		refs = append(refs, ref{refToken, s.TokenID})
+	if a.TokenID != "" {
+		refs = append(refs, ref{refToken, a.TokenID})
 	}
-	if s.PageID != "" {
-		refs = append(refs, ref{refPage, s.PageID})
+	if a.PageID != "" {
+		refs = append(refs, ref{refPage, a.PageID})
 	}
 	return refs
 }

@@ -29,8 +29,9 @@ func (a Actor) Joined(other Actor) Actor {
 // Within reports whether another may do everything that this one may.
 func (a Actor) Within(other Actor) bool { return other.Scopes.Covers(a.Scopes) }
 
-// CarriedOut is the hub doing what the actor started and was asked about: a roll-out.
+// CarriedOut is the hub doing what the actor started and was judged for: a roll-out,
+// which goes on when its page is closed and ends with the token it came by.
 func (a Actor) CarriedOut() Actor {
-	a.Where = AtHub
+	a.Where, a.PageID, a.InPerson = AtHub, "", false
 	return a
 }

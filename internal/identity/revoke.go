@@ -47,11 +47,11 @@ func (d *Directory) Revoke(ctx context.Context, by Actor, tokenID string) error 
 
 // mayEnd says whether the actor may take back a person's credential with these
 // scopes: a narrow one does not end a wider one, unless it is admin's.
-func (s Actor) mayEnd(person string, scopes Scopes) error {
+func (a Actor) mayEnd(person string, scopes Scopes) error {
 	switch {
-	case !s.Owns(person):
+	case !a.Owns(person):
 		return ErrNotFound
-	case !s.Admin() && !coversAll(s.Scopes, scopes):
+	case !a.Admin() && !coversAll(a.Scopes, scopes):
 		return fmt.Errorf("%w: it can do more than you", ErrForbidden)
 	default:
 		return nil

@@ -65,14 +65,14 @@ const personSender = "person:"
 // owner is the default sender, so that clients without names reach the owner's
 // conversations; everybody else has their name. Somebody whom an older hub let
 // have the default sender's name is known by their id.
-func (s Actor) Sender() string {
+func (a Actor) Sender() string {
 	switch {
-	case s.Owner || s.Person.Kind == KindHub:
+	case a.Owner || a.Person.Kind == KindHub:
 		return agentfirst.DefaultSender
-	case s.Person.Name == agentfirst.DefaultSender:
-		return personSender + s.Person.ID
+	case a.Person.Name == agentfirst.DefaultSender:
+		return personSender + a.Person.ID
 	default:
-		return s.Person.Name
+		return a.Person.Name
 	}
 }
 

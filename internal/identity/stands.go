@@ -10,8 +10,8 @@ import (
 
 // Standing is an actor as its credential stands at this moment, for whatever acts
 // later than it was started: never more than it was. One whose page or token has
-// ended is refused. An actor without a credential was proven by other means, which do
-// not end.
+// ended is refused, and so is a person who has no credential left. The hub and its owner
+// on its own machine were proven by other means, which do not end.
 func (d *Directory) Standing(ctx context.Context, a Actor) (Actor, error) {
 	if a.PageID != "" {
 		if stands, err := d.PageStands(ctx, a.PageID); err != nil || !stands {
@@ -19,9 +19,12 @@ func (d *Directory) Standing(ctx context.Context, a Actor) (Actor, error) {
 		}
 	}
 	if a.TokenID == "" {
-		return a, nil
+		return a, d.personStands(ctx, a)
 	}
 	t, err := d.Token(ctx, Hub(), a.TokenID)
+	if errors.Is(err, ErrNotFound) {
+		return Actor{}, ErrRefused // it ended long ago
+	}
 	if err != nil {
 		return Actor{}, err
 	}
@@ -40,4 +43,22 @@ func (d *Directory) PageStands(ctx context.Context, id string) (bool, error) {
 			id, store.Micros(time.Now())).Scan(&n)
 	})
 	return n > 0, err
+}
+
+// personStands refuses somebody whose every credential was taken back: the hub itself
+// may have made them, so that no other end says so.
+func (d *Directory) personStands(ctx context.Context, a Actor) error {
+	if a.Owner || a.Person.Kind != KindPerson || a.PageID != "" {
+		return nil
+	}
+	now, n := store.Micros(time.Now()), 0
+	err := d.db.Read(ctx, func(tx *store.Tx) error {
+		return tx.QueryRow(`SELECT (SELECT COUNT(*) FROM tokens WHERE person = ? AND revoked_at = 0 AND (expires_at = 0 OR expires_at > ?))
+			+ (SELECT COUNT(*) FROM page_sessions WHERE person = ? AND revoked_at = 0 AND expires_at > ?)
+			+ (SELECT COUNT(*) FROM passkeys WHERE person = ?)`, a.Person.ID, now, a.Person.ID, now, a.Person.ID).Scan(&n)
+	})
+	if err == nil && n == 0 {
+		err = ErrRefused
+	}
+	return err
 }

@@ -23,7 +23,7 @@ func (r *running) approve(ctx context.Context, call tool.Call, class tool.Class)
 		Principal: c.person, Kind: approval.KindTool, Title: fmt.Sprintf("%s wants to use %s", r.speaker, call.Name),
 		Tool: call.Name, Arguments: call.Arguments, Reason: cmp.Or(call.Why, "a "+class.String()+" tool in a conversation"),
 		RequestedBy: "agent:" + r.speaker, OnBehalfOf: c.key.Sender, Conversation: c.id, Asker: approval.AskerOf(r.tn.By), Taint: call.Taint,
-		Policy: r.answerable(),
+		Quorum: call.Need.Quorum, Policy: r.answerable(call.Need.Policy),
 	})
 	if err != nil {
 		return tool.Decision{}, err
@@ -50,8 +50,9 @@ func (r *running) approve(ctx context.Context, call tool.Call, class tool.Class)
 
 // answerable says who may answer: whoever chats may, on the same screen, but no model
 // that made the agent ask.
-func (r *running) answerable() approval.Policy {
-	return approval.Policy{Screen: r.tn.By.Where != identity.AtMCP}
+func (r *running) answerable(need approval.Policy) approval.Policy {
+	need.Screen = r.tn.By.Where != identity.AtMCP
+	return need
 }
 
 // summary is a call in one line.

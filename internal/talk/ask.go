@@ -129,7 +129,7 @@ func (r *running) askInbox(ctx context.Context, q *Question) *approval.Pending {
 	}
 	req := approval.Request{
 		ID: q.ID, Principal: c.person, Kind: approval.KindAsk, Title: q.Parts[0].Question, Tool: toolAsk,
-		RequestedBy: "agent:" + r.speaker, OnBehalfOf: c.key.Sender, Conversation: c.id, Timeout: c.t.d.Limits.AskTimeout, Asker: approval.AskerOf(r.tn.By), Policy: r.answerable(),
+		RequestedBy: "agent:" + r.speaker, OnBehalfOf: c.key.Sender, Conversation: c.id, Timeout: c.t.d.Limits.AskTimeout, Asker: approval.AskerOf(r.tn.By), Policy: r.answerable(approval.Policy{}),
 	}
 	for _, p := range q.Parts {
 		part := approval.Question{Question: p.Question, Header: p.Header, MultiSelect: p.MultiSelect}

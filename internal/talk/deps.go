@@ -13,6 +13,7 @@ import (
 	"parley/internal/brain/tool"
 	"parley/internal/bus"
 	"parley/internal/defaults"
+	"parley/internal/judge"
 	"parley/internal/lease"
 	"parley/internal/mask"
 	"parley/internal/talk/memory"
@@ -92,6 +93,8 @@ type Deps struct {
 	// Tools gives the tools of a run beside talk's own: those that Names selects,
 	// and those of the agent's MCP servers. A failing provider leaves them out.
 	Tools func(ctx context.Context, scope ToolScope) ([]*tool.Tool, error)
+	// Rules say who must agree to certain calls.
+	Rules judge.Rules
 	// Commands are the hub's lists of commands; nil asks about every one.
 	Commands *builtin.Policy
 	// PersonOf is the id of the person whose inbox questions for a sender go to;

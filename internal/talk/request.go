@@ -54,7 +54,7 @@ func (r *running) prepare(ctx context.Context) (spec brain.RunSpec, err error) {
 			MaxOutput: r.agent.MaxOutputTokens, Temperature: r.agent.Temperature, Thinking: r.agent.Thinking,
 		},
 		Tools: tools, Call: r.template(), DropCalls: r.guest() && tools.Len() == 0,
-		Policy: brain.PolicyFor(c.key.Sender, r.agent.AutoApprove, c.t.d.Commands), Approve: r.approve, Tainted: r.tainted,
+		Policy: r.policy(), Approve: r.approve, Tainted: r.tainted,
 		MaxRounds: r.agent.MaxIterations, Timeout: r.agent.RunTimeout, Meter: r.meter,
 		Store: r, Pending: r.pending, Compact: r.makeRoom, NewFilter: filter,
 	}
@@ -142,6 +142,13 @@ func (r *running) environment() string {
 		text += "\nThe person's working directory is " + dir + "."
 	}
 	return text
+}
+
+// policy is what the judge is told about the run's calls.
+func (r *running) policy() brain.Policy {
+	p := brain.PolicyFor(r.c.key.Sender, r.agent.AutoApprove, r.c.t.d.Commands)
+	p.Rules = r.c.t.d.Rules
+	return p
 }
 
 // actor is the agent that speaks, as it acts for whoever wrote the turn.

@@ -15,6 +15,7 @@ import (
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
 	"parley/internal/identity"
+	"parley/internal/judge"
 	"parley/protocol/viber"
 )
 
@@ -86,11 +87,11 @@ func (t *task) judge(c *openCall) {
 	}
 	v := t.policy().Judge(c.tool, t.toolCall(c), c.class, brain.Seen{Tainted: t.state.Tainted, Hosts: t.state.Hosts})
 	switch {
-	case v.Action == tool.Refuse:
+	case v.Action == judge.Refuse:
 		why := fmt.Sprintf("%s may not be used like this: %s", c.Name, v.Reason)
 		t.settleCall(c, tool.Result{}, &tool.Error{Type: tool.Denied, Message: why, Err: tool.ErrRefused})
-	case v.Action == tool.Ask && t.remembered[rememberKey(c)] == "":
-		t.askApproval(c, v.Reason)
+	case v.Action == judge.Ask && t.remembered[rememberKey(c)] == "":
+		t.askApproval(c, v)
 	default:
 		c.by = t.remembered[rememberKey(c)]
 		t.batch.ready = append(t.batch.ready, c)
@@ -124,13 +125,13 @@ func (t *task) check(c *openCall) (err error) {
 func (t *task) policy() brain.Policy {
 	p := brain.Policy{
 		Commands: t.w.d.Policy, Task: true, Stranger: strings.Contains(t.spec.By.Sender(), ":"),
-		AutoApprove: t.agent.AutoApprove, RequireApproval: t.agent.RequireApproval, Ruled: t.ruled,
+		AutoApprove: t.agent.AutoApprove, RequireApproval: t.agent.RequireApproval, Rules: t.w.d.Rules,
 	}
 	switch {
 	case t.spec.Mode == viber.AlwaysExecute && t.unattended():
-		p.Mode = brain.AlwaysExecute
+		p.Mode = judge.AlwaysExecute
 	case t.spec.Mode == viber.AlwaysAsk:
-		p.Mode = brain.AlwaysAsk
+		p.Mode = judge.AlwaysAsk
 	}
 	return p
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	jsonx "github.com/go-json-experiment/json"
@@ -13,9 +12,9 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/audit"
-	"parley/internal/brain"
 	"parley/internal/brain/tool"
 	"parley/internal/ids"
+	"parley/internal/judge"
 	"parley/internal/store"
 	"parley/protocol/viber"
 )
@@ -38,41 +37,18 @@ type question struct {
 }
 
 // askApproval asks whether a call may run.
-func (t *task) askApproval(c *openCall, reason string) {
-	rule := t.rule(c)
-	if need := c.tool.ConsentFor(t.toolCall(c), c.class).Policy; need.Right != nil {
-		rule.Policy.Right = need.Right
+func (t *task) askApproval(c *openCall, v judge.Verdict) {
+	if right := c.tool.ConsentFor(t.toolCall(c), c.class).Policy.Right; right != nil {
+		v.Need.Right = right
 	}
-	t.ask(&question{call: c}, approval.Request{
+	t.ask(&question{call: c}, t.request(c, v), c.ID)
+}
+
+func (t *task) request(c *openCall, v judge.Verdict) approval.Request {
+	return approval.Request{
 		Kind: approval.KindTool, Title: fmt.Sprintf("%s wants to use %s", t.agent.Name, c.Name), Tool: c.Name, Arguments: c.args,
-		Reason: reason, MayRemember: true, Quorum: rule.Quorum, Policy: rule.Policy,
-	}, c.ID)
-}
-
-// rule finds who must agree to a call.
-func (t *task) rule(c *openCall) ApprovalRule {
-	if i := t.ruleFor(c.Name, c.class); i >= 0 {
-		return t.w.d.Rules[i]
+		Reason: v.Reason, MayRemember: true, Quorum: v.Need.Quorum, Policy: v.Need.Policy,
 	}
-	return ApprovalRule{}
-}
-
-// ruled reports whether a rule names a call, so that it is asked about in every mode.
-// One that names neither tools nor a class means whatever changes something.
-func (t *task) ruled(name string, class tool.Class) bool {
-	i := t.ruleFor(name, class)
-	if i < 0 {
-		return false
-	}
-	rule := t.w.d.Rules[i]
-	return len(rule.Tools) > 0 || rule.Class != "" || class != tool.ReadOnly
-}
-
-// ruleFor is the first rule about a call, -1 if there is none.
-func (t *task) ruleFor(name string, class tool.Class) int {
-	return slices.IndexFunc(t.w.d.Rules, func(r ApprovalRule) bool {
-		return (r.Class == "" || r.Class == class.String()) && (len(r.Tools) == 0 || brain.MatchesAny(r.Tools, name))
-	})
 }
 
 // askUser shows the questions of an ask_user call.

@@ -17,6 +17,7 @@ import (
 	"parley/internal/brain/skillfile"
 	"parley/internal/brain/tool"
 	"parley/internal/identity"
+	"parley/internal/judge"
 	"parley/internal/work"
 	"parley/protocol/viber"
 )
@@ -89,7 +90,7 @@ func TestAutoApproveEndsWithUntrustedDataAndYieldsToRules(t *testing.T) {
 	if !waitFileNow(h, "c") || len(ofType[*viber.ApprovalRequired](r)) != 1 {
 		t.Errorf("a new turn has read nothing yet: %s", r.describe())
 	}
-	ruled := newHub(t, sqlite(t), withDeps(func(d *work.Deps) { d.Rules = []work.ApprovalRule{{Tools: []string{"shell"}, Quorum: 1}} }))
+	ruled := newHub(t, sqlite(t), withDeps(func(d *work.Deps) { d.Rules = judge.Rules{{Tools: []string{"shell"}, Need: judge.Need{Quorum: 1}}} }))
 	ruled.agents.put(t, "trusted", trusted)
 	r = ruled.submit(with(goal(`/tool shell {"command":"touch a"}`, "/say done"), func(o *viber.TaskOptions) { o.Agent, o.Mode = "trusted", viber.AgentDecides }))
 	ruled.answer(alice, yes(untilType[*viber.ApprovalRequired](r).ApprovalID))
@@ -424,7 +425,7 @@ func TestAToolThatWouldAskByItselfIsToldThatItNeedNot(t *testing.T) {
 
 func TestSomeCallsNeedSeveralPeople(t *testing.T) {
 	h := newHub(t, sqlite(t), withDeps(func(d *work.Deps) {
-		d.Rules = []work.ApprovalRule{{Class: "sensitive", Quorum: 2, Policy: approval.Policy{People: []string{"bob", "carol"}}}}
+		d.Rules = judge.Rules{{Class: "sensitive", Need: judge.Need{Quorum: 2, Policy: approval.Policy{People: []string{"bob", "carol"}}}}}
 	}))
 	r := h.submit(mode(goal(`/tool shell {"command":"touch x"}`, "/say done"), viber.AgentDecides))
 	asked := untilType[*viber.ApprovalRequired](r)

@@ -15,6 +15,7 @@ import (
 	"parley/internal/defaults"
 	"parley/internal/eventlog"
 	"parley/internal/identity"
+	"parley/internal/judge"
 	"parley/internal/lease"
 	"parley/internal/mask"
 	"parley/internal/store"
@@ -76,18 +77,6 @@ type TerminalOutput struct {
 	ExitCode *int   `json:"exit_code,omitempty"`
 }
 
-// ApprovalRule says who must agree to calls of certain tools.
-type ApprovalRule struct {
-	// Tools are names; a trailing * is a prefix. Class is "read-only", "mutating" or
-	// "sensitive". Both empty match every call.
-	Tools []string
-	Class string
-	// Quorum is how many people must agree; People, Scope and NotAsker as in
-	// approval.Policy.
-	Quorum int
-	approval.Policy
-}
-
 // Deps is what tasks are made from. DB, Log, Leases, Bus, Agents, Models and Inbox
 // are required.
 type Deps struct {
@@ -116,7 +105,7 @@ type Deps struct {
 	// MaxMode is the ceiling of submitted modes; empty is always_execute.
 	MaxMode viber.Mode
 	// Rules say who must agree to what; the first that matches counts.
-	Rules []ApprovalRule
+	Rules judge.Rules
 	// Attended reports whether somebody who may answer is connected. It is asked
 	// only with FailUnattended: then a spent budget ends a task that nobody watches
 	// instead of asking.

@@ -9,6 +9,7 @@ import (
 	"parley/internal/approval"
 	"parley/internal/brain/builtin"
 	"parley/internal/brain/tool"
+	"parley/internal/judge"
 	"parley/internal/work"
 	"parley/protocol/viber"
 )
@@ -18,18 +19,18 @@ import (
 func TestARuleBindsInEveryMode(t *testing.T) {
 	for _, c := range []struct {
 		title string
-		rule  work.ApprovalRule
+		rule  judge.Rule
 		line  string
 		asks  bool
 	}{
-		{"a rule about the shell, always_execute", work.ApprovalRule{Tools: []string{"shell"}, Quorum: 1}, `/tool shell {"command":"touch a"}`, true},
-		{"a command that would run unasked", work.ApprovalRule{Tools: []string{"shell"}, Quorum: 1}, `/tool shell {"command":"ls"}`, true},
-		{"a rule about reading", work.ApprovalRule{Class: "read-only", Quorum: 1}, `/tool file_list {}`, true},
-		{"a rule about everything", work.ApprovalRule{Quorum: 1}, `/tool file_write {"path":"a","content":"b"}`, true},
-		{"a rule about everything spares reading", work.ApprovalRule{Quorum: 1}, `/tool file_list {}`, false},
-		{"a rule about something else", work.ApprovalRule{Tools: []string{"web_*"}, Quorum: 1}, `/tool shell {"command":"touch a"}`, false},
+		{"a rule about the shell, always_execute", judge.Rule{Tools: []string{"shell"}, Need: judge.Need{Quorum: 1}}, `/tool shell {"command":"touch a"}`, true},
+		{"a command that would run unasked", judge.Rule{Tools: []string{"shell"}, Need: judge.Need{Quorum: 1}}, `/tool shell {"command":"ls"}`, true},
+		{"a rule about reading", judge.Rule{Class: "read-only", Need: judge.Need{Quorum: 1}}, `/tool file_list {}`, true},
+		{"a rule about everything", judge.Rule{Need: judge.Need{Quorum: 1}}, `/tool file_write {"path":"a","content":"b"}`, true},
+		{"a rule about everything spares reading", judge.Rule{Need: judge.Need{Quorum: 1}}, `/tool file_list {}`, false},
+		{"a rule about something else", judge.Rule{Tools: []string{"web_*"}, Need: judge.Need{Quorum: 1}}, `/tool shell {"command":"touch a"}`, false},
 	} {
-		h := newHub(t, sqlite(t), withDeps(func(d *work.Deps) { d.Rules = []work.ApprovalRule{c.rule} }))
+		h := newHub(t, sqlite(t), withDeps(func(d *work.Deps) { d.Rules = judge.Rules{c.rule} }))
 		r := h.submit(mode(goal(c.line, "/say done"), viber.AlwaysExecute))
 		ev := r.until(func(ev viber.TaskEvent) bool {
 			_, asked := ev.(*viber.ApprovalRequired)
@@ -49,7 +50,7 @@ func TestARuleBindsInEveryMode(t *testing.T) {
 
 func TestAQuorumBindsATaskThatNeverAsks(t *testing.T) {
 	h := newHub(t, sqlite(t), withDeps(func(d *work.Deps) {
-		d.Rules = []work.ApprovalRule{{Tools: []string{"shell"}, Quorum: 2, Policy: approval.Policy{People: []string{"bob", "carol"}}}}
+		d.Rules = judge.Rules{{Tools: []string{"shell"}, Need: judge.Need{Quorum: 2, Policy: approval.Policy{People: []string{"bob", "carol"}}}}}
 	}))
 	r := h.submit(mode(goal(`/tool shell {"command":"touch a"}`, "/say done"), viber.AlwaysExecute))
 	asked := untilType[*viber.ApprovalRequired](r)

@@ -9,6 +9,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
+	"parley/internal/judge"
 	"parley/internal/owner"
 )
 
@@ -43,14 +44,10 @@ func (t *task) judgeMore(c *openCall, answer chan<- error) {
 	}
 	v := t.policy().Judge(c.tool, t.toolCall(c), c.class, brain.Seen{Tainted: t.state.Tainted, Hosts: t.state.Hosts})
 	switch {
-	case v.Action == tool.Refuse:
+	case v.Action == judge.Refuse:
 		answer <- &tool.Error{Type: tool.Denied, Message: fmt.Sprintf("%s may not be used here: %s", c.Name, v.Reason), Err: tool.ErrRefused}
-	case v.Action == tool.Ask && t.remembered[rememberKey(c)] == "":
-		rule := t.rule(c)
-		t.ask(&question{call: c, more: answer}, approval.Request{
-			Kind: approval.KindTool, Title: fmt.Sprintf("%s wants to use %s", t.agent.Name, c.Name), Tool: c.Name, Arguments: c.args,
-			Reason: v.Reason, MayRemember: true, Quorum: rule.Quorum, Policy: rule.Policy,
-		}, c.ID)
+	case v.Action == judge.Ask && t.remembered[rememberKey(c)] == "":
+		t.ask(&question{call: c, more: answer}, t.request(c, v), c.ID)
 	default:
 		answer <- nil
 	}

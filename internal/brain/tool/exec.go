@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/brain/model"
+	"parley/internal/judge"
 )
 
 // The usual limits of a round.
@@ -23,23 +24,6 @@ const (
 	// it is left behind: a run must end within a second whatever its tools do.
 	Grace = 500 * time.Millisecond
 )
-
-// Action is what a policy says about one call.
-type Action uint8
-
-// The actions.
-const (
-	Allow  Action = iota // run it
-	Ask                  // run it if a person approves
-	Refuse               // never
-)
-
-// Verdict is an Action and its reason: a refusal's is told to the model, a question's
-// to the person.
-type Verdict struct {
-	Action Action
-	Reason string
-}
 
 // Decision is a person's answer.
 type Decision struct {
@@ -54,7 +38,7 @@ type Round struct {
 	// workspace and directory.
 	Template Call
 	// Judge says what to do with a call; nil allows everything.
-	Judge func(t *Tool, call Call, class Class) Verdict
+	Judge func(t *Tool, call Call, class Class) judge.Verdict
 	// Approve waits for a person; needed when Judge may say Ask. An [*Error]
 	// becomes the result as it is. The time limit of a call starts afterwards.
 	Approve func(ctx context.Context, call Call, class Class) (Decision, error)
@@ -235,10 +219,10 @@ func (r *Round) permit(ctx context.Context, t *Tool, call Call, class Class) err
 	}
 	v := r.Judge(t, call, class)
 	switch v.Action {
-	case Allow:
+	case judge.Run:
 		return nil
-	case Ask:
-		call.Why = v.Reason
+	case judge.Ask:
+		call.Why, call.Need = v.Reason, v.Need
 		return r.ask(ctx, call, class)
 	default:
 		return &Error{Type: Denied, Message: fmt.Sprintf("%s may not be used here: %s", call.Name, v.Reason), Err: ErrRefused}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/internal/brain/model"
+	"parley/internal/judge"
 )
 
 // slow waits, says its name, and stops when told to.
@@ -204,11 +205,11 @@ func TestACallWaitsForAPersonAndItsTimeStartsAfterwards(t *testing.T) {
 		s := mustSet(t, slow("shell", Sensitive, 100*time.Second), slow("rm", Sensitive, 0), slow("denied", Sensitive, 0), slow("late", Sensitive, 0))
 		r := Round{
 			Set: s, Template: Call{Agent: "parley", Run: "r1"},
-			Judge: func(tl *Tool, _ Call, class Class) Verdict {
+			Judge: func(tl *Tool, _ Call, class Class) judge.Verdict {
 				if tl.Name == "denied" {
-					return Verdict{Action: Refuse, Reason: "not for you"}
+					return judge.Verdict{Action: judge.Refuse, Reason: "not for you"}
 				}
-				return Verdict{Action: Ask}
+				return judge.Verdict{Action: judge.Ask}
 			},
 			Approve: func(_ context.Context, c Call, class Class) (Decision, error) {
 				if c.Agent != "parley" || c.Run != "r1" || string(c.Arguments) != "{}" || class != Sensitive {
@@ -257,7 +258,7 @@ func TestAClassThatBreaksDownOverBadArgumentsIsOneCallsFault(t *testing.T) {
 
 func TestNobodyToAskMeansNo(t *testing.T) {
 	s := mustSet(t, slow("shell", Sensitive, 0))
-	r := Round{Set: s, Judge: func(*Tool, Call, Class) Verdict { return Verdict{Action: Ask} }}
+	r := Round{Set: s, Judge: func(*Tool, Call, Class) judge.Verdict { return judge.Verdict{Action: judge.Ask} }}
 	if d := r.Run(t.Context(), calls("shell"))[0]; !d.IsError || TypeOf(d.Err) != Denied {
 		t.Errorf("%+v", d)
 	}
@@ -290,16 +291,16 @@ func TestACallThatRunsIsJudgedAboutWhatItDoesMore(t *testing.T) {
 	}
 	r := Round{
 		Set: set,
-		Judge: func(judged *Tool, call Call, class Class) Verdict {
+		Judge: func(judged *Tool, call Call, class Class) judge.Verdict {
 			switch {
 			case judged == outer, string(call.Arguments) == `"fine"`:
-				return Verdict{Action: Allow}
+				return judge.Verdict{Action: judge.Run}
 			case judged != more || call.Name != "network" || class != Sensitive:
 				t.Errorf("the judge was asked about %s %s, %s", call.Name, call.Arguments, class)
 			case string(call.Arguments) == `"refused"`:
-				return Verdict{Action: Refuse}
+				return judge.Verdict{Action: judge.Refuse}
 			}
-			return Verdict{Action: Ask}
+			return judge.Verdict{Action: judge.Ask}
 		},
 		Approve: func(_ context.Context, call Call, _ Class) (Decision, error) {
 			return Decision{Approved: string(call.Arguments) == `"asked"`}, nil

@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/identity"
+	"parley/internal/judge"
 )
 
 // Class says how dangerous a tool is.
@@ -53,8 +54,9 @@ type Call struct {
 	// since when and whose, for whoever is asked.
 	Tainted bool
 	Taint   *approval.Taint
-	// Why is the reason for which a person is asked about the call.
-	Why string
+	// Why is the reason for which a person is asked about the call, Need who must agree.
+	Why  string
+	Need judge.Need
 	// ApprovedBy is who said yes to exactly this call, when its run asked. A tool
 	// that would ask by itself need not ask again.
 	ApprovedBy string

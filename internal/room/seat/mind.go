@@ -12,6 +12,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
+	"parley/internal/judge"
 	"parley/internal/mask"
 )
 
@@ -62,6 +63,8 @@ type Brain struct {
 	Tools func(ctx context.Context, agent *brain.Agent, names []string) ([]*tool.Tool, error)
 	// Workspace is the folder of whoever seated the agent.
 	Workspace func(by string) string
+	// Rules say who must agree to certain calls; in a room nobody does.
+	Rules judge.Rules
 	// Mask is what no room gets to see of a tool.
 	Mask *mask.Mask
 }
@@ -127,7 +130,7 @@ func (b *Brain) equip(ctx context.Context, spec *brain.RunSpec, agent *brain.Age
 		return err
 	}
 	spec.DropCalls, spec.MaxRounds = false, brain.DefaultRounds
-	spec.Policy = brain.Policy{Stranger: true}
+	spec.Policy = brain.Policy{Stranger: true, Rules: b.Rules}
 	spec.Approve = func(context.Context, tool.Call, tool.Class) (tool.Decision, error) {
 		return tool.Decision{Reason: "in a room nobody is asked, so only tools that change nothing and tell nobody outside anything run"}, nil
 	}
