@@ -57,7 +57,7 @@ func (h *Hub) openTalk(ctx context.Context) error {
 // openTalkFace makes the conversations protocol's face; it listens with Run.
 func (h *Hub) openTalkFace(context.Context) error {
 	h.talkFace = facetalk.New(facetalk.Deps{
-		Talk: h.talk, Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf, Front: h.front,
+		Talk: h.talk, Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf, People: h.people, Front: h.front,
 		Hub: h.name(), Log: h.logger,
 	})
 	h.onClose(func() error {
