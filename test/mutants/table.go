@@ -50,8 +50,8 @@ var mutants = []mutant{
 		old: "if a.Scopes.Has(TalkAdmin) {", new: "if a.Scopes.Has(Talk) {",
 	},
 	{
-		name: "machines: a token is not asked over REST", pkg: growth, test: nothingGrows, file: "internal/fleet/approve.go",
-		old: "return who.InPerson || ", new: "return who.Where == identity.AtAPI || who.InPerson || ",
+		name: "machines: a token is not asked over REST", pkg: growth, test: nothingGrows, file: "internal/judge/judge.go",
+		old: "return who.Scopes.Has(identity.FleetUnattended) || ", new: "return who.Scopes.Has(identity.FleetUnattended) || s.Where == identity.AtAPI || ",
 	},
 	{
 		name: "machines: a page that a program logged in is a person", pkg: growth, test: nothingGrows, file: "internal/identity/maker.go",
@@ -62,8 +62,8 @@ var mutants = []mutant{
 		old: "\treturn a.Narrow(agentReach)\n}", new: "\ta.Scopes = agentReach\n\treturn a\n}",
 	},
 	{
-		name: "machines: always_execute spares the quorum", pkg: growth, test: nothingGrows, file: "internal/brain/policy.go",
-		old: "case p.Ruled != nil && p.Ruled(t.Name, class):", new: "case p.Mode != AlwaysExecute && p.Ruled != nil && p.Ruled(t.Name, class):",
+		name: "machines: always_execute spares the quorum", pkg: growth, test: nothingGrows, file: "internal/judge/judge.go",
+		old: "case ruled && (", new: "case s.Mode != AlwaysExecute && ruled && (",
 	},
 	{
 		name: "tasks: one of a revoked token goes on unasked", pkg: growth, test: "TestATaskOfARevokedTokenAsksFromThenOn", file: "internal/work/act.go",
