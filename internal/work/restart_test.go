@@ -350,7 +350,7 @@ func TestADeadHubsTasksAreTakenOver(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { takenOver(t, sqlite(t), lease.Options{}) })
 	})
-	t.Run("postgres", func(t *testing.T) { takenOver(t, storetest.Postgres(t), lease.Options{TTL: 4 * time.Second}) })
+	t.Run("postgres", func(t *testing.T) { takenOver(t, storetest.Postgres(t), lease.Options{TTL: 12 * time.Second}) })
 }
 
 func takenOver(t *testing.T, db *store.DB, o lease.Options) {
