@@ -38,6 +38,9 @@ type Via struct {
 	// Name is what people know the credential by: the name of a token or device, the
 	// browser of a page. It may be words of others.
 	Name string `json:"name,omitzero"`
+	// Maker is what logged the page in that made something lasting: "token:ID" or
+	// "passkey:ID". It stands for the page, which ends sooner.
+	Maker string `json:"maker,omitzero"`
 	// InPerson says that a human sits there: a page whose line of makers holds no
 	// program's token.
 	InPerson bool `json:"in_person,omitzero"`

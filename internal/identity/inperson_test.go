@@ -54,6 +54,36 @@ func TestAPageIsInPersonIfNoProgramIsInItsLine(t *testing.T) {
 	})
 }
 
+// What acts later acts with what is left of its maker's right: a schedule made on a page
+// outlives the page and ends with what logged it in.
+func TestWhatLastsStandsAndFallsWithItsMaker(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		w := newWorld(t, db)
+		script := w.token(t, w.owner, identity.TokenRequest{Name: "script", Scopes: []string{"talk", "fleet", "device:manage"}})
+		by := w.mustAuthenticate(t, script.Secret)
+		login := w.page(t, by)
+		lasting := must(w.Lasting(t.Context(), login.Actor))(t)
+		if err := w.ClosePage(t.Context(), login.Actor, login.Page.ID); err != nil {
+			t.Fatal(err)
+		}
+		now := must(w.Standing(t.Context(), lasting))(t)
+		if !now.Scopes.Equal(login.Actor.Scopes) || now.InPerson {
+			t.Errorf("after logging out it may %v, want what the page could: %v", now.Scopes, login.Actor.Scopes)
+		}
+		if _, err := w.Standing(t.Context(), login.Actor); !errors.Is(err, identity.ErrRefused) {
+			t.Errorf("the page itself still stands: %v", err)
+		}
+		if err := w.Revoke(t.Context(), w.owner, script.ID); err != nil {
+			t.Fatal(err)
+		}
+		for name, who := range map[string]identity.Actor{"what the page made": lasting, "what the token made": by} {
+			if _, err := w.Standing(t.Context(), who); !errors.Is(err, identity.ErrRefused) {
+				t.Errorf("%s acts after the token was revoked: %v", name, err)
+			}
+		}
+	})
+}
+
 // Somebody who came by a link of the hub itself has no maker to end with; taking all
 // their credentials back ends what they left behind.
 func TestWhatAPersonLeftEndsWithTheirLastCredential(t *testing.T) {
@@ -61,8 +91,7 @@ func TestWhatAPersonLeftEndsWithTheirLastCredential(t *testing.T) {
 		w := newWorld(t, db)
 		link := must(w.CreateLink(t.Context(), identity.Local(must(w.Owner(t.Context()))(t)), identity.LinkRequest{Principal: "bob"}))(t)
 		bob := must(w.RedeemLink(t.Context(), link.Secret, "", ""))(t)
-		lasting := bob.Actor
-		lasting.PageID = "" // as what the hub carries out for him
+		lasting := must(w.Lasting(t.Context(), bob.Actor))(t)
 		must(w.Standing(t.Context(), lasting))(t)
 		if err := w.RevokePerson(t.Context(), w.owner, "bob"); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,12 @@ func (a Actor) ForAgent(agent string, where Where, run string) Actor {
 	return a.Narrow(agentReach)
 }
 
+// Scheduled is the actor as a schedule of theirs acts, when nobody is there.
+func (a Actor) Scheduled(id string) Actor {
+	a.Where, a.Run, a.InPerson = BySchedule, id, false
+	return a
+}
+
 // Joined is the actor after words of another one joined its run: what both may do,
 // until the first of them ends.
 func (a Actor) Joined(other Actor) Actor {

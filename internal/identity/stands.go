@@ -18,6 +18,11 @@ func (d *Directory) Standing(ctx context.Context, a Actor) (Actor, error) {
 			return Actor{}, errors.Join(err, ErrRefused)
 		}
 	}
+	if a.Maker != "" {
+		if err := d.db.Read(ctx, func(tx *store.Tx) error { _, err := endOf(tx, maker(a.Maker)); return err }); err != nil {
+			return Actor{}, err
+		}
+	}
 	if a.TokenID == "" {
 		return a, d.personStands(ctx, a)
 	}
@@ -34,6 +39,25 @@ func (d *Directory) Standing(ctx context.Context, a Actor) (Actor, error) {
 	return a.Narrow(t.Scopes), nil
 }
 
+// Lasting is the actor for what acts later and by itself, a schedule. A page is no maker:
+// it passes on what logged it in, so that logging out does not end what was made there,
+// and removing that token or passkey does.
+func (d *Directory) Lasting(ctx context.Context, a Actor) (Actor, error) {
+	if a.PageID == "" {
+		return a, nil
+	}
+	err := d.db.Read(ctx, func(tx *store.Tx) error {
+		m, err := makerOfPage(tx, a.PageID)
+		if err == nil {
+			a.Expires, err = endOf(tx, m)
+		}
+		a.Maker = string(m)
+		return err
+	})
+	a.PageID, a.InPerson = "", false
+	return a, err
+}
+
 // PageStands reports whether a page's login still holds: not logged out, not
 // expired, and not ended with what it was made with.
 func (d *Directory) PageStands(ctx context.Context, id string) (bool, error) {
@@ -48,7 +72,7 @@ func (d *Directory) PageStands(ctx context.Context, id string) (bool, error) {
 // personStands refuses somebody whose every credential was taken back: the hub itself
 // may have made them, so that no other end says so.
 func (d *Directory) personStands(ctx context.Context, a Actor) error {
-	if a.Owner || a.Person.Kind != KindPerson || a.PageID != "" {
+	if a.Owner || a.Person.Kind != KindPerson || a.PageID != "" || a.Maker != "" {
 		return nil
 	}
 	now, n := store.Micros(time.Now()), 0

@@ -13,6 +13,7 @@ import (
 	"parley/internal/brain/tool"
 	"parley/internal/bus"
 	"parley/internal/defaults"
+	"parley/internal/identity"
 	"parley/internal/judge"
 	"parley/internal/lease"
 	"parley/internal/mask"
@@ -95,6 +96,8 @@ type Deps struct {
 	Tools func(ctx context.Context, scope ToolScope) ([]*tool.Tool, error)
 	// Rules say who must agree to certain calls.
 	Rules judge.Rules
+	// People look after what schedules act with; nil trusts what they were made with.
+	People People
 	// Commands are the hub's lists of commands; nil asks about every one.
 	Commands *builtin.Policy
 	// PersonOf is the id of the person whose inbox questions for a sender go to;
@@ -160,3 +163,11 @@ type noSkills struct{}
 
 func (noSkills) List() []Skill            { return nil }
 func (noSkills) Get(string) (Skill, bool) { return Skill{}, false }
+
+// People is how a schedule keeps to its maker's rights. *identity.Directory is one.
+type People interface {
+	// Lasting is an actor for what acts later and by itself.
+	Lasting(ctx context.Context, who identity.Actor) (identity.Actor, error)
+	// Standing is an actor as it stands now; one that ended is refused.
+	Standing(ctx context.Context, who identity.Actor) (identity.Actor, error)
+}

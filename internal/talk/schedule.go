@@ -49,7 +49,12 @@ func (t *Talk) CreateSchedule(ctx context.Context, who identity.Actor, s Schedul
 	if !ok {
 		return s, fmt.Errorf("%w: %q never fires", ErrBadRequest, s.Schedule)
 	}
-	s.Next, s.LastError = next, ""
+	s.Next, s.LastError, s.Maker = next, "", who
+	if t.d.People != nil {
+		if s.Maker, err = t.d.People.Lasting(ctx, who); err != nil {
+			return s, err
+		}
+	}
 	if s, err = t.d.Memory.AddSchedule(ctx, s); err != nil {
 		return s, err
 	}
@@ -184,7 +189,7 @@ func (s *scheduler) fire(ctx context.Context, mine *lease.Lease, sched Schedule,
 		}
 		return time.Time{}, err
 	}
-	if sched.Once {
+	if sched.Once || errors.Is(failure, errMakerGone) {
 		next = time.Time{}
 	}
 	return next, m.Fired(ctx, mine, sched.ID, next, errorText(failure))
@@ -200,7 +205,11 @@ func (t *Talk) fire(ctx context.Context, s Schedule) error {
 	if has, ok := t.d.Skills.Get(s.Skill); !ok || !has.For(agent) {
 		return fmt.Errorf("%s has no skill %q", s.Agent, s.Skill)
 	}
-	run, err := t.Turn(ctx, identity.Hub().Narrow(identity.Expand(identity.TalkAdmin)), TurnRequest{
+	who, err := t.makerOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	run, err := t.Turn(ctx, who, TurnRequest{
 		Key: s.Key, Content: "/" + s.Skill, Detached: true, IdempotencyKey: fmt.Sprintf("schedule:%d:%d", s.ID, s.Next.Unix()),
 	})
 	if err != nil {
@@ -208,4 +217,30 @@ func (t *Talk) fire(ctx context.Context, s Schedule) error {
 	}
 	run.Leave()
 	return nil
+}
+
+// errMakerGone ends a schedule whose maker has lost the right to it.
+var errMakerGone = errors.New("whoever made this schedule may not any more")
+
+// makerOf is whom a schedule acts as: its maker, with at most what they had when they
+// made it and have now. An older one has no known maker: it speaks in its conversation
+// and can do nothing besides.
+func (t *Talk) makerOf(ctx context.Context, s Schedule) (identity.Actor, error) {
+	if s.Maker.Person == (identity.Principal{}) {
+		return identity.Hub().Narrow(identity.Expand(identity.TalkAdmin)), nil
+	}
+	who := s.Maker.Scheduled(fmt.Sprint(s.ID))
+	if t.d.People == nil {
+		return who, nil
+	}
+	now, err := t.d.People.Standing(ctx, who)
+	switch {
+	case errors.Is(err, identity.ErrRefused):
+		return now, fmt.Errorf("%w: %w", errMakerGone, err)
+	case err != nil:
+		return now, err
+	case !may(now, s.Sender):
+		return now, fmt.Errorf("%w: not as %q", errMakerGone, s.Sender)
+	}
+	return now, nil
 }

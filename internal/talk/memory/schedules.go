@@ -3,10 +3,12 @@ package memory
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
 
 	"parley/internal/fit"
+	"parley/internal/identity"
 	"parley/internal/store"
 )
 
@@ -20,6 +22,8 @@ type Schedule struct {
 	Schedule string
 	Skill    string
 	Key
+	// Maker is who made it; nobody, if it is older than makers are kept.
+	Maker identity.Actor
 	// QuietStart and QuietEnd ("HH:MM", hub-local) are when nothing fires.
 	QuietStart, QuietEnd string
 	Once                 bool
@@ -30,25 +34,33 @@ type Schedule struct {
 	Created   time.Time
 }
 
-const selectSchedule = `SELECT id, schedule, skill, agent, sender, thread, quiet_start, quiet_end, once, next_at, last_error, created_at FROM talk_schedules`
+const selectSchedule = `SELECT id, schedule, skill, agent, sender, thread, quiet_start, quiet_end, once, next_at, last_error, created_at, maker FROM talk_schedules`
 
 func scanSchedule(row scanner) (s Schedule, err error) {
 	var once, next, created int64
-	err = row.Scan(&s.ID, &s.Schedule, &s.Skill, &s.Agent, &s.Sender, &s.Thread, &s.QuietStart, &s.QuietEnd, &once, &next, &s.LastError, &created)
+	var maker string
+	err = row.Scan(&s.ID, &s.Schedule, &s.Skill, &s.Agent, &s.Sender, &s.Thread, &s.QuietStart, &s.QuietEnd, &once, &next, &s.LastError, &created, &maker)
 	if isNoRows(err) {
 		return s, ErrNoSchedule
 	}
 	s.Once, s.Next, s.Created = once == 1, store.Time(next), store.Time(created)
+	if err == nil && maker != "" {
+		err = json.Unmarshal([]byte(maker), &s.Maker)
+	}
 	return s, err
 }
 
 // AddSchedule stores a schedule and gives it its number.
 func (m *Memory) AddSchedule(ctx context.Context, s Schedule) (Schedule, error) {
 	s.Created = time.Now().UTC().Truncate(time.Microsecond)
-	err := m.db.Write(ctx, func(tx *store.Tx) error {
-		return tx.QueryRow(`INSERT INTO talk_schedules (schedule, skill, agent, sender, thread, quiet_start, quiet_end, once, next_at, last_error, created_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?) RETURNING id`,
-			s.Schedule, s.Skill, s.Agent, s.Sender, s.Thread, s.QuietStart, s.QuietEnd, store.Bool(s.Once), store.Micros(s.Next), store.Micros(s.Created)).Scan(&s.ID)
+	maker, err := json.Marshal(s.Maker)
+	if err != nil {
+		return s, err
+	}
+	err = m.db.Write(ctx, func(tx *store.Tx) error {
+		return tx.QueryRow(`INSERT INTO talk_schedules (schedule, skill, agent, sender, thread, quiet_start, quiet_end, once, next_at, last_error, created_at, maker)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?) RETURNING id`,
+			s.Schedule, s.Skill, s.Agent, s.Sender, s.Thread, s.QuietStart, s.QuietEnd, store.Bool(s.Once), store.Micros(s.Next), store.Micros(s.Created), string(maker)).Scan(&s.ID)
 	})
 	return s, err
 }
