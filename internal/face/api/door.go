@@ -25,9 +25,13 @@ func newDoor(routes *front.Routes) *door {
 	return d
 }
 
+// maxDrain is how much of a body that is too large is read all the same: clients that write it whole
+// before they read would meet a closed connection instead of the answer.
+const maxDrain = 1 << 20
+
 // declare says what a route lets callers do, before the library registers it.
 func (d *door) declare(rt route) front.Route {
-	out := front.Route{Pattern: rt.Method + " " + rt.Path, Who: front.SignedIn, Body: front.Body{Max: rt.maxBody()}}
+	out := front.Route{Pattern: rt.Method + " " + rt.Path, Who: front.SignedIn, Body: front.Body{Max: rt.maxBody(), Drain: maxDrain}}
 	switch {
 	case rt.Public:
 		out.Who, out.Strangers = front.Stranger, limit.Share{PerNetwork: 32, Total: 1000, Local: 1000}
