@@ -33,7 +33,7 @@ export class Machine {
     Object.assign(m, { id, tools });
     m.#enter = async (news) => {
       await m.#dial(hub.url);
-      await m.#shake(keys.privateKey, server_public_key, { hostname: id.toUpperCase(), os: 'windows', version: '0.8.1', ...meta, ...news });
+      await m.#shake(keys.privateKey, server_public_key, { hostname: id.toUpperCase(), os: 'windows', version: '0.8.1', arch: 'amd64', program: 'parley', ...meta, ...news });
       void m.#serve();
     };
     await m.#enter();
