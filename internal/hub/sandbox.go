@@ -21,7 +21,7 @@ func (h *Hub) openSandbox(context.Context) error {
 		return nil
 	}
 	if h.sandbox.Boxed() {
-		h.logger.Info("programs of agents run in a box", "box", h.sandbox.Support())
+		h.logger.Info("programs of agents run in a box", "box", h.sandbox.Support().String())
 	} else {
 		h.logger.Warn("programs of agents run without a box, so every command asks", "box", h.sandbox.Support())
 	}
