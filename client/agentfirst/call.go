@@ -29,7 +29,7 @@ type call struct {
 
 // next returns the next frame of the answer; io.EOF after the last.
 func (c *call) next(ctx context.Context) (*wire.ServerMessage, error) {
-	m, err := c.q.take(ctx)
+	m, err := c.q.next(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -89,13 +89,13 @@ func (q *queue) leave() {
 	signal(q.room)
 }
 
-// take returns the next answer, or why there is none.
-func (q *queue) take(ctx context.Context) (*wire.ServerMessage, error) {
+// next returns the next answer, or why there is none.
+func (q *queue) next(ctx context.Context) (*wire.ServerMessage, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if m, err := q.tryTake(); m != nil || err != nil {
+		if m, err := q.tryNext(); m != nil || err != nil {
 			return m, err
 		}
 		select {
@@ -105,7 +105,7 @@ func (q *queue) take(ctx context.Context) (*wire.ServerMessage, error) {
 	}
 }
 
-func (q *queue) tryTake() (*wire.ServerMessage, error) {
+func (q *queue) tryNext() (*wire.ServerMessage, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.items) == 0 {

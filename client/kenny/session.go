@@ -130,12 +130,12 @@ func (s *session) read(ctx context.Context) error {
 			return err
 		}
 		s.established()
-		s.take(ctx, msg)
+		s.handle(ctx, msg)
 	}
 }
 
-// take handles one message. What cannot be understood is dropped.
-func (s *session) take(ctx context.Context, msg Message) {
+// handle handles one message. What cannot be understood is dropped.
+func (s *session) handle(ctx context.Context, msg Message) {
 	if msg.Binary || msg.TooLarge {
 		s.c.cfg.Log.Warn("message dropped", "binary", msg.Binary, "too_large", msg.TooLarge)
 		return

@@ -64,7 +64,7 @@ func (b *Bridge) lines(ctx context.Context, in io.Reader) error {
 	scanner.Buffer(make([]byte, 64<<10), maxLine)
 	for scanner.Scan() {
 		if line := bytes.TrimSpace(scanner.Bytes()); len(line) > 0 {
-			b.take(ctx, bytes.Clone(line))
+			b.forward(ctx, bytes.Clone(line))
 		}
 	}
 	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
@@ -73,9 +73,9 @@ func (b *Bridge) lines(ctx context.Context, in io.Reader) error {
 	return scanner.Err()
 }
 
-// take brings one message on its way. Requests run side by side; everything else,
+// forward brings one message on its way. Requests run side by side; everything else,
 // and what begins a session, keeps its order.
-func (b *Bridge) take(ctx context.Context, line []byte) {
+func (b *Bridge) forward(ctx context.Context, line []byte) {
 	m, err := read(line)
 	switch {
 	case err != nil:

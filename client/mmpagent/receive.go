@@ -104,15 +104,15 @@ func (a *Agent) Ack(ctx context.Context, ids ...string) (mmp.AckAnswer, error) {
 	if err := a.opts.Peers.finish(ids...); err != nil {
 		return mmp.AckAnswer{}, err
 	}
-	return a.settle(ctx, ids, nil)
+	return a.ackOrRelease(ctx, ids, nil)
 }
 
 // Release gives leased messages back to the queue.
 func (a *Agent) Release(ctx context.Context, ids ...string) (mmp.AckAnswer, error) {
-	return a.settle(ctx, nil, ids)
+	return a.ackOrRelease(ctx, nil, ids)
 }
 
-func (a *Agent) settle(ctx context.Context, acked, released []string) (out mmp.AckAnswer, err error) {
+func (a *Agent) ackOrRelease(ctx context.Context, acked, released []string) (out mmp.AckAnswer, err error) {
 	body := map[string]any{"agent_id": a.ID(), "ids": acked, "release": released}
 	err = a.call(ctx, request{method: "POST", path: "/relay/ack", body: body}, &out)
 	return out, err

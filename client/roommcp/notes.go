@@ -152,8 +152,8 @@ func (n *notes) news() (bool, <-chan struct{}) {
 	return n.fresh, n.changed
 }
 
-// take is what the model has not seen, at most so many lines.
-func (n *notes) take(most int) map[string]any {
+// unseen is what the model has not seen, at most so many lines.
+func (n *notes) unseen(most int) map[string]any {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	chat, data := n.lines[:min(len(n.lines), most)], n.data[:min(len(n.data), most)]

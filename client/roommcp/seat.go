@@ -138,7 +138,7 @@ func (s *Server) observe(ctx context.Context, in args) (any, error) {
 	if most == 0 {
 		most = 50
 	}
-	out := at.notes.take(most)
+	out := at.notes.unseen(most)
 	out["roster"], out["grant"], out["canAct"] = at.conn.Members(), at.conn.Grant(), at.canAct()
 	return out, nil
 }

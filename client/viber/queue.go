@@ -60,10 +60,10 @@ func (q *queue[T]) finish(err error) {
 	q.signal()
 }
 
-// take returns the next item, or why there is none.
-func (q *queue[T]) take(ctx context.Context) (T, error) {
+// next returns the next item, or why there is none.
+func (q *queue[T]) next(ctx context.Context) (T, error) {
 	for {
-		item, ok, err := q.tryTake()
+		item, ok, err := q.tryNext()
 		if ok || err != nil {
 			return item, err
 		}
@@ -75,7 +75,7 @@ func (q *queue[T]) take(ctx context.Context) (T, error) {
 	}
 }
 
-func (q *queue[T]) tryTake() (item T, ok bool, err error) {
+func (q *queue[T]) tryNext() (item T, ok bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.items) == 0 {

@@ -45,7 +45,7 @@ func (t *Task) Events(ctx context.Context) iter.Seq2[wire.Message, error] {
 func stream[T any](ctx context.Context, q *queue[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
-			item, err := q.take(ctx)
+			item, err := q.next(ctx)
 			if ended(err) || !yield(item, err) || err != nil {
 				return
 			}

@@ -95,7 +95,7 @@ func (f *feed) push(item Item) {
 	}
 }
 
-func (f *feed) take() (queue []Item, behind bool) {
+func (f *feed) drain() (queue []Item, behind bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	queue, behind = f.queue, f.behind
@@ -164,7 +164,7 @@ func (in *Inbox) live(ctx context.Context, f *feed, emit func(EventKind, Item) b
 		case <-in.gone:
 			return ErrClosed
 		}
-		queue, behind := f.take()
+		queue, behind := f.drain()
 		if behind {
 			if err := in.snapshot(ctx, f, emit); err != nil {
 				return err

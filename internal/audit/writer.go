@@ -72,7 +72,7 @@ func (w *writer) patience() time.Duration { return noteDelay << min(w.failures, 
 // alone fails; those stay and are tried again.
 func (w *writer) flush() {
 	for {
-		g := w.log.take()
+		g := w.log.nextGroup()
 		if len(g.entries) == 0 {
 			return
 		}
@@ -125,8 +125,8 @@ type group struct {
 	dropped int
 }
 
-// take gathers waiting jobs and notes up to a group's size.
-func (l *Log) take() group {
+// nextGroup gathers waiting jobs and notes up to a group's size.
+func (l *Log) nextGroup() group {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var g group

@@ -28,7 +28,7 @@ func (r *relayed) drive(ctx context.Context, clients int, ask asking) (*driver, 
 	}
 	defer hangUp(conns) // the sockets stay
 	for i, c := range conns {
-		if err := d.take(i, c); err != nil {
+		if err := d.add(i, c); err != nil {
 			d.close()
 			return nil, err
 		}
@@ -51,7 +51,7 @@ type driven struct {
 	rest           []byte // the beginning of an answer
 }
 
-func (d *driver) take(i int, c net.Conn) error {
+func (d *driver) add(i int, c net.Conn) error {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
 		return fmt.Errorf("a connection is a %T", c)

@@ -31,7 +31,7 @@ func gather(all []*roomMember) (*people, error) {
 	}
 	p := &people{poll: poll, fds: make([]int, 0, len(all)), rest: make([][]byte, len(all)), buf: make([]byte, 64<<10)}
 	for i, m := range all {
-		if err := p.take(i, m); err != nil {
+		if err := p.add(i, m); err != nil {
 			p.leave()
 			return nil, err
 		}
@@ -39,7 +39,7 @@ func gather(all []*roomMember) (*people, error) {
 	return p, nil
 }
 
-func (p *people) take(i int, m *roomMember) error {
+func (p *people) add(i int, m *roomMember) error {
 	tcp, ok := m.Conn.(*net.TCPConn)
 	if !ok {
 		return fmt.Errorf("a member is a %T", m.Conn)

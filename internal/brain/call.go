@@ -111,7 +111,7 @@ func (c *calling) listen() (heard bool, err error) {
 	quiet := newWatch(silence)
 	defer quiet.stop()
 	for {
-		events, ended, err := c.stream.take()
+		events, ended, err := c.stream.drain()
 		for i := range events {
 			if last, more := c.handOn(&events[i]); last || !more {
 				return last, nil

@@ -41,7 +41,7 @@ func (l *Library) putFirst(ctx context.Context, name string, text []byte) error 
 	}
 	l.write.Lock()
 	defer l.write.Unlock()
-	if _, err := l.shared.table.take(ctx, name, text, true); err != nil {
+	if _, err := l.shared.table.importFile(ctx, name, text, true); err != nil {
 		return err
 	}
 	return l.changed(ctx)

@@ -107,9 +107,9 @@ func checkText(file []byte) error {
 	return nil
 }
 
-// take writes a file from a hub's folder. With once, a file that was taken
+// importFile writes a file from a hub's folder. With once, a file that was taken
 // before is left alone, whatever became of the agent since.
-func (t table) take(ctx context.Context, name string, file []byte, once bool) (taken bool, err error) {
+func (t table) importFile(ctx context.Context, name string, file []byte, once bool) (taken bool, err error) {
 	err = t.db.Write(ctx, func(tx *store.Tx) error {
 		fresh, err := tx.Exec(`INSERT INTO brain_agent_imports (name, digest) VALUES (?, ?) ON CONFLICT DO NOTHING`, name, digestOf(file))
 		if err != nil {

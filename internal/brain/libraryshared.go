@@ -69,7 +69,7 @@ func (s *sharing) takeOver(ctx context.Context) error {
 			continue
 		}
 		delete(refused, name)
-		taken, err := s.table.take(ctx, name, f.text, once)
+		taken, err := s.table.importFile(ctx, name, f.text, once)
 		if err != nil {
 			return err
 		}

@@ -124,9 +124,9 @@ func (s *stream) signal() {
 	}
 }
 
-// take gives what is there. The events are valid until the next take. err and
+// drain gives what is there. The events are valid until the next drain. err and
 // ended count only once the events before them were given, which is now.
-func (s *stream) take() (events []model.Event, ended bool, err error) {
+func (s *stream) drain() (events []model.Event, ended bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.ready) == 0 {

@@ -89,7 +89,7 @@ func (j *journal) expel(tx *store.Tx, id int64) error {
 	if p == nil {
 		return nil
 	}
-	if err := settle(tx, []*pending{p}); err != nil {
+	if err := placeRuns(tx, []*pending{p}); err != nil {
 		return err
 	}
 	return j.scrub(tx, id)

@@ -110,8 +110,8 @@ func (f *follower) stopChecks() {
 	f.check.Stop()
 }
 
-// take gives the news there is, valid until the next take.
-func (f *follower) take() (news [][]byte, missed bool) {
+// drain gives the news there is, valid until the next drain.
+func (f *follower) drain() (news [][]byte, missed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.spare)
@@ -165,7 +165,7 @@ func (f *follower) listen(ctx context.Context) error {
 }
 
 func (f *follower) hearAll(ctx context.Context) error {
-	news, missed := f.take()
+	news, missed := f.drain()
 	if missed {
 		if err := f.replay(ctx); err != nil {
 			return err

@@ -127,7 +127,7 @@ func (g *group) flow() {
 	close(told)
 	for {
 		g.rest()
-		batch, over := g.take(told)
+		batch, over := g.nextBatch(told)
 		if over {
 			return
 		}
@@ -194,9 +194,9 @@ func (g *group) rest() {
 	}
 }
 
-// take gives what is written next; over tells that nothing waits and nobody is being
+// nextBatch gives what is written next; over tells that nothing waits and nobody is being
 // told, so that the next caller may write by itself.
-func (g *group) take(told <-chan struct{}) (batch []*entry, over bool) {
+func (g *group) nextBatch(told <-chan struct{}) (batch []*entry, over bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.waiting) == 0 {

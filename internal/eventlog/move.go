@@ -17,7 +17,7 @@ func (j *journal) move(tx *store.Tx) (moved, error) {
 	if len(m.streams) == 0 {
 		return m, nil
 	}
-	if err := settle(tx, m.streams); err != nil {
+	if err := placeRuns(tx, m.streams); err != nil {
 		return m, err
 	}
 	return m, deleteRows(tx, m.rows)
@@ -84,16 +84,16 @@ func moveLeftovers(tx *store.Tx) error {
 	if err != nil || len(streams) == 0 {
 		return err
 	}
-	if err := settle(tx, streams); err != nil {
+	if err := placeRuns(tx, streams); err != nil {
 		return err
 	}
 	_, err = tx.Exec(`DELETE FROM event_journal`)
 	return err
 }
 
-// settle puts the runs of streams into their places, joined. Some may be there
+// placeRuns puts the runs of streams into their places, joined. Some may be there
 // already, and what was trimmed or deleted meanwhile stays gone.
-func settle(tx *store.Tx, streams []*pending) error {
+func placeRuns(tx *store.Tx, streams []*pending) error {
 	oldest, err := oldestOf(tx, streams)
 	if err != nil {
 		return err

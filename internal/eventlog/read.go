@@ -87,8 +87,8 @@ func (r *reading) complete() bool {
 	return at >= r.last
 }
 
-// take keeps an event that is wanted, and reports whether it reaches the last.
-func (r *reading) take(ev Event) (past bool) {
+// keep keeps an event that is wanted, and reports whether it reaches the last.
+func (r *reading) keep(ev Event) (past bool) {
 	if ev.Seq > r.after && ev.first() <= r.last {
 		r.events = append(r.events, ev)
 	}
@@ -142,7 +142,7 @@ func (r *reading) unpack(data []byte) (past bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		past = r.take(ev)
+		past = r.keep(ev)
 	}
 	return past, nil
 }

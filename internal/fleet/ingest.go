@@ -115,17 +115,17 @@ func (in *ingest) run(lane chan pushed) {
 	for {
 		select {
 		case p := <-lane:
-			in.take(p)
+			in.save(p)
 		case <-in.f.ctx.Done():
 			for len(lane) > 0 {
-				in.take(<-lane)
+				in.save(<-lane)
 			}
 			return
 		}
 	}
 }
 
-func (in *ingest) take(p pushed) {
+func (in *ingest) save(p pushed) {
 	if p.mark != nil {
 		close(p.mark)
 		return

@@ -77,13 +77,13 @@ func (s *Session) answered(r *kenny.Response) {
 	if failure != nil {
 		out = outcome{err: &Error{Code: failure.Code, Message: s.f.d.Mask.Text(fit.Storable(failure.Message)), FromMachine: true}}
 	}
-	if !s.settle(r.ID, out) {
+	if !s.deliver(r.ID, out) {
 		s.f.stats.drop("late_response")
 	}
 }
 
-// settle hands an answer to whoever waits; false if nobody does.
-func (s *Session) settle(id string, out outcome) bool {
+// deliver hands an answer to whoever waits; false if nobody does.
+func (s *Session) deliver(id string, out outcome) bool {
 	s.mu.Lock()
 	answer, ok := s.pending[id]
 	delete(s.pending, id)

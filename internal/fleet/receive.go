@@ -81,7 +81,7 @@ func (s *Session) Oversize(head []byte, size int64) {
 	s.f.stats.drop("oversized")
 	s.complain("a message of more than 8 MiB was dropped", map[string]any{"bytes": size})
 	if id, ok := kenny.PeekResponse(head); ok {
-		s.settle(id, outcome{err: errorf(TooLarge, "the machine's answer has more than %d bytes", kenny.MaxResponse)})
+		s.deliver(id, outcome{err: errorf(TooLarge, "the machine's answer has more than %d bytes", kenny.MaxResponse)})
 	}
 }
 

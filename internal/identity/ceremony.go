@@ -58,8 +58,8 @@ func (p *Passkeys) begin(ctx context.Context, kind, person string, options any, 
 	return c, err
 }
 
-// take uses a ceremony up, whatever becomes of it: a challenge is answered once.
-func (p *Passkeys) take(ctx context.Context, id, kind, person string) (webauthn.SessionData, error) {
+// spendCeremony uses a ceremony up, whatever becomes of it: a challenge is answered once.
+func (p *Passkeys) spendCeremony(ctx context.Context, id, kind, person string) (webauthn.SessionData, error) {
 	var data string
 	var expires int64
 	err := p.dir.db.Write(ctx, func(tx *store.Tx) error {

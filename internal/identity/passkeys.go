@@ -110,7 +110,7 @@ func (p *Passkeys) FinishRegister(ctx context.Context, by Actor, ceremony, name 
 	if !by.Scopes.Has(DeviceManage) {
 		return Passkey{}, ErrForbidden
 	}
-	session, err := p.take(ctx, ceremony, "register", by.Person.ID)
+	session, err := p.spendCeremony(ctx, ceremony, "register", by.Person.ID)
 	if err != nil {
 		return Passkey{}, err
 	}
@@ -164,7 +164,7 @@ func (p *Passkeys) BeginLogin(ctx context.Context) (Ceremony, error) {
 
 // FinishLogin checks the browser's answer and logs it in.
 func (p *Passkeys) FinishLogin(ctx context.Context, ceremony string, response []byte, agent, address string) (Login, error) {
-	session, err := p.take(ctx, ceremony, "login", "")
+	session, err := p.spendCeremony(ctx, ceremony, "login", "")
 	if err != nil {
 		return Login{}, err
 	}

@@ -39,8 +39,8 @@ func (u *useLog) note(s Actor, now time.Time) {
 	u.mu.Unlock()
 }
 
-// take empties the log.
-func (u *useLog) take() map[use]time.Time {
+// drain empties the log.
+func (u *useLog) drain() map[use]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	taken := u.used
@@ -82,7 +82,7 @@ func (d *Directory) keepUses(ctx context.Context) {
 
 // flushUses writes the gathered times in one transaction.
 func (d *Directory) flushUses(ctx context.Context) error {
-	taken := d.uses.take()
+	taken := d.uses.drain()
 	if len(taken) == 0 {
 		return nil
 	}

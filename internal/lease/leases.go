@@ -194,7 +194,7 @@ func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, error) {
 	if ok {
 		return mine, nil
 	}
-	epoch, err := l.take(ctx, name, again)
+	epoch, err := l.claim(ctx, name, again)
 	if err != nil {
 		if _, held := errors.AsType[*HeldError](err); !held {
 			l.doubt(name)
@@ -212,9 +212,9 @@ func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, error) {
 	return got, nil
 }
 
-// take makes the row ours. again says that it may be already, by an acquisition that is
+// claim makes the row ours. again says that it may be already, by an acquisition that is
 // over: then its epoch rises too, so that the freeing of that one finds nothing.
-func (l *Leases) take(ctx context.Context, name string, again bool) (epoch int64, err error) {
+func (l *Leases) claim(ctx context.Context, name string, again bool) (epoch int64, err error) {
 	err = l.db.Write(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Exec(`INSERT INTO leases (name, owner, epoch) VALUES (?, '', 0) ON CONFLICT (name) DO NOTHING`, name); err != nil {
 			return err

@@ -42,12 +42,12 @@ func FuzzNetwork(f *testing.F) {
 func TestAWindowLetsSoManyThroughAndSaysHowLongToWait(t *testing.T) {
 	w, now := limit.Window{Most: 2}, time.Unix(1000, 0)
 	for i, want := range []bool{true, true, false} {
-		ok, wait := w.Take("a", now.Add(time.Duration(i)*time.Second))
+		ok, wait := w.Allow("a", now.Add(time.Duration(i)*time.Second))
 		if ok != want || !ok && wait != 58*time.Second {
 			t.Errorf("event %d: %v, wait %v", i+1, ok, wait)
 		}
 	}
-	if ok, _ := w.Take("b", now); !ok {
+	if ok, _ := w.Allow("b", now); !ok {
 		t.Error("somebody else is refused")
 	}
 	if w.Wait("b", now) != 0 || w.Wait("a", now.Add(30*time.Second)) != 30*time.Second {
@@ -57,15 +57,15 @@ func TestAWindowLetsSoManyThroughAndSaysHowLongToWait(t *testing.T) {
 	if w.Wait("b", now) == 0 {
 		t.Error("what was added does not count")
 	}
-	if ok, _ := w.Take("a", now.Add(time.Minute)); !ok {
+	if ok, _ := w.Allow("a", now.Add(time.Minute)); !ok {
 		t.Error("a minute later it is still refused")
 	}
 	for range 100 {
-		if ok, _ := w.Take("", now); !ok {
+		if ok, _ := w.Allow("", now); !ok {
 			t.Fatal("no name is refused")
 		}
 	}
-	if ok, _ := w.TakeN("c", 3, now.Add(time.Minute)); ok {
+	if ok, _ := w.AllowN("c", 3, now.Add(time.Minute)); ok {
 		t.Error("more at once than there is")
 	}
 }

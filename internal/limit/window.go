@@ -19,13 +19,13 @@ type Window struct {
 	count map[string]int
 }
 
-// Take counts one event, or says how long to wait. An empty name is never refused.
-func (w *Window) Take(name string, now time.Time) (ok bool, wait time.Duration) {
-	return w.TakeN(name, 1, now)
+// Allow counts one event, or says how long to wait. An empty name is never refused.
+func (w *Window) Allow(name string, now time.Time) (ok bool, wait time.Duration) {
+	return w.AllowN(name, 1, now)
 }
 
-// TakeN counts n of something, all or nothing.
-func (w *Window) TakeN(name string, n int, now time.Time) (ok bool, wait time.Duration) {
+// AllowN counts n of something, all or nothing.
+func (w *Window) AllowN(name string, n int, now time.Time) (ok bool, wait time.Duration) {
 	if name == "" {
 		return true, 0
 	}

@@ -146,7 +146,7 @@ func (n *Notices) next(ctx context.Context) bool {
 		n.deps.Logger.Warn("a notice could not be told", "kind", j.note.Kind, "target", label(j.target), "try", j.tries, "error", err)
 	}
 	// What was told is ticked off even while the hub stops.
-	if err := n.settle(context.WithoutCancel(ctx), j, err); err != nil {
+	if err := n.recordAttempt(context.WithoutCancel(ctx), j, err); err != nil {
 		n.deps.Logger.Warn("a notice could not be ticked off", "error", err)
 		return false
 	}
@@ -169,8 +169,8 @@ func (n *Notices) claim(ctx context.Context) (j job, err error) {
 	return j, err
 }
 
-// settle ticks a notice off, or puts it off if it may still succeed.
-func (n *Notices) settle(ctx context.Context, j job, failed error) error {
+// recordAttempt ticks a notice off, or puts it off if it may still succeed.
+func (n *Notices) recordAttempt(ctx context.Context, j job, failed error) error {
 	return n.deps.DB.Write(ctx, func(tx *store.Tx) error {
 		if failed == nil || errors.Is(failed, errNever) || j.tries >= maxTries {
 			_, err := tx.Exec(`UPDATE notices SET done = 1 WHERE id = ? AND target = ?`, j.note.ID, j.target)

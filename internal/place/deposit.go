@@ -138,7 +138,7 @@ func (p *Place) attempt(who Visitor, req *mmp.DepositRequest) error {
 	if err := who.mustHaveToken(); err != nil {
 		return err
 	}
-	if ok, wait := p.deposits.Take(who.Agent, p.now()); !ok {
+	if ok, wait := p.deposits.Allow(who.Agent, p.now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(retryIn(wait))
 	}
 	return errors.Join(shown("name", req.Name, "format", req.Format), clean("description", req.Description, "summary", req.Summary))

@@ -13,10 +13,10 @@ const (
 
 // usePeer counts one call of a peer and its bytes.
 func (p *Place) usePeer(name string, bytes int) (ok bool, wait time.Duration) {
-	if ok, wait := p.peerCalls.Take(name, p.now()); !ok {
+	if ok, wait := p.peerCalls.Allow(name, p.now()); !ok {
 		return false, wait
 	}
-	return p.peerBytes.TakeN(name, bytes, p.now())
+	return p.peerBytes.AllowN(name, bytes, p.now())
 }
 
 // retryIn rounds a wait up to whole seconds.

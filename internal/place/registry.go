@@ -161,7 +161,7 @@ func (p *Place) room(who Visitor, row *agentRow) error {
 	if p.figures.agentsAbout() >= p.c.MaxAgents {
 		return mmp.ErrPlaceFull
 	}
-	if ok, wait := p.newIDs.Take(limit.Network(who.Actor.Address), p.now()); !ok {
+	if ok, wait := p.newIDs.Allow(limit.Network(who.Actor.Address), p.now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(retryIn(wait))
 	}
 	p.figures.agents.Add(1) // counted anew every minute

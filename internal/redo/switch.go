@@ -19,11 +19,11 @@ func (l *Log) Switch() (settled func(), ok bool) {
 	l.now = 1 - l.now
 	l.used.Store(0)
 	round := from.round
-	return func() { l.settle(from, round) }, true
+	return func() { l.markSettled(from, round) }, true
 }
 
-// settle is for one round only: the file may have been begun again since.
-func (l *Log) settle(f *file, round int) {
+// markSettled is for one round only: the file may have been begun again since.
+func (l *Log) markSettled(f *file, round int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f.round == round {

@@ -218,7 +218,7 @@ func (cl *cluster) arrive(ctx context.Context, v *visit, hub string) error {
 		return err
 	}
 	// Not before: what it says is for a room that knows it.
-	if !v.settle(rr) {
+	if !v.moveTo(rr) {
 		rr.end(v, false, "")
 	}
 	return nil

@@ -45,14 +45,14 @@ func (r *room) setGrant(who by, id string, g *kibitz.Grant) (GrantState, error) 
 	before, old := p.effective(time.Now()), p.Override
 	detail := "cleared"
 	p.Override = g
-	p.settle()
+	p.refreshGrant()
 	if g != nil {
 		detail = p.grant().String()
 	}
 	err := r.write(func(tx *store.Tx) error { return r.save(tx, p) }, r.entry(audit.RoomGranted, who.actor, p, detail))
 	if err != nil {
 		p.Override = old
-		p.settle()
+		p.refreshGrant()
 		return GrantState{}, err
 	}
 	return r.regranted(p, before), nil

@@ -25,7 +25,7 @@ func (r *room) rank() bool {
 			p.hostSince = time.Now()
 		}
 		p.tier = t
-		p.settle()
+		p.refreshGrant()
 		r.capsDirty = true
 	}
 	if changed {

@@ -105,7 +105,7 @@ func (p *participant) setBase() {
 	if p.Want != nil {
 		p.Base = kibitz.Intersect(*p.Want, p.Allowed)
 	}
-	p.settle()
+	p.refreshGrant()
 }
 
 // describe takes over what an announce says, where it says it.

@@ -143,8 +143,8 @@ func (p *participant) grant() kibitz.Grant {
 	return g
 }
 
-// settle recomputes the bits after anything a grant depends on has changed.
-func (p *participant) settle() {
+// refreshGrant recomputes the bits after anything a grant depends on has changed.
+func (p *participant) refreshGrant() {
 	g := p.grant()
 	can, _ := g.Summary()
 	p.bits, p.expires, p.expired = 0, g.ExpiresAt, false

@@ -100,7 +100,7 @@ func (r *room) apply() {
 	r.changed()
 	r.allCaps(now)
 	for _, p := range changed {
-		p.settle()
+		p.refreshGrant()
 		r.reveal(p, before[p.ID], p.effective(now), now)
 		if p.expires > 0 {
 			r.need(timeOf(p.expires))

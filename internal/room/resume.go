@@ -119,7 +119,7 @@ func (r *room) takeUp(c *conn, p *participant, credit *kibitz.Credit, since uint
 		before.link.Close(kibitz.CloseReplaced, "resumed elsewhere")
 	}
 	r.rank()
-	p.settle()
+	p.refreshGrant()
 	r.seat(c, p)
 	r.changed()
 	r.capsDirty, r.capsOut = true, nil

@@ -114,7 +114,7 @@ func (r *room) restore(list []stored) {
 			r.order = append(r.order, p)
 			r.byID[p.ID] = p
 		}
-		p.settle()
+		p.refreshGrant()
 	}
 	r.rank()
 	r.due()
@@ -170,9 +170,9 @@ func (r *room) loop() {
 		}
 		select {
 		case j := <-r.mail:
-			r.take(j.do)
+			r.runTurn(j.do)
 		case <-r.timer.C:
-			r.take(func() {
+			r.runTurn(func() {
 				r.next = time.Time{}
 				if !r.fenced() {
 					r.due()
@@ -190,8 +190,8 @@ func (r *room) loop() {
 	}
 }
 
-// take is a turn of the room's goroutine.
-func (r *room) take(f func()) {
+// runTurn is a turn of the room's goroutine.
+func (r *room) runTurn(f func()) {
 	r.turn.Lock()
 	defer r.turn.Unlock()
 	f()

@@ -136,7 +136,7 @@ func (v *visit) attach(ctx context.Context) error {
 	t := localRoom{r}
 	return r.on(ctx, func() {
 		c := &conn{arrival: about, link: v}
-		if v.settle(t) {
+		if v.moveTo(t) {
 			r.arriveOrAttach(c)
 		}
 	})
@@ -151,8 +151,8 @@ func (v *visit) arrival() arrival {
 	return a
 }
 
-// settle makes t the target; false when the connection is gone.
-func (v *visit) settle(t target) bool {
+// moveTo makes t the target; false when the connection is gone.
+func (v *visit) moveTo(t target) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.gone {

@@ -120,8 +120,8 @@ func (i *Item) insert(tx *store.Tx) error {
 	return err
 }
 
-// settle writes what a person decided.
-func (i *Item) settle(tx *store.Tx) error {
+// saveDecision writes what a person decided.
+func (i *Item) saveDecision(tx *store.Tx) error {
 	agents, err := json.Marshal(append([]string{}, i.Agents...))
 	if err != nil {
 		return err

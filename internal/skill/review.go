@@ -215,7 +215,7 @@ func (s *Skills) decide(ctx context.Context, id string, o approval.Outcome) erro
 		if o.Approved() && !acknowledged(item.Findings, o.Answers) {
 			item.Approval = ids.New()
 			asked = item.Approval
-			return item.settle(tx)
+			return item.saveDecision(tx)
 		}
 		item.Decided, item.DecidedBy, item.Reason = s.now(), o.By, firstText(o.Reason, string(o.State))
 		if o.Approved() {
@@ -261,7 +261,7 @@ func (s *Skills) approve(tx *store.Tx, item *Item, answers []string) error {
 	case err == nil:
 		item.Name = old.Name
 		old.State, old.Decided = StateReplaced, s.now()
-		if err := old.settle(tx); err != nil {
+		if err := old.saveDecision(tx); err != nil {
 			return err
 		}
 	case errors.Is(err, ErrNotFound):
@@ -275,7 +275,7 @@ func (s *Skills) approve(tx *store.Tx, item *Item, answers []string) error {
 	if s.c.Dir != "" {
 		item.File = mmp.ReceivedFile(item.Title, item.Received)
 	}
-	if err := item.settle(tx); err != nil {
+	if err := item.saveDecision(tx); err != nil {
 		return err
 	}
 	return s.finish(tx, *item, mmp.ExApproved, mmp.ActionReflect, mmp.ReflectPayload{Reflection: "Received, verified and approved: " + fit.Clip(item.Title, 100)})
@@ -301,7 +301,7 @@ func (s *Skills) freeName(tx *store.Tx, item Item) (string, error) {
 // reject deletes the content and refuses it for a while.
 func (s *Skills) reject(tx *store.Tx, item *Item) error {
 	item.State, item.Content = StateRejected, ""
-	if err := item.settle(tx); err != nil {
+	if err := item.saveDecision(tx); err != nil {
 		return err
 	}
 	_, err := tx.Exec(`INSERT INTO skill_refused (me, hash, until) VALUES (?, ?, ?) ON CONFLICT (me, hash) DO UPDATE SET until = excluded.until`,
@@ -346,7 +346,7 @@ func (s *Skills) Revoke(ctx context.Context, by, id, reason string) (Item, error
 			return ErrState
 		}
 		item.State, item.Public, item.Decided, item.DecidedBy, item.Reason = StateRevoked, false, s.now(), by, reason
-		if err := item.settle(tx); err != nil {
+		if err := item.saveDecision(tx); err != nil {
 			return err
 		}
 		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.SkillRevoked, Target: id, Digest: item.Hash, Detail: map[string]any{"name": item.Name}})
@@ -368,7 +368,7 @@ func (s *Skills) Publish(ctx context.Context, by, id string, public bool) (Item,
 			return ErrState
 		}
 		item.Public = public
-		if err := item.settle(tx); err != nil {
+		if err := item.saveDecision(tx); err != nil {
 			return err
 		}
 		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.SkillPublished, Target: id, Digest: item.Hash, Detail: map[string]any{"public": public}})

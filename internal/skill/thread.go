@@ -234,7 +234,7 @@ func (s *Skills) askAgree(ctx context.Context, agent, thread string) (th Thread,
 		if th, err = scanThread(tx.QueryRow(`SELECT `+threadColumns+` FROM skill_threads WHERE me = ? AND id = ?`+tx.ForUpdate(), h.ID, thread)); err != nil {
 			return err
 		}
-		if th.Negotiation == nil || th.Negotiation.Settle(s.now()).State != mmp.ThreadOpen || th.Negotiation.Last == h.ID {
+		if th.Negotiation == nil || th.Negotiation.ExpireIdle(s.now()).State != mmp.ThreadOpen || th.Negotiation.Last == h.ID {
 			return ErrState
 		}
 		th.Approval = questionID("agree", h.ID, th.ID, th.Negotiation.TermsHash)
@@ -300,7 +300,7 @@ func (s *Skills) sweepThreads(ctx context.Context, h Host) error {
 			return err
 		}
 		for i := range open {
-			if err := open[i].settle(tx, s.now()); err != nil {
+			if err := open[i].expireIdle(tx, s.now()); err != nil {
 				return err
 			}
 		}
@@ -314,13 +314,13 @@ func (s *Skills) sweepThreads(ctx context.Context, h Host) error {
 	return err
 }
 
-func (t *Thread) settle(tx *store.Tx, now time.Time) error {
+func (t *Thread) expireIdle(tx *store.Tx, now time.Time) error {
 	if t.Discussion != nil {
-		*t.Discussion = t.Discussion.Settle(now)
+		*t.Discussion = t.Discussion.ExpireIdle(now)
 		if t.Discussion.State == mmp.ThreadOpen {
 			return nil
 		}
-	} else if *t.Negotiation = t.Negotiation.Settle(now); t.Negotiation.State == mmp.ThreadOpen {
+	} else if *t.Negotiation = t.Negotiation.ExpireIdle(now); t.Negotiation.State == mmp.ThreadOpen {
 		return nil
 	}
 	return t.save(tx)

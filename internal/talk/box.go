@@ -58,7 +58,7 @@ func (b *box[T]) keep(item T) {
 		b.items, b.grow = nil, nil
 		b.end(ErrLagged)
 	default:
-		b.settle()
+		b.flushGrown()
 		b.items = append(b.items, item)
 	}
 	b.poke()
@@ -79,8 +79,8 @@ func (b *box[T]) merge(item *T) bool {
 	return b.bytes <= maxBytes
 }
 
-// settle gives the last item the text that has grown.
-func (b *box[T]) settle() {
+// flushGrown gives the last item the text that has grown.
+func (b *box[T]) flushGrown() {
 	if b.grow != nil && len(b.items) > 0 {
 		text, _, _ := b.text(&b.items[len(b.items)-1])
 		*text = b.grow.String()
@@ -109,11 +109,11 @@ func (b *box[T]) poke() {
 	}
 }
 
-// take gives everything that waits; ended tells that nothing more will come.
-func (b *box[T]) take() (items []T, ended bool, err error) {
+// drain gives everything that waits; ended tells that nothing more will come.
+func (b *box[T]) drain() (items []T, ended bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.settle()
+	b.flushGrown()
 	items, b.items, b.bytes = b.items, nil, 0
 	return items, b.closed, b.err
 }
@@ -125,7 +125,7 @@ func (b *box[T]) putBack(items []T) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.settle()
+	b.flushGrown()
 	b.items = append(slices.Clip(items), b.items...)
 	for i := range items {
 		text, _, _ := b.text(&items[i])
@@ -137,7 +137,7 @@ func (b *box[T]) putBack(items []T) {
 func (b *box[T]) each(ctx context.Context, yield func(T, error) bool) bool {
 	var zero T
 	for {
-		items, ended, err := b.take()
+		items, ended, err := b.drain()
 		for i, item := range items {
 			if !yield(item, nil) {
 				b.putBack(items[i+1:])
@@ -168,7 +168,7 @@ func (b *box[T]) each(ctx context.Context, yield func(T, error) bool) bool {
 func (b *box[T]) tell(ctx context.Context, fn func(T)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.settle()
+	b.flushGrown()
 	for i := range b.items {
 		fn(b.items[i])
 	}

@@ -43,7 +43,7 @@ func TestTellEndsWithItsContextAndTakesNothingMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.put(Event{Kind: Chunk, Text: "for whoever comes next"})
-	if items, _, _ := b.take(); len(items) != 1 || len(words) > 0 {
+	if items, _, _ := b.drain(); len(items) != 1 || len(words) > 0 {
 		t.Errorf("%d kept, %d told", len(items), len(words))
 	}
 }

@@ -100,7 +100,7 @@ func (c *conversation) loop() {
 			c.used = time.Now()
 			fn()
 		case s := <-c.finished:
-			c.settle(s)
+			c.afterJob(s)
 		case <-lost:
 			lost = nil
 			c.lose()
@@ -172,8 +172,8 @@ func (c *conversation) begin(tn *turn) {
 	}()
 }
 
-// settle takes a job's end in and decides what comes next.
-func (c *conversation) settle(s settled) {
+// afterJob takes a job's end in and decides what comes next.
+func (c *conversation) afterJob(s settled) {
 	c.used = time.Now()
 	c.mu.Lock()
 	left := c.steers

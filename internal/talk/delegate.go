@@ -25,8 +25,8 @@ type delegations struct {
 	n  int
 }
 
-// take reserves numbers for n delegations.
-func (d *delegations) take(n int) (first int, ok bool) {
+// reserve reserves numbers for n delegations.
+func (d *delegations) reserve(n int) (first int, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.n+n > maxDelegates {
@@ -79,7 +79,7 @@ func (r *running) delegate(ctx context.Context, tasks []delegateTask, tainted bo
 			return tool.Result{}, tool.Errorf(tool.NotFound, "%w", err)
 		}
 	}
-	first, ok := r.delegated.take(len(tasks))
+	first, ok := r.delegated.reserve(len(tasks))
 	if !ok {
 		return tool.Result{}, tool.Errorf(tool.Denied, "a run may delegate at most %d tasks in all", maxDelegates)
 	}

@@ -123,14 +123,14 @@ func (h *historian) read(first, before int64) error {
 		}
 		for i := len(page) - 1; i >= 0 && !h.truncated; i-- {
 			before = page[i].Seq
-			h.take(page[i])
+			h.keep(page[i])
 		}
 	}
 	slices.Reverse(h.list)
 	return nil
 }
 
-func (h *historian) take(m memory.Message) {
+func (h *historian) keep(m memory.Message) {
 	if !shown(m) {
 		return
 	}

@@ -54,7 +54,7 @@ func (t *Talk) ToolUses(ctx context.Context, who identity.Actor, id string, afte
 		}
 		before = page[0].Seq
 		for _, m := range slices.Backward(page) {
-			u.take(m)
+			u.collect(m)
 		}
 	}
 	slices.Reverse(u.list)
@@ -69,7 +69,7 @@ type toolUses struct {
 	full    bool
 }
 
-func (u *toolUses) take(m memory.Message) {
+func (u *toolUses) collect(m memory.Message) {
 	if m.Role == model.Tool {
 		u.results[m.CallID] = m
 		return

@@ -11,8 +11,8 @@ type sizes struct {
 	loose *viber.Size
 }
 
-// settle works the size out anew and reports whether it changed.
-func (s *sizes) settle(windows []viber.Size) bool {
+// recompute works the size out anew and reports whether it changed.
+func (s *sizes) recompute(windows []viber.Size) bool {
 	before := s.current
 	switch {
 	case len(windows) > 0:

@@ -200,7 +200,7 @@ func (t *terminal) resize() {
 			windows = append(windows, *v.window)
 		}
 	}
-	if !t.sizes.settle(windows) {
+	if !t.sizes.recompute(windows) {
 		return
 	}
 	if t.exit == nil {

@@ -59,12 +59,12 @@ func (v *view) poke() {
 // Next waits for the next event.
 func (v *view) Next(ctx context.Context) (viber.Payload, error) {
 	for {
-		if err := v.settle(ctx); err != nil {
+		if err := v.gather(ctx); err != nil {
 			return nil, err
 		}
 		var event viber.Payload
 		var done bool
-		if err := v.t.do(ctx, func() { event, done = v.take(), v.done }); err != nil {
+		if err := v.t.do(ctx, func() { event, done = v.nextEvent(), v.done }); err != nil {
 			return nil, err
 		}
 		switch {
@@ -86,8 +86,8 @@ func (v *view) Next(ctx context.Context) (viber.Payload, error) {
 	}
 }
 
-// settle lets output gather after a small frame.
-func (v *view) settle(ctx context.Context) error {
+// gather lets output gather after a small frame.
+func (v *view) gather(ctx context.Context) error {
 	wait := time.Until(v.pause)
 	if wait <= 0 {
 		return ctx.Err()
@@ -102,13 +102,13 @@ func (v *view) settle(ctx context.Context) error {
 	}
 }
 
-// take is the next event there is, or nil.
-func (v *view) take() viber.Payload {
+// nextEvent is the next event there is, or nil.
+func (v *view) nextEvent() viber.Payload {
 	switch {
 	case v.done:
 		return nil
 	case v.opts.ExitOnly:
-		return v.takeExit()
+		return v.exitEvent()
 	case v.attached != nil:
 		event := v.attached
 		v.attached = nil
@@ -120,7 +120,7 @@ func (v *view) take() viber.Payload {
 		v.fill()
 	}
 	if len(v.ready) == 0 {
-		return v.takeExit()
+		return v.exitEvent()
 	}
 	event := v.ready[0]
 	v.ready = v.ready[1:]
@@ -151,8 +151,8 @@ func (v *view) fill() {
 	}
 }
 
-// takeExit is the end, once everything before it was given out.
-func (v *view) takeExit() viber.Payload {
+// exitEvent is the end, once everything before it was given out.
+func (v *view) exitEvent() viber.Payload {
 	if v.t.exit == nil || !v.opts.ExitOnly && v.cursor < v.t.screen.End() {
 		return nil
 	}

@@ -78,9 +78,9 @@ func (t *task) op(fn func(tx *store.Tx) error) { t.out.ops = append(t.out.ops, f
 // then runs fn once everything so far is on disk.
 func (t *task) then(fn func()) { t.out.then = append(t.out.then, fn) }
 
-// settle commits what should be on disk before the task waits for anything. Text
+// commitBeforeWait commits what should be on disk before the task waits for anything. Text
 // alone is handed over, and the task goes on.
-func (t *task) settle() {
+func (t *task) commitBeforeWait() {
 	for !t.over {
 		switch {
 		case len(t.out.events) > 0, !t.out.plain(), len(t.out.then) > 0:

@@ -80,7 +80,7 @@ func (t *task) readLog(ctx context.Context, limit int) (*shortening, error) {
 				s.close()
 				s.old = len(s.events)
 			}
-			if err := s.take(e, after, older); err != nil {
+			if err := s.merge(e, after, older); err != nil {
 				return nil, err
 			}
 			after = e.Seq
@@ -93,8 +93,8 @@ func (t *task) readLog(ctx context.Context, limit int) (*shortening, error) {
 	return s, nil
 }
 
-// take adds an event, merged with the text before it if it is of the older part.
-func (s *shortening) take(e eventlog.Event, after int64, older bool) error {
+// merge adds an event, merged with the text before it if it is of the older part.
+func (s *shortening) merge(e eventlog.Event, after int64, older bool) error {
 	x, isText, err := readTexts(e, after)
 	if err != nil {
 		return err

@@ -161,11 +161,11 @@ func (t *task) run(left *leftover) {
 	defer t.stopTimers()
 	t.lease.OnLost(t.poke)
 	t.begin(left)
-	for t.settle(); !t.over; t.settle() {
+	for t.commitBeforeWait(); !t.over; t.commitBeforeWait() {
 		<-t.wake
 		for fn := t.mail.next(); fn != nil && !t.over; fn = t.mail.next() {
 			fn()
-			t.settle()
+			t.commitBeforeWait()
 		}
 		t.heedLease()
 		t.hear()

@@ -25,7 +25,7 @@ func merged(t *testing.T, most int, log ...eventlog.Event) []eventlog.Event {
 	s := &shortening{most: most}
 	after := int64(0)
 	for _, e := range log {
-		if err := s.take(e, after, true); err != nil {
+		if err := s.merge(e, after, true); err != nil {
 			t.Fatal(err)
 		}
 		after = e.Seq

@@ -43,8 +43,8 @@ func (c *modelCall) put(ev model.Event, err error) {
 	c.ended = ev.Kind == model.Done
 }
 
-// take gives what came since the last time, valid until the next.
-func (c *modelCall) take() (events []model.Event, ended bool, err error) {
+// drain gives what came since the last time, valid until the next.
+func (c *modelCall) drain() (events []model.Event, ended bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.spare)
@@ -139,9 +139,9 @@ func (t *task) hear() {
 	if c == nil || t.over {
 		return
 	}
-	events, ended, err := c.take()
+	events, ended, err := c.drain()
 	for i := range events {
-		t.take(c, &events[i])
+		t.addEvent(c, &events[i])
 	}
 	if t.turnText.Len() > viber.MaxTurnText {
 		t.fail(viber.ErrorInfo{
@@ -162,8 +162,8 @@ func (t *task) hear() {
 	t.answered(c)
 }
 
-// take takes one event in.
-func (t *task) take(c *modelCall, ev *model.Event) {
+// addEvent takes one event in.
+func (t *task) addEvent(c *modelCall, ev *model.Event) {
 	if ev.Kind != model.Text {
 		c.answer.Add(ev)
 		return
@@ -256,10 +256,10 @@ func (t *task) cutCall(cause error) {
 	}
 	t.call = nil
 	c.cancel(cause)
-	events, _, _ := c.take()
+	events, _, _ := c.drain()
 	for i := range events {
 		if events[i].Kind == model.Text {
-			t.take(c, &events[i])
+			t.addEvent(c, &events[i])
 		}
 	}
 	t.spoken(c, c.split.Flush())

@@ -173,7 +173,7 @@ func (o *watcher) run(ctx context.Context, sub bus.Subscription, ready <-chan st
 		}
 	}
 	for {
-		queue, lagged := o.take()
+		queue, lagged := o.drain()
 		for _, item := range queue {
 			if err, ok := item.(error); ok {
 				return err
@@ -219,7 +219,7 @@ func (o *watcher) peek() (waiting, lagged bool) {
 	return len(o.queue) > 0, o.lagged
 }
 
-func (o *watcher) take() (queue []any, lagged bool) {
+func (o *watcher) drain() (queue []any, lagged bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	queue, o.queue = o.queue, nil

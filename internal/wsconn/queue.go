@@ -55,8 +55,8 @@ func (q *queue) push(it item) {
 // front is only valid while len is above 0.
 func (q *queue) front() *item { return &q.items[q.head] }
 
-// take removes the front; its bytes count until done.
-func (q *queue) take() {
+// dropFront removes the front; its bytes count until done.
+func (q *queue) dropFront() {
 	n := q.front().size()
 	q.taken += n
 	*q.front() = item{}

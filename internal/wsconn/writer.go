@@ -97,7 +97,7 @@ func (c *Conn) gather(batch *[]byte) (out, tail []byte, frames int) {
 	for c.queue.len() > 0 && len(buf) < batchSize && tail == nil {
 		it := *c.queue.front()
 		alone := len(buf) == 0 && c.queue.len() == 1
-		c.queue.take()
+		c.queue.dropFront()
 		frames++
 		switch {
 		case it.wire != nil && (alone || len(buf) == 0 && len(it.wire) > copyLimit):

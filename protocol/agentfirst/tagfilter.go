@@ -24,7 +24,7 @@ type TagFilter struct {
 // Write takes the next piece of output and returns what may be passed on.
 func (f *TagFilter) Write(piece string) string {
 	f.feed(piece)
-	return f.take()
+	return f.drain()
 }
 
 // Flush ends the output and returns what was still held back.
@@ -32,7 +32,7 @@ func (f *TagFilter) Flush() string {
 	for len(f.held) > 0 {
 		f.releaseFirst()
 	}
-	return f.take()
+	return f.drain()
 }
 
 // StripTags is the filter over a whole text.
@@ -41,7 +41,7 @@ func StripTags(text string) string {
 	return f.Write(text) + f.Flush()
 }
 
-func (f *TagFilter) take() string {
+func (f *TagFilter) drain() string {
 	s := f.out.String()
 	f.out.Reset()
 	return s

@@ -116,16 +116,16 @@ func (f *fields) fail(format string, args ...any) {
 	}
 }
 
-// take removes a member, so that what is left in the end is unknown.
-func (f *fields) take(key string) (jsontext.Value, bool) {
+// pop removes a member, so that what is left in the end is unknown.
+func (f *fields) pop(key string) (jsontext.Value, bool) {
 	v, ok := f.members[key]
 	delete(f.members, key)
 	return v, ok
 }
 
-// need is take for a required key.
+// need is pop for a required key.
 func (f *fields) need(key string) (jsontext.Value, bool) {
-	v, ok := f.take(key)
+	v, ok := f.pop(key)
 	if !ok {
 		f.fail("%q is missing", key)
 	}
@@ -144,7 +144,7 @@ func (f *fields) text(key string) string {
 // optionalText takes a string that may be absent. An empty one would be
 // indistinguishable from absence, and means nothing: it is refused.
 func (f *fields) optionalText(key string) string {
-	v, ok := f.take(key)
+	v, ok := f.pop(key)
 	if !ok {
 		return ""
 	}
@@ -184,7 +184,7 @@ func (f *fields) object(key string) jsontext.Value {
 
 // optionalObject takes an open object that may be absent.
 func (f *fields) optionalObject(key string) jsontext.Value {
-	v, ok := f.take(key)
+	v, ok := f.pop(key)
 	if !ok {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (f *fields) bytes(key string) []byte {
 
 // optionalBytes takes a base64 string that may be absent.
 func (f *fields) optionalBytes(key string) []byte {
-	v, ok := f.take(key)
+	v, ok := f.pop(key)
 	if !ok {
 		return nil
 	}

@@ -76,8 +76,8 @@ func OpenDiscussion(m Message, at time.Time) (Discussion, error) {
 	return d, nil
 }
 
-// Settle expires a discussion that has been idle for too long.
-func (d Discussion) Settle(now time.Time) Discussion {
+// ExpireIdle expires a discussion that has been idle for too long.
+func (d Discussion) ExpireIdle(now time.Time) Discussion {
 	if d.State == ThreadOpen && now.Sub(d.Active) > DiscussionIdle {
 		d.State = ThreadExpired
 	}
@@ -87,7 +87,7 @@ func (d Discussion) Settle(now time.Time) Discussion {
 // Apply takes one message. An illegal one changes nothing; time may still have
 // expired the thread.
 func (d Discussion) Apply(m Message, at time.Time) (Discussion, error) {
-	d = d.Settle(at)
+	d = d.ExpireIdle(at)
 	switch {
 	case d.State != ThreadOpen:
 		return d, illegal("the discussion is %s", d.State)

@@ -24,7 +24,7 @@ func FuzzThreads(f *testing.F) {
 			if err != nil && after.State != d.State {
 				t.Fatalf("an illegal move changed %s to %s", d.State, after.State)
 			}
-			_ = after.Settle(vectorTime.Add(240 * time.Hour))
+			_ = after.ExpireIdle(vectorTime.Add(240 * time.Hour))
 		}
 		if n, err := OpenNegotiation(first, vectorTime); err == nil {
 			after, err := n.Apply(next, vectorTime)
@@ -34,7 +34,7 @@ func FuzzThreads(f *testing.F) {
 			if after.State == ThreadAgreed && (next.From == n.Last || next.Action != ActionAgree) {
 				t.Fatalf("%s agreed with itself", next.From)
 			}
-			_ = after.Settle(vectorTime.Add(240 * time.Hour))
+			_ = after.ExpireIdle(vectorTime.Add(240 * time.Hour))
 		}
 	})
 }

@@ -61,8 +61,8 @@ func OpenNegotiation(m Message, at time.Time) (Negotiation, error) {
 	}, nil
 }
 
-// Settle expires a negotiation that has been idle for too long.
-func (n Negotiation) Settle(now time.Time) Negotiation {
+// ExpireIdle expires a negotiation that has been idle for too long.
+func (n Negotiation) ExpireIdle(now time.Time) Negotiation {
 	if n.State == ThreadOpen && now.Sub(n.Active) > NegotiationIdle {
 		n.State = ThreadExpired
 	}
@@ -72,7 +72,7 @@ func (n Negotiation) Settle(now time.Time) Negotiation {
 // Apply takes one message. An illegal one changes nothing; time may still have
 // expired the thread.
 func (n Negotiation) Apply(m Message, at time.Time) (Negotiation, error) {
-	n = n.Settle(at)
+	n = n.ExpireIdle(at)
 	switch {
 	case n.State != ThreadOpen:
 		return n, illegal("the negotiation is %s", n.State)

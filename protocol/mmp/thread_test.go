@@ -127,7 +127,7 @@ func TestNegotiation(t *testing.T) {
 	if err != nil || withdrawn.State != ThreadWithdrawn || withdrawn.Reason != "tired" {
 		t.Errorf("%+v %v", withdrawn, err)
 	}
-	if late := n.Settle(vectorTime.Add(NegotiationIdle + 1)); late.State != ThreadExpired {
+	if late := n.ExpireIdle(vectorTime.Add(NegotiationIdle + 1)); late.State != ThreadExpired {
 		t.Error("not expired")
 	}
 	for _, m := range []Message{

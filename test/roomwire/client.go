@@ -96,14 +96,14 @@ func Want[T kibitz.Frame](c *Client, match ...func(T) bool) T {
 func Await[T kibitz.Frame](c *Client, match ...func(T) bool) (T, error) {
 	late := time.After(patience)
 	for {
-		f, ok, err := take(c, match)
+		f, ok, err := nextMatching(c, match)
 		if ok || err != nil {
 			return f, err
 		}
 		select {
 		case <-c.news:
 		case <-c.done:
-			if f, ok, err := take(c, match); ok || err != nil {
+			if f, ok, err := nextMatching(c, match); ok || err != nil {
 				return f, err
 			}
 		case <-late:
@@ -112,7 +112,7 @@ func Await[T kibitz.Frame](c *Client, match ...func(T) bool) (T, error) {
 	}
 }
 
-func take[T kibitz.Frame](c *Client, match []func(T) bool) (zero T, _ bool, _ error) {
+func nextMatching[T kibitz.Frame](c *Client, match []func(T) bool) (zero T, _ bool, _ error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for ; c.pos < len(c.frames); c.pos++ {

@@ -18,8 +18,8 @@ type answer struct {
 	thoughts thoughts
 }
 
-// take turns one event of the API into ours.
-func (a *answer) take(ev sdk.MessageStreamEventUnion) []model.Event {
+// translate turns one event of the API into ours.
+func (a *answer) translate(ev sdk.MessageStreamEventUnion) []model.Event {
 	a.events++
 	switch ev.Type {
 	case "message_start":

@@ -96,7 +96,7 @@ func (p *Provider) Stream(ctx context.Context, req model.Request) iter.Seq2[mode
 		a := answer{}
 		for stream.Next() {
 			w.Pause()
-			for _, ev := range a.take(stream.Current()) {
+			for _, ev := range a.translate(stream.Current()) {
 				if !yield(ev, nil) {
 					return
 				}

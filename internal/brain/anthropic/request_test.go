@@ -209,8 +209,8 @@ func FuzzTake(f *testing.F) {
 			return
 		}
 		a := answer{}
-		a.take(ev)
-		a.take(ev)
+		a.translate(ev)
+		a.translate(ev)
 		if u := a.done().Usage; u.CacheHit+u.CacheMiss != u.Prompt {
 			t.Errorf("usage %+v", u)
 		}

@@ -181,7 +181,7 @@ func (p *player) chunk(text string) error {
 		return err
 	}
 	p.begun = true
-	text, cut := p.out.take(text, int64(p.req.MaxOutput))
+	text, cut := p.out.keepWithin(text, int64(p.req.MaxOutput))
 	if text != "" && !p.yield(model.Event{Kind: model.Text, Text: text}, nil) {
 		return errStopped
 	}

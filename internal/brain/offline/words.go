@@ -15,9 +15,9 @@ type counter struct {
 	inWord bool
 }
 
-// take counts a piece and returns the part that stays within max words (0 = no
+// keepWithin counts a piece and returns the part that stays within max words (0 = no
 // limit); cut tells that something was left out.
-func (c *counter) take(piece string, limit int64) (kept string, cut bool) {
+func (c *counter) keepWithin(piece string, limit int64) (kept string, cut bool) {
 	for i, r := range piece {
 		if unicode.IsSpace(r) {
 			c.inWord = false
@@ -39,7 +39,7 @@ func countWords(texts ...string) int64 {
 	var n int64
 	for _, t := range texts {
 		var c counter
-		c.take(t, 0)
+		c.keepWithin(t, 0)
 		n += c.n
 	}
 	return n

@@ -24,7 +24,7 @@ type answer struct {
 // call is what we know of a tool call; its arguments are passed on as they come.
 type call struct{ id, name string }
 
-func (a *answer) take(c sdk.ChatCompletionChunk) []model.Event {
+func (a *answer) translate(c sdk.ChatCompletionChunk) []model.Event {
 	if c.JSON.Usage.Valid() {
 		a.count(c.Usage)
 	}

@@ -13,8 +13,8 @@ import (
 	"parley/internal/brain/modelhttp"
 )
 
-// take reads one chunk.
-func (p *Provider) take(a *answer, data []byte) ([]model.Event, error) {
+// readChunk reads one chunk.
+func (p *Provider) readChunk(a *answer, data []byte) ([]model.Event, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
 		return nil, nil
@@ -37,7 +37,7 @@ func (p *Provider) take(a *answer, data []byte) ([]model.Event, error) {
 	if err := json.Unmarshal(data, &chunk); err != nil {
 		return nil, modelhttp.BadData(p.Name(), "a piece of the answer makes no sense: "+err.Error())
 	}
-	return a.take(chunk), nil
+	return a.translate(chunk), nil
 }
 
 // statuses are what error codes inside a stream would have been as a response.

@@ -115,7 +115,7 @@ func (p *Provider) read(ctx context.Context, w *modelhttp.Watchdog, resp *http.R
 	events := ssestream.NewDecoder(resp)
 	for !a.ended && events.Next() {
 		w.Pause()
-		out, err := p.take(&a, events.Event().Data)
+		out, err := p.readChunk(&a, events.Event().Data)
 		if err != nil {
 			yield(model.Event{}, err)
 			return

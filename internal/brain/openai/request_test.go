@@ -124,7 +124,7 @@ func FuzzTake(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a := answer{}
 		for range 2 {
-			if _, err := p.take(&a, data); err != nil {
+			if _, err := p.readChunk(&a, data); err != nil {
 				return
 			}
 		}

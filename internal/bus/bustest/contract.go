@@ -72,9 +72,9 @@ func Contract(t *testing.T, open Open) {
 
 var marker atomic.Int64
 
-// settle returns when everything from subscribed so far is known to to. Interest travels between servers
+// awaitInterest returns when everything from subscribed so far is known to to. Interest travels between servers
 // in order but not at once.
-func settle(t *testing.T, from, to bus.Bus) {
+func awaitInterest(t *testing.T, from, to bus.Bus) {
 	t.Helper()
 	subject := fmt.Sprintf("settle.%d", marker.Add(1))
 	sub := subscribe(t, from, subject, func(m bus.Msg) { _ = m.Respond(nil) })
@@ -147,7 +147,7 @@ func inOrder(t *testing.T, a, b bus.Bus) {
 	const n = 2000
 	got := make(chan string, n)
 	subscribe(t, a, "order", func(m bus.Msg) { got <- string(m.Data) })
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	for i := range n {
 		publish(t, b, "order", fmt.Sprint(i))
 	}
@@ -171,7 +171,7 @@ func oneAtATime(t *testing.T, a, b bus.Bus) {
 			close(done)
 		}
 	})
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	var wg sync.WaitGroup
 	for range publishers {
 		wg.Go(func() {
@@ -189,14 +189,14 @@ func oneAtATime(t *testing.T, a, b bus.Bus) {
 func noCrossTalk(t *testing.T, a, b bus.Bus) {
 	fn, got := collect(16)
 	subscribe(t, a, "room.1", fn)
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	for _, s := range []string{"room.2", "room", "room.1.x", "Room.1", "room.11", "room.1"} {
 		publish(t, b, s, "x")
 	}
 	if v := receive(t, got, "message"); v != "room.1 x" {
 		t.Fatalf("heard %q", v)
 	}
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	if len(got) != 0 {
 		t.Fatalf("also heard %q", <-got)
 	}
@@ -222,10 +222,10 @@ func wildcards(t *testing.T, a, b bus.Bus) {
 	} {
 		fn, got := collect(16)
 		s := subscribe(t, a, c.pattern, fn)
-		settle(t, a, b)
+		awaitInterest(t, a, b)
 		publish(t, b, c.subject, "1")
 		publish(t, b, c.subject, "2")
-		settle(t, a, b)
+		awaitInterest(t, a, b)
 		want := map[bool]int{true: 2}[c.want]
 		n := 0
 		for n < want {
@@ -256,8 +256,8 @@ func queueGroup(t *testing.T, a, b bus.Bus) {
 		}
 	}
 	subscribe(t, a, "jobs", func(bus.Msg) { got <- "each" })
-	settle(t, a, b)
-	settle(t, b, a)
+	awaitInterest(t, a, b)
+	awaitInterest(t, b, a)
 	for range n {
 		publish(t, b, "jobs", "x")
 	}
@@ -267,8 +267,8 @@ func queueGroup(t *testing.T, a, b bus.Bus) {
 			each++
 		}
 	}
-	settle(t, a, b)
-	settle(t, b, a)
+	awaitInterest(t, a, b)
+	awaitInterest(t, b, a)
 	if each != n || len(got) != 0 {
 		t.Fatalf("plain subscription heard %d of %d, %d deliveries too many", each, n, len(got))
 	}
@@ -276,7 +276,7 @@ func queueGroup(t *testing.T, a, b bus.Bus) {
 
 func request(t *testing.T, a, b bus.Bus) {
 	subscribe(t, a, "echo", func(m bus.Msg) { _ = m.Respond(append([]byte("re:"), m.Data...)) })
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	got, err := b.Request(t.Context(), "echo", []byte("hi"))
 	if err != nil || string(got) != "re:hi" {
 		t.Fatalf("answer %q, %v", got, err)
@@ -285,7 +285,7 @@ func request(t *testing.T, a, b bus.Bus) {
 
 func concurrentRequests(t *testing.T, a, b bus.Bus) {
 	subscribe(t, a, "echo", func(m bus.Msg) { go func() { _ = m.Respond(m.Data) }() })
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	var wg sync.WaitGroup
 	for i := range 100 {
 		wg.Go(func() {
@@ -305,7 +305,7 @@ func firstAnswerWins(t *testing.T, a, b bus.Bus) {
 			_ = m.Respond([]byte("again"))
 		})
 	}
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	for range 20 {
 		got, err := b.Request(t.Context(), "many", nil)
 		if err != nil || string(got) != "x" {
@@ -335,7 +335,7 @@ func closedSubscription(t *testing.T, a, _ bus.Bus) {
 func cancelledRequest(t *testing.T, a, b bus.Bus) {
 	asked := make(chan struct{}, 1)
 	subscribe(t, a, "mute", func(bus.Msg) { asked <- struct{}{} })
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-asked; cancel() }()
 	if _, err := b.Request(ctx, "mute", nil); !errors.Is(err, context.Canceled) {
@@ -349,7 +349,7 @@ func cancelledRequest(t *testing.T, a, b bus.Bus) {
 func closeUnblocks(t *testing.T, a, b bus.Bus) {
 	asked := make(chan struct{}, 1)
 	subscribe(t, a, "mute", func(bus.Msg) { asked <- struct{}{} })
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	failed := make(chan error, 1)
 	go func() {
 		_, err := b.Request(context.Background(), "mute", nil)
@@ -408,7 +408,7 @@ func concurrentClose(t *testing.T, a, b bus.Bus) {
 func noRespond(t *testing.T, a, b bus.Bus) {
 	got := make(chan bool, 1)
 	subscribe(t, a, "x", func(m bus.Msg) { got <- m.Respond == nil })
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	publish(t, b, "x", "")
 	if !receive(t, got, "message") {
 		t.Fatal("respond is set")
@@ -422,7 +422,7 @@ func slowSubscriber(t *testing.T, a, b bus.Bus) {
 	subscribe(t, a, "news", func(bus.Msg) { <-stuck })
 	got := make(chan struct{}, n)
 	subscribe(t, a, "news", func(bus.Msg) { got <- struct{}{} })
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	for range n {
 		publish(t, b, "news", "x")
 	}
@@ -439,7 +439,7 @@ func overflow(t *testing.T, a, b bus.Bus) {
 	s := subscribe(t, a, "flood", func(m bus.Msg) { <-stuck; got <- string(m.Data) })
 	seen := make(chan struct{})
 	subscribe(t, a, "flood-end", func(bus.Msg) { close(seen) })
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	for i := range n {
 		publish(t, b, "flood", fmt.Sprint(i))
 	}
@@ -468,7 +468,7 @@ func tooLarge(t *testing.T, a, b bus.Bus) {
 		}
 		got <- len(m.Data)
 	})
-	settle(t, a, b)
+	awaitInterest(t, a, b)
 	if err := b.Publish("big", make([]byte, limit+1)); !errors.Is(err, bus.ErrTooLarge) {
 		t.Errorf("publish: error is %v", err)
 	}
@@ -516,7 +516,7 @@ func tokens(t *testing.T, a, b bus.Bus) {
 	for _, id := range []string{"pc.example", "a b", "", "*", ">", "ünïcode", "100%", "\x00\n"} {
 		fn, got := collect(1)
 		s := subscribe(t, a, "machine."+bus.Token(id)+".call", fn)
-		settle(t, a, b)
+		awaitInterest(t, a, b)
 		publish(t, b, "machine."+bus.Token(id)+".call", "x")
 		receive(t, got, "message for "+id)
 		s.Close()

@@ -44,7 +44,7 @@ type measure func(ctx context.Context, run *round) (*section, error)
 // source is one section a system can give.
 type source struct {
 	name string
-	take measure
+	read measure
 }
 
 // round is what the collectors of one snapshot share.
@@ -182,7 +182,7 @@ func (c *Collector) safely(ctx context.Context, run *round, s source) (got *sect
 			got = &section{status: wire.StatusCrit, summary: "could not be measured: the collector failed unexpectedly"}
 		}
 	}()
-	got, err := s.take(ctx, run)
+	got, err := s.read(ctx, run)
 	switch {
 	case err == nil:
 		return got

@@ -21,7 +21,7 @@ func machine() fs.FS { return os.DirFS("/") }
 
 func systemSources() []source {
 	return []source{
-		{"app_updates", (&updates{}).take}, // the slowest first
+		{"app_updates", (&updates{}).collect}, // the slowest first
 		{"reliability", reliability},
 		{"disk_smart", diskSmart},
 		{"printers", printers},
@@ -173,7 +173,7 @@ type updates struct {
 // packageFiles change with what is installed and what could be.
 var packageFiles = []string{"/var/lib/dpkg/status", "/var/lib/apt/lists", "/var/lib/rpm", "/usr/lib/sysimage/rpm", "/var/cache/dnf", "/var/lib/pacman/local", "/var/lib/pacman/sync", "/var/cache/zypp"}
 
-func (u *updates) take(ctx context.Context, _ *round) (*section, error) {
+func (u *updates) collect(ctx context.Context, _ *round) (*section, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var state strings.Builder

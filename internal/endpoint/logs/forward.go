@@ -49,7 +49,7 @@ func drain(r *Ring, t Tunnel) {
 		if t.Free() <= reserve {
 			return
 		}
-		rec, ok := r.take()
+		rec, ok := r.popOldest()
 		if !ok {
 			return
 		}

@@ -74,7 +74,7 @@ func TestTheRingDropsTheOldestAndCounts(t *testing.T) {
 	if r.Dropped() != 10 || r.Len() != RingSize {
 		t.Errorf("%d dropped, %d kept", r.Dropped(), r.Len())
 	}
-	if first, _ := r.take(); first.Message != "record 10" {
+	if first, _ := r.popOldest(); first.Message != "record 10" {
 		t.Errorf("the oldest is %q", first.Message)
 	}
 }
@@ -128,7 +128,7 @@ func TestRecordsCarryLevelTargetAndFields(t *testing.T) {
 	log := slog.New(Tee(r.Handler(slog.LevelInfo)))
 	log.Debug("too fine")
 	log.With("call", "c1").WithGroup("tool").Warn("slow", "name", "fs_read", "took", 3*time.Second, "error", errors.New("odd"))
-	rec, ok := r.take()
+	rec, ok := r.popOldest()
 	if !ok {
 		t.Fatal("nothing in the ring")
 	}

@@ -54,8 +54,8 @@ func (r *Ring) Len() int {
 	return len(r.records)
 }
 
-// take gives the oldest record and removes it.
-func (r *Ring) take() (kenny.Record, bool) {
+// popOldest gives the oldest record and removes it.
+func (r *Ring) popOldest() (kenny.Record, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.records) == 0 {

@@ -32,7 +32,7 @@ const takeWait = 20 * time.Second
 func Write(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, takeWait)
 	defer cancel()
-	img, err := take(ctx)
+	img, err := capture(ctx)
 	if err != nil {
 		return err
 	}

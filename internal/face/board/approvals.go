@@ -27,7 +27,7 @@ func (r *request) respond(p *viber.ApprovalResponse) {
 		r.answer(out.Resolved)
 	default:
 		r.c.work.Go(func() {
-			r.guard(func() { r.c.settle(claim, out.Resolved, r.c.following(out.Resolved.TaskID)) })
+			r.guard(func() { r.c.awaitClaim(claim, out.Resolved, r.c.following(out.Resolved.TaskID)) })
 		})
 	}
 }

@@ -66,8 +66,8 @@ const (
 	followsTime = 10 * time.Second
 )
 
-// settle waits for the event to come; if it does not come by itself, this is it.
-func (c *conn) settle(k *claim, event viber.TaskEvent, follows bool) {
+// awaitClaim waits for the event to come; if it does not come by itself, this is it.
+func (c *conn) awaitClaim(k *claim, event viber.TaskEvent, follows bool) {
 	wait := claimTime
 	if follows {
 		wait = followsTime

@@ -72,7 +72,7 @@ func (r *request) stop(p *viber.TaskStop) {
 				r.c.unclaim(claim)
 				r.answer(out.Event)
 			default:
-				r.c.settle(claim, out.Event, r.c.following(p.TaskID))
+				r.c.awaitClaim(claim, out.Event, r.c.following(p.TaskID))
 			}
 		})
 	})

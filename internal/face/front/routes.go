@@ -65,7 +65,7 @@ func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if body, ok := r.Body.(*reader); ok {
 		body.allow(e.rt.Body)
 	}
-	if err := take(e.rt.Rate.Network, networkOf(r)); err != nil {
+	if err := allow(e.rt.Rate.Network, networkOf(r)); err != nil {
 		e.refuse(w, r, err)
 		return
 	}
@@ -96,7 +96,7 @@ func (e *entrance) admit(r *http.Request) (*http.Request, error) {
 	if err != nil {
 		return r, err
 	}
-	if err := take(e.rt.Rate.Person, who.Person.ID); err != nil {
+	if err := allow(e.rt.Rate.Person, who.Person.ID); err != nil {
 		return r, err
 	}
 	return r.WithContext(context.WithValue(r.Context(), sessionKey{}, who)), nil
@@ -111,11 +111,11 @@ func (e *entrance) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e.front.Fail(w, r, err)
 }
 
-func take(window *limit.Window, name string) error {
+func allow(window *limit.Window, name string) error {
 	if window == nil {
 		return nil
 	}
-	if ok, wait := window.Take(name, time.Now()); !ok {
+	if ok, wait := window.Allow(name, time.Now()); !ok {
 		return &limit.Error{RetryAfter: wait}
 	}
 	return nil

@@ -183,7 +183,7 @@ func (r *request) identify() error {
 	} else {
 		address = limit.Network(address)
 	}
-	if ok, wait := r.byAddress.Take(limit.Network(address), time.Now()); !ok {
+	if ok, wait := r.byAddress.Allow(limit.Network(address), time.Now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(seconds(wait))
 	}
 	r.who = place.Visitor{Actor: identity.Stranger(address)}
@@ -198,7 +198,7 @@ func (r *request) identify() error {
 		return r.operator(address)
 	}
 	sum := sha256.Sum256([]byte(token))
-	if ok, wait := r.byToken.Take(hex.EncodeToString(sum[:16]), time.Now()); !ok {
+	if ok, wait := r.byToken.Allow(hex.EncodeToString(sum[:16]), time.Now()); !ok {
 		return mmp.ErrRateLimited.WithRetry(seconds(wait))
 	}
 	who, err := r.d.Place.Authenticate(r.http.Context(), token)

@@ -154,7 +154,7 @@ func (r *request) speak(from string) (place.Sender, error) {
 	if err != nil {
 		return s, err
 	}
-	if ok, wait := r.peer.Take(s.ID, time.Now()); !ok {
+	if ok, wait := r.peer.Allow(s.ID, time.Now()); !ok {
 		return s, mmp.ErrRateLimited.WithRetry(seconds(wait))
 	}
 	return s, nil

@@ -135,8 +135,8 @@ func (o *outbox) finish(drop bool) {
 	o.poke()
 }
 
-// take fills buf with frames; more is false when nothing will come any more.
-func (o *outbox) take(buf []byte) (frames []byte, payload int, more bool) {
+// fill fills buf with frames; more is false when nothing will come any more.
+func (o *outbox) fill(buf []byte) (frames []byte, payload int, more bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.rest) > 0 {
@@ -170,7 +170,7 @@ func (o *outbox) written(payload int) {
 func (o *outbox) write(c net.Conn, patience time.Duration) error {
 	var buf []byte
 	for {
-		frames, payload, more := o.take(buf[:0])
+		frames, payload, more := o.fill(buf[:0])
 		if len(frames) == 0 {
 			if !more {
 				return nil

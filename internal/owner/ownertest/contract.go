@@ -64,7 +64,7 @@ func (h *hub) ask(id string, q Question) Answer {
 
 func sameAnswer(t *testing.T, w *World) {
 	here, there := w.hub(t, long), w.hub(t, long)
-	here.take("a")
+	here.own("a")
 	for _, h := range []*hub{here, there} {
 		a := h.ask("a", Question{Op: "echo", Text: "hello ✓", Empty: &struct{}{}, Wait: time.Second})
 		if a.Text != "hello ✓" || a.Hub != here.leases.ID() || !a.Whole {
@@ -75,7 +75,7 @@ func sameAnswer(t *testing.T, w *World) {
 
 func anySize(t *testing.T, w *World) {
 	here, there := w.hub(t, long), w.hub(t, long)
-	here.take("a")
+	here.own("a")
 	most := here.bus.MaxPayload()
 	for _, n := range []int{0, 1, most - 9<<10, most - 8<<10, most, most + 1, 5 << 20, 50 << 20} {
 		if a := there.ask("a", Question{Op: "long", N: n}); len(a.Text) != n {
@@ -94,7 +94,7 @@ func anySize(t *testing.T, w *World) {
 
 func errorsKeepIdentity(t *testing.T, w *World) {
 	here, there := w.hub(t, long), w.hub(t, long)
-	here.take("a")
+	here.own("a")
 	for _, h := range []*hub{here, there} {
 		_, err := h.Ask(t.Context(), "a", Question{Op: "refuse"})
 		if !errors.Is(err, errRefused) || err.Error() != "refused: not today" {
@@ -121,7 +121,7 @@ func (w *World) waitBegun(t *testing.T) {
 
 func cancellationReaches(t *testing.T, w *World) {
 	here, there := w.hub(t, long), w.hub(t, long)
-	here.take("a")
+	here.own("a")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -140,7 +140,7 @@ func cancellationReaches(t *testing.T, w *World) {
 
 func deadlineReaches(t *testing.T, w *World) {
 	here, there := w.hub(t, long), w.hub(t, long)
-	here.take("a")
+	here.own("a")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	done := make(chan error, 1)
@@ -159,7 +159,7 @@ func deadlineReaches(t *testing.T, w *World) {
 
 func askerDies(t *testing.T, w *World) {
 	here, there := w.hub(t, long), w.hub(t, brief)
-	here.take("a")
+	here.own("a")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var asking sync.WaitGroup
@@ -221,7 +221,7 @@ func sameThing(t *testing.T, w *World) {
 
 func endingIsWaitedFor(t *testing.T, w *World) {
 	h := w.hub(t, long)
-	first := h.take("a")
+	first := h.own("a")
 	h.Leaving("a", first)
 	got := make(chan *tally)
 	go func() {
@@ -240,12 +240,12 @@ func endingIsWaitedFor(t *testing.T, w *World) {
 
 func movedOn(t *testing.T, w *World) {
 	first, second, asker := w.hub(t, long), w.hub(t, long), w.hub(t, long)
-	it := first.take("a")
+	it := first.own("a")
 	if a := asker.ask("a", Question{Op: "echo"}); a.Hub != first.leases.ID() {
 		t.Fatalf("answered by %s, want %s", a.Hub, first.leases.ID())
 	}
 	first.letGo("a", it)
-	second.take("a")
+	second.own("a")
 	if a := asker.ask("a", Question{Op: "echo"}); a.Hub != second.leases.ID() {
 		t.Errorf("answered by %s, want the new owner %s", a.Hub, second.leases.ID())
 	}
@@ -253,7 +253,7 @@ func movedOn(t *testing.T, w *World) {
 
 func ownerKilled(t *testing.T, w *World) {
 	doomed, asker := w.hub(t, brief), w.hub(t, long)
-	doomed.take("a")
+	doomed.own("a")
 	asker.ask("a", Question{Op: "add", N: 1})
 	doomed.leases.Abandon()
 	if err := doomed.bus.Close(); err != nil {
@@ -268,7 +268,7 @@ func ownerKilled(t *testing.T, w *World) {
 // had happened. Whoever remembers it as the owner must not be answered by it.
 func ownerSlept(t *testing.T, w *World) {
 	sleeper, heir, asker := w.hub(t, brief), w.hub(t, long), w.hub(t, long)
-	old := sleeper.take("a")
+	old := sleeper.own("a")
 	asker.ask("a", Question{Op: "add", N: 1})
 	sleeper.leases.Abandon() // and its bus goes on
 	for {
@@ -289,7 +289,7 @@ func ownerSlept(t *testing.T, w *World) {
 
 func ownerHangs(t *testing.T, w *World) {
 	hung, asker := w.hub(t, brief), w.hub(t, long, func(k *owner.Kind[*tally, Question, Answer]) { k.Repeatable = false })
-	hung.take("a")
+	hung.own("a")
 	done := make(chan error, 1)
 	go func() {
 		_, err := asker.Ask(t.Context(), "a", Question{Op: "wait"})
@@ -392,7 +392,7 @@ func boundIsFound(t *testing.T, w *World) {
 
 func followed(t *testing.T, w *World) {
 	here, there := w.hub(t, long), w.hub(t, long)
-	here.take("a")
+	here.own("a")
 	for _, h := range []*hub{here, there} {
 		s, err := h.Follow(t.Context(), "a", Question{N: 500})
 		if err != nil {
@@ -415,7 +415,7 @@ func followed(t *testing.T, w *World) {
 
 func streamOfDeadOwner(t *testing.T, w *World) {
 	doomed, h := w.hub(t, brief), w.hub(t, long)
-	doomed.take("a")
+	doomed.own("a")
 	s, err := h.Follow(t.Context(), "a", Question{Op: "never"})
 	if err != nil {
 		t.Fatal(err)
@@ -430,7 +430,7 @@ func streamOfDeadOwner(t *testing.T, w *World) {
 // The follower gives up waiting and asks again: what was on its way comes again.
 func slowFollower(t *testing.T, w *World) {
 	here, there := w.hub(t, long), w.hub(t, long)
-	here.take("a")
+	here.own("a")
 	s, err := there.Follow(t.Context(), "a", Question{N: 1000})
 	if err != nil {
 		t.Fatal(err)
@@ -464,7 +464,7 @@ func forgottenStream(t *testing.T, w *World) {
 		return // a minute of real time; the bubble shows the same
 	}
 	here, there := w.hub(t, long), w.hub(t, long)
-	here.take("a")
+	here.own("a")
 	if _, err := there.Follow(t.Context(), "a", Question{Op: "never"}); err != nil {
 		t.Fatal(err)
 	}

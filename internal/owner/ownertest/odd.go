@@ -12,7 +12,7 @@ import (
 // oddMessages sends what no hub of ours sends to the place where an owner listens.
 func oddMessages(t *testing.T, w *World) {
 	here, there := w.hub(t, long), w.hub(t, long)
-	here.take("a")
+	here.own("a")
 	subject := "owner.tally." + bus.Token(here.leases.ID())
 	for _, msg := range []string{
 		"", "\n", "nonsense", "{}", "{}\n", `{"op":"steal","from":"x","ask":"1"}` + "\n", `{"op":"ask","thing":"a","from":"x","ask":"2"}` + "\nnonsense",

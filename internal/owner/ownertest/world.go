@@ -134,8 +134,8 @@ func (h *hub) load(_ context.Context, id string, l *lease.Lease) (*tally, error)
 	return &tally{id, l}, nil
 }
 
-// take brings a thing to life here.
-func (h *hub) take(id string) *tally {
+// own brings a thing to life here.
+func (h *hub) own(id string) *tally {
 	h.t.Helper()
 	got, err := h.Take(h.t.Context(), id)
 	if err != nil {

@@ -136,15 +136,15 @@ func (c *chair) sit(ctx context.Context, rooms room.API) error {
 				m()
 			case []byte:
 				if frame, err := kibitz.DecodeHub(m); err == nil {
-					c.take(frame)
+					c.learn(frame)
 				}
 			}
 		}
 	}
 }
 
-// take learns from a frame and hands it on.
-func (c *chair) take(frame kibitz.Frame) {
+// learn learns from a frame and hands it on.
+func (c *chair) learn(frame kibitz.Frame) {
 	switch f := frame.(type) {
 	case *kibitz.Hello:
 		c.greeted(f.Nonce)

@@ -95,7 +95,7 @@ func (g *game) leave(id string) {
 	if at < g.turn {
 		g.turn--
 	}
-	g.settle()
+	g.closeTrick()
 }
 
 // next is whose turn it is; nobody's while there is nobody to play with.
@@ -121,13 +121,13 @@ func (g *game) play(id, card string) bool {
 	g.trick = append(g.trick, played{id, card})
 	p.hand = append(p.hand, g.draw())
 	g.turn = (g.turn + 1) % len(g.players)
-	g.settle()
+	g.closeTrick()
 	return true
 }
 
-// settle gives the trick to its winner once everybody has played, and keeps the
+// closeTrick gives the trick to its winner once everybody has played, and keeps the
 // turn at somebody who has not.
-func (g *game) settle() {
+func (g *game) closeTrick() {
 	if len(g.players) == 0 {
 		g.trick, g.done, g.turn = nil, nil, 0
 		return

@@ -118,7 +118,7 @@ func (s *Seats) look() {
 	}
 	for _, r := range list {
 		if s.claim(r) {
-			s.take(r, nil)
+			s.sitDown(r, nil)
 		}
 	}
 }
@@ -142,8 +142,8 @@ func (s *Seats) unclaim(r *row) {
 	s.wg.Done()
 }
 
-// take sits down on a claimed seat. in, if not nil, is told what the door said.
-func (s *Seats) take(r *row, in func(error)) {
+// sitDown sits down on a claimed seat. in, if not nil, is told what the door said.
+func (s *Seats) sitDown(r *row, in func(error)) {
 	go func() {
 		defer s.unclaim(r)
 		s.keep(s.life, r, in)
@@ -217,7 +217,7 @@ func (s *Seats) enter(ctx context.Context, r *row) error {
 		return err
 	}
 	door := make(chan error, 1)
-	s.take(r, func(err error) {
+	s.sitDown(r, func(err error) {
 		select {
 		case door <- err:
 		default:

@@ -113,14 +113,14 @@ func collapseBlanks(s string) string {
 // unquoteWords removes the quotes around text without blanks, from the inside
 // out: v"ss"admin, 'vssadmin', "a'b'c".
 func unquoteWords(s string) string {
-	return settle(s, func(s string) string {
+	return untilStable(s, func(s string) string {
 		return doubleQuote.ReplaceAllString(singleQuote.ReplaceAllString(s, "$1"), "$1")
 	})
 }
 
-// settle repeats a step until nothing changes; a few rounds undo any nesting a
+// untilStable repeats a step until nothing changes; a few rounds undo any nesting a
 // person would write, and the bound keeps hostile nesting cheap.
-func settle(s string, step func(string) string) string {
+func untilStable(s string, step func(string) string) string {
 	const rounds = 4
 	for range rounds {
 		next := step(s)
@@ -138,7 +138,7 @@ func normalPowerShell(s string) string {
 	s = tickLine.ReplaceAllString(s, " ")
 	s = caretLine.ReplaceAllString(s, "")
 	s = strings.NewReplacer("`", "", "^", "").Replace(s)
-	return settle(fillIn(s), func(s string) string {
+	return untilStable(fillIn(s), func(s string) string {
 		s = joinSingle.ReplaceAllString(s, "")
 		s = joinDouble.ReplaceAllString(s, "")
 		s = joinMixed.ReplaceAllString(s, "'$1$2$3$4'")

@@ -12,8 +12,8 @@ import (
 	"parley/internal/endpoint/command"
 )
 
-// take runs the system's own program for it.
-func take(ctx context.Context) (image.Image, error) {
+// capture runs the system's own program for it.
+func capture(ctx context.Context) (image.Image, error) {
 	dir, err := os.MkdirTemp("", "endpoint-*")
 	if err != nil {
 		return nil, err

@@ -15,9 +15,9 @@ import (
 	"parley/internal/endpoint/command"
 )
 
-// take prefers grim on Wayland, because it needs nobody to confirm; then the
+// capture prefers grim on Wayland, because it needs nobody to confirm; then the
 // portal; then X11.
-func take(ctx context.Context) (image.Image, error) {
+func capture(ctx context.Context) (image.Image, error) {
 	wayland := os.Getenv("WAYLAND_DISPLAY") != ""
 	if wayland && command.Have("grim") {
 		res, err := command.Run(ctx, command.Spec{Path: "grim", Args: []string{"-t", "png", "-"}, Cap: 256 << 20})

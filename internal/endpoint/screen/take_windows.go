@@ -1,8 +1,0 @@
-package screen
-
-import (
-	"context"
-	"image"
-)
-
-func take(context.Context) (image.Image, error) { return grab() }
