@@ -194,6 +194,43 @@ func TestTheFirstUseOfAnOlderKeyDoesNotEndANewerOne(t *testing.T) {
 	})
 }
 
+// Whoever finds a used token in a log must not put a key of their own beside the
+// machine's.
+func TestARekeyTokenServesOneKey(t *testing.T) {
+	onBoth(t, func(t *testing.T, db *store.DB) {
+		w := newWorld(t, setup{db: db})
+		w.enrol("pc")
+		token, mine := w.mint(fleet.MintRequest{Machine: "pc", Rekey: true}), newPublic(t)
+		check(t, w.bind("pc", token, mine))
+		check(t, w.bind("pc", token, mine)) // the same machine may ask again
+		public, private, _ := ed25519.GenerateKey(rand.Reader)
+		if err := w.bind("pc", token, kenny.FormatPublicKey(public)); !errors.Is(err, fleet.ErrEnrolConflict) {
+			t.Errorf("the same token with another key: %v, want %v", err, fleet.ErrEnrolConflict)
+		}
+		if err := w.newFake("pc", private).dial(); !errors.Is(err, fleet.ErrRefused) {
+			t.Errorf("the other key connects: %v, want %v", err, fleet.ErrRefused)
+		}
+	})
+}
+
+func TestAnOldKeyHasAWeekUnlessToldOtherwise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, setup{slow: true, deps: func(d *fleet.Deps) { d.Limits.Sweep = time.Hour }})
+		old := w.enrol("pc")
+		check(t, w.bind("pc", w.mint(fleet.MintRequest{Machine: "pc", Rekey: true}), newPublic(t)))
+		<-time.After(7*24*time.Hour - time.Second)
+		m := w.newFake("pc", old)
+		if err := m.dial(); err != nil {
+			t.Errorf("the old key within its week: %v", err)
+		}
+		m.cut()
+		<-time.After(time.Second)
+		if err := w.newFake("pc", old).dial(); !errors.Is(err, fleet.ErrRefused) {
+			t.Errorf("the old key after its week: %v, want %v", err, fleet.ErrRefused)
+		}
+	})
+}
+
 func TestTheGraceOfAnOldKeyEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, setup{slow: true, deps: func(d *fleet.Deps) { d.Limits.Sweep = 10 * time.Minute }})

@@ -3,6 +3,7 @@ package hub_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -207,6 +208,27 @@ func TestCookieIsOutOfReachOfScriptsAndOtherSites(t *testing.T) {
 	for _, want := range []string{"HttpOnly", "SameSite=Strict", "Path=/"} {
 		if !strings.Contains(cookie, want) {
 			t.Errorf("%q lacks %s", cookie, want)
+		}
+	}
+}
+
+func TestTheCookieStaysOnEncryptedConnections(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		tls  *tls.ConnectionState
+		want bool
+	}{{"over TLS", &tls.ConnectionState{}, true}, {"without TLS", nil, false}} {
+		r := httptest.NewRequest(http.MethodPost, "/api/session", nil)
+		r.TLS = c.tls
+		for name, write := range map[string]func(http.ResponseWriter){
+			"logging in":  func(w http.ResponseWriter) { front.SetCookie(w, r, "value", time.Now().Add(time.Hour)) },
+			"logging out": func(w http.ResponseWriter) { front.ClearCookie(w, r) },
+		} {
+			w := httptest.NewRecorder()
+			write(w)
+			if cookies := w.Result().Cookies(); len(cookies) != 1 || cookies[0].Secure != c.want {
+				t.Errorf("%s %s: got %v, want one cookie with Secure = %v", name, c.what, cookies, c.want)
+			}
 		}
 	}
 }

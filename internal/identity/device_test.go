@@ -169,9 +169,13 @@ func TestADeviceTokenLivesFromUseToUse(t *testing.T) {
 func TestAnUnusedPairingTokenExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, storetest.SQLite(t), patient)
-		pairing := w.token(t, w.owner, identity.TokenRequest{Pairing: true})
-		<-time.After(identity.PairingLife)
-		_, err := w.Pair(t.Context(), identity.PairRequest{Secret: pairing.Secret, PublicKey: public(newKey(t))})
+		used, unused := w.token(t, w.owner, identity.TokenRequest{Pairing: true}), w.token(t, w.owner, identity.TokenRequest{Pairing: true})
+		<-time.After(14*time.Minute + 59*time.Second)
+		if _, err := w.Pair(t.Context(), identity.PairRequest{Secret: used.Secret, PublicKey: public(newKey(t))}); err != nil {
+			t.Errorf("a code used within its fifteen minutes: %v", err)
+		}
+		<-time.After(time.Second)
+		_, err := w.Pair(t.Context(), identity.PairRequest{Secret: unused.Secret, PublicKey: public(newKey(t))})
 		wantReason(t, err, identity.Expired)
 	})
 }

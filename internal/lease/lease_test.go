@@ -112,6 +112,32 @@ func TestStaleEpochCannotWrite(t *testing.T) {
 	})
 }
 
+// The owner's name alone does not tell two holds of one hub apart: what its goroutine
+// of before still wants to write must not slip in beside the present one.
+func TestWhatAHubHeldBeforeCannotWriteAfterItTookItAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		a := join(t, db, "a", long)
+		defer closed(t, a)
+		before, err := a.Acquire(t.Context(), "room.x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := before.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		now, err := a.Acquire(t.Context(), "room.x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := before.Verify(t.Context()); !errors.Is(err, lease.ErrLost) {
+			t.Errorf("the hold of before may write: %v; wanted %v", err, lease.ErrLost)
+		}
+		if err := now.Verify(t.Context()); err != nil {
+			t.Errorf("the present hold may not write: %v", err)
+		}
+	})
+}
+
 func TestRaceForOneLeaseHasOneWinner(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		const hubs = 8

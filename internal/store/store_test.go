@@ -83,10 +83,33 @@ func TestContract(t *testing.T) {
 		{"readers cannot write", readersCannotWrite},
 		{"many writers all succeed", manyWriters},
 		{"a soft write is seen like any other", softWrite},
+		{"a write waits for the disk, a soft one does not", writesWaitForTheDisk},
 		{"closed is closed", closedIsClosed},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { storetest.Each(t, c.run) })
+	}
+}
+
+// A program that is killed loses nothing either way, so that only the database's own
+// word tells whether a loss of power would.
+func writesWaitForTheDisk(t *testing.T, db *store.DB) {
+	ask, hard, soft := `PRAGMA synchronous`, "2", "1"
+	if db.Dialect() == store.Postgres {
+		ask, hard, soft = `SHOW synchronous_commit`, "on", "off"
+	}
+	for _, c := range []struct {
+		what  string
+		write func(context.Context, func(*store.Tx) error) error
+		want  string
+	}{{"the first write", db.Write, hard}, {"a soft write", db.WriteSoft, soft}, {"a write after a soft one", db.Write, hard}} {
+		var got string
+		if err := c.write(t.Context(), func(tx *store.Tx) error { return tx.QueryRow(ask).Scan(&got) }); err != nil {
+			t.Fatal(err)
+		}
+		if got != c.want {
+			t.Errorf("%s commits with %s = %s, want %s", c.what, ask, got, c.want)
+		}
 	}
 }
 

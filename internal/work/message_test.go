@@ -11,6 +11,8 @@ import (
 
 	"parley/internal/brain/model"
 	"parley/internal/identity"
+	"parley/internal/lease"
+	"parley/internal/store"
 	"parley/internal/work"
 	"parley/protocol/viber"
 )
@@ -67,6 +69,32 @@ func TestCollectedMessagesBecomeOneTurnAfterTheFollowups(t *testing.T) {
 		}
 		if done := r.completed(); done.Result.Text != "a\nb" || done.Turns != 3 {
 			t.Errorf("%+v", done)
+		}
+	})
+}
+
+// A hub that lost a task does not know it yet; a message it took in then would be
+// acknowledged and never read by the hub that runs the task now.
+func TestAHubThatLostATaskTakesNoMessageForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, sqlite(t), withLease(lease.Options{TTL: time.Hour, Renew: 30 * time.Minute}))
+		r := h.submit(goal("/say first", "/sleep 300000"))
+		r.untilText("first")
+		if err := h.db.Write(ctx, func(tx *store.Tx) error {
+			_, err := tx.Exec(`UPDATE leases SET owner = 'another', epoch = epoch + 1 WHERE name = ?`, "task."+r.id)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := h.Message(ctx, alice, work.MessageRequest{Task: r.id, Mode: viber.Steer, Message: viber.ChatMessage{Role: viber.RoleUser, Content: "/say more"}})
+		if !errors.Is(err, work.ErrUnavailable) {
+			t.Errorf("a message to a task that another hub has: %v, want %v", err, work.ErrUnavailable)
+		}
+		var kept int
+		if err := h.db.Read(ctx, func(tx *store.Tx) error {
+			return tx.QueryRow(`SELECT count(*) FROM work_messages WHERE task = ?`, r.id).Scan(&kept)
+		}); err != nil || kept != 0 {
+			t.Errorf("%d messages are kept (%v), want none", kept, err)
 		}
 	})
 }

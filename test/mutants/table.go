@@ -85,4 +85,48 @@ var mutants = []mutant{
 		name: "place: a flood drops everybody else's messages", pkg: "internal/face/place", test: "TestAFloodDropsItsOwnMessages", file: "internal/place/overflow.go",
 		old: "ORDER BY count(*) DESC, min(num) LIMIT 1", new: "ORDER BY min(num) LIMIT 1",
 	},
+	{
+		name: "flush: SQLite does not wait for the disk", pkg: "internal/store", test: "TestContract", file: "internal/store/sqlite.go",
+		old: `"journal_mode(WAL)", "synchronous(FULL)"`, new: `"journal_mode(WAL)", "synchronous(OFF)"`,
+	},
+	{
+		name: "flush: a write after a soft one is soft, too", pkg: "internal/store", test: "TestContract", file: "internal/store/writer.go",
+		old: `level := "FULL"`, new: `level := "NORMAL"`,
+	},
+	{
+		name: "fence: a lease is its owner's name", pkg: "internal/lease", test: "TestWhatAHubHeldBeforeCannotWriteAfterItTookItAgain", file: "internal/lease/lease.go",
+		old: "AND epoch = ?`+tx.ForShare()", new: "AND epoch >= ?`+tx.ForShare()",
+	},
+	{
+		name: "fence: a task message without a lease", pkg: "internal/work", test: "TestAHubThatLostATaskTakesNoMessageForIt", file: "internal/work/inject.go",
+		old: "if err := t.lease.Check(tx); err != nil {", new: "if err := t.lease.Check(tx); err != nil && false {",
+	},
+	{
+		name: "time: pairing codes of 150 minutes", pkg: "internal/identity", test: "TestAnUnusedPairingTokenExpires", file: "internal/identity/token.go",
+		old: "PairingLife = 15 * time.Minute", new: "PairingLife = 150 * time.Minute",
+	},
+	{
+		name: "time: login links of 150 minutes", pkg: "internal/identity", test: "TestALinkExpires", file: "internal/identity/token.go",
+		old: "LinkLife    = 15 * time.Minute", new: "LinkLife    = 150 * time.Minute",
+	},
+	{
+		name: "time: an old key's grace without an end", pkg: "internal/fleet", test: "TestAnOldKeyHasAWeekUnlessToldOtherwise", file: "internal/fleet/deps.go",
+		old: "defaults.Set(&l.KeyGrace, 7*24*time.Hour)", new: "defaults.Set(&l.KeyGrace, 7000*24*time.Hour)",
+	},
+	{
+		name: "time: a challenge that is good for an hour", pkg: "internal/face/board", test: "TestAChallengeIsGoodForFiveMinutes", file: "internal/face/board/auth.go",
+		old: "time.Since(c.issued) > viber.ChallengeLife", new: "time.Since(c.issued) > 12*viber.ChallengeLife",
+	},
+	{
+		name: "keys: a re-key token used twice", pkg: "internal/fleet", test: "TestARekeyTokenServesOneKey", file: "internal/fleet/enrol.go",
+		old: "if !t.used.IsZero() {\n", new: "if !t.used.IsZero() && (t.usedKey == key || !t.rekey) {\n",
+	},
+	{
+		name: "keys: the page's cookie goes out in clear", pkg: "internal/hub", test: "TestTheCookieStaysOnEncryptedConnections", file: "internal/face/front/session.go",
+		old: "		Secure: Secure(r), SameSite", new: "		Secure: false, SameSite",
+	},
+	{
+		name: "keys: secrets of links stand in the trail", pkg: "internal/audit", test: "TestSecretsAreBlottedOut", file: "internal/mask/mask.go",
+		old: `, {"prk_", ownBody}}`, new: `}`,
+	},
 }
