@@ -2,6 +2,7 @@ package hubtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -27,6 +28,8 @@ const Visits = "PARLEY_NET_ALLOW_PRIVATE=127.0.0.0/8"
 
 // Config says how a hub is started.
 type Config struct {
+	// Command is how the program is told to be a hub: serve, unless it says up.
+	Command string
 	// Args follow `parley serve --data DIR --listen 127.0.0.1:0`.
 	Args []string
 	// Env is added to the environment.
@@ -114,7 +117,7 @@ func (h *Hub) Restart() {
 // Launch starts the process without waiting for it to be ready.
 func (h *Hub) Launch() {
 	h.t.Helper()
-	args := append([]string{"serve", "--data", h.conf.Data, "--listen", "127.0.0.1:0", "--log-format", "text"}, h.conf.Args...)
+	args := append([]string{cmp.Or(h.conf.Command, "serve"), "--data", h.conf.Data, "--listen", "127.0.0.1:0", "--log-format", "text"}, h.conf.Args...)
 	h.cmd = Command(h.t, args...)
 	h.cmd.Env = append(h.cmd.Env, h.conf.Env...)
 	h.cmd.Stdout, h.cmd.Stderr = h.Output, h.Output
