@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/meeting"
 )
 
 // Options say who an agent is. Only Name is worth giving always.
@@ -41,7 +43,7 @@ type Options struct {
 	Insecure bool
 	// Admit is asked before each registration whether this is the place that was
 	// meant; its error ends the attempt. Nil admits every place.
-	Admit func(ctx context.Context, info mmp.Info) error
+	Admit func(ctx context.Context, info board.Info) error
 	// PollEvery is how often a place without long polls is asked (5 s).
 	PollEvery time.Duration
 	Now       func() time.Time
@@ -59,7 +61,7 @@ type Agent struct {
 	id      string
 	token   string
 	entered bool
-	info    *mmp.Info
+	info    *board.Info
 }
 
 // Open prepares an agent; nothing is sent yet.
@@ -135,7 +137,7 @@ func (a *Agent) Token() string {
 }
 
 // Info asks what the place is, once.
-func (a *Agent) Info(ctx context.Context) (mmp.Info, error) {
+func (a *Agent) Info(ctx context.Context) (board.Info, error) {
 	a.mu.Lock()
 	known := a.info
 	a.mu.Unlock()
@@ -146,8 +148,8 @@ func (a *Agent) Info(ctx context.Context) (mmp.Info, error) {
 }
 
 // Look asks what the place is now.
-func (a *Agent) Look(ctx context.Context) (mmp.Info, error) {
-	var info mmp.Info
+func (a *Agent) Look(ctx context.Context) (board.Info, error) {
+	var info board.Info
 	if err := a.call(ctx, request{method: "GET", path: "/info", bare: true}, &info); err != nil {
 		return info, err
 	}
@@ -187,8 +189,8 @@ type registration struct {
 }
 
 // Register enters the place, with the best proof it takes, and publishes the key.
-func (a *Agent) Register(ctx context.Context) (mmp.RegisterAnswer, error) {
-	var out mmp.RegisterAnswer
+func (a *Agent) Register(ctx context.Context) (board.RegisterAnswer, error) {
+	var out board.RegisterAnswer
 	if err := a.admitted(ctx); err != nil {
 		return out, err
 	}
@@ -197,7 +199,7 @@ func (a *Agent) Register(ctx context.Context) (mmp.RegisterAnswer, error) {
 		Endpoint: a.opts.Endpoint, Metadata: a.opts.Metadata,
 	}
 	if req.Capabilities == nil {
-		req.Capabilities = mmp.CoreActions()
+		req.Capabilities = meeting.CoreActions()
 	}
 	if err := a.prove(ctx, &req); err != nil {
 		return out, err
@@ -233,7 +235,7 @@ func (a *Agent) prove(ctx context.Context, req *registration) error {
 		return nil
 	}
 	req.PublicKey = key.Public().PEM()
-	if a.offers(ctx, mmp.FeatureChallenge) {
+	if a.offers(ctx, board.FeatureChallenge) {
 		proof, err := a.challenge(ctx, req.ID)
 		req.Proof = proof
 		return err
@@ -286,7 +288,7 @@ func (a *Agent) PublishKey(ctx context.Context) error {
 		return ErrUnsigned
 	}
 	body := map[string]any{"agent_id": a.ID(), "public_key": ring.RSA.Public().PEM()}
-	if a.offers(ctx, mmp.FeatureEnvelope2) {
+	if a.offers(ctx, board.FeatureEnvelope2) {
 		entry, err := mmp.SignEntry(ring.RSA, a.ID(), ring.HPKE, a.opts.Now())
 		if err != nil {
 			return err
@@ -327,13 +329,13 @@ func (a *Agent) Rotate(ctx context.Context, next Keys) error {
 }
 
 // Heartbeat keeps the registration alive.
-func (a *Agent) Heartbeat(ctx context.Context) (out mmp.HeartbeatAnswer, err error) {
+func (a *Agent) Heartbeat(ctx context.Context) (out board.HeartbeatAnswer, err error) {
 	err = a.call(ctx, request{method: "POST", path: "/heartbeat", body: map[string]string{"agent_id": a.ID()}}, &out)
 	return out, err
 }
 
 // Unregister leaves; the session ends with it.
-func (a *Agent) Unregister(ctx context.Context) (out mmp.UnregisterAnswer, err error) {
+func (a *Agent) Unregister(ctx context.Context) (out board.UnregisterAnswer, err error) {
 	err = a.call(ctx, request{method: "POST", path: "/unregister", body: map[string]string{"agent_id": a.ID()}, once: true}, &out)
 	if err == nil {
 		a.mu.Lock()
@@ -352,7 +354,7 @@ func (a *Agent) Entered() bool {
 }
 
 // Agents lists who is there.
-func (a *Agent) Agents(ctx context.Context, q mmp.AgentsQuery) (out mmp.AgentsAnswer, err error) {
+func (a *Agent) Agents(ctx context.Context, q board.AgentsQuery) (out board.AgentsAnswer, err error) {
 	v := url.Values{}
 	for name, value := range map[string]string{"scope": q.Scope, "capability": q.Capability, "search": q.Search} {
 		if value != "" {
@@ -367,13 +369,13 @@ func (a *Agent) Agents(ctx context.Context, q mmp.AgentsQuery) (out mmp.AgentsAn
 }
 
 // Agent finds one.
-func (a *Agent) Agent(ctx context.Context, id string) (out mmp.Agent, err error) {
+func (a *Agent) Agent(ctx context.Context, id string) (out board.Agent, err error) {
 	err = a.call(ctx, request{method: "GET", path: "/agents/" + url.PathEscape(id)}, &out)
 	return out, err
 }
 
 // Audit reads the place's metadata about what happened.
-func (a *Agent) Audit(ctx context.Context, limit int) (out mmp.AuditAnswer, err error) {
+func (a *Agent) Audit(ctx context.Context, limit int) (out board.AuditAnswer, err error) {
 	err = a.call(ctx, request{method: "GET", path: "/audit", query: url.Values{"limit": {fmt.Sprint(limit)}}}, &out)
 	return out, err
 }

@@ -10,6 +10,9 @@ import (
 	"parley/client/mmpagent"
 	"parley/internal/place"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/meeting"
+	"parley/protocol/mmp/relay"
 )
 
 func TestASignedMessageCrosses(t *testing.T) {
@@ -39,7 +42,7 @@ func TestASignedMessageCrosses(t *testing.T) {
 			if m := one(t, bob); m.Level != "L0" || m.Content.Text != "again" {
 				t.Errorf("%+v", m)
 			}
-			if f, err := ada.Fate(t.Context(), sent.RelayID); err != nil || f.Status != mmp.FateReceived {
+			if f, err := ada.Fate(t.Context(), sent.RelayID); err != nil || f.Status != relay.FateReceived {
 				t.Errorf("%+v %v", f, err)
 			}
 		})
@@ -130,17 +133,17 @@ func TestEachBoundFieldAlteredIsRefusedAndSoIsAReplay(t *testing.T) {
 	w := newWorld(t, place.Config{Auth: place.TOFU})
 	ada, bob := w.agent(0, "ada"), w.agent(1, "bob")
 	w.agent(2, "eve")
-	send := func() mmp.RelayMessage {
+	send := func() relay.Message {
 		if _, err := ada.Send(t.Context(), "bob", "note", "x"); err != nil {
 			t.Fatal(err)
 		}
-		return one(t, bob).RelayMessage
+		return one(t, bob).Message
 	}
 	fresh := func() *mmpagent.Agent { return w.agent(1, "bob") }
-	for reason, change := range map[mmp.Reason]func(*mmp.RelayMessage){
-		mmp.ReasonSenderMismatch: func(m *mmp.RelayMessage) { m.From = "eve" },
-		mmp.ReasonTypeMismatch:   func(m *mmp.RelayMessage) { m.MessageType = "offer_skill" },
-		mmp.ReasonMalformed: func(m *mmp.RelayMessage) {
+	for reason, change := range map[mmp.Reason]func(*relay.Message){
+		mmp.ReasonSenderMismatch: func(m *relay.Message) { m.From = "eve" },
+		mmp.ReasonTypeMismatch:   func(m *relay.Message) { m.MessageType = "offer_skill" },
+		mmp.ReasonMalformed: func(m *relay.Message) {
 			m.Blob = m.Blob[:len(m.Blob)/2]
 			m.BlobHash = mmp.HashOf(m.Blob).Bare()
 		},
@@ -221,7 +224,7 @@ func TestASessionThatEndedIsRenewedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stranger.Agents(t.Context(), mmp.AgentsQuery{}); !errors.Is(err, mmpagent.ErrUnauthorized) {
+	if _, err := stranger.Agents(t.Context(), board.AgentsQuery{}); !errors.Is(err, mmpagent.ErrUnauthorized) {
 		t.Errorf("got %v", err)
 	}
 	thief := mmpagent.Options{ID: "ada", Keys: shared()[1], HTTP: w.http}
@@ -306,12 +309,12 @@ func TestRunAcknowledgesAfterTheHandlerAndTakesFailuresAgain(t *testing.T) {
 func TestMessagesAndDepositsAndPostings(t *testing.T) {
 	w := newWorld(t, place.Config{Auth: place.TOFU})
 	ada, bob := w.agent(0, "ada"), w.agent(1, "bob")
-	m, _, err := ada.SendMessage(t.Context(), "bob", mmp.ActionOfferSkill, mmp.OfferSkillPayload{SkillID: "tea", SkillName: "Tea", SkillFormat: "markdown"}, "")
+	m, _, err := ada.SendMessage(t.Context(), "bob", meeting.ActionOfferSkill, meeting.OfferSkillPayload{SkillID: "tea", SkillName: "Tea", SkillFormat: "markdown"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	read, err := one(t, bob).Read(func(string) bool { return true })
-	if err != nil || read.Message == nil || read.Message.ID != m.ID || read.Message.Action != mmp.ActionOfferSkill {
+	if err != nil || read.Message == nil || read.Message.ID != m.ID || read.Message.Action != meeting.ActionOfferSkill {
 		t.Errorf("%+v %v", read, err)
 	}
 	if _, err := ada.Deposit(t.Context(), mmpagent.Skill{ID: "tea", Name: "Tea", Content: "# Tea\n"}); err != nil {
@@ -320,11 +323,11 @@ func TestMessagesAndDepositsAndPostings(t *testing.T) {
 	if c, err := bob.SkillContent(t.Context(), "tea", "ada"); err != nil || c.Content != "# Tea\n" || !c.TrustNotice.DepositorSigned {
 		t.Errorf("%+v %v", c, err)
 	}
-	posted, err := ada.Post(t.Context(), mmpagent.Posting{Type: mmp.PostOffer, Skill: "Tea", Tags: []string{"drink"}, TTL: time.Hour})
+	posted, err := ada.Post(t.Context(), mmpagent.Posting{Type: board.PostOffer, Skill: "Tea", Tags: []string{"drink"}, TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, err := bob.Browse(t.Context(), mmp.BrowseQuery{Tags: []string{"drink"}}); err != nil || len(found) != 1 {
+	if found, err := bob.Browse(t.Context(), board.BrowseQuery{Tags: []string{"drink"}}); err != nil || len(found) != 1 {
 		t.Errorf("%v %v", found, err)
 	}
 	if err := bob.RemovePosting(t.Context(), posted.PostingID); err == nil {

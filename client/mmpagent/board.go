@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/meeting"
 )
 
 // Posting is what an agent puts on the board.
@@ -21,7 +23,7 @@ type Posting struct {
 }
 
 // Post puts it there.
-func (a *Agent) Post(ctx context.Context, p Posting) (out mmp.PostAnswer, err error) {
+func (a *Agent) Post(ctx context.Context, p Posting) (out board.PostAnswer, err error) {
 	body := map[string]any{"agent_id": a.ID(), "agent_name": a.opts.Name, "type": p.Type, "skill_name": p.Skill, "skill_summary": p.Summary, "tags": p.Tags}
 	if p.Format != "" {
 		body["skill_format"] = p.Format
@@ -39,7 +41,7 @@ func (a *Agent) RemovePosting(ctx context.Context, id string) error {
 }
 
 // Browse looks at the board.
-func (a *Agent) Browse(ctx context.Context, q mmp.BrowseQuery) ([]mmp.Posting, error) {
+func (a *Agent) Browse(ctx context.Context, q board.BrowseQuery) ([]board.Posting, error) {
 	v := url.Values{}
 	for name, value := range map[string]string{
 		"type": q.Type, "agent_id": q.AgentID, "skill_format": q.SkillFormat, "search": q.Search, "tags": strings.Join(q.Tags, ","),
@@ -52,7 +54,7 @@ func (a *Agent) Browse(ctx context.Context, q mmp.BrowseQuery) ([]mmp.Posting, e
 		v.Set("limit", fmt.Sprint(q.Limit))
 	}
 	var out struct {
-		Postings []mmp.Posting `json:"postings"`
+		Postings []board.Posting `json:"postings"`
 	}
 	err := a.call(ctx, request{method: "GET", path: "/board/browse", query: v}, &out)
 	return out.Postings, err
@@ -66,7 +68,7 @@ type Skill struct {
 }
 
 // Deposit puts a skill on the place's shelf, signed.
-func (a *Agent) Deposit(ctx context.Context, s Skill) (out mmp.DepositAnswer, err error) {
+func (a *Agent) Deposit(ctx context.Context, s Skill) (out board.DepositAnswer, err error) {
 	if a.ring().RSA == nil {
 		return out, ErrUnsigned
 	}
@@ -75,7 +77,7 @@ func (a *Agent) Deposit(ctx context.Context, s Skill) (out mmp.DepositAnswer, er
 		return out, err
 	}
 	err = a.call(ctx, request{method: "POST", path: "/deposit", body: map[string]any{
-		"skill_id": s.ID, "name": s.Name, "description": s.Description, "summary": s.Summary, "tags": s.Tags, "format": mmp.FormatMarkdown,
+		"skill_id": s.ID, "name": s.Name, "description": s.Description, "summary": s.Summary, "tags": s.Tags, "format": meeting.FormatMarkdown,
 		"content": s.Content, "content_hash": mmp.HashOf(s.Content).Bare(), "signature": sig,
 	}}, &out)
 	return out, err
@@ -87,14 +89,14 @@ func (a *Agent) Withdraw(ctx context.Context, skillID, reason string) error {
 }
 
 // SkillContent fetches a deposited skill and checks its hash.
-func (a *Agent) SkillContent(ctx context.Context, skillID, owner string) (out mmp.ContentAnswer, err error) {
+func (a *Agent) SkillContent(ctx context.Context, skillID, owner string) (out board.ContentAnswer, err error) {
 	v := url.Values{}
 	if owner != "" {
 		v.Set("owner", owner)
 	}
 	err = a.call(ctx, request{method: "GET", path: "/skill_content/" + url.PathEscape(skillID), query: v}, &out)
 	if err == nil && !mmp.HashFits(out.ContentHash, out.Content) {
-		err = fmt.Errorf("skill %s: %s", skillID, mmp.TextHashMismatch)
+		err = fmt.Errorf("skill %s: %s", skillID, meeting.TextHashMismatch)
 	}
 	return out, err
 }

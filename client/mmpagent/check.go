@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/meeting"
 )
 
 // Verdict is what came of one requirement.
@@ -165,8 +167,8 @@ func (c *checker) leave(ctx context.Context) {
 }
 
 // message makes one of the throw-away agent's.
-func (c *checker) message(action string, payload any) (mmp.Message, error) {
-	return mmp.NewMessage(action, c.a.ID(), "", payload, c.a.opts.Now())
+func (c *checker) message(action string, payload any) (meeting.Message, error) {
+	return meeting.NewMessage(action, c.a.ID(), "", payload, c.a.opts.Now())
 }
 
 // absent tells whether there is no agent to talk to.
@@ -175,11 +177,11 @@ func absent(err error) bool { return errors.Is(err, ErrNotFound) }
 func (c *checker) coreActions(ctx context.Context) {
 	const what = "core actions: introduce, goodbye, error"
 	payloads := map[string]any{
-		mmp.ActionIntroduce: map[string]any{"identity": map[string]string{"name": "Compliance check", "instance_id": c.a.ID()}, "capabilities": mmp.CoreActions(), "extensions": []string{}},
-		mmp.ActionGoodbye:   mmp.GoodbyePayload{Reason: mmp.GoodbyeSessionComplete},
-		mmp.ActionError:     mmp.ErrorPayload{ErrorCode: mmp.CodeInternal, Message: "a test", Recoverable: true},
+		meeting.ActionIntroduce: map[string]any{"identity": map[string]string{"name": "Compliance check", "instance_id": c.a.ID()}, "capabilities": meeting.CoreActions(), "extensions": []string{}},
+		meeting.ActionGoodbye:   meeting.GoodbyePayload{Reason: meeting.GoodbyeSessionComplete},
+		meeting.ActionError:     meeting.ErrorPayload{ErrorCode: meeting.CodeInternal, Message: "a test", Recoverable: true},
 	}
-	for _, action := range mmp.CoreActions() {
+	for _, action := range meeting.CoreActions() {
 		m, err := c.message(action, payloads[action])
 		var out map[string]mmp.Raw
 		if err == nil {
@@ -192,7 +194,7 @@ func (c *checker) coreActions(ctx context.Context) {
 		case err != nil:
 			c.add(1, what, Fail, "%s: %s", action, err)
 			return
-		case text(out["status"]) == mmp.ResultError:
+		case text(out["status"]) == meeting.ResultError:
 			c.add(1, what, Fail, "%s was answered with status error", action)
 			return
 		}
@@ -218,13 +220,13 @@ func (c *checker) messageFormat(ctx context.Context) {
 		c.add(2, what, Fail, "its introduction: %s", err)
 		return
 	}
-	if !mmp.HasAction(body) {
+	if !meeting.HasAction(body) {
 		c.note("GET introduce is a bare introduction, not a message")
-	} else if _, err := mmp.DecodeMessage(body); err != nil {
+	} else if _, err := meeting.DecodeMessage(body); err != nil {
 		c.add(2, what, Fail, "its introduction is no message: %s", err)
 		return
 	}
-	err = c.direct.agent.fetch(ctx, c.direct.base, request{method: "POST", path: "/message", body: map[string]string{"action": mmp.ActionIntroduce, "from": c.a.ID()}}, nil)
+	err = c.direct.agent.fetch(ctx, c.direct.base, request{method: "POST", path: "/message", body: map[string]string{"action": meeting.ActionIntroduce, "from": c.a.ID()}}, nil)
 	if e, refused := errors.AsType[*Error](err); !refused || e.Status < 400 || e.Status > 499 {
 		c.add(2, what, Fail, "a message without id and timestamp was not refused (%v)", err)
 		return
@@ -250,7 +252,7 @@ func (c *checker) unknownAction(ctx context.Context) {
 	case err != nil:
 		c.add(3, what, Fail, "%s", err)
 		return
-	case text(out["status"]) != mmp.ResultError:
+	case text(out["status"]) != meeting.ResultError:
 		c.add(3, what, Fail, "status is %q, not error", text(out["status"]))
 		return
 	}
@@ -306,7 +308,7 @@ func (c *checker) crosses(ctx context.Context) (string, error) {
 		return "", errors.New("a stranger could open the message")
 	}
 	kinds := "envelope 1"
-	if c.a.offers(ctx, mmp.FeatureEnvelope2) && !c.unsigned {
+	if c.a.offers(ctx, board.FeatureEnvelope2) && !c.unsigned {
 		sent, err := c.a.Send(ctx, c.b.ID(), "check", secret)
 		if err != nil || sent.Version != 2 {
 			return "", fmt.Errorf("envelope 2 is offered and was not sent (version %d): %w", sent.Version, err)
@@ -348,15 +350,15 @@ func (c *checker) contentHashes(ctx context.Context) {
 		"from": c.a.ID(), "to": c.b.ID(), "encrypted_blob": blob, "blob_hash": mmp.HashOf("another").Prefixed(), "message_type": "check",
 	}}, nil)
 	relayChecks := err != nil
-	m, err := c.message(mmp.ActionSkillContent, mmp.SkillContentPayload{
-		SkillID: "check", SkillName: "check", Format: mmp.FormatMarkdown, Content: "# Check\n", ContentHash: mmp.HashOf("another").Bare(),
+	m, err := c.message(meeting.ActionSkillContent, meeting.SkillContentPayload{
+		SkillID: "check", SkillName: "check", Format: meeting.FormatMarkdown, Content: "# Check\n", ContentHash: mmp.HashOf("another").Bare(),
 	})
 	if err != nil {
 		c.add(5, what, Fail, "%s", err)
 		return
 	}
 	out, err := c.direct.Say(ctx, m)
-	agentChecks := err != nil && !absent(err) || text(out["status"]) == mmp.ResultError || text(out["status"]) == mmp.ResultRejected
+	agentChecks := err != nil && !absent(err) || text(out["status"]) == meeting.ResultError || text(out["status"]) == meeting.ResultRejected
 	shelf := c.shelfChecks(ctx)
 	switch {
 	case err == nil && !agentChecks:
@@ -376,7 +378,7 @@ func (c *checker) contentHashes(ctx context.Context) {
 }
 
 func (c *checker) shelfChecks(ctx context.Context) Verdict {
-	if !c.a.offers(ctx, mmp.FeatureDeposit) || c.a.Token() == "" {
+	if !c.a.offers(ctx, board.FeatureDeposit) || c.a.Token() == "" {
 		return NotApplicable
 	}
 	err := c.a.call(ctx, request{method: "POST", path: "/deposit", body: map[string]any{

@@ -12,7 +12,7 @@ import (
 
 	"parley/client/mmpagent"
 	"parley/internal/place"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/relay"
 )
 
 func post(t *testing.T, w *world, path string, body any) int {
@@ -108,7 +108,7 @@ func TestAServerThatIsNotThereIsUnreachable(t *testing.T) {
 // tokens, no acknowledgements; a receive empties the queue.
 type firstGeneration struct {
 	keys  map[string]string
-	queue []mmp.RelayMessage
+	queue []relay.Message
 }
 
 func (f *firstGeneration) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +128,7 @@ func (f *firstGeneration) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(path, "/keys/"):
 		answer(200, map[string]any{"agent_id": path[6:], "public_key": f.keys[path[6:]]})
 	case path == "/relay/send":
-		f.queue = append(f.queue, mmp.RelayMessage{ID: "relay_1", From: str("from"), To: str("to"), MessageType: str("message_type"), Blob: str("encrypted_blob"), BlobHash: str("blob_hash")})
+		f.queue = append(f.queue, relay.Message{ID: "relay_1", From: str("from"), To: str("to"), MessageType: str("message_type"), Blob: str("encrypted_blob"), BlobHash: str("blob_hash")})
 		answer(201, map[string]any{"relay_id": "relay_1", "status": "queued"})
 	case path == "/relay/receive":
 		answer(200, map[string]any{"messages": f.queue, "count": len(f.queue)})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // Direct is another agent, reached without a place.
@@ -27,17 +28,17 @@ func (a *Agent) Direct(address string) (*Direct, error) {
 }
 
 // Introduction is the other agent's own.
-func (d *Direct) Introduction(ctx context.Context) (*mmp.PeerIntroduction, error) {
+func (d *Direct) Introduction(ctx context.Context) (*meeting.PeerIntroduction, error) {
 	var body mmp.Raw
 	if err := d.agent.fetch(ctx, d.base, request{method: "GET", path: "/introduce"}, &body); err != nil {
 		return nil, err
 	}
-	return mmp.ReadIntroduction(body)
+	return meeting.ReadIntroduction(body)
 }
 
 // Introduce tells the other agent who we are.
-func (d *Direct) Introduce(ctx context.Context, payload any) (out mmp.IntroducedAnswer, err error) {
-	m, err := mmp.NewMessage(mmp.ActionIntroduce, d.agent.ID(), "", payload, d.agent.opts.Now())
+func (d *Direct) Introduce(ctx context.Context, payload any) (out meeting.IntroducedAnswer, err error) {
+	m, err := meeting.NewMessage(meeting.ActionIntroduce, d.agent.ID(), "", payload, d.agent.opts.Now())
 	if err != nil {
 		return out, err
 	}
@@ -51,7 +52,7 @@ func (d *Direct) Introduce(ctx context.Context, payload any) (out mmp.Introduced
 }
 
 // Say sends a message; the answer is the other agent's processing result.
-func (d *Direct) Say(ctx context.Context, m mmp.Message) (map[string]mmp.Raw, error) {
+func (d *Direct) Say(ctx context.Context, m meeting.Message) (map[string]mmp.Raw, error) {
 	var out map[string]mmp.Raw
 	err := d.agent.fetch(ctx, d.base, request{method: "POST", path: "/message", body: m}, &out)
 	return out, err

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
+	"parley/protocol/mmp/relay"
 )
 
 // Message is one that arrived, opened.
 type Message struct {
-	mmp.RelayMessage
+	relay.Message
 	// Content is what was in it; empty when Problem is set.
 	Content mmp.Content
 	Plain   []byte
@@ -34,11 +36,11 @@ type Message struct {
 
 // Read makes a message of the message layer, or a note, of what arrived. known
 // tells which message types are actions.
-func (m Message) Read(known func(action string) bool) (mmp.FromRelay, error) {
+func (m Message) Read(known func(action string) bool) (meeting.FromRelay, error) {
 	if m.Problem != nil {
-		return mmp.FromRelay{}, m.Problem
+		return meeting.FromRelay{}, m.Problem
 	}
-	return mmp.ReadRelayed(m.Content, mmp.RelayMeta{ID: m.ID, From: m.From, To: m.To, Type: m.MessageType, CreatedAt: m.CreatedAt.Time}, known)
+	return meeting.ReadRelayed(m.Content, meeting.RelayMeta{ID: m.ID, From: m.From, To: m.To, Type: m.MessageType, CreatedAt: m.CreatedAt.Time}, known)
 }
 
 // ReceiveOptions say how to receive; the zero value takes ten at once.
@@ -70,7 +72,7 @@ func (o ReceiveOptions) values(id string) url.Values {
 
 // Receive takes messages out of the queue and opens them.
 func (a *Agent) Receive(ctx context.Context, o ReceiveOptions) ([]Message, error) {
-	var out mmp.ReceiveAnswer
+	var out relay.ReceiveAnswer
 	if err := a.call(ctx, request{method: "GET", path: "/relay/receive", query: o.values(a.ID())}, &out); err != nil {
 		return nil, err
 	}
@@ -88,39 +90,39 @@ func (a *Agent) Receive(ctx context.Context, o ReceiveOptions) ([]Message, error
 }
 
 // Peek looks at the queue; nothing is opened.
-func (a *Agent) Peek(ctx context.Context, limit int) (out mmp.PeekAnswer, err error) {
+func (a *Agent) Peek(ctx context.Context, limit int) (out relay.PeekAnswer, err error) {
 	err = a.call(ctx, request{method: "GET", path: "/relay/peek", query: ReceiveOptions{Limit: limit}.values(a.ID())}, &out)
 	return out, err
 }
 
 // Status tells how full the queue is.
-func (a *Agent) Status(ctx context.Context) (out mmp.StatusAnswer, err error) {
+func (a *Agent) Status(ctx context.Context) (out relay.StatusAnswer, err error) {
 	err = a.call(ctx, request{method: "GET", path: "/relay/status", query: url.Values{"agent_id": {a.ID()}}}, &out)
 	return out, err
 }
 
 // Ack settles leased messages; Release gives them back.
-func (a *Agent) Ack(ctx context.Context, ids ...string) (mmp.AckAnswer, error) {
+func (a *Agent) Ack(ctx context.Context, ids ...string) (relay.AckAnswer, error) {
 	if err := a.opts.Peers.finish(ids...); err != nil {
-		return mmp.AckAnswer{}, err
+		return relay.AckAnswer{}, err
 	}
 	return a.ackOrRelease(ctx, ids, nil)
 }
 
 // Release gives leased messages back to the queue.
-func (a *Agent) Release(ctx context.Context, ids ...string) (mmp.AckAnswer, error) {
+func (a *Agent) Release(ctx context.Context, ids ...string) (relay.AckAnswer, error) {
 	return a.ackOrRelease(ctx, nil, ids)
 }
 
-func (a *Agent) ackOrRelease(ctx context.Context, acked, released []string) (out mmp.AckAnswer, err error) {
+func (a *Agent) ackOrRelease(ctx context.Context, acked, released []string) (out relay.AckAnswer, err error) {
 	body := map[string]any{"agent_id": a.ID(), "ids": acked, "release": released}
 	err = a.call(ctx, request{method: "POST", path: "/relay/ack", body: body}, &out)
 	return out, err
 }
 
 // Open opens one relayed message; what goes wrong is its Problem.
-func (a *Agent) Open(ctx context.Context, m mmp.RelayMessage) Message {
-	out := Message{RelayMessage: m, Level: "L2"}
+func (a *Agent) Open(ctx context.Context, m relay.Message) Message {
+	out := Message{Message: m, Level: "L2"}
 	if !mmp.HashFits(m.BlobHash, m.Blob) {
 		out.Problem = fmt.Errorf("the blob does not fit its hash")
 		return out

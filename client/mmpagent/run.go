@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // Handler takes one message. An error gives it back to the queue, where the place
@@ -21,8 +21,8 @@ const (
 // and acknowledges each after its handler; else it polls, and a message is gone
 // once it was handed over. Failures of the network are waited out.
 func (a *Agent) Run(ctx context.Context, handle Handler) error {
-	o := ReceiveOptions{Limit: 20, Manual: a.offers(ctx, mmp.FeatureAck)}
-	if a.offers(ctx, mmp.FeatureLongPoll) {
+	o := ReceiveOptions{Limit: 20, Manual: a.offers(ctx, board.FeatureAck)}
+	if a.offers(ctx, board.FeatureLongPoll) {
 		o.Wait = 50 * time.Second
 	}
 	pause := pauseFirst

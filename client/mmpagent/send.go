@@ -7,11 +7,13 @@ import (
 	"net/url"
 
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
+	"parley/protocol/mmp/relay"
 )
 
 // Sent is what became of a send.
 type Sent struct {
-	mmp.SendAnswer
+	relay.SendAnswer
 	// Version is the envelope it was sealed in; KeyID whose key it was sealed for.
 	Version int
 	KeyID   string
@@ -89,7 +91,7 @@ func (a *Agent) Send(ctx context.Context, to, kind string, content any) (Sent, e
 
 // SendBlob hands over what is sealed already. Repeating it with the same
 // idempotency key has no second effect.
-func (a *Agent) SendBlob(ctx context.Context, to, kind, blob, idempotencyKey string) (out mmp.SendAnswer, err error) {
+func (a *Agent) SendBlob(ctx context.Context, to, kind, blob, idempotencyKey string) (out relay.SendAnswer, err error) {
 	err = a.call(ctx, request{
 		method: "POST", path: "/relay/send", header: http.Header{"Idempotency-Key": {idempotencyKey}},
 		body: map[string]string{
@@ -100,8 +102,8 @@ func (a *Agent) SendBlob(ctx context.Context, to, kind, blob, idempotencyKey str
 }
 
 // SendMessage sends a message of the message layer, sealed; inReplyTo may be empty.
-func (a *Agent) SendMessage(ctx context.Context, to, action string, payload any, inReplyTo string) (mmp.Message, Sent, error) {
-	m, err := mmp.NewMessage(action, a.ID(), to, payload, a.opts.Now())
+func (a *Agent) SendMessage(ctx context.Context, to, action string, payload any, inReplyTo string) (meeting.Message, Sent, error) {
+	m, err := meeting.NewMessage(action, a.ID(), to, payload, a.opts.Now())
 	if err != nil {
 		return m, Sent{}, err
 	}
@@ -113,20 +115,20 @@ func (a *Agent) SendMessage(ctx context.Context, to, action string, payload any,
 }
 
 // Fates tells what became of the newest messages this agent sent.
-func (a *Agent) Fates(ctx context.Context, limit int) (out mmp.SentAnswer, err error) {
+func (a *Agent) Fates(ctx context.Context, limit int) (out relay.SentAnswer, err error) {
 	err = a.call(ctx, request{method: "GET", path: "/relay/sent", query: url.Values{"agent_id": {a.ID()}, "limit": {fmt.Sprint(limit)}}}, &out)
 	return out, err
 }
 
 // Fate tells what became of one.
-func (a *Agent) Fate(ctx context.Context, relayID string) (mmp.SentMessage, error) {
-	var out mmp.SentAnswer
+func (a *Agent) Fate(ctx context.Context, relayID string) (relay.SentMessage, error) {
+	var out relay.SentAnswer
 	err := a.call(ctx, request{method: "GET", path: "/relay/sent", query: url.Values{"agent_id": {a.ID()}, "relay_id": {relayID}}}, &out)
 	if err == nil && len(out.Messages) == 0 {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return mmp.SentMessage{}, err
+		return relay.SentMessage{}, err
 	}
 	return out.Messages[0], nil
 }

@@ -11,6 +11,7 @@ import (
 	"parley/internal/place"
 	"parley/internal/skill"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // hosts keeps the agents of this hub at meeting places: at its own for as long as
@@ -130,7 +131,7 @@ func (p *hosts) handler(name, at string) mmpagent.Handler {
 type placeLine struct{ agent *mmpagent.Agent }
 
 // Send seals and sends; a note travels as its text alone.
-func (l placeLine) Send(ctx context.Context, to string, m mmp.Message) error {
+func (l placeLine) Send(ctx context.Context, to string, m meeting.Message) error {
 	if m.Action == skill.ActionNote {
 		var note struct {
 			Text string `json:"text"`

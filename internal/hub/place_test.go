@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"parley/internal/hub/config"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // TestTheFrontAgentAndTheFormOfHashesAreSettings drives the direct endpoints of a
@@ -29,7 +29,7 @@ func TestTheFrontAgentAndTheFormOfHashesAreSettings(t *testing.T) {
 			}
 		}
 	})
-	var in mmp.Introduction
+	var in meeting.Introduction
 	got := r.do(ask{method: "GET", path: "/meeting/v1/introduce"})
 	if err := json.Unmarshal(got.body, &in); err != nil || got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)
@@ -38,7 +38,7 @@ func TestTheFrontAgentAndTheFormOfHashesAreSettings(t *testing.T) {
 	if err := json.Unmarshal(in.Identity, &identity); err != nil || identity.Name != "ada" {
 		t.Errorf("the front agent is %s", in.Identity)
 	}
-	var list mmp.SkillsAnswer
+	var list meeting.SkillsAnswer
 	got = r.do(ask{method: "GET", path: "/meeting/v1/skills"})
 	if err := json.Unmarshal(got.body, &list); err != nil || len(list.Skills) != 1 || !strings.HasPrefix(list.Skills[0].ContentHash, "sha256:") {
 		t.Errorf("%d %s", got.status, got.body)

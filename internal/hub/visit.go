@@ -16,6 +16,8 @@ import (
 	"parley/internal/publicnet"
 	"parley/internal/skill"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/meeting"
 )
 
 const (
@@ -97,8 +99,8 @@ func (p *hosts) enter(ctx context.Context, v skill.Visit) (*mmpagent.Agent, erro
 	}
 	agent, err := mmpagent.Open(v.URL, mmpagent.Options{
 		Name: v.Agent, Version: p.h.opts.Version, Keys: keys, Peers: peers, Insecure: v.Insecure,
-		Capabilities: mmp.CoreActions(), HTTP: p.h.outside,
-		Admit: func(ctx context.Context, info mmp.Info) error { return p.h.checkPlace(ctx, v.URL, info) },
+		Capabilities: meeting.CoreActions(), HTTP: p.h.outside,
+		Admit: func(ctx context.Context, info board.Info) error { return p.h.checkPlace(ctx, v.URL, info) },
 	})
 	if err == nil {
 		_, err = agent.Register(ctx)
@@ -112,7 +114,7 @@ func (p *hosts) enter(ctx context.Context, v skill.Visit) (*mmpagent.Agent, erro
 	return agent, err
 }
 
-func (h *Hub) checkPlace(ctx context.Context, url string, info mmp.Info) error {
+func (h *Hub) checkPlace(ctx context.Context, url string, info board.Info) error {
 	if info.PlaceID == h.place.PlaceID() {
 		return fmt.Errorf("%w: that is this hub's own place", skill.ErrInvalid)
 	}

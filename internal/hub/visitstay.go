@@ -9,7 +9,7 @@ import (
 	"parley/client/mmpagent"
 	"parley/internal/lease"
 	"parley/internal/skill"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // visit is an agent at another place, as the hub that runs it has it. What counts is
@@ -255,14 +255,14 @@ type visitLine struct {
 }
 
 // Send implements skill.Line.
-func (l visitLine) Send(ctx context.Context, to string, m mmp.Message) error {
+func (l visitLine) Send(ctx context.Context, to string, m meeting.Message) error {
 	if err := l.v.verify(ctx, l.agent); err != nil {
 		return err
 	}
 	if err := l.placeLine.Send(ctx, to, m); err != nil {
 		return err
 	}
-	if m.Action != mmp.ActionGoodbye {
+	if m.Action != meeting.ActionGoodbye {
 		l.v.count(ctx)
 	}
 	return nil

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/meeting"
+	"parley/protocol/mmp/relay"
 )
 
 // API is all that faces and hosted agents need. *Place is one. Every method is
@@ -28,34 +31,34 @@ type API interface {
 	// StartTalk, EndTalk and Talks are the sessions of direct talk; agent is the one
 	// of this hub, by its id.
 	StartTalk(ctx context.Context, who Visitor, agent, peer string) (Talk, error)
-	EndTalk(ctx context.Context, who Visitor, agent string, req mmp.SessionEnd) (Talk, error)
+	EndTalk(ctx context.Context, who Visitor, agent string, req meeting.SessionEnd) (Talk, error)
 	Talks(ctx context.Context, agent, peer string, limit int) ([]Talk, error)
 
 	// Register, Heartbeat and Unregister are the registry.
-	Register(ctx context.Context, who Visitor, req *mmp.Registration) (mmp.RegisterAnswer, error)
-	Heartbeat(ctx context.Context, who Visitor, agent string) (mmp.HeartbeatAnswer, error)
-	Unregister(ctx context.Context, who Visitor, agent string) (mmp.UnregisterAnswer, error)
-	Agents(ctx context.Context, who Visitor, q mmp.AgentsQuery) (mmp.AgentsAnswer, error)
+	Register(ctx context.Context, who Visitor, req *board.Registration) (board.RegisterAnswer, error)
+	Heartbeat(ctx context.Context, who Visitor, agent string) (board.HeartbeatAnswer, error)
+	Unregister(ctx context.Context, who Visitor, agent string) (board.UnregisterAnswer, error)
+	Agents(ctx context.Context, who Visitor, q board.AgentsQuery) (board.AgentsAnswer, error)
 	// Agent finds one, also of a peered place (id@place).
-	Agent(ctx context.Context, who Visitor, id string) (mmp.Agent, error)
-	Profile(ctx context.Context, who Visitor, id string) (mmp.ProfileAnswer, error)
+	Agent(ctx context.Context, who Visitor, id string) (board.Agent, error)
+	Profile(ctx context.Context, who Visitor, id string) (board.ProfileAnswer, error)
 
 	// Post and its neighbours are the board.
-	Post(ctx context.Context, who Visitor, req *mmp.PostRequestBody) (mmp.PostAnswer, error)
-	RemovePosting(ctx context.Context, who Visitor, id, agent string) (mmp.RemoveAnswer, error)
-	Browse(ctx context.Context, who Visitor, q mmp.BrowseQuery) (mmp.BrowseAnswer, error)
-	Posting(ctx context.Context, who Visitor, id string) (mmp.Posting, error)
-	MyPostings(ctx context.Context, who Visitor, agent string) (mmp.BrowseAnswer, error)
-	PublishNeeds(ctx context.Context, who Visitor, req *mmp.NeedsRequest) (mmp.NeedsAnswer, error)
-	RemoveNeeds(ctx context.Context, who Visitor, agent string) (mmp.NeedsAnswer, error)
+	Post(ctx context.Context, who Visitor, req *board.PostRequestBody) (board.PostAnswer, error)
+	RemovePosting(ctx context.Context, who Visitor, id, agent string) (board.RemoveAnswer, error)
+	Browse(ctx context.Context, who Visitor, q board.BrowseQuery) (board.BrowseAnswer, error)
+	Posting(ctx context.Context, who Visitor, id string) (board.Posting, error)
+	MyPostings(ctx context.Context, who Visitor, agent string) (board.BrowseAnswer, error)
+	PublishNeeds(ctx context.Context, who Visitor, req *board.NeedsRequest) (board.NeedsAnswer, error)
+	RemoveNeeds(ctx context.Context, who Visitor, agent string) (board.NeedsAnswer, error)
 
 	// Deposit and its neighbours are the shelf of skills; they need a token.
-	Deposit(ctx context.Context, who Visitor, req *mmp.DepositRequest) (mmp.DepositAnswer, error)
-	UpdateDeposit(ctx context.Context, who Visitor, req *mmp.DepositRequest) (mmp.UpdateAnswer, error)
-	Withdraw(ctx context.Context, who Visitor, skillID, reason string) (mmp.WithdrawAnswer, error)
-	Preview(ctx context.Context, who Visitor, skillID string, q mmp.PreviewQuery) (mmp.Deposit, error)
-	SkillContent(ctx context.Context, who Visitor, skillID, owner string) (mmp.ContentAnswer, error)
-	Attest(ctx context.Context, who Visitor, req *mmp.AttestRequest) (mmp.AttestAnswer, error)
+	Deposit(ctx context.Context, who Visitor, req *board.DepositRequest) (board.DepositAnswer, error)
+	UpdateDeposit(ctx context.Context, who Visitor, req *board.DepositRequest) (board.UpdateAnswer, error)
+	Withdraw(ctx context.Context, who Visitor, skillID, reason string) (board.WithdrawAnswer, error)
+	Preview(ctx context.Context, who Visitor, skillID string, q board.PreviewQuery) (board.Deposit, error)
+	SkillContent(ctx context.Context, who Visitor, skillID, owner string) (board.ContentAnswer, error)
+	Attest(ctx context.Context, who Visitor, req *board.AttestRequest) (board.AttestAnswer, error)
 
 	// RegisterKey and Key are the key directory; a key of a peered place is found
 	// under id@place.
@@ -64,25 +67,25 @@ type API interface {
 
 	// Send is durable when it returns. Receive consumes, or leases with ManualAck,
 	// and waits as long as the query says; Peek only looks.
-	Send(ctx context.Context, who Visitor, req *mmp.SendRequest) (mmp.SendAnswer, error)
-	Receive(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (mmp.ReceiveAnswer, error)
+	Send(ctx context.Context, who Visitor, req *relay.SendRequest) (relay.SendAnswer, error)
+	Receive(ctx context.Context, who Visitor, q relay.ReceiveQuery) (relay.ReceiveAnswer, error)
 	// Poll is Receive for those who wait for thousands.
-	Poll(who Visitor, q mmp.ReceiveQuery, wake func()) (*Poll, error)
-	Peek(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (mmp.PeekAnswer, error)
-	Ack(ctx context.Context, who Visitor, req *mmp.AckRequest) (mmp.AckAnswer, error)
-	QueueStatus(ctx context.Context, who Visitor, agent string) (mmp.StatusAnswer, error)
-	RelayStats(ctx context.Context, who Visitor) (mmp.RelayStats, error)
-	Sent(ctx context.Context, who Visitor, q mmp.SentQuery) (mmp.SentAnswer, error)
+	Poll(who Visitor, q relay.ReceiveQuery, wake func()) (*Poll, error)
+	Peek(ctx context.Context, who Visitor, q relay.ReceiveQuery) (relay.PeekAnswer, error)
+	Ack(ctx context.Context, who Visitor, req *relay.AckRequest) (relay.AckAnswer, error)
+	QueueStatus(ctx context.Context, who Visitor, agent string) (relay.StatusAnswer, error)
+	RelayStats(ctx context.Context, who Visitor) (relay.Stats, error)
+	Sent(ctx context.Context, who Visitor, q relay.SentQuery) (relay.SentAnswer, error)
 
 	// Audit is metadata of what happened; AuditStats its sums.
-	Audit(ctx context.Context, who Visitor, q mmp.AuditQuery) (mmp.AuditAnswer, error)
-	AuditStats(ctx context.Context, who Visitor, hours int) (mmp.AuditStats, error)
+	Audit(ctx context.Context, who Visitor, q board.AuditQuery) (board.AuditAnswer, error)
+	AuditStats(ctx context.Context, who Visitor, hours int) (board.AuditStats, error)
 
 	// Info, Stats, Welcome and Health say what this place is; anybody may ask.
-	Info(ctx context.Context, who Visitor) (mmp.Info, error)
-	Stats(ctx context.Context, who Visitor) (mmp.Stats, error)
-	Welcome(ctx context.Context) mmp.Welcome
-	Health(ctx context.Context) (mmp.Health, error)
+	Info(ctx context.Context, who Visitor) (board.Info, error)
+	Stats(ctx context.Context, who Visitor) (board.Stats, error)
+	Welcome(ctx context.Context) board.Welcome
+	Health(ctx context.Context) (board.Health, error)
 
 	Operator
 	Federation
@@ -127,9 +130,9 @@ type Federation interface {
 	// PeerCall verifies a call of a peered place and names it; 401 otherwise.
 	PeerCall(ctx context.Context, call InboundCall) (Peer, error)
 	// PeerAgents, PeerKey and PeerRelay answer such calls.
-	PeerAgents(ctx context.Context, from Peer) (mmp.AgentsAnswer, error)
+	PeerAgents(ctx context.Context, from Peer) (board.AgentsAnswer, error)
 	PeerKey(ctx context.Context, from Peer, agent string) (mmp.KeyAnswer, error)
-	PeerRelay(ctx context.Context, from Peer, m Forwarded) (mmp.SendAnswer, error)
+	PeerRelay(ctx context.Context, from Peer, m Forwarded) (relay.SendAnswer, error)
 }
 
 // ProveRequest is a proof that came with an introduction.

@@ -10,6 +10,7 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // The actions of relay entries.
@@ -33,7 +34,7 @@ type detail struct {
 }
 
 // note writes an entry with the act it describes.
-func (p *Place) note(tx *store.Tx, e mmp.AuditEntry) error {
+func (p *Place) note(tx *store.Tx, e board.AuditEntry) error {
 	d := detail{Fingerprint: e.KeyFingerprint, KeyID: e.KeyID, Changed: e.Changed, Proof: e.Proof, Reason: e.Reason, Peer: e.Peer}
 	text := ""
 	if d != (detail{}) {
@@ -79,7 +80,7 @@ func writeRelay(tx *store.Tx, now time.Time, entries []relayEntry) (err error) {
 		}
 		lines = packEntry(lines, e.action, e.m.sender, e.m.recipient, e.m.id, e.m.kind, e.m.size, e.m.hash, text)
 	}
-	return writePack(tx, store.Micros(now), mmp.AuditRelay, len(entries), lines)
+	return writePack(tx, store.Micros(now), board.AuditRelay, len(entries), lines)
 }
 
 // noteRelay is note for the one event that happens all the time.
@@ -97,7 +98,7 @@ func (p *Place) noteRelay(tx *store.Tx, action string, m *message, reason string
 // relayNote adds an entry about a message to what is to be written.
 func relayNote(args []any, now time.Time, action string, m *message, reason string) ([]any, error) {
 	text, err := relayDetail(m, reason)
-	return append(args, store.Micros(now), mmp.AuditRelay, action, m.sender, m.recipient, m.id, m.kind, m.size, m.hash, text), err
+	return append(args, store.Micros(now), board.AuditRelay, action, m.sender, m.recipient, m.id, m.kind, m.size, m.hash, text), err
 }
 
 // relayDetail is what only the unusual has.
@@ -114,8 +115,8 @@ func relayDetail(m *message, reason string) (string, error) {
 const maxAuditScan = 200_000
 
 // Audit lists the last entries in time order, as far as the caller may see them.
-func (p *Place) Audit(ctx context.Context, who Visitor, q mmp.AuditQuery) (mmp.AuditAnswer, error) {
-	out := mmp.AuditAnswer{Entries: []mmp.AuditEntry{}, Note: mmp.AuditNote}
+func (p *Place) Audit(ctx context.Context, who Visitor, q board.AuditQuery) (board.AuditAnswer, error) {
+	out := board.AuditAnswer{Entries: []board.AuditEntry{}, Note: board.AuditNote}
 	if p.c.Auth == Strict && !who.Operator() {
 		if who.Agent == "" {
 			return out, mmp.ErrAuthRequired
@@ -174,10 +175,10 @@ func (p *Place) hider(tx *store.Tx, who Visitor) (func(string) (string, error), 
 const auditColumns = `SELECT seq, at, event, action, agent, other, ref, kind, size, hash, detail FROM place_audit`
 
 // auditEntries looks from the newest back and turns the result round.
-func auditEntries(tx *store.Tx, q mmp.AuditQuery, hide func(string) (string, error)) ([]mmp.AuditEntry, error) {
+func auditEntries(tx *store.Tx, q board.AuditQuery, hide func(string) (string, error)) ([]board.AuditEntry, error) {
 	query, args := auditColumns, []any{}
 	switch {
-	case q.Type == mmp.AuditRelay:
+	case q.Type == board.AuditRelay:
 		query += ` WHERE event = 'relay'`
 	case q.Type != "":
 		query += ` WHERE event <> 'relay' AND event = ?`
@@ -186,7 +187,7 @@ func auditEntries(tx *store.Tx, q mmp.AuditQuery, hide func(string) (string, err
 	since := store.Micros(q.Since)
 	errDone := errors.New("enough")
 	if q.Limit == 0 || strings.ContainsRune(q.Type, 0) {
-		return []mmp.AuditEntry{}, nil
+		return []board.AuditEntry{}, nil
 	}
 	found, scanned := []auditRow{}, 0
 	err := tx.Each(func(r *sql.Rows) error {
@@ -210,7 +211,7 @@ func auditEntries(tx *store.Tx, q mmp.AuditQuery, hide func(string) (string, err
 	if err != nil && !errors.Is(err, errDone) {
 		return nil, err
 	}
-	out := make([]mmp.AuditEntry, 0, len(found))
+	out := make([]board.AuditEntry, 0, len(found))
 	for _, row := range slices.Backward(found) {
 		e, err := row.entry(hide)
 		if err != nil {
@@ -231,12 +232,12 @@ func scanAudit(r *sql.Rows) (a auditRow, err error) {
 	return a, err
 }
 
-func (a auditRow) entry(hide func(string) (string, error)) (mmp.AuditEntry, error) {
+func (a auditRow) entry(hide func(string) (string, error)) (board.AuditEntry, error) {
 	agent, err := hide(a.agent)
 	if err != nil {
-		return mmp.AuditEntry{}, err
+		return board.AuditEntry{}, err
 	}
-	e := mmp.AuditEntry{Timestamp: mmp.At(store.Time(a.at)), EventType: a.event, Action: a.action}
+	e := board.AuditEntry{Timestamp: mmp.At(store.Time(a.at)), EventType: a.event, Action: a.action}
 	if a.detailRaw != "" {
 		var d detail
 		if err := mmp.Decode([]byte(a.detailRaw), &d); err != nil {
@@ -245,16 +246,16 @@ func (a auditRow) entry(hide func(string) (string, error)) (mmp.AuditEntry, erro
 		e.KeyFingerprint, e.KeyID, e.Changed, e.Proof, e.Reason, e.Peer = d.Fingerprint, d.KeyID, d.Changed, d.Proof, d.Reason, d.Peer
 	}
 	switch a.event {
-	case mmp.AuditRelay:
+	case board.AuditRelay:
 		other, err := hide(a.other)
 		if err != nil {
 			return e, err
 		}
 		e.RelayID, e.Participants, e.MessageType, e.SizeBytes, e.ContentHash = a.ref, []string{agent, other}, a.kind, &a.size, a.hash
 		return e, nil
-	case mmp.AuditBulletin:
+	case board.AuditBulletin:
 		e.PostingID = a.ref
-	case mmp.AuditDeposit:
+	case board.AuditDeposit:
 		e.SkillID = a.ref
 	}
 	e.AgentID = agent

@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // Sums are kept by hour up to an entry's number; what came after it is added when
@@ -129,8 +130,8 @@ func uniqueAgents(tx *store.Tx, since int64, rest *tally) (map[int64]int64, erro
 }
 
 // AuditStats sums the audit.
-func (p *Place) AuditStats(ctx context.Context, who Visitor, hours int) (mmp.AuditStats, error) {
-	out := mmp.AuditStats{Hourly: map[string]mmp.AuditHour{}}
+func (p *Place) AuditStats(ctx context.Context, who Visitor, hours int) (board.AuditStats, error) {
+	out := board.AuditStats{Hourly: map[string]board.AuditHour{}}
 	if p.c.Auth == Strict && !who.Operator() && who.Agent == "" {
 		return out, mmp.ErrAuthRequired
 	}
@@ -153,11 +154,11 @@ func (p *Place) AuditStats(ctx context.Context, who Visitor, hours int) (mmp.Aud
 			return err
 		}
 		out.Summary, err = p.summary(tx, all)
-		for i, name := range mmp.HourKeys(now, hours) {
+		for i, name := range board.HourKeys(now, hours) {
 			hour := first + int64(i)
-			h := mmp.AuditHour{UniqueAgents: agents[hour]}
+			h := board.AuditHour{UniqueAgents: agents[hour]}
 			for _, action := range []string{actEnqueue, actDequeue} {
-				s := all[hourKey{hour, mmp.AuditRelay, action}]
+				s := all[hourKey{hour, board.AuditRelay, action}]
 				h.RelayCount += s.count
 				h.TotalBytes += s.bytes
 			}
@@ -168,24 +169,24 @@ func (p *Place) AuditStats(ctx context.Context, who Visitor, hours int) (mmp.Aud
 	return out, err
 }
 
-func (p *Place) summary(tx *store.Tx, all map[hourKey]hourSum) (mmp.AuditSummary, error) {
-	s := mmp.AuditSummary{StartedAt: mmp.At(p.remember.since)}
+func (p *Place) summary(tx *store.Tx, all map[hourKey]hourSum) (board.AuditSummary, error) {
+	s := board.AuditSummary{StartedAt: mmp.At(p.remember.since)}
 	for k, v := range all {
 		switch {
-		case k.event == mmp.AuditRelay && (k.action == actEnqueue || k.action == actDequeue):
+		case k.event == board.AuditRelay && (k.action == actEnqueue || k.action == actDequeue):
 			s.TotalRelays += v.count
 			s.TotalBytesRelayed += v.bytes
-		case k.event == mmp.AuditRelay && k.action == actDropped:
+		case k.event == board.AuditRelay && k.action == actDropped:
 			s.TotalDropped += v.count
-		case k.event == mmp.AuditRelay && k.action == actRefused:
+		case k.event == board.AuditRelay && k.action == actRefused:
 			s.TotalRefused += v.count
-		case k.event == mmp.AuditRelay && k.action == actExpired:
+		case k.event == board.AuditRelay && k.action == actExpired:
 			s.TotalExpired += v.count
-		case k.event == mmp.AuditRegistration && k.action != "unregister":
+		case k.event == board.AuditRegistration && k.action != "unregister":
 			s.TotalRegistrations += v.count
-		case k.event == mmp.AuditKeyRegistration:
+		case k.event == board.AuditKeyRegistration:
 			s.TotalKeyRegistrations += v.count
-		case k.event == mmp.AuditBulletin && k.action == "post":
+		case k.event == board.AuditBulletin && k.action == "post":
 			s.TotalBulletinPosts += v.count
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // batch is one transaction of a group. It is made anew when the transaction is run
@@ -35,7 +36,7 @@ type batch struct {
 	// fresh are registrations still to be written, entries where each begins, and
 	// entered what the audit says of them.
 	fresh   []any
-	entered []mmp.RegisterAnswer
+	entered []board.RegisterAnswer
 	entries map[string]int
 	// parcel is what this transaction did, where there is a front, and held its
 	// place there; brought are the messages it added, and expects their bytes.
@@ -397,7 +398,7 @@ func (b *batch) note(action string, m *message, reason string) error {
 			return err
 		}
 		e := auditRow{
-			event: mmp.AuditRelay, action: action, agent: m.sender, other: m.recipient, ref: m.id, kind: m.kind, size: m.size, hash: m.hash, detailRaw: text,
+			event: board.AuditRelay, action: action, agent: m.sender, other: m.recipient, ref: m.id, kind: m.kind, size: m.size, hash: m.hash, detailRaw: text,
 		}
 		b.record(func(to []byte) []byte { return appendNote(to, &e) })
 		return nil

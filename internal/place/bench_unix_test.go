@@ -13,7 +13,8 @@ import (
 
 	"parley/internal/place"
 	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/relay"
 )
 
 // inFlight does b.N calls by so many at once and reports the processor time of one,
@@ -66,7 +67,7 @@ func BenchmarkSendAndReceive(b *testing.B) {
 	inFlight(b, 32, func(who, _ int) {
 		me := fmt.Sprint("r", who)
 		send(b, p, stranger, "ada", me, blob)
-		receive(b, p, stranger, mmp.ReceiveQuery{AgentID: me, Limit: 10})
+		receive(b, p, stranger, relay.ReceiveQuery{AgentID: me, Limit: 10})
 	})
 }
 
@@ -77,7 +78,7 @@ func BenchmarkRegister(b *testing.B) {
 		b.Fatal(err)
 	}
 	inFlight(b, 32, func(_, i int) {
-		if _, err := p.Register(b.Context(), stranger, &mmp.Registration{ID: fmt.Sprint("a", i), Name: "bench", Scope: "general"}); err != nil {
+		if _, err := p.Register(b.Context(), stranger, &board.Registration{ID: fmt.Sprint("a", i), Name: "bench", Scope: "general"}); err != nil {
 			b.Error(err)
 		}
 	})

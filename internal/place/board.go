@@ -9,14 +9,15 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 const postingQuery = `SELECT p.id, p.agent, p.agent_name, p.type, p.skill_name, p.summary, p.format, p.tags, p.metadata, p.created_at, p.expires_at,
 	` + provenSince + `, COALESCE(a.name, '')
 	FROM place_postings p LEFT JOIN place_keys k ON k.agent = p.agent LEFT JOIN place_agents a ON a.id = p.agent`
 
-func scanPosting(r interface{ Scan(...any) error }) (mmp.Posting, error) {
-	var p mmp.Posting
+func scanPosting(r interface{ Scan(...any) error }) (board.Posting, error) {
+	var p board.Posting
 	var name, skill, summary, tags, metadata, registered string
 	var created, expires, proven int64
 	err := r.Scan(&p.ID, &p.AgentID, &name, &p.Type, &skill, &summary, &p.SkillFormat, &tags, &metadata, &created, &expires, &proven, &registered)
@@ -51,21 +52,21 @@ func encodeTexts(list []string) (string, error) {
 }
 
 // Post puts a posting on the board.
-func (p *Place) Post(ctx context.Context, who Visitor, req *mmp.PostRequestBody) (mmp.PostAnswer, error) {
+func (p *Place) Post(ctx context.Context, who Visitor, req *board.PostRequestBody) (board.PostAnswer, error) {
 	err := errors.Join(shown("agent_name", req.AgentName, "skill_name", req.SkillName, "skill_format", req.SkillFormat), clean("skill_summary", req.SkillSummary))
 	if err != nil {
-		return mmp.PostAnswer{}, err
+		return board.PostAnswer{}, err
 	}
 	tags, err := encodeTexts(req.Tags)
 	if err != nil {
-		return mmp.PostAnswer{}, mmp.InvalidField("tags")
+		return board.PostAnswer{}, mmp.InvalidField("tags")
 	}
 	now := p.now()
 	ttl := req.TTL
 	if ttl == mmp.DefaultPostingTTL {
 		ttl = p.c.PostingTTL
 	}
-	out := mmp.PostAnswer{PostingID: mmp.NewPostingID(), Status: mmp.StatusPosted, ExpiresAt: mmp.At(now.Add(ttl))}
+	out := board.PostAnswer{PostingID: mmp.NewPostingID(), Status: board.StatusPosted, ExpiresAt: mmp.At(now.Add(ttl))}
 	err = p.write(ctx, func(tx *store.Tx) error {
 		if _, err := p.guard(tx, who, req.AgentID); err != nil {
 			return err
@@ -83,17 +84,17 @@ func (p *Place) Post(ctx context.Context, who Visitor, req *mmp.PostRequestBody)
 		if err != nil {
 			return err
 		}
-		return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditBulletin, Action: "post", AgentID: req.AgentID, PostingID: out.PostingID})
+		return p.note(tx, board.AuditEntry{EventType: board.AuditBulletin, Action: "post", AgentID: req.AgentID, PostingID: out.PostingID})
 	})
 	if err != nil {
-		return mmp.PostAnswer{}, err
+		return board.PostAnswer{}, err
 	}
 	p.figures.stale()
 	return out, nil
 }
 
 // RemovePosting takes a posting down; only its owner may, and the operator.
-func (p *Place) RemovePosting(ctx context.Context, who Visitor, id, agent string) (mmp.RemoveAnswer, error) {
+func (p *Place) RemovePosting(ctx context.Context, who Visitor, id, agent string) (board.RemoveAnswer, error) {
 	err := p.write(ctx, func(tx *store.Tx) error {
 		if !who.Operator() {
 			if _, err := p.guard(tx, who, agent); err != nil {
@@ -113,18 +114,18 @@ func (p *Place) RemovePosting(ctx context.Context, who Visitor, id, agent string
 		if _, err := tx.Exec(`DELETE FROM place_postings WHERE id = ?`, id); err != nil {
 			return err
 		}
-		return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditBulletin, Action: "remove", AgentID: posting.AgentID, PostingID: id})
+		return p.note(tx, board.AuditEntry{EventType: board.AuditBulletin, Action: "remove", AgentID: posting.AgentID, PostingID: id})
 	})
 	if err != nil {
-		return mmp.RemoveAnswer{}, err
+		return board.RemoveAnswer{}, err
 	}
 	p.figures.stale()
-	return mmp.RemoveAnswer{PostingID: id, Status: mmp.StatusRemoved}, nil
+	return board.RemoveAnswer{PostingID: id, Status: board.StatusRemoved}, nil
 }
 
-func (p *Place) living(tx *store.Tx, id string) (mmp.Posting, error) {
+func (p *Place) living(tx *store.Tx, id string) (board.Posting, error) {
 	if clean("posting_id", id) != nil {
-		return mmp.Posting{}, mmp.ErrPostingNotFound
+		return board.Posting{}, mmp.ErrPostingNotFound
 	}
 	posting, err := scanPosting(tx.QueryRow(postingQuery+` WHERE p.id = ?`, id))
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !posting.ExpiresAt.After(p.now()) {
@@ -134,7 +135,7 @@ func (p *Place) living(tx *store.Tx, id string) (mmp.Posting, error) {
 }
 
 // Posting shows one.
-func (p *Place) Posting(ctx context.Context, who Visitor, id string) (out mmp.Posting, err error) {
+func (p *Place) Posting(ctx context.Context, who Visitor, id string) (out board.Posting, err error) {
 	if err := p.admit(who); err != nil {
 		return out, err
 	}
@@ -146,8 +147,8 @@ func (p *Place) Posting(ctx context.Context, who Visitor, id string) (out mmp.Po
 }
 
 // postings collects the newest that match.
-func (p *Place) postings(tx *store.Tx, q mmp.BrowseQuery) (out []mmp.Posting, err error) {
-	out = []mmp.Posting{}
+func (p *Place) postings(tx *store.Tx, q board.BrowseQuery) (out []board.Posting, err error) {
+	out = []board.Posting{}
 	if q.Limit == 0 {
 		return out, nil
 	}
@@ -175,7 +176,7 @@ func (p *Place) postings(tx *store.Tx, q mmp.BrowseQuery) (out []mmp.Posting, er
 	return out, err
 }
 
-func matchesPosting(q mmp.BrowseQuery, p mmp.Posting) bool {
+func matchesPosting(q board.BrowseQuery, p board.Posting) bool {
 	switch {
 	case q.Type != "" && p.Type != q.Type, q.SkillFormat != "" && p.SkillFormat != q.SkillFormat:
 		return false
@@ -193,25 +194,25 @@ func text(s *string) string {
 }
 
 // MyPostings lists an agent's own.
-func (p *Place) MyPostings(ctx context.Context, who Visitor, agent string) (mmp.BrowseAnswer, error) {
-	return p.Browse(ctx, who, mmp.BrowseQuery{AgentID: agent, Limit: 500})
+func (p *Place) MyPostings(ctx context.Context, who Visitor, agent string) (board.BrowseAnswer, error) {
+	return p.Browse(ctx, who, board.BrowseQuery{AgentID: agent, Limit: 500})
 }
 
 // Needs live as long as a session would.
 const needsLife = 24 * time.Hour
 
 // PublishNeeds replaces what an agent looks for.
-func (p *Place) PublishNeeds(ctx context.Context, who Visitor, req *mmp.NeedsRequest) (mmp.NeedsAnswer, error) {
+func (p *Place) PublishNeeds(ctx context.Context, who Visitor, req *board.NeedsRequest) (board.NeedsAnswer, error) {
 	names, texts := []string{"agent_name", req.AgentName, "agent_mode", req.AgentMode}, []string{}
 	for _, n := range req.Needs {
 		names, texts = append(names, "needs", n.Name), append(texts, "needs", n.Description)
 	}
 	if err := errors.Join(shown(names...), clean(texts...)); err != nil {
-		return mmp.NeedsAnswer{}, err
+		return board.NeedsAnswer{}, err
 	}
 	encoded, err := mmp.Encode(req.Needs)
 	if err != nil {
-		return mmp.NeedsAnswer{}, mmp.InvalidField("needs")
+		return board.NeedsAnswer{}, mmp.InvalidField("needs")
 	}
 	now := p.now()
 	err = p.write(ctx, func(tx *store.Tx) error {
@@ -225,14 +226,14 @@ func (p *Place) PublishNeeds(ctx context.Context, who Visitor, req *mmp.NeedsReq
 		if err != nil {
 			return err
 		}
-		return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditBulletin, Action: "needs", AgentID: req.AgentID})
+		return p.note(tx, board.AuditEntry{EventType: board.AuditBulletin, Action: "needs", AgentID: req.AgentID})
 	})
 	count := len(req.Needs)
-	return mmp.NeedsAnswer{Status: mmp.StatusPublished, AgentID: req.AgentID, NeedsCount: &count, SessionOnly: true}, err
+	return board.NeedsAnswer{Status: board.StatusPublished, AgentID: req.AgentID, NeedsCount: &count, SessionOnly: true}, err
 }
 
 // RemoveNeeds forgets what an agent looks for.
-func (p *Place) RemoveNeeds(ctx context.Context, who Visitor, agent string) (mmp.NeedsAnswer, error) {
+func (p *Place) RemoveNeeds(ctx context.Context, who Visitor, agent string) (board.NeedsAnswer, error) {
 	err := p.write(ctx, func(tx *store.Tx) error {
 		if _, err := p.guard(tx, who, agent); err != nil {
 			return err
@@ -240,11 +241,11 @@ func (p *Place) RemoveNeeds(ctx context.Context, who Visitor, agent string) (mmp
 		_, err := tx.Exec(`DELETE FROM place_needs WHERE agent = ?`, agent)
 		return err
 	})
-	return mmp.NeedsAnswer{Status: mmp.StatusRemoved, AgentID: agent}, err
+	return board.NeedsAnswer{Status: board.StatusRemoved, AgentID: agent}, err
 }
 
-func needsOf(tx *store.Tx, agent string, now time.Time) ([]mmp.Need, error) {
-	out := []mmp.Need{}
+func needsOf(tx *store.Tx, agent string, now time.Time) ([]board.Need, error) {
+	out := []board.Need{}
 	var encoded string
 	err := tx.QueryRow(`SELECT needs FROM place_needs WHERE agent = ? AND expires_at > ?`, agent, store.Micros(now)).Scan(&encoded)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -257,8 +258,8 @@ func needsOf(tx *store.Tx, agent string, now time.Time) ([]mmp.Need, error) {
 }
 
 // Profile is all the place knows about an agent.
-func (p *Place) Profile(ctx context.Context, who Visitor, id string) (mmp.ProfileAnswer, error) {
-	var out mmp.ProfileAnswer
+func (p *Place) Profile(ctx context.Context, who Visitor, id string) (board.ProfileAnswer, error) {
+	var out board.ProfileAnswer
 	agent, err := p.Agent(ctx, who, id)
 	if err != nil {
 		return out, err
@@ -271,7 +272,7 @@ func (p *Place) Profile(ctx context.Context, who Visitor, id string) (mmp.Profil
 		if out.Needs, err = needsOf(tx, id, p.now()); err != nil {
 			return err
 		}
-		out.Postings, err = p.postings(tx, mmp.BrowseQuery{AgentID: id, Limit: 500})
+		out.Postings, err = p.postings(tx, board.BrowseQuery{AgentID: id, Limit: 500})
 		return err
 	})
 	out.DepositCount = len(out.DepositedSkills)

@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // entry is one line of the mixed view.
@@ -32,7 +33,7 @@ type needEntry struct {
 type agentEntry struct {
 	Type    string `json:"type"`
 	AgentID string `json:"agent_id"`
-	mmp.Agent
+	board.Agent
 }
 
 // pool bounds what the mixed view draws from.
@@ -40,8 +41,8 @@ const pool = 2_000
 
 // Browse gives two views of one board: postings newest first, and a shuffled
 // mixture of everything that matches.
-func (p *Place) Browse(ctx context.Context, who Visitor, q mmp.BrowseQuery) (mmp.BrowseAnswer, error) {
-	out := mmp.BrowseAnswer{Postings: []mmp.Posting{}, Entries: []any{}, Sampling: "random"}
+func (p *Place) Browse(ctx context.Context, who Visitor, q board.BrowseQuery) (board.BrowseAnswer, error) {
+	out := board.BrowseAnswer{Postings: []board.Posting{}, Entries: []any{}, Sampling: "random"}
 	if err := p.admit(who); err != nil {
 		return out, err
 	}
@@ -73,7 +74,7 @@ func (p *Place) Browse(ctx context.Context, who Visitor, q mmp.BrowseQuery) (mmp
 }
 
 // entries gathers the mixed view.
-func (p *Place) entries(tx *store.Tx, who Visitor, q mmp.BrowseQuery) ([]entry, error) {
+func (p *Place) entries(tx *store.Tx, who Visitor, q board.BrowseQuery) ([]entry, error) {
 	var all []entry
 	add := func(e entry) {
 		if e.matches(q) && len(all) < pool {
@@ -90,14 +91,14 @@ func (p *Place) entries(tx *store.Tx, who Visitor, q mmp.BrowseQuery) ([]entry, 
 		add(entry{kind: one.Type, agent: one.AgentID, format: one.SkillFormat, text: text(one.SkillName) + "\n" + text(one.SkillSummary), tags: one.Tags, value: one})
 	}
 	err = p.eachAgent(tx, func(a *agentRow) bool {
-		add(entry{kind: mmp.EntryAgent, agent: a.id, text: a.name + "\n" + a.description, value: agentEntry{mmp.EntryAgent, a.id, p.show(who, a)}})
+		add(entry{kind: board.EntryAgent, agent: a.id, text: a.name + "\n" + a.description, value: agentEntry{board.EntryAgent, a.id, p.show(who, a)}})
 		return len(all) < pool
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = p.eachRemote(tx, func(a mmp.Agent) bool {
-		add(entry{kind: mmp.EntryAgent, agent: a.ID, text: a.Name + "\n" + a.Description, value: agentEntry{mmp.EntryAgent, a.ID, a}})
+	err = p.eachRemote(tx, func(a board.Agent) bool {
+		add(entry{kind: board.EntryAgent, agent: a.ID, text: a.Name + "\n" + a.Description, value: agentEntry{board.EntryAgent, a.ID, a}})
 		return len(all) < pool
 	})
 	if err != nil {
@@ -106,12 +107,12 @@ func (p *Place) entries(tx *store.Tx, who Visitor, q mmp.BrowseQuery) ([]entry, 
 	if err := p.eachNeed(tx, add); err != nil {
 		return nil, err
 	}
-	return all, p.eachDeposit(tx, func(d mmp.Deposit) {
-		add(entry{kind: mmp.EntryDeposit, agent: d.AgentID, format: d.Format, text: d.Name + "\n" + d.Description + "\n" + text(d.Summary), tags: d.Tags, value: d})
+	return all, p.eachDeposit(tx, func(d board.Deposit) {
+		add(entry{kind: board.EntryDeposit, agent: d.AgentID, format: d.Format, text: d.Name + "\n" + d.Description + "\n" + text(d.Summary), tags: d.Tags, value: d})
 	})
 }
 
-func (e entry) matches(q mmp.BrowseQuery) bool {
+func (e entry) matches(q board.BrowseQuery) bool {
 	switch {
 	case q.Type != "" && e.kind != q.Type, q.AgentID != "" && e.agent != q.AgentID, q.SkillFormat != "" && e.format != q.SkillFormat:
 		return false
@@ -128,13 +129,13 @@ func (p *Place) eachNeed(tx *store.Tx, add func(entry)) error {
 		if err := r.Scan(&agent, &name, &mode, &encoded, &created); err != nil {
 			return err
 		}
-		var needs []mmp.Need
+		var needs []board.Need
 		if err := mmp.Decode([]byte(encoded), &needs); err != nil {
 			return err
 		}
 		for _, n := range needs {
-			add(entry{kind: mmp.EntryNeed, agent: agent, text: n.Name + "\n" + n.Description, value: needEntry{
-				Type: mmp.EntryNeed, AgentID: agent, AgentName: optional(name), AgentMode: optional(mode), Name: n.Name, Description: n.Description,
+			add(entry{kind: board.EntryNeed, agent: agent, text: n.Name + "\n" + n.Description, value: needEntry{
+				Type: board.EntryNeed, AgentID: agent, AgentName: optional(name), AgentMode: optional(mode), Name: n.Name, Description: n.Description,
 				PublishedAt: mmp.At(store.Time(created)),
 			}})
 		}

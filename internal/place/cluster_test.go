@@ -12,6 +12,8 @@ import (
 	"parley/internal/place"
 	"parley/internal/store/storetest"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/relay"
 	"parley/test/pgtest"
 )
 
@@ -43,9 +45,9 @@ func TestOnePlaceOnTwoHubs(t *testing.T) {
 }
 
 func pollAcrossHubs(t *testing.T, a, b *place.Place) {
-	got := make(chan mmp.ReceiveAnswer, 1)
+	got := make(chan relay.ReceiveAnswer, 1)
 	go func() {
-		out, err := b.Receive(context.WithoutCancel(t.Context()), stranger, mmp.ReceiveQuery{AgentID: "bob", Limit: 10, Wait: time.Minute})
+		out, err := b.Receive(context.WithoutCancel(t.Context()), stranger, relay.ReceiveQuery{AgentID: "bob", Limit: 10, Wait: time.Minute})
 		if err != nil {
 			t.Error(err)
 		}
@@ -64,7 +66,7 @@ func revokeAcrossHubs(t *testing.T, a, b *place.Place) {
 	who := prove(t, a, "ada")
 	ended := make(chan error, 1)
 	go func() {
-		_, err := b.Receive(context.WithoutCancel(t.Context()), who, mmp.ReceiveQuery{AgentID: "ada", Limit: 10, Wait: time.Minute})
+		_, err := b.Receive(context.WithoutCancel(t.Context()), who, relay.ReceiveQuery{AgentID: "ada", Limit: 10, Wait: time.Minute})
 		ended <- err
 	}()
 	for b.Polls() == 0 {
@@ -90,7 +92,7 @@ func disjointReceivers(t *testing.T, a, b *place.Place) {
 		wg.Go(func() {
 			last := -1
 			for {
-				got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "many", Limit: 5})
+				got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "many", Limit: 5})
 				if len(got) == 0 {
 					return
 				}
@@ -110,7 +112,7 @@ func disjointReceivers(t *testing.T, a, b *place.Place) {
 	}
 	wg.Wait()
 	// A receiver that found only locked rows stopped early; what is left is still there.
-	for _, blob := range receive(t, a, stranger, mmp.ReceiveQuery{AgentID: "many", Limit: 100}) {
+	for _, blob := range receive(t, a, stranger, relay.ReceiveQuery{AgentID: "many", Limit: 100}) {
 		seen[blob]++
 	}
 	for i := range n {
@@ -128,7 +130,7 @@ func exactLimit(t *testing.T, a, b *place.Place) {
 	for i := range 140 {
 		wg.Go(func() {
 			blob := fmt.Sprint(i)
-			_, err := []*place.Place{a, b}[i%2].Send(t.Context(), ada, &mmp.SendRequest{From: "sender", To: "full", Blob: []byte(blob), BlobHash: mmp.HashOf(blob).Bare(), MessageType: "t"})
+			_, err := []*place.Place{a, b}[i%2].Send(t.Context(), ada, &relay.SendRequest{From: "sender", To: "full", Blob: []byte(blob), BlobHash: mmp.HashOf(blob).Bare(), MessageType: "t"})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -137,7 +139,7 @@ func exactLimit(t *testing.T, a, b *place.Place) {
 		})
 	}
 	wg.Wait()
-	if got := receive(t, b, bob, mmp.ReceiveQuery{AgentID: "full", Limit: 1000}); taken != 120 || len(got) != 120 {
+	if got := receive(t, b, bob, relay.ReceiveQuery{AgentID: "full", Limit: 1000}); taken != 120 || len(got) != 120 {
 		t.Errorf("%d were taken, %d are there", taken, len(got))
 	}
 }
@@ -156,7 +158,7 @@ func onceAcrossHubs(t *testing.T, a, b *place.Place) {
 	var won []string
 	for _, p := range []*place.Place{a, b, a, b} {
 		wg.Go(func() {
-			out, err := p.Register(t.Context(), stranger, &mmp.Registration{ID: "ada", PublicKey: testKey().Public().PEM(), Proof: &proof})
+			out, err := p.Register(t.Context(), stranger, &board.Registration{ID: "ada", PublicKey: testKey().Public().PEM(), Proof: &proof})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -192,7 +194,7 @@ func onePin(t *testing.T, a, b *place.Place) {
 				t.Fatal(err)
 			}
 			wg.Go(func() {
-				out, err := p.Register(t.Context(), stranger, &mmp.Registration{ID: id, PublicKey: key.Public().PEM(), Proof: &proof})
+				out, err := p.Register(t.Context(), stranger, &board.Registration{ID: id, PublicKey: key.Public().PEM(), Proof: &proof})
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/meeting"
 )
 
 // Core speaks for one agent that knows the core actions and nothing else. It is
@@ -39,99 +41,99 @@ func (c *Core) known(agent string) error {
 }
 
 // Introduction is signed afresh each time, so that its entry is.
-func (c *Core) Introduction(_ context.Context, agent string) (mmp.Introduction, mmp.Message, error) {
-	var none mmp.Introduction
+func (c *Core) Introduction(_ context.Context, agent string) (meeting.Introduction, meeting.Message, error) {
+	var none meeting.Introduction
 	ring, id, err := c.mine(agent)
 	if err != nil {
-		return none, mmp.Message{}, err
+		return none, meeting.Message{}, err
 	}
 	static, err := mmp.SignIntroduction(ring.RSA, mmp.Identity{Description: c.Description, InstanceID: id, Name: c.Name, Scope: "general", Version: c.Version})
 	if err != nil {
-		return none, mmp.Message{}, err
+		return none, meeting.Message{}, err
 	}
 	entry, err := mmp.SignEntry(ring.RSA, id, ring.HPKE, c.Now())
 	if err != nil {
-		return none, mmp.Message{}, err
+		return none, meeting.Message{}, err
 	}
-	in := mmp.Introduction{
+	in := meeting.Introduction{
 		Identity: static.Identity,
-		Capabilities: mmp.Capabilities{
-			MeetingProtocolVersion: mmp.ProtocolVersion, SupportedActions: mmp.CoreActions(), SkillFormats: []string{mmp.FormatMarkdown},
-			Extensions: []string{mmp.ExtensionCore},
+		Capabilities: meeting.Capabilities{
+			MeetingProtocolVersion: mmp.ProtocolVersion, SupportedActions: meeting.CoreActions(), SkillFormats: []string{meeting.FormatMarkdown},
+			Extensions: []string{meeting.ExtensionCore},
 		},
-		Skills: []mmp.SkillInfo{},
-		Constraints: mmp.Constraints{
-			MaxSkillSizeBytes: mmp.MaxSkill, RateLimitPerMinute: 120, AllowedFormats: []string{mmp.FormatMarkdown}, RequireApproval: true,
+		Skills: []meeting.SkillInfo{},
+		Constraints: meeting.Constraints{
+			MaxSkillSizeBytes: mmp.MaxSkill, RateLimitPerMinute: 120, AllowedFormats: []string{meeting.FormatMarkdown}, RequireApproval: true,
 		},
-		ExchangePolicy: mmp.Raw(`{"allowed_formats":["markdown"],"require_approval":true}`), Extensions: []string{mmp.ExtensionCore},
+		ExchangePolicy: mmp.Raw(`{"allowed_formats":["markdown"],"require_approval":true}`), Extensions: []string{meeting.ExtensionCore},
 		ExchangeableSkillsets: []string{}, PublicKey: ring.RSA.Public().PEM(), KeyFingerprint: ring.RSA.Public().KeyFingerprint(),
 		IdentitySignature: static.Signature, Entry: &entry.Entry, EntrySignature: &entry.Signature,
 	}
-	m, err := mmp.NewMessage(mmp.ActionIntroduce, id, "", in, c.Now())
+	m, err := meeting.NewMessage(meeting.ActionIntroduce, id, "", in, c.Now())
 	return in, m, err
 }
 
 // Handle answers the core actions; everything else is unsupported.
-func (c *Core) Handle(ctx context.Context, agent string, _ Sender, m mmp.Message) (mmp.Result, error) {
+func (c *Core) Handle(ctx context.Context, agent string, _ Sender, m meeting.Message) (meeting.Result, error) {
 	in, reply, err := c.Introduction(ctx, agent)
 	if err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	switch m.Action {
-	case mmp.ActionIntroduce:
-		peer, err := mmp.ReadIntroduction(m.Payload)
+	case meeting.ActionIntroduce:
+		peer, err := meeting.ReadIntroduction(m.Payload)
 		if err != nil {
-			return m.InvalidResult(reply.From, mmp.CodeInvalidPayload, err.Error(), c.Now())
+			return m.InvalidResult(reply.From, meeting.CodeInvalidPayload, err.Error(), c.Now())
 		}
-		if !mmp.SameMajor(m.ProtocolVersion) {
-			return m.InvalidResult(reply.From, mmp.CodeVersionMismatch, "Protocol version "+m.ProtocolVersion+" is not supported", c.Now())
+		if !meeting.SameMajor(m.ProtocolVersion) {
+			return m.InvalidResult(reply.From, meeting.CodeVersionMismatch, "Protocol version "+m.ProtocolVersion+" is not supported", c.Now())
 		}
 		reply.To, reply.InReplyTo = &m.From, &m.ID
 		return m.IntroduceResult(peer, in.Extensions, reply), nil
-	case mmp.ActionGoodbye:
-		var p mmp.GoodbyePayload
+	case meeting.ActionGoodbye:
+		var p meeting.GoodbyePayload
 		if mmp.Decode(m.Payload, &p) != nil {
-			return m.InvalidResult(reply.From, mmp.CodeInvalidPayload, "Invalid payload", c.Now())
+			return m.InvalidResult(reply.From, meeting.CodeInvalidPayload, "Invalid payload", c.Now())
 		}
 		return m.GoodbyeResult(p), nil
-	case mmp.ActionError:
-		var p mmp.ErrorPayload
+	case meeting.ActionError:
+		var p meeting.ErrorPayload
 		_ = mmp.Decode(m.Payload, &p) // whatever it says, an error is not answered
 		return m.ErrorResult(p), nil
 	}
-	return m.UnsupportedResult(reply.From, mmp.CoreActions(), c.Now())
+	return m.UnsupportedResult(reply.From, meeting.CoreActions(), c.Now())
 }
 
 // Skills lists none.
-func (c *Core) Skills(_ context.Context, agent string) (mmp.SkillsAnswer, error) {
-	return mmp.SkillsAnswer{Skills: []mmp.SkillInfo{}, ExchangePolicy: mmp.Raw(`{"allowed_formats":["markdown"],"require_approval":true}`)}, c.known(agent)
+func (c *Core) Skills(_ context.Context, agent string) (meeting.SkillsAnswer, error) {
+	return meeting.SkillsAnswer{Skills: []meeting.SkillInfo{}, ExchangePolicy: mmp.Raw(`{"allowed_formats":["markdown"],"require_approval":true}`)}, c.known(agent)
 }
 
 // Skill finds none.
-func (c *Core) Skill(context.Context, string, string) (mmp.SkillDetails, error) {
-	return mmp.SkillDetails{}, mmp.ErrSkillNotFound
+func (c *Core) Skill(context.Context, string, string) (meeting.SkillDetails, error) {
+	return meeting.SkillDetails{}, mmp.ErrSkillNotFound
 }
 
 // PreviewSkill finds none.
-func (c *Core) PreviewSkill(context.Context, string, string, int) (mmp.Deposit, error) {
-	return mmp.Deposit{}, mmp.ErrSkillNotFound
+func (c *Core) PreviewSkill(context.Context, string, string, int) (board.Deposit, error) {
+	return board.Deposit{}, mmp.ErrSkillNotFound
 }
 
 // Package finds none.
-func (c *Core) Package(context.Context, string, Sender, mmp.SkillRef) (mmp.PackagedAnswer, error) {
-	return mmp.PackagedAnswer{}, mmp.ErrSkillNotFound
+func (c *Core) Package(context.Context, string, Sender, meeting.SkillRef) (meeting.PackagedAnswer, error) {
+	return meeting.PackagedAnswer{}, mmp.ErrSkillNotFound
 }
 
 // Make makes nothing: a core agent has no skills to speak of.
-func (c *Core) Make(_ context.Context, _, _ string, body []byte) (mmp.MadeAnswer, error) {
-	ref, err := mmp.DecodeSkillRef(body, false)
+func (c *Core) Make(_ context.Context, _, _ string, body []byte) (meeting.MadeAnswer, error) {
+	ref, err := meeting.DecodeSkillRef(body, false)
 	if err != nil {
-		return mmp.MadeAnswer{}, err
+		return meeting.MadeAnswer{}, err
 	}
-	return mmp.MadeAnswer{}, mmp.SkillNotFound(ref.SkillID)
+	return meeting.MadeAnswer{}, mmp.SkillNotFound(ref.SkillID)
 }
 
 // History is empty.
-func (c *Core) History(_ context.Context, agent string, _ mmp.HistoryQuery) (mmp.HistoryAnswer, error) {
-	return mmp.HistoryAnswer{Interactions: []any{}, Summary: map[string]any{"total": 0}}, c.known(agent)
+func (c *Core) History(_ context.Context, agent string, _ meeting.HistoryQuery) (meeting.HistoryAnswer, error) {
+	return meeting.HistoryAnswer{Interactions: []any{}, Summary: map[string]any{"total": 0}}, c.known(agent)
 }

@@ -9,6 +9,8 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/meeting"
 )
 
 // depositRow is a skill on the shelf.
@@ -31,8 +33,8 @@ func scanDeposit(r interface{ Scan(...any) error }) (*depositRow, error) {
 	return &d, err
 }
 
-func (d *depositRow) notice() mmp.TrustNotice {
-	return mmp.TrustNotice{DepositorSigned: d.signature != "", DepositorID: d.owner, Disclaimer: mmp.Disclaimer}
+func (d *depositRow) notice() board.TrustNotice {
+	return board.TrustNotice{DepositorSigned: d.signature != "", DepositorID: d.owner, Disclaimer: board.Disclaimer}
 }
 
 // hashIn is the hash of the content in a form; it is kept bare.
@@ -45,14 +47,14 @@ func (d *depositRow) hashIn(form mmp.HashForm) string {
 }
 
 // show is the deposit without its lines.
-func (d *depositRow) show(form mmp.HashForm) (mmp.Deposit, error) {
+func (d *depositRow) show(form mmp.HashForm) (board.Deposit, error) {
 	tags, err := texts(d.tags)
 	notice := d.notice()
-	return mmp.Deposit{
+	return board.Deposit{
 		SkillID: d.skillID, Name: d.name, Description: d.description, Tags: tags, Format: d.format, SizeBytes: len(d.content),
 		ContentSizeLines: len(lines(d.content)), DepositedAt: mmp.At(d.updated), DepositorID: d.owner, ContentHash: d.hashIn(form),
 		Summary: optional(d.summary), Sections: sections(d.content), InputOutput: raw(d.inputOutput),
-		TrustMetadata: d.trustMetadata(), AgentID: d.owner, Type: mmp.EntryDeposit, TrustNotice: &notice,
+		TrustMetadata: d.trustMetadata(), AgentID: d.owner, Type: board.EntryDeposit, TrustNotice: &notice,
 	}, err
 }
 
@@ -83,11 +85,11 @@ func sections(content string) []string {
 }
 
 // checked holds a deposit to the rules of skills; what fails is listed.
-func (p *Place) checked(tx *store.Tx, who Visitor, req *mmp.DepositRequest, refusal mmp.Error) (*depositRow, error) {
-	provenance, err := mmp.CheckSkill(mmp.SkillCheck{
+func (p *Place) checked(tx *store.Tx, who Visitor, req *board.DepositRequest, refusal mmp.Error) (*depositRow, error) {
+	provenance, err := meeting.CheckSkill(meeting.SkillCheck{
 		Format: req.Format, Content: req.Content, ContentHash: req.ContentHash, Provenance: req.Provenance, Sender: who.Agent, HashOptional: true,
 	})
-	var reason mmp.SkillReason
+	var reason meeting.SkillReason
 	switch {
 	case errors.As(err, &reason):
 		return nil, &mmp.Rejection{Refusal: refusal, Reasons: []string{string(reason)}}
@@ -134,7 +136,7 @@ func (d *depositRow) put(tx *store.Tx) error {
 }
 
 // attempt counts deposits and updates, good or bad.
-func (p *Place) attempt(who Visitor, req *mmp.DepositRequest) error {
+func (p *Place) attempt(who Visitor, req *board.DepositRequest) error {
 	if err := who.mustHaveToken(); err != nil {
 		return err
 	}
@@ -145,9 +147,9 @@ func (p *Place) attempt(who Visitor, req *mmp.DepositRequest) error {
 }
 
 // Deposit puts a skill on the shelf; depositing again replaces it.
-func (p *Place) Deposit(ctx context.Context, who Visitor, req *mmp.DepositRequest) (mmp.DepositAnswer, error) {
+func (p *Place) Deposit(ctx context.Context, who Visitor, req *board.DepositRequest) (board.DepositAnswer, error) {
 	if err := p.attempt(who, req); err != nil {
-		return mmp.DepositAnswer{}, err
+		return board.DepositAnswer{}, err
 	}
 	var d *depositRow
 	err := p.write(ctx, func(tx *store.Tx) (err error) {
@@ -159,26 +161,26 @@ func (p *Place) Deposit(ctx context.Context, who Visitor, req *mmp.DepositReques
 			return err
 		}
 		if others >= p.c.DepositLimit {
-			return &mmp.Rejection{Refusal: mmp.ErrDepositRejected, Reasons: []string{string(mmp.SkillCapacity)}}
+			return &mmp.Rejection{Refusal: mmp.ErrDepositRejected, Reasons: []string{string(meeting.SkillCapacity)}}
 		}
 		d.created, d.updated = p.now(), p.now()
 		if err := d.put(tx); err != nil {
 			return err
 		}
-		return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditDeposit, Action: "deposit", AgentID: who.Agent, SkillID: req.SkillID})
+		return p.note(tx, board.AuditEntry{EventType: board.AuditDeposit, Action: "deposit", AgentID: who.Agent, SkillID: req.SkillID})
 	})
 	if err != nil {
-		return mmp.DepositAnswer{}, err
+		return board.DepositAnswer{}, err
 	}
-	return mmp.DepositAnswer{Status: mmp.StatusDeposited, SkillID: req.SkillID, TrustNotice: d.notice()}, nil
+	return board.DepositAnswer{Status: board.StatusDeposited, SkillID: req.SkillID, TrustNotice: d.notice()}, nil
 }
 
 // UpdateDeposit replaces a skill the caller deposited.
-func (p *Place) UpdateDeposit(ctx context.Context, who Visitor, req *mmp.DepositRequest) (mmp.UpdateAnswer, error) {
+func (p *Place) UpdateDeposit(ctx context.Context, who Visitor, req *board.DepositRequest) (board.UpdateAnswer, error) {
 	if err := p.attempt(who, req); err != nil {
-		return mmp.UpdateAnswer{}, err
+		return board.UpdateAnswer{}, err
 	}
-	out := mmp.UpdateAnswer{Status: mmp.StatusUpdated, SkillID: req.SkillID, UpdatedAt: mmp.At(p.now())}
+	out := board.UpdateAnswer{Status: board.StatusUpdated, SkillID: req.SkillID, UpdatedAt: mmp.At(p.now())}
 	err := p.write(ctx, func(tx *store.Tx) error {
 		old, err := depositOf(tx, who.Agent, req.SkillID)
 		if err != nil {
@@ -197,7 +199,7 @@ func (p *Place) UpdateDeposit(ctx context.Context, who Visitor, req *mmp.Deposit
 		if _, err := tx.Exec(`DELETE FROM place_attests WHERE owner = ? AND skill_id = ?`, who.Agent, req.SkillID); err != nil {
 			return err
 		}
-		return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditDeposit, Action: "update", AgentID: who.Agent, SkillID: req.SkillID})
+		return p.note(tx, board.AuditEntry{EventType: board.AuditDeposit, Action: "update", AgentID: who.Agent, SkillID: req.SkillID})
 	})
 	return out, err
 }
@@ -207,8 +209,8 @@ func depositOf(tx *store.Tx, owner, skillID string) (*depositRow, error) {
 }
 
 // Withdraw takes the caller's own skill from the shelf.
-func (p *Place) Withdraw(ctx context.Context, who Visitor, skillID, reason string) (mmp.WithdrawAnswer, error) {
-	out := mmp.WithdrawAnswer{Status: mmp.StatusWithdrawn, SkillID: skillID, OwnerAgentID: who.Agent, WithdrawnAt: mmp.At(p.now())}
+func (p *Place) Withdraw(ctx context.Context, who Visitor, skillID, reason string) (board.WithdrawAnswer, error) {
+	out := board.WithdrawAnswer{Status: board.StatusWithdrawn, SkillID: skillID, OwnerAgentID: who.Agent, WithdrawnAt: mmp.At(p.now())}
 	if err := who.mustHaveToken(); err != nil {
 		return out, err
 	}
@@ -226,7 +228,7 @@ func (p *Place) Withdraw(ctx context.Context, who Visitor, skillID, reason strin
 		if _, err := tx.Exec(`DELETE FROM place_attests WHERE owner = ? AND skill_id = ?`, who.Agent, skillID); err != nil {
 			return err
 		}
-		return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditDeposit, Action: "withdraw", AgentID: who.Agent, SkillID: skillID})
+		return p.note(tx, board.AuditEntry{EventType: board.AuditDeposit, Action: "withdraw", AgentID: who.Agent, SkillID: skillID})
 	})
 	return out, err
 }
@@ -243,7 +245,7 @@ func (p *Place) find(tx *store.Tx, skillID, owner string) (*depositRow, error) {
 }
 
 // Preview shows a deposit's description and first lines.
-func (p *Place) Preview(ctx context.Context, who Visitor, skillID string, q mmp.PreviewQuery) (out mmp.Deposit, err error) {
+func (p *Place) Preview(ctx context.Context, who Visitor, skillID string, q board.PreviewQuery) (out board.Deposit, err error) {
 	if err := p.admit(who); err != nil {
 		return out, err
 	}
@@ -265,7 +267,7 @@ func (p *Place) Preview(ctx context.Context, who Visitor, skillID string, q mmp.
 }
 
 // SkillContent gives a whole deposit.
-func (p *Place) SkillContent(ctx context.Context, who Visitor, skillID, owner string) (out mmp.ContentAnswer, err error) {
+func (p *Place) SkillContent(ctx context.Context, who Visitor, skillID, owner string) (out board.ContentAnswer, err error) {
 	if err := p.admit(who); err != nil {
 		return out, err
 	}
@@ -274,8 +276,8 @@ func (p *Place) SkillContent(ctx context.Context, who Visitor, skillID, owner st
 		if err != nil {
 			return err
 		}
-		provenance, err := mmp.DecodeProvenance([]byte(d.provenance))
-		out = mmp.ContentAnswer{
+		provenance, err := meeting.DecodeProvenance([]byte(d.provenance))
+		out = board.ContentAnswer{
 			SkillID: d.skillID, Name: d.name, Content: d.content, ContentHash: d.hashIn(p.c.Hashes), Format: d.format, DepositorID: d.owner,
 			Provenance: provenance, TrustNotice: d.notice(),
 		}
@@ -284,11 +286,11 @@ func (p *Place) SkillContent(ctx context.Context, who Visitor, skillID, owner st
 	return out, err
 }
 
-func (p *Place) depositsOf(tx *store.Tx, owner string) ([]mmp.Deposit, error) {
+func (p *Place) depositsOf(tx *store.Tx, owner string) ([]board.Deposit, error) {
 	return p.collectDeposits(tx, `WHERE owner = ? ORDER BY updated_at DESC`, owner)
 }
 
-func (p *Place) eachDeposit(tx *store.Tx, fn func(mmp.Deposit)) error {
+func (p *Place) eachDeposit(tx *store.Tx, fn func(board.Deposit)) error {
 	all, err := p.collectDeposits(tx, `ORDER BY updated_at DESC LIMIT 500`)
 	for _, d := range all {
 		fn(d)
@@ -296,8 +298,8 @@ func (p *Place) eachDeposit(tx *store.Tx, fn func(mmp.Deposit)) error {
 	return err
 }
 
-func (p *Place) collectDeposits(tx *store.Tx, where string, args ...any) ([]mmp.Deposit, error) {
-	out := []mmp.Deposit{}
+func (p *Place) collectDeposits(tx *store.Tx, where string, args ...any) ([]board.Deposit, error) {
+	out := []board.Deposit{}
 	err := tx.Each(func(r *sql.Rows) error {
 		d, err := scanDeposit(r)
 		if err != nil {
@@ -338,8 +340,8 @@ func attestations(tx *store.Tx, owner, skillID string) ([]mmp.Raw, error) {
 
 // Attest notes what one agent claims about another's deposit. A signature must be
 // the claimant's, over the payload it names or else over the claim.
-func (p *Place) Attest(ctx context.Context, who Visitor, req *mmp.AttestRequest) (mmp.AttestAnswer, error) {
-	out := mmp.AttestAnswer{Status: mmp.StatusAttested, Valid: true}
+func (p *Place) Attest(ctx context.Context, who Visitor, req *board.AttestRequest) (board.AttestAnswer, error) {
+	out := board.AttestAnswer{Status: board.StatusAttested, Valid: true}
 	if err := who.mustHaveToken(); err != nil {
 		return out, err
 	}
@@ -373,7 +375,7 @@ func (p *Place) Attest(ctx context.Context, who Visitor, req *mmp.AttestRequest)
 		if err != nil {
 			return err
 		}
-		return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditDeposit, Action: "attest", AgentID: who.Agent, SkillID: req.SkillID})
+		return p.note(tx, board.AuditEntry{EventType: board.AuditDeposit, Action: "attest", AgentID: who.Agent, SkillID: req.SkillID})
 	})
 	return out, err
 }

@@ -6,13 +6,13 @@ import (
 
 	"parley/internal/place"
 	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // TestMain looks whether the trail was told.
 func TestTheSumOfAnHourIsPutIntoTheHubsTrail(t *testing.T) {
 	p, clk := open(t, storetest.SQLite(t), place.Config{})
-	if _, err := p.Register(t.Context(), stranger, &mmp.Registration{ID: "ada"}); err != nil {
+	if _, err := p.Register(t.Context(), stranger, &board.Registration{ID: "ada"}); err != nil {
 		t.Fatal(err)
 	}
 	clk.pass(time.Hour)

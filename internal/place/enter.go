@@ -3,14 +3,15 @@ package place
 import (
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // entering is one registration without a key.
 type entering struct {
 	who    Visitor
-	req    *mmp.Registration
+	req    *board.Registration
 	claim  claim
-	answer mmp.RegisterAnswer
+	answer board.RegisterAnswer
 }
 
 // enter decides about one registration of the batch.
@@ -20,7 +21,7 @@ func (b *batch) enter(o *op) error {
 		return nil
 	}
 	p, id := b.p, e.req.ID
-	e.answer = mmp.RegisterAnswer{AgentID: id, Status: mmp.StatusRegistered, PlaceID: p.id, RegisteredAt: mmp.At(b.now)}
+	e.answer = board.RegisterAnswer{AgentID: id, Status: board.StatusRegistered, PlaceID: p.id, RegisteredAt: mmp.At(b.now)}
 	proven, err := b.key(id)
 	if err != nil {
 		return err
@@ -100,5 +101,5 @@ func (b *batch) writeEntered() error {
 	for _, e := range b.entered {
 		lines = packEntry(lines, enterAction(e), e.AgentID, "", "", "", 0, "", "")
 	}
-	return writePack(b.tx, store.Micros(b.now), mmp.AuditRegistration, len(b.entered), lines)
+	return writePack(b.tx, store.Micros(b.now), board.AuditRegistration, len(b.entered), lines)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/relay"
 )
 
 // figures are counts over everything. Counting costs more the more there is, so a
@@ -29,7 +29,7 @@ type figures struct {
 
 type counts struct {
 	agents, postings int64
-	relay            mmp.RelayStats
+	relay            relay.Stats
 }
 
 func (f *figures) stale()             { f.dirty.Store(true) }

@@ -18,6 +18,8 @@ import (
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/relay"
 	"parley/test/pgtest"
 )
 
@@ -58,10 +60,10 @@ func (m *relayModel) reopen(t *testing.T) {
 // now is coarse: whatever a test takes in real time is less than a minute.
 func (m *relayModel) now() time.Duration { return time.Duration(m.clk.ahead.Load()) }
 
-func (m *relayModel) request(to, key string) *mmp.SendRequest {
+func (m *relayModel) request(to, key string) *relay.SendRequest {
 	blob := fmt.Sprint("b", m.next)
 	m.next++
-	return &mmp.SendRequest{From: m.from, To: to, Blob: []byte(blob), BlobHash: mmp.HashOf(blob).Bare(), MessageType: "test", IdempotencyKey: key}
+	return &relay.SendRequest{From: m.from, To: to, Blob: []byte(blob), BlobHash: mmp.HashOf(blob).Bare(), MessageType: "test", IdempotencyKey: key}
 }
 
 func (m *relayModel) send(t *testing.T, to string) {
@@ -101,7 +103,7 @@ func (m *relayModel) expire() {
 
 func (m *relayModel) receive(t *testing.T, to string, manual bool) {
 	limit := rapid.IntRange(1, 4).Draw(m.rt, "limit")
-	out, err := m.p.Receive(t.Context(), stranger, mmp.ReceiveQuery{AgentID: to, Limit: limit, ManualAck: manual, Lease: 600 * time.Second})
+	out, err := m.p.Receive(t.Context(), stranger, relay.ReceiveQuery{AgentID: to, Limit: limit, ManualAck: manual, Lease: 600 * time.Second})
 	if err != nil {
 		m.rt.Fatal(err)
 	}
@@ -128,7 +130,7 @@ func (m *relayModel) settle(t *testing.T, to string) {
 	i := rapid.IntRange(0, len(m.lent[to])-1).Draw(m.rt, "which")
 	one := m.lent[to][i]
 	m.lent[to] = slices.Delete(m.lent[to], i, i+1)
-	req := &mmp.AckRequest{AgentID: to, IDs: []string{one.id}}
+	req := &relay.AckRequest{AgentID: to, IDs: []string{one.id}}
 	if rapid.Bool().Draw(m.rt, "back") {
 		req.IDs, req.Release = nil, req.IDs
 		m.queue[to] = append(m.queue[to], one)
@@ -167,7 +169,7 @@ func (m *relayModel) broken(t *testing.T, to string) {
 	case !errors.Is(err, mmp.ErrStorage):
 		m.rt.Fatalf("a send that could not be stored: %v", err)
 	}
-	switch out, err := m.p.Receive(t.Context(), stranger, mmp.ReceiveQuery{AgentID: to, Limit: 1}); {
+	switch out, err := m.p.Receive(t.Context(), stranger, relay.ReceiveQuery{AgentID: to, Limit: 1}); {
 	case err == nil && out.Count > 0:
 		m.acts["dequeue"]++
 		if out.Messages[0].ID != m.queue[to][0].id {
@@ -197,7 +199,7 @@ func (m *relayModel) check(t *testing.T, to string) {
 	if err != nil || status.PendingCount != len(m.queue[to]) || status.LeasedCount != len(m.lent[to]) {
 		m.rt.Fatalf("%+v %v, want %d and %d", status, err, len(m.queue[to]), len(m.lent[to]))
 	}
-	out, err := m.p.Peek(t.Context(), stranger, mmp.ReceiveQuery{AgentID: to, Limit: 100})
+	out, err := m.p.Peek(t.Context(), stranger, relay.ReceiveQuery{AgentID: to, Limit: 100})
 	if err != nil {
 		m.rt.Fatal(err)
 	}
@@ -222,7 +224,7 @@ func (m *relayModel) audited(t *testing.T) {
 	if err := m.p.Sweep(t.Context()); err != nil {
 		m.rt.Fatal(err)
 	}
-	out, err := m.p.Audit(t.Context(), place.Visitor{Actor: identity.Hub()}, mmp.AuditQuery{Type: mmp.AuditRelay, AgentID: m.from, Limit: 10_000})
+	out, err := m.p.Audit(t.Context(), place.Visitor{Actor: identity.Hub()}, board.AuditQuery{Type: board.AuditRelay, AgentID: m.from, Limit: 10_000})
 	if err != nil {
 		m.rt.Fatal(err)
 	}
@@ -284,7 +286,7 @@ func TestNoSequenceWithRestartsFailuresAndTimeLosesOrDoublesAnything(t *testing.
 			case "check":
 				m.check(t, to)
 			case "note":
-				if _, err := m.p.Post(t.Context(), stranger, &mmp.PostRequestBody{AgentID: m.from, Type: "announcement", TTL: time.Hour}); err != nil && !errors.Is(err, mmp.MaxPostings(10)) {
+				if _, err := m.p.Post(t.Context(), stranger, &board.PostRequestBody{AgentID: m.from, Type: "announcement", TTL: time.Hour}); err != nil && !errors.Is(err, mmp.MaxPostings(10)) {
 					rt.Fatal(err)
 				}
 			}
@@ -308,7 +310,7 @@ func TestMessagesThatStayGetRowsAndParcelsGo(t *testing.T) {
 	for i := range 5 {
 		send(t, p, stranger, "ada", "bob", fmt.Sprint(i))
 	}
-	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob", Limit: 2}); len(got) != 2 || p.Fresh() != many+3 {
+	if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob", Limit: 2}); len(got) != 2 || p.Fresh() != many+3 {
 		t.Fatalf("%v, %d new", got, p.Fresh())
 	}
 	stats, err := p.RelayStats(t.Context(), stranger)
@@ -329,10 +331,10 @@ func TestMessagesThatStayGetRowsAndParcelsGo(t *testing.T) {
 		t.Errorf("%d parcels, %d rows, %d new, %v", parcels, rows, p.Fresh(), err)
 	}
 	send(t, p, stranger, "ada", "bob", "5")
-	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"2", "3", "4", "5"}) {
+	if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"2", "3", "4", "5"}) {
 		t.Errorf("%v", got)
 	}
-	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "cal", Limit: 2}); !slices.Equal(got, []string{"0", "1"}) {
+	if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "cal", Limit: 2}); !slices.Equal(got, []string{"0", "1"}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -345,7 +347,7 @@ func TestAHubAmongOthersTakesInWhatABackupBroughtAlong(t *testing.T) {
 	for i := range 3 {
 		send(t, alone, stranger, "ada", "bob", fmt.Sprint(i))
 	}
-	receive(t, alone, stranger, mmp.ReceiveQuery{AgentID: "bob", Limit: 1})
+	receive(t, alone, stranger, relay.ReceiveQuery{AgentID: "bob", Limit: 1})
 	if err := alone.Bundle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -359,10 +361,10 @@ func TestAHubAmongOthersTakesInWhatABackupBroughtAlong(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, _ := open(t, storetest.Open(t, target), place.Config{Auth: place.Open}, func(d *place.Deps) { d.Clustered = true })
-			if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"1", "2"}) {
+			if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"1", "2"}) {
 				t.Errorf("%v", got)
 			}
-			out, err := p.Audit(t.Context(), place.Visitor{Actor: identity.Hub()}, mmp.AuditQuery{Type: mmp.AuditRelay, Limit: 100})
+			out, err := p.Audit(t.Context(), place.Visitor{Actor: identity.Hub()}, board.AuditQuery{Type: board.AuditRelay, Limit: 100})
 			if err != nil || out.Count != 6 {
 				t.Errorf("%d entries, %v", out.Count, err)
 			}

@@ -15,6 +15,8 @@ import (
 	"parley/internal/place"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/relay"
 	"parley/test/trailtest"
 )
 
@@ -79,14 +81,14 @@ var stranger = place.Visitor{}
 
 func send(t testing.TB, p *place.Place, who place.Visitor, from, to, blob string) string {
 	t.Helper()
-	out, err := p.Send(t.Context(), who, &mmp.SendRequest{From: from, To: to, Blob: []byte(blob), BlobHash: mmp.HashOf(blob).Prefixed(), MessageType: "test"})
+	out, err := p.Send(t.Context(), who, &relay.SendRequest{From: from, To: to, Blob: []byte(blob), BlobHash: mmp.HashOf(blob).Prefixed(), MessageType: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out.RelayID
 }
 
-func receive(t testing.TB, p *place.Place, who place.Visitor, q mmp.ReceiveQuery) []string {
+func receive(t testing.TB, p *place.Place, who place.Visitor, q relay.ReceiveQuery) []string {
 	t.Helper()
 	if q.Limit == 0 {
 		q.Limit = 100
@@ -116,7 +118,7 @@ func prove(t testing.TB, p *place.Place, id string) place.Visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.Register(t.Context(), stranger, &mmp.Registration{ID: id, Name: id, Scope: "general", PublicKey: testKey().Public().PEM(), Proof: &proof})
+	out, err := p.Register(t.Context(), stranger, &board.Registration{ID: id, Name: id, Scope: "general", PublicKey: testKey().Public().PEM(), Proof: &proof})
 	if err != nil {
 		t.Fatal(err)
 	}

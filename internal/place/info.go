@@ -9,18 +9,19 @@ import (
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // Info says what this place is; anybody may ask.
-func (p *Place) Info(ctx context.Context, _ Visitor) (mmp.Info, error) {
+func (p *Place) Info(ctx context.Context, _ Visitor) (board.Info, error) {
 	f, err := p.counted(ctx)
 	if err != nil {
-		return mmp.Info{}, err
+		return board.Info{}, err
 	}
 	key := p.PlaceKey()
-	return mmp.Info{
+	return board.Info{
 		Name: p.c.Name, Description: p.c.Description, Version: p.c.Version, ProtocolVersion: mmp.ProtocolVersion, PlaceID: p.id, PlaceKey: &key,
-		Auth: string(p.c.Auth), Features: mmp.Features(p.c.Federation), AgentsCount: f.agents, RegisteredAgents: f.agents, MaxAgents: p.c.MaxAgents,
+		Auth: string(p.c.Auth), Features: board.Features(p.c.Federation), AgentsCount: f.agents, RegisteredAgents: f.agents, MaxAgents: p.c.MaxAgents,
 		PostingsCount: f.postings, PendingMessages: f.relay.TotalMessages,
 		Limits: map[string]int64{
 			"registry_ttl_seconds": int64(p.c.RegistryTTL.Seconds()), "session_ttl_seconds": int64(p.c.TokenTTL.Seconds()),
@@ -31,19 +32,19 @@ func (p *Place) Info(ctx context.Context, _ Visitor) (mmp.Info, error) {
 		DepositLimits: map[string]int64{
 			"max_deposits_per_agent": int64(p.c.DepositLimit), "max_skill_size_bytes": mmp.MaxSkill, "max_deposits_per_hour": int64(p.deposits.Most),
 		},
-		SessionRatePerMinute: 600, PrivacyNote: mmp.PrivacyNote, StartedAt: mmp.At(p.started), Timestamp: mmp.At(p.now()),
+		SessionRatePerMinute: 600, PrivacyNote: board.PrivacyNote, StartedAt: mmp.At(p.started), Timestamp: mmp.At(p.now()),
 	}, nil
 }
 
 // Health is the short form, at the root.
-func (p *Place) Health(ctx context.Context) (mmp.Health, error) {
+func (p *Place) Health(ctx context.Context) (board.Health, error) {
 	f, err := p.counted(ctx)
-	return mmp.Health{Status: "ok", Place: p.c.Name, Agents: f.agents, Postings: f.postings, Timestamp: mmp.At(p.now())}, err
+	return board.Health{Status: "ok", Place: p.c.Name, Agents: f.agents, Postings: f.postings, Timestamp: mmp.At(p.now())}, err
 }
 
 // Welcome tells a newcomer how to go on.
-func (p *Place) Welcome(context.Context) mmp.Welcome {
-	return mmp.Welcome{
+func (p *Place) Welcome(context.Context) board.Welcome {
+	return board.Welcome{
 		PlaceName: p.c.Name,
 		Guide: "Register at POST /place/v1/register; prove your key with POST /place/v1/challenge for a session token. " +
 			"Find others with GET /place/v1/agents and /place/v1/board/browse, fetch a key from /place/v1/keys/{agent_id}, " +
@@ -56,8 +57,8 @@ func (p *Place) Welcome(context.Context) mmp.Welcome {
 }
 
 // Stats sums everything; strict wants a token.
-func (p *Place) Stats(ctx context.Context, who Visitor) (mmp.Stats, error) {
-	var out mmp.Stats
+func (p *Place) Stats(ctx context.Context, who Visitor) (board.Stats, error) {
+	var out board.Stats
 	if err := p.admit(who); err != nil {
 		return out, err
 	}
@@ -89,13 +90,13 @@ type scopes struct {
 	mu    sync.Mutex
 	at    time.Time
 	cost  time.Duration
-	value mmp.RegistryStats
+	value board.RegistryStats
 }
 
 // mostScopes bounds an answer: agents choose what they call their scope.
 const mostScopes = 1000
 
-func (p *Place) registryStats(tx *store.Tx, s *mmp.RegistryStats) error {
+func (p *Place) registryStats(tx *store.Tx, s *board.RegistryStats) error {
 	c := &p.scopes
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +117,7 @@ func (p *Place) registryStats(tx *store.Tx, s *mmp.RegistryStats) error {
 	return nil
 }
 
-func (p *Place) sumScopes(tx *store.Tx) (s mmp.RegistryStats, err error) {
+func (p *Place) sumScopes(tx *store.Tx) (s board.RegistryStats, err error) {
 	s.ByScope = map[string]int64{}
 	err = tx.Each(func(r *sql.Rows) error {
 		var scope string
@@ -137,7 +138,7 @@ func (p *Place) sumScopes(tx *store.Tx) (s mmp.RegistryStats, err error) {
 	return s, err
 }
 
-func (p *Place) boardStats(tx *store.Tx, s *mmp.BoardStats) error {
+func (p *Place) boardStats(tx *store.Tx, s *board.BoardStats) error {
 	s.ByType, s.ByFormat, s.PopularTags = map[string]int64{}, map[string]int64{}, map[string]int64{}
 	agents := map[string]bool{}
 	err := tx.Each(func(r *sql.Rows) error {

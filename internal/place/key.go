@@ -9,6 +9,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // The kinds of proof a pin may rest on.
@@ -185,8 +186,8 @@ func (p *Place) noteKey(tx *store.Tx, k keyRow, changed bool) error {
 	if proof == "" {
 		proof = "none"
 	}
-	err := p.note(tx, mmp.AuditEntry{
-		EventType: mmp.AuditKeyRegistration, Action: "register", AgentID: k.agent, KeyFingerprint: k.fingerprint, KeyID: k.keyID,
+	err := p.note(tx, board.AuditEntry{
+		EventType: board.AuditKeyRegistration, Action: "register", AgentID: k.agent, KeyFingerprint: k.fingerprint, KeyID: k.keyID,
 		Changed: &changed, Proof: proof,
 	})
 	if err != nil {
@@ -230,7 +231,7 @@ func (p *Place) RegisterKey(ctx context.Context, who Visitor, req *mmp.KeyReques
 	if revoked {
 		p.tell(subjectRevoked, req.AgentID)
 	}
-	return mmp.KeyRegistered{Status: mmp.StatusRegistered, AgentID: req.AgentID, Fingerprint: req.Key.Fingerprint(), KeyID: req.Key.KeyID()}, nil
+	return mmp.KeyRegistered{Status: board.StatusRegistered, AgentID: req.AgentID, Fingerprint: req.Key.Fingerprint(), KeyID: req.Key.KeyID()}, nil
 }
 
 // proofFor: a successor that the old key named inherits its standing.

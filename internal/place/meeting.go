@@ -3,7 +3,8 @@ package place
 import (
 	"context"
 
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/meeting"
 )
 
 // Sender is who a direct message comes from, as far as this place knows.
@@ -28,20 +29,20 @@ type Sender struct {
 // mmp.ErrAgentNotFound.
 type Meeting interface {
 	// Introduction is an agent's own, and the message that carries it.
-	Introduction(ctx context.Context, agent string) (mmp.Introduction, mmp.Message, error)
+	Introduction(ctx context.Context, agent string) (meeting.Introduction, meeting.Message, error)
 	// Handle processes a message and says what it came to. It is idempotent by
 	// sender and message id.
-	Handle(ctx context.Context, agent string, from Sender, m mmp.Message) (mmp.Result, error)
+	Handle(ctx context.Context, agent string, from Sender, m meeting.Message) (meeting.Result, error)
 	// Skills lists public skills and the exchange policy.
-	Skills(ctx context.Context, agent string) (mmp.SkillsAnswer, error)
+	Skills(ctx context.Context, agent string) (meeting.SkillsAnswer, error)
 	// Skill describes one by id or name; Preview gives its first lines.
-	Skill(ctx context.Context, agent, skill string) (mmp.SkillDetails, error)
-	PreviewSkill(ctx context.Context, agent, skill string, lines int) (mmp.Deposit, error)
+	Skill(ctx context.Context, agent, skill string) (meeting.SkillDetails, error)
+	PreviewSkill(ctx context.Context, agent, skill string, lines int) (board.Deposit, error)
 	// Package makes the skill ready to travel to a peer.
-	Package(ctx context.Context, agent string, from Sender, ref mmp.SkillRef) (mmp.PackagedAnswer, error)
+	Package(ctx context.Context, agent string, from Sender, ref meeting.SkillRef) (meeting.PackagedAnswer, error)
 	// Make makes a message in the agent's name without sending it: offer_skill,
 	// accept, decline, request_skill or reflect. The body is the request's.
-	Make(ctx context.Context, agent, action string, body []byte) (mmp.MadeAnswer, error)
+	Make(ctx context.Context, agent, action string, body []byte) (meeting.MadeAnswer, error)
 	// History is what happened with a peer, or with all.
-	History(ctx context.Context, agent string, q mmp.HistoryQuery) (mmp.HistoryAnswer, error)
+	History(ctx context.Context, agent string, q meeting.HistoryQuery) (meeting.HistoryAnswer, error)
 }

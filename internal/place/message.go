@@ -6,6 +6,7 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/relay"
 )
 
 // The states of a message; only a queued one has its blob.
@@ -68,8 +69,8 @@ func (m *message) finish(tx *store.Tx, state int, reason string, now time.Time) 
 	return err
 }
 
-func (m *message) wire() mmp.RelayMessage {
-	return mmp.RelayMessage{
+func (m *message) wire() relay.Message {
+	return relay.Message{
 		ID: m.id, From: m.sender, To: m.recipient, MessageType: m.kind, Blob: string(m.blob), BlobHash: m.hash,
 		CreatedAt: mmp.At(m.created), ExpiresAt: mmp.At(m.expires), SenderProven: m.proven,
 	}

@@ -12,7 +12,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // saltLife is how long anonymised ids stay linkable.
@@ -126,5 +126,5 @@ func (p *Place) oldSalt(ctx context.Context) error {
 // anonymous is a function that hides ids.
 func (p *Place) anonymous(tx *store.Tx) (func(string) string, error) {
 	salt, err := p.salt(tx)
-	return func(id string) string { return mmp.Anonymize(salt, id) }, err
+	return func(id string) string { return board.Anonymize(salt, id) }, err
 }

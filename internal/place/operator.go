@@ -12,6 +12,7 @@ import (
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // Graph is who sent how much to whom, the latest first: kept sums and what came
@@ -199,7 +200,7 @@ func (p *Place) Forget(ctx context.Context, by, agent string) error {
 		if err := p.leave(tx, agent, true); err != nil {
 			return err
 		}
-		if err := p.note(tx, mmp.AuditEntry{EventType: mmp.AuditKeyRegistration, Action: "forget", AgentID: agent, KeyFingerprint: k.fingerprint, KeyID: k.keyID}); err != nil {
+		if err := p.note(tx, board.AuditEntry{EventType: board.AuditKeyRegistration, Action: "forget", AgentID: agent, KeyFingerprint: k.fingerprint, KeyID: k.keyID}); err != nil {
 			return err
 		}
 		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlacePinReleased, Target: agent, Detail: map[string]any{"key_id": k.keyID}})

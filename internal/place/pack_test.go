@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // What goes into a pack comes out of it, whatever its texts hold.
@@ -19,14 +19,14 @@ func FuzzPack(f *testing.F) {
 			return
 		}
 		want := []auditRow{
-			{seq: 41, at: 7, event: mmp.AuditRelay, action: action, agent: agent, other: other, ref: ref, kind: kind, size: size, hash: hash, detailRaw: detail},
-			{seq: 42, at: 7, event: mmp.AuditRelay, action: actDequeue, agent: agent},
+			{seq: 41, at: 7, event: board.AuditRelay, action: action, agent: agent, other: other, ref: ref, kind: kind, size: size, hash: hash, detailRaw: detail},
+			{seq: 42, at: 7, event: board.AuditRelay, action: actDequeue, agent: agent},
 		}
 		var lines []byte
 		for _, e := range want {
 			lines = packEntry(lines, e.action, e.agent, e.other, e.ref, e.kind, e.size, e.hash, e.detailRaw)
 		}
-		pack := auditRow{seq: 42, at: 7, event: mmp.AuditRelay, action: actPack, detailRaw: string(lines)}
+		pack := auditRow{seq: 42, at: 7, event: board.AuditRelay, action: actPack, detailRaw: string(lines)}
 		if diff := cmp.Diff(want, pack.unpack(), cmp.AllowUnexported(auditRow{})); diff != "" {
 			t.Error(diff)
 		}

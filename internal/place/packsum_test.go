@@ -9,7 +9,8 @@ import (
 
 	"parley/internal/place"
 	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/relay"
 )
 
 // Entries that were written together are listed, numbered and summed like those
@@ -18,16 +19,16 @@ func TestEntriesOfABatchAreCountedOneByOne(t *testing.T) {
 	p, clk := open(t, storetest.SQLite(t), place.Config{Auth: place.Open, MaxUnknown: 1 << 20})
 	together(60, func(i int) {
 		send(t, p, stranger, "ada", fmt.Sprint("bob", i%3), "sealed")
-		if _, err := p.Register(t.Context(), stranger, &mmp.Registration{ID: fmt.Sprint("new", i), Name: "new"}); err != nil {
+		if _, err := p.Register(t.Context(), stranger, &board.Registration{ID: fmt.Sprint("new", i), Name: "new"}); err != nil {
 			t.Error(err)
 		}
 	})
 	for i := range 3 {
-		receive(t, p, stranger, mmp.ReceiveQuery{AgentID: fmt.Sprint("bob", i), Limit: 100})
+		receive(t, p, stranger, relay.ReceiveQuery{AgentID: fmt.Sprint("bob", i), Limit: 100})
 	}
 	type seen struct {
-		Summary mmp.AuditSummary
-		Hours   mmp.AuditHour // together: an hour may end meanwhile
+		Summary board.AuditSummary
+		Hours   board.AuditHour // together: an hour may end meanwhile
 		Edges   []place.Edge
 		Relay   int
 		New     int
@@ -46,8 +47,8 @@ func TestEntriesOfABatchAreCountedOneByOne(t *testing.T) {
 		if s.Edges, err = p.Graph(t.Context(), 10); err != nil {
 			t.Fatal(err)
 		}
-		for kind, into := range map[string]*int{mmp.AuditRelay: &s.Relay, mmp.AuditRegistration: &s.New} {
-			list, err := p.Audit(t.Context(), stranger, mmp.AuditQuery{Type: kind, Limit: 1000})
+		for kind, into := range map[string]*int{board.AuditRelay: &s.Relay, board.AuditRegistration: &s.New} {
+			list, err := p.Audit(t.Context(), stranger, board.AuditQuery{Type: kind, Limit: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +70,7 @@ func TestEntriesOfABatchAreCountedOneByOne(t *testing.T) {
 	if diff := cmp.Diff(before, look()); diff != "" {
 		t.Errorf("rolled up it differs:\n%s", diff)
 	}
-	list, err := p.Audit(t.Context(), stranger, mmp.AuditQuery{AgentID: "bob1", Limit: 5})
+	list, err := p.Audit(t.Context(), stranger, board.AuditQuery{AgentID: "bob1", Limit: 5})
 	if err != nil || list.Count != 5 || list.Entries[4].Action != "dequeue" {
 		t.Errorf("%+v %v", list, err)
 	}

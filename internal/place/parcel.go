@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // A parcel is what one turn of the group did, packed into one piece: the less a turn
@@ -245,7 +245,7 @@ func (r *record) entry(at int64) (auditRow, bool) {
 		}
 		m := r.m
 		return auditRow{
-			at: at, event: mmp.AuditRelay, action: action, agent: m.sender, other: m.recipient, ref: m.id, kind: m.kind, size: m.size, hash: m.hash,
+			at: at, event: board.AuditRelay, action: action, agent: m.sender, other: m.recipient, ref: m.id, kind: m.kind, size: m.size, hash: m.hash,
 		}, true
 	case recNote:
 		r.note.at = at

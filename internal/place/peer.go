@@ -16,6 +16,8 @@ import (
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/relay"
 )
 
 // Calls between places, under this path.
@@ -62,7 +64,7 @@ func (p *Place) AddPeer(ctx context.Context, by string, peer Peer) (Peer, error)
 			peer.Name, peer.URL, peer.Key, peer.PlaceID, store.Micros(peer.Added)); err != nil {
 			return err
 		}
-		if err := p.note(tx, mmp.AuditEntry{EventType: mmp.AuditPeer, Action: "add", Peer: peer.Name}); err != nil {
+		if err := p.note(tx, board.AuditEntry{EventType: board.AuditPeer, Action: "add", Peer: peer.Name}); err != nil {
 			return err
 		}
 		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlacePeerAdded, Target: peer.Name, Detail: map[string]any{"url": peer.URL, "place_id": peer.PlaceID}})
@@ -112,7 +114,7 @@ func (p *Place) RemovePeer(ctx context.Context, by, name string) error {
 				return err
 			}
 		}
-		if err := p.note(tx, mmp.AuditEntry{EventType: mmp.AuditPeer, Action: "remove", Peer: name}); err != nil {
+		if err := p.note(tx, board.AuditEntry{EventType: board.AuditPeer, Action: "remove", Peer: name}); err != nil {
 			return err
 		}
 		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlacePeerRemoved, Target: name})
@@ -204,8 +206,8 @@ func (p *Place) once(ctx context.Context, peer Peer, nonce string) error {
 }
 
 // PeerAgents lists what a peer may show of us: proven agents that did not opt out.
-func (p *Place) PeerAgents(ctx context.Context, _ Peer) (mmp.AgentsAnswer, error) {
-	out := mmp.AgentsAnswer{Agents: []mmp.Agent{}}
+func (p *Place) PeerAgents(ctx context.Context, _ Peer) (board.AgentsAnswer, error) {
+	out := board.AgentsAnswer{Agents: []board.Agent{}}
 	err := p.read(ctx, func(tx *store.Tx) error {
 		return p.eachAgent(tx, func(a *agentRow) bool {
 			if a.proven && federates(a.metadata) {
@@ -246,22 +248,22 @@ func (p *Place) PeerKey(ctx context.Context, _ Peer, agent string) (mmp.KeyAnswe
 }
 
 // PeerRelay takes a message a peer forwards for one of its own agents.
-func (p *Place) PeerRelay(ctx context.Context, from Peer, f Forwarded) (mmp.SendAnswer, error) {
+func (p *Place) PeerRelay(ctx context.Context, from Peer, f Forwarded) (relay.SendAnswer, error) {
 	if !mmp.ValidID(f.From) || !mmp.ValidID(f.To) { // one hop, one '@'
-		return mmp.SendAnswer{}, mmp.ErrInvalidID
+		return relay.SendAnswer{}, mmp.ErrInvalidID
 	}
 	now := p.now()
 	switch {
 	case f.RelayID == "" || len(f.RelayID) > mmp.MaxIdempotency || clean("id", f.RelayID, "type", f.Type) != nil || len(f.Type) > 4*mmp.MaxMessageType:
-		return mmp.SendAnswer{}, mmp.InvalidField("relay_id")
+		return relay.SendAnswer{}, mmp.InvalidField("relay_id")
 	case f.Blob == "":
-		return mmp.SendAnswer{}, mmp.ErrBlobEmpty
+		return relay.SendAnswer{}, mmp.ErrBlobEmpty
 	case len(f.Blob) > mmp.MaxBlob:
-		return mmp.SendAnswer{}, mmp.ErrBlobTooLarge
+		return relay.SendAnswer{}, mmp.ErrBlobTooLarge
 	case !mmp.HashFits(f.BlobHash, f.Blob):
-		return mmp.SendAnswer{}, mmp.ErrBlobHash
+		return relay.SendAnswer{}, mmp.ErrBlobHash
 	case !f.ExpiresAt.After(now):
-		return mmp.SendAnswer{}, errExpired
+		return relay.SendAnswer{}, errExpired
 	}
 	sender := f.From + "@" + from.Name
 	return p.queue(ctx, &sending{who: Visitor{Agent: sender, Proven: true}, m: &message{

@@ -16,6 +16,8 @@ import (
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/relay"
 )
 
 // TestTheWholeRelayOnBothDatabases walks every statement of the relay.
@@ -27,14 +29,14 @@ func TestTheWholeRelayOnBothDatabases(t *testing.T) {
 			send(t, p, ada, "ada", "bob", fmt.Sprint("m", i))
 		}
 		// bob never proved anything: the oldest makes room, loudly.
-		out, err := p.Send(t.Context(), ada, &mmp.SendRequest{From: "ada", To: "bob", Blob: []byte("m5\x00"), BlobHash: mmp.HashOf("m5\x00").Bare(), MessageType: "t", IdempotencyKey: "k"})
+		out, err := p.Send(t.Context(), ada, &relay.SendRequest{From: "ada", To: "bob", Blob: []byte("m5\x00"), BlobHash: mmp.HashOf("m5\x00").Bare(), MessageType: "t", IdempotencyKey: "k"})
 		if err != nil || out.Dropped == nil {
 			t.Fatalf("%+v %v", out, err)
 		}
-		if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob", ManualAck: true, Limit: 2}); cmp.Diff(got, []string{"m1", "m2"}) != "" {
+		if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob", ManualAck: true, Limit: 2}); cmp.Diff(got, []string{"m1", "m2"}) != "" {
 			t.Errorf("%v", got)
 		}
-		peek, err := p.Peek(t.Context(), stranger, mmp.ReceiveQuery{AgentID: "bob", Limit: 10})
+		peek, err := p.Peek(t.Context(), stranger, relay.ReceiveQuery{AgentID: "bob", Limit: 10})
 		if err != nil || peek.TotalPending != 3 {
 			t.Errorf("%+v %v", peek, err)
 		}
@@ -43,15 +45,15 @@ func TestTheWholeRelayOnBothDatabases(t *testing.T) {
 			t.Errorf("%+v %v", st, err)
 		}
 		clk.pass(2 * time.Minute)
-		if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); cmp.Diff(got, []string{"m1", "m2", "m3", "m4", "m5\x00"}) != "" {
+		if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); cmp.Diff(got, []string{"m1", "m2", "m3", "m4", "m5\x00"}) != "" {
 			t.Errorf("%v", got)
 		}
-		dup, err := p.Send(t.Context(), ada, &mmp.SendRequest{From: "ada", To: "bob", Blob: []byte("m5\x00"), BlobHash: mmp.HashOf("m5\x00").Bare(), IdempotencyKey: "k"})
+		dup, err := p.Send(t.Context(), ada, &relay.SendRequest{From: "ada", To: "bob", Blob: []byte("m5\x00"), BlobHash: mmp.HashOf("m5\x00").Bare(), IdempotencyKey: "k"})
 		if err != nil || !dup.Duplicate || dup.RelayID != out.RelayID {
 			t.Errorf("%+v %v", dup, err)
 		}
-		sent, err := p.Sent(t.Context(), ada, mmp.SentQuery{AgentID: "ada", Limit: 10})
-		if err != nil || sent.Count != 6 || sent.Messages[0].Status != mmp.FateReceived || sent.Messages[5].Status != mmp.FateDropped {
+		sent, err := p.Sent(t.Context(), ada, relay.SentQuery{AgentID: "ada", Limit: 10})
+		if err != nil || sent.Count != 6 || sent.Messages[0].Status != relay.FateReceived || sent.Messages[5].Status != relay.FateDropped {
 			t.Errorf("%+v %v", sent, err)
 		}
 		expiring := send(t, p, ada, "ada", "cy", "late")
@@ -59,7 +61,7 @@ func TestTheWholeRelayOnBothDatabases(t *testing.T) {
 		if err := p.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := p.Sent(t.Context(), ada, mmp.SentQuery{AgentID: "ada", RelayID: expiring, Limit: 1}); err != nil || s.Messages[0].Status != mmp.FateExpired {
+		if s, err := p.Sent(t.Context(), ada, relay.SentQuery{AgentID: "ada", RelayID: expiring, Limit: 1}); err != nil || s.Messages[0].Status != relay.FateExpired {
 			t.Errorf("%+v %v", s, err)
 		}
 		stats, err := p.AuditStats(t.Context(), place.Visitor{Actor: identity.Hub()}, 24)
@@ -84,17 +86,17 @@ func TestBoardShelfAndKeysOnBothDatabases(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		p, _ := open(t, db, place.Config{Auth: place.Open})
 		ada := prove(t, p, "ada")
-		posted, err := p.Post(t.Context(), ada, &mmp.PostRequestBody{AgentID: "ada", Type: mmp.PostOffer, SkillName: "Tea", SkillFormat: "markdown", Tags: []string{"drink"}, TTL: time.Hour, Metadata: mmp.Raw(`{"a":1}`)})
+		posted, err := p.Post(t.Context(), ada, &board.PostRequestBody{AgentID: "ada", Type: board.PostOffer, SkillName: "Tea", SkillFormat: "markdown", Tags: []string{"drink"}, TTL: time.Hour, Metadata: mmp.Raw(`{"a":1}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Deposit(t.Context(), ada, &mmp.DepositRequest{SkillID: "tea", Name: "Tea", Format: "markdown", Content: "# Tea\n"}); err != nil {
+		if _, err := p.Deposit(t.Context(), ada, &board.DepositRequest{SkillID: "tea", Name: "Tea", Format: "markdown", Content: "# Tea\n"}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.PublishNeeds(t.Context(), ada, &mmp.NeedsRequest{AgentID: "ada", Needs: []mmp.Need{{Name: "milk"}}}); err != nil {
+		if _, err := p.PublishNeeds(t.Context(), ada, &board.NeedsRequest{AgentID: "ada", Needs: []board.Need{{Name: "milk"}}}); err != nil {
 			t.Fatal(err)
 		}
-		browse, err := p.Browse(t.Context(), stranger, mmp.BrowseQuery{Limit: 50})
+		browse, err := p.Browse(t.Context(), stranger, board.BrowseQuery{Limit: 50})
 		if err != nil || browse.Count != 1 || browse.TotalAvailable != 4 {
 			t.Errorf("%+v %v", browse, err)
 		}
@@ -102,10 +104,10 @@ func TestBoardShelfAndKeysOnBothDatabases(t *testing.T) {
 		if err != nil || prof.DepositCount != 1 || len(prof.Needs) != 1 || len(prof.Postings) != 1 {
 			t.Errorf("%+v %v", prof, err)
 		}
-		if _, err := p.Attest(t.Context(), ada, &mmp.AttestRequest{SkillID: "tea", Owner: "ada", Claim: "mine"}); err != nil {
+		if _, err := p.Attest(t.Context(), ada, &board.AttestRequest{SkillID: "tea", Owner: "ada", Claim: "mine"}); err != nil {
 			t.Error(err)
 		}
-		if _, err := p.Preview(t.Context(), stranger, "tea", mmp.PreviewQuery{Lines: 1}); err != nil {
+		if _, err := p.Preview(t.Context(), stranger, "tea", board.PreviewQuery{Lines: 1}); err != nil {
 			t.Error(err)
 		}
 		if _, err := p.RemovePosting(t.Context(), place.Visitor{Actor: identity.Hub()}, posted.PostingID, ""); err != nil {
@@ -130,7 +132,7 @@ func TestBoardShelfAndKeysOnBothDatabases(t *testing.T) {
 			t.Error(err)
 		}
 		for _, auditType := range []string{"", "relay", "registration", "deposit", "no such type", "nul\x00"} {
-			if _, err := p.Audit(t.Context(), stranger, mmp.AuditQuery{Limit: 10, Type: auditType, AgentID: "ada"}); err != nil {
+			if _, err := p.Audit(t.Context(), stranger, board.AuditQuery{Limit: 10, Type: auditType, AgentID: "ada"}); err != nil {
 				t.Errorf("%q: %v", auditType, err)
 			}
 		}
@@ -140,19 +142,19 @@ func TestBoardShelfAndKeysOnBothDatabases(t *testing.T) {
 func TestTextsNoDatabaseKeepsAlikeAreRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		p, _ := open(t, db, place.Config{Auth: place.Open})
-		if _, err := p.Register(t.Context(), stranger, &mmp.Registration{ID: "a", Name: "nul\x00"}); !errors.Is(err, mmp.InvalidField("name")) {
+		if _, err := p.Register(t.Context(), stranger, &board.Registration{ID: "a", Name: "nul\x00"}); !errors.Is(err, mmp.InvalidField("name")) {
 			t.Errorf("%v", err)
 		}
-		if _, err := p.Send(t.Context(), stranger, &mmp.SendRequest{From: "a", To: "b", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "\x00"}); !errors.Is(err, mmp.InvalidField("message_type")) {
+		if _, err := p.Send(t.Context(), stranger, &relay.SendRequest{From: "a", To: "b", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "\x00"}); !errors.Is(err, mmp.InvalidField("message_type")) {
 			t.Errorf("%v", err)
 		}
-		if _, err := p.Post(t.Context(), stranger, &mmp.PostRequestBody{AgentID: "a", Type: mmp.PostOffer, SkillName: "\x00"}); !errors.Is(err, mmp.InvalidField("skill_name")) {
+		if _, err := p.Post(t.Context(), stranger, &board.PostRequestBody{AgentID: "a", Type: board.PostOffer, SkillName: "\x00"}); !errors.Is(err, mmp.InvalidField("skill_name")) {
 			t.Errorf("%v", err)
 		}
 		if _, err := p.Posting(t.Context(), stranger, "\x00"); !errors.Is(err, mmp.ErrPostingNotFound) {
 			t.Errorf("%v", err)
 		}
-		if out, err := p.Ack(t.Context(), stranger, &mmp.AckRequest{AgentID: "a", IDs: []string{"\x00"}}); err != nil || len(out.Unknown) != 1 {
+		if out, err := p.Ack(t.Context(), stranger, &relay.AckRequest{AgentID: "a", IDs: []string{"\x00"}}); err != nil || len(out.Unknown) != 1 {
 			t.Errorf("%+v %v", out, err)
 		}
 	})
@@ -168,7 +170,7 @@ func TestSumsStayRightWhenTheyAreRolledUp(t *testing.T) {
 		for range 4 {
 			send(t, p, stranger, "ada", "bob", "12345")
 		}
-		receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"})
+		receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"})
 		clk.pass(30 * time.Minute)
 		if err := p.RollUp(t.Context()); err != nil {
 			t.Fatal(err)
@@ -217,14 +219,14 @@ func TestNoSequenceOfOperationsLosesDuplicatesOrReordersMessages(t *testing.T) {
 				queue = append(queue, blob)
 			case "receive":
 				limit := rapid.IntRange(1, 3).Draw(rt, "limit")
-				got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: to, Limit: limit})
+				got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: to, Limit: limit})
 				want := queue[:min(limit, len(queue))]
 				if !slices.Equal(got, want) {
 					rt.Fatalf("received %v, want %v", got, want)
 				}
 				queue = queue[len(want):]
 			case "lease":
-				got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: to, Limit: 2, ManualAck: true})
+				got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: to, Limit: 2, ManualAck: true})
 				want := slices.Clone(queue[:min(2, len(queue))])
 				if !slices.Equal(got, want) {
 					rt.Fatalf("leased %v, want %v", got, want)
@@ -236,7 +238,7 @@ func TestNoSequenceOfOperationsLosesDuplicatesOrReordersMessages(t *testing.T) {
 				}
 				one := rapid.SampledFrom(leased).Draw(rt, "one")
 				leased = slices.DeleteFunc(leased, func(s string) bool { return s == one })
-				req := &mmp.AckRequest{AgentID: to, IDs: []string{ids[one]}}
+				req := &relay.AckRequest{AgentID: to, IDs: []string{ids[one]}}
 				if rapid.Bool().Draw(rt, "back") {
 					req.IDs, req.Release = nil, req.IDs
 					queue = append(queue, one)
@@ -265,28 +267,28 @@ func TestTheOperatorSeesMetadataAndActsForNobody(t *testing.T) {
 	if st, err := p.QueueStatus(t.Context(), who, "ada"); err != nil || st.PendingCount != 1 {
 		t.Errorf("%+v %v", st, err)
 	}
-	if a, err := p.Audit(t.Context(), who, mmp.AuditQuery{Limit: 10}); err != nil || a.Count == 0 {
+	if a, err := p.Audit(t.Context(), who, board.AuditQuery{Limit: 10}); err != nil || a.Count == 0 {
 		t.Errorf("%+v %v", a, err)
 	}
 	for name, call := range map[string]func() error{
 		"receive": func() error {
-			_, err := p.Receive(t.Context(), who, mmp.ReceiveQuery{AgentID: "ada", Limit: 1})
+			_, err := p.Receive(t.Context(), who, relay.ReceiveQuery{AgentID: "ada", Limit: 1})
 			return err
 		},
 		"peek": func() error {
-			_, err := p.Peek(t.Context(), who, mmp.ReceiveQuery{AgentID: "ada", Limit: 1})
+			_, err := p.Peek(t.Context(), who, relay.ReceiveQuery{AgentID: "ada", Limit: 1})
 			return err
 		},
 		"send": func() error {
-			_, err := p.Send(t.Context(), who, &mmp.SendRequest{From: "ada", To: "ada", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare()})
+			_, err := p.Send(t.Context(), who, &relay.SendRequest{From: "ada", To: "ada", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare()})
 			return err
 		},
 		"post": func() error {
-			_, err := p.Post(t.Context(), who, &mmp.PostRequestBody{AgentID: "ada", Type: mmp.PostOffer})
+			_, err := p.Post(t.Context(), who, &board.PostRequestBody{AgentID: "ada", Type: board.PostOffer})
 			return err
 		},
 		"register": func() error {
-			_, err := p.Register(t.Context(), who, &mmp.Registration{ID: "new"})
+			_, err := p.Register(t.Context(), who, &board.Registration{ID: "new"})
 			return err
 		},
 		"key": func() error {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/relay"
 )
 
 // Poll is a Receive that waits in nobody's goroutine: its owner looks when it is
@@ -18,14 +19,14 @@ import (
 type Poll struct {
 	p   *Place
 	who Visitor
-	q   mmp.ReceiveQuery
+	q   relay.ReceiveQuery
 	one *waiter
 	end time.Time
 }
 
 // Poll begins one. From now on wake is called when there may be something, by any
 // goroutine; it must not block.
-func (p *Place) Poll(who Visitor, q mmp.ReceiveQuery, wake func()) (*Poll, error) {
+func (p *Place) Poll(who Visitor, q relay.ReceiveQuery, wake func()) (*Poll, error) {
 	if who.Agent == "" {
 		p.touch(q.AgentID)
 	}
@@ -41,10 +42,10 @@ func (o *Poll) Close() { o.p.waiters.leave(o.q.AgentID, o.one) }
 
 // Look hands out what is there. When nothing is, it tells when to look again if not
 // woken before; without such a time the answer is the last.
-func (o *Poll) Look(ctx context.Context) (out mmp.ReceiveAnswer, again time.Time, err error) {
+func (o *Poll) Look(ctx context.Context) (out relay.ReceiveAnswer, again time.Time, err error) {
 	if o.who.token != "" {
 		if _, err := o.p.session(ctx, o.who.token); err != nil {
-			return mmp.ReceiveAnswer{}, time.Time{}, err
+			return relay.ReceiveAnswer{}, time.Time{}, err
 		}
 	}
 	over := o.over() // asked before looking: what comes last is not left behind

@@ -8,6 +8,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // claim is what a registration or introduction shows about its key.
@@ -213,7 +214,7 @@ func (p *Place) refusedAuth(ctx context.Context, agent string, err error) error 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	noted := p.write(ctx, func(tx *store.Tx) error {
-		return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditAuth, Action: "refused", AgentID: agent, Reason: refusal.Code})
+		return p.note(tx, board.AuditEntry{EventType: board.AuditAuth, Action: "refused", AgentID: agent, Reason: refusal.Code})
 	})
 	if noted != nil {
 		p.d.Log.Warn("place: a refusal could not be audited", "error", noted)

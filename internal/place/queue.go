@@ -8,11 +8,12 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/relay"
 )
 
 // QueueStatus tells how full a queue is. The operator may look at any.
-func (p *Place) QueueStatus(ctx context.Context, who Visitor, agent string) (mmp.StatusAnswer, error) {
-	out := mmp.StatusAnswer{AgentID: agent, Limit: p.c.QueueLimit}
+func (p *Place) QueueStatus(ctx context.Context, who Visitor, agent string) (relay.StatusAnswer, error) {
+	out := relay.StatusAnswer{AgentID: agent, Limit: p.c.QueueLimit}
 	if err := p.settled(ctx, settling{queue: agent}); err != nil {
 		return out, err
 	}
@@ -61,27 +62,27 @@ func droppedCount(tx *store.Tx, agent string) (n int64, err error) {
 	return n, err
 }
 
-var fates = map[int]mmp.Fate{
-	stateReceived: mmp.FateReceived, stateForwarded: mmp.FateForwarded, stateExpired: mmp.FateExpired,
-	stateDropped: mmp.FateDropped, stateRefused: mmp.FateRefused,
+var fates = map[int]relay.Fate{
+	stateReceived: relay.FateReceived, stateForwarded: relay.FateForwarded, stateExpired: relay.FateExpired,
+	stateDropped: relay.FateDropped, stateRefused: relay.FateRefused,
 }
 
 // fate is what became of a message, by now.
-func (m *message) fate(now time.Time) mmp.Fate {
+func (m *message) fate(now time.Time) relay.Fate {
 	switch {
 	case m.state != stateQueued:
 		return fates[m.state]
 	case !m.expires.After(now):
-		return mmp.FateExpired
+		return relay.FateExpired
 	case m.leasedUntil.After(now):
-		return mmp.FateLeased
+		return relay.FateLeased
 	}
-	return mmp.FateQueued
+	return relay.FateQueued
 }
 
 // Sent tells an agent what became of its messages, newest first.
-func (p *Place) Sent(ctx context.Context, who Visitor, q mmp.SentQuery) (mmp.SentAnswer, error) {
-	out := mmp.SentAnswer{Messages: []mmp.SentMessage{}}
+func (p *Place) Sent(ctx context.Context, who Visitor, q relay.SentQuery) (relay.SentAnswer, error) {
+	out := relay.SentAnswer{Messages: []relay.SentMessage{}}
 	if !who.holds(q.AgentID) {
 		return out, mmp.ErrAuthRequired
 	}
@@ -102,7 +103,7 @@ func (p *Place) Sent(ctx context.Context, who Visitor, q mmp.SentQuery) (mmp.Sen
 		}
 		now := p.now()
 		for _, m := range found {
-			out.Messages = append(out.Messages, mmp.SentMessage{
+			out.Messages = append(out.Messages, relay.SentMessage{
 				RelayID: m.id, To: m.recipient, MessageType: m.kind, SizeBytes: int(m.size), BlobHash: m.hash, Status: m.fate(now), Reason: m.reason,
 				CreatedAt: mmp.At(m.created), ExpiresAt: mmp.At(m.expires), ChangedAt: mmp.At(m.changed),
 			})
@@ -127,9 +128,9 @@ func sentOne(tx *store.Tx, sender, id string) ([]*message, error) {
 }
 
 // RelayStats sums all queues.
-func (p *Place) RelayStats(ctx context.Context, who Visitor) (mmp.RelayStats, error) {
+func (p *Place) RelayStats(ctx context.Context, who Visitor) (relay.Stats, error) {
 	if err := p.admit(who); err != nil {
-		return mmp.RelayStats{}, err
+		return relay.Stats{}, err
 	}
 	f, err := p.counted(ctx)
 	return f.relay, err

@@ -15,6 +15,8 @@ import (
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/relay"
 )
 
 // stored counts what the database has of the relay.
@@ -39,16 +41,16 @@ func TestAnAcknowledgedMessageOutlivesTheHubBeforeTheDatabaseHasIt(t *testing.T)
 			for i := range 3 {
 				send(t, p, stranger, "ada", "bob", fmt.Sprint(i))
 			}
-			receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob", Limit: 1})
+			receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob", Limit: 1})
 			if parcels, rows := stored(t, db); parcels+rows > 0 {
 				t.Fatalf("%d parcels and %d rows are in the database already: this tests nothing", parcels, rows)
 			}
 			p.Vanish()
 			p, _ = open(t, db, place.Config{Auth: place.Open}, func(d *place.Deps) { d.Clustered = clustered })
-			if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"1", "2"}) {
+			if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"1", "2"}) {
 				t.Errorf("%v", got)
 			}
-			out, err := p.Audit(t.Context(), place.Visitor{Actor: identity.Hub()}, mmp.AuditQuery{Type: mmp.AuditRelay, Limit: 100})
+			out, err := p.Audit(t.Context(), place.Visitor{Actor: identity.Hub()}, board.AuditQuery{Type: board.AuditRelay, Limit: 100})
 			if err != nil || out.Count != 6 {
 				t.Errorf("%d entries, %v", out.Count, err)
 			}
@@ -77,10 +79,10 @@ func TestWhatLeftMemoryIsReadFromTheDatabase(t *testing.T) {
 	if parcels, rows := stored(t, db); parcels == 0 || rows > 0 {
 		t.Fatalf("%d parcels, %d rows", parcels, rows)
 	}
-	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, want) {
+	if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, want) {
 		t.Errorf("received %d", len(got))
 	}
-	out, err := p.Peek(t.Context(), stranger, mmp.ReceiveQuery{AgentID: "cal", Limit: 10})
+	out, err := p.Peek(t.Context(), stranger, relay.ReceiveQuery{AgentID: "cal", Limit: 10})
 	if err != nil || out.Count != 3 || out.Messages[1].Blob != long {
 		t.Errorf("%d %v", out.Count, err)
 	}
@@ -91,26 +93,26 @@ func TestWhatLeftMemoryIsReadFromTheDatabase(t *testing.T) {
 func TestAQueueIsQuickAgainWhenItsRowsAreGone(t *testing.T) {
 	p, clk := open(t, storetest.SQLite(t), place.Config{Auth: place.Open})
 	send(t, p, stranger, "ada", "bob", "0")
-	lent := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob", ManualAck: true})
+	lent := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob", ManualAck: true})
 	send(t, p, stranger, "ada", "bob", "1")
 	for _, want := range []string{"1", ""} {
-		if got := strings.Join(receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}), " "); got != want || !p.MayHaveRows("bob") {
+		if got := strings.Join(receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}), " "); got != want || !p.MayHaveRows("bob") {
 			t.Fatalf("%q, rows %v", got, p.MayHaveRows("bob"))
 		}
 	}
 	clk.pass(mmp.DefaultLease + time.Second)
-	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, lent) {
+	if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, lent) {
 		t.Fatalf("%v, lent were %v", got, lent)
 	}
 	send(t, p, stranger, "ada", "bob", "2")
 	for range 2 {
-		receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"})
+		receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"})
 		send(t, p, stranger, "ada", "bob", "3")
 	}
 	if p.MayHaveRows("bob") {
 		t.Error("the database is asked for rows that are gone")
 	}
-	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"3"}) {
+	if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"3"}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -123,12 +125,12 @@ func TestTheSenderLearnsTheFateOfWhatNeverHadARow(t *testing.T) {
 			db := storetest.SQLite(t)
 			p, _ := open(t, db, place.Config{})
 			ada := prove(t, p, "ada")
-			req := &mmp.SendRequest{From: "ada", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test", IdempotencyKey: "once"}
+			req := &relay.SendRequest{From: "ada", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test", IdempotencyKey: "once"}
 			first, err := p.Send(t.Context(), ada, req)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"x"}) {
+			if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"x"}) {
 				t.Fatalf("%v", got)
 			}
 			if ends {
@@ -138,11 +140,11 @@ func TestTheSenderLearnsTheFateOfWhatNeverHadARow(t *testing.T) {
 			if again, err := p.Send(t.Context(), ada, req); err != nil || !again.Duplicate || again.RelayID != first.RelayID {
 				t.Errorf("%+v %v", again, err)
 			}
-			out, err := p.Sent(t.Context(), ada, mmp.SentQuery{AgentID: "ada", Limit: 10})
-			if err != nil || out.Count != 1 || out.Messages[0].Status != mmp.FateReceived || out.Messages[0].RelayID != first.RelayID {
+			out, err := p.Sent(t.Context(), ada, relay.SentQuery{AgentID: "ada", Limit: 10})
+			if err != nil || out.Count != 1 || out.Messages[0].Status != relay.FateReceived || out.Messages[0].RelayID != first.RelayID {
 				t.Errorf("%+v %v", out, err)
 			}
-			if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); len(got) != 0 {
+			if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); len(got) != 0 {
 				t.Errorf("it came again: %v", got)
 			}
 		})
@@ -164,7 +166,7 @@ func TestAFullLogHasTheDatabaseStoreMessages(t *testing.T) {
 	}
 	p.Vanish()
 	p, _ = open(t, db, place.Config{Auth: place.Open})
-	got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"})
+	got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"})
 	for i, blob := range got {
 		if !strings.HasPrefix(blob, fmt.Sprint(i, " ")) {
 			t.Errorf("message %d begins %.9s", i, blob)
@@ -193,7 +195,7 @@ func TestAFullDiskRefusesSendsAndLetsMessagesGo(t *testing.T) {
 	send(t, p, stranger, "ada", "cal", "only in the log")
 	p.FillDisk()
 	exec(`CREATE TRIGGER full BEFORE INSERT ON place_parcels BEGIN SELECT RAISE(ABORT, 'full'); END`)
-	req := &mmp.SendRequest{From: "ada", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"}
+	req := &relay.SendRequest{From: "ada", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"}
 	for i := range 2 {
 		// The second time the database is known to fail.
 		if err := p.Bundle(t.Context()); i > 0 && err == nil {
@@ -202,14 +204,14 @@ func TestAFullDiskRefusesSendsAndLetsMessagesGo(t *testing.T) {
 		if _, err := p.Send(t.Context(), stranger, req); !errors.Is(err, mmp.ErrStorage) {
 			t.Errorf("a send: %v", err)
 		}
-		if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob", Limit: 1}); !slices.Equal(got, []string{fmt.Sprint(i)}) {
+		if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob", Limit: 1}); !slices.Equal(got, []string{fmt.Sprint(i)}) {
 			t.Errorf("%v", got)
 		}
 	}
 	exec(`DROP TRIGGER full`)
 	p.Vanish()
 	p, _ = open(t, db, place.Config{Auth: place.Open})
-	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"2"}) {
+	if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"2"}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -224,7 +226,7 @@ func TestALogThatFailsLosesAndDoublesNothing(t *testing.T) {
 	send(t, p, stranger, "ada", "bob", "after")
 	p.Vanish()
 	p, _ = open(t, db, place.Config{Auth: place.Open})
-	if got := receive(t, p, stranger, mmp.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"before", "amid", "after"}) {
+	if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); !slices.Equal(got, []string{"before", "amid", "after"}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -275,7 +277,7 @@ func TestManyAtOnceGetEachMessageOnce(t *testing.T) {
 		wg.Go(func() {
 			var got []string
 			for len(got) < each && !t.Failed() {
-				out, err := p.Receive(t.Context(), stranger, mmp.ReceiveQuery{AgentID: me, Limit: 7, Wait: time.Minute})
+				out, err := p.Receive(t.Context(), stranger, relay.ReceiveQuery{AgentID: me, Limit: 7, Wait: time.Minute})
 				if err != nil {
 					t.Error(err)
 					return

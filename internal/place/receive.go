@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/relay"
 )
 
 // recheck is how often a waiting request looks by itself when other hubs might
@@ -16,7 +17,7 @@ const recheck = 5 * time.Second
 
 // Receive hands out the queue, in order. Without messages it waits as long as the
 // query says. A caller whose context ends consumes nothing.
-func (p *Place) Receive(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (mmp.ReceiveAnswer, error) {
+func (p *Place) Receive(ctx context.Context, who Visitor, q relay.ReceiveQuery) (relay.ReceiveAnswer, error) {
 	if who.Agent == "" {
 		p.touch(q.AgentID)
 	}
@@ -26,7 +27,7 @@ func (p *Place) Receive(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (m
 	}
 	one, ok := p.waiters.join(q.AgentID, p.c.MaxPolls)
 	if !ok {
-		return mmp.ReceiveAnswer{}, mmp.ErrTooManyPolls.WithRetry(1)
+		return relay.ReceiveAnswer{}, mmp.ErrTooManyPolls.WithRetry(1)
 	}
 	defer p.waiters.leave(q.AgentID, one)
 	return p.wait(ctx, who, q, one)
@@ -34,7 +35,7 @@ func (p *Place) Receive(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (m
 
 // wait looks, sleeps until something changed, and looks again. The waiter was
 // there before the first look, so no wake-up is missed.
-func (p *Place) wait(ctx context.Context, who Visitor, q mmp.ReceiveQuery, one *waiter) (mmp.ReceiveAnswer, error) {
+func (p *Place) wait(ctx context.Context, who Visitor, q relay.ReceiveQuery, one *waiter) (relay.ReceiveAnswer, error) {
 	end := time.NewTimer(q.Wait)
 	defer end.Stop()
 	for {
@@ -54,12 +55,12 @@ func (p *Place) wait(ctx context.Context, who Visitor, q mmp.ReceiveQuery, one *
 			return out, nil
 		case <-ctx.Done():
 			stop()
-			return mmp.ReceiveAnswer{}, ctx.Err()
+			return relay.ReceiveAnswer{}, ctx.Err()
 		}
 		stop()
 		if who.token != "" {
 			if _, err := p.session(ctx, who.token); err != nil {
-				return mmp.ReceiveAnswer{}, err
+				return relay.ReceiveAnswer{}, err
 			}
 		}
 	}
@@ -111,8 +112,8 @@ func fetch(tx *store.Tx, agent string, limit int, now time.Time) (found []*messa
 }
 
 // take hands out what is there now; lapse is when the next lease ends.
-func (p *Place) take(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (out mmp.ReceiveAnswer, lapse time.Time, err error) {
-	out.Messages = []mmp.RelayMessage{}
+func (p *Place) take(ctx context.Context, who Visitor, q relay.ReceiveQuery) (out relay.ReceiveAnswer, lapse time.Time, err error) {
+	out.Messages = []relay.Message{}
 	// Looking costs no write: most polls find nothing.
 	if q.Limit == 0 || !p.hints.use(q.AgentID) {
 		some, lapse, err := p.anything(ctx, who, q)
@@ -126,7 +127,7 @@ func (p *Place) take(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (out 
 	}
 	t := &taking{who: who, q: q}
 	if err := p.group.add(&op{ctx: ctx, take: t}); err != nil {
-		return mmp.ReceiveAnswer{}, lapse, err
+		return relay.ReceiveAnswer{}, lapse, err
 	}
 	out.More = t.more
 	if len(t.took) == 0 && q.Wait > 0 {
@@ -139,7 +140,7 @@ func (p *Place) take(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (out 
 // taking is one request for what is in a queue.
 type taking struct {
 	who  Visitor
-	q    mmp.ReceiveQuery
+	q    relay.ReceiveQuery
 	took []*message
 	more bool
 }
@@ -285,7 +286,7 @@ func (b *batch) remove() error {
 	return removeRows.Exec(b.tx, gone)
 }
 
-func (p *Place) handed(q mmp.ReceiveQuery, took []*message, out mmp.ReceiveAnswer) mmp.ReceiveAnswer {
+func (p *Place) handed(q relay.ReceiveQuery, took []*message, out relay.ReceiveAnswer) relay.ReceiveAnswer {
 	for _, m := range took {
 		w := m.wire()
 		if q.ManualAck {
@@ -305,7 +306,7 @@ func (p *Place) handed(q mmp.ReceiveQuery, took []*message, out mmp.ReceiveAnswe
 // anything tells whether something can be handed out, and else when the first
 // lease ends. Who is going to wait has another goroutine look: the database needs a
 // large stack, and thousands that wait would each keep one.
-func (p *Place) anything(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (some bool, lapse time.Time, err error) {
+func (p *Place) anything(ctx context.Context, who Visitor, q relay.ReceiveQuery) (some bool, lapse time.Time, err error) {
 	if q.Wait <= 0 {
 		return p.look(ctx, who, q.AgentID)
 	}
@@ -347,8 +348,8 @@ func (p *Place) look(ctx context.Context, who Visitor, agent string) (some bool,
 }
 
 // Peek looks at the queue without taking anything.
-func (p *Place) Peek(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (mmp.PeekAnswer, error) {
-	out := mmp.PeekAnswer{Messages: []mmp.RelayMessage{}}
+func (p *Place) Peek(ctx context.Context, who Visitor, q relay.ReceiveQuery) (relay.PeekAnswer, error) {
+	out := relay.PeekAnswer{Messages: []relay.Message{}}
 	if err := p.settled(ctx, settling{queue: q.AgentID}); err != nil {
 		return out, err
 	}
@@ -373,11 +374,11 @@ func (p *Place) Peek(ctx context.Context, who Visitor, q mmp.ReceiveQuery) (mmp.
 }
 
 // Ack settles leased messages: done, or back to their place in the queue.
-func (p *Place) Ack(ctx context.Context, who Visitor, req *mmp.AckRequest) (mmp.AckAnswer, error) {
-	var out mmp.AckAnswer
+func (p *Place) Ack(ctx context.Context, who Visitor, req *relay.AckRequest) (relay.AckAnswer, error) {
+	var out relay.AckAnswer
 	var bytes int64
 	err := p.writeSynced(ctx, func(tx *store.Tx) error {
-		out, bytes = mmp.AckAnswer{Acked: []string{}, Released: []string{}, Unknown: []string{}}, 0
+		out, bytes = relay.AckAnswer{Acked: []string{}, Released: []string{}, Unknown: []string{}}, 0
 		if _, err := p.guard(tx, who, req.AgentID); err != nil {
 			return err
 		}
@@ -403,7 +404,7 @@ func (p *Place) Ack(ctx context.Context, who Visitor, req *mmp.AckRequest) (mmp.
 		return release(tx, req, &out)
 	})
 	if err != nil {
-		return mmp.AckAnswer{}, err
+		return relay.AckAnswer{}, err
 	}
 	p.figures.bytes.Add(-bytes)
 	p.figures.stale()
@@ -413,7 +414,7 @@ func (p *Place) Ack(ctx context.Context, who Visitor, req *mmp.AckRequest) (mmp.
 	return out, nil
 }
 
-func release(tx *store.Tx, req *mmp.AckRequest, out *mmp.AckAnswer) error {
+func release(tx *store.Tx, req *relay.AckRequest, out *relay.AckAnswer) error {
 	for _, id := range req.Release {
 		m, err := leasedMessage(tx, req.AgentID, id)
 		switch {

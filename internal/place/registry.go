@@ -11,6 +11,7 @@ import (
 	"parley/internal/limit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // agentRow is a registration as it is kept.
@@ -63,20 +64,20 @@ func (a *agentRow) expires() time.Time { return a.lastSeen.Add(a.ttl) }
 func (p *Place) alive(a *agentRow) bool { return a.expires().After(p.now()) }
 
 // Register lets an agent in. What it proves decides whether it gets a token.
-func (p *Place) Register(ctx context.Context, who Visitor, req *mmp.Registration) (mmp.RegisterAnswer, error) {
+func (p *Place) Register(ctx context.Context, who Visitor, req *board.Registration) (board.RegisterAnswer, error) {
 	if err := errors.Join(shown("name", req.Name, "scope", req.Scope, "endpoint", req.Endpoint), clean("description", req.Description)); err != nil {
-		return mmp.RegisterAnswer{}, err
+		return board.RegisterAnswer{}, err
 	}
 	if !who.holds(req.ID) && (who.Agent != "" || who.Operator()) {
-		return mmp.RegisterAnswer{}, mmp.ErrNotYourAgent
+		return board.RegisterAnswer{}, mmp.ErrNotYourAgent
 	}
 	c, err := p.judge(ctx, who, req.ID, req.PublicKey, req.Static, req.Proof)
 	if err != nil {
-		return mmp.RegisterAnswer{}, p.refusedAuth(ctx, req.ID, err)
+		return board.RegisterAnswer{}, p.refusedAuth(ctx, req.ID, err)
 	}
 	out, err := p.enroll(ctx, who, req, c)
 	if err != nil {
-		return mmp.RegisterAnswer{}, p.refusedAuth(ctx, req.ID, err)
+		return board.RegisterAnswer{}, p.refusedAuth(ctx, req.ID, err)
 	}
 	p.dropSeen(req.ID)
 	p.figures.stale()
@@ -84,7 +85,7 @@ func (p *Place) Register(ctx context.Context, who Visitor, req *mmp.Registration
 }
 
 // enroll lets those without a key in together, and each of the others alone.
-func (p *Place) enroll(ctx context.Context, who Visitor, req *mmp.Registration, c claim) (out mmp.RegisterAnswer, err error) {
+func (p *Place) enroll(ctx context.Context, who Visitor, req *board.Registration, c claim) (out board.RegisterAnswer, err error) {
 	if c.key == nil {
 		e := &entering{who: who, req: req, claim: c}
 		err = p.group.add(&op{ctx: ctx, enter: e})
@@ -108,9 +109,9 @@ func (p *Place) dropSeen(id string) {
 	delete(p.presence.agents, id)
 }
 
-func (p *Place) register(tx *store.Tx, who Visitor, req *mmp.Registration, c claim) (out mmp.RegisterAnswer, revoked bool, err error) {
+func (p *Place) register(tx *store.Tx, who Visitor, req *board.Registration, c claim) (out board.RegisterAnswer, revoked bool, err error) {
 	now := p.now()
-	out = mmp.RegisterAnswer{AgentID: req.ID, Status: mmp.StatusRegistered, PlaceID: p.id, RegisteredAt: mmp.At(now)}
+	out = board.RegisterAnswer{AgentID: req.ID, Status: board.StatusRegistered, PlaceID: p.id, RegisteredAt: mmp.At(now)}
 	old, err := keyOf(tx, req.ID, true)
 	if err != nil {
 		return out, false, err
@@ -169,7 +170,7 @@ func (p *Place) room(who Visitor, row *agentRow) error {
 }
 
 // keepKey stores the key that came along and rewards a proof with a token.
-func (p *Place) keepKey(tx *store.Tx, old *keyRow, req *mmp.Registration, c claim, v verdict, out *mmp.RegisterAnswer) (revoked bool, err error) {
+func (p *Place) keepKey(tx *store.Tx, old *keyRow, req *board.Registration, c claim, v verdict, out *board.RegisterAnswer) (revoked bool, err error) {
 	if c.key == nil || old.isHeld() && !v.owner {
 		return false, nil
 	}
@@ -191,21 +192,21 @@ var putAgents = store.ManyRows(`INSERT INTO place_agents (id, name, description,
 			ttl = excluded.ttl, registered_at = excluded.registered_at, last_seen = excluded.last_seen, expires_at = excluded.expires_at`)
 
 // agentValues adds a registration to what is to be written.
-func agentValues(args []any, req *mmp.Registration, v verdict, ttl time.Duration, at time.Time, out mmp.RegisterAnswer) []any {
+func agentValues(args []any, req *board.Registration, v verdict, ttl time.Duration, at time.Time, out board.RegisterAnswer) []any {
 	now, us := store.Micros(at), ttl.Microseconds()
 	return append(args, req.ID, req.Name, req.Description, req.Scope, string(req.Capabilities), req.Endpoint, string(req.Metadata), store.Bool(v.verified),
 		us, store.Micros(out.RegisteredAt.Time), now, now+us)
 }
 
 var newEntries = store.ManyRows(`INSERT INTO place_audit (at, event, action, agent, other, ref, kind, size, hash, detail) VALUES `,
-	`(?, '`+mmp.AuditRegistration+`', ?, ?, '', '', '', 0, '', '')`, ``)
+	`(?, '`+board.AuditRegistration+`', ?, ?, '', '', '', 0, '', '')`, ``)
 
 // enterNote adds the audit's entry of a registration to what is to be written.
-func enterNote(args []any, now time.Time, out mmp.RegisterAnswer) []any {
+func enterNote(args []any, now time.Time, out board.RegisterAnswer) []any {
 	return append(args, store.Micros(now), enterAction(out), out.AgentID)
 }
 
-func enterAction(out mmp.RegisterAnswer) string {
+func enterAction(out board.RegisterAnswer) string {
 	if out.Updated {
 		return "update"
 	}
@@ -213,7 +214,7 @@ func enterAction(out mmp.RegisterAnswer) string {
 }
 
 // Heartbeat keeps a registration alive; within one further life it revives it.
-func (p *Place) Heartbeat(ctx context.Context, who Visitor, agent string) (mmp.HeartbeatAnswer, error) {
+func (p *Place) Heartbeat(ctx context.Context, who Visitor, agent string) (board.HeartbeatAnswer, error) {
 	var row *agentRow
 	err := p.read(ctx, func(tx *store.Tx) error {
 		if _, err := p.guard(tx, who, agent); err != nil {
@@ -227,17 +228,17 @@ func (p *Place) Heartbeat(ctx context.Context, who Visitor, agent string) (mmp.H
 		return err
 	})
 	if err != nil {
-		return mmp.HeartbeatAnswer{}, err
+		return board.HeartbeatAnswer{}, err
 	}
 	p.touch(agent)
 	now := p.now()
-	return mmp.HeartbeatAnswer{AgentID: agent, Status: mmp.StatusActive, LastSeen: mmp.At(now), ExpiresAt: mmp.At(now.Add(row.ttl))}, nil
+	return board.HeartbeatAnswer{AgentID: agent, Status: board.StatusActive, LastSeen: mmp.At(now), ExpiresAt: mmp.At(now.Add(row.ttl))}, nil
 }
 
 // Unregister removes an agent with its tokens, needs and deposits; pin, queue and
 // postings live to their own end.
-func (p *Place) Unregister(ctx context.Context, who Visitor, agent string) (mmp.UnregisterAnswer, error) {
-	out := mmp.UnregisterAnswer{AgentID: agent, Status: mmp.StatusUnregistered}
+func (p *Place) Unregister(ctx context.Context, who Visitor, agent string) (board.UnregisterAnswer, error) {
+	out := board.UnregisterAnswer{AgentID: agent, Status: board.StatusUnregistered}
 	err := p.write(ctx, func(tx *store.Tx) error {
 		if _, err := p.guard(tx, who, agent); err != nil {
 			return err
@@ -250,14 +251,14 @@ func (p *Place) Unregister(ctx context.Context, who Visitor, agent string) (mmp.
 			if !who.holds(agent) {
 				return mmp.ErrAgentNotFound
 			}
-			out.Status = mmp.StatusNotFound
+			out.Status = board.StatusNotFound
 		} else {
 			out.WasRegisteredFor = int64(p.now().Sub(row.registered) / time.Second)
 		}
 		return p.leave(tx, agent, row != nil)
 	})
 	if err != nil {
-		return mmp.UnregisterAnswer{}, err
+		return board.UnregisterAnswer{}, err
 	}
 	p.dropSeen(agent)
 	p.tell(subjectRevoked, agent)
@@ -277,13 +278,13 @@ func (p *Place) leave(tx *store.Tx, agent string, was bool) error {
 	if !was {
 		return nil
 	}
-	return p.note(tx, mmp.AuditEntry{EventType: mmp.AuditRegistration, Action: "unregister", AgentID: agent})
+	return p.note(tx, board.AuditEntry{EventType: board.AuditRegistration, Action: "unregister", AgentID: agent})
 }
 
 // Agent finds one living agent.
-func (p *Place) Agent(ctx context.Context, who Visitor, id string) (mmp.Agent, error) {
+func (p *Place) Agent(ctx context.Context, who Visitor, id string) (board.Agent, error) {
 	if err := p.admit(who); err != nil {
-		return mmp.Agent{}, err
+		return board.Agent{}, err
 	}
 	if local, peer := mmp.SplitAddress(id); peer != "" {
 		return p.remoteAgent(ctx, local, peer)
@@ -297,12 +298,12 @@ func (p *Place) Agent(ctx context.Context, who Visitor, id string) (mmp.Agent, e
 		err = mmp.ErrAgentNotFound
 	}
 	if err != nil {
-		return mmp.Agent{}, err
+		return board.Agent{}, err
 	}
 	return p.show(who, row), nil
 }
 
-func (p *Place) show(who Visitor, a *agentRow) mmp.Agent {
+func (p *Place) show(who Visitor, a *agentRow) board.Agent {
 	trust := "L2"
 	switch {
 	case a.trusted && a.proven:
@@ -310,7 +311,7 @@ func (p *Place) show(who Visitor, a *agentRow) mmp.Agent {
 	case a.proven:
 		trust = "L1"
 	}
-	return mmp.Agent{
+	return board.Agent{
 		ID: a.id, Name: a.name, Description: a.description, Scope: a.scope, Capabilities: raw(a.capabilities), Endpoint: optional(a.endpoint),
 		RegisteredAt: mmp.At(a.registered), LastSeen: mmp.At(a.lastSeen), ExpiresAt: mmp.At(a.expires()), Metadata: raw(a.metadata),
 		Proven: a.proven, Trust: &trust, KeyID: optional(a.keyID), IsSelf: who.holds(a.id),
@@ -326,11 +327,11 @@ func raw(s string) mmp.Raw {
 }
 
 // Agents lists living agents in order of registration.
-func (p *Place) Agents(ctx context.Context, who Visitor, q mmp.AgentsQuery) (mmp.AgentsAnswer, error) {
+func (p *Place) Agents(ctx context.Context, who Visitor, q board.AgentsQuery) (board.AgentsAnswer, error) {
 	if err := p.admit(who); err != nil {
-		return mmp.AgentsAnswer{}, err
+		return board.AgentsAnswer{}, err
 	}
-	out := mmp.AgentsAnswer{Agents: []mmp.Agent{}}
+	out := board.AgentsAnswer{Agents: []board.Agent{}}
 	err := p.read(ctx, func(tx *store.Tx) error {
 		err := p.eachAgent(tx, func(a *agentRow) bool {
 			if shown := p.show(who, a); matchesAgent(q, shown) && (q.IncludeSelf || !shown.IsSelf) {
@@ -341,7 +342,7 @@ func (p *Place) Agents(ctx context.Context, who Visitor, q mmp.AgentsQuery) (mmp
 		if err != nil || !q.IncludeRemote || q.Limit != 0 && len(out.Agents) >= q.Limit {
 			return err
 		}
-		return p.eachRemote(tx, func(a mmp.Agent) bool {
+		return p.eachRemote(tx, func(a board.Agent) bool {
 			if matchesAgent(q, a) {
 				out.Agents = append(out.Agents, a)
 			}
@@ -381,11 +382,11 @@ func (p *Place) eachAgent(tx *store.Tx, fn func(*agentRow) bool) error {
 	return err
 }
 
-func matchesAgent(q mmp.AgentsQuery, a mmp.Agent) bool {
+func matchesAgent(q board.AgentsQuery, a board.Agent) bool {
 	if q.Scope != "" && a.Scope != q.Scope {
 		return false
 	}
-	if q.Capability != "" && !slices.Contains(mmp.CapabilityNames(a.Capabilities), q.Capability) {
+	if q.Capability != "" && !slices.Contains(board.CapabilityNames(a.Capabilities), q.Capability) {
 		return false
 	}
 	return q.Search == "" || contains(a.Name, q.Search) || contains(a.Description, q.Search) || contains(a.ID, q.Search)

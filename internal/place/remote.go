@@ -10,6 +10,7 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // How often a peer is asked who is there, and for how long its silence is borne.
@@ -41,7 +42,7 @@ func (p *Place) refresh(ctx context.Context, peer Peer) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	status, body, err := p.call(ctx, peer, "GET", peerPath+"/agents", nil)
-	var answer mmp.AgentsAnswer
+	var answer board.AgentsAnswer
 	switch {
 	case err != nil:
 		err = fmt.Errorf("not reachable: %w", err)
@@ -69,7 +70,7 @@ func (p *Place) problem(ctx context.Context, peer Peer, cause error) error {
 	})
 }
 
-func (p *Place) keepRemote(ctx context.Context, peer Peer, agents []mmp.Agent) error {
+func (p *Place) keepRemote(ctx context.Context, peer Peer, agents []board.Agent) error {
 	now := store.Micros(p.now())
 	return p.write(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Exec(`UPDATE place_peers SET seen_at = ?, problem = '' WHERE name = ?`, now, peer.Name); err != nil {
@@ -97,7 +98,7 @@ func (p *Place) keepRemote(ctx context.Context, peer Peer, agents []mmp.Agent) e
 const remoteQuery = `SELECT r.peer, r.id, r.agent FROM place_remote r WHERE r.seen_at > ?`
 
 // eachRemote calls fn for agents of peered places until it says stop.
-func (p *Place) eachRemote(tx *store.Tx, fn func(mmp.Agent) bool) error {
+func (p *Place) eachRemote(tx *store.Tx, fn func(board.Agent) bool) error {
 	if !p.c.Federation {
 		return nil
 	}
@@ -118,7 +119,7 @@ func (p *Place) eachRemote(tx *store.Tx, fn func(mmp.Agent) bool) error {
 	return err
 }
 
-func scanRemote(r interface{ Scan(...any) error }) (a mmp.Agent, err error) {
+func scanRemote(r interface{ Scan(...any) error }) (a board.Agent, err error) {
 	var peer, id, encoded string
 	if err = r.Scan(&peer, &id, &encoded); err != nil {
 		return a, err
@@ -131,7 +132,7 @@ func scanRemote(r interface{ Scan(...any) error }) (a mmp.Agent, err error) {
 	return a, nil
 }
 
-func (p *Place) remoteAgent(ctx context.Context, id, peer string) (a mmp.Agent, err error) {
+func (p *Place) remoteAgent(ctx context.Context, id, peer string) (a board.Agent, err error) {
 	err = p.read(ctx, func(tx *store.Tx) error {
 		a, err = scanRemote(tx.QueryRow(remoteQuery+` AND r.peer = ? AND r.id = ?`, store.Micros(p.now().Add(-remoteLife)), peer, id))
 		if noRows(err) {

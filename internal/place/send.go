@@ -9,13 +9,14 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/relay"
 )
 
 // sending is one message on its way into a queue.
 type sending struct {
 	who    Visitor
 	m      *message
-	answer mmp.SendAnswer
+	answer relay.SendAnswer
 	// dropped made room for it.
 	dropped *message
 	// refusal is an answer that is audited, so its transaction must commit.
@@ -23,9 +24,9 @@ type sending struct {
 }
 
 // Send stores a sealed message. It is durable when Send returns.
-func (p *Place) Send(ctx context.Context, who Visitor, req *mmp.SendRequest) (mmp.SendAnswer, error) {
+func (p *Place) Send(ctx context.Context, who Visitor, req *relay.SendRequest) (relay.SendAnswer, error) {
 	if err := clean("message_type", req.MessageType, "idempotency_key", req.IdempotencyKey); err != nil {
-		return mmp.SendAnswer{}, err
+		return relay.SendAnswer{}, err
 	}
 	now := p.now()
 	out, err := p.queue(ctx, &sending{who: who, m: &message{
@@ -38,20 +39,20 @@ func (p *Place) Send(ctx context.Context, who Visitor, req *mmp.SendRequest) (mm
 	return out, err
 }
 
-func (p *Place) queue(ctx context.Context, s *sending) (mmp.SendAnswer, error) {
+func (p *Place) queue(ctx context.Context, s *sending) (relay.SendAnswer, error) {
 	if p.figures.bytesAbout()+s.m.size > p.c.MaxBytes {
-		return mmp.SendAnswer{}, mmp.ErrPlaceFull
+		return relay.SendAnswer{}, mmp.ErrPlaceFull
 	}
 	if err := p.group.add(&op{ctx: ctx, send: s}); err != nil {
-		return mmp.SendAnswer{}, err
+		return relay.SendAnswer{}, err
 	}
 	return p.sent(s)
 }
 
 // sent tells the waiting and counts, after the commit.
-func (p *Place) sent(s *sending) (mmp.SendAnswer, error) {
+func (p *Place) sent(s *sending) (relay.SendAnswer, error) {
 	if s.refusal != nil {
-		return mmp.SendAnswer{}, s.refusal
+		return relay.SendAnswer{}, s.refusal
 	}
 	if s.answer.Duplicate {
 		return s.answer, nil
@@ -77,7 +78,7 @@ func (b *batch) send(o *op) error {
 		return nil
 	}
 	// The transaction may run again.
-	s.answer, s.dropped, s.refusal = mmp.SendAnswer{}, nil, nil
+	s.answer, s.dropped, s.refusal = relay.SendAnswer{}, nil, nil
 	m := s.m
 	holds := s.who.holds(m.sender)
 	m.proven = holds && s.who.Proven
@@ -143,7 +144,7 @@ func (s *sending) again(first *message) error {
 	if first.recipient != s.m.recipient || !mmp.SameHash(first.hash, s.m.hash) {
 		return mmp.ErrIdempotency
 	}
-	s.answer = mmp.SendAnswer{RelayID: first.id, Status: string(mmp.FateQueued), ExpiresAt: mmp.At(first.expires), Duplicate: true}
+	s.answer = relay.SendAnswer{RelayID: first.id, Status: string(relay.FateQueued), ExpiresAt: mmp.At(first.expires), Duplicate: true}
 	return nil
 }
 
@@ -195,9 +196,9 @@ func (b *batch) enqueue(s *sending) error {
 	if err := b.add(m); err != nil {
 		return err
 	}
-	s.answer = mmp.SendAnswer{RelayID: m.id, Status: string(mmp.FateQueued), ExpiresAt: mmp.At(m.expires)}
+	s.answer = relay.SendAnswer{RelayID: m.id, Status: string(relay.FateQueued), ExpiresAt: mmp.At(m.expires)}
 	if s.dropped != nil {
-		s.answer.Dropped = &mmp.Dropped{RelayID: s.dropped.id, Reason: "queue_full"}
+		s.answer.Dropped = &relay.Dropped{RelayID: s.dropped.id, Reason: "queue_full"}
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/lease"
 	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // How long things are kept after they ended, and how much at a time is swept.
@@ -230,7 +230,7 @@ func (p *Place) digest(ctx context.Context) error {
 			return err
 		}
 		return p.d.Trail.AppendTx(tx, audit.Entry{
-			Actor: "hub", Action: audit.PlaceAuditDigest, Target: mmp.HourKey(store.Time(hour * hourMicros)), Digest: sum,
+			Actor: "hub", Action: audit.PlaceAuditDigest, Target: board.HourKey(store.Time(hour * hourMicros)), Digest: sum,
 			Detail: map[string]any{"entries": entries},
 		})
 	})

@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // maxTalks is how many sessions of one agent are remembered.
@@ -60,7 +61,7 @@ func (p *Place) StartTalk(ctx context.Context, who Visitor, agent, peer string) 
 }
 
 // EndTalk ends the session the caller opened last, or the one it names.
-func (p *Place) EndTalk(ctx context.Context, who Visitor, agent string, req mmp.SessionEnd) (Talk, error) {
+func (p *Place) EndTalk(ctx context.Context, who Visitor, agent string, req meeting.SessionEnd) (Talk, error) {
 	if err := clean("summary", req.Summary, "session_id", req.SessionID); err != nil {
 		return Talk{}, err
 	}

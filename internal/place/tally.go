@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // tally is what a stretch of the audit adds up to.
@@ -61,7 +61,7 @@ func (t *tally) add(e auditRow) {
 	k := hourKey{e.at / hourMicros, e.event, e.action}
 	s := t.sums[k]
 	t.sums[k] = hourSum{s.count + 1, s.bytes + e.size}
-	if e.event != mmp.AuditRelay {
+	if e.event != board.AuditRelay {
 		return
 	}
 	t.agents[hourAgent{k.hour, e.agent}] = struct{}{}

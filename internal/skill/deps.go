@@ -9,6 +9,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // Level is how far a peer is known to one agent.
@@ -39,7 +40,7 @@ type Own struct {
 	Public  bool
 	Content string
 	// Provenance is nil for one of our own making.
-	Provenance *mmp.Provenance
+	Provenance *meeting.Provenance
 }
 
 // Inbox is where people are asked; *approval.Inbox is one.
@@ -52,7 +53,7 @@ type Inbox interface {
 // Line is how one agent reaches others at one place.
 type Line interface {
 	// Send seals a message and hands it to the relay; done when it returns nil.
-	Send(ctx context.Context, to string, m mmp.Message) error
+	Send(ctx context.Context, to string, m meeting.Message) error
 	// Key is the pinned key of an address there; nil when there is none.
 	Key(ctx context.Context, address string) *mmp.PublicKey
 	// AcceptKey pins another key, after a person said so.

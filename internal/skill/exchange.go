@@ -9,7 +9,7 @@ import (
 	"parley/internal/fit"
 	"parley/internal/ids"
 	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // Exchange is one skill on its way, seen from our side.
@@ -18,8 +18,8 @@ type Exchange struct {
 	Agent     string
 	Peer      string
 	Place     string
-	Side      mmp.ExchangeSide
-	State     mmp.ExchangeState
+	Side      meeting.ExchangeSide
+	State     meeting.ExchangeState
 	Relayed   bool
 	Level     Level
 	SkillID   string
@@ -62,7 +62,7 @@ func scanExchange(row interface{ Scan(...any) error }) (Exchange, error) {
 const never = int64(1) << 62
 
 // become moves the exchange on, if that is a legal step, and writes it.
-func (e *Exchange) become(tx *store.Tx, next mmp.ExchangeState, now time.Time) error {
+func (e *Exchange) become(tx *store.Tx, next meeting.ExchangeState, now time.Time) error {
 	if !e.State.CanBecome(next, e.Side) {
 		return ErrState
 	}
@@ -90,7 +90,7 @@ func (e *Exchange) save(tx *store.Tx, now time.Time) error {
 
 // pending finds the exchange a reply is about: it must name the message and come
 // from its other party.
-func pending(tx *store.Tx, me, peer, reply string, side mmp.ExchangeSide) (Exchange, error) {
+func pending(tx *store.Tx, me, peer, reply string, side meeting.ExchangeSide) (Exchange, error) {
 	if reply == "" {
 		return Exchange{}, ErrNotFound
 	}

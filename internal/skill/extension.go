@@ -19,6 +19,7 @@ import (
 	"parley/internal/store"
 	"parley/internal/visible"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // Extension is one proposed by somebody else, or defined in a file of this hub.
@@ -27,7 +28,7 @@ type Extension struct {
 	Name     string
 	Version  string
 	Hash     string
-	State    mmp.ExtensionState
+	State    meeting.ExtensionState
 	Sender   string // empty for one of our own
 	Content  string
 	Actions  []string
@@ -55,7 +56,7 @@ func scanExtension(row interface{ Scan(...any) error }) (Extension, error) {
 		return e, err
 	}
 	e.Changed = store.Time(changed)
-	if e.State == mmp.ExtPendingPromotion {
+	if e.State == meeting.ExtPendingPromotion {
 		e.Approval = e.approval
 	}
 	return e, errors.Join(json.Unmarshal([]byte(actions), &e.Actions), json.Unmarshal([]byte(findings), &e.Findings))
@@ -70,10 +71,10 @@ func (e *Extension) save(tx *store.Tx, now time.Time) error {
 	e.Changed = now
 	deadline := never
 	switch e.State {
-	case mmp.ExtAdopted, mmp.ExtPendingPromotion:
-		deadline = store.Micros(now.Add(mmp.AdoptedTTL))
-	case mmp.ExtPending, mmp.ExtEvaluating:
-		deadline = store.Micros(now.Add(mmp.OfferTTL))
+	case meeting.ExtAdopted, meeting.ExtPendingPromotion:
+		deadline = store.Micros(now.Add(meeting.AdoptedTTL))
+	case meeting.ExtPending, meeting.ExtEvaluating:
+		deadline = store.Micros(now.Add(meeting.OfferTTL))
 	}
 	_, err := tx.Exec(`INSERT INTO skill_extensions (`+extensionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (me, name, hash) DO UPDATE SET state = excluded.state, content = excluded.content, actions = excluded.actions, provenance = excluded.provenance,
@@ -83,7 +84,7 @@ func (e *Extension) save(tx *store.Tx, now time.Time) error {
 	return err
 }
 
-func (e *Extension) become(tx *store.Tx, next mmp.ExtensionState, person bool, now time.Time) error {
+func (e *Extension) become(tx *store.Tx, next meeting.ExtensionState, person bool, now time.Time) error {
 	if !e.State.CanBecome(next, person) {
 		return ErrState
 	}
@@ -102,7 +103,7 @@ func listExtensions(tx *store.Tx, rest string, args ...any) ([]Extension, error)
 }
 
 // definitions are those of files, by name of file.
-func (s *Skills) definitions() []mmp.Definition {
+func (s *Skills) definitions() []meeting.Definition {
 	if s.c.Extensions == "" {
 		return nil
 	}
@@ -113,7 +114,7 @@ func (s *Skills) definitions() []mmp.Definition {
 	defer func() { _ = root.Close() }()
 	names, _ := filepath.Glob(filepath.Join(s.c.Extensions, "*.md"))
 	slices.Sort(names)
-	var out []mmp.Definition
+	var out []meeting.Definition
 	for _, name := range names[:min(len(names), 100)] {
 		f, err := root.Open(filepath.Base(name))
 		if err != nil {
@@ -124,8 +125,8 @@ func (s *Skills) definitions() []mmp.Definition {
 		if err != nil {
 			continue
 		}
-		d, err := mmp.ParseExtension(string(text))
-		if err != nil || !mmp.ValidCustomName(d.Name) && !s.c.AllowUnprefixed {
+		d, err := meeting.ParseExtension(string(text))
+		if err != nil || !meeting.ValidCustomName(d.Name) && !s.c.AllowUnprefixed {
 			s.d.Log.Warn("skills: an extension's file is not used", "file", filepath.Base(name), "error", err)
 			continue
 		}
@@ -136,18 +137,18 @@ func (s *Skills) definitions() []mmp.Definition {
 
 // loaded is what an agent understands now: the standard, files, and what a person
 // promoted.
-func (s *Skills) loaded(tx *store.Tx, me string) (mmp.Loaded, error) {
-	defs := append(mmp.StandardExtensions(), s.definitions()...)
+func (s *Skills) loaded(tx *store.Tx, me string) (meeting.Loaded, error) {
+	defs := append(meeting.StandardExtensions(), s.definitions()...)
 	promoted, err := listExtensions(tx, `WHERE me = ? AND state = 'promoted' ORDER BY changed_at`, me)
 	for _, e := range promoted {
-		if d, err := mmp.ParseExtension(e.Content); err == nil {
+		if d, err := meeting.ParseExtension(e.Content); err == nil {
 			defs = append(defs, d)
 		}
 	}
-	return mmp.LoadExtensions(defs), err
+	return meeting.LoadExtensions(defs), err
 }
 
-func actionsOf(l mmp.Loaded) []string {
+func actionsOf(l meeting.Loaded) []string {
 	var out []string
 	for _, d := range l.Active {
 		for _, a := range d.Actions {
@@ -159,16 +160,16 @@ func actionsOf(l mmp.Loaded) []string {
 	return out
 }
 
-func extensionNames(l mmp.Loaded) []string {
+func extensionNames(l meeting.Loaded) []string {
 	var out []string
 	for _, d := range l.Active {
 		out = append(out, d.Name)
 	}
-	return append(out, mmp.ExtensionAliases()...)
+	return append(out, meeting.ExtensionAliases()...)
 }
 
 // Extensions lists what was proposed, and what this hub's files define or why not.
-func (s *Skills) Extensions(ctx context.Context) (all []Extension, off []mmp.SwitchedOff, err error) {
+func (s *Skills) Extensions(ctx context.Context) (all []Extension, off []meeting.SwitchedOff, err error) {
 	err = s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		if all, err = listExtensions(tx, `ORDER BY changed_at DESC LIMIT 500`); err != nil {
 			return err
@@ -176,10 +177,10 @@ func (s *Skills) Extensions(ctx context.Context) (all []Extension, off []mmp.Swi
 		for i := range all {
 			all[i].Agent = s.nameOf(all[i].me)
 		}
-		loaded := mmp.LoadExtensions(append(mmp.StandardExtensions(), s.definitions()...))
+		loaded := meeting.LoadExtensions(append(meeting.StandardExtensions(), s.definitions()...))
 		for _, d := range loaded.Active {
-			if mmp.ValidCustomName(d.Name) {
-				all = append(all, Extension{Name: d.Name, Version: d.Version, Hash: d.Hash.Bare(), State: mmp.ExtPromoted, Actions: d.Actions})
+			if meeting.ValidCustomName(d.Name) {
+				all = append(all, Extension{Name: d.Name, Version: d.Version, Hash: d.Hash.Bare(), State: meeting.ExtPromoted, Actions: d.Actions})
 			}
 		}
 		off = loaded.Off
@@ -206,13 +207,13 @@ func (s *Skills) askPromotion(ctx context.Context, h Host, hash string) {
 			return errors.Join(err, ErrNotFound)
 		}
 		e = found[0]
-		if e.State != mmp.ExtAdopted {
+		if e.State != meeting.ExtAdopted {
 			return nil
 		}
 		e.approval = questionID("extension", h.ID, e.Name, hash)
-		return e.become(tx, mmp.ExtPendingPromotion, false, s.now())
+		return e.become(tx, meeting.ExtPendingPromotion, false, s.now())
 	})
-	if err == nil && e.State == mmp.ExtPendingPromotion {
+	if err == nil && e.State == meeting.ExtPendingPromotion {
 		err = s.putExtension(ctx, h, e)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -229,15 +230,15 @@ func (s *Skills) putExtension(ctx context.Context, h Host, e Extension) error {
 	}
 	err = s.question(ctx, approval.Request{
 		ID: e.approval, Kind: approval.KindSkill, Title: "Let " + h.Name + " understand " + visible.Line(e.Name), Tool: "extension", Arguments: args, Target: h.Name,
-		Reason: "proposed by " + e.Sender + "; nothing in it runs", RequestedBy: "agent:" + h.Name, Questions: dangers(e.Findings), Timeout: mmp.AdoptedTTL,
+		Reason: "proposed by " + e.Sender + "; nothing in it runs", RequestedBy: "agent:" + h.Name, Questions: dangers(e.Findings), Timeout: meeting.AdoptedTTL,
 	})
 	if err != nil {
 		return err
 	}
 	s.await(e.approval, func(ctx context.Context, o approval.Outcome) error {
-		next := mmp.ExtRejected
+		next := meeting.ExtRejected
 		if o.Approved() && acknowledged(e.Findings, o.Answers) {
-			next = mmp.ExtPromoted
+			next = meeting.ExtPromoted
 		}
 		_, err := s.moveExtension(ctx, firstText(o.By, "hub"), e.me, e.Name, e.Hash, next, firstText(o.Reason, string(o.State)))
 		return err
@@ -247,30 +248,30 @@ func (s *Skills) putExtension(ctx context.Context, h Host, e Extension) error {
 
 // SwitchExtension disables a promoted extension, or enables it again.
 func (s *Skills) SwitchExtension(ctx context.Context, by, hash string, on bool) (Extension, error) {
-	next := mmp.ExtDisabled
+	next := meeting.ExtDisabled
 	if on {
-		next = mmp.ExtPromoted
+		next = meeting.ExtPromoted
 	}
 	return s.moveExtension(ctx, by, "", "", hash, next, "")
 }
 
 // extensionActions are what the trail calls what a person made of an extension.
-var extensionActions = map[mmp.ExtensionState]audit.Action{
-	mmp.ExtPromoted: audit.ExtensionPromoted, mmp.ExtDisabled: audit.ExtensionDisabled, mmp.ExtRejected: audit.ExtensionRejected,
+var extensionActions = map[meeting.ExtensionState]audit.Action{
+	meeting.ExtPromoted: audit.ExtensionPromoted, meeting.ExtDisabled: audit.ExtensionDisabled, meeting.ExtRejected: audit.ExtensionRejected,
 }
 
-func (s *Skills) moveExtension(ctx context.Context, by, me, name, hash string, next mmp.ExtensionState, reason string) (e Extension, err error) {
+func (s *Skills) moveExtension(ctx context.Context, by, me, name, hash string, next meeting.ExtensionState, reason string) (e Extension, err error) {
 	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
 		found, err := listExtensions(tx, `WHERE hash = ? AND (? = '' OR me = ?) AND (? = '' OR name = ?)`, hash, me, me, name, name)
 		if err != nil || len(found) == 0 {
 			return errors.Join(err, ErrNotFound)
 		}
 		e = found[0]
-		if e.State == mmp.ExtPendingPromotion && me == "" {
+		if e.State == meeting.ExtPendingPromotion && me == "" {
 			return ErrState // the inbox decides that
 		}
 		e.Reason = reason
-		if next == mmp.ExtRejected {
+		if next == meeting.ExtRejected {
 			e.Content = ""
 		}
 		if err := e.become(tx, next, true, s.now()); err != nil {
@@ -291,7 +292,7 @@ func (s *Skills) sweepExtensions(ctx context.Context, h Host) error {
 		}
 		for _, e := range late {
 			e.Reason, e.Content = "timeout", ""
-			if err := e.become(tx, mmp.ExtRejected, false, s.now()); err != nil {
+			if err := e.become(tx, meeting.ExtRejected, false, s.now()); err != nil {
 				return err
 			}
 		}
@@ -299,7 +300,7 @@ func (s *Skills) sweepExtensions(ctx context.Context, h Host) error {
 		return err
 	})
 	for _, e := range waiting {
-		if e.State == mmp.ExtAdopted {
+		if e.State == meeting.ExtAdopted {
 			s.askPromotion(ctx, h, e.Hash)
 		} else {
 			err = errors.Join(err, s.putExtension(ctx, h, e))
@@ -308,7 +309,7 @@ func (s *Skills) sweepExtensions(ctx context.Context, h Host) error {
 	return err
 }
 
-func problemText(all []mmp.ExtensionProblem) string {
+func problemText(all []meeting.ExtensionProblem) string {
 	var out []string
 	for _, p := range all {
 		out = append(out, string(p.Reason))

@@ -13,6 +13,7 @@ import (
 	"parley/internal/identity"
 	"parley/internal/skill"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 const teaExtension = "---\nname: org.example.tea\nversion: 1.0.0\ntype: mmp_extension\nactions: [pour]\nrequires: [core]\n---\n\n# Tea\n\nPour tea.\n"
@@ -40,7 +41,7 @@ func TestAnExtensionTravelsAsADocumentAndCountsAfterAPersonPromotedIt(t *testing
 		t.Errorf("what was said: %s", diff)
 	}
 	got := bob.extension()
-	if got.State != mmp.ExtPendingPromotion || got.Sender != "ada-id" {
+	if got.State != meeting.ExtPendingPromotion || got.Sender != "ada-id" {
 		t.Fatalf("%+v", got)
 	}
 	// Until then it is a paper: neither advertised nor understood.
@@ -48,8 +49,8 @@ func TestAnExtensionTravelsAsADocumentAndCountsAfterAPersonPromotedIt(t *testing
 	if err != nil || slices.Contains(in.Extensions, "org.example.tea") {
 		t.Errorf("advertised: %v %v", in.Extensions, err)
 	}
-	pour := func() mmp.Result { return bob.say(proven("ada"), "pour", map[string]any{"cups": 2}, "") }
-	if r := pour(); r.Status != mmp.ResultError {
+	pour := func() meeting.Result { return bob.say(proven("ada"), "pour", map[string]any{"cups": 2}, "") }
+	if r := pour(); r.Status != meeting.ResultError {
 		t.Errorf("understood: %+v", r)
 	}
 	if err := bob.Start(ctx); err != nil {
@@ -64,26 +65,26 @@ func TestAnExtensionTravelsAsADocumentAndCountsAfterAPersonPromotedIt(t *testing
 	if _, err := bob.inbox.Answer(ctx, owner, waiting[0].ID, approval.Answer{Approved: true}); err != nil {
 		t.Fatal(err)
 	}
-	for bob.extension().State != mmp.ExtPromoted {
+	for bob.extension().State != meeting.ExtPromoted {
 		select {
 		case <-ctx.Done():
 			t.Fatal("it was not promoted")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	if r := pour(); r.Status != mmp.ResultReceived {
+	if r := pour(); r.Status != meeting.ResultReceived {
 		t.Errorf("promoted and not understood: %+v", r)
 	}
-	if r := bob.say(proven("cy"), mmp.ActionProposeExtension, map[string]any{
+	if r := bob.say(proven("cy"), meeting.ActionProposeExtension, map[string]any{
 		"extension_name": "org.example.tea", "extension_version": "1.0.0", "actions": []string{"pour"}, "content_hash": mmp.HashOf(teaExtension).Prefixed(),
-	}, ""); r.Status != mmp.EvolutionAlreadyHave {
+	}, ""); r.Status != meeting.EvolutionAlreadyHave {
 		t.Errorf("%+v", r)
 	}
 	for _, on := range []bool{false, true} {
 		if _, err := bob.SwitchExtension(ctx, "person:owner", bob.extension().Hash, on); err != nil {
 			t.Fatal(err)
 		}
-		if r := pour(); (r.Status == mmp.ResultReceived) != on {
+		if r := pour(); (r.Status == meeting.ResultReceived) != on {
 			t.Errorf("switched %v: %+v", on, r)
 		}
 	}
@@ -110,7 +111,7 @@ func TestAnExtensionAPersonRejectsIsForgotten(t *testing.T) {
 	if _, err := bob.inbox.Answer(ctx, owner, waiting[0].ID, approval.Answer{}); err != nil {
 		t.Fatal(err)
 	}
-	for bob.extension().State != mmp.ExtRejected {
+	for bob.extension().State != meeting.ExtRejected {
 		select {
 		case <-ctx.Done():
 			t.Fatal("it was not rejected")
@@ -136,8 +137,8 @@ func TestUnsafeExtensionsAreTurnedAwayByTheirClaims(t *testing.T) {
 	} {
 		p := map[string]any{"extension_name": "org.example.x", "extension_version": "1.0.0", "actions": []string{"pour"}, "content_hash": mmp.HashOf(want).Prefixed()}
 		maps.Copy(p, change)
-		r := bob.say(proven("ada"), mmp.ActionProposeExtension, p, "")
-		if reason, _ := r.Fields["reason"].(string); r.Status != mmp.ResultRejected || !strings.Contains(reason, want) {
+		r := bob.say(proven("ada"), meeting.ActionProposeExtension, p, "")
+		if reason, _ := r.Fields["reason"].(string); r.Status != meeting.ResultRejected || !strings.Contains(reason, want) {
 			t.Errorf("%s: %s %v", want, r.Status, r.Fields["reason"])
 		}
 	}
@@ -146,25 +147,25 @@ func TestUnsafeExtensionsAreTurnedAwayByTheirClaims(t *testing.T) {
 func TestADocumentNobodyAskedForOrThatIsAnotherIsNotAdopted(t *testing.T) {
 	w := newWorld(t)
 	bob := w.add("bob", skill.Config{})
-	share := func(reply, doc string) mmp.Result {
-		return bob.say(proven("ada"), mmp.ActionShareExtension, map[string]any{
+	share := func(reply, doc string) meeting.Result {
+		return bob.say(proven("ada"), meeting.ActionShareExtension, map[string]any{
 			"extension_name": "org.example.tea", "extension_version": "1.0.0", "content": doc, "content_hash": mmp.HashOf(doc).Prefixed(),
 		}, reply)
 	}
-	if r := share("", teaExtension); r.Status != mmp.ResultError {
+	if r := share("", teaExtension); r.Status != meeting.ResultError {
 		t.Errorf("unasked: %+v", r)
 	}
-	r := bob.say(proven("ada"), mmp.ActionProposeExtension, map[string]any{
+	r := bob.say(proven("ada"), meeting.ActionProposeExtension, map[string]any{
 		"extension_name": "org.example.tea", "extension_version": "1.0.0", "actions": []string{"pour"}, "content_hash": mmp.HashOf(teaExtension).Prefixed(),
 	}, "")
 	m, ready := r.Answer()
-	if !ready || m.Action != mmp.ActionEvaluateExtension {
+	if !ready || m.Action != meeting.ActionEvaluateExtension {
 		t.Fatalf("%+v", r)
 	}
-	if r := share(m.ID, strings.Replace(teaExtension, "pour", "shell_exec", 1)); r.Status != mmp.ResultRejected {
+	if r := share(m.ID, strings.Replace(teaExtension, "pour", "shell_exec", 1)); r.Status != meeting.ResultRejected {
 		t.Errorf("another document than was proposed: %+v", r)
 	}
-	if got := bob.extension(); got.State != mmp.ExtRejected {
+	if got := bob.extension(); got.State != meeting.ExtRejected {
 		t.Errorf("%+v", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // writeFile puts an approved skill where people can see it, with where it came from
@@ -16,7 +17,7 @@ func (s *Skills) writeFile(ctx context.Context, i Item) error {
 	if i.State != StateApproved || s.c.Dir == "" || i.File == "" {
 		return nil
 	}
-	text, err := mmp.AnnotateReceived(i.Content, mmp.Received{
+	text, err := meeting.AnnotateReceived(i.Content, meeting.Received{
 		From: i.Sender, At: mmp.Stamp(i.Received), OriginalHash: i.Hash, Version: mmp.ProtocolVersion,
 	}, i.Provenance)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"parley/internal/scan"
 	"parley/internal/visible"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 func FuzzReadResult(f *testing.F) {
@@ -69,14 +70,14 @@ func FuzzExtensionFile(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "x.md"), []byte(doc), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		loaded := mmp.LoadExtensions(append(mmp.StandardExtensions(), s.definitions()...))
-		for _, action := range mmp.CoreActions() {
-			if loaded.Owner[action] != mmp.ExtensionCore {
+		loaded := meeting.LoadExtensions(append(meeting.StandardExtensions(), s.definitions()...))
+		for _, action := range meeting.CoreActions() {
+			if loaded.Owner[action] != meeting.ExtensionCore {
 				t.Fatalf("%q took %s from the core", doc, action)
 			}
 		}
 		for _, d := range s.definitions() {
-			if !mmp.ValidCustomName(d.Name) {
+			if !meeting.ValidCustomName(d.Name) {
 				t.Fatalf("%q is used as %q", doc, d.Name)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"parley/internal/place"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 const day = 24 * time.Hour
@@ -23,12 +24,12 @@ type turn struct {
 	place string // where it came from; empty for our own place
 	level Level
 	peer  peer
-	m     mmp.Message
+	m     meeting.Message
 	keys  map[string]*mmp.PublicKey
 	now   time.Time
 
 	note  string // kept with the message
-	auto  *mmp.Message
+	auto  *meeting.Message
 	items []string // to be asked about after the commit
 	exts  []string
 	alarm *keyChange
@@ -37,25 +38,25 @@ type turn struct {
 
 // Handle processes a message to an agent and says what it came to. Repeated, it
 // says the same and does nothing.
-func (s *Skills) Handle(ctx context.Context, agent string, from place.Sender, m mmp.Message) (mmp.Result, error) {
+func (s *Skills) Handle(ctx context.Context, agent string, from place.Sender, m meeting.Message) (meeting.Result, error) {
 	return s.handle(ctx, agent, "", from, m)
 }
 
-func (s *Skills) handle(ctx context.Context, agent, at string, from place.Sender, m mmp.Message) (mmp.Result, error) {
+func (s *Skills) handle(ctx context.Context, agent, at string, from place.Sender, m meeting.Message) (meeting.Result, error) {
 	host, err := s.host(agent)
 	if err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	if odd(m.ID) || odd(m.RepliesTo()) || odd(m.Action) {
-		return m.InvalidResult(host.ID, mmp.CodeInvalidPayload, "An id with control characters", s.now())
+		return m.InvalidResult(host.ID, meeting.CodeInvalidPayload, "An id with control characters", s.now())
 	}
 	level, err := s.believed(ctx, from)
 	if err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	keys := s.chainKeys(ctx, host, at, m)
 	var t *turn
-	var result mmp.Result
+	var result meeting.Result
 	var again bool
 	err = s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
 		t = &turn{s: s, tx: tx, host: host, from: from, place: at, level: level, m: m, keys: keys, now: s.now()}
@@ -65,7 +66,7 @@ func (s *Skills) handle(ctx context.Context, agent, at string, from place.Sender
 		return t.do(&result)
 	})
 	if err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	if !again {
 		s.after(ctx, t)
@@ -78,7 +79,7 @@ func odd(id string) bool {
 	return strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-func (t *turn) do(result *mmp.Result) error {
+func (t *turn) do(result *meeting.Result) error {
 	if err := t.pin(); err != nil {
 		return err
 	}
@@ -114,27 +115,27 @@ func (s *Skills) after(ctx context.Context, t *turn) {
 }
 
 // seen finds the answer a message got before.
-func (t *turn) seen() (mmp.Result, bool, error) {
+func (t *turn) seen() (meeting.Result, bool, error) {
 	var stored string
 	err := t.tx.QueryRow(`SELECT result FROM skill_messages WHERE me = ? AND peer = ? AND id = ? AND outgoing = 0 AND at > ?`,
 		t.host.ID, t.from.ID, t.m.ID, store.Micros(t.now.Add(-day))).Scan(&stored)
 	if errors.Is(err, sql.ErrNoRows) {
-		return mmp.Result{}, false, nil
+		return meeting.Result{}, false, nil
 	}
 	if err != nil {
-		return mmp.Result{}, false, err
+		return meeting.Result{}, false, err
 	}
 	r, err := readResult(stored)
 	return r, true, err
 }
 
 // readResult makes a result of what was stored; it reads the same as it was sent.
-func readResult(stored string) (mmp.Result, error) {
+func readResult(stored string) (meeting.Result, error) {
 	var all map[string]mmp.Raw
 	if err := mmp.Decode([]byte(stored), &all); err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
-	r := mmp.Result{Fields: map[string]any{}}
+	r := meeting.Result{Fields: map[string]any{}}
 	for name, into := range map[string]*string{"status": &r.Status, "action": &r.Action, "from": &r.From} {
 		if err := mmp.Decode(all[name], into); err != nil {
 			return r, err
@@ -151,7 +152,7 @@ func readResult(stored string) (mmp.Result, error) {
 	return r, nil
 }
 
-func (t *turn) record(r mmp.Result) error {
+func (t *turn) record(r meeting.Result) error {
 	raw, err := mmp.Encode(r)
 	if err != nil {
 		return err
@@ -164,15 +165,15 @@ func (t *turn) record(r mmp.Result) error {
 
 // answer puts the one automatic answer to a relayed message into the outbox. An
 // answer is never answered with an introduction, errors and goodbyes with nothing.
-func (t *turn) answer(r mmp.Result) error {
-	if t.from.Direct || mmp.IsCore(t.m.Action) && t.m.Action != mmp.ActionIntroduce {
+func (t *turn) answer(r meeting.Result) error {
+	if t.from.Direct || meeting.IsCore(t.m.Action) && t.m.Action != meeting.ActionIntroduce {
 		return nil
 	}
 	m, ready := r.Answer()
 	if t.auto != nil {
 		m, ready = *t.auto, true
 	}
-	if !ready || t.m.RepliesTo() != "" && (m.Action == mmp.ActionIntroduce || m.Action == mmp.ActionError) {
+	if !ready || t.m.RepliesTo() != "" && (m.Action == meeting.ActionIntroduce || m.Action == meeting.ActionError) {
 		return nil
 	}
 	n, err := t.count(store.Micros(t.now.Add(-time.Hour)), `outgoing = 1 AND auto = 1`)
@@ -183,64 +184,64 @@ func (t *turn) answer(r mmp.Result) error {
 }
 
 // act does what the action says.
-func (t *turn) act() (mmp.Result, error) {
+func (t *turn) act() (meeting.Result, error) {
 	m := t.m
 	switch {
-	case m.Action == mmp.ActionError:
+	case m.Action == meeting.ActionError:
 		p, _ := m.ReadError() // whatever it says, it is not answered
 		return m.ErrorResult(p), t.failed(p)
-	case m.Action == mmp.ActionGoodbye:
+	case m.Action == meeting.ActionGoodbye:
 		p, err := m.ReadGoodbye()
 		if err != nil {
 			return t.invalid(err)
 		}
 		return m.GoodbyeResult(p), nil
-	case !mmp.SameMajor(m.ProtocolVersion):
-		return m.InvalidResult(t.host.ID, mmp.CodeVersionMismatch, "Protocol version "+m.ProtocolVersion+" is not supported", t.now)
-	case m.Action == mmp.ActionIntroduce:
+	case !meeting.SameMajor(m.ProtocolVersion):
+		return m.InvalidResult(t.host.ID, meeting.CodeVersionMismatch, "Protocol version "+m.ProtocolVersion+" is not supported", t.now)
+	case m.Action == meeting.ActionIntroduce:
 		return t.introduce()
 	}
 	loaded, err := t.s.loaded(t.tx, t.host.ID)
 	if err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	switch loaded.Owner[m.Action] {
 	case "":
 		return m.UnsupportedResult(t.host.ID, actionsOf(loaded), t.now)
-	case mmp.ExtensionSkillExchange:
+	case meeting.ExtensionSkillExchange:
 		return t.exchange()
-	case mmp.ExtensionDiscussion, mmp.ExtensionNegotiation:
+	case meeting.ExtensionDiscussion, meeting.ExtensionNegotiation:
 		return t.known(t.thread)
-	case mmp.ExtensionEvolution:
+	case meeting.ExtensionEvolution:
 		return t.known(t.evolve)
 	}
 	return t.known(t.custom)
 }
 
 // known refuses strangers.
-func (t *turn) known(act func() (mmp.Result, error)) (mmp.Result, error) {
+func (t *turn) known(act func() (meeting.Result, error)) (meeting.Result, error) {
 	if t.level == L2 {
-		return t.m.InvalidResult(t.host.ID, mmp.CodeUnauthorized, "Prove your key first", t.now)
+		return t.m.InvalidResult(t.host.ID, meeting.CodeUnauthorized, "Prove your key first", t.now)
 	}
 	return act()
 }
 
-func (t *turn) invalid(err error) (mmp.Result, error) {
-	return t.m.InvalidResult(t.host.ID, mmp.CodeInvalidPayload, err.Error(), t.now)
+func (t *turn) invalid(err error) (meeting.Result, error) {
+	return t.m.InvalidResult(t.host.ID, meeting.CodeInvalidPayload, err.Error(), t.now)
 }
 
-func (t *turn) introduce() (mmp.Result, error) {
-	p, err := mmp.ReadIntroduction(t.m.Payload)
+func (t *turn) introduce() (meeting.Result, error) {
+	p, err := meeting.ReadIntroduction(t.m.Payload)
 	if err != nil {
 		return t.invalid(err)
 	}
 	loaded, err := t.s.loaded(t.tx, t.host.ID)
 	if err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	in, reply, err := t.s.introduction(t.host, loaded, t.s.public(t.tx, t.host))
 	if err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	t.peer.extensions, t.peer.introduced = p.Extensions, store.Micros(t.now)
 	reply.To, reply.InReplyTo = &t.m.From, &t.m.ID
@@ -248,13 +249,13 @@ func (t *turn) introduce() (mmp.Result, error) {
 }
 
 // custom takes an action of a promoted extension: the agent reads it as data.
-func (t *turn) custom() (mmp.Result, error) {
+func (t *turn) custom() (meeting.Result, error) {
 	if len(t.m.Payload) > mmp.MaxCustomPayload {
-		return t.m.InvalidResult(t.host.ID, mmp.CodeInvalidPayload, "The payload is too large", t.now)
+		return t.m.InvalidResult(t.host.ID, meeting.CodeInvalidPayload, "The payload is too large", t.now)
 	}
 	fate, err := t.keepNote(t.m.Action + " " + string(t.m.Payload))
 	if err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
-	return mmp.Result{Status: mmp.ResultReceived, Action: t.m.Action, From: t.m.From, Fields: map[string]any{"note": fate}}, nil
+	return meeting.Result{Status: meeting.ResultReceived, Action: t.m.Action, From: t.m.From, Fields: map[string]any{"note": fate}}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 	"parley/test/trailtest"
 )
 
@@ -47,7 +48,7 @@ type world struct {
 	// version and proven are how relayed messages arrive.
 	version int
 	proven  bool
-	sent    []mmp.Message
+	sent    []meeting.Message
 }
 
 // side is one hub with one agent.
@@ -128,7 +129,7 @@ func (s *side) deliver(_ context.Context, n skill.Note) (string, error) {
 // line delivers at once.
 type line struct{ from *side }
 
-func (l line) Send(ctx context.Context, to string, m mmp.Message) error {
+func (l line) Send(ctx context.Context, to string, m meeting.Message) error {
 	w := l.from.w
 	w.sent = append(w.sent, m)
 	other := w.all[to]
@@ -139,9 +140,9 @@ func (l line) Send(ctx context.Context, to string, m mmp.Message) error {
 	if w.version == 2 {
 		sender.KeyID = l.from.key.Public().KeyID()
 	}
-	got := mmp.FromRelay{Message: &m}
+	got := meeting.FromRelay{Message: &m}
 	if m.Action == skill.ActionNote {
-		got = mmp.FromRelay{Note: string(m.Payload)}
+		got = meeting.FromRelay{Note: string(m.Payload)}
 	}
 	return other.Relayed(ctx, other.host.Name, "", sender, "relay_"+m.ID, got)
 }
@@ -180,9 +181,9 @@ func (w *world) actions() []string {
 }
 
 // say hands a message to the agent as somebody would.
-func (s *side) say(from place.Sender, action string, payload any, reply string) mmp.Result {
+func (s *side) say(from place.Sender, action string, payload any, reply string) meeting.Result {
 	s.w.t.Helper()
-	m, err := mmp.NewMessage(action, from.ID, s.host.ID, payload, s.w.now)
+	m, err := meeting.NewMessage(action, from.ID, s.host.ID, payload, s.w.now)
 	if err != nil {
 		s.w.t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func (s *side) say(from place.Sender, action string, payload any, reply string) 
 	return s.take(from, m)
 }
 
-func (s *side) take(from place.Sender, m mmp.Message) mmp.Result {
+func (s *side) take(from place.Sender, m meeting.Message) meeting.Result {
 	s.w.t.Helper()
 	r, err := s.Handle(s.w.t.Context(), s.host.Name, from, m)
 	if err != nil {
@@ -263,8 +264,8 @@ func tea(content string) skill.Own {
 }
 
 // content is a skill_content payload.
-func content(name, text string, p *mmp.Provenance) mmp.SkillContentPayload {
-	return mmp.SkillContentPayload{SkillID: mmp.SafeName(name), SkillName: name, Format: "markdown", Content: text, ContentHash: mmp.HashOf(text).Bare(), Provenance: p}
+func content(name, text string, p *meeting.Provenance) meeting.SkillContentPayload {
+	return meeting.SkillContentPayload{SkillID: meeting.SafeName(name), SkillName: name, Format: "markdown", Content: text, ContentHash: mmp.HashOf(text).Bare(), Provenance: p}
 }
 
 func writeExtension(t *testing.T, s *side, name, doc string) {

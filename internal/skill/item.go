@@ -12,7 +12,7 @@ import (
 	"parley/internal/fit"
 	"parley/internal/scan"
 	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // ItemState is where a received skill stands.
@@ -47,7 +47,7 @@ type Item struct {
 	Size    int
 	// Provenance is a claim; Verified tells for each of its chain whether a key we
 	// hold signed for this content.
-	Provenance mmp.Provenance
+	Provenance meeting.Provenance
 	Verified   []bool
 	Findings   []scan.Finding
 	State      ItemState

@@ -8,7 +8,7 @@ import (
 
 	"parley/internal/place"
 	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // peer is what an agent knows of another.
@@ -143,5 +143,5 @@ func (p peer) shares(extension string) bool {
 	if p.introduced == 0 {
 		return true
 	}
-	return len(mmp.CommonExtensions([]string{extension}, p.extensions)) > 0
+	return len(meeting.CommonExtensions([]string{extension}, p.extensions)) > 0
 }

@@ -10,6 +10,7 @@ import (
 	"parley/internal/place"
 	"parley/internal/skill"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 func TestEachLevelMayDoWhatItMayAndNoMore(t *testing.T) {
@@ -19,14 +20,14 @@ func TestEachLevelMayDoWhatItMayAndNoMore(t *testing.T) {
 		payload    any
 		l0, l1, l2 string // status, or the code of an error
 	}{
-		"introduce":   {mmp.ActionIntroduce, map[string]any{"extensions": []string{"skill_exchange"}}, "received", "received", "received"},
-		"goodbye":     {mmp.ActionGoodbye, map[string]any{"reason": "session_complete"}, "received", "received", "received"},
-		"request":     {mmp.ActionRequestSkill, map[string]any{"skill_id": "tea"}, "received", "received", "received"},
-		"offer":       {mmp.ActionOfferSkill, offer, "received", "received", "policy_violation"},
-		"content":     {mmp.ActionSkillContent, content("Tea", text, nil), "received", "received", "policy_violation"},
-		"discussion":  {mmp.ActionPropose, map[string]any{"title": "Tea?"}, "received", "received", "unauthorized"},
-		"negotiation": {mmp.ActionOffer, map[string]any{"terms": map[string]any{"cups": 2}}, "received", "received", "unauthorized"},
-		"extension": {mmp.ActionProposeExtension, map[string]any{
+		"introduce":   {meeting.ActionIntroduce, map[string]any{"extensions": []string{"skill_exchange"}}, "received", "received", "received"},
+		"goodbye":     {meeting.ActionGoodbye, map[string]any{"reason": "session_complete"}, "received", "received", "received"},
+		"request":     {meeting.ActionRequestSkill, map[string]any{"skill_id": "tea"}, "received", "received", "received"},
+		"offer":       {meeting.ActionOfferSkill, offer, "received", "received", "policy_violation"},
+		"content":     {meeting.ActionSkillContent, content("Tea", text, nil), "received", "received", "policy_violation"},
+		"discussion":  {meeting.ActionPropose, map[string]any{"title": "Tea?"}, "received", "received", "unauthorized"},
+		"negotiation": {meeting.ActionOffer, map[string]any{"terms": map[string]any{"cups": 2}}, "received", "received", "unauthorized"},
+		"extension": {meeting.ActionProposeExtension, map[string]any{
 			"extension_name": "org.example.tea", "extension_version": "1.0.0", "actions": []string{"pour"}, "content_hash": mmp.HashOf("x").Prefixed(),
 		}, "interested", "interested", "unauthorized"},
 	} {
@@ -37,10 +38,10 @@ func TestEachLevelMayDoWhatItMayAndNoMore(t *testing.T) {
 			want := map[string]string{"L0": c.l0, "L1": c.l1, "L2": c.l2}[level]
 			r := bob.say(sender, c.action, c.payload, "")
 			got := r.Status
-			if reason, ok := r.Fields["reason"].(string); ok && got != mmp.ResultReceived {
+			if reason, ok := r.Fields["reason"].(string); ok && got != meeting.ResultReceived {
 				got = reason
 			}
-			if code, ok := r.Fields["error_code"].(mmp.ErrorCode); ok {
+			if code, ok := r.Fields["error_code"].(meeting.ErrorCode); ok {
 				got = string(code)
 			}
 			if got != want {
@@ -54,25 +55,25 @@ func TestStrangersAskFiveTimesADay(t *testing.T) {
 	w := newWorld(t)
 	bob := w.add("bob", skill.Config{})
 	ask := func(from place.Sender) string {
-		r := bob.say(from, mmp.ActionRequestSkill, map[string]any{"skill_id": "tea"}, "")
-		if code, ok := r.Fields["error_code"].(mmp.ErrorCode); ok {
+		r := bob.say(from, meeting.ActionRequestSkill, map[string]any{"skill_id": "tea"}, "")
+		if code, ok := r.Fields["error_code"].(meeting.ErrorCode); ok {
 			return string(code)
 		}
 		return r.Status
 	}
 	for i := range 5 {
-		if got := ask(stranger("eve")); got != mmp.ResultReceived {
+		if got := ask(stranger("eve")); got != meeting.ResultReceived {
 			t.Fatalf("%d: %s", i, got)
 		}
 	}
 	if got := ask(stranger("eve")); got != "rate_limited" {
 		t.Errorf("the sixth: %s", got)
 	}
-	if got := ask(proven("ada")); got != mmp.ResultReceived {
+	if got := ask(proven("ada")); got != meeting.ResultReceived {
 		t.Errorf("a proven one: %s", got)
 	}
 	w.now = w.now.Add(25 * time.Hour)
-	if got := ask(stranger("eve")); got != mmp.ResultReceived {
+	if got := ask(stranger("eve")); got != meeting.ResultReceived {
 		t.Errorf("the next day: %s", got)
 	}
 }
@@ -81,7 +82,7 @@ func TestAProvenPeerHasTenQuestionsADayAndTwentySkillsWaiting(t *testing.T) {
 	w := newWorld(t)
 	bob := w.add("bob", skill.Config{})
 	send := func(from place.Sender, n int) string {
-		r := bob.say(from, mmp.ActionSkillContent, content("Tea", fmt.Sprintf("%s %d", text, n), nil), "")
+		r := bob.say(from, meeting.ActionSkillContent, content("Tea", fmt.Sprintf("%s %d", text, n), nil), "")
 		reason, _ := r.Fields["reason"].(string)
 		return reason
 	}
@@ -120,7 +121,7 @@ func TestOnlyASignatureOrAChallengeMakesAPeerTrusted(t *testing.T) {
 		{place.Sender{Proven: true, Version: 1}, "challenge", skill.L1},
 	} {
 		c.from.ID, w.proof = fmt.Sprintf("peer-%d", i), c.proof
-		bob.say(c.from, mmp.ActionSkillContent, content("Tea", fmt.Sprintf("%s %d", text, i), nil), "")
+		bob.say(c.from, meeting.ActionSkillContent, content("Tea", fmt.Sprintf("%s %d", text, i), nil), "")
 		if got := bob.items()[0]; got.Sender != c.from.ID || got.Level != c.want {
 			t.Errorf("%+v by %s: %s, want %s", c.from, c.proof, got.Level, c.want)
 		}
@@ -131,22 +132,22 @@ func TestOnlyASignatureOrAChallengeMakesAPeerTrusted(t *testing.T) {
 func TestAChangedKeyMakesAStrangerUntilAPersonLooks(t *testing.T) {
 	w := newWorld(t)
 	bob := w.add("bob", skill.Config{})
-	bob.say(proven("ada"), mmp.ActionIntroduce, map[string]any{}, "")
+	bob.say(proven("ada"), meeting.ActionIntroduce, map[string]any{}, "")
 	other := proven("ada")
 	other.KeyID = "sha256:another"
 	w.trusted[other.KeyID] = true // even a trusted key is another than the one she had
-	if r := bob.say(other, mmp.ActionPropose, map[string]any{"title": "x"}, ""); r.Status != mmp.ResultError {
+	if r := bob.say(other, meeting.ActionPropose, map[string]any{"title": "x"}, ""); r.Status != meeting.ResultError {
 		t.Errorf("%+v", r)
 	}
 	waiting, err := bob.inbox.Waiting(t.Context(), "owner")
 	if err != nil || waiting != 1 {
 		t.Errorf("%d questions: %v", waiting, err)
 	}
-	bob.say(other, mmp.ActionPropose, map[string]any{"title": "x"}, "")
+	bob.say(other, meeting.ActionPropose, map[string]any{"title": "x"}, "")
 	if waiting, err := bob.inbox.Waiting(t.Context(), "owner"); err != nil || waiting != 1 {
 		t.Errorf("asked again: %d %v", waiting, err)
 	}
-	if r := bob.say(proven("ada"), mmp.ActionPropose, map[string]any{"title": "x"}, ""); r.Status != mmp.ResultReceived {
+	if r := bob.say(proven("ada"), meeting.ActionPropose, map[string]any{"title": "x"}, ""); r.Status != meeting.ResultReceived {
 		t.Errorf("the key she had: %+v", r)
 	}
 }
@@ -156,25 +157,25 @@ func TestUnknownActionsGetAnErrorAndTheCoreStays(t *testing.T) {
 	bob := w.add("bob", skill.Config{})
 	r := bob.say(proven("ada"), "debate", map[string]any{}, "")
 	m, ready := r.Answer()
-	if r.Status != mmp.ResultError || !ready || m.Action != mmp.ActionError || r.Fields["message"] != "Unknown action: debate" {
+	if r.Status != meeting.ResultError || !ready || m.Action != meeting.ActionError || r.Fields["message"] != "Unknown action: debate" {
 		t.Errorf("%+v", r)
 	}
 	e, err := m.ReadError()
-	if err != nil || e.ErrorCode != mmp.CodeUnsupportedAction || !e.Recoverable {
+	if err != nil || e.ErrorCode != meeting.CodeUnsupportedAction || !e.Recoverable {
 		t.Errorf("%+v %v", e, err)
 	}
 	in, _, err := bob.Introduction(t.Context(), "")
-	for _, action := range mmp.CoreActions() {
+	for _, action := range meeting.CoreActions() {
 		if err != nil || !slices.Contains(in.Capabilities.SupportedActions, action) {
 			t.Errorf("%s is missing: %v", action, err)
 		}
 	}
-	other, err := mmp.NewMessage(mmp.ActionIntroduce, "ada", "", map[string]any{}, w.now)
+	other, err := meeting.NewMessage(meeting.ActionIntroduce, "ada", "", map[string]any{}, w.now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other.ProtocolVersion = "2.0.0"
-	if r := bob.take(proven("ada"), other); r.Fields["error_code"] != mmp.CodeVersionMismatch {
+	if r := bob.take(proven("ada"), other); r.Fields["error_code"] != meeting.CodeVersionMismatch {
 		t.Errorf("%+v", r)
 	}
 }
@@ -191,8 +192,8 @@ func TestErrorsGoodbyesAndAnswersAreNotAnsweredInCircles(t *testing.T) {
 	}
 	w.sent = nil
 	from := place.Sender{ID: "ada-id", Proven: true, Version: 2}
-	for i, action := range []string{mmp.ActionError, mmp.ActionGoodbye, "debate", "debate"} {
-		m, err := mmp.NewMessage(action, "ada-id", "bob-id", map[string]any{"reason": "x"}, w.now)
+	for i, action := range []string{meeting.ActionError, meeting.ActionGoodbye, "debate", "debate"} {
+		m, err := meeting.NewMessage(action, "ada-id", "bob-id", map[string]any{"reason": "x"}, w.now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,20 +201,20 @@ func TestErrorsGoodbyesAndAnswersAreNotAnsweredInCircles(t *testing.T) {
 			reply := "msg_before"
 			m.InReplyTo = &reply
 		}
-		if err := bob.Relayed(t.Context(), "bob", "", from, m.ID, mmp.FromRelay{Message: &m}); err != nil {
+		if err := bob.Relayed(t.Context(), "bob", "", from, m.ID, meeting.FromRelay{Message: &m}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	bob.Flush(t.Context())
-	if got := w.actions(); len(got) != 1 || got[0] != mmp.ActionError {
+	if got := w.actions(); len(got) != 1 || got[0] != meeting.ActionError {
 		t.Errorf("only the unknown action is answered: %v", got)
 	}
 	for n := range 40 {
-		m, err := mmp.NewMessage("debate", "ada-id", "bob-id", map[string]any{"n": n}, w.now)
+		m, err := meeting.NewMessage("debate", "ada-id", "bob-id", map[string]any{"n": n}, w.now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := bob.Relayed(t.Context(), "bob", "", from, m.ID, mmp.FromRelay{Message: &m}); err != nil {
+		if err := bob.Relayed(t.Context(), "bob", "", from, m.ID, meeting.FromRelay{Message: &m}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -239,10 +240,10 @@ func TestOnlyPublicSkillsAreListedShownMadeAndSent(t *testing.T) {
 		if d, err := ada.Skill(ctx, "", ref); err == nil {
 			t.Errorf("shown: %+v", d)
 		}
-		if p, err := ada.Package(ctx, "", proven("bob"), mmp.SkillRef{SkillID: ref}); err == nil {
+		if p, err := ada.Package(ctx, "", proven("bob"), meeting.SkillRef{SkillID: ref}); err == nil {
 			t.Errorf("sent: %+v", p)
 		}
-		if _, err := ada.Make(ctx, "", mmp.ActionOfferSkill, []byte(`{"skill_id":"`+ref+`","to":"bob"}`)); err == nil {
+		if _, err := ada.Make(ctx, "", meeting.ActionOfferSkill, []byte(`{"skill_id":"`+ref+`","to":"bob"}`)); err == nil {
 			t.Errorf("offered: %s", ref)
 		}
 	}
@@ -257,7 +258,7 @@ func TestOnlyPublicSkillsAreListedShownMadeAndSent(t *testing.T) {
 func TestAPersonMayDecideOnAStrangersSkill(t *testing.T) {
 	w := newWorld(t)
 	bob := w.add("bob", skill.Config{L2Offers: true})
-	bob.say(stranger("two"), mmp.ActionSkillContent, content("Tea", text, nil), "")
+	bob.say(stranger("two"), meeting.ActionSkillContent, content("Tea", text, nil), "")
 	bob.sweep()
 	if item := bob.only(); item.Level != skill.L2 || item.Asked || len(bob.waiting()) != 0 {
 		t.Fatalf("a stranger reached a person: %+v", item)

@@ -8,40 +8,42 @@ import (
 	"parley/internal/place"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/meeting"
 )
 
 var exchangePolicy = mmp.Raw(`{"allowed_formats":["markdown"],"require_approval":true}`)
 
 // introduction is an agent's own, signed afresh.
-func (s *Skills) introduction(h Host, loaded mmp.Loaded, public []Own) (mmp.Introduction, mmp.Message, error) {
-	var none mmp.Introduction
+func (s *Skills) introduction(h Host, loaded meeting.Loaded, public []Own) (meeting.Introduction, meeting.Message, error) {
+	var none meeting.Introduction
 	static, err := mmp.SignIntroduction(h.Ring.RSA, mmp.Identity{Description: h.Description, InstanceID: h.ID, Name: h.Name, Scope: "general", Version: s.c.Version})
 	if err != nil {
-		return none, mmp.Message{}, err
+		return none, meeting.Message{}, err
 	}
 	entry, err := mmp.SignEntry(h.Ring.RSA, h.ID, h.Ring.HPKE, s.now())
 	if err != nil {
-		return none, mmp.Message{}, err
+		return none, meeting.Message{}, err
 	}
 	extensions := extensionNames(loaded)
-	in := mmp.Introduction{
+	in := meeting.Introduction{
 		Identity: static.Identity,
-		Capabilities: mmp.Capabilities{
-			MeetingProtocolVersion: mmp.ProtocolVersion, SupportedActions: actionsOf(loaded), SkillFormats: []string{mmp.FormatMarkdown}, Extensions: extensions,
+		Capabilities: meeting.Capabilities{
+			MeetingProtocolVersion: mmp.ProtocolVersion, SupportedActions: actionsOf(loaded), SkillFormats: []string{meeting.FormatMarkdown}, Extensions: extensions,
 		},
 		Skills: s.infos(public),
-		Constraints: mmp.Constraints{
-			MaxSkillSizeBytes: mmp.MaxSkill, RateLimitPerMinute: 120, AllowedFormats: []string{mmp.FormatMarkdown}, RequireApproval: true,
+		Constraints: meeting.Constraints{
+			MaxSkillSizeBytes: mmp.MaxSkill, RateLimitPerMinute: 120, AllowedFormats: []string{meeting.FormatMarkdown}, RequireApproval: true,
 		},
 		ExchangePolicy: exchangePolicy, Extensions: extensions, ExchangeableSkillsets: []string{}, PublicKey: h.Ring.RSA.Public().PEM(),
 		KeyFingerprint: h.Ring.RSA.Public().KeyFingerprint(), IdentitySignature: static.Signature, Entry: &entry.Entry, EntrySignature: &entry.Signature,
 	}
-	m, err := mmp.NewMessage(mmp.ActionIntroduce, h.ID, "", in, s.now())
+	m, err := meeting.NewMessage(meeting.ActionIntroduce, h.ID, "", in, s.now())
 	return in, m, err
 }
 
-func (s *Skills) infos(public []Own) []mmp.SkillInfo {
-	out := make([]mmp.SkillInfo, len(public))
+func (s *Skills) infos(public []Own) []meeting.SkillInfo {
+	out := make([]meeting.SkillInfo, len(public))
 	for i, o := range public {
 		out[i] = o.info(s.c.Hashes)
 	}
@@ -49,7 +51,7 @@ func (s *Skills) infos(public []Own) []mmp.SkillInfo {
 }
 
 // Introduction is an agent's own, and the message that carries it.
-func (s *Skills) Introduction(ctx context.Context, agent string) (in mmp.Introduction, m mmp.Message, err error) {
+func (s *Skills) Introduction(ctx context.Context, agent string) (in meeting.Introduction, m meeting.Message, err error) {
 	h, err := s.host(agent)
 	if err != nil {
 		return in, m, err
@@ -66,7 +68,7 @@ func (s *Skills) Introduction(ctx context.Context, agent string) (in mmp.Introdu
 }
 
 // Skills lists what is public.
-func (s *Skills) Skills(ctx context.Context, agent string) (out mmp.SkillsAnswer, err error) {
+func (s *Skills) Skills(ctx context.Context, agent string) (out meeting.SkillsAnswer, err error) {
 	h, err := s.host(agent)
 	if err != nil {
 		return out, err
@@ -96,13 +98,13 @@ func (s *Skills) shown(ctx context.Context, agent, ref string) (own Own, h Host,
 }
 
 // Skill describes one.
-func (s *Skills) Skill(ctx context.Context, agent, ref string) (mmp.SkillDetails, error) {
+func (s *Skills) Skill(ctx context.Context, agent, ref string) (meeting.SkillDetails, error) {
 	own, _, err := s.shown(ctx, agent, ref)
 	if err != nil {
-		return mmp.SkillDetails{}, err
+		return meeting.SkillDetails{}, err
 	}
 	i := own.info(s.c.Hashes)
-	return mmp.SkillDetails{Metadata: mmp.SkillMetadata{
+	return meeting.SkillDetails{Metadata: meeting.SkillMetadata{
 		ID: i.ID, Name: i.Name, Layer: i.Layer, Format: i.Format, Summary: i.Summary, ContentHash: i.ContentHash, Available: true,
 	}}, nil
 }
@@ -111,23 +113,23 @@ func (s *Skills) Skill(ctx context.Context, agent, ref string) (mmp.SkillDetails
 const maxPreviewLines = 20
 
 // PreviewSkill gives the first lines of one.
-func (s *Skills) PreviewSkill(ctx context.Context, agent, ref string, n int) (mmp.Deposit, error) {
+func (s *Skills) PreviewSkill(ctx context.Context, agent, ref string, n int) (board.Deposit, error) {
 	own, h, err := s.shown(ctx, agent, ref)
 	if err != nil {
-		return mmp.Deposit{}, err
+		return board.Deposit{}, err
 	}
 	i := own.info(s.c.Hashes)
-	out := mmp.Deposit{
+	out := board.Deposit{
 		SkillID: i.ID, Name: i.Name, Description: i.Summary, Tags: i.Tags, Format: i.Format, SizeBytes: len(own.Content),
-		ContentSizeLines: mmp.CountLines(own.Content), DepositorID: h.ID, ContentHash: i.ContentHash, Summary: &i.Summary, Sections: mmp.Sections(own.Content),
+		ContentSizeLines: meeting.CountLines(own.Content), DepositorID: h.ID, ContentHash: i.ContentHash, Summary: &i.Summary, Sections: meeting.Sections(own.Content),
 	}
-	first := mmp.FirstLines(own.Content, min(max(n, 1), maxPreviewLines))
+	first := meeting.FirstLines(own.Content, min(max(n, 1), maxPreviewLines))
 	out.FirstLines = &first
 	return out, nil
 }
 
 // Package makes a public skill ready to travel, and moves the exchange it belongs to.
-func (s *Skills) Package(ctx context.Context, agent string, from place.Sender, ref mmp.SkillRef) (out mmp.PackagedAnswer, err error) {
+func (s *Skills) Package(ctx context.Context, agent string, from place.Sender, ref meeting.SkillRef) (out meeting.PackagedAnswer, err error) {
 	h, err := s.host(agent)
 	if err != nil {
 		return out, err
@@ -147,10 +149,10 @@ func (s *Skills) Package(ctx context.Context, agent string, from place.Sender, r
 		if err != nil {
 			return err
 		}
-		if known, err := pending(tx, h.ID, to, ref.InReplyTo, mmp.SideOffering); err == nil {
+		if known, err := pending(tx, h.ID, to, ref.InReplyTo, meeting.SideOffering); err == nil {
 			e = known
-			if e.State == mmp.ExAccepted {
-				if err := e.become(tx, mmp.ExSent, s.now()); err != nil {
+			if e.State == meeting.ExAccepted {
+				if err := e.become(tx, meeting.ExSent, s.now()); err != nil {
 					return err
 				}
 			}
@@ -161,42 +163,42 @@ func (s *Skills) Package(ctx context.Context, agent string, from place.Sender, r
 		}
 		p, err := m.ReadSkillContent()
 		out.Message = m
-		out.PackagedSkill = mmp.PackagedSkill{Name: p.SkillName, Format: p.Format, Content: p.Content, ContentHash: p.ContentHash, Provenance: p.Provenance}
+		out.PackagedSkill = meeting.PackagedSkill{Name: p.SkillName, Format: p.Format, Content: p.Content, ContentHash: p.ContentHash, Provenance: p.Provenance}
 		return err
 	})
 	return out, err
 }
 
 // Make makes a message in the agent's name without sending it.
-func (s *Skills) Make(ctx context.Context, agent, action string, body []byte) (mmp.MadeAnswer, error) {
+func (s *Skills) Make(ctx context.Context, agent, action string, body []byte) (meeting.MadeAnswer, error) {
 	h, err := s.host(agent)
 	if err != nil {
-		return mmp.MadeAnswer{}, err
+		return meeting.MadeAnswer{}, err
 	}
 	switch action {
-	case mmp.ActionOfferSkill:
+	case meeting.ActionOfferSkill:
 		return s.makeOffer(ctx, h, body)
-	case mmp.ActionRequestSkill:
+	case meeting.ActionRequestSkill:
 		return s.makeRequest(ctx, h, body)
 	}
-	r, err := mmp.DecodeReply(body)
+	r, err := meeting.DecodeReply(body)
 	if err != nil {
-		return mmp.MadeAnswer{}, err
+		return meeting.MadeAnswer{}, err
 	}
-	var payload any = mmp.AcceptPayload{Message: r.Text}
+	var payload any = meeting.AcceptPayload{Message: r.Text}
 	switch action {
-	case mmp.ActionDecline:
-		payload = mmp.DeclinePayload{Reason: firstText(r.Reason, mmp.DeclineUser), Message: r.Text}
-	case mmp.ActionReflect:
-		payload = mmp.ReflectPayload{Reflection: r.Text}
+	case meeting.ActionDecline:
+		payload = meeting.DeclinePayload{Reason: firstText(r.Reason, meeting.DeclineUser), Message: r.Text}
+	case meeting.ActionReflect:
+		payload = meeting.ReflectPayload{Reflection: r.Text}
 	}
-	m, err := mmp.NewMessage(action, h.ID, r.To, payload, s.now())
+	m, err := meeting.NewMessage(action, h.ID, r.To, payload, s.now())
 	m.InReplyTo = &r.InReplyTo
-	return mmp.MadeAnswer{Message: m}, err
+	return meeting.MadeAnswer{Message: m}, err
 }
 
-func (s *Skills) makeOffer(ctx context.Context, h Host, body []byte) (out mmp.MadeAnswer, err error) {
-	ref, err := mmp.DecodeSkillRef(body, true)
+func (s *Skills) makeOffer(ctx context.Context, h Host, body []byte) (out meeting.MadeAnswer, err error) {
+	ref, err := meeting.DecodeSkillRef(body, true)
 	if err != nil {
 		return out, err
 	}
@@ -215,23 +217,23 @@ func (s *Skills) makeOffer(ctx context.Context, h Host, body []byte) (out mmp.Ma
 			return err
 		}
 		out.Message, e.Relayed = m, false
-		return e.become(tx, mmp.ExOffered, s.now())
+		return e.become(tx, meeting.ExOffered, s.now())
 	})
 	return out, err
 }
 
-func (s *Skills) makeRequest(ctx context.Context, h Host, body []byte) (out mmp.MadeAnswer, err error) {
-	ref, err := mmp.DecodeSkillRef(body, true)
+func (s *Skills) makeRequest(ctx context.Context, h Host, body []byte) (out meeting.MadeAnswer, err error) {
+	ref, err := meeting.DecodeSkillRef(body, true)
 	if err != nil {
 		return out, err
 	}
 	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
-		e, m, err := s.newRequest(h, "", ref.To, mmp.RequestSkillPayload{SkillID: ref.SkillID}, s.now())
+		e, m, err := s.newRequest(h, "", ref.To, meeting.RequestSkillPayload{SkillID: ref.SkillID}, s.now())
 		if err != nil {
 			return err
 		}
 		out.Message, e.Relayed = m, false
-		return e.become(tx, mmp.ExRequested, s.now())
+		return e.become(tx, meeting.ExRequested, s.now())
 	})
 	return out, err
 }
@@ -247,12 +249,12 @@ type Interaction struct {
 }
 
 // History looks back, newest first.
-func (s *Skills) History(ctx context.Context, agent string, q mmp.HistoryQuery) (mmp.HistoryAnswer, error) {
+func (s *Skills) History(ctx context.Context, agent string, q meeting.HistoryQuery) (meeting.HistoryAnswer, error) {
 	h, err := s.host(agent)
 	if err != nil {
-		return mmp.HistoryAnswer{}, err
+		return meeting.HistoryAnswer{}, err
 	}
-	out := mmp.HistoryAnswer{}
+	out := meeting.HistoryAnswer{}
 	err = s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		out.Interactions = []any{}
 		return tx.Each(func(row *sql.Rows) error {

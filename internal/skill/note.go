@@ -13,6 +13,7 @@ import (
 	"parley/internal/store"
 	"parley/internal/visible"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // ActionNote is the type of a plain text from one agent to another; it travels as
@@ -77,7 +78,7 @@ func (t *turn) keepNote(text string) (fate string, err error) {
 // SendNote puts a plain text to another agent on its way.
 func (s *Skills) SendNote(ctx context.Context, agent, at, to, text string) error {
 	return s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
-		m, err := mmp.NewMessage(ActionNote, h.ID, to, map[string]string{"text": fit.Storable(fit.Clip(text, maxNote))}, s.now())
+		m, err := meeting.NewMessage(ActionNote, h.ID, to, map[string]string{"text": fit.Storable(fit.Clip(text, maxNote))}, s.now())
 		if err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func (s *Skills) noted(ctx context.Context, agent, at string, from place.Sender,
 	var t *turn
 	var again bool
 	err = s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
-		t = &turn{s: s, tx: tx, host: h, from: from, place: at, level: level, m: mmp.Message{ID: id, Action: ActionNote, From: from.ID}, now: s.now()}
+		t = &turn{s: s, tx: tx, host: h, from: from, place: at, level: level, m: meeting.Message{ID: id, Action: ActionNote, From: from.ID}, now: s.now()}
 		if _, again, err = t.seen(); err != nil || again {
 			return err
 		}
@@ -121,8 +122,8 @@ func (t *turn) takeNote(text string) error {
 	if _, err := t.keepNote(text); err != nil {
 		return err
 	}
-	return t.record(mmp.Result{
-		Status: mmp.ResultReceived, Action: ActionNote, From: t.from.ID, Fields: map[string]any{"text": fit.Storable(fit.Clip(text, maxNote))},
+	return t.record(meeting.Result{
+		Status: meeting.ResultReceived, Action: ActionNote, From: t.from.ID, Fields: map[string]any{"text": fit.Storable(fit.Clip(text, maxNote))},
 	})
 }
 
@@ -258,7 +259,7 @@ func (s *Skills) answerNote(tx *store.Tx, h Host, n Note, answer string) error {
 	if err != nil || sent >= autoHour {
 		return err
 	}
-	m, err := mmp.NewMessage(ActionNote, h.ID, n.Peer, map[string]string{"text": answer}, s.now())
+	m, err := meeting.NewMessage(ActionNote, h.ID, n.Peer, map[string]string{"text": answer}, s.now())
 	if err != nil {
 		return err
 	}

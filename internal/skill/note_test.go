@@ -11,7 +11,7 @@ import (
 	"parley/internal/place"
 	"parley/internal/skill"
 	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 var owner = identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
@@ -20,7 +20,7 @@ var owner = identity.Actor{Person: identity.Principal{Kind: identity.KindPerson,
 func (s *side) note(from place.Sender, id, text string) {
 	s.w.t.Helper()
 	from.Direct, from.Version = false, 2
-	if err := s.Relayed(s.w.t.Context(), s.host.Name, "", from, id, mmp.FromRelay{Note: text}); err != nil {
+	if err := s.Relayed(s.w.t.Context(), s.host.Name, "", from, id, meeting.FromRelay{Note: text}); err != nil {
 		s.w.t.Fatal(err)
 	}
 	s.DeliverNotes(s.w.t.Context())
@@ -180,7 +180,7 @@ func TestACustomActionIsReadLikeANote(t *testing.T) {
 	writeExtension(t, bob, "tea.md", "---\nname: org.example.tea\nversion: 1.0.0\ntype: mmp_extension\nactions: [pour]\ndescription: Tea\n---\nPour it.\n")
 	r := bob.say(w.trustedPeer("zoe"), "pour", map[string]any{"cups": 2}, "")
 	bob.DeliverNotes(t.Context())
-	if got := bob.was(); r.Status != mmp.ResultReceived || len(got) != 1 || got[0] != `zoe L0 pour {"cups":2}` {
+	if got := bob.was(); r.Status != meeting.ResultReceived || len(got) != 1 || got[0] != `zoe L0 pour {"cups":2}` {
 		t.Errorf("%+v %q", r, got)
 	}
 	bob.say(proven("one"), "pour", map[string]any{"cups": 3}, "")
@@ -212,7 +212,7 @@ func TestAKeyChangeDropsTrustUntilAPersonLooksAndThenItIsAnotherKey(t *testing.T
 		t.Fatal(err)
 	}
 	bob.until("the new key is accepted", func() bool {
-		return bob.say(changed, mmp.ActionPropose, map[string]any{"title": "x"}, "").Status == mmp.ResultReceived
+		return bob.say(changed, meeting.ActionPropose, map[string]any{"title": "x"}, "").Status == meeting.ResultReceived
 	})
 	// It is proven, not trusted: trust was in the key that is gone.
 	if err := bob.Close(); err != nil {
@@ -230,7 +230,7 @@ func TestAKeyChangeDropsTrustUntilAPersonLooksAndThenItIsAnotherKey(t *testing.T
 func TestAProvenPeerHasFiveMegabytesWaiting(t *testing.T) {
 	w := newWorld(t)
 	bob := w.add("bob", skill.Config{})
-	bob.say(proven("ada"), mmp.ActionSkillContent, content("Tea", text, nil), "")
+	bob.say(proven("ada"), meeting.ActionSkillContent, content("Tea", text, nil), "")
 	grow := func(size int) {
 		t.Helper()
 		err := bob.db.Write(t.Context(), func(tx *store.Tx) error {
@@ -244,14 +244,14 @@ func TestAProvenPeerHasFiveMegabytesWaiting(t *testing.T) {
 	// A skill has at most 100,000 bytes and 20 may wait, so what waits is made larger here.
 	more := text + "More.\n"
 	grow(5<<20 - len(more) + 1)
-	if r := bob.say(proven("ada"), mmp.ActionSkillContent, content("Tea", more, nil), ""); r.Fields["reason"] != mmp.DeclineCapacity {
+	if r := bob.say(proven("ada"), meeting.ActionSkillContent, content("Tea", more, nil), ""); r.Fields["reason"] != meeting.DeclineCapacity {
 		t.Errorf("one byte too many: %+v", r)
 	}
-	if r := bob.say(w.trustedPeer("zoe"), mmp.ActionSkillContent, content("Tea", more, nil), ""); r.Status != mmp.ResultReceived {
+	if r := bob.say(w.trustedPeer("zoe"), meeting.ActionSkillContent, content("Tea", more, nil), ""); r.Status != meeting.ResultReceived {
 		t.Errorf("another peer: %+v", r)
 	}
 	grow(5<<20 - len(more))
-	if r := bob.say(proven("ada"), mmp.ActionSkillContent, content("Tea", more, nil), ""); r.Status != mmp.ResultReceived {
+	if r := bob.say(proven("ada"), meeting.ActionSkillContent, content("Tea", more, nil), ""); r.Status != meeting.ResultReceived {
 		t.Errorf("exactly: %+v", r)
 	}
 }

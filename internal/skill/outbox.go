@@ -8,10 +8,11 @@ import (
 	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // enqueue puts a message on its way, in the transaction that decided to send it.
-func (s *Skills) enqueue(tx *store.Tx, h Host, at string, m mmp.Message, auto bool) error {
+func (s *Skills) enqueue(tx *store.Tx, h Host, at string, m meeting.Message, auto bool) error {
 	raw, err := mmp.Encode(m)
 	if err != nil {
 		return err
@@ -73,7 +74,7 @@ const (
 // send hands one message over and strikes it off. After a crash in between it goes
 // out twice, under the same id, which has no second effect.
 func (s *Skills) send(ctx context.Context, line Line, o outgoing) bool {
-	var m mmp.Message
+	var m meeting.Message
 	err := mmp.Decode([]byte(o.message), &m)
 	if err == nil {
 		sending, cancel := context.WithTimeout(ctx, sendTime)

@@ -7,13 +7,14 @@ import (
 	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 func (o Own) hash() mmp.Hash { return mmp.HashOf(o.Content) }
 
-func (o Own) info(form mmp.HashForm) mmp.SkillInfo {
-	return mmp.SkillInfo{
-		ID: o.ID, Name: o.Name, Layer: "L1", Format: mmp.FormatMarkdown, Public: true, Summary: fit.Clip(o.Summary, mmp.MaxSummary),
+func (o Own) info(form mmp.HashForm) meeting.SkillInfo {
+	return meeting.SkillInfo{
+		ID: o.ID, Name: o.Name, Layer: "L1", Format: meeting.FormatMarkdown, Public: true, Summary: fit.Clip(o.Summary, mmp.MaxSummary),
 		Tags: append([]string{}, o.Tags...), ContentHash: form.Of(o.hash()),
 	}
 }
@@ -23,7 +24,7 @@ func (o Own) info(form mmp.HashForm) mmp.SkillInfo {
 func (s *Skills) public(tx *store.Tx, h Host) []Own {
 	var out []Own
 	for _, o := range s.d.Own(h.Name) {
-		if o.Public && mmp.ValidSkillID(o.ID) && o.Content != "" && len(o.Content) <= mmp.MaxSkill {
+		if o.Public && meeting.ValidSkillID(o.ID) && o.Content != "" && len(o.Content) <= mmp.MaxSkill {
 			out = append(out, o)
 		}
 	}
@@ -56,7 +57,7 @@ func (s *Skills) find(tx *store.Tx, h Host, ref string) (Own, error) {
 }
 
 // matching finds what a request may mean: the id or name exactly, else words.
-func matching(all []Own, p mmp.RequestSkillPayload) []Own {
+func matching(all []Own, p meeting.RequestSkillPayload) []Own {
 	var exact, loose []Own
 	words := strings.Fields(strings.ToLower(p.SkillName + " " + p.Description))
 	for _, o := range all {

@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // documentOf reads the file that defines an extension; empty when there is none.
@@ -31,7 +32,7 @@ func (s *Skills) documentOf(name, hash string) (content, version string, err err
 		if err != nil {
 			continue
 		}
-		d, err := mmp.ParseExtension(string(text))
+		d, err := meeting.ParseExtension(string(text))
 		if err == nil && d.Name == name && (hash == "" || mmp.SameHash(d.Hash.Bare(), hash)) {
 			return string(text), d.Version, nil
 		}
@@ -48,15 +49,15 @@ func (s *Skills) ProposeExtension(ctx context.Context, agent, at, name, to strin
 	if content == "" {
 		return ErrNotFound
 	}
-	d, err := mmp.ParseExtension(content)
+	d, err := meeting.ParseExtension(content)
 	if err != nil {
 		return err
 	}
 	return s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
-		if err := allowed(tx, h.ID, to, mmp.ExtensionEvolution); err != nil {
+		if err := allowed(tx, h.ID, to, meeting.ExtensionEvolution); err != nil {
 			return err
 		}
-		m, err := mmp.NewMessage(mmp.ActionProposeExtension, h.ID, to, mmp.ProposeExtensionPayload{
+		m, err := meeting.NewMessage(meeting.ActionProposeExtension, h.ID, to, meeting.ProposeExtensionPayload{
 			Name: d.Name, Version: d.Version, Actions: d.Actions, Requires: d.Requires, Description: d.Description, ContentHash: d.Hash.Prefixed(),
 		}, s.now())
 		if err != nil {

@@ -8,39 +8,40 @@ import (
 	"parley/internal/ids"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // exchange is the standard extension for skills.
-func (t *turn) exchange() (mmp.Result, error) {
+func (t *turn) exchange() (meeting.Result, error) {
 	switch t.m.Action {
-	case mmp.ActionOfferSkill:
+	case meeting.ActionOfferSkill:
 		return t.offered()
-	case mmp.ActionRequestSkill:
+	case meeting.ActionRequestSkill:
 		return t.requested()
-	case mmp.ActionAccept:
+	case meeting.ActionAccept:
 		return t.accepted()
-	case mmp.ActionDecline:
+	case meeting.ActionDecline:
 		return t.declined()
-	case mmp.ActionSkillContent:
+	case meeting.ActionSkillContent:
 		return t.content()
 	}
 	return t.reflected()
 }
 
 // refuse turns an offer away with a ready decline.
-func (t *turn) refuse(reason string) (mmp.Result, error) {
-	decline, err := t.m.Reply(mmp.ActionDecline, t.host.ID, mmp.DeclinePayload{Reason: reason}, t.now)
+func (t *turn) refuse(reason string) (meeting.Result, error) {
+	decline, err := t.m.Reply(meeting.ActionDecline, t.host.ID, meeting.DeclinePayload{Reason: reason}, t.now)
 	return t.m.RejectResult(reason, decline), err
 }
 
 // offered notes an offer. One that came by relay is accepted at once: what arrives
 // goes into quarantine, and a person decides there.
-func (t *turn) offered() (mmp.Result, error) {
-	if !mmp.FormatAllowed(t.m.OfferedFormat(), t.formats()...) {
-		return t.refuse(mmp.DeclineFormat)
+func (t *turn) offered() (meeting.Result, error) {
+	if !meeting.FormatAllowed(t.m.OfferedFormat(), t.formats()...) {
+		return t.refuse(meeting.DeclineFormat)
 	}
 	if t.level == L2 && !t.s.c.L2Offers {
-		return t.refuse(mmp.DeclinePolicy)
+		return t.refuse(meeting.DeclinePolicy)
 	}
 	p, err := t.m.ReadOfferSkill()
 	if err != nil {
@@ -48,31 +49,31 @@ func (t *turn) offered() (mmp.Result, error) {
 	}
 	room, err := t.roomFor(0)
 	if err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	if !room {
-		return t.refuse(mmp.DeclineCapacity)
+		return t.refuse(meeting.DeclineCapacity)
 	}
 	if refused, err := t.refusedBefore(p.ContentHash); err != nil || refused {
 		if err != nil {
-			return mmp.Result{}, err
+			return meeting.Result{}, err
 		}
-		return t.refuse(mmp.DeclineUser)
+		return t.refuse(meeting.DeclineUser)
 	}
 	if err := t.answersRequest(); err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
-	e := t.newExchange(mmp.SideReceiving)
+	e := t.newExchange(meeting.SideReceiving)
 	e.SkillID, e.SkillName, e.Summary, e.Format = p.SkillID, p.SkillName, p.SkillSummary, p.SkillFormat
 	if h, err := mmp.ParseHash(p.ContentHash); err == nil {
 		e.Hash = h.Bare()
 	}
-	if err := e.become(t.tx, mmp.ExOfferReceived, t.now); err != nil {
-		return mmp.Result{}, err
+	if err := e.become(t.tx, meeting.ExOfferReceived, t.now); err != nil {
+		return meeting.Result{}, err
 	}
 	if !t.from.Direct && t.level != L2 {
 		if err := t.takeOffer(&e); err != nil {
-			return mmp.Result{}, err
+			return meeting.Result{}, err
 		}
 	}
 	return t.m.OfferResult(p, true), nil
@@ -80,55 +81,55 @@ func (t *turn) offered() (mmp.Result, error) {
 
 // takeOffer answers with an accept.
 func (t *turn) takeOffer(e *Exchange) error {
-	accept, err := t.m.Reply(mmp.ActionAccept, t.host.ID, mmp.AcceptPayload{SkillID: e.SkillID}, t.now)
+	accept, err := t.m.Reply(meeting.ActionAccept, t.host.ID, meeting.AcceptPayload{SkillID: e.SkillID}, t.now)
 	if err != nil {
 		return err
 	}
 	e.accepting, t.auto = accept.ID, &accept
-	return e.become(t.tx, mmp.ExAccepted, t.now)
+	return e.become(t.tx, meeting.ExAccepted, t.now)
 }
 
 // answersRequest closes our request, if the offer answers one.
 func (t *turn) answersRequest() error {
-	e, err := pending(t.tx, t.host.ID, t.from.ID, t.m.RepliesTo(), mmp.SideRequesting)
+	e, err := pending(t.tx, t.host.ID, t.from.ID, t.m.RepliesTo(), meeting.SideRequesting)
 	if errors.Is(err, ErrNotFound) || err == nil && e.State.Final() {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return e.become(t.tx, mmp.ExReceiving, t.now)
+	return e.become(t.tx, meeting.ExReceiving, t.now)
 }
 
-func (t *turn) newExchange(side mmp.ExchangeSide) Exchange {
+func (t *turn) newExchange(side meeting.ExchangeSide) Exchange {
 	return Exchange{
 		me: t.host.ID, Agent: t.host.Name, Peer: t.from.ID, Place: t.place, Side: side, Relayed: !t.from.Direct, Level: t.level, Opening: t.m.ID, opened: "{}",
 	}
 }
 
 // requested offers what fits, or says that there is nothing.
-func (t *turn) requested() (mmp.Result, error) {
+func (t *turn) requested() (meeting.Result, error) {
 	p, err := t.m.ReadRequestSkill()
 	if err != nil {
 		return t.invalid(err)
 	}
 	if t.level == L2 {
-		n, err := t.count(store.Micros(t.now.Add(-day)), `outgoing = 0 AND action = ?`, mmp.ActionRequestSkill)
+		n, err := t.count(store.Micros(t.now.Add(-day)), `outgoing = 0 AND action = ?`, meeting.ActionRequestSkill)
 		if err != nil {
-			return mmp.Result{}, err
+			return meeting.Result{}, err
 		}
 		if n >= l2Requests {
-			return t.m.InvalidResult(t.host.ID, mmp.CodeRateLimited, "Too many requests today; prove your key for more", t.now)
+			return t.m.InvalidResult(t.host.ID, meeting.CodeRateLimited, "Too many requests today; prove your key for more", t.now)
 		}
 	}
 	found := matching(t.s.public(t.tx, t.host), p)
-	infos := make([]mmp.SkillInfo, len(found))
+	infos := make([]meeting.SkillInfo, len(found))
 	for i, own := range found {
 		infos[i] = own.info(t.s.c.Hashes)
 	}
 	if !t.from.Direct {
 		if err := t.offerBack(found); err != nil {
-			return mmp.Result{}, err
+			return meeting.Result{}, err
 		}
 	}
 	return t.m.RequestResult(p, infos), nil
@@ -137,7 +138,7 @@ func (t *turn) requested() (mmp.Result, error) {
 // offerBack answers a relayed request.
 func (t *turn) offerBack(found []Own) error {
 	if len(found) == 0 {
-		m, err := t.m.Reply(mmp.ActionDecline, t.host.ID, mmp.DeclinePayload{Reason: mmp.DeclineNotAvailable}, t.now)
+		m, err := t.m.Reply(meeting.ActionDecline, t.host.ID, meeting.DeclinePayload{Reason: meeting.DeclineNotAvailable}, t.now)
 		t.auto = &m
 		return err
 	}
@@ -147,37 +148,37 @@ func (t *turn) offerBack(found []Own) error {
 	}
 	m.InReplyTo, e.Level = &t.m.ID, t.level
 	t.auto = &m
-	return e.become(t.tx, mmp.ExOffered, t.now)
+	return e.become(t.tx, meeting.ExOffered, t.now)
 }
 
 // accepted sends what was offered; a second accept sends it again.
-func (t *turn) accepted() (mmp.Result, error) {
-	e, err := pending(t.tx, t.host.ID, t.from.ID, t.m.RepliesTo(), mmp.SideOffering)
+func (t *turn) accepted() (meeting.Result, error) {
+	e, err := pending(t.tx, t.host.ID, t.from.ID, t.m.RepliesTo(), meeting.SideOffering)
 	if errors.Is(err, ErrNotFound) || err == nil && e.State.Final() {
 		return t.m.AcceptResult(nil), nil
 	}
 	if err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
-	var offer mmp.Message
+	var offer meeting.Message
 	if err := mmp.Decode([]byte(e.opened), &offer); err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
-	if e.State == mmp.ExOffered {
+	if e.State == meeting.ExOffered {
 		e.accepting, e.Relayed = t.m.ID, !t.from.Direct
-		if err := e.become(t.tx, mmp.ExAccepted, t.now); err != nil {
-			return mmp.Result{}, err
+		if err := e.become(t.tx, meeting.ExAccepted, t.now); err != nil {
+			return meeting.Result{}, err
 		}
 	}
 	if !t.from.Direct {
 		m, err := t.s.contentOf(t.host, e, t.m.ID, t.now)
 		if err != nil {
-			return mmp.Result{}, err
+			return meeting.Result{}, err
 		}
 		t.auto = &m
-		if e.State == mmp.ExAccepted {
-			if err := e.become(t.tx, mmp.ExSent, t.now); err != nil {
-				return mmp.Result{}, err
+		if e.State == meeting.ExAccepted {
+			if err := e.become(t.tx, meeting.ExSent, t.now); err != nil {
+				return meeting.Result{}, err
 			}
 		}
 	}
@@ -185,21 +186,23 @@ func (t *turn) accepted() (mmp.Result, error) {
 }
 
 // declined ends whichever exchange it answers.
-func (t *turn) declined() (mmp.Result, error) {
+func (t *turn) declined() (meeting.Result, error) {
 	p, err := t.m.ReadDecline()
 	if err != nil {
 		return t.invalid(err)
 	}
-	return t.m.DeclineResult(p), t.end(mmp.ExDeclined, p.Reason)
+	return t.m.DeclineResult(p), t.end(meeting.ExDeclined, p.Reason)
 }
 
 // failed ends an exchange because the other side says that something went wrong.
-func (t *turn) failed(p mmp.ErrorPayload) error { return t.end(mmp.ExFailed, string(p.ErrorCode)) }
+func (t *turn) failed(p meeting.ErrorPayload) error {
+	return t.end(meeting.ExFailed, string(p.ErrorCode))
+}
 
-func (t *turn) end(state mmp.ExchangeState, reason string) error {
-	for _, side := range []mmp.ExchangeSide{mmp.SideOffering, mmp.SideReceiving, mmp.SideRequesting} {
+func (t *turn) end(state meeting.ExchangeState, reason string) error {
+	for _, side := range []meeting.ExchangeSide{meeting.SideOffering, meeting.SideReceiving, meeting.SideRequesting} {
 		e, err := pending(t.tx, t.host.ID, t.from.ID, t.m.RepliesTo(), side)
-		if errors.Is(err, ErrNotFound) || err == nil && (e.State.Final() || e.State == mmp.ExQuarantined) {
+		if errors.Is(err, ErrNotFound) || err == nil && (e.State.Final() || e.State == meeting.ExQuarantined) {
 			continue // what lies in quarantine is for a person to decide
 		}
 		if err != nil {
@@ -214,51 +217,51 @@ func (t *turn) end(state mmp.ExchangeState, reason string) error {
 }
 
 // reflected closes what we sent.
-func (t *turn) reflected() (mmp.Result, error) {
+func (t *turn) reflected() (meeting.Result, error) {
 	p, err := t.m.ReadReflect()
 	if err != nil {
 		return t.invalid(err)
 	}
 	e, err := scanExchange(t.tx.QueryRow(`SELECT `+exchangeColumns+` FROM skill_exchanges WHERE me = ? AND peer = ? AND side = ? AND (opening = ? OR accepting = ? OR item = ?)
-		ORDER BY created_at DESC LIMIT 1`, t.host.ID, t.from.ID, string(mmp.SideOffering), t.m.RepliesTo(), t.m.RepliesTo(), t.m.RepliesTo()))
+		ORDER BY created_at DESC LIMIT 1`, t.host.ID, t.from.ID, string(meeting.SideOffering), t.m.RepliesTo(), t.m.RepliesTo(), t.m.RepliesTo()))
 	switch {
 	case errors.Is(err, ErrNotFound) || t.m.RepliesTo() == "":
 		return t.m.ReflectResult(p), nil
 	case err != nil:
-		return mmp.Result{}, err
-	case e.State == mmp.ExSent:
+		return meeting.Result{}, err
+	case e.State == meeting.ExSent:
 		e.Reason = fit.Clip(p.Reflection, mmp.MaxReason)
-		if err := e.become(t.tx, mmp.ExClosed, t.now); err != nil {
-			return mmp.Result{}, err
+		if err := e.become(t.tx, meeting.ExClosed, t.now); err != nil {
+			return meeting.Result{}, err
 		}
 	}
 	return t.m.ReflectResult(p), nil
 }
 
 // content takes a skill in: checked, scanned, quarantined.
-func (t *turn) content() (mmp.Result, error) {
+func (t *turn) content() (meeting.Result, error) {
 	if t.level == L2 && !t.s.c.L2Offers {
-		decline, err := t.m.Reply(mmp.ActionDecline, t.host.ID, mmp.DeclinePayload{Reason: mmp.DeclinePolicy}, t.now)
-		return mmp.Result{
-			Status: mmp.ResultError, Action: t.m.Action, From: t.m.From, Suggested: decline,
-			Fields: map[string]any{"error": "Skills of strangers are not taken", "reason": mmp.DeclinePolicy},
+		decline, err := t.m.Reply(meeting.ActionDecline, t.host.ID, meeting.DeclinePayload{Reason: meeting.DeclinePolicy}, t.now)
+		return meeting.Result{
+			Status: meeting.ResultError, Action: t.m.Action, From: t.m.From, Suggested: decline,
+			Fields: map[string]any{"error": "Skills of strangers are not taken", "reason": meeting.DeclinePolicy},
 		}, err
 	}
 	p, err := t.m.ReadSkillContent()
 	if err != nil {
 		return t.invalid(err)
 	}
-	e, err := pending(t.tx, t.host.ID, t.from.ID, t.m.RepliesTo(), mmp.SideReceiving)
+	e, err := pending(t.tx, t.host.ID, t.from.ID, t.m.RepliesTo(), meeting.SideReceiving)
 	known := err == nil
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	if known && e.Item != "" {
 		// It came before, under another message id: one skill, one question.
 		return t.m.ContentResult(p, map[string]any{"valid": true}, e.Item), nil
 	}
-	solicited := known && e.State == mmp.ExAccepted
-	check := mmp.SkillCheck{
+	solicited := known && e.State == meeting.ExAccepted
+	check := meeting.SkillCheck{
 		Format: p.Format, ExtraFormats: t.formats(), Content: p.Content, ContentHash: p.ContentHash, Provenance: p.Provenance,
 		Sender: t.from.ID, Me: t.host.ID,
 	}
@@ -266,22 +269,22 @@ func (t *turn) content() (mmp.Result, error) {
 		check.OfferedHash = e.Hash
 	}
 	if check.Full, err = t.full(p); err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
-	provenance, err := mmp.CheckSkill(check)
+	provenance, err := meeting.CheckSkill(check)
 	if err != nil {
 		return t.contentRefused(p, e, solicited, err)
 	}
 	if !solicited {
-		e = t.newExchange(mmp.SideReceiving)
-		e.SkillID, e.SkillName, e.Format, e.State = p.SkillID, p.SkillName, p.Format, mmp.ExAccepted
+		e = t.newExchange(meeting.SideReceiving)
+		e.SkillID, e.SkillName, e.Format, e.State = p.SkillID, p.SkillName, p.Format, meeting.ExAccepted
 	}
 	return t.quarantine(p, e, provenance, !solicited)
 }
 
 // full tells whether this skill must be turned away for lack of room or of a
 // person's time, or because a person refused it before.
-func (t *turn) full(p mmp.SkillContentPayload) (bool, error) {
+func (t *turn) full(p meeting.SkillContentPayload) (bool, error) {
 	room, err := t.roomFor(len(p.Content))
 	if err != nil || !room {
 		return true, err
@@ -307,33 +310,33 @@ func (t *turn) refusedBefore(hash string) (bool, error) {
 }
 
 // contentRefused tells the sender why, in the words of the protocol.
-func (t *turn) contentRefused(p mmp.SkillContentPayload, e Exchange, solicited bool, cause error) (mmp.Result, error) {
-	reason, ok := errors.AsType[mmp.SkillReason](cause)
+func (t *turn) contentRefused(p meeting.SkillContentPayload, e Exchange, solicited bool, cause error) (meeting.Result, error) {
+	reason, ok := errors.AsType[meeting.SkillReason](cause)
 	if !ok {
 		return t.invalid(cause)
 	}
 	if solicited {
 		e.Reason = string(reason)
-		if err := e.become(t.tx, mmp.ExFailed, t.now); err != nil {
-			return mmp.Result{}, err
+		if err := e.become(t.tx, meeting.ExFailed, t.now); err != nil {
+			return meeting.Result{}, err
 		}
 	}
-	var suggested mmp.Message
+	var suggested meeting.Message
 	var err error
 	switch reason {
-	case mmp.SkillHashMismatch, mmp.SkillHashMissing:
-		suggested, err = t.m.Reply(mmp.ActionError, t.host.ID, mmp.ErrorPayload{ErrorCode: mmp.CodeHashMismatch, Message: reason.Text(), Recoverable: true}, t.now)
-	case mmp.SkillFormat:
-		suggested, err = t.m.Reply(mmp.ActionDecline, t.host.ID, mmp.DeclinePayload{Reason: mmp.DeclineFormat, SkillID: p.SkillID}, t.now)
-	case mmp.SkillCapacity:
-		suggested, err = t.m.Reply(mmp.ActionDecline, t.host.ID, mmp.DeclinePayload{Reason: mmp.DeclineCapacity, SkillID: p.SkillID}, t.now)
+	case meeting.SkillHashMismatch, meeting.SkillHashMissing:
+		suggested, err = t.m.Reply(meeting.ActionError, t.host.ID, meeting.ErrorPayload{ErrorCode: meeting.CodeHashMismatch, Message: reason.Text(), Recoverable: true}, t.now)
+	case meeting.SkillFormat:
+		suggested, err = t.m.Reply(meeting.ActionDecline, t.host.ID, meeting.DeclinePayload{Reason: meeting.DeclineFormat, SkillID: p.SkillID}, t.now)
+	case meeting.SkillCapacity:
+		suggested, err = t.m.Reply(meeting.ActionDecline, t.host.ID, meeting.DeclinePayload{Reason: meeting.DeclineCapacity, SkillID: p.SkillID}, t.now)
 	default:
-		suggested, err = t.m.Reply(mmp.ActionDecline, t.host.ID, mmp.DeclinePayload{Reason: mmp.DeclinePolicy, Message: reason.Text(), SkillID: p.SkillID}, t.now)
+		suggested, err = t.m.Reply(meeting.ActionDecline, t.host.ID, meeting.DeclinePayload{Reason: meeting.DeclinePolicy, Message: reason.Text(), SkillID: p.SkillID}, t.now)
 	}
 	return t.m.ContentRefused(reason, suggested), err
 }
 
-func (t *turn) quarantine(p mmp.SkillContentPayload, e Exchange, provenance mmp.Provenance, unsolicited bool) (mmp.Result, error) {
+func (t *turn) quarantine(p meeting.SkillContentPayload, e Exchange, provenance meeting.Provenance, unsolicited bool) (meeting.Result, error) {
 	hash := mmp.HashOf(p.Content)
 	item := Item{
 		ID: ids.New(), me: t.host.ID, Agent: t.host.Name, Title: firstText(p.SkillName, p.SkillID, "skill"), Sender: t.from.ID, Place: t.place,
@@ -343,14 +346,14 @@ func (t *turn) quarantine(p mmp.SkillContentPayload, e Exchange, provenance mmp.
 	}
 	item.Approval = item.ID
 	e.Item = item.ID
-	for _, state := range []mmp.ExchangeState{mmp.ExChecked, mmp.ExQuarantined} {
+	for _, state := range []meeting.ExchangeState{meeting.ExChecked, meeting.ExQuarantined} {
 		if err := e.become(t.tx, state, t.now); err != nil {
-			return mmp.Result{}, err
+			return meeting.Result{}, err
 		}
 	}
 	item.Exchange = e.ID
 	if err := item.insert(t.tx); err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	if t.level != L2 {
 		t.note, t.items = "asked", append(t.items, item.ID)

@@ -12,11 +12,12 @@ import (
 	"parley/internal/place"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // Known tells whether a message type is an action of the standard extensions.
 func Known(action string) bool {
-	for _, d := range mmp.StandardExtensions() {
+	for _, d := range meeting.StandardExtensions() {
 		if slices.Contains(d.Actions, action) {
 			return true
 		}
@@ -26,7 +27,7 @@ func Known(action string) bool {
 
 // Relayed handles what came for an agent by a place's relay. It is durable when it
 // returns nil, and may be acknowledged.
-func (s *Skills) Relayed(ctx context.Context, agent, at string, from place.Sender, id string, got mmp.FromRelay) error {
+func (s *Skills) Relayed(ctx context.Context, agent, at string, from place.Sender, id string, got meeting.FromRelay) error {
 	if got.Message == nil {
 		return s.noted(ctx, agent, at, from, id, got.Note)
 	}
@@ -104,18 +105,18 @@ func (s *Skills) acceptKey(ctx context.Context, h Host, at, peer, key string) er
 }
 
 // chainKeys fetches the keys of a provenance's chain, before any transaction.
-func (s *Skills) chainKeys(ctx context.Context, h Host, at string, m mmp.Message) map[string]*mmp.PublicKey {
+func (s *Skills) chainKeys(ctx context.Context, h Host, at string, m meeting.Message) map[string]*mmp.PublicKey {
 	line := s.line(h.ID, at)
 	if line == nil {
 		return nil
 	}
 	var chain []string
 	switch m.Action {
-	case mmp.ActionSkillContent:
+	case meeting.ActionSkillContent:
 		if p, err := m.ReadSkillContent(); err == nil && p.Provenance != nil {
 			chain = p.Provenance.Chain
 		}
-	case mmp.ActionShareExtension:
+	case meeting.ActionShareExtension:
 		if p, err := m.ReadShareExtension(); err == nil && p.Provenance != nil {
 			chain = p.Provenance.Chain
 		}

@@ -16,7 +16,7 @@ import (
 	"parley/internal/scan"
 	"parley/internal/store"
 	"parley/internal/visible"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // Acknowledge is the answer that says a danger was read; there is a question for
@@ -25,21 +25,21 @@ const Acknowledge = "acknowledged"
 
 // shown is what a person sees of a skill before deciding: all of its text, never markup.
 type shown struct {
-	Skill       string         `json:"skill"`
-	Name        string         `json:"name"`
-	Agent       string         `json:"agent"`
-	Sender      string         `json:"sender"`
-	Level       Level          `json:"level"`
-	KeyID       string         `json:"key_id,omitempty"`
-	Hash        string         `json:"hash"`
-	Bytes       int            `json:"bytes"`
-	Unsolicited bool           `json:"unsolicited,omitempty"`
-	Provenance  mmp.Provenance `json:"provenance"`
-	Verified    []bool         `json:"verified"`
-	Findings    []scan.Finding `json:"findings"`
-	Text        string         `json:"text"`
-	Diff        string         `json:"diff,omitempty"`
-	Agents      []string       `json:"agents,omitempty"`
+	Skill       string             `json:"skill"`
+	Name        string             `json:"name"`
+	Agent       string             `json:"agent"`
+	Sender      string             `json:"sender"`
+	Level       Level              `json:"level"`
+	KeyID       string             `json:"key_id,omitempty"`
+	Hash        string             `json:"hash"`
+	Bytes       int                `json:"bytes"`
+	Unsolicited bool               `json:"unsolicited,omitempty"`
+	Provenance  meeting.Provenance `json:"provenance"`
+	Verified    []bool             `json:"verified"`
+	Findings    []scan.Finding     `json:"findings"`
+	Text        string             `json:"text"`
+	Diff        string             `json:"diff,omitempty"`
+	Agents      []string           `json:"agents,omitempty"`
 }
 
 // ask puts a quarantined skill before a person and waits for the decision in the
@@ -82,7 +82,7 @@ func (s *Skills) put(ctx context.Context, r Review) error {
 	return s.question(ctx, approval.Request{
 		ID: r.Approval, Kind: approval.KindSkill, Title: "Use the skill " + fit.Clip(visible.Line(r.Title), 100) + " from " + r.Sender, Tool: "skill", Arguments: args,
 		Target: r.Agent, Reason: fmt.Sprintf("sent by %s (%s), %d hop(s), %d finding(s)", r.Sender, r.Level, r.Provenance.HopCount, len(r.Findings)),
-		RequestedBy: "agent:" + r.Agent, Questions: append(dangers(r.Findings), s.forWhom(r.Item)...), Timeout: max(r.Received.Add(mmp.QuarantineTTL).Sub(s.now()), time.Minute),
+		RequestedBy: "agent:" + r.Agent, Questions: append(dangers(r.Findings), s.forWhom(r.Item)...), Timeout: max(r.Received.Add(meeting.QuarantineTTL).Sub(s.now()), time.Minute),
 	})
 }
 
@@ -273,12 +273,12 @@ func (s *Skills) approve(tx *store.Tx, item *Item, answers []string) error {
 	}
 	item.State = StateApproved
 	if s.c.Dir != "" {
-		item.File = mmp.ReceivedFile(item.Title, item.Received)
+		item.File = meeting.ReceivedFile(item.Title, item.Received)
 	}
 	if err := item.saveDecision(tx); err != nil {
 		return err
 	}
-	return s.finish(tx, *item, mmp.ExApproved, mmp.ActionReflect, mmp.ReflectPayload{Reflection: "Received, verified and approved: " + fit.Clip(item.Title, 100)})
+	return s.finish(tx, *item, meeting.ExApproved, meeting.ActionReflect, meeting.ReflectPayload{Reflection: "Received, verified and approved: " + fit.Clip(item.Title, 100)})
 }
 
 // freeName never gives a received skill the name of one that is here.
@@ -291,9 +291,9 @@ func (s *Skills) freeName(tx *store.Tx, item Item) (string, error) {
 		return slices.ContainsFunc(used, func(i Item) bool { return i.Name == name }) ||
 			slices.ContainsFunc(s.d.Own(item.Agent), func(o Own) bool { return o.ID == name })
 	}
-	name := mmp.LocalName(item.Title, item.Provenance.Origin, taken)
+	name := meeting.LocalName(item.Title, item.Provenance.Origin, taken)
 	for n := 2; taken(name); n++ {
-		name = fmt.Sprintf("%s~%s_%d", mmp.SafeName(item.Title), mmp.SafeName(item.Provenance.Origin), n)
+		name = fmt.Sprintf("%s~%s_%d", meeting.SafeName(item.Title), meeting.SafeName(item.Provenance.Origin), n)
 	}
 	return name, nil
 }
@@ -309,11 +309,11 @@ func (s *Skills) reject(tx *store.Tx, item *Item) error {
 	if err != nil {
 		return err
 	}
-	return s.finish(tx, *item, mmp.ExRejected, mmp.ActionDecline, mmp.DeclinePayload{Reason: mmp.DeclineUser})
+	return s.finish(tx, *item, meeting.ExRejected, meeting.ActionDecline, meeting.DeclinePayload{Reason: meeting.DeclineUser})
 }
 
 // finish ends the exchange and tells the other side, unless it came unasked.
-func (s *Skills) finish(tx *store.Tx, item Item, state mmp.ExchangeState, action string, payload any) error {
+func (s *Skills) finish(tx *store.Tx, item Item, state meeting.ExchangeState, action string, payload any) error {
 	e, err := scanExchange(tx.QueryRow(`SELECT `+exchangeColumns+` FROM skill_exchanges WHERE id = ?`, item.Exchange))
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -327,7 +327,7 @@ func (s *Skills) finish(tx *store.Tx, item Item, state mmp.ExchangeState, action
 	if item.Unsolicited || !e.Relayed {
 		return nil
 	}
-	m, err := mmp.NewMessage(action, item.me, item.Sender, payload, s.now())
+	m, err := meeting.NewMessage(action, item.me, item.Sender, payload, s.now())
 	if err != nil {
 		return err
 	}

@@ -7,14 +7,14 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/skill"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // questionAbout is what a person sees of a skill that somebody sent.
 func questionAbout(t *testing.T, text string) (approval.Item, skill.Item) {
 	t.Helper()
 	bob := newWorld(t).add("bob", skill.Config{})
-	bob.say(proven("ada"), mmp.ActionSkillContent, content("Tea", text, nil), "")
+	bob.say(proven("ada"), meeting.ActionSkillContent, content("Tea", text, nil), "")
 	item := bob.only()
 	pending, err := bob.inbox.Resume(t.Context(), item.Approval)
 	if err != nil {

@@ -9,40 +9,41 @@ import (
 	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // newOffer makes an offer and the exchange it opens; the content is kept as it is
 // now, so that what is sent is what was offered.
-func (s *Skills) newOffer(h Host, at, to string, own Own, now time.Time) (Exchange, mmp.Message, error) {
+func (s *Skills) newOffer(h Host, at, to string, own Own, now time.Time) (Exchange, meeting.Message, error) {
 	hash := own.hash()
 	provenance, err := own.Provenance.Send(h.ID).SignHop(h.Ring.RSA, hash)
 	if err != nil {
-		return Exchange{}, mmp.Message{}, err
+		return Exchange{}, meeting.Message{}, err
 	}
 	raw, err := mmp.Encode(provenance)
 	if err != nil {
-		return Exchange{}, mmp.Message{}, err
+		return Exchange{}, meeting.Message{}, err
 	}
-	m, err := mmp.NewMessage(mmp.ActionOfferSkill, h.ID, to, mmp.OfferSkillPayload{
-		SkillID: own.ID, SkillName: own.Name, SkillSummary: fit.Clip(own.Summary, mmp.MaxSummary), SkillFormat: mmp.FormatMarkdown, ContentHash: s.c.Hashes.Of(hash), Tags: own.Tags,
+	m, err := meeting.NewMessage(meeting.ActionOfferSkill, h.ID, to, meeting.OfferSkillPayload{
+		SkillID: own.ID, SkillName: own.Name, SkillSummary: fit.Clip(own.Summary, mmp.MaxSummary), SkillFormat: meeting.FormatMarkdown, ContentHash: s.c.Hashes.Of(hash), Tags: own.Tags,
 	}, now)
 	if err != nil {
 		return Exchange{}, m, err
 	}
 	opened, err := mmp.Encode(m)
 	return Exchange{
-		me: h.ID, Agent: h.Name, Peer: to, Place: at, Side: mmp.SideOffering, Relayed: true, SkillID: own.ID, SkillName: own.Name, Summary: own.Summary,
-		Format: mmp.FormatMarkdown, Hash: hash.Bare(), Opening: m.ID, opened: string(opened), content: own.Content, provenance: string(raw),
+		me: h.ID, Agent: h.Name, Peer: to, Place: at, Side: meeting.SideOffering, Relayed: true, SkillID: own.ID, SkillName: own.Name, Summary: own.Summary,
+		Format: meeting.FormatMarkdown, Hash: hash.Bare(), Opening: m.ID, opened: string(opened), content: own.Content, provenance: string(raw),
 	}, m, err
 }
 
 // contentOf is the message that carries what was offered.
-func (s *Skills) contentOf(h Host, e Exchange, reply string, now time.Time) (mmp.Message, error) {
-	provenance, err := mmp.DecodeProvenance([]byte(e.provenance))
+func (s *Skills) contentOf(h Host, e Exchange, reply string, now time.Time) (meeting.Message, error) {
+	provenance, err := meeting.DecodeProvenance([]byte(e.provenance))
 	if err != nil {
-		return mmp.Message{}, err
+		return meeting.Message{}, err
 	}
-	m, err := mmp.NewMessage(mmp.ActionSkillContent, h.ID, e.Peer, mmp.SkillContentPayload{
+	m, err := meeting.NewMessage(meeting.ActionSkillContent, h.ID, e.Peer, meeting.SkillContentPayload{
 		SkillID: e.SkillID, SkillName: e.SkillName, Format: e.Format, Content: e.content, ContentHash: s.c.Hashes.Of(mmp.HashOf(e.content)), Provenance: provenance,
 	}, now)
 	if reply != "" {
@@ -51,10 +52,10 @@ func (s *Skills) contentOf(h Host, e Exchange, reply string, now time.Time) (mmp
 	return m, err
 }
 
-func (s *Skills) newRequest(h Host, at, to string, p mmp.RequestSkillPayload, now time.Time) (Exchange, mmp.Message, error) {
-	m, err := mmp.NewMessage(mmp.ActionRequestSkill, h.ID, to, p, now)
+func (s *Skills) newRequest(h Host, at, to string, p meeting.RequestSkillPayload, now time.Time) (Exchange, meeting.Message, error) {
+	m, err := meeting.NewMessage(meeting.ActionRequestSkill, h.ID, to, p, now)
 	return Exchange{
-		me: h.ID, Agent: h.Name, Peer: to, Place: at, Side: mmp.SideRequesting, Relayed: true, SkillID: p.SkillID, SkillName: p.SkillName,
+		me: h.ID, Agent: h.Name, Peer: to, Place: at, Side: meeting.SideRequesting, Relayed: true, SkillID: p.SkillID, SkillName: p.SkillName,
 		Summary: p.Description, Opening: m.ID, opened: "{}",
 	}, m, err
 }
@@ -104,58 +105,58 @@ func (s *Skills) Introduce(ctx context.Context, agent, at, to string) error {
 // goes out by the relay of the place.
 func (s *Skills) Offer(ctx context.Context, agent, at, skill, to string) (e Exchange, err error) {
 	err = s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
-		if err := allowed(tx, h.ID, to, mmp.ExtensionSkillExchange); err != nil {
+		if err := allowed(tx, h.ID, to, meeting.ExtensionSkillExchange); err != nil {
 			return err
 		}
 		own, err := s.find(tx, h, skill)
 		if err != nil {
 			return err
 		}
-		var m mmp.Message
+		var m meeting.Message
 		if e, m, err = s.newOffer(h, at, to, own, s.now()); err != nil {
 			return err
 		}
-		return errors.Join(e.become(tx, mmp.ExOffered, s.now()), s.enqueue(tx, h, at, m, false))
+		return errors.Join(e.become(tx, meeting.ExOffered, s.now()), s.enqueue(tx, h, at, m, false))
 	})
 	return e, err
 }
 
 // Request asks a peer for a skill.
-func (s *Skills) Request(ctx context.Context, agent, at, to string, p mmp.RequestSkillPayload) (e Exchange, err error) {
+func (s *Skills) Request(ctx context.Context, agent, at, to string, p meeting.RequestSkillPayload) (e Exchange, err error) {
 	err = s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
-		if err := allowed(tx, h.ID, to, mmp.ExtensionSkillExchange); err != nil {
+		if err := allowed(tx, h.ID, to, meeting.ExtensionSkillExchange); err != nil {
 			return err
 		}
-		var m mmp.Message
+		var m meeting.Message
 		if e, m, err = s.newRequest(h, at, to, p, s.now()); err != nil {
 			return err
 		}
-		return errors.Join(e.become(tx, mmp.ExRequested, s.now()), s.enqueue(tx, h, at, m, false))
+		return errors.Join(e.become(tx, meeting.ExRequested, s.now()), s.enqueue(tx, h, at, m, false))
 	})
 	return e, err
 }
 
 // Accept takes an offer that waits; what comes goes into quarantine.
 func (s *Skills) Accept(ctx context.Context, id string) (Exchange, error) {
-	return s.reply(ctx, id, mmp.ExAccepted, mmp.ActionAccept, func(e Exchange) any { return mmp.AcceptPayload{SkillID: e.SkillID} })
+	return s.reply(ctx, id, meeting.ExAccepted, meeting.ActionAccept, func(e Exchange) any { return meeting.AcceptPayload{SkillID: e.SkillID} })
 }
 
 // Decline turns an offer down.
 func (s *Skills) Decline(ctx context.Context, id, reason string) (Exchange, error) {
-	return s.reply(ctx, id, mmp.ExDeclined, mmp.ActionDecline, func(e Exchange) any {
-		return mmp.DeclinePayload{Reason: firstText(reason, mmp.DeclineUser), SkillID: e.SkillID}
+	return s.reply(ctx, id, meeting.ExDeclined, meeting.ActionDecline, func(e Exchange) any {
+		return meeting.DeclinePayload{Reason: firstText(reason, meeting.DeclineUser), SkillID: e.SkillID}
 	})
 }
 
-func (s *Skills) reply(ctx context.Context, id string, next mmp.ExchangeState, action string, payload func(Exchange) any) (e Exchange, err error) {
+func (s *Skills) reply(ctx context.Context, id string, next meeting.ExchangeState, action string, payload func(Exchange) any) (e Exchange, err error) {
 	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
 		if e, err = scanExchange(tx.QueryRow(`SELECT `+exchangeColumns+` FROM skill_exchanges WHERE id = ?`+tx.ForUpdate(), id)); err != nil {
 			return err
 		}
-		if e.Side != mmp.SideReceiving || e.State != mmp.ExOfferReceived {
+		if e.Side != meeting.SideReceiving || e.State != meeting.ExOfferReceived {
 			return ErrState
 		}
-		m, err := mmp.NewMessage(action, e.me, e.Peer, payload(e), s.now())
+		m, err := meeting.NewMessage(action, e.me, e.Peer, payload(e), s.now())
 		if err != nil {
 			return err
 		}

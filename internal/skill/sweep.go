@@ -7,7 +7,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // expired is how time decides.
@@ -74,10 +74,10 @@ func (s *Skills) late(tx *store.Tx, h Host, e Exchange) error {
 	if err := e.become(tx, was.WhenLate(), s.now()); err != nil {
 		return err
 	}
-	if was != mmp.ExAccepted || e.Side != mmp.SideReceiving || !e.Relayed {
+	if was != meeting.ExAccepted || e.Side != meeting.SideReceiving || !e.Relayed {
 		return nil
 	}
-	m, err := mmp.NewMessage(mmp.ActionError, h.ID, e.Peer, mmp.ErrorPayload{ErrorCode: mmp.CodeTimeout, Message: "The skill did not arrive in time", Recoverable: true}, s.now())
+	m, err := meeting.NewMessage(meeting.ActionError, h.ID, e.Peer, meeting.ErrorPayload{ErrorCode: meeting.CodeTimeout, Message: "The skill did not arrive in time", Recoverable: true}, s.now())
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (s *Skills) askAgain(ctx context.Context, h Host) error {
 	for _, i := range waiting {
 		switch {
 		case i.Level == L2 && !i.Asked:
-			if s.now().Sub(i.Received) > mmp.QuarantineTTL {
+			if s.now().Sub(i.Received) > meeting.QuarantineTTL {
 				err = errors.Join(err, s.decide(ctx, i.ID, expired))
 			}
 		case !s.awaited(i.Approval):

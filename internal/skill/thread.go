@@ -12,7 +12,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/fit"
 	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // Thread is a discussion or a negotiation of one agent.
@@ -22,9 +22,9 @@ type Thread struct {
 	Kind        string // discussion or negotiation
 	Peer        string
 	Place       string
-	State       mmp.ThreadState
-	Discussion  *mmp.Discussion
-	Negotiation *mmp.Negotiation
+	State       meeting.ThreadState
+	Discussion  *meeting.Discussion
+	Negotiation *meeting.Negotiation
 	// Approval is the question whether to agree, while it waits.
 	Approval string
 	Active   time.Time
@@ -46,7 +46,7 @@ func scanThread(row interface{ Scan(...any) error }) (Thread, error) {
 		return t, err
 	}
 	t.Active = store.Time(active)
-	if t.Kind == mmp.ExtensionDiscussion {
+	if t.Kind == meeting.ExtensionDiscussion {
 		return t, json.Unmarshal([]byte(body), &t.Discussion)
 	}
 	return t, json.Unmarshal([]byte(body), &t.Negotiation)
@@ -55,7 +55,7 @@ func scanThread(row interface{ Scan(...any) error }) (Thread, error) {
 func (t *Thread) save(tx *store.Tx) error {
 	var body []byte
 	var err error
-	if t.Kind == mmp.ExtensionDiscussion {
+	if t.Kind == meeting.ExtensionDiscussion {
 		t.State, t.Active = t.Discussion.State, t.Discussion.Active
 		body, err = json.Marshal(t.Discussion)
 	} else {
@@ -72,8 +72,8 @@ func (t *Thread) save(tx *store.Tx) error {
 }
 
 // apply moves a thread by one message.
-func (t *Thread) apply(m mmp.Message, now time.Time) error {
-	if t.Kind == mmp.ExtensionDiscussion {
+func (t *Thread) apply(m meeting.Message, now time.Time) error {
+	if t.Kind == meeting.ExtensionDiscussion {
 		next, err := t.Discussion.Apply(m, now)
 		t.Discussion = &next
 		return err
@@ -83,15 +83,15 @@ func (t *Thread) apply(m mmp.Message, now time.Time) error {
 	return err
 }
 
-func newThread(h Host, at, peer string, m mmp.Message, now time.Time) (Thread, error) {
+func newThread(h Host, at, peer string, m meeting.Message, now time.Time) (Thread, error) {
 	t := Thread{me: h.ID, ID: m.ID, Agent: h.Name, Peer: peer, Place: at}
-	if m.Action == mmp.ActionPropose {
-		d, err := mmp.OpenDiscussion(m, now)
-		t.Kind, t.Discussion = mmp.ExtensionDiscussion, &d
+	if m.Action == meeting.ActionPropose {
+		d, err := meeting.OpenDiscussion(m, now)
+		t.Kind, t.Discussion = meeting.ExtensionDiscussion, &d
 		return t, err
 	}
-	n, err := mmp.OpenNegotiation(m, now)
-	t.Kind, t.Negotiation = mmp.ExtensionNegotiation, &n
+	n, err := meeting.OpenNegotiation(m, now)
+	t.Kind, t.Negotiation = meeting.ExtensionNegotiation, &n
 	return t, err
 }
 
@@ -119,20 +119,20 @@ func threadOf(tx *store.Tx, me, peer, reply string) (Thread, error) {
 const maxThreads = 100
 
 // thread takes a message of a discussion or negotiation.
-func (t *turn) thread() (mmp.Result, error) {
-	if t.m.Action == mmp.ActionPropose || t.m.Action == mmp.ActionOffer {
+func (t *turn) thread() (meeting.Result, error) {
+	if t.m.Action == meeting.ActionPropose || t.m.Action == meeting.ActionOffer {
 		return t.openThread()
 	}
 	th, err := threadOf(t.tx, t.host.ID, t.from.ID, t.m.RepliesTo())
-	if errors.Is(err, ErrNotFound) || err == nil && th.Kind == mmp.ExtensionDiscussion && th.Peer != t.from.ID {
-		return t.m.InvalidResult(t.host.ID, mmp.CodeInvalidPayload, "No such thread", t.now)
+	if errors.Is(err, ErrNotFound) || err == nil && th.Kind == meeting.ExtensionDiscussion && th.Peer != t.from.ID {
+		return t.m.InvalidResult(t.host.ID, meeting.CodeInvalidPayload, "No such thread", t.now)
 	}
 	if err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	failed := th.apply(t.m, t.now)
 	if err := th.save(t.tx); err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	if failed != nil {
 		return t.invalid(failed)
@@ -140,13 +140,13 @@ func (t *turn) thread() (mmp.Result, error) {
 	return t.threadResult(th), nil
 }
 
-func (t *turn) openThread() (mmp.Result, error) {
+func (t *turn) openThread() (meeting.Result, error) {
 	var open int
 	if err := t.tx.QueryRow(`SELECT count(*) FROM skill_threads WHERE me = ? AND peer = ? AND state = 'open'`, t.host.ID, t.from.ID).Scan(&open); err != nil {
-		return mmp.Result{}, err
+		return meeting.Result{}, err
 	}
 	if open >= maxThreads {
-		return t.m.InvalidResult(t.host.ID, mmp.CodeRateLimited, "Too many open threads", t.now)
+		return t.m.InvalidResult(t.host.ID, meeting.CodeRateLimited, "Too many open threads", t.now)
 	}
 	if t.m.To == nil {
 		t.m.To = &t.host.ID
@@ -156,13 +156,13 @@ func (t *turn) openThread() (mmp.Result, error) {
 		return t.invalid(err)
 	}
 	if _, err := scanThread(t.tx.QueryRow(`SELECT `+threadColumns+` FROM skill_threads WHERE me = ? AND id = ?`, t.host.ID, t.m.ID)); err == nil {
-		return t.m.InvalidResult(t.host.ID, mmp.CodeInvalidPayload, "This thread is open already", t.now)
+		return t.m.InvalidResult(t.host.ID, meeting.CodeInvalidPayload, "This thread is open already", t.now)
 	}
 	return t.threadResult(th), th.save(t.tx)
 }
 
-func (t *turn) threadResult(th Thread) mmp.Result {
-	return t.result(mmp.ResultReceived, nil, map[string]any{"thread_id": th.ID, "state": th.State})
+func (t *turn) threadResult(th Thread) meeting.Result {
+	return t.result(meeting.ResultReceived, nil, map[string]any{"thread_id": th.ID, "state": th.State})
 }
 
 // Threads lists the newest.
@@ -182,7 +182,7 @@ func (s *Skills) Threads(ctx context.Context, limit int) ([]Thread, error) {
 // Say makes a move in a discussion or negotiation, or opens one with propose or
 // offer. To agree, a person is asked first.
 func (s *Skills) Say(ctx context.Context, agent, at, to, action, thread string, payload any) (th Thread, err error) {
-	if action == mmp.ActionAgree {
+	if action == meeting.ActionAgree {
 		return s.askAgree(ctx, agent, thread)
 	}
 	err = s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
@@ -193,19 +193,19 @@ func (s *Skills) Say(ctx context.Context, agent, at, to, action, thread string, 
 }
 
 func (s *Skills) say(tx *store.Tx, h Host, at, to, action, thread string, payload any) (Thread, error) {
-	extension := mmp.ExtensionDiscussion
-	if action == mmp.ActionOffer || action == mmp.ActionCounter || action == mmp.ActionAgree || action == mmp.ActionWithdraw {
-		extension = mmp.ExtensionNegotiation
+	extension := meeting.ExtensionDiscussion
+	if action == meeting.ActionOffer || action == meeting.ActionCounter || action == meeting.ActionAgree || action == meeting.ActionWithdraw {
+		extension = meeting.ExtensionNegotiation
 	}
 	if err := allowed(tx, h.ID, to, extension); err != nil {
 		return Thread{}, err
 	}
-	m, err := mmp.NewMessage(action, h.ID, to, payload, s.now())
+	m, err := meeting.NewMessage(action, h.ID, to, payload, s.now())
 	if err != nil {
 		return Thread{}, err
 	}
 	var th Thread
-	if action == mmp.ActionPropose || action == mmp.ActionOffer {
+	if action == meeting.ActionPropose || action == meeting.ActionOffer {
 		th, err = newThread(h, at, to, m, s.now())
 	} else {
 		if th, err = threadOf(tx, h.ID, to, thread); err != nil {
@@ -234,7 +234,7 @@ func (s *Skills) askAgree(ctx context.Context, agent, thread string) (th Thread,
 		if th, err = scanThread(tx.QueryRow(`SELECT `+threadColumns+` FROM skill_threads WHERE me = ? AND id = ?`+tx.ForUpdate(), h.ID, thread)); err != nil {
 			return err
 		}
-		if th.Negotiation == nil || th.Negotiation.ExpireIdle(s.now()).State != mmp.ThreadOpen || th.Negotiation.Last == h.ID {
+		if th.Negotiation == nil || th.Negotiation.ExpireIdle(s.now()).State != meeting.ThreadOpen || th.Negotiation.Last == h.ID {
 			return ErrState
 		}
 		th.Approval = questionID("agree", h.ID, th.ID, th.Negotiation.TermsHash)
@@ -254,7 +254,7 @@ func (s *Skills) putAgree(ctx context.Context, h Host, th Thread) error {
 	}
 	err = s.question(ctx, approval.Request{
 		ID: th.Approval, Kind: approval.KindNote, Title: "Agree with " + th.Peer, Tool: "negotiation_agree", Arguments: args, Target: h.Name,
-		Reason: "an agreement triggers nothing by itself", RequestedBy: "agent:" + h.Name, Timeout: mmp.NegotiationIdle,
+		Reason: "an agreement triggers nothing by itself", RequestedBy: "agent:" + h.Name, Timeout: meeting.NegotiationIdle,
 	})
 	if err != nil {
 		return err
@@ -269,14 +269,14 @@ func (s *Skills) agree(ctx context.Context, h Host, id, hash string, o approval.
 		if err != nil {
 			return err
 		}
-		if th.Approval == "" || th.Negotiation.TermsHash != hash || th.Negotiation.State != mmp.ThreadOpen {
+		if th.Approval == "" || th.Negotiation.TermsHash != hash || th.Negotiation.State != meeting.ThreadOpen {
 			return nil
 		}
 		th.Approval = ""
 		if err := th.save(tx); err != nil || !o.Approved() {
 			return err
 		}
-		_, err = s.say(tx, h, th.Place, th.Peer, mmp.ActionAgree, th.ID, map[string]string{"terms_hash": hash})
+		_, err = s.say(tx, h, th.Place, th.Peer, meeting.ActionAgree, th.ID, map[string]string{"terms_hash": hash})
 		if err != nil {
 			return err
 		}
@@ -307,7 +307,7 @@ func (s *Skills) sweepThreads(ctx context.Context, h Host) error {
 		return nil
 	})
 	for _, th := range open {
-		if th.Approval != "" && th.State == mmp.ThreadOpen {
+		if th.Approval != "" && th.State == meeting.ThreadOpen {
 			err = errors.Join(err, s.putAgree(ctx, h, th))
 		}
 	}
@@ -317,10 +317,10 @@ func (s *Skills) sweepThreads(ctx context.Context, h Host) error {
 func (t *Thread) expireIdle(tx *store.Tx, now time.Time) error {
 	if t.Discussion != nil {
 		*t.Discussion = t.Discussion.ExpireIdle(now)
-		if t.Discussion.State == mmp.ThreadOpen {
+		if t.Discussion.State == meeting.ThreadOpen {
 			return nil
 		}
-	} else if *t.Negotiation = t.Negotiation.ExpireIdle(now); t.Negotiation.State == mmp.ThreadOpen {
+	} else if *t.Negotiation = t.Negotiation.ExpireIdle(now); t.Negotiation.State == meeting.ThreadOpen {
 		return nil
 	}
 	return t.save(tx)

@@ -6,7 +6,7 @@ import (
 
 	"parley/internal/brain/tool"
 	"parley/internal/visible"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // HostedTools are for agents of this hub. None approves, trusts or revokes: that is
@@ -82,6 +82,6 @@ func (h hosted) offer(ctx context.Context, call tool.Call, a toolArgs) (any, err
 }
 
 func (h hosted) request(ctx context.Context, call tool.Call, a toolArgs) (any, error) {
-	e, err := h.s.Request(ctx, call.Agent, a.Place, a.To, mmp.RequestSkillPayload{SkillID: a.Skill, Description: a.About})
+	e, err := h.s.Request(ctx, call.Agent, a.Place, a.To, meeting.RequestSkillPayload{SkillID: a.Skill, Description: a.About})
 	return map[string]any{"exchange": e.ID, "state": e.State}, err
 }

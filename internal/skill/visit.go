@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // VisitRequest sends an agent to another place.
@@ -88,9 +88,9 @@ func (v Visit) Over(now time.Time) string {
 	case v.ending != "":
 		return v.ending
 	case v.Interactions >= v.Limit:
-		return mmp.GoodbyeSessionComplete
+		return meeting.GoodbyeSessionComplete
 	case !now.Before(v.Until):
-		return mmp.GoodbyeTimeout
+		return meeting.GoodbyeTimeout
 	}
 	return ""
 }

@@ -10,7 +10,7 @@ import (
 	"parley/internal/skill"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // free is a guard that lets everything through.
@@ -55,7 +55,7 @@ func TestAVisitIsWarnedAboutAndEndsByTimeOrByMessages(t *testing.T) {
 	}
 	w.now = w.now.Add(12 * time.Minute)
 	last := bob.interacted(v, 0)
-	if last.Over(w.now) != mmp.GoodbyeTimeout {
+	if last.Over(w.now) != meeting.GoodbyeTimeout {
 		t.Errorf("at the end: %+v", last)
 	}
 	if err := bob.EndedVisit(t.Context(), free{}, last, "timeout"); err != nil {
@@ -72,7 +72,7 @@ func TestAVisitIsWarnedAboutAndEndsByTimeOrByMessages(t *testing.T) {
 	if got := bob.interacted(v, 1); got.Warning == "" || got.Over(w.now) != "" {
 		t.Errorf("40 messages: %+v", got)
 	}
-	if got := bob.interacted(v, 10); got.Over(w.now) != mmp.GoodbyeSessionComplete {
+	if got := bob.interacted(v, 10); got.Over(w.now) != meeting.GoodbyeSessionComplete {
 		t.Errorf("50 messages: %+v", got)
 	}
 }
@@ -96,7 +96,7 @@ func TestFiveVisitsAtOnceAndAPersonEndsThem(t *testing.T) {
 	if err := bob.AskEnd(t.Context(), all[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := bob.interacted(all[0], 0); got.Over(w.now) != mmp.GoodbyeUserRequest {
+	if got := bob.interacted(all[0], 0); got.Over(w.now) != meeting.GoodbyeUserRequest {
 		t.Errorf("%+v", got)
 	}
 	if err := bob.AskEnd(t.Context(), "nothing"); !errors.Is(err, skill.ErrNotFound) {
@@ -115,17 +115,17 @@ func TestGoodbyeIsSaidToWhomTheAgentMetThere(t *testing.T) {
 	if err := ada.Introduce(t.Context(), "ada", "", "carl-id"); err != nil { // at home
 		t.Fatal(err)
 	}
-	ada.Farewell(t.Context(), v, mmp.GoodbyeTimeout)
+	ada.Farewell(t.Context(), v, meeting.GoodbyeTimeout)
 	var to []string
 	for _, m := range w.sent {
-		if m.Action == mmp.ActionGoodbye {
+		if m.Action == meeting.ActionGoodbye {
 			to = append(to, m.Recipient())
 		}
 	}
 	if !slices.Equal(to, []string{"bob-id"}) {
 		t.Errorf("goodbye to %v", to)
 	}
-	h, err := bob.History(t.Context(), "", mmp.HistoryQuery{Limit: 10})
+	h, err := bob.History(t.Context(), "", meeting.HistoryQuery{Limit: 10})
 	if err != nil || len(h.Interactions) == 0 {
 		t.Fatalf("%+v %v", h, err)
 	}
@@ -191,7 +191,7 @@ func TestAnApprovalNamesTheAgentsThatMayUseTheSkill(t *testing.T) {
 		"blanks only":    {[]string{" , "}, []string{"bob"}},
 		"somebody twice": {[]string{"dora,dora"}, []string{"dora"}},
 	} {
-		bob.say(w.trustedPeer("zoe-"+name[:3]), mmp.ActionSkillContent, content("Tea "+name, text+name, nil), "")
+		bob.say(w.trustedPeer("zoe-"+name[:3]), meeting.ActionSkillContent, content("Tea "+name, text+name, nil), "")
 		item := bob.items()[0]
 		asked := bob.waiting()[0]
 		if len(asked.Questions) != 1 || !asked.Questions[0].MultiSelect || len(asked.Questions[0].Options) != 4 {
@@ -209,9 +209,9 @@ func TestAnApprovalNamesTheAgentsThatMayUseTheSkill(t *testing.T) {
 	}
 	// A newer version holds for the same agents, unless others are named.
 	old := bob.items()[0]
-	bob.say(proven("zoe-x"), mmp.ActionIntroduce, map[string]any{}, "")
-	next := content(old.Title, text+"newer", &mmp.Provenance{Origin: old.Provenance.Origin, Chain: []string{old.Provenance.Origin}})
-	bob.say(w.trustedPeer(old.Sender), mmp.ActionSkillContent, next, "")
+	bob.say(proven("zoe-x"), meeting.ActionIntroduce, map[string]any{}, "")
+	next := content(old.Title, text+"newer", &meeting.Provenance{Origin: old.Provenance.Origin, Chain: []string{old.Provenance.Origin}})
+	bob.say(w.trustedPeer(old.Sender), meeting.ActionSkillContent, next, "")
 	bob.decide(bob.items()[0].ID, yes)
 	if got := bob.items()[0]; !slices.Equal(got.Agents, old.Agents) {
 		t.Errorf("the newer: %v, the older: %v", got.Agents, old.Agents)
@@ -234,7 +234,7 @@ func TestVisitsPinsAndNotesOnBothDatabases(t *testing.T) {
 		if got := bob.was(); !slices.Equal(got, []string{"zoe L0 tea"}) {
 			t.Errorf("read %q", got)
 		}
-		bob.Farewell(t.Context(), v, mmp.GoodbyeTimeout)
+		bob.Farewell(t.Context(), v, meeting.GoodbyeTimeout)
 		if err := bob.CheckPlace(t.Context(), v.URL, "tea-house", "ed25519:second"); !errors.Is(err, skill.ErrPlaceChanged) {
 			t.Errorf("%v", err)
 		}

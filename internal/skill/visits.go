@@ -13,6 +13,7 @@ import (
 	"parley/internal/store"
 	"parley/internal/visible"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // Guard is checked in the transaction that writes about a visit; a lease is one.
@@ -126,7 +127,7 @@ func (s *Skills) tell(ctx context.Context, v Visit) {
 // AskEnd lets a visit end, on whatever hub it is.
 func (s *Skills) AskEnd(ctx context.Context, id string) error {
 	return s.d.DB.Write(ctx, func(tx *store.Tx) error {
-		n, err := tx.Exec(`UPDATE skill_visits SET ending = ? WHERE id = ?`, mmp.GoodbyeUserRequest, id)
+		n, err := tx.Exec(`UPDATE skill_visits SET ending = ? WHERE id = ?`, meeting.GoodbyeUserRequest, id)
 		if err == nil && n == 0 {
 			err = ErrNotFound
 		}
@@ -300,7 +301,7 @@ func (s *Skills) Farewell(ctx context.Context, v Visit, reason string) {
 		s.d.Log.Warn("skills: saying goodbye", "error", err)
 	}
 	for _, peer := range peers {
-		m, err := mmp.NewMessage(mmp.ActionGoodbye, v.AgentID, peer, mmp.GoodbyePayload{Reason: reason, Summary: "The visit is over"}, s.now())
+		m, err := meeting.NewMessage(meeting.ActionGoodbye, v.AgentID, peer, meeting.GoodbyePayload{Reason: reason, Summary: "The visit is over"}, s.now())
 		if err == nil {
 			err = line.Send(ctx, peer, m)
 		}

@@ -93,8 +93,8 @@ func OpenBackup(file, passphrase []byte) (*PrivateKey, error) {
 
 func parseBackup(file []byte) (backup, error) {
 	var b backup
-	if len(file) > maxPEM {
-		return b, fmt.Errorf("%w: longer than %d bytes", ErrBadKey, maxPEM)
+	if len(file) > MaxPEM {
+		return b, fmt.Errorf("%w: longer than %d bytes", ErrBadKey, MaxPEM)
 	}
 	return b, Decode(file, &b)
 }

@@ -94,7 +94,7 @@ func readSortedMember(dec *jsontext.Decoder) (sortedMember, error) {
 	if err != nil {
 		return sortedMember{}, err
 	}
-	name, err := unquote(raw)
+	name, err := Unquote(raw)
 	if err != nil {
 		return sortedMember{}, err
 	}
@@ -121,4 +121,12 @@ func appendSortedList(dst []byte, dec *jsontext.Decoder) ([]byte, error) {
 		return nil, err
 	}
 	return append(dst, ']'), nil
+}
+
+// EncodeCompact is Compact, with an empty body as an empty object.
+func EncodeCompact(raw []byte) (Raw, error) {
+	if len(raw) == 0 {
+		return Raw("{}"), nil
+	}
+	return Compact(raw)
 }

@@ -37,7 +37,7 @@ func (c ChallengeAnswer) For(agent string) Challenge {
 }
 
 func (c ChallengeAnswer) text(agent string) []byte {
-	return lines("MMP-PLACE-1", c.PlaceKey, c.Address, agent, c.Nonce, Stamp(c.ExpiresAt.Time))
+	return SignedText("MMP-PLACE-1", c.PlaceKey, c.Address, agent, c.Nonce, Stamp(c.ExpiresAt.Time))
 }
 
 // Sign adds the place's proof.
@@ -53,7 +53,7 @@ func (c ChallengeAnswer) Verify(agent, address string, now time.Time) error {
 		return ErrPlaceUnproven
 	}
 	if c.Address != address {
-		return fmt.Errorf("%w: it says it was called at %q, and not at %q", ErrPlaceElsewhere, clip(c.Address, 80), address)
+		return fmt.Errorf("%w: it says it was called at %q, and not at %q", ErrPlaceElsewhere, Clip(c.Address, 80), address)
 	}
 	key, err := ParsePeerKey(c.PlaceKey)
 	if err != nil {

@@ -14,10 +14,12 @@
 // about it. What a reader refuses is an [Error] with the status, code and text of
 // the protocol's tables.
 //
-//	req, err := mmp.DecodeRegister(body)
+//	req, err := board.DecodeRegister(body)
 //	var refused mmp.Error
 //	if errors.As(err, &refused) { … refused.Status, refused.Body(true) … }
-//	answer, err := mmp.Encode(mmp.RegisterAnswer{…})
+//	answer, err := mmp.Encode(board.RegisterAnswer{…})
+//
+// A decoder takes a body apart with an [Object], and a query with a [Query].
 //
 // # Canonical bytes
 //
@@ -39,10 +41,10 @@
 //
 // Open2 checks in a fixed order and refuses with an [*OpenError] that says why.
 //
-// # Rules
+// # The parts
 //
-// [Message] and [FromRelay] are the message layer; [Provenance], [CheckSkill] and
-// [CheckExtension] judge what arrives; [Discussion] and [Negotiation] are reducers:
-// apply a move to a state, get the next state or an error, and the old state is
-// unchanged.
+//	mmp            what all parts share: JSON, ids, errors, limits, keys, seals, proofs
+//	mmp/relay      sending, receiving and acknowledging sealed messages
+//	mmp/meeting    what two agents say to each other, and the rules of it
+//	mmp/board      who is at a place, and what is posted and deposited there
 package mmp

@@ -45,7 +45,7 @@ type entryHPKE struct {
 
 // Limits of an entry, far above what one holds.
 const (
-	maxEntry     = 16 << 10
+	MaxEntry     = 16 << 10
 	maxEntryKeys = 8
 )
 
@@ -69,7 +69,7 @@ func SignEntry(k *PrivateKey, agentID string, keys []HPKEKey, now time.Time) (Si
 // VerifyEntry checks an entry against the agent and the key it claims to speak
 // for. The place does it before storing, the sender again before sealing.
 func VerifyEntry(k *PublicKey, agentID string, s SignedEntry) (*KeyEntry, error) {
-	if len(s.Entry) > maxEntry {
+	if len(s.Entry) > MaxEntry {
 		return nil, ErrInvalidEntry
 	}
 	agentID, _ = SplitAddress(agentID) // an entry names its agent as its own place does
@@ -88,14 +88,14 @@ func VerifyEntry(k *PublicKey, agentID string, s SignedEntry) (*KeyEntry, error)
 }
 
 func parseEntry(raw []byte) (*KeyEntry, error) {
-	o := openObject(raw)
-	e := &KeyEntry{AgentID: o.text("agent_id", MaxID), RSA: o.text("rsa", 128)}
-	at, err := ParseTime(o.text("issued_at", 64))
+	o := OpenObject(raw)
+	e := &KeyEntry{AgentID: o.Text("agent_id", MaxID), RSA: o.Text("rsa", 128)}
+	at, err := ParseTime(o.Text("issued_at", 64))
 	if err != nil {
 		return nil, err
 	}
 	e.IssuedAt = at
-	for _, item := range o.list("envelopes", maxEntryKeys) {
+	for _, item := range o.List("envelopes", maxEntryKeys) {
 		switch string(item) {
 		case "1":
 			e.Envelopes = append(e.Envelopes, 1)
@@ -103,7 +103,7 @@ func parseEntry(raw []byte) (*KeyEntry, error) {
 			e.Envelopes = append(e.Envelopes, 2)
 		}
 	}
-	for _, item := range o.list("hpke", maxEntryKeys) {
+	for _, item := range o.List("hpke", maxEntryKeys) {
 		if err := e.addHPKE(item); err != nil {
 			return nil, err
 		}
@@ -114,8 +114,8 @@ func parseEntry(raw []byte) (*KeyEntry, error) {
 // addHPKE skips kinds of keys that came after us; a broken key of a known kind
 // makes the entry useless.
 func (e *KeyEntry) addHPKE(item Raw) error {
-	o := openObject(item)
-	kem, text := KEM(o.text("kem", 64)), o.text("key", maxEntry)
+	o := OpenObject(item)
+	kem, text := KEM(o.Text("kem", 64)), o.Text("key", MaxEntry)
 	if o.err != nil {
 		return o.err
 	}

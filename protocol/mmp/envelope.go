@@ -92,7 +92,7 @@ func ParseEnvelope(blob string) (*Envelope, error) {
 	if err != nil {
 		return nil, refuse(ReasonMalformed, "not a JSON object")
 	}
-	o := &object{members: members}
+	o := &Object{members: members}
 	env := &Envelope{}
 	version, _ := members.get("version")
 	switch string(version) {
@@ -101,18 +101,18 @@ func ParseEnvelope(blob string) (*Envelope, error) {
 	case "2":
 		env.Version = 2
 	default:
-		return nil, refuse(ReasonUnsupportedEnvelope, "version %s", clip(version.String(), 20))
+		return nil, refuse(ReasonUnsupportedEnvelope, "version %s", Clip(version.String(), 20))
 	}
 	return env, env.read(o)
 }
 
-func (e *Envelope) read(o *object) error {
-	e.Algorithm = o.text("algorithm", 64)
+func (e *Envelope) read(o *Object) error {
+	e.Algorithm = o.Text("algorithm", 64)
 	for key, into := range map[string]*[]byte{
 		"protected": &e.Protected, "enc": &e.Enc, "encrypted_key": &e.EncryptedKey, "iv": &e.IV,
 		"auth_tag": &e.AuthTag, "ciphertext": &e.Ciphertext, "signature": &e.Signature,
 	} {
-		raw, err := strictBase64(o.text(key, MaxBlob))
+		raw, err := strictBase64(o.Text(key, MaxBlob))
 		if err != nil {
 			return refuse(ReasonMalformed, "%s is not base64", key)
 		}

@@ -52,12 +52,12 @@ func parseHeader(raw []byte) (Header, error) {
 	if err != nil {
 		return Header{}, refuse(ReasonMalformed, "protected is not a JSON object")
 	}
-	o := &object{members: members}
+	o := &Object{members: members}
 	h := Header{
-		From: o.text("from", MaxID), FromKey: o.text("from_key", MaxID), ID: o.text("id", MaxID),
-		To: o.text("to", MaxID), ToKey: o.text("to_key", MaxID), Type: o.text("type", MaxMessageType),
+		From: o.Text("from", MaxID), FromKey: o.Text("from_key", MaxID), ID: o.Text("id", MaxID),
+		To: o.Text("to", MaxID), ToKey: o.Text("to_key", MaxID), Type: o.Text("type", MaxMessageType),
 	}
-	at, err := ParseTime(o.text("ts", 64))
+	at, err := ParseTime(o.Text("ts", 64))
 	if o.err != nil || err != nil || h.From == "" || h.To == "" || h.ID == "" || h.FromKey == "" || h.ToKey == "" {
 		return Header{}, refuse(ReasonMalformed, "protected lacks a member")
 	}

@@ -67,13 +67,13 @@ func EncodeHPKEKeys(keys []HPKEKey) ([]byte, error) {
 
 // ParseHPKEKeys reads that file.
 func ParseHPKEKeys(text []byte) ([]HPKEKey, error) {
-	if len(text) > maxPEM {
-		return nil, fmt.Errorf("%w: longer than %d bytes", ErrBadKey, maxPEM)
+	if len(text) > MaxPEM {
+		return nil, fmt.Errorf("%w: longer than %d bytes", ErrBadKey, MaxPEM)
 	}
 	var keys []HPKEKey
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != hpkeType {
-			return nil, fmt.Errorf("%w: a %q among HPKE keys", ErrBadKey, clip(block.Type, 40))
+			return nil, fmt.Errorf("%w: a %q among HPKE keys", ErrBadKey, Clip(block.Type, 40))
 		}
 		key, err := newHPKEKey(KEM(block.Headers["KEM"]), block.Bytes)
 		if err != nil {
@@ -90,7 +90,7 @@ func ParseHPKEKeys(text []byte) ([]HPKEKey, error) {
 func newHPKEKey(kem KEM, raw []byte) (HPKEKey, error) {
 	scheme, ok := kem.scheme()
 	if !ok {
-		return HPKEKey{}, fmt.Errorf("%w: unknown KEM %q", ErrBadKey, clip(string(kem), 40))
+		return HPKEKey{}, fmt.Errorf("%w: unknown KEM %q", ErrBadKey, Clip(string(kem), 40))
 	}
 	key, err := scheme.NewPrivateKey(raw)
 	if err != nil {

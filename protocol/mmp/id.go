@@ -77,9 +77,9 @@ func ActAs(given, token string) (string, error) {
 	return "", ErrNotYourAgent
 }
 
-// The kinds of made ids and how many random bytes follow their prefix.
+// AgentPrefix and the others are the kinds of made ids and how many random bytes follow their prefix.
 const (
-	agentPrefix   = "agent_"
+	AgentPrefix   = "agent_"
 	messagePrefix = "msg_"
 	relayPrefix   = "relay_"
 	postPrefix    = "post_"
@@ -93,7 +93,7 @@ func randomHex(n int) string {
 }
 
 // NewAgentID names an agent that brought no id.
-func NewAgentID() string { return agentPrefix + randomHex(8) }
+func NewAgentID() string { return AgentPrefix + randomHex(8) }
 
 // NewMessageID names a message.
 func NewMessageID() string { return messagePrefix + randomHex(8) }
@@ -131,4 +131,13 @@ func MayHave(id string, k *PublicKey) bool {
 
 func isHex(s string) bool {
 	return strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// ActingAgent is [ActAs] for an id that must be there in the end.
+func ActingAgent(field, given, token string) (string, error) {
+	id, err := ActAs(given, token)
+	if err == nil && id == "" {
+		return "", Required(field)
+	}
+	return id, err
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -19,8 +17,8 @@ type Raw = jsontext.Value
 // Encode writes an answer or a message: compact, only what JSON requires is
 // escaped, raw members keep their escapes and digits.
 func Encode(v any) ([]byte, error) {
-	if a, ok := v.(appender); ok {
-		return a.appendJSON(make([]byte, 0, 256)), nil
+	if a, ok := v.(Appender); ok {
+		return a.AppendJSON(make([]byte, 0, 256)), nil
 	}
 	return encode(v)
 }
@@ -106,13 +104,6 @@ func (s *boundScan) next(c byte) {
 	s.number, s.exponent, s.inExponent = 0, 0, false
 }
 
-// object is one JSON object being taken apart; the first problem stays.
-type object struct {
-	members members
-	prefix  string
-	err     error
-}
-
 // members are those of an object as parts of it, in its order. There are few, so that
 // looking through them costs less than a map.
 type members []named
@@ -138,18 +129,6 @@ func (m members) get(name string) (value Raw, there bool) {
 		return m[i].value, true
 	}
 	return nil, false
-}
-
-// openObject reads a request body; an empty one is an empty object.
-func openObject(body []byte) *object {
-	if len(bytes.TrimSpace(body)) == 0 {
-		return &object{}
-	}
-	members, err := splitObject(body)
-	if err != nil {
-		return &object{err: ErrInvalidJSON}
-	}
-	return &object{members: members}
 }
 
 // usualMembers is how many members most objects have at most.
@@ -204,128 +183,8 @@ func atEnd(dec *jsontext.Decoder) error {
 	return nil
 }
 
-func (o *object) fail(key string) {
-	if o.err == nil {
-		o.err = InvalidField(o.prefix + key)
-	}
-}
-
-func (o *object) has(key string) bool { return o.members.find(key) >= 0 }
-
-// text reads a string of at most limit characters.
-func (o *object) text(key string, limit int) string {
-	raw, ok := o.members.get(key)
-	if !ok {
-		return ""
-	}
-	s, err := unquote(raw)
-	if err != nil || longer(s, limit) {
-		o.fail(key)
-		return ""
-	}
-	return s
-}
-
-// bytes is text for what is large: where nothing has to be done to it, it is a part
-// of the body.
-func (o *object) bytes(key string, limit int) []byte {
-	raw, ok := o.members.get(key)
-	if !ok {
-		return nil
-	}
-	if raw.Kind() == '"' && len(raw) <= limit && plainEnd(raw[1:]) == len(raw)-2 && utf8.Valid(raw) {
-		return raw[1 : len(raw)-1 : len(raw)-1]
-	}
-	return []byte(o.text(key, limit))
-}
-
 // longer tells whether a text has more characters than the limit.
 func longer(s string, limit int) bool { return len(s) > limit && utf8.RuneCountInString(s) > limit }
-
-// textOr is text with a default for what is absent.
-func (o *object) textOr(key string, limit int, otherwise string) string {
-	if !o.has(key) {
-		return otherwise
-	}
-	return o.text(key, limit)
-}
-
-// first reads the first member that is there and not empty.
-func (o *object) first(limit int, keys ...string) string {
-	for _, key := range keys {
-		if s := o.text(key, limit); s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
-// id reads an agent's id; valid tells whether a place may follow it.
-func (o *object) id(key string, valid func(string) bool) string {
-	raw, ok := o.members.get(key)
-	if !ok {
-		return ""
-	}
-	s, err := unquote(raw)
-	if err != nil {
-		o.fail(key)
-		return ""
-	}
-	if s != "" && !valid(s) && o.err == nil {
-		o.err = ErrInvalidID
-	}
-	return s
-}
-
-// raw keeps a member of one of the kinds as it was sent, compacted.
-func (o *object) raw(key string, limit int, kinds ...jsontext.Kind) Raw {
-	at := o.members.find(key)
-	if at < 0 {
-		return nil
-	}
-	v := o.members[at].value
-	for _, k := range kinds {
-		if v.Kind() != k {
-			continue
-		}
-		v = v.Clone() // it is a part of the body, and others may read that too
-		err := v.Compact()
-		o.members[at].value = v // compacted in place: the old slice would end in leftovers
-		if err != nil || len(v) > limit {
-			break
-		}
-		return v
-	}
-	o.fail(key)
-	return nil
-}
-
-// texts reads a list of strings.
-func (o *object) texts(key string, entries, limit int) []string {
-	items := o.list(key, entries)
-	out := make([]string, 0, len(items))
-	for _, item := range items {
-		s, err := unquote(item)
-		if err != nil || longer(s, limit) {
-			o.fail(key)
-			return nil
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-func (o *object) list(key string, entries int) []Raw {
-	raw, ok := o.members.get(key)
-	if !ok {
-		return nil
-	}
-	items, err := splitList(raw, entries)
-	if err != nil {
-		o.fail(key)
-	}
-	return items
-}
 
 // splitList takes an array of at most limit values apart.
 func splitList(raw Raw, limit int) ([]Raw, error) {
@@ -350,66 +209,8 @@ func splitList(raw Raw, limit int) ([]Raw, error) {
 	return items, atEnd(dec)
 }
 
-// sub opens a member that is an object; nil when it is absent.
-func (o *object) sub(key string) *object {
-	raw, ok := o.members.get(key)
-	if !ok {
-		return nil
-	}
-	members, err := splitObject(raw)
-	if err != nil {
-		o.fail(key)
-		return nil
-	}
-	return &object{members: members, prefix: o.prefix + key + "."}
-}
-
-// join takes over the first problem of a part.
-func (o *object) join(part *object) {
-	if part != nil && o.err == nil {
-		o.err = part.err
-	}
-}
-
-// number reads any finite number.
-func (o *object) number(key string) (float64, bool) {
-	raw, ok := o.members.get(key)
-	if !ok {
-		return 0, false
-	}
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if raw.Kind() != '0' || err != nil || math.IsInf(f, 0) {
-		o.fail(key)
-		return 0, false
-	}
-	return f, true
-}
-
-// whole reads a number without a fraction, not negative.
-func (o *object) whole(key string) int {
-	f, ok := o.number(key)
-	if !ok {
-		return 0
-	}
-	if f != math.Trunc(f) || f < 0 || f > math.MaxInt32 {
-		o.fail(key)
-		return 0
-	}
-	return int(f)
-}
-
-func (o *object) flag(key string) bool {
-	raw, ok := o.members.get(key)
-	if !ok {
-		return false
-	}
-	if k := raw.Kind(); k != 't' && k != 'f' {
-		o.fail(key)
-	}
-	return raw.Kind() == 't'
-}
-
-func unquote(raw Raw) (string, error) {
+// Unquote reads a JSON string.
+func Unquote(raw Raw) (string, error) {
 	if raw.Kind() != '"' {
 		return "", fmt.Errorf("not a string")
 	}

@@ -19,8 +19,8 @@ const (
 	MaxKeyBits = 8192
 )
 
-// maxPEM is far above an 8,192-bit private key.
-const maxPEM = 32 << 10
+// MaxPEM is far above an 8,192-bit private key.
+const MaxPEM = 32 << 10
 
 // PublicKey is an agent's RSA key together with the text it came in.
 type PublicKey struct {
@@ -32,8 +32,8 @@ type PublicKey struct {
 // ParsePublicKey reads a PEM with one RSA public key, as SPKI or PKCS#1. The text
 // is kept byte for byte, since fingerprints are taken of it.
 func ParsePublicKey(text string) (*PublicKey, error) {
-	if len(text) > maxPEM {
-		return nil, fmt.Errorf("%w: longer than %d bytes", ErrBadKey, maxPEM)
+	if len(text) > MaxPEM {
+		return nil, fmt.Errorf("%w: longer than %d bytes", ErrBadKey, MaxPEM)
 	}
 	block, rest := pem.Decode([]byte(text))
 	if block == nil || len(strings.TrimSpace(string(rest))) > 0 {
@@ -64,7 +64,7 @@ func parsePublicBlock(block *pem.Block) (*rsa.PublicKey, error) {
 		}
 		return key, nil
 	}
-	return nil, fmt.Errorf("%w: a %q is not a public key", ErrBadKey, clip(block.Type, 40))
+	return nil, fmt.Errorf("%w: a %q is not a public key", ErrBadKey, Clip(block.Type, 40))
 }
 
 func newPublicKey(key *rsa.PublicKey, text string) (*PublicKey, error) {

@@ -21,8 +21,8 @@ const (
 // encrypted PEM that other implementations write. The passphrase is only looked
 // at for the last; a wrong one is [ErrPassphrase].
 func ParsePrivateKey(text, passphrase []byte) (*PrivateKey, error) {
-	if len(text) > maxPEM {
-		return nil, fmt.Errorf("%w: longer than %d bytes", ErrBadKey, maxPEM)
+	if len(text) > MaxPEM {
+		return nil, fmt.Errorf("%w: longer than %d bytes", ErrBadKey, MaxPEM)
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
@@ -62,7 +62,7 @@ func parsePrivateDER(typ string, der []byte) (*rsa.PrivateKey, error) {
 	case pkcs8Type:
 		return parsePKCS8(der)
 	}
-	return nil, fmt.Errorf("%w: a %q is not a private key this program reads", ErrBadKey, clip(typ, 40))
+	return nil, fmt.Errorf("%w: a %q is not a private key this program reads", ErrBadKey, Clip(typ, 40))
 }
 
 func parsePKCS8(der []byte) (*rsa.PrivateKey, error) {

@@ -11,18 +11,18 @@ type KeyRequest struct {
 
 // DecodeKey reads a key registration; token is the id of the token it came with.
 func DecodeKey(body []byte, token string) (*KeyRequest, error) {
-	o := openObject(body)
+	o := OpenObject(body)
 	r := &KeyRequest{
-		AgentID: o.id("agent_id", ValidID), RotationSignature: o.text("rotation_signature", MaxSignatureText),
-		Entry: SignedEntry{Entry: o.text("entry", maxEntry), Signature: o.text("entry_signature", MaxSignatureText)},
-		Proof: readProof(o),
+		AgentID: o.ID("agent_id", ValidID), RotationSignature: o.Text("rotation_signature", MaxSignatureText),
+		Entry: SignedEntry{Entry: o.Text("entry", MaxEntry), Signature: o.Text("entry_signature", MaxSignatureText)},
+		Proof: ReadProof(o),
 	}
-	text := o.text("public_key", maxPEM)
+	text := o.Text("public_key", MaxPEM)
 	if o.err != nil {
 		return nil, o.err
 	}
 	var err error
-	if r.AgentID, err = actAs("agent_id", r.AgentID, token); err != nil {
+	if r.AgentID, err = ActingAgent("agent_id", r.AgentID, token); err != nil {
 		return nil, err
 	}
 	if text == "" {

@@ -40,7 +40,7 @@ func decryptLegacy(block *pem.Block, passphrase []byte) ([]byte, error) {
 	name, ivText, _ := strings.Cut(block.Headers["DEK-Info"], ",")
 	size, known := legacyCiphers[strings.ToUpper(strings.TrimSpace(name))]
 	if !known {
-		return nil, fmt.Errorf("%w: encrypted with %q", ErrBadKey, clip(name, 40))
+		return nil, fmt.Errorf("%w: encrypted with %q", ErrBadKey, Clip(name, 40))
 	}
 	iv, err := hex.DecodeString(strings.TrimSpace(ivText))
 	if err != nil || len(iv) != aes.BlockSize {

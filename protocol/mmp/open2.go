@@ -84,7 +84,7 @@ func (e *Envelope) shape() error {
 	case SuiteOAEP:
 		ok = ok && len(e.Enc) == 0 && len(e.EncryptedKey) > 0 && len(e.IV) == gcmNonce && len(e.AuthTag) == gcmTag
 	default:
-		return refuse(ReasonUnsupportedAlgorithm, "%s", clip(e.Algorithm, 64))
+		return refuse(ReasonUnsupportedAlgorithm, "%s", Clip(e.Algorithm, 64))
 	}
 	if !ok {
 		return refuse(ReasonMalformed, "a member is missing, superfluous or has the wrong length")

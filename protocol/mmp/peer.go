@@ -39,7 +39,7 @@ func (c PeerCall) text() ([]byte, error) {
 			return nil, fmt.Errorf("%w: a part is empty or has a line break", ErrPeerCall)
 		}
 	}
-	return lines(parts...), nil
+	return SignedText(parts...), nil
 }
 
 // Sign makes the value of the signature header.

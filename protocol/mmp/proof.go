@@ -50,9 +50,9 @@ func SignIntroduction(k *PrivateKey, id Identity) (Static, error) {
 // that is called at the address: a purpose that is named is another one, and so is a
 // place that is named and is not this one.
 func (s Static) ForRegistering(address string) bool {
-	o := openObject(s.Identity)
-	at := o.text("registers_at", MaxEndpoint)
-	return o.err == nil && !o.has("signed_for") && (at == "" || at == address)
+	o := OpenObject(s.Identity)
+	at := o.Text("registers_at", MaxEndpoint)
+	return o.err == nil && !o.Has("signed_for") && (at == "" || at == address)
 }
 
 // VerifyIdentity accepts a signature over the identity as sent without white
@@ -74,8 +74,8 @@ func VerifyIdentity(k *PublicKey, s Static) error {
 
 // InstanceOf reads the id an identity names; empty when it names none.
 func InstanceOf(identity Raw) string {
-	o := openObject(identity)
-	id := o.text("instance_id", MaxID)
+	o := OpenObject(identity)
+	id := o.Text("instance_id", MaxID)
 	if o.err != nil {
 		return ""
 	}
@@ -96,12 +96,12 @@ type Challenge struct {
 }
 
 func (c Challenge) text(keyID string) []byte {
-	return lines("MMP-PROOF-2", c.PlaceKey, c.Address, c.AgentID, c.Nonce, keyID)
+	return SignedText("MMP-PROOF-2", c.PlaceKey, c.Address, c.AgentID, c.Nonce, keyID)
 }
 
-// lines joins the parts of a signed text. None of them can hold a line break:
+// SignedText joins the parts of a signed text. None of them can hold a line break:
 // ids, hashes and nonces have alphabets without one, checked before this.
-func lines(parts ...string) []byte { return []byte(strings.Join(parts, "\n")) }
+func SignedText(parts ...string) []byte { return []byte(strings.Join(parts, "\n")) }
 
 // Sign answers the challenge.
 func (c Challenge) Sign(k *PrivateKey) (Proof, error) {
@@ -127,7 +127,7 @@ func oneLine(parts ...string) bool {
 }
 
 func rotationText(agentID, newKeyID string) []byte {
-	return lines("MMP-ROTATE-1", agentID, newKeyID)
+	return SignedText("MMP-ROTATE-1", agentID, newKeyID)
 }
 
 // SignRotation lets the old key name its successor.
@@ -141,4 +141,15 @@ func VerifyRotation(old *PublicKey, agentID string, successor *PublicKey, signat
 		return ErrBadSignature
 	}
 	return old.Verify(rotationText(agentID, successor.KeyID()), signature)
+}
+
+// ReadProof reads the answer to a challenge that came with a request, if one did.
+func ReadProof(o *Object) *Proof {
+	part := o.Sub("proof")
+	if part == nil {
+		return nil
+	}
+	p := &Proof{Nonce: part.Text("nonce", MaxID), Signature: part.Text("signature", MaxSignatureText)}
+	o.Join(part)
+	return p
 }

@@ -1,4 +1,4 @@
-package mmp
+package mmp_test
 
 import (
 	"errors"
@@ -8,11 +8,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/meeting"
+	"parley/protocol/mmp/relay"
 )
 
 // refusal is what a client sees: "status code text".
 func refusal(err error) string {
-	var e Error
+	var e mmp.Error
 	if !errors.As(err, &e) {
 		if err == nil {
 			return ""
@@ -26,36 +31,6 @@ func itoa(n int) string {
 	return string(rune('0'+n/100)) + string(rune('0'+n/10%10)) + string(rune('0'+n%10))
 }
 
-func TestIDs(t *testing.T) {
-	for id, want := range map[string]bool{
-		"a": true, "agent_1": true, "A-z.0:~+-": true, "": false, "a b": false, "a/b": false, "a@b": false, "é": false,
-		strings.Repeat("a", 128): true, strings.Repeat("a", 129): false, "a\n": false,
-	} {
-		if ValidID(id) != want {
-			t.Errorf("%q: %v", id, !want)
-		}
-	}
-	for addr, want := range map[string]bool{"a": true, "a@east": true, "a@b@c": false, "a@": false, "@b": false, "a@B": false} {
-		if ValidAddress(addr) != want {
-			t.Errorf("%q: %v", addr, !want)
-		}
-	}
-	for made, prefix := range map[string]string{
-		NewAgentID(): "agent_", NewMessageID(): "msg_", NewRelayID(): "relay_", NewPostingID(): "post_", NewSessionID(): "session_",
-	} {
-		digits := 16
-		if prefix == "session_" {
-			digits = 12
-		}
-		if !strings.HasPrefix(made, prefix) || len(made) != len(prefix)+digits || !ValidID(made) {
-			t.Errorf("%s", made)
-		}
-	}
-	if len(NewToken()) != 64 || len(NewNonce()) != 43 {
-		t.Error("token or nonce")
-	}
-}
-
 func TestRegisterIDs(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"id":"x","agent_id":"y","instance_id":"z"}`:     "x",
@@ -64,12 +39,12 @@ func TestRegisterIDs(t *testing.T) {
 		`{"instance_id":"abc123"}`:                        "agent_abc123",
 		`{"id":"agent_abc","public_endpoint":"https://"}`: "agent_abc",
 	} {
-		r, err := DecodeRegister([]byte(body))
+		r, err := board.DecodeRegister([]byte(body))
 		if err != nil || r.ID != want || r.Made {
 			t.Errorf("%s: %+v %v", body, r, err)
 		}
 	}
-	r, err := DecodeRegister(nil)
+	r, err := board.DecodeRegister(nil)
 	if err != nil || !r.Made || !strings.HasPrefix(r.ID, "agent_") || r.Name != "Unknown" || r.Scope != "general" || r.Signed() {
 		t.Errorf("%+v %v", r, err)
 	}
@@ -79,14 +54,14 @@ func TestRegisterKeepsWhatWasSent(t *testing.T) {
 	body := `{"name":"My Agent","instance_id":"abc","capabilities": ["introduce", "offer_skill"],
 		"public_endpoint":"https://a.example/mmp","metadata":{"x": 1.50},"unknown":{"deep":[1]},
 		"public_key":"PEM","identity":{"b": "\u00e9", "a": 1},"identity_signature":"c2ln","proof":{"nonce":"n","signature":"s","more":1}}`
-	r, err := DecodeRegister([]byte(body))
+	r, err := board.DecodeRegister([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Registration{
-		ID: "agent_abc", Name: "My Agent", Scope: "general", Capabilities: Raw(`["introduce","offer_skill"]`),
-		Endpoint: "https://a.example/mmp", Metadata: Raw(`{"x":1.50}`), PublicKey: "PEM",
-		Static: Static{Raw(`{"b":"\u00e9","a":1}`), "c2ln"}, Proof: &Proof{"n", "s"},
+	want := &board.Registration{
+		ID: "agent_abc", Name: "My Agent", Scope: "general", Capabilities: mmp.Raw(`["introduce","offer_skill"]`),
+		Endpoint: "https://a.example/mmp", Metadata: mmp.Raw(`{"x":1.50}`), PublicKey: "PEM",
+		Static: mmp.Static{mmp.Raw(`{"b":"\u00e9","a":1}`), "c2ln"}, Proof: &mmp.Proof{"n", "s"},
 	}
 	if d := cmp.Diff(want, r); d != "" || !r.Signed() {
 		t.Error(d)
@@ -101,31 +76,31 @@ func TestCapabilityNamesOfBothForms(t *testing.T) {
 		`"x"`:                                    nil,
 		``:                                       nil,
 	} {
-		if d := cmp.Diff(want, CapabilityNames(Raw(raw))); d != "" {
+		if d := cmp.Diff(want, board.CapabilityNames(mmp.Raw(raw))); d != "" {
 			t.Errorf("%s: %s", raw, d)
 		}
 	}
 }
 
 func TestRequestsAreRefusedInTheWordsOfTheTables(t *testing.T) {
-	w := newWorld(t)
-	key := string(quote(w.BobSPKI))
-	reg := func(b, _ string) error { _, err := DecodeRegister([]byte(b)); return err }
-	ref := func(b, tok string) error { _, err := DecodeAgentRef([]byte(b), tok); return err }
-	post := func(b, tok string) error { _, err := DecodePost([]byte(b), tok); return err }
-	remove := func(b, tok string) error { _, _, err := DecodeRemove([]byte(b), tok); return err }
-	needs := func(b, tok string) error { _, err := DecodeNeeds([]byte(b), tok); return err }
-	keys := func(b, tok string) error { _, err := DecodeKey([]byte(b), tok); return err }
-	send := func(b, tok string) error { _, err := DecodeSend([]byte(b), "", tok); return err }
-	ack := func(b, tok string) error { _, err := DecodeAck([]byte(b), tok); return err }
-	deposit := func(b, _ string) error { _, err := DecodeDeposit([]byte(b), ""); return err }
-	update := func(b, _ string) error { _, err := DecodeDeposit([]byte(b), "s1"); return err }
-	withdraw := func(b, _ string) error { _, err := DecodeWithdraw([]byte(b)); return err }
-	attest := func(b, _ string) error { _, err := DecodeAttest([]byte(b)); return err }
-	skill := func(b, _ string) error { _, err := DecodeSkillRef([]byte(b), true); return err }
-	reply := func(b, _ string) error { _, err := DecodeReply([]byte(b)); return err }
-	start := func(b, _ string) error { _, err := DecodeSessionStart([]byte(b), ""); return err }
-	blob, hash := `"aGk="`, string(quote(HashOf("aGk=").Prefixed()))
+	w := mmp.NewWorld(t)
+	key := string(mmp.Quote(w.BobSPKI))
+	reg := func(b, _ string) error { _, err := board.DecodeRegister([]byte(b)); return err }
+	ref := func(b, tok string) error { _, err := board.DecodeAgentRef([]byte(b), tok); return err }
+	post := func(b, tok string) error { _, err := board.DecodePost([]byte(b), tok); return err }
+	remove := func(b, tok string) error { _, _, err := board.DecodeRemove([]byte(b), tok); return err }
+	needs := func(b, tok string) error { _, err := board.DecodeNeeds([]byte(b), tok); return err }
+	keys := func(b, tok string) error { _, err := mmp.DecodeKey([]byte(b), tok); return err }
+	send := func(b, tok string) error { _, err := relay.DecodeSend([]byte(b), "", tok); return err }
+	ack := func(b, tok string) error { _, err := relay.DecodeAck([]byte(b), tok); return err }
+	deposit := func(b, _ string) error { _, err := board.DecodeDeposit([]byte(b), ""); return err }
+	update := func(b, _ string) error { _, err := board.DecodeDeposit([]byte(b), "s1"); return err }
+	withdraw := func(b, _ string) error { _, err := board.DecodeWithdraw([]byte(b)); return err }
+	attest := func(b, _ string) error { _, err := board.DecodeAttest([]byte(b)); return err }
+	skill := func(b, _ string) error { _, err := meeting.DecodeSkillRef([]byte(b), true); return err }
+	reply := func(b, _ string) error { _, err := meeting.DecodeReply([]byte(b)); return err }
+	start := func(b, _ string) error { _, err := meeting.DecodeSessionStart([]byte(b), ""); return err }
+	blob, hash := `"aGk="`, string(mmp.Quote(mmp.HashOf("aGk=").Prefixed()))
 	for _, c := range []struct {
 		read        func(body, token string) error
 		body, token string
@@ -141,7 +116,7 @@ func TestRequestsAreRefusedInTheWordsOfTheTables(t *testing.T) {
 		{reg, `{"name":"` + strings.Repeat("é", 201) + `"}`, "", "400 invalid_field Invalid field: name"},
 		{reg, `{"name":"` + strings.Repeat("é", 200) + `"}`, "", ""},
 		{reg, `{"capabilities":"x"}`, "", "400 invalid_field Invalid field: capabilities"},
-		{reg, `{"metadata":{"x":"` + strings.Repeat("a", MaxRawField) + `"}}`, "", "400 invalid_field Invalid field: metadata"},
+		{reg, `{"metadata":{"x":"` + strings.Repeat("a", mmp.MaxRawField) + `"}}`, "", "400 invalid_field Invalid field: metadata"},
 		{reg, `{"identity":"x"}`, "", "400 invalid_field Invalid field: identity"},
 		{reg, `{"proof":{"nonce":1}}`, "", "400 invalid_field Invalid field: proof.nonce"},
 		{reg, `{"id":"a@b"}`, "", "400 invalid_id Invalid agent id"},
@@ -169,8 +144,8 @@ func TestRequestsAreRefusedInTheWordsOfTheTables(t *testing.T) {
 		{keys, `{"agent_id":"a","public_key":"junk"}`, "", "400 invalid_key public_key must be a PEM RSA public key of 2048 to 8192 bits"},
 		{keys, `{"agent_id":"a","public_key":` + key + `}`, "", ""},
 		{keys, `{"agent_id":"a","public_key":` + key + `,"entry":"x"}`, "", "400 invalid_entry The key entry does not fit its signature, agent or key"},
-		{keys, `{"agent_id":"bob","public_key":` + key + `,"entry":"` + w.vectorFile.Entry + `","entry_signature":"` + w.EntrySignature + `"}`, "", ""},
-		{keys, `{"agent_id":"eve","public_key":` + key + `,"entry":"` + w.vectorFile.Entry + `","entry_signature":"` + w.EntrySignature + `"}`, "", "400 invalid_entry The key entry does not fit its signature, agent or key"},
+		{keys, `{"agent_id":"bob","public_key":` + key + `,"entry":"` + w.Entry + `","entry_signature":"` + w.EntrySignature + `"}`, "", ""},
+		{keys, `{"agent_id":"eve","public_key":` + key + `,"entry":"` + w.Entry + `","entry_signature":"` + w.EntrySignature + `"}`, "", "400 invalid_entry The key entry does not fit its signature, agent or key"},
 		{send, `{}`, "", "400 missing_field from is required"},
 		{send, `{}`, "ada", "400 missing_field to is required"},
 		{send, `{"from":"a"}`, "", "400 missing_field to is required"},
@@ -180,7 +155,7 @@ func TestRequestsAreRefusedInTheWordsOfTheTables(t *testing.T) {
 		{send, `{"from":"a","to":"b","encrypted_blob":` + blob + `,"blob_hash":"x"}`, "", "400 hash_mismatch blob_hash does not fit encrypted_blob"},
 		{send, `{"from":"a","to":"b@east","encrypted_blob":` + blob + `,"blob_hash":` + hash + `}`, "", ""},
 		{send, `{"from":"a@east","to":"b","encrypted_blob":` + blob + `,"blob_hash":` + hash + `}`, "", "400 invalid_id Invalid agent id"},
-		{send, `{"from":"a","to":"b","encrypted_blob":"` + strings.Repeat("A", MaxBlob+1) + `","blob_hash":"x"}`, "", "400 message_too_large Message exceeds maximum size (1048576 bytes)"},
+		{send, `{"from":"a","to":"b","encrypted_blob":"` + strings.Repeat("A", mmp.MaxBlob+1) + `","blob_hash":"x"}`, "", "400 message_too_large Message exceeds maximum size (1048576 bytes)"},
 		{send, `{"from":"a","to":"b","encrypted_blob":7}`, "", "400 invalid_field Invalid field: encrypted_blob"},
 		{ack, `{"ids":"x"}`, "ada", "400 invalid_field Invalid field: ids"},
 		{ack, `{"ids":["x"]}`, "", "400 missing_field agent_id is required"},
@@ -212,60 +187,28 @@ func TestPostingTTL(t *testing.T) {
 		``: 24 * time.Hour, `,"ttl_hours":null`: 24 * time.Hour, `,"ttl_hours":1`: time.Hour,
 		`,"ttl_hours":0.5`: 30 * time.Minute, `,"ttl_hours":9000`: 720 * time.Hour, `,"ttl_hours":1e300`: 720 * time.Hour,
 	} {
-		p, err := DecodePost([]byte(`{"agent_id":"a","type":"announcement"`+ttl+`}`), "")
+		p, err := board.DecodePost([]byte(`{"agent_id":"a","type":"announcement"`+ttl+`}`), "")
 		if err != nil || p.TTL != want || p.SkillFormat != "markdown" {
 			t.Errorf("%s: %+v %v", ttl, p, err)
 		}
 	}
 }
 
-func TestErrorBodies(t *testing.T) {
-	if d := cmp.Diff(ErrorBody{Error: "Agent not found", Code: "agent_not_found", Message: "Agent not found"}, ErrAgentNotFound.Body(true)); d != "" {
-		t.Error(d)
-	}
-	if b := ErrAgentNotFound.Body(false); b.Error != "agent_not_found" {
-		t.Error(b)
-	}
-	for _, e := range []Error{ErrToken, ErrNotYourAgent, ErrKeyPinned, ErrUpdateRejected, ErrQueueFull, ErrPlaceFull} {
-		if b := e.Body(true); b.Error != e.Code || b.Message != e.Text {
-			t.Errorf("%d: %+v", e.Status, b)
-		}
-	}
-	if b := ErrRateLimited.WithRetry(7).Body(true); b.RetryAfter != 7 {
-		t.Error(b)
-	}
-	r := &Rejection{ErrDepositRejected, []string{"too_large"}}
-	if !errors.Is(r, ErrDepositRejected) || r.Body().Reasons[0] != "too_large" || r.Error() == "" {
-		t.Error("rejection")
-	}
-	for text, e := range map[string]Error{
-		"Not found": ErrNotFound, "Method not allowed": ErrMethod, "Posting not found": ErrPostingNotFound,
-		"Not authorized to remove this posting":                     ErrRemoveNotAuthorized,
-		"Maximum postings reached (10). Remove old postings first.": MaxPostings(10),
-		"Public key not found for agent":                            ErrKeyNotFound,
-		"Skill not found: x":                                        SkillNotFound("x"), "Skill is not public: x": SkillNotPublic("x"),
-	} {
-		if e.Error() != text {
-			t.Errorf("%q", e.Text)
-		}
-	}
-}
-
 func TestQueries(t *testing.T) {
 	q := func(s string) url.Values { v, _ := url.ParseQuery(s); return v }
-	agents, err := ParseAgentsQuery(q("scope=x&include_self=false"))
+	agents, err := board.ParseAgentsQuery(q("scope=x&include_self=false"))
 	if err != nil || agents.IncludeSelf || !agents.IncludeRemote || agents.Scope != "x" {
 		t.Error(agents, err)
 	}
-	browse, err := ParseBrowseQuery(q("tags=a,%20b,&limit=9999"))
+	browse, err := board.ParseBrowseQuery(q("tags=a,%20b,&limit=9999"))
 	if err != nil || browse.Limit != 500 || cmp.Diff([]string{"a", "b"}, browse.Tags) != "" {
 		t.Error(browse, err)
 	}
-	r, err := ParseReceiveQuery(q("agent_id=ada&ack=manual&lease=1&wait=99999999999999999999"), "")
-	if err != nil || !r.ManualAck || r.Lease != MinLease || r.Wait != MaxWait || r.Limit != 10 {
+	r, err := relay.ParseReceiveQuery(q("agent_id=ada&ack=manual&lease=1&wait=99999999999999999999"), "")
+	if err != nil || !r.ManualAck || r.Lease != mmp.MinLease || r.Wait != mmp.MaxWait || r.Limit != 10 {
 		t.Error(r, err)
 	}
-	preview, err := ParsePreviewQuery(q("first_lines=0"))
+	preview, err := board.ParsePreviewQuery(q("first_lines=0"))
 	if err != nil || preview.Lines != 1 {
 		t.Error(preview, err)
 	}
@@ -273,19 +216,19 @@ func TestQueries(t *testing.T) {
 		read func(url.Values) error
 		want string
 	}{
-		"limit=x":                            {func(v url.Values) error { _, err := ParseBrowseQuery(v); return err }, "400 invalid_param Invalid parameter: limit"},
-		"limit=-1":                           {func(v url.Values) error { _, err := ParseAgentsQuery(v); return err }, "400 invalid_param Invalid parameter: limit"},
-		"limit=1.5":                          {func(v url.Values) error { _, err := ParseAuditQuery(v); return err }, "400 invalid_param Invalid parameter: limit"},
-		"since=yesterday":                    {func(v url.Values) error { _, err := ParseAuditQuery(v); return err }, "400 invalid_param Invalid parameter: since"},
-		"hours=x":                            {func(v url.Values) error { _, err := ParseHours(v); return err }, "400 invalid_param Invalid parameter: hours"},
-		"include_self=may":                   {func(v url.Values) error { _, err := ParseAgentsQuery(v); return err }, "400 invalid_param Invalid parameter: include_self"},
-		"ack=maybe&agent_id=a":               {func(v url.Values) error { _, err := ParseReceiveQuery(v, ""); return err }, "400 invalid_param Invalid parameter: ack"},
-		"limit=1":                            {func(v url.Values) error { _, err := ParseReceiveQuery(v, ""); return err }, "400 missing_field agent_id is required"},
-		"agent_id=bob":                       {func(v url.Values) error { _, err := ParseSentQuery(v, "ada"); return err }, "403 not_your_agent The token belongs to another agent"},
-		"agent_id=a%20b":                     {func(v url.Values) error { _, err := ParseAgentQuery(v, ""); return err }, "400 invalid_id Invalid agent id"},
-		"lines=3":                            {func(v url.Values) error { _, err := ParseSkillQuery(v); return err }, "400 missing_param skill_id is required"},
-		"peer_id=a&limit=2":                  {func(v url.Values) error { _, err := ParseHistoryQuery(v); return err }, ""},
-		"since=2026-01-30T12:00:00Z&limit=5": {func(v url.Values) error { _, err := ParseAuditQuery(v); return err }, ""},
+		"limit=x":                            {func(v url.Values) error { _, err := board.ParseBrowseQuery(v); return err }, "400 invalid_param Invalid parameter: limit"},
+		"limit=-1":                           {func(v url.Values) error { _, err := board.ParseAgentsQuery(v); return err }, "400 invalid_param Invalid parameter: limit"},
+		"limit=1.5":                          {func(v url.Values) error { _, err := board.ParseAuditQuery(v); return err }, "400 invalid_param Invalid parameter: limit"},
+		"since=yesterday":                    {func(v url.Values) error { _, err := board.ParseAuditQuery(v); return err }, "400 invalid_param Invalid parameter: since"},
+		"hours=x":                            {func(v url.Values) error { _, err := board.ParseHours(v); return err }, "400 invalid_param Invalid parameter: hours"},
+		"include_self=may":                   {func(v url.Values) error { _, err := board.ParseAgentsQuery(v); return err }, "400 invalid_param Invalid parameter: include_self"},
+		"ack=maybe&agent_id=a":               {func(v url.Values) error { _, err := relay.ParseReceiveQuery(v, ""); return err }, "400 invalid_param Invalid parameter: ack"},
+		"limit=1":                            {func(v url.Values) error { _, err := relay.ParseReceiveQuery(v, ""); return err }, "400 missing_field agent_id is required"},
+		"agent_id=bob":                       {func(v url.Values) error { _, err := relay.ParseSentQuery(v, "ada"); return err }, "403 not_your_agent The token belongs to another agent"},
+		"agent_id=a%20b":                     {func(v url.Values) error { _, err := board.ParseAgentQuery(v, ""); return err }, "400 invalid_id Invalid agent id"},
+		"lines=3":                            {func(v url.Values) error { _, err := meeting.ParseSkillQuery(v); return err }, "400 missing_param skill_id is required"},
+		"peer_id=a&limit=2":                  {func(v url.Values) error { _, err := meeting.ParseHistoryQuery(v); return err }, ""},
+		"since=2026-01-30T12:00:00Z&limit=5": {func(v url.Values) error { _, err := board.ParseAuditQuery(v); return err }, ""},
 	} {
 		if got := refusal(c.read(q(name))); got != c.want {
 			t.Errorf("%s: %s", name, got)
@@ -298,36 +241,36 @@ func TestTimes(t *testing.T) {
 		"2026-01-30T12:00:00Z", "2026-01-30T12:00:00.999Z", "2026-01-30T13:00:00+01:00", "2026-01-30T12:00:00.5",
 		"2026-01-30 12:00:00 UTC", "2026-01-30 12:00:00", "2026-01-30 13:00:00 +0100",
 	} {
-		at, err := ParseTime(s)
-		if err != nil || Stamp(at) != "2026-01-30T12:00:00Z" {
+		at, err := mmp.ParseTime(s)
+		if err != nil || mmp.Stamp(at) != "2026-01-30T12:00:00Z" {
 			t.Errorf("%s: %v %v", s, at, err)
 		}
 	}
-	if _, err := ParseTime("soon"); err == nil {
+	if _, err := mmp.ParseTime("soon"); err == nil {
 		t.Error("soon")
 	}
-	raw, err := Encode(HeartbeatAnswer{AgentID: "a", Status: StatusActive, LastSeen: At(vectorTime)})
+	raw, err := mmp.Encode(board.HeartbeatAnswer{AgentID: "a", Status: board.StatusActive, LastSeen: mmp.At(mmp.VectorTime)})
 	if err != nil || string(raw) != `{"agent_id":"a","status":"active","last_seen":"2026-01-30T12:00:00Z","expires_at":null}` {
 		t.Errorf("%s %v", raw, err)
 	}
-	var back HeartbeatAnswer
-	if err := Decode([]byte(`{"last_seen":"2026-01-30T12:00:00.123+00:00","expires_at":"junk","new":[]}`), &back); err != nil ||
-		!back.LastSeen.Truncate(time.Second).Equal(vectorTime) || !back.ExpiresAt.IsZero() {
+	var back board.HeartbeatAnswer
+	if err := mmp.Decode([]byte(`{"last_seen":"2026-01-30T12:00:00.123+00:00","expires_at":"junk","new":[]}`), &back); err != nil ||
+		!back.LastSeen.Truncate(time.Second).Equal(mmp.VectorTime) || !back.ExpiresAt.IsZero() {
 		t.Errorf("%+v %v", back, err)
 	}
 }
 
 func TestAnswersCarryNullWhereEmpty(t *testing.T) {
-	raw, err := Encode(Agent{ID: "a", Capabilities: Raw(`["\u00e9"]`)})
+	raw, err := mmp.Encode(board.Agent{ID: "a", Capabilities: mmp.Raw(`["\u00e9"]`)})
 	if err != nil || !strings.Contains(string(raw), `"endpoint":null`) || !strings.Contains(string(raw), `"metadata":null`) ||
 		!strings.Contains(string(raw), `"capabilities":["\u00e9"]`) {
 		t.Errorf("%s %v", raw, err)
 	}
-	raw, err = Encode(ReceiveAnswer{})
+	raw, err = mmp.Encode(relay.ReceiveAnswer{})
 	if err != nil || string(raw) != `{"messages":[],"count":0,"more":false}` {
 		t.Errorf("%s %v", raw, err)
 	}
-	raw, err = Encode(RegisterAnswer{AgentID: "a", Status: StatusRegistered})
+	raw, err = mmp.Encode(board.RegisterAnswer{AgentID: "a", Status: board.StatusRegistered})
 	if err != nil || strings.Contains(string(raw), "session") {
 		t.Errorf("%s %v", raw, err)
 	}

@@ -24,7 +24,7 @@ func ParseTime(s string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is not a time", clip(s, 40))
+	return time.Time{}, fmt.Errorf("%q is not a time", Clip(s, 40))
 }
 
 // Time is a time in an answer: null when zero. Reading one that makes no sense
@@ -45,14 +45,14 @@ func (t Time) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads any form [ParseTime] knows.
 func (t *Time) UnmarshalJSON(raw []byte) error {
 	t.Time = time.Time{}
-	if s, err := unquote(raw); err == nil {
+	if s, err := Unquote(raw); err == nil {
 		t.Time, _ = ParseTime(s) // zero when it is none
 	}
 	return nil
 }
 
-// clip shortens foreign text for an error message.
-func clip(s string, limit int) string {
+// Clip shortens foreign text for an error message.
+func Clip(s string, limit int) string {
 	if r := []rune(s); len(r) > limit {
 		return string(r[:limit]) + "…"
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 	"parley/test/hubtest"
 )
 
@@ -32,7 +33,7 @@ func (b *brokenPlace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var out any
 	switch r.URL.Path {
 	case "/place/v1/info":
-		out = mmp.Info{PlaceID: "place_broken", PlaceKey: &public, Features: []string{mmp.FeatureChallenge}}
+		out = board.Info{PlaceID: "place_broken", PlaceKey: &public, Features: []string{board.FeatureChallenge}}
 	case "/place/v1/challenge":
 		var asked struct {
 			Agent string `json:"agent_id"`
@@ -44,9 +45,9 @@ func (b *brokenPlace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		out = c
 	case "/place/v1/register":
-		out = mmp.RegisterAnswer{AgentID: "visitor", SessionToken: mmp.NewToken()}
+		out = board.RegisterAnswer{AgentID: "visitor", SessionToken: mmp.NewToken()}
 	case "/place/v1/unregister":
-		out = mmp.UnregisterAnswer{AgentID: "visitor", Status: mmp.StatusUnregistered}
+		out = board.UnregisterAnswer{AgentID: "visitor", Status: board.StatusUnregistered}
 	default:
 		w.WriteHeader(http.StatusInternalServerError)
 		out = mmp.ErrInternal.Body(false)

@@ -6,7 +6,7 @@ import (
 
 	"parley/internal/identity"
 	"parley/internal/place"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // RegisterPlace adds the operator's view of the meeting place: metadata, keys and
@@ -83,9 +83,9 @@ type placeAgent struct {
 	Expires      time.Time `json:"expires_at"`
 }
 
-func placeAgentOf(a mmp.Agent) placeAgent {
+func placeAgentOf(a board.Agent) placeAgent {
 	return placeAgent{
-		ID: a.ID, Name: a.Name, Description: a.Description, Scope: a.Scope, Capabilities: append([]string{}, mmp.CapabilityNames(a.Capabilities)...),
+		ID: a.ID, Name: a.Name, Description: a.Description, Scope: a.Scope, Capabilities: append([]string{}, board.CapabilityNames(a.Capabilities)...),
 		Endpoint: str(a.Endpoint), Place: str(a.Place), Proven: a.Proven, Trust: str(a.Trust), KeyID: str(a.KeyID),
 		Registered: a.RegisteredAt.Time, LastSeen: a.LastSeen.Time, Expires: a.ExpiresAt.Time,
 	}
@@ -112,7 +112,7 @@ type placeAgents struct {
 }
 
 func (r placeRoutes) agents(ctx context.Context, who identity.Actor, in *placeAgentsQuery) (*placeAgents, error) {
-	found, err := r.place.Agents(ctx, place.Visitor{Actor: who}, mmp.AgentsQuery{
+	found, err := r.place.Agents(ctx, place.Visitor{Actor: who}, board.AgentsQuery{
 		Scope: in.Scope, Capability: in.Capability, Search: in.Search, IncludeSelf: true, IncludeRemote: true, Limit: in.Limit,
 	})
 	out := &placeAgents{}
@@ -140,7 +140,7 @@ type placeProfile struct {
 	Body struct {
 		Agent    placeAgent     `json:"agent"`
 		Postings []placePosting `json:"postings"`
-		Needs    []mmp.Need     `json:"needs"`
+		Needs    []board.Need   `json:"needs"`
 		Deposits []placeDeposit `json:"deposits"`
 	}
 }
@@ -151,7 +151,7 @@ func (r placeRoutes) agent(ctx context.Context, who identity.Actor, in *placeID)
 		return nil, err
 	}
 	out := &placeProfile{}
-	out.Body.Agent, out.Body.Needs = placeAgentOf(p.Agent), append([]mmp.Need{}, p.Needs...)
+	out.Body.Agent, out.Body.Needs = placeAgentOf(p.Agent), append([]board.Need{}, p.Needs...)
 	out.Body.Postings, out.Body.Deposits = []placePosting{}, []placeDeposit{}
 	for _, one := range p.Postings {
 		out.Body.Postings = append(out.Body.Postings, placePostingOf(one))
@@ -220,7 +220,7 @@ type placePosting struct {
 	Expires   time.Time `json:"expires_at"`
 }
 
-func placePostingOf(p mmp.Posting) placePosting {
+func placePostingOf(p board.Posting) placePosting {
 	return placePosting{
 		ID: p.ID, AgentID: p.AgentID, AgentName: str(p.AgentName), Type: p.Type, SkillName: str(p.SkillName), Summary: str(p.SkillSummary),
 		Format: p.SkillFormat, Tags: p.Tags, Proven: p.Proven, Created: p.CreatedAt.Time, Expires: p.ExpiresAt.Time,
@@ -241,7 +241,7 @@ type placePostings struct {
 }
 
 func (r placeRoutes) postings(ctx context.Context, who identity.Actor, in *placePostingsQuery) (*placePostings, error) {
-	found, err := r.place.Browse(ctx, place.Visitor{Actor: who}, mmp.BrowseQuery{Type: in.Type, AgentID: in.Agent, Search: in.Search, Limit: in.Limit})
+	found, err := r.place.Browse(ctx, place.Visitor{Actor: who}, board.BrowseQuery{Type: in.Type, AgentID: in.Agent, Search: in.Search, Limit: in.Limit})
 	out := &placePostings{}
 	out.Body.Postings = []placePosting{}
 	for _, one := range found.Postings {

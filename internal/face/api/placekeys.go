@@ -6,7 +6,7 @@ import (
 
 	"parley/internal/identity"
 	"parley/internal/place"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 type placePin struct {
@@ -120,7 +120,7 @@ type placeEvents struct {
 }
 
 func (r placeRoutes) audit(ctx context.Context, who identity.Actor, in *placeAuditQuery) (*placeEvents, error) {
-	found, err := r.place.Audit(ctx, place.Visitor{Actor: who}, mmp.AuditQuery{Limit: in.Limit, Type: in.Type, AgentID: in.Agent, Since: in.Since})
+	found, err := r.place.Audit(ctx, place.Visitor{Actor: who}, board.AuditQuery{Limit: in.Limit, Type: in.Type, AgentID: in.Agent, Since: in.Since})
 	out := &placeEvents{}
 	out.Body.Events = []placeEvent{}
 	for _, e := range found.Entries {
@@ -156,7 +156,7 @@ func (r placeRoutes) hours(ctx context.Context, who identity.Actor, in *hoursQue
 	stats, err := r.place.AuditStats(ctx, place.Visitor{Actor: who}, in.Hours)
 	out := &placeHours{}
 	out.Body.Hours = []placeHour{}
-	for _, key := range mmp.HourKeys(time.Now(), in.Hours) {
+	for _, key := range board.HourKeys(time.Now(), in.Hours) {
 		h := stats.Hourly[key]
 		out.Body.Hours = append(out.Body.Hours, placeHour{key, h.RelayCount, h.TotalBytes, h.UniqueAgents})
 	}

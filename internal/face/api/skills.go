@@ -8,7 +8,7 @@ import (
 	"parley/internal/scan"
 	"parley/internal/skill"
 	"parley/internal/visible"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // RegisterSkills adds what agents exchange with others: skills, exchanges,
@@ -110,15 +110,15 @@ type hostView struct {
 
 type skillsOut struct {
 	Body struct {
-		Skills []ReceivedSkill `json:"skills"`
-		Public []mmp.SkillInfo `json:"public" doc:"what our front agent lists"`
-		Agents []hostView      `json:"agents" doc:"our agents at the meeting place"`
+		Skills []ReceivedSkill     `json:"skills"`
+		Public []meeting.SkillInfo `json:"public" doc:"what our front agent lists"`
+		Agents []hostView          `json:"agents" doc:"our agents at the meeting place"`
 	}
 }
 
 func (r skillRoutes) list(ctx context.Context, _ identity.Actor, in *skillsQuery) (*skillsOut, error) {
 	out := &skillsOut{}
-	out.Body.Skills, out.Body.Public, out.Body.Agents = []ReceivedSkill{}, []mmp.SkillInfo{}, []hostView{}
+	out.Body.Skills, out.Body.Public, out.Body.Agents = []ReceivedSkill{}, []meeting.SkillInfo{}, []hostView{}
 	items, err := r.s.List(ctx, skill.ItemState(in.State), in.Limit)
 	if err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ type requestIn struct {
 }
 
 func (r skillRoutes) request(ctx context.Context, _ identity.Actor, in *requestIn) (*exchangeOut, error) {
-	e, err := r.s.Request(ctx, in.Body.Agent, in.Body.Place, in.Body.To, mmp.RequestSkillPayload{SkillID: in.Body.SkillID, Description: in.Body.Description})
+	e, err := r.s.Request(ctx, in.Body.Agent, in.Body.Place, in.Body.To, meeting.RequestSkillPayload{SkillID: in.Body.SkillID, Description: in.Body.Description})
 	return &exchangeOut{exchangeViewOf(e)}, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"parley/internal/identity"
 	"parley/internal/place"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 // PlaceAgent gives an agent of this hub as it acts at the meeting place, registered.
@@ -25,7 +26,7 @@ func Place(p place.API, as PlaceAgent, more ...Tool) Toolset {
 	look := Hints{ReadOnly: true, Idempotent: true}
 	search := Optional("search", Text("only with this in them", 0, mmp.MaxSearch))
 	kind := func(what string) Property {
-		return Optional("type", OneOf(what, mmp.PostOffer, mmp.PostRequest, mmp.PostAnnouncement))
+		return Optional("type", OneOf(what, board.PostOffer, board.PostRequest, board.PostAnnouncement))
 	}
 	return Toolset{
 		Name: "place", Title: "Meeting place", Scopes: []string{identity.Place},
@@ -48,7 +49,7 @@ func Place(p place.API, as PlaceAgent, more ...Tool) Toolset {
 			{
 				Name: "place_post", Title: "Post something", Scope: identity.Place, Hints: Hints{OpenWorld: true}, Run: Handle(t.post),
 				Description: "Put a posting on the board in the name of an agent of this hub. Everybody at the place can read it.",
-				Input: Object(Required("type", OneOf("what it is", mmp.PostOffer, mmp.PostRequest, mmp.PostAnnouncement)), Required("skill_name", Text("its subject", 1, 256)),
+				Input: Object(Required("type", OneOf("what it is", board.PostOffer, board.PostRequest, board.PostAnnouncement)), Required("skill_name", Text("its subject", 1, 256)),
 					Optional("summary", Text("a few sentences", 0, 2000)), Optional("tags", Texts("words to find it by", 20, 64)), Optional("ttl_hours", Integer("how long it stays", 1, 720)), agent),
 			},
 			{
@@ -110,14 +111,14 @@ func (t placeTools) info(ctx context.Context, c *Call, _ placeArgs) (Result, err
 }
 
 func (t placeTools) agents(ctx context.Context, c *Call, in placeArgs) (Result, error) {
-	v, err := t.place.Agents(ctx, operatorOf(c), mmp.AgentsQuery{
+	v, err := t.place.Agents(ctx, operatorOf(c), board.AgentsQuery{
 		Search: in.Search, Capability: in.Capability, Limit: orElse(in.Limit, 50), IncludeSelf: true, IncludeRemote: true,
 	})
 	return Result{Value: v}, placeError(err)
 }
 
 func (t placeTools) browse(ctx context.Context, c *Call, in placeArgs) (Result, error) {
-	v, err := t.place.Browse(ctx, operatorOf(c), mmp.BrowseQuery{Type: in.Type, AgentID: in.AgentID, Search: in.Search, Limit: orElse(in.Limit, 50)})
+	v, err := t.place.Browse(ctx, operatorOf(c), board.BrowseQuery{Type: in.Type, AgentID: in.AgentID, Search: in.Search, Limit: orElse(in.Limit, 50)})
 	return Result{Value: v}, placeError(err)
 }
 

@@ -9,6 +9,7 @@ import (
 	"parley/internal/skill"
 	"parley/internal/visible"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // SkillTools are what agents do with each other beyond messages: exchange skills,
@@ -94,19 +95,19 @@ func (t skillTools) moves(agent, at, to Property) []Tool {
 	var tools []Tool
 	for _, m := range []move{
 		{
-			"discussion_propose", mmp.ActionPropose, "Open a discussion", "Open a discussion with another agent by a proposal.", true,
+			"discussion_propose", meeting.ActionPropose, "Open a discussion", "Open a discussion with another agent by a proposal.", true,
 			[]Property{Required("title", Text("its subject", 1, 256)), Required("text", Text("the proposal", 1, 8000))},
 		},
-		{"discussion_support", mmp.ActionSupport, "Support a proposal", "Say that you support a proposal.", false, []Property{reason}},
-		{"discussion_oppose", mmp.ActionOppose, "Oppose a proposal", "Say that you oppose a proposal.", false, []Property{reason}},
+		{"discussion_support", meeting.ActionSupport, "Support a proposal", "Say that you support a proposal.", false, []Property{reason}},
+		{"discussion_oppose", meeting.ActionOppose, "Oppose a proposal", "Say that you oppose a proposal.", false, []Property{reason}},
 		{
-			"discussion_synthesize", mmp.ActionSynthesize, "Sum a discussion up", "Sum a discussion up; by its proposer this closes it.", false,
+			"discussion_synthesize", meeting.ActionSynthesize, "Sum a discussion up", "Sum a discussion up; by its proposer this closes it.", false,
 			[]Property{Required("summary", Text("what was said", 1, 8000)), Optional("outcome", Text("what follows", 0, 2000))},
 		},
-		{"negotiation_offer", mmp.ActionOffer, "Open a negotiation", "Offer terms to another agent.", true, []Property{terms}},
-		{"negotiation_counter", mmp.ActionCounter, "Make a counter-offer", "Answer terms with other terms.", false, []Property{terms}},
-		{"negotiation_agree", mmp.ActionAgree, "Agree to terms", "Agree to the latest terms. A person is asked first; agreeing triggers nothing else.", false, nil},
-		{"negotiation_withdraw", mmp.ActionWithdraw, "Withdraw", "End a negotiation without agreement.", false, []Property{Optional("reason", Text("why", 0, 2000))}},
+		{"negotiation_offer", meeting.ActionOffer, "Open a negotiation", "Offer terms to another agent.", true, []Property{terms}},
+		{"negotiation_counter", meeting.ActionCounter, "Make a counter-offer", "Answer terms with other terms.", false, []Property{terms}},
+		{"negotiation_agree", meeting.ActionAgree, "Agree to terms", "Agree to the latest terms. A person is asked first; agreeing triggers nothing else.", false, nil},
+		{"negotiation_withdraw", meeting.ActionWithdraw, "Withdraw", "End a negotiation without agreement.", false, []Property{Optional("reason", Text("why", 0, 2000))}},
 	} {
 		input := []Property{to, at, agent}
 		if !m.opens {
@@ -162,18 +163,18 @@ const listed = 100
 
 // receivedSkill is a skill from outside; its text only once it is approved.
 type receivedSkill struct {
-	ID         string          `json:"id"`
-	Agent      string          `json:"agent"`
-	Name       string          `json:"name,omitempty"`
-	From       string          `json:"from"`
-	Level      skill.Level     `json:"level"`
-	State      skill.ItemState `json:"state"`
-	Hash       string          `json:"content_hash"`
-	Size       int             `json:"size"`
-	Findings   int             `json:"findings"`
-	Provenance mmp.Provenance  `json:"provenance"`
-	Received   time.Time       `json:"received_at"`
-	Content    string          `json:"content,omitempty"`
+	ID         string             `json:"id"`
+	Agent      string             `json:"agent"`
+	Name       string             `json:"name,omitempty"`
+	From       string             `json:"from"`
+	Level      skill.Level        `json:"level"`
+	State      skill.ItemState    `json:"state"`
+	Hash       string             `json:"content_hash"`
+	Size       int                `json:"size"`
+	Findings   int                `json:"findings"`
+	Provenance meeting.Provenance `json:"provenance"`
+	Received   time.Time          `json:"received_at"`
+	Content    string             `json:"content,omitempty"`
 }
 
 func viewSkill(i skill.Item) receivedSkill {
@@ -184,15 +185,15 @@ func viewSkill(i skill.Item) receivedSkill {
 }
 
 type exchangeView struct {
-	ID        string            `json:"exchange_id"`
-	Agent     string            `json:"agent"`
-	Peer      string            `json:"peer"`
-	Side      mmp.ExchangeSide  `json:"side"`
-	State     mmp.ExchangeState `json:"state"`
-	SkillName string            `json:"skill_name,omitempty"`
-	Skill     string            `json:"skill_id,omitempty"`
-	Reason    string            `json:"reason,omitempty"`
-	Changed   time.Time         `json:"changed_at"`
+	ID        string                `json:"exchange_id"`
+	Agent     string                `json:"agent"`
+	Peer      string                `json:"peer"`
+	Side      meeting.ExchangeSide  `json:"side"`
+	State     meeting.ExchangeState `json:"state"`
+	SkillName string                `json:"skill_name,omitempty"`
+	Skill     string                `json:"skill_id,omitempty"`
+	Reason    string                `json:"reason,omitempty"`
+	Changed   time.Time             `json:"changed_at"`
 }
 
 func viewExchange(e skill.Exchange) exchangeView {
@@ -250,7 +251,7 @@ func (t skillTools) offer(ctx context.Context, _ *Call, in skillArgs) (Result, e
 }
 
 func (t skillTools) request(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
-	return exchanged(t.skills.Request(ctx, in.agent(), in.Place, in.To, mmp.RequestSkillPayload{SkillName: in.SkillName, Description: in.Description, Tags: in.Tags}))
+	return exchanged(t.skills.Request(ctx, in.agent(), in.Place, in.To, meeting.RequestSkillPayload{SkillName: in.SkillName, Description: in.Description, Tags: in.Tags}))
 }
 
 func (t skillTools) accept(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
@@ -306,14 +307,14 @@ func (t skillTools) leave(ctx context.Context, _ *Call, in skillArgs) (Result, e
 
 // extensionView is an extension; its text is for people.
 type extensionView struct {
-	Agent   string             `json:"agent,omitempty"`
-	Name    string             `json:"name"`
-	Version string             `json:"version"`
-	State   mmp.ExtensionState `json:"state"`
-	From    string             `json:"from,omitempty"`
-	Hash    string             `json:"content_hash"`
-	Actions []string           `json:"actions"`
-	Reason  string             `json:"reason,omitempty"`
+	Agent   string                 `json:"agent,omitempty"`
+	Name    string                 `json:"name"`
+	Version string                 `json:"version"`
+	State   meeting.ExtensionState `json:"state"`
+	From    string                 `json:"from,omitempty"`
+	Hash    string                 `json:"content_hash"`
+	Actions []string               `json:"actions"`
+	Reason  string                 `json:"reason,omitempty"`
 }
 
 func (t skillTools) extensions(ctx context.Context, _ *Call, _ skillArgs) (Result, error) {
@@ -338,15 +339,15 @@ func (t skillTools) propose(ctx context.Context, _ *Call, in skillArgs) (Result,
 
 // threadView is a discussion or a negotiation.
 type threadView struct {
-	ID          string           `json:"thread"`
-	Agent       string           `json:"agent"`
-	Kind        string           `json:"kind"`
-	Peer        string           `json:"peer"`
-	State       mmp.ThreadState  `json:"state"`
-	Waiting     bool             `json:"waits_for_approval"`
-	Discussion  *mmp.Discussion  `json:"discussion,omitempty"`
-	Negotiation *mmp.Negotiation `json:"negotiation,omitempty"`
-	Active      time.Time        `json:"active_at"`
+	ID          string               `json:"thread"`
+	Agent       string               `json:"agent"`
+	Kind        string               `json:"kind"`
+	Peer        string               `json:"peer"`
+	State       meeting.ThreadState  `json:"state"`
+	Waiting     bool                 `json:"waits_for_approval"`
+	Discussion  *meeting.Discussion  `json:"discussion,omitempty"`
+	Negotiation *meeting.Negotiation `json:"negotiation,omitempty"`
+	Active      time.Time            `json:"active_at"`
 }
 
 func viewThread(t skill.Thread) threadView {

@@ -8,6 +8,7 @@ import (
 	faceplace "parley/internal/face/place"
 	"parley/internal/place"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 func TestOneEnqueueOneDequeueAndNeverContent(t *testing.T) {
@@ -82,7 +83,7 @@ func TestTheAuditIsFilteredAndCutAndSummedByHour(t *testing.T) {
 		}
 	}
 	now, _ := w.want(w.get("/place/v1/audit/stats?hours=1", ""), 200, "").body["hourly"].(map[string]any)
-	if h, _ := now[mmp.HourKey(w.clock.now())].(map[string]any); h["relay_count"] != 1.0 || h["unique_agents"] != 2.0 || h["total_bytes"] != 2.0 {
+	if h, _ := now[board.HourKey(w.clock.now())].(map[string]any); h["relay_count"] != 1.0 || h["unique_agents"] != 2.0 || h["total_bytes"] != 2.0 {
 		t.Errorf("%v", now)
 	}
 }

@@ -16,18 +16,20 @@ import (
 	faceplace "parley/internal/face/place"
 	"parley/internal/place"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/relay"
 )
 
 // instant takes every message at once and keeps none.
 type instant struct{ place.API }
 
-func (instant) Send(context.Context, place.Visitor, *mmp.SendRequest) (mmp.SendAnswer, error) {
-	return mmp.SendAnswer{RelayID: "relay_0123456789abcdef", Status: "queued", ExpiresAt: mmp.At(time.Unix(1_800_000_000, 0))}, nil
+func (instant) Send(context.Context, place.Visitor, *relay.SendRequest) (relay.SendAnswer, error) {
+	return relay.SendAnswer{RelayID: "relay_0123456789abcdef", Status: "queued", ExpiresAt: mmp.At(time.Unix(1_800_000_000, 0))}, nil
 }
 
-func (instant) Register(context.Context, place.Visitor, *mmp.Registration) (mmp.RegisterAnswer, error) {
+func (instant) Register(context.Context, place.Visitor, *board.Registration) (board.RegisterAnswer, error) {
 	at := mmp.At(time.Unix(1_800_000_000, 0))
-	return mmp.RegisterAnswer{AgentID: "ada", Status: "registered", RegisteredAt: at, ExpiresAt: at, PlaceID: "place"}, nil
+	return board.RegisterAnswer{AgentID: "ada", Status: "registered", RegisteredAt: at, ExpiresAt: at, PlaceID: "place"}, nil
 }
 
 // open lets every page in.

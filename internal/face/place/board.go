@@ -1,9 +1,12 @@
 package place
 
-import "parley/protocol/mmp"
+import (
+	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+)
 
 func (r *request) post() (answer, error) {
-	req, err := mmp.DecodePost(r.body, r.who.Agent)
+	req, err := board.DecodePost(r.body, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -11,7 +14,7 @@ func (r *request) post() (answer, error) {
 }
 
 func (r *request) remove() (answer, error) {
-	id, agent, err := mmp.DecodeRemove(r.body, r.who.Agent)
+	id, agent, err := board.DecodeRemove(r.body, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -19,7 +22,7 @@ func (r *request) remove() (answer, error) {
 }
 
 func (r *request) browse() (answer, error) {
-	q, err := mmp.ParseBrowseQuery(r.query)
+	q, err := board.ParseBrowseQuery(r.query)
 	if err != nil {
 		return answer{}, err
 	}
@@ -31,7 +34,7 @@ func (r *request) posting() (answer, error) {
 }
 
 func (r *request) myPostings() (answer, error) {
-	agent, err := mmp.ParseAgentQuery(r.query, r.who.Agent)
+	agent, err := board.ParseAgentQuery(r.query, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -39,7 +42,7 @@ func (r *request) myPostings() (answer, error) {
 }
 
 func (r *request) publishNeeds() (answer, error) {
-	req, err := mmp.DecodeNeeds(r.body, r.who.Agent)
+	req, err := board.DecodeNeeds(r.body, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -47,7 +50,7 @@ func (r *request) publishNeeds() (answer, error) {
 }
 
 func (r *request) removeNeeds() (answer, error) {
-	req, err := mmp.DecodeNeeds(r.body, r.who.Agent)
+	req, err := board.DecodeNeeds(r.body, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -58,7 +61,7 @@ func (r *request) deposit() (answer, error) {
 	if r.who.Agent == "" {
 		return answer{}, mmp.ErrAuthRequired
 	}
-	req, err := mmp.DecodeDeposit(r.body, "")
+	req, err := board.DecodeDeposit(r.body, "")
 	if err != nil {
 		return answer{}, err
 	}
@@ -72,7 +75,7 @@ func (r *request) updateDeposit() (answer, error) {
 	if !mmp.ValidID(r.arg) {
 		return answer{}, mmp.ErrDepositNotFound
 	}
-	req, err := mmp.DecodeDeposit(r.body, r.arg)
+	req, err := board.DecodeDeposit(r.body, r.arg)
 	if err != nil {
 		return answer{}, err
 	}
@@ -83,7 +86,7 @@ func (r *request) withdraw() (answer, error) {
 	if r.who.Agent == "" {
 		return answer{}, mmp.ErrAuthRequired
 	}
-	reason, err := mmp.DecodeWithdraw(r.body)
+	reason, err := board.DecodeWithdraw(r.body)
 	if err != nil {
 		return answer{}, err
 	}
@@ -91,7 +94,7 @@ func (r *request) withdraw() (answer, error) {
 }
 
 func (r *request) preview() (answer, error) {
-	q, err := mmp.ParsePreviewQuery(r.query)
+	q, err := board.ParsePreviewQuery(r.query)
 	if err != nil {
 		return answer{}, err
 	}
@@ -99,7 +102,7 @@ func (r *request) preview() (answer, error) {
 }
 
 func (r *request) skillContent() (answer, error) {
-	q, err := mmp.ParsePreviewQuery(r.query)
+	q, err := board.ParsePreviewQuery(r.query)
 	if err != nil {
 		return answer{}, err
 	}
@@ -110,7 +113,7 @@ func (r *request) attest() (answer, error) {
 	if r.who.Agent == "" {
 		return answer{}, mmp.ErrAuthRequired
 	}
-	req, err := mmp.DecodeAttest(r.body)
+	req, err := board.DecodeAttest(r.body)
 	if err != nil {
 		return answer{}, err
 	}

@@ -16,6 +16,7 @@ import (
 	faceplace "parley/internal/face/place"
 	"parley/internal/place"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // writes are all routes that take a body and store something.
@@ -235,7 +236,7 @@ func TestAPanicIsAnInternalErrorWithoutDetail(t *testing.T) {
 
 type explosive struct{ *place.Core }
 
-func (explosive) Introduction(context.Context, string) (mmp.Introduction, mmp.Message, error) {
+func (explosive) Introduction(context.Context, string) (meeting.Introduction, meeting.Message, error) {
 	panic("boom")
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"parley/internal/place"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // maker may be used by whoever runs the agents here: the operator, or anybody on
@@ -22,15 +23,15 @@ func (r *request) maker(action string) (answer, error) {
 	return ok(m.Make(r.http.Context(), r.named(), action, r.body))
 }
 
-func (r *request) offerSkill() (answer, error) { return r.maker(mmp.ActionOfferSkill) }
+func (r *request) offerSkill() (answer, error) { return r.maker(meeting.ActionOfferSkill) }
 
-func (r *request) accept() (answer, error) { return r.maker(mmp.ActionAccept) }
+func (r *request) accept() (answer, error) { return r.maker(meeting.ActionAccept) }
 
-func (r *request) decline() (answer, error) { return r.maker(mmp.ActionDecline) }
+func (r *request) decline() (answer, error) { return r.maker(meeting.ActionDecline) }
 
-func (r *request) requestSkill() (answer, error) { return r.makeOrHandle(mmp.ActionRequestSkill) }
+func (r *request) requestSkill() (answer, error) { return r.makeOrHandle(meeting.ActionRequestSkill) }
 
-func (r *request) reflect() (answer, error) { return r.makeOrHandle(mmp.ActionReflect) }
+func (r *request) reflect() (answer, error) { return r.makeOrHandle(meeting.ActionReflect) }
 
 // makeOrHandle makes a message in our agent's name when it is for somebody else,
 // and else takes the body as a message to our agent, in whichever form.
@@ -57,10 +58,10 @@ func (r *request) makeOrHandle(action string) (answer, error) {
 	if !mmp.ValidID(from) {
 		return answer{}, mmp.ErrInvalidID
 	}
-	read, err := mmp.ReadRelayed(mmp.ReadContent(r.body), mmp.RelayMeta{ID: mmp.NewMessageID(), From: from, Type: action, CreatedAt: time.Now()},
+	read, err := meeting.ReadRelayed(mmp.ReadContent(r.body), meeting.RelayMeta{ID: mmp.NewMessageID(), From: from, Type: action, CreatedAt: time.Now()},
 		func(string) bool { return true })
 	switch {
-	case errors.Is(err, mmp.ErrInnerSender):
+	case errors.Is(err, meeting.ErrInnerSender):
 		return answer{}, mmp.ErrNotYourAgent
 	case err != nil:
 		return answer{}, err
@@ -112,7 +113,7 @@ func (r *request) startSession() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	peer, err := mmp.DecodeSessionStart(r.body, r.who.Agent)
+	peer, err := meeting.DecodeSessionStart(r.body, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -126,7 +127,7 @@ func (r *request) startSession() (answer, error) {
 		return answer{}, err
 	}
 	t, err := r.d.Place.StartTalk(r.http.Context(), r.who, host, peer)
-	return ok(mmp.SessionAnswer{SessionID: t.ID}, err)
+	return ok(meeting.SessionAnswer{SessionID: t.ID}, err)
 }
 
 func (r *request) endSession() (answer, error) {
@@ -134,7 +135,7 @@ func (r *request) endSession() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	req, err := mmp.DecodeSessionEnd(r.body)
+	req, err := meeting.DecodeSessionEnd(r.body)
 	if err != nil {
 		return answer{}, err
 	}
@@ -143,7 +144,7 @@ func (r *request) endSession() (answer, error) {
 		return answer{}, err
 	}
 	t, err := r.d.Place.EndTalk(r.http.Context(), r.who, host, req)
-	return ok(mmp.SessionAnswer{SessionID: t.ID}, err)
+	return ok(meeting.SessionAnswer{SessionID: t.ID}, err)
 }
 
 // history is the operator's: it tells with whom an agent had to do. An agent may
@@ -153,7 +154,7 @@ func (r *request) history() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	q, err := mmp.ParseHistoryQuery(r.query)
+	q, err := meeting.ParseHistoryQuery(r.query)
 	if err != nil {
 		return answer{}, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"parley/internal/place"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // hosts is who speaks here; nobody hosts any when it is missing.
@@ -34,7 +35,7 @@ func (r *request) introduction() (answer, error) {
 		return answer{}, err
 	}
 	in, message, err := m.Introduction(r.http.Context(), r.named())
-	return ok(mmp.NewIntroduceAnswer(message, in), err)
+	return ok(meeting.NewIntroduceAnswer(message, in), err)
 }
 
 // introduce takes a bare introduction or a message that carries one.
@@ -64,15 +65,15 @@ func (r *request) introduce() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	common := mmp.CommonExtensions(ours.Extensions, peer.Extensions)
+	common := meeting.CommonExtensions(ours.Extensions, peer.Extensions)
 	version := peer.Version
 	if !bare {
 		version = msg.ProtocolVersion
 	}
-	out := mmp.IntroducedAnswer{
-		Status: mmp.ResultReceived, Action: mmp.ActionIntroduce, From: msg.From, IdentityVerified: proven.Verified, Introduction: ours,
+	out := meeting.IntroducedAnswer{
+		Status: meeting.ResultReceived, Action: meeting.ActionIntroduce, From: msg.From, IdentityVerified: proven.Verified, Introduction: ours,
 		PeerIdentity: peer.Raw, PeerExtensions: list(peer.Extensions), CommonExtensions: list(common),
-		Compatibility: mmp.Compatibility(version, common, peer.Actions), Result: result, SuggestedResponse: result.Suggested, SessionToken: proven.Token,
+		Compatibility: meeting.Compatibility(version, common, peer.Actions), Result: result, SuggestedResponse: result.Suggested, SessionToken: proven.Token,
 	}
 	if bare {
 		// Its sender wants to know who it met, not what it said itself.
@@ -91,21 +92,21 @@ func list(s []string) []string {
 }
 
 // readIntroduce reads either form; a bare introduction becomes a message.
-func readIntroduce(body []byte, token string, now time.Time) (mmp.Message, *mmp.PeerIntroduction, bool, error) {
-	if mmp.HasAction(body) {
-		msg, err := mmp.DecodeMessage(body)
+func readIntroduce(body []byte, token string, now time.Time) (meeting.Message, *meeting.PeerIntroduction, bool, error) {
+	if meeting.HasAction(body) {
+		msg, err := meeting.DecodeMessage(body)
 		if err == nil {
 			err = msg.Timely(now)
 		}
 		if err != nil {
 			return msg, nil, false, err
 		}
-		peer, err := mmp.ReadIntroduction(msg.Payload)
+		peer, err := meeting.ReadIntroduction(msg.Payload)
 		return msg, peer, false, err
 	}
-	peer, err := mmp.ReadIntroduction(body)
+	peer, err := meeting.ReadIntroduction(body)
 	if err != nil {
-		return mmp.Message{}, nil, true, err
+		return meeting.Message{}, nil, true, err
 	}
 	from := token
 	for _, id := range []string{peer.ClaimedAgent, peer.InstanceID} {
@@ -116,7 +117,7 @@ func readIntroduce(body []byte, token string, now time.Time) (mmp.Message, *mmp.
 	if from == "" || !mmp.ValidAddress(from) {
 		from = mmp.NewAgentID()
 	}
-	msg, err := mmp.NewMessage(mmp.ActionIntroduce, from, "", peer.Raw, now)
+	msg, err := meeting.NewMessage(meeting.ActionIntroduce, from, "", peer.Raw, now)
 	if peer.Version != "" {
 		msg.ProtocolVersion = peer.Version
 	}
@@ -125,7 +126,7 @@ func readIntroduce(body []byte, token string, now time.Time) (mmp.Message, *mmp.
 
 // proof checks what an introduction shows. Without any it is a stranger's, which
 // is not believed when the name it uses is proven.
-func (r *request) proof(peer *mmp.PeerIntroduction, msg mmp.Message) (place.Proven, place.Sender, error) {
+func (r *request) proof(peer *meeting.PeerIntroduction, msg meeting.Message) (place.Proven, place.Sender, error) {
 	from := place.Sender{ID: msg.From, Direct: true, Operator: r.who.Operator()}
 	if r.who.Agent != "" {
 		s, err := r.d.Place.Speak(r.http.Context(), r.who, msg.From)
@@ -165,7 +166,7 @@ func (r *request) message() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	msg, err := mmp.DecodeMessage(withSender(r.body, r.who.Agent))
+	msg, err := meeting.DecodeMessage(withSender(r.body, r.who.Agent))
 	switch {
 	case errors.Is(err, mmp.ErrInvalidJSON):
 		return answer{}, err
@@ -180,7 +181,7 @@ func (r *request) message() (answer, error) {
 	return r.handleMessage(m, msg)
 }
 
-func (r *request) handleMessage(m place.Meeting, msg mmp.Message) (answer, error) {
+func (r *request) handleMessage(m place.Meeting, msg meeting.Message) (answer, error) {
 	from, err := r.speak(msg.From)
 	if err != nil {
 		return answer{}, err
@@ -197,7 +198,7 @@ func (r *request) goodbye() (answer, error) {
 	if err := r.d.Place.Logout(r.http.Context(), r.who); err != nil {
 		return answer{}, err
 	}
-	return ok(mmp.GoodbyeAnswer{Status: "goodbye", Message: "Session ended"}, nil)
+	return ok(meeting.GoodbyeAnswer{Status: "goodbye", Message: "Session ended"}, nil)
 }
 
 func (r *request) capabilities() (answer, error) {
@@ -222,7 +223,7 @@ func (r *request) skillDetails() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	q, err := mmp.ParseSkillQuery(r.query)
+	q, err := meeting.ParseSkillQuery(r.query)
 	if err != nil {
 		return answer{}, err
 	}
@@ -234,7 +235,7 @@ func (r *request) skillPreview() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	q, err := mmp.ParseSkillQuery(r.query)
+	q, err := meeting.ParseSkillQuery(r.query)
 	if err != nil {
 		return answer{}, err
 	}
@@ -246,7 +247,7 @@ func (r *request) packageSkill() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	ref, err := mmp.DecodeSkillRef(r.body, false)
+	ref, err := meeting.DecodeSkillRef(r.body, false)
 	if err != nil {
 		return answer{}, err
 	}

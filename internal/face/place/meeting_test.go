@@ -8,6 +8,7 @@ import (
 	faceplace "parley/internal/face/place"
 	"parley/internal/place"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/meeting"
 )
 
 // stamp is a time so far from now.
@@ -37,7 +38,7 @@ func TestAnIntroductionIsReadBothWaysAndItsProofGivesASession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		peer, err := mmp.ReadIntroduction(in.raw)
+		peer, err := meeting.ReadIntroduction(in.raw)
 		if err != nil || mmp.VerifyIdentity(key, peer.Static) != nil {
 			t.Errorf("its signature does not verify: %v", err)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"parley/internal/place"
 	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 )
 
 func (r *request) health() (answer, error) { return ok(r.d.Place.Health(r.http.Context())) }
@@ -16,7 +17,7 @@ func (r *request) stats() (answer, error) { return ok(r.d.Place.Stats(r.http.Con
 func (r *request) welcome() (answer, error) { return ok(r.d.Place.Welcome(r.http.Context()), nil) }
 
 func (r *request) challenge() (answer, error) {
-	id, err := mmp.DecodeAgentRef(r.body, r.who.Agent)
+	id, err := board.DecodeAgentRef(r.body, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -27,7 +28,7 @@ func (r *request) challenge() (answer, error) {
 }
 
 func (r *request) register() (answer, error) {
-	req, err := mmp.DecodeRegister(r.body)
+	req, err := board.DecodeRegister(r.body)
 	if err != nil {
 		return answer{}, err
 	}
@@ -39,7 +40,7 @@ func (r *request) register() (answer, error) {
 }
 
 func (r *request) heartbeat() (answer, error) {
-	id, err := mmp.DecodeAgentRef(r.body, r.who.Agent)
+	id, err := board.DecodeAgentRef(r.body, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -47,7 +48,7 @@ func (r *request) heartbeat() (answer, error) {
 }
 
 func (r *request) unregister() (answer, error) {
-	id, err := mmp.DecodeAgentRef(r.body, r.who.Agent)
+	id, err := board.DecodeAgentRef(r.body, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -55,7 +56,7 @@ func (r *request) unregister() (answer, error) {
 }
 
 func (r *request) agents() (answer, error) {
-	q, err := mmp.ParseAgentsQuery(r.query)
+	q, err := board.ParseAgentsQuery(r.query)
 	if err != nil {
 		return answer{}, err
 	}
@@ -104,7 +105,7 @@ func (r *request) key() (answer, error) {
 }
 
 func (r *request) audit() (answer, error) {
-	q, err := mmp.ParseAuditQuery(r.query)
+	q, err := board.ParseAuditQuery(r.query)
 	if err != nil {
 		return answer{}, err
 	}
@@ -112,7 +113,7 @@ func (r *request) audit() (answer, error) {
 }
 
 func (r *request) auditStats() (answer, error) {
-	hours, err := mmp.ParseHours(r.query)
+	hours, err := board.ParseHours(r.query)
 	if err != nil {
 		return answer{}, err
 	}

@@ -8,11 +8,12 @@ import (
 
 	"parley/internal/face/front"
 	"parley/internal/place"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
+	"parley/protocol/mmp/relay"
 )
 
 func (r *request) send() (answer, error) {
-	req, err := mmp.DecodeSend(r.body, r.http.Header.Get("Idempotency-Key"), r.who.Agent)
+	req, err := relay.DecodeSend(r.body, r.http.Header.Get("Idempotency-Key"), r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -25,7 +26,7 @@ func (r *request) send() (answer, error) {
 }
 
 func (r *request) receive() (answer, error) {
-	q, err := mmp.ParseReceiveQuery(r.query, r.who.Agent)
+	q, err := relay.ParseReceiveQuery(r.query, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -39,7 +40,7 @@ func (r *request) receive() (answer, error) {
 
 // poll hands out what is there. When nothing is, the request waits parked, since
 // thousands may wait.
-func (r *request) poll(q mmp.ReceiveQuery, parked *front.Parked) (answer, error) {
+func (r *request) poll(q relay.ReceiveQuery, parked *front.Parked) (answer, error) {
 	poll, err := r.d.Place.Poll(r.who, q, parked.Wake)
 	if err != nil {
 		return answer{}, err
@@ -82,7 +83,7 @@ func (p *waits) look(ctx context.Context, w http.ResponseWriter) time.Time {
 }
 
 func (r *request) peek() (answer, error) {
-	q, err := mmp.ParseReceiveQuery(r.query, r.who.Agent)
+	q, err := relay.ParseReceiveQuery(r.query, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -90,7 +91,7 @@ func (r *request) peek() (answer, error) {
 }
 
 func (r *request) queueStatus() (answer, error) {
-	agent, err := mmp.ParseAgentQuery(r.query, r.who.Agent)
+	agent, err := board.ParseAgentQuery(r.query, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -102,7 +103,7 @@ func (r *request) relayStats() (answer, error) {
 }
 
 func (r *request) ack() (answer, error) {
-	req, err := mmp.DecodeAck(r.body, r.who.Agent)
+	req, err := relay.DecodeAck(r.body, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
@@ -110,7 +111,7 @@ func (r *request) ack() (answer, error) {
 }
 
 func (r *request) sent() (answer, error) {
-	q, err := mmp.ParseSentQuery(r.query, r.who.Agent)
+	q, err := relay.ParseSentQuery(r.query, r.who.Agent)
 	if err != nil {
 		return answer{}, err
 	}
