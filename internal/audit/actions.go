@@ -146,6 +146,7 @@ const (
 	RoomRefused   Action = "room.refused"   // somebody was refused at a room's door
 	RoomReset     Action = "room.reset"     // a room was reset
 	RoomSchema    Action = "room.schema"    // a schema was published in a room
+	RoomTool      Action = "room.tool"      // a tool was used by an agent of this hub that sits in a room
 	RoomUnbanned  Action = "room.unbanned"  // somebody may come back into a room
 	RoomUnlocked  Action = "room.unlocked"  // a room was unlocked
 	RoomWithheld  Action = "room.withheld"  // messages were withheld from a participant

@@ -1,6 +1,7 @@
 package brain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,8 +23,8 @@ type Policy struct {
 	// AutoApprove names tools that need not ask; RequireApproval those that always do (a
 	// trailing * is a prefix).
 	AutoApprove, RequireApproval []string
-	// Task marks a run that somebody handed over: what would reach outside asks.
-	Task bool
+	// Where the run is: in a conversation, unless it says otherwise.
+	Where identity.Where
 	// Mode is what the person who gave the task wants; empty is AgentDecides.
 	Mode judge.Mode
 	// Rules are the hub's, about who must agree to certain calls.
@@ -47,15 +48,11 @@ func PolicyFor(sender string, autoApprove []string, commands *builtin.Policy) Po
 
 // Judge puts a call that has been checked to the judge.
 func (p Policy) Judge(t *tool.Tool, call tool.Call, class tool.Class, seen Seen) judge.Verdict {
-	where := identity.InConversation
-	if p.Task {
-		where = identity.InTask
-	}
 	c := judge.Call{Tool: t.Name, Label: class.String(), AsksItself: t.Asks, NoSparing: t.Asks}
 	c.Never, _ = p.Commands.Refused(call)
 	p.classify(&c, t, call, class, seen)
 	return p.Rules.Decide(call.Actor, c, judge.Setting{
-		Where: where, Stranger: p.Stranger, Mode: p.Mode, Tainted: seen.Tainted, Spared: p.AutoApprove, Required: p.RequireApproval,
+		Where: cmp.Or(p.Where, identity.InConversation), Stranger: p.Stranger, Mode: p.Mode, Tainted: seen.Tainted, Spared: p.AutoApprove, Required: p.RequireApproval,
 	})
 }
 
@@ -75,7 +72,7 @@ func (p Policy) classify(c *judge.Call, t *tool.Tool, call tool.Call, class tool
 			c.Class = judge.Fetches
 			c.Why = fmt.Sprintf("the agent has read words of strangers, and wants something from %s for the first time", host)
 		}
-	case class != tool.Mutating, p.Task && t.ConsentFor(call, class).Asks: // the task asks in the tool's place
+	case class != tool.Mutating, p.Where == identity.InTask && t.ConsentFor(call, class).Asks: // the task asks in the tool's place
 		c.Class = judge.Leaves
 	case strings.HasPrefix(t.Name, "mcp__"):
 		c.Class = judge.Serves

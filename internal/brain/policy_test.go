@@ -11,6 +11,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/brain/builtin"
 	"parley/internal/brain/tool"
+	"parley/internal/identity"
 	"parley/internal/judge"
 )
 
@@ -56,15 +57,15 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 	talk := brain.PolicyFor("alice", auto, boxed)
 	stranger := brain.PolicyFor("tg:123", auto, boxed)
 	delegate := brain.PolicyFor("delegate:run:1", auto, boxed)
-	task := brain.Policy{Commands: boxed, Task: true}
-	autoTask := brain.Policy{Commands: boxed, Task: true, AutoApprove: auto}
-	careful := brain.Policy{Commands: boxed, Task: true, RequireApproval: []string{"file_*"}}
-	alwaysAsk := brain.Policy{Commands: boxed, Task: true, Mode: judge.AlwaysAsk}
-	execute := brain.Policy{Commands: boxed, Task: true, Mode: judge.AlwaysExecute}
-	ruled := brain.Policy{Commands: boxed, Task: true, Mode: judge.AlwaysExecute, AutoApprove: auto, Rules: judge.Rules{{Tools: []string{"shell"}}}}
-	noBox := brain.Policy{Commands: bare, Task: true, AutoApprove: auto}
+	task := brain.Policy{Commands: boxed, Where: identity.InTask}
+	autoTask := brain.Policy{Commands: boxed, Where: identity.InTask, AutoApprove: auto}
+	careful := brain.Policy{Commands: boxed, Where: identity.InTask, RequireApproval: []string{"file_*"}}
+	alwaysAsk := brain.Policy{Commands: boxed, Where: identity.InTask, Mode: judge.AlwaysAsk}
+	execute := brain.Policy{Commands: boxed, Where: identity.InTask, Mode: judge.AlwaysExecute}
+	ruled := brain.Policy{Commands: boxed, Where: identity.InTask, Mode: judge.AlwaysExecute, AutoApprove: auto, Rules: judge.Rules{{Tools: []string{"shell"}}}}
+	noBox := brain.Policy{Commands: bare, Where: identity.InTask, AutoApprove: auto}
 	noBoxTalk := brain.PolicyFor("alice", auto, bare)
-	noBoxExecute := brain.Policy{Commands: bare, Task: true, Mode: judge.AlwaysExecute}
+	noBoxExecute := brain.Policy{Commands: bare, Where: identity.InTask, Mode: judge.AlwaysExecute}
 	nothing := brain.PolicyFor("alice", auto, nil)
 
 	read := asked{name: "file_read", args: `{"path":"a"}`, class: tool.ReadOnly}
@@ -112,7 +113,7 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 		{"task", task, folder, ask, ask},
 		{"task", task, host, ask, ask},
 		{"task with auto_approve", autoTask, folder, ask, ask},
-		{"task with auto_approve for the network", brain.Policy{Commands: boxed, Task: true, AutoApprove: []string{"network"}}, host, yes, ask},
+		{"task with auto_approve for the network", brain.Policy{Commands: boxed, Where: identity.InTask, AutoApprove: []string{"network"}}, host, yes, ask},
 		{"always_execute", execute, secret, no, no},
 		{"always_execute", execute, host, yes, yes},
 		{"stranger", stranger, read, yes, yes},
@@ -144,7 +145,7 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 		{"task with auto_approve", autoTask, post, yes, ask},
 		{"task with auto_approve", autoTask, mail, yes, ask},
 		{"task with auto_approve", autoTask, machine, ask, ask},
-		{"task with auto_approve for a stranger", brain.Policy{Commands: boxed, Task: true, AutoApprove: auto, Stranger: true}, post, ask, ask},
+		{"task with auto_approve for a stranger", brain.Policy{Commands: boxed, Where: identity.InTask, AutoApprove: auto, Stranger: true}, post, ask, ask},
 		{"require_approval", careful, read, ask, ask},
 		{"require_approval", careful, ls, yes, yes},
 		{"always_ask", alwaysAsk, read, ask, ask},

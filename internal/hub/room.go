@@ -43,7 +43,7 @@ func (h *Hub) roomPart() part {
 
 func (h *Hub) openRooms(ctx context.Context) error {
 	rooms, err := room.New(room.Deps{
-		DB: h.db, Leases: h.leases, Bus: h.bus, Trail: h.trail, Fetch: h.fetchKeys, Standing: h.people.Standing, Log: h.logger, Clustered: h.conf.NATS != "",
+		DB: h.db, Leases: h.leases, Bus: h.bus, Trail: h.trail, Fetch: h.fetchKeys, People: h.people, Log: h.logger, Clustered: h.conf.NATS != "",
 	})
 	if err != nil {
 		return err
@@ -63,8 +63,8 @@ func (h *Hub) openRooms(ctx context.Context) error {
 
 // openSeats seats the hub's own agents in rooms.
 func (h *Hub) openSeats(ctx context.Context) {
-	h.seats = seat.New(seat.Deps{DB: h.db, Leases: h.leases, Rooms: h.rooms, Log: h.logger, Mind: &seat.Brain{
-		Rules:  h.approvalRules(ctx),
+	h.seats = seat.New(seat.Deps{DB: h.db, Leases: h.leases, Rooms: h.rooms, People: h.people, Log: h.logger, Mind: &seat.Brain{
+		Rules: h.approvalRules(ctx), Audit: h.trail,
 		Agents: h.minds.agents, Models: h.minds.models, Ledger: h.minds.ledger, Mask: h.mask, Workspace: h.folderOf,
 		Tools: func(ctx context.Context, agent *brain.Agent, names []string) ([]*tool.Tool, error) {
 			return h.minds.toolsFor(ctx, agent, names, "", true)

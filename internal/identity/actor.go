@@ -57,6 +57,19 @@ type Via struct {
 	Address string `json:"address,omitzero"`
 }
 
+// Trace is how the trail says by which credential somebody came: what of it is known.
+func (v Via) Trace() map[string]any {
+	trace := map[string]any{}
+	for name, value := range map[string]string{
+		"token": v.TokenID, "page": v.PageID, "device": v.Device, "maker": v.Maker, "client": v.Client, "address": v.Address,
+	} {
+		if value != "" {
+			trace[name] = value
+		}
+	}
+	return trace
+}
+
 // Where is the door that somebody came in by, or what an agent acts in.
 type Where string
 

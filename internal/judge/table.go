@@ -64,7 +64,9 @@ func columnOf(who identity.Actor, s Setting) column {
 		return hub
 	case identity.InTask:
 		return task
-	case identity.InConversation, identity.BySchedule, identity.InRoom:
+	case identity.InRoom:
+		return stranger // whoever is in the room is heard
+	case identity.InConversation, identity.BySchedule:
 		if s.Stranger {
 			return stranger
 		}

@@ -22,13 +22,20 @@ type Deps struct {
 	// Fetch reads a key set from an address that CheckKeyURL allows: without
 	// redirects, at most MaxKeySet bytes. Nil: no key server can be reached.
 	Fetch func(ctx context.Context, url string) ([]byte, error)
-	// Standing gives whoever made somebody a host as their credential stands now; nil
-	// asks nobody.
-	Standing func(ctx context.Context, a identity.Actor) (identity.Actor, error)
-	Log      *slog.Logger
+	// People tells how whoever made somebody a host stands now; nil asks nobody.
+	People People
+	Log    *slog.Logger
 	// Clustered says that other hubs share the store and the bus.
 	Clustered bool
 	Limits    Limits
+}
+
+// People knows the credentials that actors came with.
+type People interface {
+	// Standing is an actor as its credential stands now; one that ended is refused.
+	Standing(ctx context.Context, a identity.Actor) (identity.Actor, error)
+	// Lasting is an actor for what outlives the page it was made on.
+	Lasting(ctx context.Context, a identity.Actor) (identity.Actor, error)
 }
 
 // AnnounceTime is how long somebody at the door may take to say who they are.

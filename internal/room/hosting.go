@@ -1,6 +1,7 @@
 package room
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"slices"
@@ -60,13 +61,16 @@ func (r *room) giveTo(by identity.Actor, person string) error {
 // appointHost makes somebody a host, for a while at most as long as whoever says so may.
 func (r *room) appointHost(by identity.Actor, person string, ttl time.Duration) (Hosting, error) {
 	now := time.Now()
-	h := Hosting{Person: person, By: by.String(), At: now, giver: by}
-	h.giver.PageID = "" // logging out of a page keeps what was given there, as everywhere
+	lasting, err := r.lasting(by)
+	if err != nil {
+		return Hosting{}, err
+	}
+	h := Hosting{Person: person, By: by.String(), At: now, giver: lasting}
 	if ttl > 0 {
 		h.Expires = now.Add(ttl)
 	}
-	if !by.Expires.IsZero() && (h.Expires.IsZero() || by.Expires.Before(h.Expires)) {
-		h.Expires = by.Expires
+	if end := lasting.Expires; !end.IsZero() && (h.Expires.IsZero() || end.Before(h.Expires)) {
+		h.Expires = end
 	}
 	giver, err := json.Marshal(h.giver)
 	if err != nil {
@@ -87,6 +91,16 @@ func (r *room) appointHost(by identity.Actor, person string, ttl time.Duration) 
 	}
 	r.rehost()
 	return h, nil
+}
+
+// lasting is who gave something that stays when their page is closed.
+func (r *room) lasting(by identity.Actor) (identity.Actor, error) {
+	if r.e.d.People == nil {
+		return by, nil
+	}
+	ctx, cancel := context.WithTimeout(r.e.ctx, writeTime)
+	defer cancel()
+	return r.e.d.People.Lasting(ctx, by)
 }
 
 // dismissHost takes it back.

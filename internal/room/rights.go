@@ -18,11 +18,10 @@ const (
 	asHub   right = "hub"   // the hub itself, for somebody it has asked
 )
 
-// rightOf is the right of a person whom this hub knows. A room of nobody, as very old
-// ones may be, is the hub's owner's.
+// rightOf is the right of a person whom this hub knows.
 func (r *room) rightOf(person string, hubOwner, admin bool) right {
 	switch {
-	case r.owner != "" && person == r.owner, r.owner == "" && hubOwner:
+	case r.owns(person, hubOwner):
 		return asOwner
 	case r.hosting(person):
 		return asHost
@@ -50,19 +49,26 @@ func (r *room) hostRight(from arrival) right {
 }
 
 // hosting tells whether the owner's word that somebody is a host holds now: for as long
-// as it was given, and while whoever gave it could give it.
+// as it was given, and while whoever gave it could give it: with a credential that stands,
+// and the room still theirs.
 func (r *room) hosting(person string) bool {
 	h, ok := r.hostings[person]
 	if !ok || person == "" || !h.Expires.IsZero() && !time.Now().Before(h.Expires) {
 		return false
 	}
-	if r.e.d.Standing == nil || h.giver.Person.ID == "" {
+	if r.e.d.People == nil || h.giver.Person.ID == "" {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(r.e.ctx, writeTime)
 	defer cancel()
-	_, err := r.e.d.Standing(ctx, h.giver)
-	return err == nil
+	giver, err := r.e.d.People.Standing(ctx, h.giver)
+	return err == nil && (r.owns(giver.Person.ID, giver.Owner) || giver.Admin())
+}
+
+// owns tells whether the room is somebody's. One of nobody, as very old ones may be, is
+// the hub's owner's.
+func (r *room) owns(person string, hubOwner bool) bool {
+	return r.owner != "" && person == r.owner || r.owner == "" && hubOwner
 }
 
 // rehost works out anew who is a host by the hub's word, after that has changed.

@@ -46,13 +46,9 @@ func (r *running) auditTool(d *tool.Done) {
 	if r.c.t.d.Audit == nil {
 		return
 	}
-	outcome := "ok"
-	if d.IsError {
-		outcome = string(tool.TypeOf(d.Err))
-	}
 	r.c.t.d.Audit.Note(audit.Entry{
 		Actor: "agent:" + r.speaker, OnBehalf: r.c.key.Sender, Action: audit.TalkTool, Target: valid(d.Call.Name),
-		Outcome: outcome, Duration: d.Duration, Digest: audit.DigestText(d.Call.Arguments),
+		Outcome: d.Outcome(), Duration: d.Duration, Digest: audit.DigestText(d.Call.Arguments),
 		Detail: map[string]any{"run": r.tn.id, "conversation": r.c.id},
 	})
 }

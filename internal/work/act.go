@@ -124,7 +124,7 @@ func (t *task) check(c *openCall) (err error) {
 // policy is what decides about this task's calls.
 func (t *task) policy() brain.Policy {
 	p := brain.Policy{
-		Commands: t.w.d.Policy, Task: true, Stranger: strings.Contains(t.spec.By.Sender(), ":"),
+		Commands: t.w.d.Policy, Where: identity.InTask, Stranger: strings.Contains(t.spec.By.Sender(), ":"),
 		AutoApprove: t.agent.AutoApprove, RequireApproval: t.agent.RequireApproval, Rules: t.w.d.Rules,
 	}
 	switch {

@@ -71,6 +71,14 @@ type Done struct {
 	Err error
 }
 
+// Outcome is how the trail says it ended: "ok", or the type of what went wrong.
+func (d *Done) Outcome() string {
+	if d.IsError {
+		return string(TypeOf(d.Err))
+	}
+	return "ok"
+}
+
 // Run runs all calls and returns their results in call order. Read-only calls run
 // in parallel; the others one after another, in call order, beside them. It never
 // fails: whatever goes wrong with a call is that call's result. When ctx ends it

@@ -35,7 +35,9 @@ import (
 	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { trailtest.Main(m, "room.", "!room.reaped", "!room.withheld") }
+func TestMain(m *testing.M) {
+	trailtest.Main(m, "room.", "!room.reaped", "!room.withheld", "!room.tool")
+}
 
 // patience is how long a test waits for what must happen; never how long it takes.
 const patience = 30 * time.Second
@@ -84,7 +86,7 @@ func newHubOn(t testing.TB, db *store.DB, local *bus.Local, opts ...option) *hub
 	if h.token == "" {
 		h.token = must(h.people.NewOwnerToken(ctx))(t).Secret
 	}
-	d := room.Deps{DB: db, Leases: h.leases, Bus: local, Trail: trailtest.WatchTrail(h.trail), Standing: h.people.Standing, Limits: room.Limits{NoRates: true, Roster: time.Millisecond}}
+	d := room.Deps{DB: db, Leases: h.leases, Bus: local, Trail: trailtest.WatchTrail(h.trail), People: h.people, Limits: room.Limits{NoRates: true, Roster: time.Millisecond}}
 	fd := faceroom.Deps{People: h.people}
 	for _, o := range opts {
 		o(&d, &fd)

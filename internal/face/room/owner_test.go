@@ -97,7 +97,7 @@ func TestAnAdminInSomebodyElsesRoomIsInTheTrailAsOne(t *testing.T) {
 // others, and is one only as long as whoever said so could.
 func TestARoomsOwnerMakesHostsAndGivesTheRoomAway(t *testing.T) {
 	h := newHub(t)
-	alice, bob := h.newToken("alice", "rooms").Secret, h.newToken("bob", "rooms").Secret
+	alice, bob, carol := h.newToken("alice", "rooms").Secret, h.newToken("bob", "rooms").Secret, h.newToken("carol", "rooms").Secret
 	h.callAs(alice, "POST", "/api/rooms", obj{"room": "hers", "policy": obj{"humans": obj{"mode": "hub"}}}, nil)
 	guest := h.dial("hers", bob).voice(obj{"name": "Bob"})
 	put := func(token, path string, body obj) int {
@@ -124,12 +124,18 @@ func TestARoomsOwnerMakesHostsAndGivesTheRoomAway(t *testing.T) {
 	check(t, h.people.Revoke(t.Context(), identity.Local(h.owner), second.ID))
 	guest.refused(kibitz.HostDenied, obj{"t": "mod", "op": "unlock"})
 
+	// Whom she made a host is none once the room is not hers, herself included.
+	if a, c := put(alice, "/hosts/alice", obj{}), put(alice, "/hosts/carol", obj{}); a != 200 || c != 200 {
+		t.Fatalf("alice makes herself and carol hosts: %d, %d", a, c)
+	}
 	if status := put(alice, "/owner", obj{"person": "bob"}); status != http.StatusOK {
 		t.Fatalf("alice gives the room away: %d", status)
 	}
 	h.audit("hers", func(e room.AuditEntry) bool { return e.Kind == "owner" && e.Actor == "person:alice" })
 	guest.ok(obj{"t": "mod", "op": "unlock"})
-	if let := h.manages(alice, "hers"); let != nil {
-		t.Errorf("alice, who gave the room away, was still let do %v", let)
+	for name, token := range map[string]string{"alice, who gave the room away,": alice, "carol, whom she had made a host,": carol} {
+		if let := h.manages(token, "hers"); let != nil {
+			t.Errorf("%s was still let do %v", name, let)
+		}
 	}
 }

@@ -32,7 +32,10 @@ func (s *Seats) OpenDemo(ctx context.Context, who identity.Actor, req room.OpenR
 	if err != nil {
 		return room.Info{}, err
 	}
-	r := &row{agent: demoCards, key: key, tools: []string{}, by: who.String()}
+	r := &row{agent: demoCards, key: key, tools: []string{}}
+	if err := s.made(ctx, who, r); err != nil {
+		return room.Info{}, err
+	}
 	if req.Policy, err = tablePolicy(policy, r); err != nil {
 		return room.Info{}, err
 	}

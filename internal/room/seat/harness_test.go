@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/audit"
 	"parley/internal/bus"
 	"parley/internal/identity"
@@ -21,9 +19,10 @@ import (
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/protocol/kibitz"
+	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { trailtest.Main(m, "room.tool") }
 
 type obj = map[string]any
 
@@ -63,6 +62,8 @@ func (s *script) Disclose(agent string, _ []string) (seat.Disclosure, error) {
 	return s.shown, nil
 }
 
+func (*script) Beyond(context.Context, string, []string) ([]string, error) { return nil, nil }
+
 func (s *script) Think(ctx context.Context, t seat.Thought) (string, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, t)
@@ -95,7 +96,7 @@ type house struct {
 	stop  func()
 }
 
-func newHouse(t *testing.T, db *store.DB, mind seat.Mind, rates bool) *house {
+func newHouse(t *testing.T, db *store.DB, mind seat.Mind, rates bool, people ...room.People) *house {
 	t.Helper()
 	ctx := context.Background()
 	b := bus.NewLocal()
@@ -106,7 +107,11 @@ func newHouse(t *testing.T, db *store.DB, mind seat.Mind, rates bool) *house {
 	if err := h.rooms.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	h.seats = seat.New(seat.Deps{DB: db, Leases: leases, Rooms: h.rooms, Mind: mind})
+	d := seat.Deps{DB: db, Leases: leases, Rooms: h.rooms, Mind: mind}
+	if len(people) > 0 {
+		d.People = people[0]
+	}
+	h.seats = seat.New(d)
 	h.seats.Start()
 	var once sync.Once
 	h.stop = func() {

@@ -42,13 +42,6 @@ func over(err error) bool {
 	return slices.Contains([]kibitz.Code{kibitz.RoomClosed, kibitz.RoomUnknown, kibitz.Kicked, kibitz.KeyRevoked, kibitz.GateNoAgents, kibitz.LobbyDeny}, kibitz.CodeOf(err))
 }
 
-// hub is the actor of what a seat does by itself.
-func hub(agent, room string) identity.Actor {
-	who := identity.Hub()
-	who.Agent, who.Where, who.Run = agent, identity.InRoom, room
-	return who
-}
-
 // sit puts whoever the seat is for on a chair.
 func (s *Seats) sit(ctx context.Context, r *row, in func(error)) error {
 	if r.agent == demoCards {
@@ -61,14 +54,18 @@ func (s *Seats) sit(ctx context.Context, r *row, in func(error)) error {
 		return s.gone(ctx, r)
 	}
 	if err := s.redisclose(ctx, r, shown); err != nil {
-		return err
+		return s.orGone(ctx, r, err)
 	}
 	c := newChair(r.room, r.agent, r.key)
 	sitter := newSitter(c, s.d.Mind, r.agent, r.tools, shown)
 	sitter.by = r.by
+	sitter.maker = func(ctx context.Context) (identity.Actor, error) { return s.makerOf(ctx, r) }
 	// The room is told of another model before it is asked: the agent enters anew.
 	sitter.undisclosed = func() { c.write(&kibitz.Leave{}) }
-	return s.on(ctx, r, c, in)
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.wg.Go(func() { s.watchMaker(watching, r, func(err error) { c.post(func() { c.fail(err) }) }) })
+	return s.orGone(ctx, r, s.on(ctx, r, c, in))
 }
 
 func (s *Seats) on(ctx context.Context, r *row, c *chair, in func(error)) error {
@@ -91,7 +88,10 @@ func (s *Seats) on(ctx context.Context, r *row, c *chair, in func(error)) error 
 // redisclose brings the policy's word on the seat up to date. A key that is not
 // in the policy any more was taken away, and stays so.
 func (s *Seats) redisclose(ctx context.Context, r *row, shown Disclosure) error {
-	who := hub(r.agent, r.room)
+	who, err := s.manager(ctx, r)
+	if err != nil {
+		return err
+	}
 	state, err := s.d.Rooms.Policy(ctx, who, r.room)
 	if err != nil {
 		return err
@@ -108,6 +108,15 @@ func (s *Seats) redisclose(ctx context.Context, r *row, shown Disclosure) error 
 
 // gone gives up the seat of an agent that is no more.
 func (s *Seats) gone(ctx context.Context, r *row) error {
-	_, err := s.d.Rooms.Revoke(ctx, hub(r.agent, r.room), r.room, r.keyID())
+	_, err := s.d.Rooms.Revoke(ctx, identity.Hub(), r.room, r.keyID())
 	return errors.Join(&kibitz.Refusal{Code: kibitz.KeyRevoked, Reason: "there is no such agent any more"}, err)
+}
+
+// orGone takes the key of a seat away with the right of whoever made it.
+func (s *Seats) orGone(ctx context.Context, r *row, err error) error {
+	if !errors.Is(err, errMaker) {
+		return err
+	}
+	_, revoked := s.d.Rooms.Revoke(context.WithoutCancel(ctx), identity.Hub(), r.room, r.keyID())
+	return errors.Join(err, revoked)
 }

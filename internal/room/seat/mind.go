@@ -4,14 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
+	"parley/internal/fit"
+	"parley/internal/identity"
 	"parley/internal/judge"
 	"parley/internal/mask"
 )
@@ -34,9 +38,11 @@ type Thought struct {
 	Agent string
 	// Disclosed is what the room knows; another model is not asked.
 	Disclosed Disclosure
-	// Tools an operator listed for this seat, and who did.
+	// Tools are those listed for this seat, By who seated the agent, and Maker the same as
+	// they stand now, whom the agent acts for. Maker has no scopes when nobody is known.
 	Tools []string
 	By    string
+	Maker identity.Actor
 	Room  string
 	// View is the newest view, Chat the last lines. Reply is the line to answer;
 	// without, the view is to be commented on.
@@ -50,6 +56,8 @@ type Mind interface {
 	// Disclose tells where a thought of the agent goes, or that there is no such
 	// agent.
 	Disclose(agent string, tools []string) (Disclosure, error)
+	// Beyond gives those of the tools that the agent's own file does not list.
+	Beyond(ctx context.Context, agent string, tools []string) ([]string, error)
 	// Think gives what the agent would say.
 	Think(ctx context.Context, t Thought) (string, error)
 }
@@ -65,6 +73,8 @@ type Brain struct {
 	Workspace func(by string) string
 	// Rules say who must agree to certain calls; in a room nobody does.
 	Rules judge.Rules
+	// Audit is told of every call of a tool; nil keeps no trail.
+	Audit audit.Recorder
 	// Mask is what no room gets to see of a tool.
 	Mask *mask.Mask
 }
@@ -115,14 +125,71 @@ func (b *Brain) Think(ctx context.Context, t Thought) (string, error) {
 			return "", err
 		}
 	}
-	out := brain.Run(ctx, spec, brain.SinkFunc(func(brain.Event) {}))
+	out := brain.Run(ctx, spec, brain.SinkFunc(func(ev brain.Event) {
+		if ev.Kind == brain.ToolResult {
+			b.record(spec.Call.Actor, t.Room, ev.Result)
+		}
+	}))
 	return out.Text, out.Err
+}
+
+// record puts a call of a tool into the trail, its arguments only as a digest.
+func (b *Brain) record(who identity.Actor, room string, d *tool.Done) {
+	if b.Audit == nil {
+		return
+	}
+	detail := who.Trace()
+	detail["room"] = room
+	b.Audit.Note(audit.Entry{
+		Actor: who.String(), OnBehalf: who.OnBehalf(), Action: audit.RoomTool, Target: fit.Storable(d.Call.Name), Outcome: d.Outcome(),
+		Duration: d.Duration, Digest: audit.DigestText(d.Call.Arguments), Detail: detail,
+	})
+}
+
+// Beyond implements Mind.
+func (b *Brain) Beyond(ctx context.Context, name string, listed []string) (more []string, err error) {
+	agent, err := b.Agents.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := b.Tools(ctx, agent, listed)
+	if err != nil {
+		return nil, err
+	}
+	own, err := b.own(ctx, agent)
+	for _, t := range tools {
+		if !own[t.Name] {
+			more = append(more, t.Name)
+		}
+	}
+	return more, err
+}
+
+// own are the tools that an agent's file lists.
+func (b *Brain) own(ctx context.Context, agent *brain.Agent) (map[string]bool, error) {
+	list, err := b.Tools(ctx, agent, slices.Concat(agent.Tools, agent.GuestTools))
+	own := map[string]bool{}
+	for _, t := range list {
+		own[t.Name] = true
+	}
+	return own, err
+}
+
+// granted are the tools of a seat: those its agent's file lists, and others as long as
+// whoever seated it may change that file.
+func (b *Brain) granted(ctx context.Context, agent *brain.Agent, t Thought) ([]*tool.Tool, error) {
+	tools, err := b.Tools(ctx, agent, t.Tools)
+	if err != nil || t.Maker.Scopes.Has(identity.AgentsManage) {
+		return tools, err
+	}
+	own, err := b.own(ctx, agent)
+	return slices.DeleteFunc(tools, func(t *tool.Tool) bool { return !own[t.Name] }), err
 }
 
 // equip gives a run the listed tools. What it reads was written by strangers, so
 // nothing that changes anything runs: there is nobody to ask.
 func (b *Brain) equip(ctx context.Context, spec *brain.RunSpec, agent *brain.Agent, t Thought) error {
-	tools, err := b.Tools(ctx, agent, t.Tools)
+	tools, err := b.granted(ctx, agent, t)
 	if err != nil {
 		return err
 	}
@@ -130,11 +197,14 @@ func (b *Brain) equip(ctx context.Context, spec *brain.RunSpec, agent *brain.Age
 		return err
 	}
 	spec.DropCalls, spec.MaxRounds = false, brain.DefaultRounds
-	spec.Policy = brain.Policy{Stranger: true, Rules: b.Rules}
+	spec.Policy = brain.Policy{Where: identity.InRoom, Stranger: true, Rules: b.Rules}
 	spec.Approve = func(context.Context, tool.Call, tool.Class) (tool.Decision, error) {
 		return tool.Decision{Reason: "in a room nobody is asked, so only tools that change nothing and tell nobody outside anything run"}, nil
 	}
-	spec.Call = tool.Call{Agent: agent.Name, Principal: "agent:" + agent.Name, Run: uuid.NewString(), Workspace: b.Workspace(t.By)}
+	spec.Call = tool.Call{
+		Agent: agent.Name, Principal: "agent:" + agent.Name, Run: uuid.NewString(), Workspace: b.Workspace(t.By),
+		Actor: t.Maker.ForAgent(agent.Name, identity.InRoom, t.Room),
+	}
 	return nil
 }
 

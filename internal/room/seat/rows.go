@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
 )
@@ -17,6 +18,8 @@ type row struct {
 	key         *kibitz.PrivateKey
 	tools       []string
 	by          string
+	// maker is who seated it, as what outlives their page; of seats older than that, nobody.
+	maker identity.Actor
 	// resume is the secret of its presence, since the last number seen with it.
 	resume string
 	since  uint64
@@ -36,9 +39,13 @@ func (s *Seats) insert(ctx context.Context, r *row) error {
 	if err != nil {
 		return err
 	}
+	maker, err := json.Marshal(r.maker)
+	if err != nil {
+		return err
+	}
 	return s.d.DB.Write(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(`INSERT INTO room_seats (room, agent, key_id, seat_key, tools, by_whom, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			r.room, r.agent, r.keyID(), string(key), string(tools), r.by, store.Micros(time.Now()))
+		_, err := tx.Exec(`INSERT INTO room_seats (room, agent, key_id, seat_key, tools, by_whom, maker, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			r.room, r.agent, r.keyID(), string(key), string(tools), r.by, string(maker), store.Micros(time.Now()))
 		return err
 	})
 }
@@ -71,22 +78,27 @@ func (s *Seats) rows(ctx context.Context, roomID string) (out []*row, err error)
 				out = append(out, r)
 			}
 			return err
-		}, `SELECT room, agent, seat_key, tools, by_whom, resume, since FROM room_seats WHERE room = ? OR ? = '' ORDER BY room, agent`, roomID, roomID)
+		}, `SELECT room, agent, seat_key, tools, by_whom, maker, resume, since FROM room_seats WHERE room = ? OR ? = '' ORDER BY room, agent`, roomID, roomID)
 	})
 	return out, err
 }
 
 func scanRow(cur *sql.Rows) (*row, error) {
 	r := &row{}
-	var key, tools string
+	var key, tools, maker string
 	var since int64
-	if err := cur.Scan(&r.room, &r.agent, &key, &tools, &r.by, &r.resume, &since); err != nil {
+	if err := cur.Scan(&r.room, &r.agent, &key, &tools, &r.by, &maker, &r.resume, &since); err != nil {
 		return nil, err
 	}
 	r.since = uint64(max(since, 0))
 	var err error
 	if r.key, err = kibitz.ParsePrivateKey(kibitz.Raw(key)); err != nil {
 		return nil, fmt.Errorf("the key of %s in %s: %w", r.agent, r.room, err)
+	}
+	if maker != "" {
+		if err := json.Unmarshal([]byte(maker), &r.maker); err != nil {
+			return nil, fmt.Errorf("who seated %s in %s: %w", r.agent, r.room, err)
+		}
 	}
 	return r, json.Unmarshal([]byte(tools), &r.tools)
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,12 +27,14 @@ const (
 	demoCards = "demo:cards"
 )
 
-// Deps is what seats are made from. All but Log are required.
+// Deps is what seats are made from. All but People and Log are required.
 type Deps struct {
 	DB     *store.DB
 	Leases *lease.Leases
 	Rooms  room.API
 	Mind   Mind
+	// People tells how whoever seated an agent stands now; nil trusts what they were.
+	People room.People
 	Log    *slog.Logger
 }
 
@@ -174,6 +177,14 @@ func (s *Seats) Seat(ctx context.Context, who identity.Actor, roomID string, req
 	if err := s.check(ctx, who, roomID); err != nil {
 		return Seated{}, err
 	}
+	more, err := s.d.Mind.Beyond(ctx, req.Agent, req.Tools)
+	if err != nil {
+		return Seated{}, err
+	}
+	if len(more) > 0 && !who.Scopes.Has(identity.AgentsManage) {
+		reason := "the agent's file does not list " + strings.Join(more, ", ") + "; to give it more needs the scope " + identity.AgentsManage
+		return Seated{}, &kibitz.Refusal{Code: kibitz.GrantDenied, Reason: reason}
+	}
 	return s.seat(ctx, who, roomID, req)
 }
 
@@ -188,9 +199,12 @@ func (s *Seats) seat(ctx context.Context, who identity.Actor, roomID string, req
 	if err != nil {
 		return Seated{}, err
 	}
-	r := &row{room: roomID, agent: req.Agent, key: key, tools: req.Tools, by: who.String()}
+	r := &row{room: roomID, agent: req.Agent, key: key, tools: req.Tools}
 	if r.tools == nil {
 		r.tools = []string{}
+	}
+	if err := s.made(ctx, who, r); err != nil {
+		return Seated{}, err
 	}
 	if err := s.allow(ctx, who, r); err != nil {
 		return Seated{}, err

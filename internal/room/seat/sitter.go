@@ -6,16 +6,19 @@ import (
 	"errors"
 	"time"
 
+	"parley/internal/identity"
 	"parley/protocol/kibitz"
 )
 
 // sitter is an agent of the hub on a chair.
 type sitter struct {
 	*chair
-	mind   Mind
-	agent  string
-	tools  []string
-	by     string // who seated it
+	mind  Mind
+	agent string
+	tools []string
+	by    string // who seated it
+	// maker is the same, as they stand now; an error says that they may not any more.
+	maker  func(context.Context) (identity.Actor, error)
 	shown  Disclosure
 	manner *manners
 	// undisclosed is told that the model is another one now.
@@ -156,9 +159,17 @@ func (s *sitter) think(j job) {
 	}
 	s.tasks.Go(func() {
 		defer cancel()
-		text, err := s.mind.Think(ctx, t)
+		text, err := s.mindful(ctx, t)
 		s.post(func() { s.thought(round, text, err) })
 	})
+}
+
+// mindful thinks for whoever seated the agent, as they stand now.
+func (s *sitter) mindful(ctx context.Context, t Thought) (_ string, err error) {
+	if t.Maker, err = s.maker(ctx); err != nil {
+		return "", err
+	}
+	return s.mind.Think(ctx, t)
 }
 
 // thought says what came of it. A model that failed leaves the agent silent.
@@ -166,8 +177,12 @@ func (s *sitter) thought(round int, text string, err error) {
 	if round != s.round || !s.busy {
 		return
 	}
-	if errors.Is(err, ErrUndisclosed) {
+	switch {
+	case errors.Is(err, ErrUndisclosed):
 		s.undisclosed()
+	case errors.Is(err, errMaker):
+		s.fail(err)
+		return
 	}
 	if err != nil {
 		text = ""

@@ -94,6 +94,7 @@ const words: Record<string, string> = {
   'room.refused': 'Refused at a room’s door',
   'room.reset': 'Room reset',
   'room.schema': 'Schema published in a room',
+  'room.tool': 'Tool used in a room',
   'room.unbanned': 'Let back into a room',
   'room.unlocked': 'Room unlocked',
   'room.withheld': 'Messages withheld in a room',
