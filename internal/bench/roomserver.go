@@ -108,7 +108,7 @@ func (h *roomServer) openRoom(ctx context.Context, i int) error {
 
 // enter seats the speaker, whose words everybody gets.
 func (h *roomServer) enter(ctx context.Context) (err error) {
-	host := identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "bench", Name: "bench"}, Scopes: identity.Expand(identity.Rooms)}
+	host := identity.Local(identity.Person{ID: "bench", Name: "bench"}).Narrow(identity.Expand(identity.Rooms))
 	h.speaker, err = h.rooms.Enter(ctx, room.Entry{Room: "room-0", Link: deaf{}, Origin: "http://127.0.0.1", Actor: &host})
 	if err != nil {
 		return err

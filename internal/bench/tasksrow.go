@@ -116,7 +116,7 @@ func tasksStep(ctx context.Context, env *Env, n int) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	s := &tasking{tokens: pick(env, 10, 1) * streamRate, who: identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "bench", Name: "bench"}}}
+	s := &tasking{tokens: pick(env, 10, 1) * streamRate, who: identity.Local(identity.Person{ID: "bench", Name: "bench"}).Narrow(identity.Scopes{})}
 	stop, err := s.open(ctx, dir, n)
 	if err != nil {
 		return Result{}, err

@@ -19,9 +19,7 @@ func noteSender(peer string) string { return "place:" + peer }
 // deliverNote lets an agent read what another one wrote to it: a turn in its
 // conversation with that peer, within its own budget. The words are fenced as data.
 func (h *Hub) deliverNote(ctx context.Context, n skill.Note) (string, error) {
-	who := identity.Hub().Narrow(identity.Expand(identity.TalkAdmin)) // to speak there, and nothing besides
-	who.Agent = n.Agent
-	run, err := h.talk.Turn(ctx, who, talk.TurnRequest{
+	run, err := h.talk.Turn(ctx, identity.NoteFor(n.Agent), talk.TurnRequest{
 		Key: talk.Key{Agent: n.Agent, Sender: noteSender(n.Peer), Thread: n.Place}, Content: noteText(n),
 		Detached: true, NoStream: true, IdempotencyKey: "note:" + n.ID,
 	})

@@ -37,7 +37,7 @@ func (ts *Terminals) exited(t *terminal) {
 	if t.exit.Signal != "" {
 		more["signal"] = t.exit.Signal
 	}
-	e := entry(identity.Actor{Person: t.creator.Person}, audit.TerminalExited, t, "ok", time.Since(t.began), more)
+	e := entry(identity.Hub(), audit.TerminalExited, t, "ok", time.Since(t.began), more)
 	e.Actor, e.OnBehalf = "hub", t.creator.String()
 	ts.d.Audit.Note(e)
 }

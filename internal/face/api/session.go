@@ -84,8 +84,7 @@ func (p People) open(ctx context.Context, in *loginRequest, agent, address strin
 		if err != nil {
 			return identity.Login{}, err
 		}
-		who.Address = address
-		return p.Directory.OpenPage(ctx, who, agent)
+		return p.Directory.OpenPage(ctx, who.From(address), agent)
 	default:
 		return identity.Login{}, front.NewProblem(http.StatusBadRequest, "bad_request", "send a login secret, a pairing code, a passkey or a token", nil)
 	}

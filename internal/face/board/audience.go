@@ -101,10 +101,9 @@ func (f *Face) leave(a *audience, c *conn) {
 // run watches until nobody is left or the watch breaks.
 func (a *audience) run(ctx context.Context) {
 	// The person's own things only, whatever else one of the connections may see.
-	who := identity.Actor{Person: a.person, Role: identity.RoleOperator, Scopes: identity.Expand(identity.TaskRead, identity.ApprovalRead)}
 	ready := sync.OnceFunc(func() { close(a.ready) })
 	defer ready()
-	for n, err := range a.face.d.Work.Watch(ctx, who) {
+	for n, err := range a.face.d.Work.Watch(ctx, identity.WatchFor(a.person)) {
 		if err != nil {
 			if ctx.Err() == nil {
 				a.fail(err)

@@ -52,11 +52,7 @@ func (c *conn) authenticate(a *viber.Auth, id string) {
 	if !ok {
 		return
 	}
-	s := found.session
-	s.Scopes, s.Address = identity.Grant(a.Scopes, s.Scopes, identity.Role(a.Role)), c.address
-	if s.Device == "" {
-		s.Device = a.DeviceID
-	}
+	s := found.session.InSession(a.Scopes, identity.Role(a.Role), a.DeviceID).From(c.address)
 	l := &login{id: ids.New(), session: s, role: a.Role, device: a.DeviceID}
 	c.ws.SetDeadline(0, nil)
 	c.ws.SetReadLimit(c.face.readLimit(c.face.limits.MaxFrame))
@@ -300,14 +296,9 @@ func (c *conn) pair(ctx context.Context, a *viber.Auth, nonce string, role viber
 
 // adopt makes the connection a session's and says so.
 func (c *conn) adopt(l *login, paired *identity.Paired, id string) {
-	expires := time.Now().Add(sessionLife)
-	if e := l.session.Expires; !e.IsZero() && e.Before(expires) {
-		expires = e
-	}
-	// The session the connection lives by ends with the earlier of the two.
-	tracked := l.session
-	tracked.Expires = expires
-	l.live = c.face.d.People.Track(tracked, func(reason identity.Reason) { c.expired(l, reason) })
+	session := l.session.Until(time.Now().Add(sessionLife))
+	expires := session.Expires
+	l.live = c.face.d.People.Track(session, func(reason identity.Reason) { c.expired(l, reason) })
 	c.mu.Lock()
 	before := c.login
 	c.login = l
@@ -351,21 +342,14 @@ func (r *request) refresh(p *viber.Refresh) {
 		c.fatal(viber.NewError(viber.CodeAuthFailed, viber.ReasonUnknownToken, "the token is somebody else's"), viber.CloseAuth, r.id)
 		return
 	}
-	s.Scopes = identity.Grant(p.Scopes, s.Scopes, identity.Role(p.Role)).Intersect(r.login.session.Scopes)
-	s.Address = c.address
-	if s.Device == "" {
-		s.Device = p.DeviceID
-	}
+	s = s.InSession(p.Scopes, identity.Role(p.Role), p.DeviceID).Narrow(r.login.session.Scopes).From(c.address)
 	c.adopt(&login{id: r.login.id, session: s, role: p.Role, device: p.DeviceID}, nil, r.id)
 }
 
 // rotate gives a token a new secret, which only this connection sees.
 func (r *request) rotate(p *viber.TokenRotate) {
 	by, id := r.who(), p.TokenID
-	if by.Credential == identity.ViaPage {
-		by.TokenID = "" // a page lives by its cookie; the token that opened it is not its own
-	}
-	if id == "" {
+	if id == "" && by.PageID == "" { // a page lives by its cookie; the token that opened it is not its own
 		id = by.TokenID
 	}
 	if id == "" {

@@ -46,9 +46,7 @@ func (r *request) terminal(p viber.Payload) {
 
 // terminalWho is who acts, on this very connection.
 func (r *request) terminalWho() identity.Actor {
-	who := r.login.session
-	who.Connection = r.login.id
-	return who
+	return r.login.session.On(r.login.id)
 }
 
 // refuse answers a request about a terminal that could not be done.

@@ -36,8 +36,7 @@ func (f *Front) Actor(r *http.Request) (identity.Actor, error) {
 		f.refusedRequest(r, who, "", "pairing_token")
 		return identity.Actor{}, NewProblem(http.StatusForbidden, "forbidden", "a pairing token can only pair a device", nil)
 	}
-	who.Address = Address(r)
-	return who, nil
+	return who.From(Address(r)), nil
 }
 
 func (f *Front) identify(r *http.Request) (identity.Actor, error) {

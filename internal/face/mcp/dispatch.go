@@ -103,7 +103,7 @@ func (p *path) handler(e entry) sdk.ToolHandler {
 		}
 		if client := req.ClientInfo(); client != nil {
 			c.Client = client.Name
-			c.Who.Client = short(client.Name)
+			c.Who = c.Who.OverMCP(short(client.Name))
 		}
 		if len(c.Args) == 0 || string(c.Args) == "null" {
 			c.Args = json.RawMessage("{}")

@@ -104,7 +104,7 @@ func (p *path) admit(r *http.Request) (identity.Actor, error) {
 	if err != nil {
 		return who, err
 	}
-	who.Where = identity.AtMCP
+	who = who.OverMCP("")
 	if !slices.ContainsFunc(p.scopes, who.Scopes.Has) && !p.mayUseAny(who) {
 		return who, p.face.d.Front.Need(r, who, p.scopes[0])
 	}

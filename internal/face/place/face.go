@@ -216,8 +216,7 @@ func (r *request) operator(address string) error {
 	problem, _ := errors.AsType[*front.Problem](err)
 	switch {
 	case err == nil:
-		who.Address = address // as it counts against limits
-		r.who = place.Visitor{Actor: who}
+		r.who = place.Visitor{Actor: who.From(address)} // as it counts against limits
 		return nil
 	case problem != nil && problem.Status == http.StatusForbidden:
 		return mmp.ErrOperatorOnly

@@ -91,7 +91,6 @@ func (f *Face) tcpSession(ctx context.Context, o TCPOptions) (*identity.Actor, e
 		return nil, err
 	}
 	f.log.Warn("talk.tcp_open is set: every program on this machine may use conversations without a token")
-	s := identity.Local(owner)
-	s.Scopes, s.Address = identity.Expand(identity.TalkAdmin, identity.AgentsManage), "local"
+	s := identity.Local(owner).Narrow(identity.Expand(identity.TalkAdmin, identity.AgentsManage)).From("local")
 	return &s, nil
 }

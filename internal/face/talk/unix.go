@@ -63,8 +63,7 @@ func peerSession(c net.Conn, owner identity.Person, uidOf func(*net.UnixConn) (i
 	case uid != os.Geteuid() && uid != 0:
 		return nil, fmt.Errorf("user %d is neither the hub's user nor root", uid)
 	}
-	s := identity.Local(owner)
-	s.Address = "local"
+	s := identity.Local(owner).From("local")
 	return &s, nil
 }
 

@@ -31,6 +31,5 @@ func (f *Face) authenticate(ctx context.Context, address, token string) (identit
 		}
 		return identity.Actor{}, err
 	}
-	s.Address = address
-	return s, nil
+	return s.From(address), nil
 }
