@@ -1,14 +1,17 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/internal/durable"
 )
 
 func newAudit(g *globals) *cobra.Command {
@@ -83,18 +86,9 @@ func toFile(name string, out io.Writer, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
+	defer func() { _ = os.Remove(f.Name()) }() // renamed away when all is well
+	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
+		return err
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(name+".part", name)
-	}
-	if err != nil {
-		_ = os.Remove(name + ".part")
-	}
-	return err
+	return errors.Join(os.Rename(f.Name(), name), durable.Folder(filepath.Dir(name)))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/brain/model"
+	"parley/internal/pause"
 )
 
 // Call makes one model call: it retries as the policy says while nothing went
@@ -61,7 +62,7 @@ func (c *calling) run() error {
 		if c.policy.OnRetry != nil {
 			c.policy.OnRetry(attempt, wait, failure)
 		}
-		if !sleep(c.ctx, wait) {
+		if pause.For(c.ctx, wait) != nil {
 			return context.Cause(c.ctx)
 		}
 	}
@@ -166,18 +167,4 @@ func (c *calling) silent(d time.Duration) error {
 		text = fmt.Sprintf("the answer stopped for %s", d)
 	}
 	return &model.Error{Provider: c.provider.Name(), Cause: model.CauseTimeout, Text: text, Final: true}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

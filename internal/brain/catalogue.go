@@ -17,6 +17,7 @@ import (
 
 	"parley/internal/brain/model"
 	"parley/internal/brain/offline"
+	"parley/internal/durable"
 )
 
 // CatalogueOptions is what a catalogue is made from.
@@ -273,7 +274,7 @@ func (c *Catalogue) commit(active string, providers map[string]*provider) error 
 	if err != nil {
 		return err
 	}
-	if err := writeAtomic(c.path, raw, 0o600); err != nil {
+	if err := durable.Write(c.path, raw, 0o600); err != nil {
 		return fmt.Errorf("writing providers.yaml: %w", err)
 	}
 	c.active, c.providers = active, providers

@@ -8,11 +8,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
+	"parley/internal/durable"
 	"parley/internal/store"
 )
 
@@ -43,7 +45,7 @@ func (f folder) edit(_ context.Context, name string, fn func(old []byte) ([]byte
 	case file == nil:
 		return os.Remove(path)
 	default:
-		return writeAtomic(path, file, 0o600)
+		return durable.Write(path, file, 0o600)
 	}
 }
 
@@ -126,4 +128,15 @@ func (t table) importFile(ctx context.Context, name string, file []byte, once bo
 func digestOf(file []byte) string {
 	sum := sha256.Sum256(file)
 	return hex.EncodeToString(sum[:])
+}
+
+// readLimited reads a file, and one byte more than an agent's may have so that the
+// parser notices.
+func readLimited(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxAgentFile+1))
 }

@@ -4,7 +4,7 @@
 // A file that was made, or renamed into place, needs two flushes: its own, and that
 // of the folder that names it.
 //
-//	err = errors.Join(durable.File(tmp), os.Rename(tmp, path), durable.Folder(filepath.Dir(path)))
+//	err = durable.Write(path, data, 0o600)
 package durable
 
 import (
@@ -14,6 +14,34 @@ import (
 	"path/filepath"
 	"runtime"
 )
+
+// Write replaces a file in one step: whoever reads it sees the old one or the new.
+func Write(path string, data []byte, mode fs.FileMode) error {
+	return beside(path, data, mode, os.Rename)
+}
+
+// Create is Write for a file that must not be there: of two that come at once the
+// second gets os.ErrExist.
+func Create(path string, data []byte, mode fs.FileMode) error {
+	return beside(path, data, mode, os.Link)
+}
+
+// beside writes a file beside path and lets put bring it there.
+func beside(path string, data []byte, mode fs.FileMode, put func(from, to string) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // renamed away when all is well
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := put(f.Name(), path); err != nil {
+		return err
+	}
+	return Folder(filepath.Dir(path))
+}
 
 // File flushes a file.
 func File(path string) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"parley/internal/durable"
@@ -28,5 +29,32 @@ func TestFilesFoldersAndTreesAreFlushed(t *testing.T) {
 		if err := flush(missing); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("flushing a %s that is missing: got %v, want that it does not exist", name, err)
 		}
+	}
+}
+
+func TestAFileIsReplacedWholeAndMadeOnlyOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := durable.Create(path, []byte("first"), 0o600); err != nil {
+		t.Fatalf("making a file that was not there: %v", err)
+	}
+	if err := durable.Create(path, []byte("second"), 0o600); !errors.Is(err, os.ErrExist) {
+		t.Errorf("making it again: got %v, want that it exists", err)
+	}
+	if err := durable.Write(path, []byte("third"), 0o640); err != nil {
+		t.Fatalf("replacing it: %v", err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || string(text) != "third" {
+		t.Errorf("the file says %q (%v), want what was written last", text, err)
+	}
+	if err := durable.Write(filepath.Join(path, "below"), nil, 0o600); err == nil {
+		t.Error("a file was written below a file")
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("the folder holds %d entries (%v), want the file alone", len(entries), err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 && runtime.GOOS != "windows" {
+		t.Errorf("the file's mode is %v (%v), want the one that was asked for", info.Mode(), err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/client/kenny"
+	"parley/internal/durable"
 	"parley/internal/endpoint/logs"
 	wire "parley/protocol/kenny"
 )
@@ -159,5 +160,5 @@ func SaveConfig(folder string, c Config) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(folder, ConfigFile), append(data, '\n'))
+	return durable.Write(filepath.Join(folder, ConfigFile), append(data, '\n'), 0o600)
 }

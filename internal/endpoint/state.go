@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"parley/internal/durable"
 	wire "parley/protocol/kenny"
 )
 
@@ -42,37 +43,18 @@ func LoadKey(folder string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// makeKey writes a fresh seed. A link keeps two that start at once from
-// overwriting each other: the second finds the first's key.
+// makeKey writes a fresh seed. Of two that start at once the second finds the
+// first's key.
 func makeKey(path string) (ed25519.PrivateKey, error) {
 	seed := make([]byte, ed25519.SeedSize)
 	rand.Read(seed)
-	tmp, err := privateTemp(filepath.Dir(path), seed)
-	if err != nil {
-		return nil, fmt.Errorf("key: %w", err)
-	}
-	defer func() { _ = os.Remove(tmp) }()
-	if err := os.Link(tmp, path); err != nil {
-		if errors.Is(err, os.ErrExist) {
-			return LoadKey(filepath.Dir(path))
-		}
+	switch err := durable.Create(path, seed, 0o600); {
+	case errors.Is(err, os.ErrExist):
+		return LoadKey(filepath.Dir(path))
+	case err != nil:
 		return nil, fmt.Errorf("key: %w", err)
 	}
 	return wire.KeyFromSeed(seed)
-}
-
-// privateTemp writes a file only we can read and has it on disk.
-func privateTemp(folder string, data []byte) (string, error) {
-	f, err := os.CreateTemp(folder, ".new-*") // 0600
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		_ = os.Remove(f.Name())
-		return "", err
-	}
-	return f.Name(), nil
 }
 
 // replaceFile replaces a note in one step. It need not survive a power cut, and
@@ -83,17 +65,4 @@ func replaceFile(path string, data []byte) error {
 		return err
 	}
 	return os.Rename(tmp, path)
-}
-
-// writeFile replaces a file in one step, on disk before it counts.
-func writeFile(path string, data []byte) error {
-	tmp, err := privateTemp(filepath.Dir(path), data)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		_ = os.Remove(tmp)
-		return err
-	}
-	return nil
 }

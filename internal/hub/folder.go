@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"parley/internal/durable"
 )
 
 // Folder is the data folder. Everything a hub keeps is below it.
@@ -72,18 +74,7 @@ func unwrapPath(err error) error {
 // WriteSecret writes a file that only its owner may read, in one step: nobody
 // ever sees half of it.
 func (f Folder) WriteSecret(name string, data []byte) error {
-	path := f.Path(name)
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }()
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(0o600), tmp.Sync(), tmp.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return durable.Write(f.Path(name), data, 0o600)
 }
 
 // sweep removes what a backup or restore left that was killed. Whoever calls it

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"parley/internal/limit"
 	"parley/protocol/kibitz"
 )
 
@@ -55,28 +56,18 @@ func (r *rates) wait(f kibitz.ClientFrame, ink bool, size int) time.Duration {
 		if ink {
 			by = r.ink
 		}
-		if d := take(by, 1); d > 0 {
+		if d := limit.Spend(by, 1); d > 0 {
 			return d
 		}
-		return take(r.bytes, size)
+		return limit.Spend(r.bytes, size)
 	case *kibitz.Sig:
-		return take(r.sig, 1)
+		return limit.Spend(r.sig, 1)
 	case *kibitz.SetGrant, *kibitz.Mod, *kibitz.Blocked:
-		return take(r.mod, 1)
+		return limit.Spend(r.mod, 1)
 	case *kibitz.Voice, *kibitz.Knock, *kibitz.Resume, *kibitz.Media, *kibitz.Sync:
-		return take(r.door, 1)
+		return limit.Spend(r.door, 1)
 	}
 	return 0
-}
-
-func take(l *rate.Limiter, n int) time.Duration {
-	now := time.Now()
-	r := l.ReserveN(now, min(n, l.Burst()))
-	d := r.DelayFrom(now)
-	if d > 0 {
-		r.CancelAt(now)
-	}
-	return d
 }
 
 // streak counts what happens within a sliding window.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/limit"
 	"parley/protocol/kibitz"
 )
 
@@ -61,7 +62,7 @@ func (r *room) roomRate(m *message) time.Duration {
 	if r.e.d.Limits.NoRates || m.content != nil && m.content.Kind == kibitz.ContentInk {
 		return 0
 	}
-	return take(r.content, 1)
+	return limit.Spend(r.content, 1)
 }
 
 // authorise asks what the sender may, before a word about its fields.

@@ -10,6 +10,7 @@ import (
 	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/owner"
+	"parley/internal/pause"
 	"parley/protocol/kibitz"
 )
 
@@ -91,7 +92,7 @@ func (e *Rooms) Enter(ctx context.Context, entry Entry) (Visit, error) {
 		case !moving(err):
 			e.forgetVisit(v)
 			return nil, err
-		case tries == 0 || pause(ctx, 250*time.Millisecond) != nil:
+		case tries == 0 || pause.For(ctx, 250*time.Millisecond) != nil:
 			e.forgetVisit(v)
 			return nil, ErrUnavailable
 		}
@@ -104,17 +105,6 @@ const enterTries = 20
 // moving tells that the room has no owner for now.
 func moving(err error) bool {
 	return errors.Is(err, owner.ErrGone) || errors.Is(err, owner.ErrMoving) || errors.Is(err, owner.ErrSilent)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (e *Rooms) forgetVisit(v *visit) {
@@ -384,7 +374,7 @@ func (e *Rooms) attachAgain(v *visit) {
 			v.giveUp()
 			return
 		}
-		if pause(ctx, 200*time.Millisecond) != nil {
+		if pause.For(ctx, 200*time.Millisecond) != nil {
 			v.link.Close(kibitz.CloseGoingAway, "the room cannot be reached")
 			v.giveUp()
 			return

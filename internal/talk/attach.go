@@ -9,6 +9,7 @@ import (
 	"parley/internal/brain/model"
 	"parley/internal/identity"
 	"parley/internal/lease"
+	"parley/internal/pause"
 	"parley/internal/talk/memory"
 )
 
@@ -70,7 +71,7 @@ func (a *attachment) open(who identity.Actor, key Key) (err error) {
 		if !moved(err) {
 			return err
 		}
-		if err := pause(a.ctx, movePause); err != nil {
+		if err := pause.For(a.ctx, movePause); err != nil {
 			return err
 		}
 	}

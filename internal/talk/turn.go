@@ -13,6 +13,7 @@ import (
 	"parley/internal/ids"
 	"parley/internal/lease"
 	"parley/internal/owner"
+	"parley/internal/pause"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
 )
@@ -212,7 +213,7 @@ func (t *Talk) submit(ctx context.Context, conv memory.Conversation, tn *turn) (
 			if !moved(err) {
 				return run, err
 			}
-			if err := pause(ctx, movePause); err != nil {
+			if err := pause.For(ctx, movePause); err != nil {
 				return nil, err
 			}
 			continue
@@ -240,14 +241,3 @@ const (
 	movePause = 250 * time.Millisecond
 	moveTries = 36
 )
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"parley/internal/limit"
 )
 
 // paces bounds how fast each person submits.
@@ -19,9 +21,9 @@ func newPaces(perMinute, burst int) *paces {
 	return &paces{by: map[string]*rate.Limiter{}, per: rate.Limit(float64(perMinute) / 60), max: burst}
 }
 
-// take lets one submit through, or tells how long to wait. What did not make a
+// spend lets one submit through, or tells how long to wait. What did not make a
 // task is given back by undo.
-func (p *paces) take(principal string, now time.Time) (undo func(), wait time.Duration) {
+func (p *paces) spend(principal string, now time.Time) (undo func(), wait time.Duration) {
 	p.mu.Lock()
 	l := p.by[principal]
 	if l == nil {
@@ -29,9 +31,7 @@ func (p *paces) take(principal string, now time.Time) (undo func(), wait time.Du
 		p.by[principal] = l
 	}
 	p.mu.Unlock()
-	r := l.ReserveN(now, 1)
-	if wait := r.DelayFrom(now); wait > 0 {
-		r.CancelAt(now)
+	if wait := limit.Spend(l, 1); wait > 0 {
 		return nil, wait
 	}
 	// Cancelling a reservation that was due gives nothing back; a negative one does.
@@ -51,7 +51,7 @@ func (p *paces) forget(now time.Time) {
 
 // pace lets a submit through or refuses it with the true time to wait.
 func (w *Work) pace(principal string) (undo func(), err error) {
-	undo, wait := w.paces.take(principal, time.Now())
+	undo, wait := w.paces.spend(principal, time.Now())
 	if undo == nil {
 		return nil, &LimitError{Message: "you submit tasks too fast", RetryAfter: wait}
 	}

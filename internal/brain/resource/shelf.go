@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/brain/mcpclient"
 	"parley/internal/brain/skillfile"
+	"parley/internal/durable"
 )
 
 // What can be wrong with a request.
@@ -105,31 +106,11 @@ func (s *Shelf) commit(next state) error {
 	if err != nil {
 		return err
 	}
-	if err := s.write(raw); err != nil {
+	if err := durable.Write(s.path(), raw, 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", fileName, err)
 	}
 	s.state = next
 	return nil
-}
-
-// write puts the file in place whole or not at all.
-func (s *Shelf) write(raw []byte) error {
-	tmp, err := os.CreateTemp(s.o.Dir, ".resources-*") // made 0600
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(raw)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	err = errors.Join(err, tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), s.path())
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-	}
-	return err
 }
 
 // switched is a list of what is off with one name put in or taken out.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/durable"
 	wire "parley/protocol/kenny"
 )
 
@@ -176,14 +177,5 @@ func (s *Switch) write(state State) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(s.folder, ".switch-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // renamed away when all is well
-	_, err = tmp.Write(append(data, '\n'))
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), s.path())
+	return durable.Write(s.path(), append(data, '\n'), 0o600)
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"parley/internal/pause"
 )
 
 // Plan is a swap to be done.
@@ -102,7 +104,7 @@ func Swap(ctx context.Context, p Plan, m Manager, log *slog.Logger) Outcome {
 func previous(p Plan) string { return p.Program + ".previous" }
 
 func swap(ctx context.Context, p Plan, m Manager, log *slog.Logger) error {
-	pause(ctx, answerWait)
+	_ = pause.For(ctx, answerWait) // the end comes sooner when the service is stopped
 	if err := m.Stop(ctx); err != nil {
 		return fmt.Errorf("stop: %w", err)
 	}
@@ -129,7 +131,7 @@ func awaitHandshake(ctx context.Context, p Plan, since time.Time) error {
 		if err == nil && s.Connected && s.Version == p.Version && s.At.After(since.Add(-time.Second)) {
 			return nil
 		}
-		if !pause(ctx, lookEvery) {
+		if pause.For(ctx, lookEvery) != nil {
 			return fmt.Errorf("no completed handshake within %s", connectWait)
 		}
 	}
@@ -166,20 +168,9 @@ func again(ctx context.Context, do func() error) error {
 		if err == nil {
 			return nil
 		}
-		if !pause(ctx, lookEvery) {
+		if pause.For(ctx, lookEvery) != nil {
 			return err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

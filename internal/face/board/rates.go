@@ -1,10 +1,7 @@
 package board
 
 import (
-	"time"
-
-	"golang.org/x/time/rate"
-
+	"parley/internal/limit"
 	"parley/protocol/viber"
 )
 
@@ -21,23 +18,9 @@ func (c *conn) allow(t viber.Type, id string) bool {
 			return true
 		}
 	}
-	wait, ok := take(c.messages, 1)
-	if !ok {
+	wait := limit.Spend(c.messages, 1)
+	if wait > 0 {
 		c.send(viber.NewRateLimited("", "messages come too fast", wait), id)
 	}
-	return ok
-}
-
-// take spends n of a budget, or tells when there will be enough.
-func take(l *rate.Limiter, n int) (wait time.Duration, ok bool) {
-	now := time.Now()
-	r := l.ReserveN(now, n)
-	if !r.OK() {
-		return time.Second, false
-	}
-	if wait = r.DelayFrom(now); wait > 0 {
-		r.CancelAt(now)
-		return wait, false
-	}
-	return 0, true
+	return wait == 0
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"parley/internal/identity"
+	"parley/internal/limit"
 	"parley/internal/terminal"
 	"parley/protocol/viber"
 )
@@ -95,7 +96,7 @@ func (r *request) create(p *viber.TerminalCreate) {
 
 // typed passes on what a person types.
 func (r *request) typed(p *viber.TerminalInput) {
-	if wait, ok := take(r.c.input, len(p.Data)); !ok {
+	if wait := limit.Spend(r.c.input, len(p.Data)); wait > 0 {
 		r.answer(viber.NewTerminalError(p.TerminalID, viber.TerminalLimit, "typing too fast; try again in "+wait.String()))
 		return
 	}

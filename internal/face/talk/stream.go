@@ -136,7 +136,7 @@ func (f *Face) acceptAll(l net.Listener, session func(net.Conn) (*identity.Actor
 		}
 		if err != nil { // out of file descriptors, most likely: let some go
 			f.log.Warn("cannot take a connection", "error", err)
-			pause(100 * time.Millisecond)
+			<-time.After(100 * time.Millisecond)
 			continue
 		}
 		select {
@@ -157,5 +157,3 @@ func (f *Face) acceptAll(l net.Listener, session func(net.Conn) (*identity.Actor
 		})
 	}
 }
-
-func pause(d time.Duration) { <-time.After(d) }
