@@ -56,7 +56,7 @@ func (l *Local) send(m Msg) (receivers int, err error) {
 
 // Subscribe implements Bus.
 func (l *Local) Subscribe(subject string, fn func(Msg)) (Subscription, error) {
-	return l.subscribe(subject, "", fn, false)
+	return l.subscribe(subject, "", fn)
 }
 
 // QueueSubscribe implements Bus.
@@ -64,15 +64,14 @@ func (l *Local) QueueSubscribe(subject, queue string, fn func(Msg)) (Subscriptio
 	if err := checkQueue(queue); err != nil {
 		return nil, err
 	}
-	return l.subscribe(subject, queue, fn, false)
+	return l.subscribe(subject, queue, fn)
 }
 
-func (l *Local) subscribe(subject, queue string, fn func(Msg), light bool) (Subscription, error) {
+func (l *Local) subscribe(subject, queue string, fn func(Msg)) (Subscription, error) {
 	if err := checkSubject(subject, true); err != nil {
 		return nil, err
 	}
 	s := &localSub{bus: l, subject: subject, queue: queue, mailbox: newMailbox(fn, l.limits, &l.running)}
-	s.light = light
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -163,10 +162,5 @@ func (s *localSub) Close() {
 	s.mailbox.close()
 }
 
-// Lagged implements Subscription. A light one has no queue and nothing to lose: nil.
-func (s *localSub) Lagged() <-chan struct{} {
-	if s.light {
-		return nil
-	}
-	return s.lagged
-}
+// Lagged implements Subscription.
+func (s *localSub) Lagged() <-chan struct{} { return s.lagged }

@@ -31,7 +31,6 @@ func (l Limits) withDefaults() Limits {
 // thousands of idle subscriptions cost no stacks.
 type mailbox struct {
 	fn      func(Msg)
-	light   bool // fn is called at once, by whoever pushes
 	limits  Limits
 	running *sync.WaitGroup // of the bus: drains in progress
 	lagged  chan struct{}
@@ -54,11 +53,6 @@ func (b *mailbox) push(m Msg) bool {
 	if b.closed {
 		b.mu.Unlock()
 		return false
-	}
-	if b.light {
-		defer b.mu.Unlock() // held meanwhile: one call at a time, and none after close
-		b.fn(m)
-		return true
 	}
 	for b.n > 0 && (b.n >= b.limits.Messages || b.bytes+len(m.Data) > b.limits.Bytes) {
 		b.pop()

@@ -273,31 +273,26 @@ func (b *NATS) publish(k kind, to, subject string, about stampNonce, data []byte
 
 // Subscribe implements Bus.
 func (b *NATS) Subscribe(subject string, fn func(Msg)) (Subscription, error) {
-	return b.subscribe(subject, fn, false, func() (*nats.Subscription, error) {
+	return b.subscribe(subject, fn, func() (*nats.Subscription, error) {
 		return b.nc.ChanSubscribe(b.messages+subject, b.arrivals)
 	})
 }
 
 // QueueSubscribe implements Bus.
 func (b *NATS) QueueSubscribe(subject, queue string, fn func(Msg)) (Subscription, error) {
-	return b.queueSubscribe(subject, queue, fn, false)
-}
-
-func (b *NATS) queueSubscribe(subject, queue string, fn func(Msg), light bool) (Subscription, error) {
 	if err := checkQueue(queue); err != nil {
 		return nil, err
 	}
-	return b.subscribe(subject, fn, light, func() (*nats.Subscription, error) {
+	return b.subscribe(subject, fn, func() (*nats.Subscription, error) {
 		return b.nc.ChanQueueSubscribe(b.messages+subject, queue, b.arrivals)
 	})
 }
 
-func (b *NATS) subscribe(subject string, fn func(Msg), light bool, open func() (*nats.Subscription, error)) (Subscription, error) {
+func (b *NATS) subscribe(subject string, fn func(Msg), open func() (*nats.Subscription, error)) (Subscription, error) {
 	if err := checkSubject(subject, true); err != nil {
 		return nil, err
 	}
 	box := newMailbox(fn, b.limits, &b.running)
-	box.light = light
 	s, err := b.register(box, open)
 	if err != nil {
 		return nil, err

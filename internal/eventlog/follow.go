@@ -26,7 +26,7 @@ func (l *Log) Follow(ctx context.Context, stream string, after int64) iter.Seq2[
 	return func(yield func(Event, error) bool) {
 		f := &follower{log: l, stream: stream, last: after, yield: yield, wake: make(chan struct{}, 1)}
 		// Subscribe first: what is appended between the replay and now is news.
-		sub, err := bus.SubscribeLight(l.bus, subject(stream), f.hear)
+		sub, err := l.bus.Subscribe(subject(stream), f.hear)
 		if err != nil {
 			yield(Event{}, err)
 			return
@@ -60,7 +60,7 @@ type follower struct {
 	spare [][]byte // the reader's: what it took last
 }
 
-// hear runs wherever the news is published and never waits for the reader.
+// hear keeps news for the reader and never waits for it.
 func (f *follower) hear(m bus.Msg) {
 	f.mu.Lock()
 	f.heard = true

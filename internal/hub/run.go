@@ -21,7 +21,6 @@ type Ready struct {
 // Run serves until ctx ends, then drains. ready is called once the listener is
 // open.
 func (h *Hub) Run(ctx context.Context, ready func(Ready) error) error {
-	defer roomyHeap()()
 	secure, stopTLS, err := tlsConfig(ctx, h.conf)
 	if err != nil {
 		return err

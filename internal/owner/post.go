@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"parley/internal/bus"
-	"parley/internal/crew"
 )
 
 // post carries questions of one kind between hubs. It knows nothing of things.
@@ -24,7 +23,7 @@ type post struct {
 
 	ctx   context.Context
 	stop  context.CancelFunc
-	crew  *crew.Crew
+	work  sync.WaitGroup
 	watch *watch
 	kept  kept
 	count atomic.Int64
@@ -36,7 +35,7 @@ type post struct {
 }
 
 func newPost(d Deps, kind string, errs []Named) *post {
-	p := &post{d: d, kind: kind, hub: d.Leases.ID(), names: newNames(errs), crew: crew.New(), running: map[string]context.CancelFunc{}}
+	p := &post{d: d, kind: kind, hub: d.Leases.ID(), names: newNames(errs), running: map[string]context.CancelFunc{}}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.watch = &watch{living: d.Leases.Living, run: p.spawn, quit: p.ctx.Done(), waits: map[*wait]struct{}{}}
 	return p
@@ -47,7 +46,7 @@ func (p *post) subject(hub string) string { return "owner." + p.kind + "." + bus
 
 func (p *post) listen() (err error) {
 	if p.d.Clustered {
-		p.sub, err = bus.QueueSubscribeLight(p.d.Bus, p.subject(p.hub), "hub", p.heard)
+		p.sub, err = p.d.Bus.QueueSubscribe(p.subject(p.hub), "hub", p.heard)
 	}
 	return err
 }
@@ -64,7 +63,7 @@ func (p *post) close() {
 		p.sub.Close()
 	}
 	p.stop()
-	p.crew.Close()
+	p.work.Wait()
 }
 
 // spawn runs what may wait beside the caller, until close; false: it is too late.
@@ -72,7 +71,7 @@ func (p *post) spawn(f func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
-		p.crew.Go(f)
+		p.work.Go(f)
 	}
 	return !p.closed
 }
@@ -163,7 +162,7 @@ func (p *post) heard(m bus.Msg) {
 	if h.Op != opMore {
 		p.running[h.key()] = cancel
 	}
-	p.crew.Go(func() {
+	p.work.Go(func() {
 		defer p.ended(h, cancel)
 		p.respond(ctx, m, h, body)
 	})

@@ -17,13 +17,6 @@ type Raw = jsontext.Value
 // Encode writes an answer or a message: compact, only what JSON requires is
 // escaped, raw members keep their escapes and digits.
 func Encode(v any) ([]byte, error) {
-	if a, ok := v.(Appender); ok {
-		return a.AppendJSON(make([]byte, 0, 256)), nil
-	}
-	return encode(v)
-}
-
-func encode(v any) ([]byte, error) {
 	return json.Marshal(v, jsontext.PreserveRawStrings(true), json.Deterministic(true))
 }
 
@@ -136,14 +129,6 @@ const usualMembers = 8
 
 // splitObject finds the members of an object, as parts of raw; nulls are left out.
 func splitObject(raw []byte) (members, error) {
-	if all, ok := splitPlain(raw); ok {
-		return all, nil
-	}
-	return splitAny(raw)
-}
-
-// splitAny is splitObject for whatever there is.
-func splitAny(raw []byte) (members, error) {
 	if err := bounded(raw); err != nil {
 		return nil, err
 	}

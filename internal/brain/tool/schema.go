@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	quick "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -16,7 +18,6 @@ const shownSchema = 2 << 10
 // arguments are an object: the tool itself has the last word anyway.
 type checker struct {
 	resolved *jsonschema.Resolved
-	plain    *plain // nil unless the schema is
 }
 
 func newChecker(schema json.RawMessage) *checker {
@@ -31,8 +32,12 @@ func newChecker(schema json.RawMessage) *checker {
 	if err != nil {
 		return &checker{}
 	}
-	return &checker{resolved: resolved, plain: newPlain(schema)}
+	return &checker{resolved: resolved}
 }
+
+// asUsual has arguments read as leniently as encoding/json reads them; models do
+// repeat themselves.
+var asUsual = quick.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // arguments reads the JSON text of a call. No text at all means no arguments.
 func (e *entry) arguments(text string) (json.RawMessage, error) {
@@ -40,11 +45,8 @@ func (e *entry) arguments(text string) (json.RawMessage, error) {
 		text = "{}"
 	}
 	e.once.Do(func() { e.check = newChecker(e.Schema) })
-	if e.check.plain != nil && e.check.plain.fits(text) {
-		return json.RawMessage(text), nil
-	}
 	var object map[string]any
-	if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {
+	if err := quick.Unmarshal([]byte(text), &object, asUsual); err != nil || object == nil {
 		return nil, e.badArguments("not a JSON object")
 	}
 	if e.check.resolved != nil {

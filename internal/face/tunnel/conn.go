@@ -76,9 +76,9 @@ func (c *conn) Message(_ *wsconn.Conn, kind wsconn.Kind, data []byte) {
 	case c.session != nil:
 		c.session.Binary()
 	case c.greeting == nil:
-		c.face.crew.Do(func() { c.register(kind, data) })
+		c.register(kind, data)
 	default:
-		c.face.crew.Do(func() { c.auth(kind, data) })
+		c.auth(kind, data)
 	}
 }
 

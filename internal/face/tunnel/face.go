@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/crew"
 	"parley/internal/face/front"
 	"parley/internal/fleet"
 	"parley/internal/limit"
@@ -74,7 +73,6 @@ type Face struct {
 	group  *wsconn.Group
 	failed limit.Window // handshakes of a network
 	enrols limit.Window // refused tokens of a network
-	crew   *crew.Crew   // handshakes are its jobs
 }
 
 // New makes the face; Close ends it.
@@ -84,7 +82,7 @@ func New(d Deps) *Face {
 	}
 	l := d.Limits.withDefaults()
 	return &Face{
-		d: d, limits: l, failed: limit.Window{Most: l.Failures}, enrols: limit.Window{Most: l.Enrolments}, crew: crew.New(),
+		d: d, limits: l, failed: limit.Window{Most: l.Failures}, enrols: limit.Window{Most: l.Enrolments},
 		group: wsconn.NewGroup(wsconn.Options{
 			Read: wsconn.ReadLimit{Message: kenny.MaxUnauthenticated, Close: wsconn.Close{Code: wsconn.Code(kenny.CloseUnauthorized), Reason: "too much before authentication"}},
 			// A machine on a thin line may take its time for a screenshot.
@@ -128,7 +126,5 @@ const (
 func (f *Face) Close(ctx context.Context) error {
 	f.d.Fleet.Quiesce(ctx)
 	spread := min(spreadMost, time.Duration(f.group.Len())*spreadPer)
-	err := f.group.DrainOver(ctx, spread, wsconn.Code(kenny.CloseRestart), "the hub is stopping")
-	f.crew.Close()
-	return err
+	return f.group.DrainOver(ctx, spread, wsconn.Code(kenny.CloseRestart), "the hub is stopping")
 }

@@ -164,27 +164,3 @@ type ProfileAnswer struct {
 	Needs           []Need    `json:"needs"`
 	Postings        []Posting `json:"postings"`
 }
-
-// AppendJSON writes the answer as the encoder would.
-func (a RegisterAnswer) AppendJSON(b []byte) []byte {
-	b = mmp.AppendText(b, `{"agent_id":`, a.AgentID)
-	b = mmp.AppendText(b, `,"status":`, a.Status)
-	b = mmp.AppendTime(b, `,"registered_at":`, a.RegisteredAt)
-	b = mmp.AppendTime(b, `,"expires_at":`, a.ExpiresAt)
-	b = mmp.AppendBool(b, `,"identity_verified":`, a.IdentityVerified)
-	b = mmp.AppendBool(b, `,"updated":`, a.Updated)
-	b = mmp.AppendText(b, `,"place_id":`, a.PlaceID)
-	if a.SessionToken != "" {
-		b = mmp.AppendText(b, `,"session_token":`, a.SessionToken)
-	}
-	if !a.SessionExpiresAt.IsZero() {
-		b = mmp.AppendTime(b, `,"session_expires_at":`, a.SessionExpiresAt)
-	}
-	if a.Fingerprint != "" {
-		b = mmp.AppendText(b, `,"fingerprint":`, a.Fingerprint)
-	}
-	if a.KeyID != "" {
-		b = mmp.AppendText(b, `,"key_id":`, a.KeyID)
-	}
-	return append(b, '}')
-}
