@@ -40,14 +40,6 @@ func (a Actor) InSession(requested []string, role Role, device string) Actor {
 	return a
 }
 
-// WatchFor is the hub following one person's own things for all their connections. Each
-// connection is then told what its own scopes allow.
-func WatchFor(person Principal) Actor {
-	a := Hub().Narrow(Expand(TaskRead, ApprovalRead))
-	a.Person = person
-	return a
-}
-
 // NoteFor is the hub handing an agent what another one wrote to it: to speak there, and
 // nothing besides.
 func NoteFor(agent string) Actor {

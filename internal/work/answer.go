@@ -75,24 +75,21 @@ func plainQuestion(item approval.Item) viber.ApprovalRequired {
 	}
 }
 
-// question shows a change of the inbox that is no event of one of the person's own
+// questionEvent is a change of the inbox that is no event of one of the person's own
 // tasks.
-func (o *watcher) question(ctx context.Context, ev approval.Event) []Notice {
-	n := Notice{Task: ev.Item.Task}
+func (w *Work) questionEvent(ctx context.Context, ev approval.Event) viber.TaskEvent {
 	if ev.Kind == approval.Resolved {
-		n.Event = resolvedItem(ev.Item, 0)
-		return []Notice{n}
+		return resolvedItem(ev.Item, 0)
 	}
 	a := plainQuestion(ev.Item)
-	err := o.w.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
+	err := w.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
 		a, err = required(tx, ev.Item)
 		return err
 	})
 	if err != nil {
-		o.w.d.Logger.Warn("cannot read a question's place in its task", "approval", ev.Item.ID, "error", err)
+		w.d.Logger.Warn("cannot read a question's place in its task", "approval", ev.Item.ID, "error", err)
 	}
-	n.Seq, n.Event = a.Seq, &a
-	return []Notice{n}
+	return &a
 }
 
 func resolvedItem(item approval.Item, seq int64) *viber.ApprovalResolved {
@@ -120,19 +117,19 @@ func (w *Work) Answer(ctx context.Context, who identity.Actor, r *viber.Approval
 	case err != nil:
 		return Answered{}, err
 	}
-	out := Answered{First: res.Decided, Missing: res.Missing}
+	out := Answered{First: res.Decided, Missing: res.Missing, item: res.Item}
 	err = w.d.DB.Read(ctx, func(tx *store.Tx) error {
 		if res.Item.Outcome.State == approval.StatePending {
 			a, err := required(tx, res.Item)
 			out.Required = &a
 			return err
 		}
-		var seq int64
-		err := tx.QueryRow(`SELECT resolved_seq FROM work_approvals WHERE id = ?`, res.Item.ID).Scan(&seq)
+		var seq, ended int64
+		err := tx.QueryRow(`SELECT a.resolved_seq, t.ended_at FROM work_approvals a JOIN work_tasks t ON t.id = a.task WHERE a.id = ?`, res.Item.ID).Scan(&seq, &ended)
 		if errors.Is(err, sql.ErrNoRows) {
-			err = nil
+			err, out.orphan = nil, res.Item.Task != "" && res.Item.Principal == who.Person.ID
 		}
-		out.Resolved = resolvedItem(res.Item, seq)
+		out.Resolved, out.orphan = resolvedItem(res.Item, seq), out.orphan || ended > 0 && seq == 0
 		return err
 	})
 	return out, err

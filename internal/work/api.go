@@ -4,8 +4,10 @@ import (
 	"context"
 	"io"
 	"iter"
+	"slices"
 	"time"
 
+	"parley/internal/approval"
 	"parley/internal/identity"
 	"parley/protocol/viber"
 )
@@ -30,9 +32,10 @@ type API interface {
 	Follow(ctx context.Context, who identity.Actor, task string, after int64) (*Stream, error)
 	// Events gives what is logged after an event, and ends.
 	Events(ctx context.Context, who identity.Actor, task string, after int64) iter.Seq2[viber.TaskEvent, error]
-	// Watch gives what waits for the caller, Ready, then what happens to the
-	// caller's tasks, until ctx ends.
-	Watch(ctx context.Context, who identity.Actor) iter.Seq2[Notice, error]
+	// Desk opens what one connection of a person is shown: what waits first, then
+	// whatever happens, in one order. begin is called before anything is shown, when
+	// nothing is missed any more. The caller closes the desk.
+	Desk(ctx context.Context, person string, screen Screen, begin func()) (*Desk, error)
 	// Running names the caller's tasks that have not ended, oldest first.
 	Running(ctx context.Context, who identity.Actor) ([]string, error)
 
@@ -53,8 +56,7 @@ type SubmitRequest struct {
 	// Key is the idempotency key, never empty: viber.TaskSubmit.Key.
 	Key    string
 	Submit *viber.TaskSubmit
-	// Origin marks the notices of the task this submit makes, so that a connection
-	// can tell its own.
+	// Origin is the connection of a board that submits; empty for everything else.
 	Origin string
 }
 
@@ -94,34 +96,13 @@ type Stream struct {
 	// Snapshot is the task when the stream was made; nil for a task just submitted.
 	Snapshot *viber.TaskSnapshot
 
-	events func(ctx context.Context) iter.Seq2[viber.TaskEvent, error]
+	principal string
+	events    func(ctx context.Context) iter.Seq2[viber.TaskEvent, error]
 }
 
 // Events yields the events with their seq and turn until the task's end, which is
 // the last, or until ctx ends. It may be called once.
 func (s *Stream) Events(ctx context.Context) iter.Seq2[viber.TaskEvent, error] { return s.events(ctx) }
-
-// NewStream makes a stream from events, for tests of faces.
-func NewStream(task string, snapshot *viber.TaskSnapshot, events func(ctx context.Context) iter.Seq2[viber.TaskEvent, error]) *Stream {
-	return &Stream{TaskID: task, Snapshot: snapshot, events: events}
-}
-
-// Notice is something a person's devices are told about the person's tasks.
-type Notice struct {
-	// Ready comes once, after everything that waited at the start.
-	Ready bool
-	// Task is what it is about; empty for a question that belongs to no task.
-	Task string
-	// Origin is what the submit gave that made the task.
-	Origin string
-	// Seq is the number of the event in its task; of a status, of the event that
-	// caused it.
-	Seq int64
-	// Event is a task's start or end, or an approval that was asked or resolved.
-	Event viber.TaskEvent
-	// Status is what the agent is doing for this person now, when that changed.
-	Status *viber.StatusAgent
-}
 
 // Answered is the answer to an answer.
 type Answered struct {
@@ -135,6 +116,15 @@ type Answered struct {
 	Resolved *viber.ApprovalResolved
 	// Required is the question, with what is left of its time, while it waits.
 	Required *viber.ApprovalRequired
+
+	item approval.Item
+	// orphan says that its task has ended and will say nothing about it.
+	orphan bool
+}
+
+// shownTo tells whether the decision comes to a person's desks by itself.
+func (a *Answered) shownTo(person string) bool {
+	return !a.orphan && (a.item.Principal == person || slices.Contains(a.item.Policy.People, person))
 }
 
 // ArtifactFile is a file of a task.

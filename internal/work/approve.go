@@ -111,7 +111,7 @@ func (t *task) ask(q *question, r approval.Request, callID string) {
 		t.w.announce(t, q.event)
 		t.await(q)
 	})
-	t.refreshStatus() // devices hear of it after the question
+	t.refreshStatus()
 }
 
 // notAsked handles a question that cannot be put: too large, mostly.

@@ -132,9 +132,9 @@ func (t *task) warn(l budgetLimit) {
 	t.state.Warned = append(t.state.Warned, l.span)
 	t.out.row = true
 	b := &viber.Budget{UsedUSD: usd(l.used), LimitUSD: usd(l.limit), Warning: true}
-	t.progressWith(fmt.Sprintf("$%.4f of $%.4f per %s are spent", b.UsedUSD, b.LimitUSD, l.span), b)
+	ev := t.progressWith(fmt.Sprintf("$%.4f of $%.4f per %s are spent", b.UsedUSD, b.LimitUSD, l.span), b)
 	t.noteBudget(audit.BudgetWarned, l)
-	t.then(func() { t.tellBudget(t.seq, b) })
+	t.then(func() { t.w.announce(t, ev) })
 }
 
 // mayPay checks hard limits before a model call. One that is used up asks a

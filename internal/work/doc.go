@@ -40,21 +40,15 @@
 // Sessions decide whose tasks one sees: another person's task is ErrNotFound, as
 // if it did not exist; admins see all. Scopes are the face's business.
 //
-// A connection keeps one [API.Watch] and a [Stream] per task it follows. Watch
-// first gives what waits for the person (ApprovalRequired, with the seq it has in
-// its task), then a Ready notice, then life-cycle events, approvals and agent
-// states of all the person's tasks. Events of tasks the connection follows come
-// on their stream as well, so skip notices with an Event whose Task it follows or
-// whose Origin is the connection's own. A Status notice names the event that
-// caused it (Task, Seq): if the connection follows that task, show the status
-// after that event.
+// A connection keeps one [Desk], through which it submits, follows, stops and
+// answers. The desk shows what waits for the person and then whatever happens, in one
+// order, with the request that a thing answers; the face has only to leave out what
+// the connection may not see. Who has no connection to keep (REST, MCP) uses Submit,
+// Stop, Answer and Follow.
 //
 // Submit answers in four ways: a new task (Stream from its first event); the key
-// is in progress (Running; send NewAlreadyRunning, then the Stream, which begins
-// after the present event); the key has ended (Replay: started, then the end); an
-// error. Stop and Answer tell whether the caller was first: if so, what happened
-// comes on streams and watches like everything else; if not, the caller alone is
-// shown the record.
+// is in progress (Running; the Stream begins after the present event); the key has
+// ended (Replay: started, then the end); an error.
 //
 // Merging text for a slow reader is the face's: neighbouring text deltas may be
 // joined with viber.MergeText. A stream that falls too far behind ends with

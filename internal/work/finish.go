@@ -132,22 +132,31 @@ func (t *task) closeTerminals() {
 
 // Stop ends a running task. See [API].
 func (w *Work) Stop(ctx context.Context, who identity.Actor, id, reason string) (Stopped, error) {
+	out, _, err := w.stopTask(ctx, who, id, reason)
+	return out, err
+}
+
+// stopTask is Stop that also tells whose task it is.
+func (w *Work) stopTask(ctx context.Context, who identity.Actor, id, reason string) (out Stopped, whose string, err error) {
 	r, err := w.find(ctx, who, cleanID(id))
 	if err != nil {
-		return Stopped{}, err
+		return Stopped{}, "", err
 	}
 	if !r.status.Ended() {
 		answer, err := w.control(ctx, r.id, request{Op: opStop, By: who.String(), Reason: valid(reason)})
-		if err == nil {
-			return Stopped{Event: answer.Stopped}, nil
-		}
 		if !errors.Is(err, ErrFinished) {
-			return Stopped{}, err
+			return Stopped{Event: answer.Stopped}, r.principal, err
 		}
 		if r, err = w.find(ctx, who, r.id); err != nil {
-			return Stopped{}, err
+			return Stopped{}, "", err
 		}
 	}
+	out, err = w.stoppedBefore(ctx, &r)
+	return out, r.principal, err
+}
+
+// stoppedBefore is how a task ended, if it was stopped.
+func (w *Work) stoppedBefore(ctx context.Context, r *record) (Stopped, error) {
 	if r.status != viber.TaskHalted {
 		return Stopped{}, ErrFinished
 	}

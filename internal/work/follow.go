@@ -17,13 +17,13 @@ import (
 
 // Snapshot is a task as it is now. See [API].
 func (w *Work) Snapshot(ctx context.Context, who identity.Actor, id string) (*viber.TaskSnapshot, error) {
-	snap, _, err := w.snapshot(ctx, who, cleanID(id))
+	snap, _, _, err := w.snapshot(ctx, who, cleanID(id))
 	return snap, err
 }
 
 // snapshot reads everything in one transaction, so that all of it is of one
 // moment: the one after event LastSeq.
-func (w *Work) snapshot(ctx context.Context, who identity.Actor, id string) (*viber.TaskSnapshot, viber.TaskEvent, error) {
+func (w *Work) snapshot(ctx context.Context, who identity.Actor, id string) (*viber.TaskSnapshot, *record, viber.TaskEvent, error) {
 	var r record
 	var snap viber.TaskSnapshot
 	err := w.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
@@ -54,13 +54,13 @@ func (w *Work) snapshot(ctx context.Context, who identity.Actor, id string) (*vi
 		return err
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	var end viber.TaskEvent
 	if r.status.Ended() {
 		end, err = r.endEventAt(snap.LastSeq)
 	}
-	return &snap, end, err
+	return &snap, &r, end, err
 }
 
 func (r *record) snapshot(b eventlog.Bounds) viber.TaskSnapshot {
@@ -134,7 +134,7 @@ func waitingMessages(tx *store.Tx, task string) (list []*queued, err error) {
 
 // Follow gives a snapshot and what follows. See [API].
 func (w *Work) Follow(ctx context.Context, who identity.Actor, id string, after int64) (*Stream, error) {
-	snap, end, err := w.snapshot(ctx, who, cleanID(id))
+	snap, r, end, err := w.snapshot(ctx, who, cleanID(id))
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (w *Work) Follow(ctx context.Context, who identity.Actor, id string, after 
 	if after < snap.OldestSeq-1 {
 		snap.Gap, after = true, snap.OldestSeq-1
 	}
-	s := w.stream(snap.TaskID, snap, after)
+	s := w.stream(r, snap, after)
 	if end != nil && after >= snap.LastSeq-1 {
 		s.events = onlyEnd(end, after)
 	}
@@ -163,8 +163,9 @@ func onlyEnd(end viber.TaskEvent, after int64) func(context.Context) iter.Seq2[v
 }
 
 // stream follows a task's log to its end.
-func (w *Work) stream(id string, snap *viber.TaskSnapshot, after int64) *Stream {
-	return NewStream(id, snap, func(ctx context.Context) iter.Seq2[viber.TaskEvent, error] {
+func (w *Work) stream(r *record, snap *viber.TaskSnapshot, after int64) *Stream {
+	id := r.id
+	return &Stream{TaskID: id, Snapshot: snap, principal: r.principal, events: func(ctx context.Context) iter.Seq2[viber.TaskEvent, error] {
 		return func(yield func(viber.TaskEvent, error) bool) {
 			last := after
 			for e, err := range w.d.Log.Follow(ctx, streamName(id), after) {
@@ -182,7 +183,7 @@ func (w *Work) stream(id string, snap *viber.TaskSnapshot, after int64) *Stream 
 				}
 			}
 		}
-	})
+	}}
 }
 
 // lagged names what happened to a reader whose events were forgotten meanwhile.
@@ -199,7 +200,7 @@ const eventPage = 500
 // Events gives what is logged after an event, and ends. See [API].
 func (w *Work) Events(ctx context.Context, who identity.Actor, id string, after int64) iter.Seq2[viber.TaskEvent, error] {
 	return func(yield func(viber.TaskEvent, error) bool) {
-		snap, _, err := w.snapshot(ctx, who, cleanID(id))
+		snap, _, _, err := w.snapshot(ctx, who, cleanID(id))
 		if err == nil && (after > snap.LastSeq || after < 0) {
 			err = ErrBadCursor
 		}

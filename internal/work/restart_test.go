@@ -276,7 +276,6 @@ func TestOneHubRunsAndAnotherWatchesApprovesSteersAndStops(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		a, b := twoHubs(t, db, lease.Options{})
 		d := b.watch(alice)
-		d.until("ready")
 		r := a.submitKey(alice, "k", mode(goal("/say one", `/tool shell {"command":"touch x"}`, "/say two", "/sleep 600000"), viber.AgentDecides))
 		far := b.followAll(r.id)
 		asked := untilType[*viber.ApprovalRequired](far)

@@ -7,8 +7,8 @@ import (
 	"parley/protocol/viber"
 )
 
-// refreshStatus says whether the task runs or waits for a person. Whoever looks
-// on hears it after the events before it.
+// refreshStatus notes whether the task runs or waits for a person. Whoever looks on
+// knows it by the events.
 func (t *task) refreshStatus() {
 	status := viber.TaskRunning
 	if len(t.asks) > 0 {
@@ -23,11 +23,6 @@ func (t *task) refreshStatus() {
 	}
 	t.status = status
 	t.out.row = true
-	t.then(func() {
-		if t.status == status {
-			t.tellStatus(t.seq)
-		}
-	})
 }
 
 // openQuestions are those that wait, in the order they were asked.
@@ -53,7 +48,7 @@ func (t *task) phase(p viber.Phase, message string) {
 // progress tells how far the task is.
 func (t *task) progress(message string) { t.progressWith(message, nil) }
 
-func (t *task) progressWith(message string, b *viber.Budget) {
+func (t *task) progressWith(message string, b *viber.Budget) *viber.TaskProgress {
 	t.beat.set(progressEvery)
 	tokens := t.usage.Total()
 	ev := &viber.TaskProgress{
@@ -63,6 +58,7 @@ func (t *task) progressWith(message string, b *viber.Budget) {
 		ev.Budget = &viber.Budget{UsedUSD: usd(t.usage.CostMicros), LimitUSD: usd(t.taskLimit())}
 	}
 	t.emit(ev)
+	return ev
 }
 
 // askProgress names the tools that wait for a person.

@@ -28,10 +28,16 @@ var errKeyTaken = errors.New("the key was taken meanwhile")
 
 // Submit hands over a goal. See [API].
 func (w *Work) Submit(ctx context.Context, who identity.Actor, req SubmitRequest) (*Submission, error) {
+	return w.submit(ctx, who, req, ids.New())
+}
+
+// submit is Submit with the id that a new task will have.
+func (w *Work) submit(ctx context.Context, who identity.Actor, req SubmitRequest, id string) (*Submission, error) {
 	p, err := w.proposal(ctx, who, req)
 	if err != nil {
 		return nil, err
 	}
+	p.id = id
 	for range submitTries {
 		known, err := w.known(ctx, who, p)
 		if err != nil || known != nil {
@@ -44,7 +50,7 @@ func (w *Work) Submit(ctx context.Context, who identity.Actor, req SubmitRequest
 		if err != nil {
 			return nil, err
 		}
-		return &Submission{TaskID: t.id, Stream: w.stream(t.id, nil, 0)}, nil
+		return &Submission{TaskID: t.id, Stream: w.stream(&t.record, nil, 0)}, nil
 	}
 	return nil, ErrUnavailable
 }
@@ -181,7 +187,6 @@ func replay(r *record, last int64) (*Submission, error) {
 
 // create makes the task durable and starts it.
 func (w *Work) create(ctx context.Context, p *proposal) (*task, error) {
-	p.id = ids.New()
 	if err := w.affordable(ctx, p); err != nil {
 		return nil, err
 	}

@@ -157,7 +157,6 @@ func (t *task) restore(left *leftover) {
 		}
 	}
 	t.rebuild(left)
-	t.tellStatus(t.seq)
 	if t.onRestart() == viber.OnRestartFail {
 		t.restarted()
 		return

@@ -218,7 +218,6 @@ func (t *task) alarms() {
 func (t *task) begin(left *leftover) {
 	if left == nil {
 		t.w.announce(t, t.startedEvent())
-		t.tellStatus(1)
 		t.phase(viber.Planning, "")
 		t.prepare(nil)
 		return

@@ -27,7 +27,8 @@ type Work struct {
 	ctx   context.Context
 	stop  context.CancelFunc
 
-	tasks *tasks
+	tasks     *tasks
+	audiences audiences
 
 	mu    sync.Mutex
 	ended map[viber.TaskStatus]int64
@@ -47,6 +48,7 @@ func New(d Deps) (*Work, error) {
 	w := &Work{
 		d: d, hub: d.Leases.ID(), paces: newPaces(d.Limits.SubmitsPerMinute, d.Limits.SubmitBurst), locks: newFolderLocks(),
 		ctx: ctx, stop: stop, ended: map[viber.TaskStatus]int64{},
+		audiences: audiences{all: map[string]*audience{}},
 	}
 	w.tasks = w.newTasks()
 	return w, nil

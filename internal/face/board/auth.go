@@ -58,9 +58,9 @@ func (c *conn) authenticate(a *viber.Auth, id string) {
 	c.ws.SetReadLimit(c.face.readLimit(c.face.limits.MaxFrame))
 	c.caller.Known()
 	c.input = newInputLimiter(c.face.limits.InputPerSecond)
-	c.adopt(l, found.paired, id)
+	answer := c.adopt(l, found.paired)
 	c.face.note(audit.Entry{Actor: s.String(), Action: audit.AuthAccepted, Target: l.id, Detail: c.detail(l, map[string]any{"scopes": s.Scopes.Sorted(), "role": string(a.Role)})})
-	c.join(l)
+	c.join(l, func() { c.send(answer, id) })
 	c.arrived(l)
 }
 
@@ -294,8 +294,8 @@ func (c *conn) pair(ctx context.Context, a *viber.Auth, nonce string, role viber
 	return proof{session: paired.Actor, paired: &paired}, nil
 }
 
-// adopt makes the connection a session's and says so.
-func (c *conn) adopt(l *login, paired *identity.Paired, id string) {
+// adopt makes the connection a session's and gives what the client is told of it.
+func (c *conn) adopt(l *login, paired *identity.Paired) *viber.Authenticated {
 	session := l.session.Until(time.Now().Add(sessionLife))
 	expires := session.Expires
 	l.live = c.face.d.People.Track(session, func(reason identity.Reason) { c.expired(l, reason) })
@@ -316,7 +316,7 @@ func (c *conn) adopt(l *login, paired *identity.Paired, id string) {
 	if paired != nil {
 		answer.DeviceToken, answer.DeviceTokenExpiresAt = paired.Token.Secret, viber.At(paired.Token.Expires)
 	}
-	c.send(answer, id)
+	return answer
 }
 
 // expired ends a connection whose credential has ended. What it started goes on.
@@ -343,7 +343,7 @@ func (r *request) refresh(p *viber.Refresh) {
 		return
 	}
 	s = s.InSession(p.Scopes, identity.Role(p.Role), p.DeviceID).Narrow(r.login.session.Scopes).From(c.address)
-	c.adopt(&login{id: r.login.id, session: s, role: p.Role, device: p.DeviceID}, nil, r.id)
+	r.answer(c.adopt(&login{id: r.login.id, session: s, role: p.Role, device: p.DeviceID}, nil))
 }
 
 // rotate gives a token a new secret, which only this connection sees.

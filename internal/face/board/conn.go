@@ -13,6 +13,7 @@ import (
 	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/ids"
+	"parley/internal/work"
 	"parley/internal/wsconn"
 	"parley/protocol/viber"
 )
@@ -44,19 +45,14 @@ type conn struct {
 	beats         *rate.Limiter
 	input         *rate.Limiter
 
-	mu       sync.Mutex // guards the rest; taken after an audience's
+	mu       sync.Mutex // guards the rest; taken after a desk's
 	login    *login     // nil until authenticated
-	audience *audience
+	desk     *work.Desk // what it is shown of tasks; there once it may make requests
 	ending   bool          // nothing more is taken from the client
 	leaving  *wsconn.Close // how the hub ends it; nil until it has said so
 	farewell *time.Timer   // until the client has had its time to say goodbye
 	asked    bool          // has made a request
 	errors   []time.Time
-	follows  map[string]*follow
-	dropped  map[string]bool // own tasks that were unsubscribed
-	ended    recent          // tasks whose end was sent
-	held     map[string][]heldStatus
-	claims   map[string]*claim
 	viewers  map[string]*viewer
 	misused  map[string]bool // what is on record already
 }
@@ -136,7 +132,7 @@ func (c *conn) Closed(_ *wsconn.Conn, why wsconn.Ended) {
 	c.caller.Gone()
 	c.mu.Lock()
 	c.ending = true
-	l, a := c.login, c.audience
+	l, desk := c.login, c.desk
 	if c.farewell != nil {
 		c.farewell.Stop()
 	}
@@ -144,8 +140,8 @@ func (c *conn) Closed(_ *wsconn.Conn, why wsconn.Ended) {
 	if l != nil && l.live != nil {
 		l.live.Release()
 	}
-	if a != nil {
-		c.face.leave(a, c)
+	if desk != nil {
+		desk.Close()
 	}
 	c.work.Wait()
 }
@@ -205,6 +201,10 @@ func (r *request) who() identity.Actor { return r.login.session }
 
 // do answers what is not about typing.
 func (r *request) do(p viber.Payload) {
+	if r.c.desk == nil { // the hub was about to stop when the client came
+		r.fail(work.ErrShuttingDown, "")
+		return
+	}
 	switch p := p.(type) {
 	case *viber.Refresh:
 		r.refresh(p)

@@ -7,9 +7,8 @@
 //
 //	frame ─▶ conn (envelope, scope, rate) ─▶ lane ─▶ work, terminal
 //	           ▲                              │
-//	           ├── follow: a task's events ◀──┤   one goroutine per task followed
-//	           ├── viewer: a terminal       ◀──┘   one per terminal looked at
-//	           └── audience: life cycle, approvals, agent states, one per person
+//	           ├── screen: what the desk shows ◀─ work: tasks, approvals, agent states, in one order
+//	           └── viewer: a terminal       ◀──┘   one goroutine per terminal looked at
 //
 // A conn is one client. What it asks is done in the order it was asked; heartbeats
 // and typing never wait behind a task. The face knows the wire and who may do

@@ -116,11 +116,9 @@ type Face struct {
 	strangers *rate.Limiter
 	crowds    *rate.Limiter
 
-	mu        sync.Mutex
-	closing   bool
-	conns     map[*conn]struct{}
-	audiences map[string]*audience
-	work      sync.WaitGroup
+	mu      sync.Mutex
+	closing bool
+	conns   map[*conn]struct{}
 }
 
 // New makes a face; Close ends it.
@@ -131,7 +129,7 @@ func New(d Deps) *Face {
 	if d.Challenge == "" {
 		d.Challenge = ChallengeAuto
 	}
-	f := &Face{d: d, log: d.Log, limits: d.Limits.withDefaults(), conns: map[*conn]struct{}{}, audiences: map[string]*audience{}, strangers: strangers(), crowds: crowds()}
+	f := &Face{d: d, log: d.Log, limits: d.Limits.withDefaults(), conns: map[*conn]struct{}{}, strangers: strangers(), crowds: crowds()}
 	logins, pairings := identity.LoginLimits, identity.PairingLimits
 	logins.PerMinute, pairings.PerMinute = f.limits.AuthPerMinute, f.limits.PairPerMinute
 	f.attempts, f.pairings = limit.NewGuesses(logins), limit.NewGuesses(pairings)
@@ -161,9 +159,13 @@ func (f *Face) Metrics() *wsconn.Metrics { return f.group.Metrics() }
 // Attended reports whether a person who may answer approvals is connected here.
 func (f *Face) Attended(principal string) bool {
 	f.mu.Lock()
-	a := f.audiences[principal]
-	f.mu.Unlock()
-	return a != nil && a.attended()
+	defer f.mu.Unlock()
+	for c := range f.conns {
+		if l := c.who(); l != nil && l.session.Person.ID == principal && l.session.Scopes.Has(identity.ApprovalRespond) {
+			return true
+		}
+	}
+	return false
 }
 
 // Route is where the face belongs.
@@ -246,9 +248,7 @@ func (f *Face) Close(ctx context.Context) error {
 		c.leave(viber.GoodbyeShutdown, wsconn.CodeGoingAway)
 	}
 	f.awaitGone(ctx)
-	err := f.group.Drain(ctx, wsconn.CodeGoingAway, viber.GoodbyeShutdown)
-	f.work.Wait()
-	return err
+	return f.group.Drain(ctx, wsconn.CodeGoingAway, viber.GoodbyeShutdown)
 }
 
 // awaitGone waits until the clients have left, but not long.
