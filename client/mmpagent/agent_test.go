@@ -77,7 +77,7 @@ func TestWithoutAnEntryEnvelope1IsUsedAndNeverAgainAfterOne(t *testing.T) {
 		t.Fatalf("%+v %v", sent, err)
 	}
 	// The place (or whoever took it over) hides the entry now.
-	if err := w.place.Forget(t.Context(), "test", "bob"); err != nil {
+	if err := w.place.Forget(t.Context(), operator, "bob"); err != nil {
 		t.Fatal(err)
 	}
 	post(t, w, "/place/v1/keys/register", map[string]string{"agent_id": "bob", "public_key": shared()[1].Ring.RSA.Public().PEM()})
@@ -105,7 +105,7 @@ func TestAChangedKeyIsAnAlarmAndNothingIsSealedForIt(t *testing.T) {
 	if _, err := ada.Send(t.Context(), "bob", "note", "x"); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.place.Forget(t.Context(), "test", "bob"); err != nil {
+	if err := w.place.Forget(t.Context(), operator, "bob"); err != nil {
 		t.Fatal(err)
 	}
 	w.agent(2, "bob")
@@ -214,7 +214,7 @@ func TestASessionThatEndedIsRenewedOnce(t *testing.T) {
 	w := newWorld(t, place.Config{Auth: place.Strict})
 	ada := w.agent(0, "ada")
 	before := ada.Token()
-	if _, err := w.place.RevokeTokens(t.Context(), "test", "ada"); err != nil {
+	if _, err := w.place.RevokeTokens(t.Context(), operator, "ada"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ada.Heartbeat(t.Context()); err != nil || ada.Token() == before {

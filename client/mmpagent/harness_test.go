@@ -16,10 +16,14 @@ import (
 	"parley/client/mmpagent"
 	"parley/internal/bus"
 	faceplace "parley/internal/face/place"
+	"parley/internal/identity"
 	"parley/internal/place"
 	"parley/internal/store/storetest"
 	"parley/protocol/mmp"
 )
+
+// operator runs the place.
+var operator = place.Visitor{Actor: identity.Hub()}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -29,6 +29,9 @@ type Agent struct {
 	Members []string
 	// Senders may talk to it: names or "PREFIX*"; empty means everybody.
 	Senders []string
+	// Owner is the person whose agent it is: what it has at the meeting place is theirs.
+	// Empty for the hub's own.
+	Owner string
 	// Workspace is where its file and shell tools work; empty for the hub's.
 	Workspace string
 

@@ -93,7 +93,7 @@ func (a *Agent) Config() json.RawMessage {
 	out := map[string]any{
 		"description": a.Description, "model": nilIfEmpty(a.Model), "thinking": orOff(a.Thinking),
 		"tools": list(a.Tools), "guest_tools": list(a.GuestTools), "auto_approve": list(a.AutoApprove),
-		"skills": list(a.Skills), "mcps": list(a.MCPs), "members": list(a.Members), "senders": list(a.Senders),
+		"skills": list(a.Skills), "mcps": list(a.MCPs), "members": list(a.Members), "senders": list(a.Senders), "owner": nilIfEmpty(a.Owner),
 		"workspace": nilIfEmpty(a.Workspace), "max_iterations": a.MaxIterations, "run_timeout": a.RunTimeout.String(),
 		"compact_threshold": a.Compact.String(), "compact_model": nilIfEmpty(a.CompactModel),
 		"compact_tool_max_len": a.CompactToolMaxLen, "recall": onOff(a.RecallAuto, "auto"),

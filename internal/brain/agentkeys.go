@@ -15,7 +15,7 @@ import (
 // keyOrder is the order keys are written and listed in.
 var keyOrder = []string{
 	"description", "model", "thinking", "tools", "guest_tools", "auto_approve", "skills", "mcps", "members",
-	"senders", "workspace", "max_iterations", "run_timeout", "compact_threshold", "compact_model",
+	"senders", "owner", "workspace", "max_iterations", "run_timeout", "compact_threshold", "compact_model",
 	"compact_tool_max_len", "recall", "auto_title", "temperature", "max_output_tokens", "budget",
 	"mode", "require_approval", "place",
 }
@@ -32,6 +32,7 @@ var agentKeys = map[string]func(*Agent, *yaml.Node) error{
 	"mcps":                 func(a *Agent, n *yaml.Node) error { return readList(n, &a.MCPs) },
 	"members":              func(a *Agent, n *yaml.Node) error { return readList(n, &a.Members) },
 	"senders":              func(a *Agent, n *yaml.Node) error { return readList(n, &a.Senders) },
+	"owner":                func(a *Agent, n *yaml.Node) error { return readString(n, &a.Owner) },
 	"workspace":            func(a *Agent, n *yaml.Node) error { return readString(n, &a.Workspace) },
 	"max_iterations":       func(a *Agent, n *yaml.Node) error { return readInt(n, &a.MaxIterations, 1, 1000) },
 	"run_timeout":          func(a *Agent, n *yaml.Node) error { return readDuration(n, &a.RunTimeout) },

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"parley/client/mmpagent"
+	"parley/internal/identity"
 )
 
 // placeAgents are agents of this hub that models act as at its own meeting place.
@@ -37,6 +38,14 @@ func (p *placeAgents) peersLocked(name string) (*mmpagent.Peers, error) {
 		p.pins[name] = peers
 	}
 	return peers, err
+}
+
+// placeAgentOf gives an agent to whoever may speak as it.
+func (h *Hub) placeAgentOf(ctx context.Context, who identity.Actor, name string) (*mmpagent.Agent, error) {
+	if err := h.skills.As(who).MayActAs(ctx, name); err != nil {
+		return nil, err
+	}
+	return h.placeAgents.get(ctx, name)
 }
 
 // get gives a hosted agent, registered. Being used keeps it so; one the place has

@@ -47,7 +47,7 @@ func (h *Hub) openPlace(ctx context.Context) error {
 	c := h.conf.Place
 	caller := faceplace.NewCaller(h.guard)
 	p, err := place.New(ctx, place.Deps{
-		DB: h.db, Bus: h.bus, Leases: h.leases, Key: h.key, Trail: h.trail, Peers: caller, Log: h.logger, Dir: string(h.folder), Clustered: h.conf.NATS != "",
+		DB: h.db, Bus: h.bus, Leases: h.leases, Key: h.key, Trail: h.trail, Peers: caller, Log: h.logger, Dir: string(h.folder), AgentsOf: h.placeIDsOf, Clustered: h.conf.NATS != "",
 	}, place.Config{
 		Name: c.Name, Description: c.Description, Version: h.opts.Version, Auth: place.Auth(h.conf.PlaceAuth()), Static: place.Static(c.StaticProof),
 		Anonymize: c.Anonymize, Federation: c.Federation, RegistryTTL: c.RegistryTTL, TokenTTL: c.TokenTTL, PostingTTL: c.PostingTTL,
@@ -110,11 +110,10 @@ func (h *Hub) placeAddresses() []string {
 
 // placeKeys are the keys of a hosted agent, made when it first needs them.
 func (h *Hub) placeKeys(agent string) (mmpagent.Keys, error) {
-	dir := h.folder.Path(filepath.Join("keys", "place"))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	path := h.placeKeyPath(agent)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return mmpagent.Keys{}, err
 	}
-	path := filepath.Join(dir, agent+".pem")
 	keys, err := mmpagent.OpenKeys(path, nil)
 	if !errors.Is(err, os.ErrNotExist) {
 		return keys, err
@@ -127,6 +126,11 @@ func (h *Hub) placeKeys(agent string) (mmpagent.Keys, error) {
 		keys, err = mmpagent.CreateKeys(path)
 	}
 	return keys, err
+}
+
+// placeKeyPath is where the keys of a hosted agent are.
+func (h *Hub) placeKeyPath(agent string) string {
+	return h.folder.Path(filepath.Join("keys", "place", agent+".pem"))
 }
 
 // placeTransport answers calls to this hub's own place without a connection, for

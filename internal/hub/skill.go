@@ -24,8 +24,8 @@ func (h *Hub) skillPart() part {
 			api.RegisterSkills(rest, h.skills, h.hosts)
 			return nil
 		},
-		count: func(ctx context.Context, _ identity.Actor, counts map[string]int64) error {
-			waiting, err := h.skills.List(ctx, skill.StateQuarantined, 1000)
+		count: func(ctx context.Context, who identity.Actor, counts map[string]int64) error {
+			waiting, err := h.skills.As(who).List(ctx, skill.StateQuarantined, 1000)
 			counts["skills_waiting"] = int64(len(waiting))
 			return err
 		},
@@ -39,7 +39,7 @@ func (h *Hub) skillPart() part {
 func (h *Hub) openSkills(context.Context) error {
 	s, err := skill.New(skill.Deps{
 		DB: h.db, Inbox: h.inbox, Trust: h.place, Trail: h.trail, Log: h.logger, Own: h.ownSkills, Host: h.skillHost,
-		Agents: h.agentNames, Deliver: h.deliverNote,
+		Agents: h.agentNames, AgentsOf: h.agentsOf, PersonOf: h.agentPerson, Deliver: h.deliverNote,
 		Owner: func(ctx context.Context) (string, error) {
 			owner, err := h.people.Owner(ctx)
 			return owner.ID, err

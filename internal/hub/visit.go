@@ -13,6 +13,7 @@ import (
 	"parley/client/mmpagent"
 	"parley/internal/bus"
 	"parley/internal/face/front"
+	"parley/internal/identity"
 	"parley/internal/publicnet"
 	"parley/internal/skill"
 	"parley/protocol/mmp"
@@ -30,7 +31,10 @@ const (
 var visitErrors = []front.Mapping{{Is: skill.ErrPlaceChanged, Status: http.StatusConflict, Code: "place_key_changed"}}
 
 // Visit sends an agent to another place for a while. It is there when this returns.
-func (p *hosts) Visit(ctx context.Context, r skill.VisitRequest) (skill.Visit, error) {
+func (p *hosts) Visit(ctx context.Context, who identity.Actor, r skill.VisitRequest) (skill.Visit, error) {
+	if err := p.h.skills.As(who).MayActAs(ctx, r.Agent); err != nil {
+		return skill.Visit{}, err
+	}
 	host, err := p.h.skillHost(r.Agent)
 	if err != nil {
 		return skill.Visit{}, fmt.Errorf("%w: %s", skill.ErrNoAgent, r.Agent)
@@ -44,7 +48,7 @@ func (p *hosts) Visit(ctx context.Context, r skill.VisitRequest) (skill.Visit, e
 	info, err := agent.Info(ctx)
 	if err == nil {
 		v.Place, v.Name = placeName(info.PlaceID, r.URL), info.Name
-		v, err = p.h.skills.BeginVisit(ctx, "agent:"+r.Agent, v, r.Length())
+		v, err = p.h.skills.BeginVisit(ctx, who.String(), v, r.Length())
 	}
 	if err != nil {
 		p.takeBack(ctx, v, agent)
@@ -162,7 +166,7 @@ func (p *hosts) followVisits() {
 func (p *hosts) lookAtVisits(ctx context.Context) error {
 	// Before the store is asked: one that begins meanwhile is not in its answer.
 	running := p.running()
-	all, err := p.h.skills.Visits(ctx)
+	all, err := p.h.skills.As(identity.Hub()).Visits(ctx)
 	if err != nil {
 		return err
 	}
@@ -236,8 +240,8 @@ func (p *hosts) vacate(ctx context.Context, at skill.Visit) bool {
 }
 
 // EndVisit brings an agent home, from whatever hub it is visiting.
-func (p *hosts) EndVisit(ctx context.Context, id string) error {
-	if err := p.h.skills.AskEnd(ctx, id); err != nil {
+func (p *hosts) EndVisit(ctx context.Context, who identity.Actor, id string) error {
+	if err := p.h.skills.As(who).AskEnd(ctx, id); err != nil {
 		return err
 	}
 	p.pokeAll()
@@ -255,6 +259,3 @@ func (p *hosts) EndVisit(ctx context.Context, id string) error {
 		return ctx.Err()
 	}
 }
-
-// Visits lists those that go on.
-func (p *hosts) Visits(ctx context.Context) ([]skill.Visit, error) { return p.h.skills.Visits(ctx) }

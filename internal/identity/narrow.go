@@ -2,7 +2,7 @@ package identity
 
 // agentReach is the most that a hosted agent ever holds, whoever it acts for: what
 // its tools act by. Everything else it does inside its own folder and conversation.
-var agentReach = Expand(FleetRead, FleetSensitive, FleetCall, FleetUnattended)
+var agentReach = Expand(FleetRead, FleetSensitive, FleetCall, FleetUnattended, PlaceManage)
 
 // Narrow is the actor with at most some scopes.
 func (a Actor) Narrow(most Scopes) Actor {

@@ -23,6 +23,7 @@ const (
 	FleetUnattended = "fleet:unattended"
 	Rooms           = "rooms"
 	Place           = "place"
+	PlaceManage     = "place:manage"
 	Talk            = "talk"
 	TalkAdmin       = "talk:admin"
 	AgentsManage    = "agents:manage"
@@ -73,6 +74,7 @@ var implied = map[string][]string{
 	TerminalWrite:   {TerminalRead},
 	TerminalCreate:  {TerminalWrite, TerminalRead},
 	TalkAdmin:       {Talk},
+	PlaceManage:     {Place},
 	Admin:           everythingForAdmin(),
 }
 
@@ -85,7 +87,7 @@ var everyday = []string{
 }
 
 // byName is what "*" leaves out.
-var byName = []string{Admin, TalkAdmin, AgentsManage, FleetAdmin, TerminalCreate, TaskUnattended, FleetUnattended, AuditWitness}
+var byName = []string{Admin, TalkAdmin, AgentsManage, PlaceManage, FleetAdmin, TerminalCreate, TaskUnattended, FleetUnattended, AuditWitness}
 
 // everythingForAdmin leaves out fleet:unattended (machines of other people must
 // not be changed unasked just because somebody administers the hub) and

@@ -91,29 +91,35 @@ type API interface {
 	Federation
 }
 
-// Operator is what the operator of the place may do and see: metadata, never
-// content, and never as an agent.
+// Operator is what people of this hub may do and see at the place: metadata, never
+// content, and never as an agent. Whoever runs the place reaches everything; others
+// reach what is about agents of theirs, as if nothing else were there.
 type Operator interface {
 	// Queues lists queues with something in them or lost, the fullest first.
-	Queues(ctx context.Context, limit int) ([]Queue, error)
-	// Graph is who sent how much to whom.
-	Graph(ctx context.Context, limit int) ([]Edge, error)
-	// Pins lists all keys; Trusted those a person trusts.
-	Pins(ctx context.Context, limit int) ([]Pin, error)
-	Trusted(ctx context.Context) ([]Trust, error)
-	// Trust marks the key an address has now as looked at by a person; keyID must be
-	// that key, so that nobody trusts what was swapped meanwhile.
-	Trust(ctx context.Context, by, address, keyID string) (Trust, error)
-	Untrust(ctx context.Context, by, keyID string) error
-	// TrustedKey tells whether a person trusts the key.
-	TrustedKey(ctx context.Context, keyID string) (bool, error)
+	Queues(ctx context.Context, who Visitor, limit int) ([]Queue, error)
+	// Pins lists keys.
+	Pins(ctx context.Context, who Visitor, limit int) ([]Pin, error)
 	// Forget releases a pin: the id's key, proof and tokens are gone, and whoever
 	// comes next may have it.
-	Forget(ctx context.Context, by, agent string) error
+	Forget(ctx context.Context, who Visitor, agent string) error
 	// RevokeTokens ends every session of an agent and its open polls.
-	RevokeTokens(ctx context.Context, by, agent string) (int, error)
+	RevokeTokens(ctx context.Context, who Visitor, agent string) (int, error)
+
+	// What follows is for whoever runs the place alone.
+
+	// Graph is who sent how much to whom.
+	Graph(ctx context.Context, who Visitor, limit int) ([]Edge, error)
+	// Trusted lists the keys a person trusts. Trust marks the key an address has now as
+	// looked at by a person; keyID must be that key, so that nobody trusts what was
+	// swapped meanwhile.
+	Trusted(ctx context.Context, who Visitor) ([]Trust, error)
+	Trust(ctx context.Context, who Visitor, address, keyID string) (Trust, error)
+	Untrust(ctx context.Context, who Visitor, keyID string) error
 	// RenewSalt makes all anonymised ids new ones.
-	RenewSalt(ctx context.Context, by string) error
+	RenewSalt(ctx context.Context, who Visitor) error
+
+	// TrustedKey tells whether a person trusts the key.
+	TrustedKey(ctx context.Context, keyID string) (bool, error)
 	// PlaceID and PlaceKey name this place to others.
 	PlaceID() string
 	PlaceKey() string
@@ -124,9 +130,9 @@ type Operator interface {
 // Federation is the place's life with other places.
 type Federation interface {
 	// AddPeer starts peering; the other operator must do the same.
-	AddPeer(ctx context.Context, by string, p Peer) (Peer, error)
-	RemovePeer(ctx context.Context, by, name string) error
-	Peers(ctx context.Context) ([]Peer, error)
+	AddPeer(ctx context.Context, who Visitor, p Peer) (Peer, error)
+	RemovePeer(ctx context.Context, who Visitor, name string) error
+	Peers(ctx context.Context, who Visitor) ([]Peer, error)
 	// PeerCall verifies a call of a peered place and names it; 401 otherwise.
 	PeerCall(ctx context.Context, call InboundCall) (Peer, error)
 	// PeerAgents, PeerKey and PeerRelay answer such calls.

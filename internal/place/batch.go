@@ -325,7 +325,7 @@ func (b *batch) guard(who Visitor, id string) error {
 	if who.holds(id) {
 		return nil
 	}
-	if who.Agent != "" || who.Operator() {
+	if who.Agent != "" || who.OfHub() {
 		return mmp.ErrNotYourAgent
 	}
 	at, err := b.key(id)

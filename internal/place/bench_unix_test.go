@@ -93,7 +93,7 @@ func BenchmarkSettle(b *testing.B) {
 	}
 	before := processor()
 	b.ResetTimer()
-	if _, err := p.Queues(b.Context(), 10); err != nil {
+	if _, err := p.Queues(b.Context(), operator, 10); err != nil {
 		b.Fatal(err)
 	}
 	b.StopTimer()

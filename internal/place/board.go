@@ -93,10 +93,14 @@ func (p *Place) Post(ctx context.Context, who Visitor, req *board.PostRequestBod
 	return out, nil
 }
 
-// RemovePosting takes a posting down; only its owner may, and the operator.
+// RemovePosting takes a posting down: its agent may, that agent's person, and the operator.
 func (p *Place) RemovePosting(ctx context.Context, who Visitor, id, agent string) (board.RemoveAnswer, error) {
-	err := p.write(ctx, func(tx *store.Tx) error {
-		if !who.Operator() {
+	mine, err := p.reach(ctx, who)
+	if err != nil {
+		return board.RemoveAnswer{}, err
+	}
+	err = p.write(ctx, func(tx *store.Tx) error {
+		if !who.OfHub() {
 			if _, err := p.guard(tx, who, agent); err != nil {
 				return err
 			}
@@ -108,7 +112,7 @@ func (p *Place) RemovePosting(ctx context.Context, who Visitor, id, agent string
 		if err != nil {
 			return err
 		}
-		if posting.AgentID != agent && !who.Operator() {
+		if !mine.Has(posting.AgentID) && (who.OfHub() || posting.AgentID != agent) {
 			return mmp.ErrRemoveNotAuthorized
 		}
 		if _, err := tx.Exec(`DELETE FROM place_postings WHERE id = ?`, id); err != nil {

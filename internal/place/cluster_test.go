@@ -72,7 +72,7 @@ func revokeAcrossHubs(t *testing.T, a, b *place.Place) {
 	for b.Polls() == 0 {
 		<-time.After(time.Millisecond)
 	}
-	if _, err := a.RevokeTokens(t.Context(), "person:olga", "ada"); err != nil {
+	if _, err := a.RevokeTokens(t.Context(), operator, "ada"); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != mmp.ErrToken { //nolint:errorlint // it is the value itself

@@ -72,6 +72,8 @@ type Deps struct {
 	Dir string
 	// Clustered says that other hubs share the store and the bus.
 	Clustered bool
+	// AgentsOf lists the ids, here, of the agents that are a person's; nil knows none.
+	AgentsOf func(ctx context.Context, person string) ([]string, error)
 	// Now is the clock; nil is the real one.
 	Now func() time.Time
 }
@@ -117,6 +119,9 @@ func (d *Deps) defaults() {
 	}
 	if d.Now == nil {
 		d.Now = time.Now
+	}
+	if d.AgentsOf == nil {
+		d.AgentsOf = func(context.Context, string) ([]string, error) { return nil, nil }
 	}
 	if d.Trail == nil {
 		d.Trail = audit.Nowhere{}

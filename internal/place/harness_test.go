@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/internal/bus"
+	"parley/internal/identity"
 	"parley/internal/place"
 	"parley/internal/store"
 	"parley/protocol/mmp"
@@ -75,6 +76,9 @@ func open(t testing.TB, db *store.DB, c place.Config, change ...func(*place.Deps
 	})
 	return p, clk
 }
+
+// operator runs the place.
+var operator = place.Visitor{Actor: identity.Hub()}
 
 // stranger is somebody without a token, on this machine.
 var stranger = place.Visitor{}

@@ -87,7 +87,7 @@ func (p *Place) guard(tx *store.Tx, who Visitor, id string) (told bool, err erro
 	if who.holds(id) {
 		return true, nil
 	}
-	if who.Agent != "" || who.Operator() {
+	if who.Agent != "" || who.OfHub() {
 		return false, mmp.ErrNotYourAgent
 	}
 	is, err := heldID(tx, id)
@@ -99,7 +99,7 @@ func (p *Place) guard(tx *store.Tx, who Visitor, id string) (told bool, err erro
 
 // admit is for reads that touch nobody in particular: strict wants a token.
 func (p *Place) admit(who Visitor) error {
-	if p.c.Auth == Strict && who.Agent == "" && !who.Operator() {
+	if p.c.Auth == Strict && who.Agent == "" && !who.OfHub() {
 		return mmp.ErrAuthRequired
 	}
 	return nil
@@ -244,7 +244,7 @@ func (p *Place) proofFor(old *keyRow, req *mmp.KeyRequest, proof string) string 
 
 func (p *Place) mayRegisterKey(who Visitor, req *mmp.KeyRequest, old *keyRow, proof string) error {
 	owner := who.holds(req.AgentID)
-	if !owner && (who.Agent != "" || who.Operator()) {
+	if !owner && (who.Agent != "" || who.OfHub()) {
 		return mmp.ErrNotYourAgent
 	}
 	switch {

@@ -20,8 +20,6 @@ type Sender struct {
 	Version int
 	// KeyID is the key a proven sender holds, empty otherwise.
 	KeyID string
-	// Operator says that the hub's own operator asks.
-	Operator bool
 }
 
 // Meeting is what speaks for hosted agents at the direct endpoints. The agent is

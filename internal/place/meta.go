@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/mmp/board"
 )
@@ -90,12 +91,15 @@ func (p *Place) salt(tx *store.Tx) ([]byte, error) {
 }
 
 // RenewSalt makes all anonymised ids new ones.
-func (p *Place) RenewSalt(ctx context.Context, by string) error {
+func (p *Place) RenewSalt(ctx context.Context, who Visitor) error {
+	if err := who.mustRun(); err != nil {
+		return err
+	}
 	err := p.write(ctx, func(tx *store.Tx) error {
 		if err := setMeta(tx, "salt", newSalt(p.now())); err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlaceSaltRenewed, Target: p.id})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: who.Actor.String(), Action: audit.PlaceSaltRenewed, Target: p.id})
 	})
 	p.remember.mu.Lock()
 	p.remember.salt = nil
@@ -120,7 +124,7 @@ func (p *Place) oldSalt(ctx context.Context) error {
 	if p.now().Sub(store.Time(made)) < saltLife {
 		return nil
 	}
-	return p.RenewSalt(ctx, "hub")
+	return p.RenewSalt(ctx, Visitor{Actor: identity.Hub()})
 }
 
 // anonymous is a function that hides ids.

@@ -17,7 +17,10 @@ import (
 
 // Graph is who sent how much to whom, the latest first: kept sums and what came
 // after them.
-func (p *Place) Graph(ctx context.Context, limit int) ([]Edge, error) {
+func (p *Place) Graph(ctx context.Context, who Visitor, limit int) ([]Edge, error) {
+	if err := who.mustRun(); err != nil {
+		return nil, err
+	}
 	found := map[[2]string]Edge{}
 	if err := p.audited(ctx); err != nil {
 		return nil, err
@@ -70,10 +73,15 @@ func keptEdges(tx *store.Tx, found map[[2]string]Edge, limit int) error {
 	return tx.Each(add, edges+` ORDER BY last_at DESC, sender, recipient LIMIT ?`, limit)
 }
 
-// Pins lists the key directory, newest first.
-func (p *Place) Pins(ctx context.Context, limit int) ([]Pin, error) {
+// Pins lists the key directory, newest first: the keys of one's own agents, or all.
+func (p *Place) Pins(ctx context.Context, who Visitor, limit int) ([]Pin, error) {
 	var out []Pin
-	err := p.read(ctx, func(tx *store.Tx) error {
+	mine, err := p.reach(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	agents, ids := mine.Where("k.agent")
+	err = p.read(ctx, func(tx *store.Tx) error {
 		return tx.Each(func(r *sql.Rows) error {
 			k, err := scanKey(extra{r, 2, func(more []any) { out = append(out, Pin{Sessions: count(more[0]), Trusted: count(more[1]) > 0}) }})
 			if err != nil {
@@ -84,8 +92,8 @@ func (p *Place) Pins(ctx context.Context, limit int) ([]Pin, error) {
 			pin.Registered, pin.Changed, pin.Proven, pin.Envelopes = k.registered, k.changed, k.proven, k.envelopes()
 			return nil
 		}, `SELECT `+keyColumns+`, (SELECT count(*) FROM place_tokens t WHERE t.agent = k.agent AND t.expires_at > ?),
-			(SELECT count(*) FROM place_trust u WHERE u.key_id = k.key_id) FROM place_keys k ORDER BY registered_at DESC, agent LIMIT ?`,
-			store.Micros(p.now()), limit)
+			(SELECT count(*) FROM place_trust u WHERE u.key_id = k.key_id) FROM place_keys k WHERE `+agents+` ORDER BY registered_at DESC, agent LIMIT ?`,
+			append(append([]any{store.Micros(p.now())}, ids...), limit)...)
 	})
 	return out, err
 }
@@ -114,7 +122,10 @@ func count(v any) int {
 }
 
 // Trusted lists the keys a person trusts.
-func (p *Place) Trusted(ctx context.Context) ([]Trust, error) {
+func (p *Place) Trusted(ctx context.Context, who Visitor) ([]Trust, error) {
+	if err := who.mustRun(); err != nil {
+		return nil, err
+	}
 	var out []Trust
 	err := p.read(ctx, func(tx *store.Tx) error {
 		return tx.Each(func(r *sql.Rows) error {
@@ -141,7 +152,10 @@ func (p *Place) TrustedKey(ctx context.Context, keyID string) (is bool, err erro
 }
 
 // Trust marks the key an address has now as looked at by a person.
-func (p *Place) Trust(ctx context.Context, by, address, keyID string) (Trust, error) {
+func (p *Place) Trust(ctx context.Context, who Visitor, address, keyID string) (Trust, error) {
+	if err := who.mustRun(); err != nil {
+		return Trust{}, err
+	}
 	if !mmp.ValidAddress(address) {
 		return Trust{}, mmp.ErrInvalidID
 	}
@@ -152,7 +166,7 @@ func (p *Place) Trust(ctx context.Context, by, address, keyID string) (Trust, er
 	if keyID != "" && !mmp.SameHash(keyID, key.KeyID) {
 		return Trust{}, mmp.ErrKeyPinned
 	}
-	t := Trust{KeyID: key.KeyID, Address: address, By: by, At: p.now()}
+	t := Trust{KeyID: key.KeyID, Address: address, By: who.Actor.String(), At: p.now()}
 	err = p.write(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(`INSERT INTO place_trust (key_id, address, trusted_by, at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (key_id) DO UPDATE SET address = excluded.address, trusted_by = excluded.trusted_by, at = excluded.at`,
@@ -160,13 +174,16 @@ func (p *Place) Trust(ctx context.Context, by, address, keyID string) (Trust, er
 		if err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlaceTrusted, Target: address, Detail: map[string]any{"key_id": t.KeyID}})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: t.By, Action: audit.PlaceTrusted, Target: address, Detail: map[string]any{"key_id": t.KeyID}})
 	})
 	return t, err
 }
 
 // Untrust takes that back.
-func (p *Place) Untrust(ctx context.Context, by, keyID string) error {
+func (p *Place) Untrust(ctx context.Context, who Visitor, keyID string) error {
+	if err := who.mustRun(); err != nil {
+		return err
+	}
 	h, err := mmp.ParseHash(keyID)
 	if err != nil {
 		return mmp.ErrKeyNotFound
@@ -179,13 +196,20 @@ func (p *Place) Untrust(ctx context.Context, by, keyID string) error {
 		if err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlaceUntrusted, Target: h.Prefixed()})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: who.Actor.String(), Action: audit.PlaceUntrusted, Target: h.Prefixed()})
 	})
 }
 
-// Forget releases a pin.
-func (p *Place) Forget(ctx context.Context, by, agent string) error {
-	err := p.write(ctx, func(tx *store.Tx) error {
+// Forget releases a pin. To whom the agent is not, it does not exist.
+func (p *Place) Forget(ctx context.Context, who Visitor, agent string) error {
+	mine, err := p.manages(ctx, who, agent)
+	if err != nil {
+		return err
+	}
+	if !mine {
+		return mmp.ErrKeyNotFound
+	}
+	err = p.write(ctx, func(tx *store.Tx) error {
 		k, err := keyOf(tx, agent, true)
 		if err != nil {
 			return err
@@ -203,7 +227,7 @@ func (p *Place) Forget(ctx context.Context, by, agent string) error {
 		if err := p.note(tx, board.AuditEntry{EventType: board.AuditKeyRegistration, Action: "forget", AgentID: agent, KeyFingerprint: k.fingerprint, KeyID: k.keyID}); err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlacePinReleased, Target: agent, Detail: map[string]any{"key_id": k.keyID}})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: who.Actor.String(), Action: audit.PlacePinReleased, Target: agent, Detail: map[string]any{"key_id": k.keyID}})
 	})
 	if err == nil {
 		p.tell(subjectRevoked, agent)
@@ -212,13 +236,21 @@ func (p *Place) Forget(ctx context.Context, by, agent string) error {
 	return err
 }
 
-// RevokeTokens ends every session of an agent and its open polls.
-func (p *Place) RevokeTokens(ctx context.Context, by, agent string) (n int, err error) {
+// RevokeTokens ends every session of an agent and its open polls. To whom the agent is
+// not, it does not exist.
+func (p *Place) RevokeTokens(ctx context.Context, who Visitor, agent string) (n int, err error) {
+	mine, err := p.manages(ctx, who, agent)
+	if err != nil {
+		return 0, err
+	}
+	if !mine {
+		return 0, mmp.ErrAgentNotFound
+	}
 	err = p.write(ctx, func(tx *store.Tx) error {
 		if n, err = revoke(tx, agent); err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlaceTokensRevoked, Target: agent, Detail: map[string]any{"count": n}})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: who.Actor.String(), Action: audit.PlaceTokensRevoked, Target: agent, Detail: map[string]any{"count": n}})
 	})
 	if err == nil {
 		p.tell(subjectRevoked, agent)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -45,7 +46,7 @@ func (p *Place) federate(ctx context.Context) {
 }
 
 func (p *Place) federateOnce(ctx context.Context, asked map[string]time.Time) error {
-	peers, err := p.Peers(ctx)
+	peers, err := p.Peers(ctx, Visitor{Actor: identity.Hub()})
 	if err != nil {
 		return err
 	}

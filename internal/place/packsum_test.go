@@ -44,7 +44,7 @@ func TestEntriesOfABatchAreCountedOneByOne(t *testing.T) {
 			s.Hours.TotalBytes += h.TotalBytes
 			s.Hours.UniqueAgents += h.UniqueAgents
 		}
-		if s.Edges, err = p.Graph(t.Context(), 10); err != nil {
+		if s.Edges, err = p.Graph(t.Context(), operator, 10); err != nil {
 			t.Fatal(err)
 		}
 		for kind, into := range map[string]*int{board.AuditRelay: &s.Relay, board.AuditRegistration: &s.New} {

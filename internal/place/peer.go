@@ -40,7 +40,10 @@ func placeIDOf(key ed25519.PublicKey) string {
 }
 
 // AddPeer starts peering. Nothing travels before the other operator did the same.
-func (p *Place) AddPeer(ctx context.Context, by string, peer Peer) (Peer, error) {
+func (p *Place) AddPeer(ctx context.Context, who Visitor, peer Peer) (Peer, error) {
+	if err := who.mustRun(); err != nil {
+		return peer, err
+	}
 	if !p.c.Federation {
 		return peer, errPeerOff
 	}
@@ -67,7 +70,7 @@ func (p *Place) AddPeer(ctx context.Context, by string, peer Peer) (Peer, error)
 		if err := p.note(tx, board.AuditEntry{EventType: board.AuditPeer, Action: "add", Peer: peer.Name}); err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlacePeerAdded, Target: peer.Name, Detail: map[string]any{"url": peer.URL, "place_id": peer.PlaceID}})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: who.Actor.String(), Action: audit.PlacePeerAdded, Target: peer.Name, Detail: map[string]any{"url": peer.URL, "place_id": peer.PlaceID}})
 	})
 	if err == nil {
 		p.nudgeOutbox()
@@ -93,7 +96,10 @@ func peerURL(s string) (string, error) {
 
 // RemovePeer ends peering at once: its agents are gone, and what waited for them is
 // refused.
-func (p *Place) RemovePeer(ctx context.Context, by, name string) error {
+func (p *Place) RemovePeer(ctx context.Context, who Visitor, name string) error {
+	if err := who.mustRun(); err != nil {
+		return err
+	}
 	return p.write(ctx, func(tx *store.Tx) error {
 		n, err := tx.Exec(`DELETE FROM place_peers WHERE name = ?`, name)
 		if err == nil && n == 0 {
@@ -117,7 +123,7 @@ func (p *Place) RemovePeer(ctx context.Context, by, name string) error {
 		if err := p.note(tx, board.AuditEntry{EventType: board.AuditPeer, Action: "remove", Peer: name}); err != nil {
 			return err
 		}
-		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.PlacePeerRemoved, Target: name})
+		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: who.Actor.String(), Action: audit.PlacePeerRemoved, Target: name})
 	})
 }
 
@@ -139,7 +145,10 @@ func scanPeer(r interface{ Scan(...any) error }) (peer Peer, err error) {
 }
 
 // Peers lists the places this one is peered with.
-func (p *Place) Peers(ctx context.Context) ([]Peer, error) {
+func (p *Place) Peers(ctx context.Context, who Visitor) ([]Peer, error) {
+	if err := who.mustRun(); err != nil {
+		return nil, err
+	}
 	var out []Peer
 	err := p.read(ctx, func(tx *store.Tx) error {
 		err := tx.Each(func(r *sql.Rows) error {

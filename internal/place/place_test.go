@@ -68,11 +68,11 @@ func TestTheWholeRelayOnBothDatabases(t *testing.T) {
 		if err != nil || stats.Summary.TotalRelays != 12 || stats.Summary.TotalDropped != 1 || stats.Summary.TotalExpired != 1 || stats.Summary.TotalKeyRegistrations != 1 {
 			t.Errorf("%+v %v", stats.Summary, err)
 		}
-		edges, err := p.Graph(t.Context(), 10)
+		edges, err := p.Graph(t.Context(), operator, 10)
 		if err != nil || len(edges) != 2 || edges[1].Messages != 6 {
 			t.Errorf("%+v %v", edges, err)
 		}
-		if pins, err := p.Pins(t.Context(), 10); err != nil || len(pins) != 1 || pins[0].Proof != "challenge" {
+		if pins, err := p.Pins(t.Context(), operator, 10); err != nil || len(pins) != 1 || pins[0].Proof != "challenge" {
 			t.Errorf("%+v %v", pins, err)
 		}
 		clk.pass(48 * time.Hour)
@@ -113,16 +113,16 @@ func TestBoardShelfAndKeysOnBothDatabases(t *testing.T) {
 		if _, err := p.RemovePosting(t.Context(), place.Visitor{Actor: identity.Hub()}, posted.PostingID, ""); err != nil {
 			t.Errorf("the operator: %v", err)
 		}
-		if _, err := p.Trust(t.Context(), "person:olga", "ada", testKey().Public().KeyID()); err != nil {
+		if _, err := p.Trust(t.Context(), operator, "ada", testKey().Public().KeyID()); err != nil {
 			t.Fatal(err)
 		}
 		if a, err := p.Agent(t.Context(), stranger, "ada"); err != nil || a.Trust == nil || *a.Trust != "L0" {
 			t.Errorf("%+v %v", a, err)
 		}
-		if _, err := p.Trust(t.Context(), "person:olga", "ada", mmp.HashOf("another").Prefixed()); !errors.Is(err, mmp.ErrKeyPinned) {
+		if _, err := p.Trust(t.Context(), operator, "ada", mmp.HashOf("another").Prefixed()); !errors.Is(err, mmp.ErrKeyPinned) {
 			t.Errorf("a key nobody looked at was trusted: %v", err)
 		}
-		if err := p.Untrust(t.Context(), "person:olga", testKey().Public().KeyID()); err != nil {
+		if err := p.Untrust(t.Context(), operator, testKey().Public().KeyID()); err != nil {
 			t.Error(err)
 		}
 		if _, err := p.Stats(t.Context(), stranger); err != nil {
@@ -189,7 +189,7 @@ func TestSumsStayRightWhenTheyAreRolledUp(t *testing.T) {
 		if total != stats.Summary.TotalRelays {
 			t.Errorf("hours say %d, the summary %d", total, stats.Summary.TotalRelays)
 		}
-		edges, err := p.Graph(t.Context(), 5)
+		edges, err := p.Graph(t.Context(), operator, 5)
 		if err != nil || len(edges) != 1 || edges[0].Messages <= before.Messages || edges[0].Bytes != 5*edges[0].Messages {
 			t.Errorf("%+v %v", edges, err)
 			continue

@@ -224,7 +224,7 @@ func (p *Place) refusedAuth(ctx context.Context, agent string, err error) error 
 
 // Speak tells who a direct message comes from.
 func (p *Place) Speak(ctx context.Context, who Visitor, from string) (Sender, error) {
-	s := Sender{ID: from, Direct: true, Operator: who.Operator(), Proven: who.Proven}
+	s := Sender{ID: from, Direct: true, Proven: who.Proven}
 	if who.Proven {
 		s.KeyID = who.KeyID
 	}

@@ -11,14 +11,18 @@ import (
 	"parley/protocol/mmp/relay"
 )
 
-// QueueStatus tells how full a queue is. The operator may look at any.
+// QueueStatus tells how full a queue is. Its agent's person may look, and the operator at any.
 func (p *Place) QueueStatus(ctx context.Context, who Visitor, agent string) (relay.StatusAnswer, error) {
 	out := relay.StatusAnswer{AgentID: agent, Limit: p.c.QueueLimit}
+	mine, err := p.manages(ctx, who, agent)
+	if err != nil {
+		return out, err
+	}
 	if err := p.settled(ctx, settling{queue: agent}); err != nil {
 		return out, err
 	}
-	err := p.read(ctx, func(tx *store.Tx) error {
-		if !who.Operator() {
+	err = p.read(ctx, func(tx *store.Tx) error {
+		if !mine {
 			if _, err := p.guard(tx, who, agent); err != nil {
 				return err
 			}
@@ -42,7 +46,7 @@ func (p *Place) QueueStatus(ctx context.Context, who Visitor, agent string) (rel
 		out.DroppedCount, err = droppedCount(tx, agent)
 		return err
 	})
-	if err == nil && who.Agent == "" && !who.Operator() {
+	if err == nil && who.Agent == "" && !who.OfHub() {
 		p.touch(agent)
 	}
 	return out, err
@@ -137,12 +141,18 @@ func (p *Place) RelayStats(ctx context.Context, who Visitor) (relay.Stats, error
 }
 
 // Queues lists the fullest queues for the operator.
-func (p *Place) Queues(ctx context.Context, limit int) ([]Queue, error) {
+func (p *Place) Queues(ctx context.Context, who Visitor, limit int) ([]Queue, error) {
 	var out []Queue
+	mine, err := p.reach(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	recipients, ids := mine.Where("recipient")
+	agents, _ := mine.Where("agent")
 	if err := p.settled(ctx, settling{all: true}); err != nil {
 		return nil, err
 	}
-	err := p.read(ctx, func(tx *store.Tx) error {
+	err = p.read(ctx, func(tx *store.Tx) error {
 		now := store.Micros(p.now())
 		err := tx.Each(func(r *sql.Rows) error {
 			var q Queue
@@ -155,9 +165,9 @@ func (p *Place) Queues(ctx context.Context, limit int) ([]Queue, error) {
 		}, `SELECT q.recipient, q.pending, q.leased, q.bytes, q.oldest, q.newest, q.peer, COALESCE(d.count, 0), `+provenSince+` FROM (
 				SELECT recipient, count(CASE WHEN leased_until <= ? THEN 1 END) AS pending, count(CASE WHEN leased_until > ? THEN 1 END) AS leased,
 					sum(size) AS bytes, min(created_at) AS oldest, max(created_at) AS newest, max(peer) AS peer
-				FROM place_messages WHERE state = 0 AND expires_at > ? GROUP BY recipient ORDER BY 2 DESC, 1 LIMIT ?) q
+				FROM place_messages WHERE state = 0 AND expires_at > ? AND `+recipients+` GROUP BY recipient ORDER BY 2 DESC, 1 LIMIT ?) q
 			LEFT JOIN place_dropped d ON d.agent = q.recipient LEFT JOIN place_keys k ON k.agent = q.recipient
-			ORDER BY q.pending DESC, q.recipient`, now, now, now, limit)
+			ORDER BY q.pending DESC, q.recipient`, append(append([]any{now, now, now}, ids...), limit)...)
 		if err != nil || len(out) >= limit {
 			return err
 		}
@@ -167,7 +177,7 @@ func (p *Place) Queues(ctx context.Context, limit int) ([]Queue, error) {
 			out = append(out, q)
 			return err
 		}, `SELECT agent, count FROM place_dropped WHERE agent NOT IN (SELECT recipient FROM place_messages WHERE state = 0 AND expires_at > ?)
-			ORDER BY at DESC LIMIT ?`, now, limit-len(out))
+			AND `+agents+` ORDER BY at DESC LIMIT ?`, append(append([]any{now}, ids...), limit-len(out))...)
 	})
 	return out, err
 }

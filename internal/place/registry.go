@@ -68,7 +68,7 @@ func (p *Place) Register(ctx context.Context, who Visitor, req *board.Registrati
 	if err := errors.Join(shown("name", req.Name, "scope", req.Scope, "endpoint", req.Endpoint), clean("description", req.Description)); err != nil {
 		return board.RegisterAnswer{}, err
 	}
-	if !who.holds(req.ID) && (who.Agent != "" || who.Operator()) {
+	if !who.holds(req.ID) && (who.Agent != "" || who.OfHub()) {
 		return board.RegisterAnswer{}, mmp.ErrNotYourAgent
 	}
 	c, err := p.judge(ctx, who, req.ID, req.PublicKey, req.Static, req.Proof)

@@ -82,7 +82,7 @@ func (b *batch) send(o *op) error {
 	m := s.m
 	holds := s.who.holds(m.sender)
 	m.proven = holds && s.who.Proven
-	if !holds && (s.who.Agent != "" || s.who.Operator()) {
+	if !holds && (s.who.Agent != "" || s.who.OfHub()) {
 		return mmp.ErrNotYourAgent
 	}
 	if m.idem != "" {

@@ -26,13 +26,13 @@ type Talk struct {
 	Summary   *string  `json:"summary"`
 }
 
-// opener names who opened a session: an agent by its token, or whoever else.
+// opener names who opened a session: an agent by its token, one of this hub's people, or whoever else.
 func (c Visitor) opener() string {
 	switch {
 	case c.Agent != "":
 		return "agent:" + c.Agent
-	case c.Operator():
-		return "operator"
+	case c.OfHub():
+		return "person:" + c.Actor.Person.ID
 	}
 	return ""
 }

@@ -25,8 +25,13 @@ type Visitor struct {
 	token string // the hash of the session token
 }
 
-// Operator reports whether a person is there who runs the place.
-func (c Visitor) Operator() bool { return c.Actor.Scopes.Has(identity.Place) }
+// OfHub reports whether somebody of this hub is there, with a credential of theirs: they
+// may look around without a session, and are never anybody's agent.
+func (c Visitor) OfHub() bool { return c.Actor.Scopes.Has(identity.Place) }
+
+// Operator reports whether they run the place: other people's things, and what
+// is the hub's own.
+func (c Visitor) Operator() bool { return c.Actor.Scopes.Has(identity.PlaceManage) }
 
 // holds tells whether the caller's token covers the id.
 func (c Visitor) holds(id string) bool { return c.Agent != "" && c.Agent == id }

@@ -73,8 +73,12 @@ type Deps struct {
 	Inbox Inbox
 	Trust Trust
 	Trail audit.Recorder
-	// Owner is whose inbox questions go to.
+	// Owner is the hub's owner, whose inbox questions about what is the hub's go to.
 	Owner func(ctx context.Context) (string, error)
+	// PersonOf is the id of the person whose agent it is; empty for the hub's own.
+	// AgentsOf names the agents of a person. Without them all agents are the hub's.
+	PersonOf func(ctx context.Context, agent string) (string, error)
+	AgentsOf func(ctx context.Context, person string) ([]string, error)
 	// Host finds an agent that meets others, by its name; nil knows only those that
 	// joined. It may take a while: keys are made when they are first needed.
 	Host func(name string) (Host, error)
@@ -134,6 +138,12 @@ func (d *Deps) defaults() {
 	}
 	if d.Agents == nil {
 		d.Agents = func() []string { return nil }
+	}
+	if d.PersonOf == nil {
+		d.PersonOf = func(context.Context, string) (string, error) { return "", nil }
+	}
+	if d.AgentsOf == nil {
+		d.AgentsOf = func(context.Context, string) ([]string, error) { return nil, nil }
 	}
 	if d.Trust == nil {
 		d.Trust = noTrust{}

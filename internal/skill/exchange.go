@@ -99,24 +99,20 @@ func pending(tx *store.Tx, me, peer, reply string, side meeting.ExchangeSide) (E
 }
 
 // Exchanges lists the newest.
-func (s *Skills) Exchanges(ctx context.Context, limit int) ([]Exchange, error) {
+func (a Acting) Exchanges(ctx context.Context, limit int) ([]Exchange, error) {
 	out := []Exchange{}
-	err := s.d.DB.Read(ctx, func(tx *store.Tx) error {
+	mine, err := a.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	agents, args := mine.Where("agent")
+	err = a.s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		out = out[:0]
 		return tx.Each(func(row *sql.Rows) error {
 			e, err := scanExchange(row)
 			out = append(out, e)
 			return err
-		}, `SELECT `+exchangeColumns+` FROM skill_exchanges ORDER BY created_at DESC, id DESC LIMIT ?`, limit)
+		}, `SELECT `+exchangeColumns+` FROM skill_exchanges WHERE `+agents+` ORDER BY created_at DESC, id DESC LIMIT ?`, append(args, limit)...)
 	})
 	return out, err
-}
-
-// Exchange finds one.
-func (s *Skills) Exchange(ctx context.Context, id string) (e Exchange, err error) {
-	err = s.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
-		e, err = scanExchange(tx.QueryRow(`SELECT `+exchangeColumns+` FROM skill_exchanges WHERE id = ?`, id))
-		return err
-	})
-	return e, err
 }

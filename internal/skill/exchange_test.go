@@ -313,7 +313,7 @@ func TestTheChainGrowsAHopAtATimeAndSignaturesAreVerified(t *testing.T) {
 	if _, err := bob.Offer(t.Context(), "bob", "", "tea", "cy-id"); err == nil {
 		t.Fatal("a received skill left without a person's word")
 	}
-	if _, err := bob.Publish(t.Context(), "person:owner", first.ID, true); err != nil {
+	if _, err := bob.Publish(t.Context(), first.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	second := hand(bob, cy)
@@ -465,7 +465,7 @@ func TestANewVersionShowsItsDifferenceAndReplacesTheOld(t *testing.T) {
 	if err != nil || len(used) != 1 || used[0].Hash != next.Hash || used[0].Name != "tea" {
 		t.Errorf("%+v %v", used, err)
 	}
-	if _, err := bob.Revoke(t.Context(), "person:owner", next.ID, ""); err != nil {
+	if _, err := bob.Revoke(t.Context(), next.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	if used, err := bob.Usable(t.Context()); err != nil || len(used) != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley/internal/approval"
+	"parley/internal/store"
 )
 
 // Flush sends what is due, once.
@@ -18,4 +19,13 @@ func (s *Skills) DeliverNotes(ctx context.Context) {
 // Decide acts as if a person had answered.
 func (s *Skills) Decide(ctx context.Context, id string, o approval.Outcome) error {
 	return s.decide(ctx, id, o)
+}
+
+// Exchange finds one.
+func (s *Skills) Exchange(ctx context.Context, id string) (e Exchange, err error) {
+	err = s.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
+		e, err = scanExchange(tx.QueryRow(`SELECT `+exchangeColumns+` FROM skill_exchanges WHERE id = ?`, id))
+		return err
+	})
+	return e, err
 }

@@ -169,15 +169,20 @@ func extensionNames(l meeting.Loaded) []string {
 }
 
 // Extensions lists what was proposed, and what this hub's files define or why not.
-func (s *Skills) Extensions(ctx context.Context) (all []Extension, off []meeting.SwitchedOff, err error) {
-	err = s.d.DB.Read(ctx, func(tx *store.Tx) error {
+func (a Acting) Extensions(ctx context.Context) (all []Extension, off []meeting.SwitchedOff, err error) {
+	mine, err := a.reach(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = a.s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		if all, err = listExtensions(tx, `ORDER BY changed_at DESC LIMIT 500`); err != nil {
 			return err
 		}
 		for i := range all {
-			all[i].Agent = s.nameOf(all[i].me)
+			all[i].Agent = a.s.nameOf(all[i].me)
 		}
-		loaded := meeting.LoadExtensions(append(meeting.StandardExtensions(), s.definitions()...))
+		all = slices.DeleteFunc(all, func(e Extension) bool { return !mine.Has(e.Agent) })
+		loaded := meeting.LoadExtensions(append(meeting.StandardExtensions(), a.s.definitions()...))
 		for _, d := range loaded.Active {
 			if meeting.ValidCustomName(d.Name) {
 				all = append(all, Extension{Name: d.Name, Version: d.Version, Hash: d.Hash.Bare(), State: meeting.ExtPromoted, Actions: d.Actions})
@@ -228,7 +233,7 @@ func (s *Skills) putExtension(ctx context.Context, h Host, e Extension) error {
 	if err != nil {
 		return err
 	}
-	err = s.question(ctx, approval.Request{
+	err = s.question(ctx, h.Name, approval.Request{
 		ID: e.approval, Kind: approval.KindSkill, Title: "Let " + h.Name + " understand " + visible.Line(e.Name), Tool: "extension", Arguments: args, Target: h.Name,
 		Reason: "proposed by " + e.Sender + "; nothing in it runs", RequestedBy: "agent:" + h.Name, Questions: dangers(e.Findings), Timeout: meeting.AdoptedTTL,
 	})
@@ -240,19 +245,32 @@ func (s *Skills) putExtension(ctx context.Context, h Host, e Extension) error {
 		if o.Approved() && acknowledged(e.Findings, o.Answers) {
 			next = meeting.ExtPromoted
 		}
-		_, err := s.moveExtension(ctx, firstText(o.By, "hub"), e.me, e.Name, e.Hash, next, firstText(o.Reason, string(o.State)))
+		_, err := s.moveExtension(ctx, firstText(o.By, "hub"), e.same, e.Hash, next, firstText(o.Reason, string(o.State)))
 		return err
 	})
 	return nil
 }
 
 // SwitchExtension disables a promoted extension, or enables it again.
-func (s *Skills) SwitchExtension(ctx context.Context, by, hash string, on bool) (Extension, error) {
+func (a Acting) SwitchExtension(ctx context.Context, hash string, on bool) (Extension, error) {
+	mine, err := a.reach(ctx)
+	if err != nil {
+		return Extension{}, err
+	}
 	next := meeting.ExtDisabled
 	if on {
 		next = meeting.ExtPromoted
 	}
-	return s.moveExtension(ctx, by, "", "", hash, next, "")
+	waits := false // the inbox decides that
+	e, err := a.s.moveExtension(ctx, a.who.String(), func(e Extension) bool {
+		is := mine.Has(a.s.nameOf(e.me))
+		waits = waits || is && e.State == meeting.ExtPendingPromotion
+		return is && !waits
+	}, hash, next, "")
+	if waits {
+		err = ErrState
+	}
+	return e, err
 }
 
 // extensionActions are what the trail calls what a person made of an extension.
@@ -260,16 +278,17 @@ var extensionActions = map[meeting.ExtensionState]audit.Action{
 	meeting.ExtPromoted: audit.ExtensionPromoted, meeting.ExtDisabled: audit.ExtensionDisabled, meeting.ExtRejected: audit.ExtensionRejected,
 }
 
-func (s *Skills) moveExtension(ctx context.Context, by, me, name, hash string, next meeting.ExtensionState, reason string) (e Extension, err error) {
+// same tells whether another row is about the same extension of the same agent.
+func (e Extension) same(other Extension) bool { return e.me == other.me && e.Name == other.Name }
+
+func (s *Skills) moveExtension(ctx context.Context, by string, which func(Extension) bool, hash string, next meeting.ExtensionState, reason string) (e Extension, err error) {
 	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
-		found, err := listExtensions(tx, `WHERE hash = ? AND (? = '' OR me = ?) AND (? = '' OR name = ?)`, hash, me, me, name, name)
+		found, err := listExtensions(tx, `WHERE hash = ?`, hash)
+		found = slices.DeleteFunc(found, func(e Extension) bool { return !which(e) })
 		if err != nil || len(found) == 0 {
 			return errors.Join(err, ErrNotFound)
 		}
 		e = found[0]
-		if e.State == meeting.ExtPendingPromotion && me == "" {
-			return ErrState // the inbox decides that
-		}
 		e.Reason = reason
 		if next == meeting.ExtRejected {
 			e.Content = ""

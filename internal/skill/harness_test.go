@@ -4,12 +4,14 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"parley/internal/approval"
 	"parley/internal/bus"
+	"parley/internal/identity"
 	"parley/internal/place"
 	"parley/internal/skill"
 	"parley/internal/store"
@@ -54,18 +56,21 @@ type world struct {
 // side is one hub with one agent.
 type side struct {
 	*skill.Skills
-	w     *world
-	db    *store.DB
-	inbox *approval.Inbox
-	host  skill.Host
-	own   []skill.Own
-	dir   string
-	key   *mmp.PrivateKey
+	skill.Acting // for the hub itself
+	w            *world
+	db           *store.DB
+	inbox        *approval.Inbox
+	host         skill.Host
+	own          []skill.Own
+	dir          string
+	key          *mmp.PrivateKey
 	// agents are all of the hub; read are the notes its agent was given, answer
 	// what it says to one.
 	agents []string
-	read   chan skill.Note
-	answer func(skill.Note) (string, error)
+	// persons are whose the agents are; the others are the hub's.
+	persons map[string]string
+	read    chan skill.Note
+	answer  func(skill.Note) (string, error)
 }
 
 func newWorld(t *testing.T) *world {
@@ -109,13 +114,27 @@ func (s *side) open(conf skill.Config) {
 	skills, err := skill.New(skill.Deps{
 		DB: s.db, Inbox: s.inbox, Trust: s.w, Owner: func(context.Context) (string, error) { return "owner", nil },
 		Own: func(string) []skill.Own { return s.own }, Now: func() time.Time { return s.w.now },
-		Agents: func() []string { return s.agents }, Deliver: s.deliver, Trail: trailtest.Watch(nil),
+		Agents: func() []string { return s.agents }, PersonOf: s.personOf, AgentsOf: s.agentsOf, Deliver: s.deliver, Trail: trailtest.Watch(nil),
 	}, conf)
 	if err != nil {
 		s.w.t.Fatal(err)
 	}
-	s.Skills = skills
+	s.Skills, s.Acting = skills, skills.As(identity.Hub())
 	s.Join(s.host, "", line{s})
+}
+
+func (s *side) personOf(_ context.Context, agent string) (string, error) {
+	return s.persons[agent], nil
+}
+
+func (s *side) agentsOf(_ context.Context, person string) (out []string, err error) {
+	for agent, of := range s.persons {
+		if of == person {
+			out = append(out, agent)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
 }
 
 func (s *side) deliver(_ context.Context, n skill.Note) (string, error) {

@@ -146,16 +146,33 @@ func listItems(tx *store.Tx, rest string, args ...any) ([]Item, error) {
 }
 
 // List finds received skills, the newest first; an empty state finds all.
-func (s *Skills) List(ctx context.Context, state ItemState, limit int) (out []Item, err error) {
-	err = s.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
-		out, err = listItems(tx, `WHERE ? = '' OR state = ? ORDER BY received_at DESC, id DESC LIMIT ?`, string(state), string(state), limit)
+func (a Acting) List(ctx context.Context, state ItemState, limit int) (out []Item, err error) {
+	mine, err := a.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	agents, args := mine.Where("agent")
+	err = a.s.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
+		out, err = listItems(tx, `WHERE `+agents+` AND (? = '' OR state = ?) ORDER BY received_at DESC, id DESC LIMIT ?`, append(args, string(state), string(state), limit)...)
 		return err
 	})
 	return out, err
 }
 
 // Get finds one.
-func (s *Skills) Get(ctx context.Context, id string) (i Item, err error) {
+func (a Acting) Get(ctx context.Context, id string) (Item, error) {
+	mine, err := a.reach(ctx)
+	if err != nil {
+		return Item{}, err
+	}
+	i, err := a.s.item(ctx, id)
+	if err == nil && !mine.Has(i.Agent) {
+		return Item{}, ErrNotFound
+	}
+	return i, err
+}
+
+func (s *Skills) item(ctx context.Context, id string) (i Item, err error) {
 	err = s.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
 		i, err = scanItem(tx.QueryRow(`SELECT `+itemRow+` FROM skill_items WHERE id = ?`, id))
 		return err

@@ -76,13 +76,13 @@ func (t *turn) keepNote(text string) (fate string, err error) {
 }
 
 // SendNote puts a plain text to another agent on its way.
-func (s *Skills) SendNote(ctx context.Context, agent, at, to, text string) error {
-	return s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
-		m, err := meeting.NewMessage(ActionNote, h.ID, to, map[string]string{"text": fit.Storable(fit.Clip(text, maxNote))}, s.now())
+func (a Acting) SendNote(ctx context.Context, agent, at, to, text string) error {
+	return a.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+		m, err := meeting.NewMessage(ActionNote, h.ID, to, map[string]string{"text": fit.Storable(fit.Clip(text, maxNote))}, a.s.now())
 		if err != nil {
 			return err
 		}
-		return s.enqueue(tx, h, at, m, false)
+		return a.s.enqueue(tx, h, at, m, false)
 	})
 }
 
@@ -133,7 +133,7 @@ func (s *Skills) askNote(ctx context.Context, n Note) {
 	args, err := json.Marshal(map[string]any{"from": n.Peer, "level": n.Level, "text": visible.Text(n.Text)})
 	question := questionID("note", n.me, n.Peer, n.ID)
 	if err == nil {
-		err = s.question(ctx, approval.Request{
+		err = s.question(ctx, n.Agent, approval.Request{
 			ID: question, Kind: approval.KindNote, Title: "A note from " + n.Peer, Arguments: args, Target: n.Agent, RequestedBy: "agent:" + n.Agent, Timeout: day,
 			Reason: "approved, " + n.Agent + " reads it as data and may answer",
 		})

@@ -22,14 +22,21 @@ type Review struct {
 }
 
 // Review shows a skill.
-func (s *Skills) Review(ctx context.Context, id string) (Review, error) {
+func (a Acting) Review(ctx context.Context, id string) (Review, error) {
+	if _, err := a.Get(ctx, id); err != nil {
+		return Review{}, err
+	}
+	return a.s.review(ctx, id)
+}
+
+func (s *Skills) review(ctx context.Context, id string) (Review, error) {
 	var r Review
 	err := s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		item, err := scanItem(tx.QueryRow(`SELECT `+itemRow+` FROM skill_items WHERE id = ?`, id))
 		if err != nil {
 			return err
 		}
-		r = Review{Item: item, Source: visible.Text(item.Content), MayUse: s.d.Agents()}
+		r = Review{Item: item, Source: visible.Text(item.Content)}
 		old, err := inUse(tx, item)
 		if errors.Is(err, ErrNotFound) || err == nil && old.ID == item.ID {
 			return nil
@@ -37,5 +44,10 @@ func (s *Skills) Review(ctx context.Context, id string) (Review, error) {
 		r.InUse, r.Diff = old.ID, Diff(visible.Text(old.Content), r.Source)
 		return err
 	})
+	if err == nil {
+		var whom audience
+		whom, err = s.audienceOf(ctx, r.Agent)
+		r.MayUse = whom.agents
+	}
 	return r, err
 }

@@ -41,8 +41,8 @@ func (s *Skills) documentOf(name, hash string) (content, version string, err err
 }
 
 // ProposeExtension tells a peer about an extension of this hub's files.
-func (s *Skills) ProposeExtension(ctx context.Context, agent, at, name, to string) error {
-	content, _, err := s.documentOf(name, "")
+func (a Acting) ProposeExtension(ctx context.Context, agent, at, name, to string) error {
+	content, _, err := a.s.documentOf(name, "")
 	if err != nil {
 		return err
 	}
@@ -53,16 +53,16 @@ func (s *Skills) ProposeExtension(ctx context.Context, agent, at, name, to strin
 	if err != nil {
 		return err
 	}
-	return s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+	return a.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
 		if err := allowed(tx, h.ID, to, meeting.ExtensionEvolution); err != nil {
 			return err
 		}
 		m, err := meeting.NewMessage(meeting.ActionProposeExtension, h.ID, to, meeting.ProposeExtensionPayload{
 			Name: d.Name, Version: d.Version, Actions: d.Actions, Requires: d.Requires, Description: d.Description, ContentHash: d.Hash.Prefixed(),
-		}, s.now())
+		}, a.s.now())
 		if err != nil {
 			return err
 		}
-		return s.enqueue(tx, h, at, m, false)
+		return a.s.enqueue(tx, h, at, m, false)
 	})
 }

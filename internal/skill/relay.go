@@ -72,7 +72,7 @@ func (s *Skills) askKey(ctx context.Context, h Host, at, peer, was, now string) 
 	args, err := json.Marshal(map[string]string{"address": peer, "pinned": was, "now": now})
 	question := questionID("key", h.ID, peer, now)
 	if err == nil {
-		err = s.question(ctx, approval.Request{
+		err = s.question(ctx, h.Name, approval.Request{
 			ID: question, Kind: approval.KindNote, Title: "The key of " + peer + " has changed", Arguments: args, Target: h.Name,
 			Reason: "somebody else may be behind this address; compare the keys with its owner before you accept the new one", RequestedBy: "hub", Timeout: 7 * day,
 		})

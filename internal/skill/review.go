@@ -45,7 +45,7 @@ type shown struct {
 // ask puts a quarantined skill before a person and waits for the decision in the
 // background. Asking twice is harmless: the question has the same id.
 func (s *Skills) ask(ctx context.Context, id string) {
-	review, err := s.Review(ctx, id)
+	review, err := s.review(ctx, id)
 	if err == nil && review.State == StateQuarantined {
 		err = s.put(ctx, review)
 	}
@@ -58,16 +58,16 @@ func (s *Skills) ask(ctx context.Context, id string) {
 
 // Ask puts a quarantined skill before a person who has looked at it. A stranger's
 // skill asks nobody by itself.
-func (s *Skills) Ask(ctx context.Context, id string) (Item, error) {
-	item, err := s.Get(ctx, id)
+func (a Acting) Ask(ctx context.Context, id string) (Item, error) {
+	item, err := a.Get(ctx, id)
 	if err != nil {
 		return Item{}, err
 	}
 	if item.State != StateQuarantined {
 		return Item{}, ErrState
 	}
-	s.ask(ctx, id)
-	return s.Get(ctx, id)
+	a.s.ask(ctx, id)
+	return a.Get(ctx, id)
 }
 
 func (s *Skills) put(ctx context.Context, r Review) error {
@@ -79,20 +79,22 @@ func (s *Skills) put(ctx context.Context, r Review) error {
 	if err != nil {
 		return err
 	}
-	return s.question(ctx, approval.Request{
+	return s.question(ctx, r.Agent, approval.Request{
 		ID: r.Approval, Kind: approval.KindSkill, Title: "Use the skill " + fit.Clip(visible.Line(r.Title), 100) + " from " + r.Sender, Tool: "skill", Arguments: args,
 		Target: r.Agent, Reason: fmt.Sprintf("sent by %s (%s), %d hop(s), %d finding(s)", r.Sender, r.Level, r.Provenance.HopCount, len(r.Findings)),
-		RequestedBy: "agent:" + r.Agent, Questions: append(dangers(r.Findings), s.forWhom(r.Item)...), Timeout: max(r.Received.Add(meeting.QuarantineTTL).Sub(s.now()), time.Minute),
+		RequestedBy: "agent:" + r.Agent, Questions: append(dangers(r.Findings), forWhom(r)...), Timeout: max(r.Received.Add(meeting.QuarantineTTL).Sub(s.now()), time.Minute),
 	})
 }
 
-// question asks the owner; a question that is there already is fine.
-func (s *Skills) question(ctx context.Context, r approval.Request) error {
-	owner, err := s.d.Owner(ctx)
+// question asks whose the agent is, or the hub's owner; a question that is there
+// already is fine.
+func (s *Skills) question(ctx context.Context, agent string, r approval.Request) (err error) {
+	if r.Principal, err = s.d.PersonOf(ctx, agent); err == nil && r.Principal == "" {
+		r.Principal, err = s.d.Owner(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	r.Principal = owner
 	if s.awaited(r.ID) {
 		return nil
 	}
@@ -118,15 +120,14 @@ func dangers(findings []scan.Finding) []approval.Question {
 
 // forWhom asks which agents may use the skill, where there is a choice. It comes
 // behind the dangers.
-func (s *Skills) forWhom(i Item) []approval.Question {
-	all := s.d.Agents()
-	if len(all) < 2 {
+func forWhom(r Review) []approval.Question {
+	if len(r.MayUse) < 2 {
 		return nil
 	}
 	q := approval.Question{Header: "Agents", Question: "Which agents may use it?", MultiSelect: true}
-	for _, name := range all {
+	for _, name := range r.MayUse {
 		o := approval.Option{Label: name}
-		if name == i.Agent {
+		if name == r.Agent {
 			o.Description = "it was sent to this one"
 		}
 		q.Options = append(q.Options, o)
@@ -202,9 +203,16 @@ func (s *Skills) await(question string, act func(context.Context, approval.Outco
 
 // decide does what a person said about a skill; time and cancelling say no.
 func (s *Skills) decide(ctx context.Context, id string, o approval.Outcome) error {
-	var item Item
+	item, err := s.item(ctx, id)
+	if err != nil {
+		return err
+	}
+	whom, err := s.audienceOf(ctx, item.Agent)
+	if err != nil {
+		return err
+	}
 	asked := ""
-	err := s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+	err = s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
 		asked = ""
 		if item, err = loadItem(tx, id); err != nil {
 			return err
@@ -219,7 +227,7 @@ func (s *Skills) decide(ctx context.Context, id string, o approval.Outcome) erro
 		}
 		item.Decided, item.DecidedBy, item.Reason = s.now(), o.By, firstText(o.Reason, string(o.State))
 		if o.Approved() {
-			err = s.approve(tx, &item, o.Answers)
+			err = s.approve(tx, &item, whom, o.Answers)
 		} else {
 			err = s.reject(tx, &item)
 		}
@@ -254,9 +262,9 @@ func acknowledged(findings []scan.Finding, answers []string) bool {
 }
 
 // approve puts a skill into use under a name that is nobody else's.
-func (s *Skills) approve(tx *store.Tx, item *Item, answers []string) error {
+func (s *Skills) approve(tx *store.Tx, item *Item, whom audience, answers []string) error {
 	old, err := inUse(tx, *item)
-	item.Agents = named(*item, old.Agents, answers)
+	item.Agents = whom.keep(item.Agent, named(*item, old.Agents, answers))
 	switch {
 	case err == nil:
 		item.Name = old.Name
@@ -336,31 +344,38 @@ func (s *Skills) finish(tx *store.Tx, item Item, state meeting.ExchangeState, ac
 }
 
 // Revoke takes a skill out of use.
-func (s *Skills) Revoke(ctx context.Context, by, id, reason string) (Item, error) {
-	var item Item
-	err := s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+func (a Acting) Revoke(ctx context.Context, id, reason string) (Item, error) {
+	item, err := a.Get(ctx, id)
+	if err != nil {
+		return Item{}, err
+	}
+	by := a.who.String()
+	err = a.s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
 		if item, err = loadItem(tx, id); err != nil {
 			return err
 		}
 		if item.State != StateApproved {
 			return ErrState
 		}
-		item.State, item.Public, item.Decided, item.DecidedBy, item.Reason = StateRevoked, false, s.now(), by, reason
+		item.State, item.Public, item.Decided, item.DecidedBy, item.Reason = StateRevoked, false, a.s.now(), by, reason
 		if err := item.saveDecision(tx); err != nil {
 			return err
 		}
-		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.SkillRevoked, Target: id, Digest: item.Hash, Detail: map[string]any{"name": item.Name}})
+		return a.s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.SkillRevoked, Target: id, Digest: item.Hash, Detail: map[string]any{"name": item.Name}})
 	})
 	if err != nil {
 		return Item{}, err
 	}
-	return item, s.removeFile(item)
+	return item, a.s.removeFile(item)
 }
 
 // Publish lets an approved skill be handed on to others, or keeps it here.
-func (s *Skills) Publish(ctx context.Context, by, id string, public bool) (Item, error) {
-	var item Item
-	err := s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+func (a Acting) Publish(ctx context.Context, id string, public bool) (Item, error) {
+	item, err := a.Get(ctx, id)
+	if err != nil {
+		return Item{}, err
+	}
+	err = a.s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
 		if item, err = loadItem(tx, id); err != nil {
 			return err
 		}
@@ -371,7 +386,7 @@ func (s *Skills) Publish(ctx context.Context, by, id string, public bool) (Item,
 		if err := item.saveDecision(tx); err != nil {
 			return err
 		}
-		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: by, Action: audit.SkillPublished, Target: id, Digest: item.Hash, Detail: map[string]any{"public": public}})
+		return a.s.d.Trail.AppendTx(tx, audit.Entry{Actor: a.who.String(), Action: audit.SkillPublished, Target: id, Digest: item.Hash, Detail: map[string]any{"public": public}})
 	})
 	return item, err
 }

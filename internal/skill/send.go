@@ -60,19 +60,19 @@ func (s *Skills) newRequest(h Host, at, to string, p meeting.RequestSkillPayload
 	}, m, err
 }
 
-// speak runs fn in a transaction and lets out what it sends.
-func (s *Skills) speak(ctx context.Context, agent, to string, fn func(tx *store.Tx, h Host) error) error {
-	h, err := s.host(agent)
+// speak runs fn in a transaction, for an agent the actor may speak as, and lets out what it sends.
+func (a Acting) speak(ctx context.Context, agent, to string, fn func(tx *store.Tx, h Host) error) error {
+	h, err := a.host(ctx, agent)
 	if err != nil {
-		return fmt.Errorf("%w: %s", ErrNoAgent, agent)
+		return err
 	}
 	if !mmp.ValidAddress(to) || to == h.ID {
 		return fmt.Errorf("%w: %q is no other agent", ErrInvalid, to)
 	}
-	if err := s.d.DB.Write(ctx, func(tx *store.Tx) error { return fn(tx, h) }); err != nil {
+	if err := a.s.d.DB.Write(ctx, func(tx *store.Tx) error { return fn(tx, h) }); err != nil {
 		return err
 	}
-	s.poke()
+	a.s.poke()
 	return nil
 }
 
@@ -86,84 +86,91 @@ func allowed(tx *store.Tx, me, to, extension string) error {
 }
 
 // Introduce tells a peer who an agent is; its answer is noted when it comes.
-func (s *Skills) Introduce(ctx context.Context, agent, at, to string) error {
-	return s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
-		loaded, err := s.loaded(tx, h.ID)
+func (a Acting) Introduce(ctx context.Context, agent, at, to string) error {
+	return a.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+		loaded, err := a.s.loaded(tx, h.ID)
 		if err != nil {
 			return err
 		}
-		_, m, err := s.introduction(h, loaded, s.public(tx, h))
+		_, m, err := a.s.introduction(h, loaded, a.s.public(tx, h))
 		if err != nil {
 			return err
 		}
 		m.To = &to
-		return s.enqueue(tx, h, at, m, false)
+		return a.s.enqueue(tx, h, at, m, false)
 	})
 }
 
 // Offer offers a public skill to a peer. The offer is on disk when it returns, and
 // goes out by the relay of the place.
-func (s *Skills) Offer(ctx context.Context, agent, at, skill, to string) (e Exchange, err error) {
-	err = s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+func (a Acting) Offer(ctx context.Context, agent, at, skill, to string) (e Exchange, err error) {
+	err = a.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
 		if err := allowed(tx, h.ID, to, meeting.ExtensionSkillExchange); err != nil {
 			return err
 		}
-		own, err := s.find(tx, h, skill)
+		own, err := a.s.find(tx, h, skill)
 		if err != nil {
 			return err
 		}
 		var m meeting.Message
-		if e, m, err = s.newOffer(h, at, to, own, s.now()); err != nil {
+		if e, m, err = a.s.newOffer(h, at, to, own, a.s.now()); err != nil {
 			return err
 		}
-		return errors.Join(e.become(tx, meeting.ExOffered, s.now()), s.enqueue(tx, h, at, m, false))
+		return errors.Join(e.become(tx, meeting.ExOffered, a.s.now()), a.s.enqueue(tx, h, at, m, false))
 	})
 	return e, err
 }
 
 // Request asks a peer for a skill.
-func (s *Skills) Request(ctx context.Context, agent, at, to string, p meeting.RequestSkillPayload) (e Exchange, err error) {
-	err = s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+func (a Acting) Request(ctx context.Context, agent, at, to string, p meeting.RequestSkillPayload) (e Exchange, err error) {
+	err = a.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
 		if err := allowed(tx, h.ID, to, meeting.ExtensionSkillExchange); err != nil {
 			return err
 		}
 		var m meeting.Message
-		if e, m, err = s.newRequest(h, at, to, p, s.now()); err != nil {
+		if e, m, err = a.s.newRequest(h, at, to, p, a.s.now()); err != nil {
 			return err
 		}
-		return errors.Join(e.become(tx, meeting.ExRequested, s.now()), s.enqueue(tx, h, at, m, false))
+		return errors.Join(e.become(tx, meeting.ExRequested, a.s.now()), a.s.enqueue(tx, h, at, m, false))
 	})
 	return e, err
 }
 
 // Accept takes an offer that waits; what comes goes into quarantine.
-func (s *Skills) Accept(ctx context.Context, id string) (Exchange, error) {
-	return s.reply(ctx, id, meeting.ExAccepted, meeting.ActionAccept, func(e Exchange) any { return meeting.AcceptPayload{SkillID: e.SkillID} })
+func (a Acting) Accept(ctx context.Context, id string) (Exchange, error) {
+	return a.reply(ctx, id, meeting.ExAccepted, meeting.ActionAccept, func(e Exchange) any { return meeting.AcceptPayload{SkillID: e.SkillID} })
 }
 
 // Decline turns an offer down.
-func (s *Skills) Decline(ctx context.Context, id, reason string) (Exchange, error) {
-	return s.reply(ctx, id, meeting.ExDeclined, meeting.ActionDecline, func(e Exchange) any {
+func (a Acting) Decline(ctx context.Context, id, reason string) (Exchange, error) {
+	return a.reply(ctx, id, meeting.ExDeclined, meeting.ActionDecline, func(e Exchange) any {
 		return meeting.DeclinePayload{Reason: firstText(reason, meeting.DeclineUser), SkillID: e.SkillID}
 	})
 }
 
-func (s *Skills) reply(ctx context.Context, id string, next meeting.ExchangeState, action string, payload func(Exchange) any) (e Exchange, err error) {
-	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
+func (a Acting) reply(ctx context.Context, id string, next meeting.ExchangeState, action string, payload func(Exchange) any) (e Exchange, err error) {
+	mine, err := a.reach(ctx)
+	if err != nil {
+		return e, err
+	}
+	err = a.s.d.DB.Write(ctx, func(tx *store.Tx) error {
 		if e, err = scanExchange(tx.QueryRow(`SELECT `+exchangeColumns+` FROM skill_exchanges WHERE id = ?`+tx.ForUpdate(), id)); err != nil {
 			return err
+		}
+		if !mine.Has(e.Agent) {
+			return ErrNotFound
 		}
 		if e.Side != meeting.SideReceiving || e.State != meeting.ExOfferReceived {
 			return ErrState
 		}
-		m, err := meeting.NewMessage(action, e.me, e.Peer, payload(e), s.now())
+		m, err := meeting.NewMessage(action, e.me, e.Peer, payload(e), a.s.now())
 		if err != nil {
 			return err
 		}
 		m.InReplyTo = &e.Opening
 		e.accepting, e.Relayed = m.ID, true
-		return errors.Join(e.become(tx, next, s.now()), s.enqueue(tx, Host{ID: e.me, Name: e.Agent}, e.Place, m, false))
+		return errors.Join(e.become(tx, next, a.s.now()), a.s.enqueue(tx, Host{ID: e.me, Name: e.Agent}, e.Place, m, false))
 	})
-	s.poke()
+	a.s.poke()
 	return e, err
 }

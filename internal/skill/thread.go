@@ -166,27 +166,32 @@ func (t *turn) threadResult(th Thread) meeting.Result {
 }
 
 // Threads lists the newest.
-func (s *Skills) Threads(ctx context.Context, limit int) ([]Thread, error) {
+func (a Acting) Threads(ctx context.Context, limit int) ([]Thread, error) {
 	out := []Thread{}
-	err := s.d.DB.Read(ctx, func(tx *store.Tx) error {
+	mine, err := a.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	agents, args := mine.Where("agent")
+	err = a.s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		out = out[:0]
 		return tx.Each(func(row *sql.Rows) error {
 			t, err := scanThread(row)
 			out = append(out, t)
 			return err
-		}, `SELECT `+threadColumns+` FROM skill_threads ORDER BY active_at DESC, id LIMIT ?`, limit)
+		}, `SELECT `+threadColumns+` FROM skill_threads WHERE `+agents+` ORDER BY active_at DESC, id LIMIT ?`, append(args, limit)...)
 	})
 	return out, err
 }
 
 // Say makes a move in a discussion or negotiation, or opens one with propose or
 // offer. To agree, a person is asked first.
-func (s *Skills) Say(ctx context.Context, agent, at, to, action, thread string, payload any) (th Thread, err error) {
+func (a Acting) Say(ctx context.Context, agent, at, to, action, thread string, payload any) (th Thread, err error) {
 	if action == meeting.ActionAgree {
-		return s.askAgree(ctx, agent, thread)
+		return a.askAgree(ctx, agent, thread)
 	}
-	err = s.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
-		th, err = s.say(tx, h, at, to, action, thread, payload)
+	err = a.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+		th, err = a.s.say(tx, h, at, to, action, thread, payload)
 		return err
 	})
 	return th, err
@@ -225,16 +230,16 @@ func (s *Skills) say(tx *store.Tx, h Host, at, to, action, thread string, payloa
 
 // askAgree puts the latest terms before a person. What was shown is what is agreed
 // to: the hash of the terms is in the question, and other terms need another yes.
-func (s *Skills) askAgree(ctx context.Context, agent, thread string) (th Thread, err error) {
-	h, err := s.host(agent)
+func (a Acting) askAgree(ctx context.Context, agent, thread string) (th Thread, err error) {
+	h, err := a.host(ctx, agent)
 	if err != nil {
-		return th, fmt.Errorf("%w: %s", ErrNoAgent, agent)
+		return th, err
 	}
-	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
+	err = a.s.d.DB.Write(ctx, func(tx *store.Tx) error {
 		if th, err = scanThread(tx.QueryRow(`SELECT `+threadColumns+` FROM skill_threads WHERE me = ? AND id = ?`+tx.ForUpdate(), h.ID, thread)); err != nil {
 			return err
 		}
-		if th.Negotiation == nil || th.Negotiation.ExpireIdle(s.now()).State != meeting.ThreadOpen || th.Negotiation.Last == h.ID {
+		if th.Negotiation == nil || th.Negotiation.ExpireIdle(a.s.now()).State != meeting.ThreadOpen || th.Negotiation.Last == h.ID {
 			return ErrState
 		}
 		th.Approval = questionID("agree", h.ID, th.ID, th.Negotiation.TermsHash)
@@ -243,7 +248,7 @@ func (s *Skills) askAgree(ctx context.Context, agent, thread string) (th Thread,
 	if err != nil {
 		return th, err
 	}
-	return th, s.putAgree(ctx, h, th)
+	return th, a.s.putAgree(ctx, h, th)
 }
 
 func (s *Skills) putAgree(ctx context.Context, h Host, th Thread) error {
@@ -252,7 +257,7 @@ func (s *Skills) putAgree(ctx context.Context, h Host, th Thread) error {
 	if err != nil {
 		return err
 	}
-	err = s.question(ctx, approval.Request{
+	err = s.question(ctx, h.Name, approval.Request{
 		ID: th.Approval, Kind: approval.KindNote, Title: "Agree with " + th.Peer, Tool: "negotiation_agree", Arguments: args, Target: h.Name,
 		Reason: "an agreement triggers nothing by itself", RequestedBy: "agent:" + h.Name, Timeout: meeting.NegotiationIdle,
 	})

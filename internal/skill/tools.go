@@ -55,7 +55,7 @@ func (h hosted) tool(name string, class tool.Class, description, schema string, 
 }
 
 func (h hosted) received(ctx context.Context, call tool.Call, _ toolArgs) (any, error) {
-	items, err := h.s.List(ctx, "", 100)
+	items, err := h.s.As(call.Actor).List(ctx, "", 100)
 	out := []map[string]any{}
 	for _, i := range items {
 		if i.Agent == call.Agent && i.State != StateQuarantined { // what waits is a person's business
@@ -66,7 +66,7 @@ func (h hosted) received(ctx context.Context, call tool.Call, _ toolArgs) (any, 
 }
 
 func (h hosted) exchanges(ctx context.Context, call tool.Call, _ toolArgs) (any, error) {
-	list, err := h.s.Exchanges(ctx, 100)
+	list, err := h.s.As(call.Actor).Exchanges(ctx, 100)
 	out := []map[string]any{}
 	for _, e := range list {
 		if e.Agent == call.Agent {
@@ -77,11 +77,11 @@ func (h hosted) exchanges(ctx context.Context, call tool.Call, _ toolArgs) (any,
 }
 
 func (h hosted) offer(ctx context.Context, call tool.Call, a toolArgs) (any, error) {
-	e, err := h.s.Offer(ctx, call.Agent, a.Place, a.Skill, a.To)
+	e, err := h.s.As(call.Actor).Offer(ctx, call.Agent, a.Place, a.Skill, a.To)
 	return map[string]any{"exchange": e.ID, "state": e.State}, err
 }
 
 func (h hosted) request(ctx context.Context, call tool.Call, a toolArgs) (any, error) {
-	e, err := h.s.Request(ctx, call.Agent, a.Place, a.To, meeting.RequestSkillPayload{SkillID: a.Skill, Description: a.About})
+	e, err := h.s.As(call.Actor).Request(ctx, call.Agent, a.Place, a.To, meeting.RequestSkillPayload{SkillID: a.Skill, Description: a.About})
 	return map[string]any{"exchange": e.ID, "state": e.State}, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"parley/internal/identity"
 	"parley/protocol/mmp/meeting"
 )
 
@@ -97,7 +98,6 @@ func (v Visit) Over(now time.Time) string {
 
 // Visits is what sends agents to other places; the hub brings it.
 type Visits interface {
-	Visit(ctx context.Context, r VisitRequest) (Visit, error)
-	Visits(ctx context.Context) ([]Visit, error)
-	EndVisit(ctx context.Context, id string) error
+	Visit(ctx context.Context, who identity.Actor, r VisitRequest) (Visit, error)
+	EndVisit(ctx context.Context, who identity.Actor, id string) error
 }

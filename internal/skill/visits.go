@@ -68,16 +68,21 @@ func (s *Skills) BeginVisit(ctx context.Context, by string, v Visit, length time
 	return v, err
 }
 
-// Visits lists those that go on, on whatever hub.
-func (s *Skills) Visits(ctx context.Context) ([]Visit, error) {
+// Visits lists those that go on, on whatever hub, of the agents the actor may speak as.
+func (a Acting) Visits(ctx context.Context) ([]Visit, error) {
 	out := []Visit{}
-	err := s.d.DB.Read(ctx, func(tx *store.Tx) error {
+	mine, err := a.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	agents, args := mine.Where("v.agent")
+	err = a.s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		out = out[:0]
 		return tx.Each(func(row *sql.Rows) error {
 			v, err := scanVisit(row)
 			out = append(out, v)
 			return err
-		}, `SELECT `+visitColumns+visitRows+`ORDER BY v.started_at, v.id`)
+		}, `SELECT `+visitColumns+visitRows+`WHERE `+agents+` ORDER BY v.started_at, v.id`, args...)
 	})
 	return out, err
 }
@@ -115,7 +120,7 @@ func (s *Skills) Interacted(ctx context.Context, g Guard, id string, n int) (v V
 
 // tell shows the warning in the inbox; nobody has to answer it.
 func (s *Skills) tell(ctx context.Context, v Visit) {
-	err := s.question(ctx, approval.Request{
+	err := s.question(ctx, v.Agent, approval.Request{
 		ID: questionID("visit", v.ID, fmt.Sprint(v.Started.UnixMicro())), Kind: approval.KindNote, Title: "The visit of " + v.Agent + " to " + visible.Line(v.Name) + " ends soon",
 		Reason: v.Warning, Target: v.URL, RequestedBy: "agent:" + v.Agent, Timeout: max(v.Until.Sub(s.now()), time.Minute),
 	})
@@ -125,9 +130,14 @@ func (s *Skills) tell(ctx context.Context, v Visit) {
 }
 
 // AskEnd lets a visit end, on whatever hub it is.
-func (s *Skills) AskEnd(ctx context.Context, id string) error {
-	return s.d.DB.Write(ctx, func(tx *store.Tx) error {
-		n, err := tx.Exec(`UPDATE skill_visits SET ending = ? WHERE id = ?`, meeting.GoodbyeUserRequest, id)
+func (a Acting) AskEnd(ctx context.Context, id string) error {
+	mine, err := a.reach(ctx)
+	if err != nil {
+		return err
+	}
+	agents, args := mine.Where("agent")
+	return a.s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		n, err := tx.Exec(`UPDATE skill_visits SET ending = ? WHERE id = ? AND `+agents, append([]any{meeting.GoodbyeUserRequest, id}, args...)...)
 		if err == nil && n == 0 {
 			err = ErrNotFound
 		}
@@ -221,7 +231,7 @@ func (s *Skills) askPlace(ctx context.Context, c PlaceChange, place, key string)
 	args, err := mmp.Encode(map[string]string{"url": c.URL, "pinned": c.Pinned, "now": c.Now})
 	question := questionID("place", c.URL, place, key)
 	if err == nil {
-		err = s.question(ctx, approval.Request{
+		err = s.question(ctx, "", approval.Request{
 			ID: question, Kind: approval.KindNote, Title: "The place at " + c.URL + " has another key", Arguments: args, Target: c.URL, RequestedBy: "hub",
 			Reason: "another place may answer at this address; ask its operator before you accept the new key", Timeout: 7 * day,
 		})

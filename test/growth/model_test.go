@@ -25,7 +25,7 @@ var everyday = []string{
 }
 
 // byName is what has to be given by name.
-var byName = []string{"admin", "talk:admin", "agents:manage", "fleet:admin", "terminal:create", "task:unattended", "fleet:unattended", "audit:witness"}
+var byName = []string{"admin", "talk:admin", "agents:manage", "place:manage", "fleet:admin", "terminal:create", "task:unattended", "fleet:unattended", "audit:witness"}
 
 // families are the names that stand for several.
 var families = map[string][]string{
@@ -36,6 +36,7 @@ var families = map[string][]string{
 	"terminal:write":   {"terminal:write", "terminal:read"},
 	"terminal:create":  {"terminal:create", "terminal:write", "terminal:read"},
 	"talk:admin":       {"talk:admin", "talk"},
+	"place:manage":     {"place:manage", "place"},
 	"admin": slices.DeleteFunc(slices.Concat(everyday, byName), func(name string) bool {
 		return name == "fleet:unattended" || name == "node:register"
 	}),

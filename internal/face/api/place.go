@@ -9,32 +9,35 @@ import (
 	"parley/protocol/mmp/board"
 )
 
-// RegisterPlace adds the operator's view of the meeting place: metadata, keys and
-// trust, never content. warnings says what the page should warn of.
+// RegisterPlace adds the meeting place as people of this hub see it: metadata, keys and
+// trust, never content. Whose things they reach is the place's to say. warnings says what the page should warn of.
 func RegisterPlace(a *API, p place.API, warnings func() []string) {
-	rt := func(method, path, summary string) route {
-		return route{Method: method, Path: "/api/place" + path, Scope: identity.Place, Tag: "place", Summary: summary}
+	needs := func(scope string) func(method, path, summary string) route {
+		return func(method, path, summary string) route {
+			return route{Method: method, Path: "/api/place" + path, Scope: scope, Tag: "place", Summary: summary}
+		}
 	}
+	rt, run := needs(identity.Place), needs(identity.PlaceManage)
 	r := placeRoutes{p, warnings}
 	add(a, rt("GET", "", "The place in one look"), r.overview)
 	add(a, rt("GET", "/agents", "Registered agents, of peered places too"), r.agents)
 	add(a, rt("GET", "/agents/{id}", "One agent with its postings, needs and deposits"), r.agent)
-	add(a, rt("DELETE", "/agents/{id}/sessions", "End all sessions of an agent"), r.revoke)
-	add(a, rt("GET", "/graph", "Who sent how much to whom"), r.graph)
+	add(a, rt("DELETE", "/agents/{id}/sessions", "End all sessions of one's own agent, or any"), r.revoke)
+	add(a, run("GET", "/graph", "Who sent how much to whom"), r.graph)
 	add(a, rt("GET", "/postings", "Postings, newest first"), r.postings)
-	add(a, rt("DELETE", "/postings/{id}", "Take a posting down"), r.unpost)
-	add(a, rt("GET", "/queues", "Queues: waiting, leased, lost"), r.queues)
-	add(a, rt("GET", "/keys", "The key directory: pins, changes, proofs"), r.keys)
-	add(a, rt("DELETE", "/keys/{id}", "Release an agent's pin: its key was lost"), r.forget)
-	add(a, rt("GET", "/trust", "Keys a person trusts"), r.trusted)
-	add(a, rt("POST", "/trust", "Trust the key an address has now"), r.trust)
-	add(a, rt("DELETE", "/trust/{key}", "Trust a key no more"), r.untrust)
-	add(a, rt("GET", "/audit", "The last events, without content"), r.audit)
-	add(a, rt("GET", "/audit/hours", "Traffic by hour"), r.hours)
-	add(a, rt("POST", "/audit/salt", "Make all anonymised ids new ones"), r.salt)
-	add(a, rt("GET", "/peers", "Peered places"), r.peers)
-	add(a, rt("POST", "/peers", "Peer with a place; its operator must do the same"), r.addPeer)
-	add(a, rt("DELETE", "/peers/{name}", "End peering"), r.removePeer)
+	add(a, rt("DELETE", "/postings/{id}", "Take a posting of one's own agent down, or any"), r.unpost)
+	add(a, rt("GET", "/queues", "Queues of one's own agents, or all: waiting, leased, lost"), r.queues)
+	add(a, rt("GET", "/keys", "Keys of one's own agents, or all: pins, changes, proofs"), r.keys)
+	add(a, rt("DELETE", "/keys/{id}", "Release the pin of one's own agent, or any: its key was lost"), r.forget)
+	add(a, run("GET", "/trust", "Keys a person trusts"), r.trusted)
+	add(a, run("POST", "/trust", "Trust the key an address has now"), r.trust)
+	add(a, run("DELETE", "/trust/{key}", "Trust a key no more"), r.untrust)
+	add(a, run("GET", "/audit", "The last events, without content"), r.audit)
+	add(a, run("GET", "/audit/hours", "Traffic by hour"), r.hours)
+	add(a, run("POST", "/audit/salt", "Make all anonymised ids new ones"), r.salt)
+	add(a, run("GET", "/peers", "Peered places"), r.peers)
+	add(a, run("POST", "/peers", "Peer with a place; its operator must do the same"), r.addPeer)
+	add(a, run("DELETE", "/peers/{name}", "End peering"), r.removePeer)
 }
 
 type placeRoutes struct {
@@ -58,7 +61,7 @@ type placeOverview struct {
 }
 
 func (r placeRoutes) overview(ctx context.Context, who identity.Actor, _ *struct{}) (*placeOverview, error) {
-	info, err := r.place.Info(ctx, place.Visitor{Actor: who})
+	info, err := r.place.Info(ctx, visitor(who))
 	out := &placeOverview{}
 	b := &out.Body
 	b.PlaceID, b.PlaceKey, b.Name, b.Auth, b.Features = info.PlaceID, r.place.PlaceKey(), info.Name, info.Auth, info.Features
@@ -112,7 +115,7 @@ type placeAgents struct {
 }
 
 func (r placeRoutes) agents(ctx context.Context, who identity.Actor, in *placeAgentsQuery) (*placeAgents, error) {
-	found, err := r.place.Agents(ctx, place.Visitor{Actor: who}, board.AgentsQuery{
+	found, err := r.place.Agents(ctx, visitor(who), board.AgentsQuery{
 		Scope: in.Scope, Capability: in.Capability, Search: in.Search, IncludeSelf: true, IncludeRemote: true, Limit: in.Limit,
 	})
 	out := &placeAgents{}
@@ -146,7 +149,7 @@ type placeProfile struct {
 }
 
 func (r placeRoutes) agent(ctx context.Context, who identity.Actor, in *placeID) (*placeProfile, error) {
-	p, err := r.place.Profile(ctx, place.Visitor{Actor: who}, in.ID)
+	p, err := r.place.Profile(ctx, visitor(who), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -169,14 +172,14 @@ type revokedAnswer struct {
 }
 
 func (r placeRoutes) revoke(ctx context.Context, who identity.Actor, in *placeID) (*revokedAnswer, error) {
-	n, err := r.place.RevokeTokens(ctx, actor(who), in.ID)
+	n, err := r.place.RevokeTokens(ctx, visitor(who), in.ID)
 	out := &revokedAnswer{}
 	out.Body.Revoked = n
 	return out, err
 }
 
-// actor is how the audit trail names a person.
-func actor(who identity.Actor) string { return string(who.Person.Kind) + ":" + who.Person.Name }
+// visitor is somebody of this hub at its place.
+func visitor(who identity.Actor) place.Visitor { return place.Visitor{Actor: who} }
 
 type placeLimit struct {
 	Limit int `query:"limit" minimum:"1" maximum:"5000" default:"500"`
@@ -196,8 +199,8 @@ type placeGraph struct {
 	}
 }
 
-func (r placeRoutes) graph(ctx context.Context, _ identity.Actor, in *placeLimit) (*placeGraph, error) {
-	edges, err := r.place.Graph(ctx, in.Limit)
+func (r placeRoutes) graph(ctx context.Context, who identity.Actor, in *placeLimit) (*placeGraph, error) {
+	edges, err := r.place.Graph(ctx, visitor(who), in.Limit)
 	out := &placeGraph{}
 	out.Body.Edges = []placeEdge{}
 	for _, e := range edges {
@@ -241,7 +244,7 @@ type placePostings struct {
 }
 
 func (r placeRoutes) postings(ctx context.Context, who identity.Actor, in *placePostingsQuery) (*placePostings, error) {
-	found, err := r.place.Browse(ctx, place.Visitor{Actor: who}, board.BrowseQuery{Type: in.Type, AgentID: in.Agent, Search: in.Search, Limit: in.Limit})
+	found, err := r.place.Browse(ctx, visitor(who), board.BrowseQuery{Type: in.Type, AgentID: in.Agent, Search: in.Search, Limit: in.Limit})
 	out := &placePostings{}
 	out.Body.Postings = []placePosting{}
 	for _, one := range found.Postings {
@@ -251,7 +254,7 @@ func (r placeRoutes) postings(ctx context.Context, who identity.Actor, in *place
 }
 
 func (r placeRoutes) unpost(ctx context.Context, who identity.Actor, in *placeID) (*struct{}, error) {
-	_, err := r.place.RemovePosting(ctx, place.Visitor{Actor: who}, in.ID, "")
+	_, err := r.place.RemovePosting(ctx, visitor(who), in.ID, "")
 	return nil, err
 }
 
@@ -274,8 +277,8 @@ type placeQueues struct {
 	}
 }
 
-func (r placeRoutes) queues(ctx context.Context, _ identity.Actor, in *placeLimit) (*placeQueues, error) {
-	found, err := r.place.Queues(ctx, in.Limit)
+func (r placeRoutes) queues(ctx context.Context, who identity.Actor, in *placeLimit) (*placeQueues, error) {
+	found, err := r.place.Queues(ctx, visitor(who), in.Limit)
 	out := &placeQueues{}
 	out.Body.Queues = []placeQueue{}
 	for _, q := range found {

@@ -29,8 +29,8 @@ type placePins struct {
 	}
 }
 
-func (r placeRoutes) keys(ctx context.Context, _ identity.Actor, in *placeLimit) (*placePins, error) {
-	found, err := r.place.Pins(ctx, in.Limit)
+func (r placeRoutes) keys(ctx context.Context, who identity.Actor, in *placeLimit) (*placePins, error) {
+	found, err := r.place.Pins(ctx, visitor(who), in.Limit)
 	out := &placePins{}
 	out.Body.Keys = []placePin{}
 	for _, p := range found {
@@ -40,7 +40,7 @@ func (r placeRoutes) keys(ctx context.Context, _ identity.Actor, in *placeLimit)
 }
 
 func (r placeRoutes) forget(ctx context.Context, who identity.Actor, in *placeID) (*struct{}, error) {
-	return nil, r.place.Forget(ctx, actor(who), in.ID)
+	return nil, r.place.Forget(ctx, visitor(who), in.ID)
 }
 
 type placeTrust struct {
@@ -56,8 +56,8 @@ type placeTrusts struct {
 	}
 }
 
-func (r placeRoutes) trusted(ctx context.Context, _ identity.Actor, _ *struct{}) (*placeTrusts, error) {
-	found, err := r.place.Trusted(ctx)
+func (r placeRoutes) trusted(ctx context.Context, who identity.Actor, _ *struct{}) (*placeTrusts, error) {
+	found, err := r.place.Trusted(ctx, visitor(who))
 	out := &placeTrusts{}
 	out.Body.Trusted = []placeTrust{}
 	for _, t := range found {
@@ -76,7 +76,7 @@ type trustRequest struct {
 type trustAnswer struct{ Body placeTrust }
 
 func (r placeRoutes) trust(ctx context.Context, who identity.Actor, in *trustRequest) (*trustAnswer, error) {
-	t, err := r.place.Trust(ctx, actor(who), in.Body.Address, in.Body.KeyID)
+	t, err := r.place.Trust(ctx, visitor(who), in.Body.Address, in.Body.KeyID)
 	return &trustAnswer{placeTrust(t)}, err
 }
 
@@ -85,7 +85,7 @@ type placeKeyPath struct {
 }
 
 func (r placeRoutes) untrust(ctx context.Context, who identity.Actor, in *placeKeyPath) (*struct{}, error) {
-	return nil, r.place.Untrust(ctx, actor(who), in.Key)
+	return nil, r.place.Untrust(ctx, visitor(who), in.Key)
 }
 
 type placeAuditQuery struct {
@@ -120,7 +120,7 @@ type placeEvents struct {
 }
 
 func (r placeRoutes) audit(ctx context.Context, who identity.Actor, in *placeAuditQuery) (*placeEvents, error) {
-	found, err := r.place.Audit(ctx, place.Visitor{Actor: who}, board.AuditQuery{Limit: in.Limit, Type: in.Type, AgentID: in.Agent, Since: in.Since})
+	found, err := r.place.Audit(ctx, visitor(who), board.AuditQuery{Limit: in.Limit, Type: in.Type, AgentID: in.Agent, Since: in.Since})
 	out := &placeEvents{}
 	out.Body.Events = []placeEvent{}
 	for _, e := range found.Entries {
@@ -153,7 +153,7 @@ type placeHours struct {
 }
 
 func (r placeRoutes) hours(ctx context.Context, who identity.Actor, in *hoursQuery) (*placeHours, error) {
-	stats, err := r.place.AuditStats(ctx, place.Visitor{Actor: who}, in.Hours)
+	stats, err := r.place.AuditStats(ctx, visitor(who), in.Hours)
 	out := &placeHours{}
 	out.Body.Hours = []placeHour{}
 	for _, key := range board.HourKeys(time.Now(), in.Hours) {
@@ -167,7 +167,7 @@ func (r placeRoutes) hours(ctx context.Context, who identity.Actor, in *hoursQue
 }
 
 func (r placeRoutes) salt(ctx context.Context, who identity.Actor, _ *struct{}) (*struct{}, error) {
-	return nil, r.place.RenewSalt(ctx, actor(who))
+	return nil, r.place.RenewSalt(ctx, visitor(who))
 }
 
 type placePeer struct {
@@ -188,8 +188,8 @@ type placePeers struct {
 	}
 }
 
-func (r placeRoutes) peers(ctx context.Context, _ identity.Actor, _ *struct{}) (*placePeers, error) {
-	found, err := r.place.Peers(ctx)
+func (r placeRoutes) peers(ctx context.Context, who identity.Actor, _ *struct{}) (*placePeers, error) {
+	found, err := r.place.Peers(ctx, visitor(who))
 	out := &placePeers{}
 	out.Body.Peers = []placePeer{}
 	for _, p := range found {
@@ -209,7 +209,7 @@ type peerRequest struct {
 type peerAnswer struct{ Body placePeer }
 
 func (r placeRoutes) addPeer(ctx context.Context, who identity.Actor, in *peerRequest) (*peerAnswer, error) {
-	p, err := r.place.AddPeer(ctx, actor(who), place.Peer{Name: in.Body.Name, URL: in.Body.URL, Key: in.Body.Key})
+	p, err := r.place.AddPeer(ctx, visitor(who), place.Peer{Name: in.Body.Name, URL: in.Body.URL, Key: in.Body.Key})
 	return &peerAnswer{placePeer(p)}, err
 }
 
@@ -218,5 +218,5 @@ type placePeerPath struct {
 }
 
 func (r placeRoutes) removePeer(ctx context.Context, who identity.Actor, in *placePeerPath) (*struct{}, error) {
-	return nil, r.place.RemovePeer(ctx, actor(who), in.Name)
+	return nil, r.place.RemovePeer(ctx, visitor(who), in.Name)
 }

@@ -112,21 +112,25 @@ type skillsOut struct {
 	Body struct {
 		Skills []ReceivedSkill     `json:"skills"`
 		Public []meeting.SkillInfo `json:"public" doc:"what our front agent lists"`
-		Agents []hostView          `json:"agents" doc:"our agents at the meeting place"`
+		Agents []hostView          `json:"agents" doc:"the agents one may speak as at the meeting place"`
 	}
 }
 
-func (r skillRoutes) list(ctx context.Context, _ identity.Actor, in *skillsQuery) (*skillsOut, error) {
+func (r skillRoutes) list(ctx context.Context, who identity.Actor, in *skillsQuery) (*skillsOut, error) {
 	out := &skillsOut{}
 	out.Body.Skills, out.Body.Public, out.Body.Agents = []ReceivedSkill{}, []meeting.SkillInfo{}, []hostView{}
-	items, err := r.s.List(ctx, skill.ItemState(in.State), in.Limit)
+	items, err := r.s.As(who).List(ctx, skill.ItemState(in.State), in.Limit)
 	if err != nil {
 		return nil, err
 	}
 	for _, i := range items {
 		out.Body.Skills = append(out.Body.Skills, receivedSkillOf(i))
 	}
-	for _, h := range r.s.Hosts() {
+	hosts, err := r.s.As(who).Hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hosts {
 		out.Body.Agents = append(out.Body.Agents, hostView{h.Name, h.ID})
 	}
 	if own, err := r.s.Skills(ctx, ""); err == nil {
@@ -149,8 +153,8 @@ type skillReview struct {
 	}
 }
 
-func (r skillRoutes) show(ctx context.Context, _ identity.Actor, in *SkillPath) (*skillReview, error) {
-	review, err := r.s.Review(ctx, in.ID)
+func (r skillRoutes) show(ctx context.Context, who identity.Actor, in *SkillPath) (*skillReview, error) {
+	review, err := r.s.As(who).Review(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -165,8 +169,8 @@ func (r skillRoutes) show(ctx context.Context, _ identity.Actor, in *SkillPath) 
 
 type skillOut struct{ Body ReceivedSkill }
 
-func (r skillRoutes) ask(ctx context.Context, _ identity.Actor, in *SkillPath) (*skillOut, error) {
-	item, err := r.s.Ask(ctx, in.ID)
+func (r skillRoutes) ask(ctx context.Context, who identity.Actor, in *SkillPath) (*skillOut, error) {
+	item, err := r.s.As(who).Ask(ctx, in.ID)
 	return &skillOut{receivedSkillOf(item)}, err
 }
 
@@ -178,7 +182,7 @@ type revokeIn struct {
 }
 
 func (r skillRoutes) revoke(ctx context.Context, who identity.Actor, in *revokeIn) (*skillOut, error) {
-	item, err := r.s.Revoke(ctx, who.String(), in.ID, in.Body.Reason)
+	item, err := r.s.As(who).Revoke(ctx, in.ID, in.Body.Reason)
 	return &skillOut{receivedSkillOf(item)}, err
 }
 
@@ -190,7 +194,7 @@ type publishIn struct {
 }
 
 func (r skillRoutes) publish(ctx context.Context, who identity.Actor, in *publishIn) (*skillOut, error) {
-	item, err := r.s.Publish(ctx, who.String(), in.ID, in.Body.Public)
+	item, err := r.s.As(who).Publish(ctx, in.ID, in.Body.Public)
 	return &skillOut{receivedSkillOf(item)}, err
 }
 
@@ -230,10 +234,10 @@ type limitQuery struct {
 	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"200"`
 }
 
-func (r skillRoutes) exchanges(ctx context.Context, _ identity.Actor, in *limitQuery) (*exchangesOut, error) {
+func (r skillRoutes) exchanges(ctx context.Context, who identity.Actor, in *limitQuery) (*exchangesOut, error) {
 	out := &exchangesOut{}
 	out.Body.Exchanges = []exchangeView{}
-	list, err := r.s.Exchanges(ctx, in.Limit)
+	list, err := r.s.As(who).Exchanges(ctx, in.Limit)
 	for _, e := range list {
 		out.Body.Exchanges = append(out.Body.Exchanges, exchangeViewOf(e))
 	}
@@ -254,8 +258,8 @@ type offerIn struct {
 	}
 }
 
-func (r skillRoutes) offer(ctx context.Context, _ identity.Actor, in *offerIn) (*exchangeOut, error) {
-	e, err := r.s.Offer(ctx, in.Body.Agent, in.Body.Place, in.Body.Skill, in.Body.To)
+func (r skillRoutes) offer(ctx context.Context, who identity.Actor, in *offerIn) (*exchangeOut, error) {
+	e, err := r.s.As(who).Offer(ctx, in.Body.Agent, in.Body.Place, in.Body.Skill, in.Body.To)
 	return &exchangeOut{exchangeViewOf(e)}, err
 }
 
@@ -267,15 +271,15 @@ type requestIn struct {
 	}
 }
 
-func (r skillRoutes) request(ctx context.Context, _ identity.Actor, in *requestIn) (*exchangeOut, error) {
-	e, err := r.s.Request(ctx, in.Body.Agent, in.Body.Place, in.Body.To, meeting.RequestSkillPayload{SkillID: in.Body.SkillID, Description: in.Body.Description})
+func (r skillRoutes) request(ctx context.Context, who identity.Actor, in *requestIn) (*exchangeOut, error) {
+	e, err := r.s.As(who).Request(ctx, in.Body.Agent, in.Body.Place, in.Body.To, meeting.RequestSkillPayload{SkillID: in.Body.SkillID, Description: in.Body.Description})
 	return &exchangeOut{exchangeViewOf(e)}, err
 }
 
 type introduceIn struct{ Body ToPeer }
 
-func (r skillRoutes) introduce(ctx context.Context, _ identity.Actor, in *introduceIn) (*struct{}, error) {
-	return nil, r.s.Introduce(ctx, in.Body.Agent, in.Body.Place, in.Body.To)
+func (r skillRoutes) introduce(ctx context.Context, who identity.Actor, in *introduceIn) (*struct{}, error) {
+	return nil, r.s.As(who).Introduce(ctx, in.Body.Agent, in.Body.Place, in.Body.To)
 }
 
 type noteIn struct {
@@ -285,16 +289,16 @@ type noteIn struct {
 	}
 }
 
-func (r skillRoutes) note(ctx context.Context, _ identity.Actor, in *noteIn) (*struct{}, error) {
-	return nil, r.s.SendNote(ctx, in.Body.Agent, in.Body.Place, in.Body.To, in.Body.Text)
+func (r skillRoutes) note(ctx context.Context, who identity.Actor, in *noteIn) (*struct{}, error) {
+	return nil, r.s.As(who).SendNote(ctx, in.Body.Agent, in.Body.Place, in.Body.To, in.Body.Text)
 }
 
-func (r skillRoutes) accept(ctx context.Context, _ identity.Actor, in *SkillPath) (*exchangeOut, error) {
-	e, err := r.s.Accept(ctx, in.ID)
+func (r skillRoutes) accept(ctx context.Context, who identity.Actor, in *SkillPath) (*exchangeOut, error) {
+	e, err := r.s.As(who).Accept(ctx, in.ID)
 	return &exchangeOut{exchangeViewOf(e)}, err
 }
 
-func (r skillRoutes) decline(ctx context.Context, _ identity.Actor, in *revokeIn) (*exchangeOut, error) {
-	e, err := r.s.Decline(ctx, in.ID, in.Body.Reason)
+func (r skillRoutes) decline(ctx context.Context, who identity.Actor, in *revokeIn) (*exchangeOut, error) {
+	e, err := r.s.As(who).Decline(ctx, in.ID, in.Body.Reason)
 	return &exchangeOut{exchangeViewOf(e)}, err
 }

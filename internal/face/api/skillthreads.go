@@ -47,10 +47,10 @@ type extensionsOut struct {
 	}
 }
 
-func (r skillRoutes) extensions(ctx context.Context, _ identity.Actor, _ *struct{}) (*extensionsOut, error) {
+func (r skillRoutes) extensions(ctx context.Context, who identity.Actor, _ *struct{}) (*extensionsOut, error) {
 	out := &extensionsOut{}
 	out.Body.Extensions, out.Body.Off = []extensionView{}, []switchedOff{}
-	list, off, err := r.s.Extensions(ctx)
+	list, off, err := r.s.As(who).Extensions(ctx)
 	for _, e := range list {
 		out.Body.Extensions = append(out.Body.Extensions, extensionViewOf(e))
 	}
@@ -70,7 +70,7 @@ type switchIn struct {
 type extensionOut struct{ Body extensionView }
 
 func (r skillRoutes) switchExtension(ctx context.Context, who identity.Actor, in *switchIn) (*extensionOut, error) {
-	e, err := r.s.SwitchExtension(ctx, who.String(), in.Hash, in.Body.Enabled)
+	e, err := r.s.As(who).SwitchExtension(ctx, in.Hash, in.Body.Enabled)
 	return &extensionOut{extensionViewOf(e)}, err
 }
 
@@ -81,8 +81,8 @@ type proposeIn struct {
 	}
 }
 
-func (r skillRoutes) propose(ctx context.Context, _ identity.Actor, in *proposeIn) (*struct{}, error) {
-	return nil, r.s.ProposeExtension(ctx, in.Body.Agent, in.Body.Place, in.Body.Name, in.Body.To)
+func (r skillRoutes) propose(ctx context.Context, who identity.Actor, in *proposeIn) (*struct{}, error) {
+	return nil, r.s.As(who).ProposeExtension(ctx, in.Body.Agent, in.Body.Place, in.Body.Name, in.Body.To)
 }
 
 type threadView struct {
@@ -112,10 +112,10 @@ type threadsOut struct {
 	}
 }
 
-func (r skillRoutes) threads(ctx context.Context, _ identity.Actor, in *limitQuery) (*threadsOut, error) {
+func (r skillRoutes) threads(ctx context.Context, who identity.Actor, in *limitQuery) (*threadsOut, error) {
 	out := &threadsOut{}
 	out.Body.Threads = []threadView{}
-	list, err := r.s.Threads(ctx, in.Limit)
+	list, err := r.s.As(who).Threads(ctx, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -140,12 +140,12 @@ type sayIn struct {
 
 type threadOut struct{ Body threadView }
 
-func (r skillRoutes) say(ctx context.Context, _ identity.Actor, in *sayIn) (*threadOut, error) {
+func (r skillRoutes) say(ctx context.Context, who identity.Actor, in *sayIn) (*threadOut, error) {
 	b := in.Body
 	if b.Payload == nil {
 		b.Payload = map[string]any{}
 	}
-	t, err := r.s.Say(ctx, b.Agent, b.Place, b.To, b.Action, b.Thread, b.Payload)
+	t, err := r.s.As(who).Say(ctx, b.Agent, b.Place, b.To, b.Action, b.Thread, b.Payload)
 	if err != nil {
 		return nil, err
 	}
@@ -183,10 +183,10 @@ type visitsOut struct {
 	}
 }
 
-func (r skillRoutes) visits(ctx context.Context, _ identity.Actor, _ *struct{}) (*visitsOut, error) {
+func (r skillRoutes) visits(ctx context.Context, who identity.Actor, _ *struct{}) (*visitsOut, error) {
 	out := &visitsOut{}
 	out.Body.Visits = []visitView{}
-	list, err := r.v.Visits(ctx)
+	list, err := r.s.As(who).Visits(ctx)
 	for _, v := range list {
 		out.Body.Visits = append(out.Body.Visits, visitViewOf(v))
 	}
@@ -205,12 +205,12 @@ type visitIn struct {
 
 type visitOut struct{ Body visitView }
 
-func (r skillRoutes) visit(ctx context.Context, _ identity.Actor, in *visitIn) (*visitOut, error) {
+func (r skillRoutes) visit(ctx context.Context, who identity.Actor, in *visitIn) (*visitOut, error) {
 	b := in.Body
-	v, err := r.v.Visit(ctx, skill.VisitRequest{Agent: b.Agent, URL: b.URL, For: time.Duration(b.Minutes) * time.Minute, Keep: b.Keep, Insecure: b.Insecure})
+	v, err := r.v.Visit(ctx, who, skill.VisitRequest{Agent: b.Agent, URL: b.URL, For: time.Duration(b.Minutes) * time.Minute, Keep: b.Keep, Insecure: b.Insecure})
 	return &visitOut{visitViewOf(v)}, err
 }
 
-func (r skillRoutes) endVisit(ctx context.Context, _ identity.Actor, in *SkillPath) (*struct{}, error) {
-	return nil, r.v.EndVisit(ctx, in.ID)
+func (r skillRoutes) endVisit(ctx context.Context, who identity.Actor, in *SkillPath) (*struct{}, error) {
+	return nil, r.v.EndVisit(ctx, who, in.ID)
 }

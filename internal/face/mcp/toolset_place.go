@@ -14,8 +14,9 @@ import (
 	"parley/protocol/mmp/board"
 )
 
-// PlaceAgent gives an agent of this hub as it acts at the meeting place, registered.
-type PlaceAgent func(ctx context.Context, name string) (*mmpagent.Agent, error)
+// PlaceAgent gives an agent of this hub as it acts at the meeting place, registered, to
+// whoever may speak as it.
+type PlaceAgent func(ctx context.Context, who identity.Actor, name string) (*mmpagent.Agent, error)
 
 // Place offers the meeting place: who is there, what is posted, and sealed
 // messages in the name of an agent of this hub. None of the tools approves, trusts,
@@ -97,12 +98,12 @@ type placeArgs struct {
 func operatorOf(c *Call) place.Visitor { return place.Visitor{Actor: c.Who} }
 
 // agent is who the call acts as.
-func (t placeTools) agent(ctx context.Context, in placeArgs) (*mmpagent.Agent, error) {
+func (t placeTools) agent(ctx context.Context, c *Call, in placeArgs) (*mmpagent.Agent, error) {
 	name := in.As
 	if name == "" {
 		name = "parley"
 	}
-	return t.as(ctx, name)
+	return t.as(ctx, c.Who, name)
 }
 
 func (t placeTools) info(ctx context.Context, c *Call, _ placeArgs) (Result, error) {
@@ -127,10 +128,10 @@ func (t placeTools) keys(ctx context.Context, c *Call, in placeArgs) (Result, er
 	return Result{Value: v}, placeError(err)
 }
 
-func (t placeTools) post(ctx context.Context, _ *Call, in placeArgs) (Result, error) {
-	a, err := t.agent(ctx, in)
+func (t placeTools) post(ctx context.Context, c *Call, in placeArgs) (Result, error) {
+	a, err := t.agent(ctx, c, in)
 	if err != nil {
-		return Result{}, placeError(err)
+		return Result{}, skillError(err)
 	}
 	v, err := a.Post(ctx, mmpagent.Posting{
 		Type: in.Type, Skill: in.SkillName, Summary: in.Summary, Tags: in.Tags, TTL: time.Duration(in.TTLHours) * time.Hour,
@@ -138,10 +139,10 @@ func (t placeTools) post(ctx context.Context, _ *Call, in placeArgs) (Result, er
 	return Result{Value: v}, placeError(err)
 }
 
-func (t placeTools) send(ctx context.Context, _ *Call, in placeArgs) (Result, error) {
-	a, err := t.agent(ctx, in)
+func (t placeTools) send(ctx context.Context, c *Call, in placeArgs) (Result, error) {
+	a, err := t.agent(ctx, c, in)
 	if err != nil {
-		return Result{}, placeError(err)
+		return Result{}, skillError(err)
 	}
 	kind := in.MessageType
 	if kind == "" {
@@ -169,10 +170,10 @@ type receivedView struct {
 	Envelope int      `json:"envelope"`
 }
 
-func (t placeTools) receive(ctx context.Context, _ *Call, in placeArgs) (Result, error) {
-	a, err := t.agent(ctx, in)
+func (t placeTools) receive(ctx context.Context, c *Call, in placeArgs) (Result, error) {
+	a, err := t.agent(ctx, c, in)
 	if err != nil {
-		return Result{}, placeError(err)
+		return Result{}, skillError(err)
 	}
 	list, err := a.Receive(ctx, mmpagent.ReceiveOptions{Limit: orElse(in.Limit, 10), Wait: time.Duration(in.WaitS) * time.Second})
 	if err != nil {

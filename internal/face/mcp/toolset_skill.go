@@ -203,16 +203,16 @@ func viewExchange(e skill.Exchange) exchangeView {
 	}
 }
 
-func (t skillTools) list(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
+func (t skillTools) list(ctx context.Context, c *Call, in skillArgs) (Result, error) {
 	own, err := t.skills.Skills(ctx, in.agent())
 	if err != nil {
 		return Result{}, skillError(err)
 	}
-	items, err := t.skills.List(ctx, "", listed)
+	items, err := t.skills.As(c.Who).List(ctx, "", listed)
 	if err != nil {
 		return Result{}, skillError(err)
 	}
-	exchanges, err := t.skills.Exchanges(ctx, listed)
+	exchanges, err := t.skills.As(c.Who).Exchanges(ctx, listed)
 	if err != nil {
 		return Result{}, skillError(err)
 	}
@@ -226,8 +226,8 @@ func (t skillTools) list(ctx context.Context, _ *Call, in skillArgs) (Result, er
 	return Result{Value: map[string]any{"public": own.Skills, "received": received, "exchanges": under}}, nil
 }
 
-func (t skillTools) show(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
-	item, err := t.skills.Get(ctx, in.SkillID)
+func (t skillTools) show(ctx context.Context, c *Call, in skillArgs) (Result, error) {
+	item, err := t.skills.As(c.Who).Get(ctx, in.SkillID)
 	if err != nil {
 		return Result{}, skillError(err)
 	}
@@ -246,24 +246,24 @@ func exchanged(e skill.Exchange, err error) (Result, error) {
 	return Result{Value: viewExchange(e)}, nil
 }
 
-func (t skillTools) offer(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
-	return exchanged(t.skills.Offer(ctx, in.agent(), in.Place, in.SkillID, in.To))
+func (t skillTools) offer(ctx context.Context, c *Call, in skillArgs) (Result, error) {
+	return exchanged(t.skills.As(c.Who).Offer(ctx, in.agent(), in.Place, in.SkillID, in.To))
 }
 
-func (t skillTools) request(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
-	return exchanged(t.skills.Request(ctx, in.agent(), in.Place, in.To, meeting.RequestSkillPayload{SkillName: in.SkillName, Description: in.Description, Tags: in.Tags}))
+func (t skillTools) request(ctx context.Context, c *Call, in skillArgs) (Result, error) {
+	return exchanged(t.skills.As(c.Who).Request(ctx, in.agent(), in.Place, in.To, meeting.RequestSkillPayload{SkillName: in.SkillName, Description: in.Description, Tags: in.Tags}))
 }
 
-func (t skillTools) accept(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
-	return exchanged(t.skills.Accept(ctx, in.ExchangeID))
+func (t skillTools) accept(ctx context.Context, c *Call, in skillArgs) (Result, error) {
+	return exchanged(t.skills.As(c.Who).Accept(ctx, in.ExchangeID))
 }
 
-func (t skillTools) decline(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
-	return exchanged(t.skills.Decline(ctx, in.ExchangeID, in.Reason))
+func (t skillTools) decline(ctx context.Context, c *Call, in skillArgs) (Result, error) {
+	return exchanged(t.skills.As(c.Who).Decline(ctx, in.ExchangeID, in.Reason))
 }
 
-func (t skillTools) visit(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
-	v, err := t.visits.Visit(ctx, skill.VisitRequest{Agent: in.agent(), URL: in.URL, For: time.Duration(orElse(in.Minutes, 60)) * time.Minute})
+func (t skillTools) visit(ctx context.Context, c *Call, in skillArgs) (Result, error) {
+	v, err := t.visits.Visit(ctx, c.Who, skill.VisitRequest{Agent: in.agent(), URL: in.URL, For: time.Duration(orElse(in.Minutes, 60)) * time.Minute})
 	if err != nil {
 		return Result{}, skillError(placeError(err))
 	}
@@ -291,8 +291,8 @@ func viewVisit(v skill.Visit) visitView {
 	}
 }
 
-func (t skillTools) going(ctx context.Context, _ *Call, _ skillArgs) (Result, error) {
-	list, err := t.visits.Visits(ctx)
+func (t skillTools) going(ctx context.Context, c *Call, _ skillArgs) (Result, error) {
+	list, err := t.skills.As(c.Who).Visits(ctx)
 	out := []visitView{}
 	for _, v := range list {
 		out = append(out, viewVisit(v))
@@ -300,8 +300,8 @@ func (t skillTools) going(ctx context.Context, _ *Call, _ skillArgs) (Result, er
 	return Result{Value: map[string]any{"visits": out}}, skillError(err)
 }
 
-func (t skillTools) leave(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
-	err := t.visits.EndVisit(ctx, in.VisitID)
+func (t skillTools) leave(ctx context.Context, c *Call, in skillArgs) (Result, error) {
+	err := t.visits.EndVisit(ctx, c.Who, in.VisitID)
 	return Result{Value: map[string]any{"visit_id": in.VisitID}}, skillError(err)
 }
 
@@ -317,8 +317,8 @@ type extensionView struct {
 	Reason  string                 `json:"reason,omitempty"`
 }
 
-func (t skillTools) extensions(ctx context.Context, _ *Call, _ skillArgs) (Result, error) {
-	list, off, err := t.skills.Extensions(ctx)
+func (t skillTools) extensions(ctx context.Context, c *Call, _ skillArgs) (Result, error) {
+	list, off, err := t.skills.As(c.Who).Extensions(ctx)
 	out := []extensionView{}
 	for _, e := range list {
 		out = append(out, extensionView{
@@ -332,8 +332,8 @@ func (t skillTools) extensions(ctx context.Context, _ *Call, _ skillArgs) (Resul
 	return Result{Value: map[string]any{"extensions": out, "off": unused}}, skillError(err)
 }
 
-func (t skillTools) propose(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
-	err := t.skills.ProposeExtension(ctx, in.agent(), in.Place, in.Name, in.To)
+func (t skillTools) propose(ctx context.Context, c *Call, in skillArgs) (Result, error) {
+	err := t.skills.As(c.Who).ProposeExtension(ctx, in.agent(), in.Place, in.Name, in.To)
 	return Result{Value: map[string]any{"proposed": in.Name, "to": in.To}}, skillError(err)
 }
 
@@ -356,8 +356,8 @@ func viewThread(t skill.Thread) threadView {
 	}
 }
 
-func (t skillTools) threads(ctx context.Context, _ *Call, _ skillArgs) (Result, error) {
-	all, err := t.skills.Threads(ctx, listed)
+func (t skillTools) threads(ctx context.Context, c *Call, _ skillArgs) (Result, error) {
+	all, err := t.skills.As(c.Who).Threads(ctx, listed)
 	if err != nil {
 		return Result{}, skillError(err)
 	}
@@ -370,7 +370,7 @@ func (t skillTools) threads(ctx context.Context, _ *Call, _ skillArgs) (Result, 
 
 // say makes a move; its payload is what the action has.
 func (t skillTools) say(action string) func(context.Context, *Call, skillArgs) (Result, error) {
-	return func(ctx context.Context, _ *Call, in skillArgs) (Result, error) {
+	return func(ctx context.Context, c *Call, in skillArgs) (Result, error) {
 		payload := map[string]any{}
 		for name, value := range map[string]string{"title": in.Title, "text": in.Text, "reason": in.Reason, "summary": in.Summary, "outcome": in.Outcome} {
 			if value != "" {
@@ -380,7 +380,7 @@ func (t skillTools) say(action string) func(context.Context, *Call, skillArgs) (
 		if in.Terms != nil {
 			payload["terms"] = in.Terms
 		}
-		th, err := t.skills.Say(ctx, in.agent(), in.Place, in.To, action, in.Thread, payload)
+		th, err := t.skills.As(c.Who).Say(ctx, in.agent(), in.Place, in.To, action, in.Thread, payload)
 		if err != nil {
 			return Result{}, skillError(err)
 		}

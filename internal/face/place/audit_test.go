@@ -107,7 +107,7 @@ func TestAnonymisedIdsAreStableAndChangeWithTheSalt(t *testing.T) {
 	if !strings.HasPrefix(first, "anon_") || len(first) != 17 || name(1) != first {
 		t.Errorf("%q and %q", first, name(1))
 	}
-	if err := w.place.RenewSalt(t.Context(), "person:olga"); err != nil {
+	if err := w.place.RenewSalt(t.Context(), operator); err != nil {
 		t.Fatal(err)
 	}
 	if name(0) == first || name(0) != name(1) {

@@ -35,7 +35,7 @@ func federated(t *testing.T, n byte, more ...option) *world {
 
 func (w *world) peer(name string, other *world) {
 	w.t.Helper()
-	if _, err := w.place.AddPeer(w.t.Context(), "person:olga", place.Peer{Name: name, URL: other.url, Key: other.place.PlaceKey()}); err != nil {
+	if _, err := w.place.AddPeer(w.t.Context(), operator, place.Peer{Name: name, URL: other.url, Key: other.place.PlaceKey()}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -126,7 +126,7 @@ func TestAnOutageIsWaitedOutUntilTheMessageExpires(t *testing.T) {
 	if got := blobs(there.receive("bob", bob, "")); len(got) != 0 {
 		t.Fatalf("%v", got)
 	}
-	peers, err := cut.place.Peers(t.Context())
+	peers, err := cut.place.Peers(t.Context(), operator)
 	if err != nil || len(peers) != 1 || peers[0].Problem == "" || peers[0].Waiting != 1 {
 		t.Errorf("%+v %v", peers, err)
 	}
@@ -187,7 +187,7 @@ func TestWhoMayNotWriteToAPeeredPlace(t *testing.T) {
 	}
 	// The end of peering acts at once.
 	waiting := here.send("ada", "bob@there", "x", ada)
-	if err := here.place.RemovePeer(t.Context(), "person:olga", "there"); err != nil {
+	if err := here.place.RemovePeer(t.Context(), operator, "there"); err != nil {
 		t.Fatal(err)
 	}
 	here.want(here.post("/place/v1/relay/send", ada, envelope("ada", "bob@there", "x")), 404, "unknown_recipient")
@@ -197,7 +197,7 @@ func TestWhoMayNotWriteToAPeeredPlace(t *testing.T) {
 	}
 	there.want(there.post("/place/v1/relay/send", there.prove(keyNo(1), "bob"), envelope("bob", "ada@here", "x")), 201, "")
 	there.round()
-	peers, err := there.place.Peers(t.Context())
+	peers, err := there.place.Peers(t.Context(), operator)
 	if err != nil || peers[0].Problem == "" {
 		t.Errorf("one-sided peering is not told: %+v %v", peers, err)
 	}
@@ -297,12 +297,12 @@ func TestAPeerMustHaveANameAnAddressAndAKey(t *testing.T) {
 		"bad key":        {Name: "x", URL: "https://x.example", Key: "ed25519:AAAA"},
 		"itself":         {Name: "x", URL: "https://x.example", Key: w.place.PlaceKey()},
 	} {
-		if _, err := w.place.AddPeer(t.Context(), "p", p); err == nil {
+		if _, err := w.place.AddPeer(t.Context(), operator, p); err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}
 	w.peer("x", other)
-	if _, err := w.place.AddPeer(t.Context(), "p", place.Peer{Name: "y", URL: other.url, Key: key}); err == nil {
+	if _, err := w.place.AddPeer(t.Context(), operator, place.Peer{Name: "y", URL: other.url, Key: key}); err == nil {
 		t.Error("one place under two names")
 	}
 }

@@ -20,12 +20,16 @@ import (
 	"parley/internal/bus"
 	"parley/internal/face/front"
 	faceplace "parley/internal/face/place"
+	"parley/internal/identity"
 	"parley/internal/place"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 	"parley/protocol/mmp"
 	"parley/test/trailtest"
 )
+
+// operator runs the place.
+var operator = place.Visitor{Actor: identity.Hub()}
 
 func TestMain(m *testing.M) { trailtest.Main(m, "place.", "!place.audit_digest") }
 

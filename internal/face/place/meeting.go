@@ -23,7 +23,7 @@ func (r *request) named() string { return r.query.Get("agent") }
 
 // admitted wants a token where the policy does.
 func (r *request) admitted() (place.Meeting, error) {
-	if r.d.Place.Policy() == place.Strict && r.who.Agent == "" && !r.who.Operator() {
+	if r.d.Place.Policy() == place.Strict && r.who.Agent == "" && !r.who.OfHub() {
 		return nil, mmp.ErrAuthRequired
 	}
 	return r.hosts()
@@ -127,7 +127,7 @@ func readIntroduce(body []byte, token string, now time.Time) (meeting.Message, *
 // proof checks what an introduction shows. Without any it is a stranger's, which
 // is not believed when the name it uses is proven.
 func (r *request) proof(peer *meeting.PeerIntroduction, msg meeting.Message) (place.Proven, place.Sender, error) {
-	from := place.Sender{ID: msg.From, Direct: true, Operator: r.who.Operator()}
+	from := place.Sender{ID: msg.From, Direct: true}
 	if r.who.Agent != "" {
 		s, err := r.d.Place.Speak(r.http.Context(), r.who, msg.From)
 		return place.Proven{Verified: true}, s, err
@@ -251,7 +251,7 @@ func (r *request) packageSkill() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	from := place.Sender{ID: r.who.Agent, Direct: true, Operator: r.who.Operator()}
+	from := place.Sender{ID: r.who.Agent, Direct: true}
 	if r.who.Proven {
 		from.Proven, from.KeyID = true, r.who.KeyID
 	}

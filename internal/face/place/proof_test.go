@@ -230,7 +230,7 @@ func TestPinsSurviveUnregisteringAndRestartAndForgetIsAudited(t *testing.T) {
 
 	third := openWorld(t, db)
 	third.want(third.get("/place/v1/agents/ada", fresh), 200, "")
-	if err := third.place.Forget(t.Context(), "person:olga", "ada"); err != nil {
+	if err := third.place.Forget(t.Context(), operator, "ada"); err != nil {
 		t.Fatal(err)
 	}
 	third.want(third.get("/place/v1/agents", fresh), 401, "invalid_or_expired_token")
@@ -244,7 +244,7 @@ func TestRevocationEndsAnOpenPollWithinASecond(t *testing.T) {
 	w := newWorld(t)
 	for name, revoke := range map[string]func(token string){
 		"by the operator": func(string) {
-			if _, err := w.place.RevokeTokens(t.Context(), "person:olga", "ada"); err != nil {
+			if _, err := w.place.RevokeTokens(t.Context(), operator, "ada"); err != nil {
 				t.Error(err)
 			}
 		},

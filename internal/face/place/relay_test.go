@@ -173,7 +173,7 @@ func TestWhereTheOldestIsDroppedNothingIsSilent(t *testing.T) {
 	if n := w.actions()["relay dropped"]; n != 1 {
 		t.Errorf("%d dropped entries", n)
 	}
-	queues, err := w.place.Queues(t.Context(), 10)
+	queues, err := w.place.Queues(t.Context(), operator, 10)
 	if err != nil || len(queues) != 1 || queues[0].Dropped != 1 {
 		t.Errorf("%+v %v", queues, err)
 	}

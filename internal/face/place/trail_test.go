@@ -10,11 +10,11 @@ import (
 func TestTrustIsInTheTrail(t *testing.T) {
 	w := newWorld(t)
 	w.prove(keyNo(0), "ada")
-	trusted, err := w.place.Trust(t.Context(), "person:olga", "ada", "")
+	trusted, err := w.place.Trust(t.Context(), operator, "ada", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.place.Untrust(t.Context(), "person:olga", trusted.KeyID); err != nil {
+	if err := w.place.Untrust(t.Context(), operator, trusted.KeyID); err != nil {
 		t.Fatal(err)
 	}
 	for _, action := range []audit.Action{audit.PlaceTrusted, audit.PlaceUntrusted} {

@@ -36,9 +36,11 @@ func numbers() (calls, bool) {
 	switch runtime.GOARCH {
 	case "amd64":
 		return calls{
-			0xC000003E, 41, 56, 44, 46, 307, []uint32{272, 308, 248, 249, 250, 321, 298, 323, callIOUring},
+			0xC000003E, 41, 56, 44, 46, 307,
+			[]uint32{272, 308, 248, 249, 250, 321, 298, 323, callIOUring},
 			// chmod, fchmod, fchmodat, creat, mknod, mknodat; open, openat
-			map[uint32]uint32{90: 1, 91: 1, 268: 2, callFchmodat2: 2, 85: 1, 133: 1, 259: 2}, map[uint32]uint32{2: 2, 257: 3},
+			map[uint32]uint32{90: 1, 91: 1, 268: 2, callFchmodat2: 2, 85: 1, 133: 1, 259: 2},
+			map[uint32]uint32{2: 2, 257: 3},
 		}, true
 	case "arm64":
 		return calls{0xC00000B7, 198, 220, 206, 211, 269, generic, genericModes, genericOpens}, true
