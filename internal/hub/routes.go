@@ -70,13 +70,13 @@ func (h *Hub) apiRoutes(a *api.API) error {
 }
 
 // relyingParty is the name people reach the hub by, which passkeys are bound to.
-// Browsers refuse them for bare addresses, so a hub on loopback is "localhost".
+// Browsers refuse them for bare addresses, so a hub without a name is "localhost".
 func (h *Hub) relyingParty() identity.RelyingParty {
 	rp := identity.RelyingParty{ID: "localhost", Name: "Parley"}
 	if _, port, err := net.SplitHostPort(h.conf.Listen); err == nil {
 		rp.Origins = append(rp.Origins, "http://localhost:"+port)
 	}
-	if u, err := url.Parse(h.conf.PublicURL); err == nil && u.Hostname() != "" {
+	if u, err := url.Parse(h.conf.PublicURL); err == nil && u.Hostname() != "" && net.ParseIP(u.Hostname()) == nil {
 		rp.ID, rp.Origins = u.Hostname(), []string{u.Scheme + "://" + u.Host}
 	}
 	return rp
