@@ -19,8 +19,9 @@ import (
 
 // tap stands between a client and a hub and writes down what goes through.
 type tap struct {
-	t   *testing.T
-	hub *hubtest.Hub
+	t    *testing.T
+	hub  *hubtest.Hub
+	http *http.Client
 	// URL is the hub's address as the client sees it, behind where it really is.
 	URL, behind string
 	// text shows a frame of a socket; nil means that it is text already.
@@ -36,7 +37,7 @@ type entry struct{ from, text string }
 func newTap(t *testing.T) *tap {
 	t.Helper()
 	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	p := &tap{t: t, behind: l.Addr().String(), text: func(_ string, frame []byte) string { return string(frame) }}
+	p := &tap{t: t, http: &http.Client{Timeout: hubtest.Patience, Transport: &http.Transport{DisableKeepAlives: true}}, behind: l.Addr().String(), text: func(_ string, frame []byte) string { return string(frame) }}
 	must(0, l.Close())(t)
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
@@ -97,7 +98,7 @@ func (p *tap) pass(w http.ResponseWriter, r *http.Request, body []byte) (int, []
 		return 0, nil, err
 	}
 	out.Header, out.Host = r.Header, r.Host
-	answer, err := http.DefaultTransport.RoundTrip(out)
+	answer, err := p.http.Do(out)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -114,7 +115,7 @@ func (p *tap) pass(w http.ResponseWriter, r *http.Request, body []byte) (int, []
 
 func (p *tap) socket(w http.ResponseWriter, r *http.Request) {
 	var protocols []string
-	for _, name := range strings.Split(r.Header.Get("Sec-Websocket-Protocol"), ",") {
+	for name := range strings.SplitSeq(r.Header.Get("Sec-Websocket-Protocol"), ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			protocols = append(protocols, name)
 		}

@@ -3,10 +3,10 @@ package transcripts_test
 import (
 	"context"
 	"encoding/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -17,7 +17,7 @@ import (
 	talk "parley/protocol/agentfirst"
 	tunnel "parley/protocol/kenny"
 	"parley/protocol/kibitz"
-	"parley/protocol/mmp"
+	"parley/protocol/mmp/board"
 	"parley/test/hubtest"
 )
 
@@ -93,8 +93,8 @@ func TestMeetingPlace(t *testing.T) {
 		t.Fatalf("bob has %d messages, want one", len(got))
 	}
 	must(bob.Ack(t.Context(), got[0].ID))(t)
-	must(bob.Post(t.Context(), mmpagent.Posting{Type: mmp.PostOffer, Skill: "Tea", Summary: "How to brew it"}))(t)
-	must(ann.Browse(t.Context(), mmp.BrowseQuery{Type: mmp.PostOffer}))(t)
+	must(bob.Post(t.Context(), mmpagent.Posting{Type: board.PostOffer, Skill: "Tea", Summary: "How to brew it"}))(t)
+	must(ann.Browse(t.Context(), board.BrowseQuery{Type: board.PostOffer}))(t)
 	must(bob.Unregister(t.Context()))(t)
 	must(0, ann.Close())(t)
 	p.told(t, "place", "Two agents come to the place and prove their keys; one sends the other a sealed message, which is fetched and\nacknowledged; one posts, the other reads the board; one leaves.")
