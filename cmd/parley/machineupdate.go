@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
-	"parley/internal/fleet"
+	"parley/internal/fleet/update"
 	"parley/protocol/kenny"
 )
 
@@ -76,14 +76,14 @@ func (g *globals) update(ctx context.Context, cmd *cobra.Command, c *hubapi.Clie
 		}
 	}
 	if len(args) == 1 {
-		var done fleet.Updated
+		var done update.Updated
 		err := c.Patient().Do(ctx, http.MethodPost, "/api/machines/"+url.PathEscape(args[0])+"/update", nil, map[string]string{"version": version}, &done)
 		if err != nil {
 			return callFailed(err)
 		}
 		return g.show(cmd, done, func(p *printer) { p.line("staged " + done.Version) })
 	}
-	var r fleet.Rollout
+	var r update.Rollout
 	err := c.Patient().Do(ctx, http.MethodPost, "/api/fleet/updates", nil, map[string]any{"all": f.all, "tag": f.tag, "version": version}, &r)
 	if err != nil {
 		return callFailed(err)
@@ -95,8 +95,8 @@ func (g *globals) update(ctx context.Context, cmd *cobra.Command, c *hubapi.Clie
 }
 
 // addBinary signs a build and gives it to the hub.
-func addBinary(ctx context.Context, c *hubapi.Client, f updateFlags) (fleet.Binary, error) {
-	var b fleet.Binary
+func addBinary(ctx context.Context, c *hubapi.Client, f updateFlags) (update.Binary, error) {
+	var b update.Binary
 	if f.signKey == "" {
 		return b, usageError("an own build needs --sign-key")
 	}

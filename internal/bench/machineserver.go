@@ -19,6 +19,7 @@ import (
 	"parley/internal/face/front"
 	"parley/internal/face/tunnel"
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
 	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/store"
@@ -159,7 +160,7 @@ func (h *machineServer) serve(ctx context.Context) (*server, error) {
 	face.Routes(routes)
 	routes.HandleFunc(front.Route{Pattern: "GET /bench/call/{id}", Who: front.Stranger}, func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		if _, err := f.Call(r.Context(), operator(), fleet.CallRequest{Machine: r.PathValue("id"), Tool: "net_config"}); err != nil {
+		if _, err := f.Call(r.Context(), operator(), call.Request{Machine: r.PathValue("id"), Tool: "net_config"}); err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}

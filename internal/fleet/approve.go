@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"parley/internal/approval"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/internal/judge"
 	"parley/protocol/kenny"
@@ -37,7 +39,7 @@ func (f *Fleet) judged(p *prepared) judge.Verdict {
 
 // WouldAsk tells whether a call would be asked about, and who could answer. What
 // would be refused is not asked about.
-func (f *Fleet) WouldAsk(who identity.Actor, req CallRequest) (approval.Policy, bool) {
+func (f *Fleet) WouldAsk(who identity.Actor, req call.Request) (approval.Policy, bool) {
 	p, refusal := f.prepare(who, req)
 	if refusal != nil {
 		return approval.Policy{}, false
@@ -89,8 +91,8 @@ func (f *Fleet) remember(p *prepared) {
 }
 
 // question is the call as a person sees it.
-func (p *prepared) question() Question {
-	q := Question{CallID: p.id, Class: p.tool.Class, Tool: p.tool.Name, Args: p.wire, Digest: p.digest}
+func (p *prepared) question() call.Question {
+	q := call.Question{CallID: p.id, Class: p.tool.Class, Tool: p.tool.Name, Args: p.wire, Digest: p.digest}
 	for _, m := range p.targets() {
 		q.Machines = append(q.Machines, m.id)
 	}
@@ -108,21 +110,21 @@ func (p *prepared) where() string {
 
 // ask has a person decide; nil is a yes. approval_pending says that the call goes on
 // without its request, once somebody answers.
-func (f *Fleet) ask(fl *flight, req CallRequest, v judge.Verdict) error {
+func (f *Fleet) ask(fl *flight, req call.Request, v judge.Verdict) error {
 	p := fl.p
 	if by := req.ApprovedBy; by != "" {
-		return f.decided(p, "", Decision{Approved: true, By: by, How: "task"}, nil)
+		return f.decided(p, "", call.Decision{Approved: true, By: by, How: "task"}, nil)
 	}
 	if req.Approver != nil && !v.Need.Bound() { // a rule may want others, or more than one
 		d, err := req.Approver.Approve(fl.ctx, p.question())
-		if !errors.Is(err, ErrAskInbox) {
+		if !errors.Is(err, call.ErrAskInbox) {
 			return f.decided(p, "", d, err)
 		}
 	}
 	if f.d.Inbox == nil {
-		return errorf(Denied, "%s needs a person's approval and this hub has no inbox", p.tool.Name)
+		return fault.Errorf(fault.Denied, "%s needs a person's approval and this hub has no inbox", p.tool.Name)
 	}
-	fl.set(StateAsking)
+	fl.set(call.StateAsking)
 	pending, err := f.askInbox(fl.ctx, p, v)
 	if err != nil {
 		return err
@@ -136,23 +138,23 @@ func (f *Fleet) ask(fl *flight, req CallRequest, v judge.Verdict) error {
 }
 
 // decided takes an approver's answer over.
-func (f *Fleet) decided(p *prepared, id string, d Decision, err error) error {
+func (f *Fleet) decided(p *prepared, id string, d call.Decision, err error) error {
 	switch {
 	case err != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)):
-		return errorf(Cancelled, "the caller gave up before anybody answered; nothing ran")
+		return fault.Errorf(fault.Cancelled, "the caller gave up before anybody answered; nothing ran")
 	case err != nil:
-		if own, ok := errors.AsType[*Error](err); ok {
+		if own, ok := errors.AsType[*fault.Error](err); ok {
 			return own // the approver knows better what is wrong
 		}
-		return errorf(Denied, "nobody could be asked: %w", err)
+		return fault.Errorf(fault.Denied, "nobody could be asked: %w", err)
 	case !d.Approved:
 		reason := "a person said no"
 		if d.Reason != "" {
-			reason += ": " + quotable(d.Reason)
+			reason += ": " + fault.Quotable(d.Reason)
 		}
-		return errorf(Denied, "%s", reason)
+		return fault.Errorf(fault.Denied, "%s", reason)
 	}
-	p.approval = &Approval{ID: id, By: d.By, How: d.How}
+	p.approval = &call.Approval{ID: id, By: d.By, How: d.How}
 	f.remember(p)
 	return nil
 }
@@ -165,8 +167,8 @@ func (f *Fleet) askInbox(ctx context.Context, p *prepared, v judge.Verdict) (*ap
 	}
 	pending, err := f.d.Inbox.Ask(ctx, f.asked(p, v))
 	if err != nil {
-		f.closeDeferred(p, nil, errorf(Denied, "nobody could be asked"))
-		return nil, errorf(Denied, "nobody could be asked: %w", err)
+		f.closeDeferred(p, nil, fault.Errorf(fault.Denied, "nobody could be asked"))
+		return nil, fault.Errorf(fault.Denied, "nobody could be asked: %w", err)
 	}
 	return pending, nil
 }
@@ -213,20 +215,20 @@ func (f *Fleet) awaitInbox(fl *flight, pending *approval.Pending, patience time.
 		return f.answeredInbox(fl.ctx, fl.p, pending)
 	case <-fl.ctx.Done():
 		f.withdraw(pending.ID())
-		err := errorf(Cancelled, "the caller gave up before anybody answered; nothing ran")
+		err := fault.Errorf(fault.Cancelled, "the caller gave up before anybody answered; nothing ran")
 		f.closeDeferred(fl.p, nil, err)
 		return err
 	case <-late:
 	}
 	f.resume(fl.p, pending)
-	return &Error{Code: ApprovalPending, Message: "this waits for a person's approval; ask again with call_status", CallID: fl.p.id, ApprovalID: pending.ID()}
+	return &fault.Error{Code: fault.ApprovalPending, Message: "this waits for a person's approval; ask again with call_status", CallID: fl.p.id, ApprovalID: pending.ID()}
 }
 
 // resume goes on with a call without its request; it takes the request's place on
 // the list of calls under way.
 func (f *Fleet) resume(p *prepared, pending *approval.Pending) {
 	own := *p
-	fl := &flight{f: f, p: &own, state: StateAsking, done: make(chan struct{})}
+	fl := &flight{f: f, p: &own, state: call.StateAsking, done: make(chan struct{})}
 	fl.ctx, fl.cancel = context.WithCancel(f.ctx)
 	f.mu.Lock()
 	f.flights[p.id] = fl
@@ -237,7 +239,7 @@ func (f *Fleet) resume(p *prepared, pending *approval.Pending) {
 
 // goOn is the rest of a call whose request has been answered already.
 func (f *Fleet) goOn(fl *flight, pending *approval.Pending) {
-	var res *CallResult
+	var res *call.Result
 	select {
 	case <-pending.Done():
 	case <-fl.ctx.Done():
@@ -249,10 +251,10 @@ func (f *Fleet) goOn(fl *flight, pending *approval.Pending) {
 	}
 	err := f.answeredInbox(fl.ctx, fl.p, pending)
 	if err == nil {
-		fl.set(StateSent)
+		fl.set(call.StateSent)
 		res, err = f.perform(fl.ctx, fl.p)
 	} else {
-		f.log.declined(fl.p, err)
+		f.logDeclined(fl.p, err)
 	}
 	f.settleDeferred(fl.p, res, err)
 	_, _ = fl.finish(res, err) // nobody waits: the record has it
@@ -263,16 +265,16 @@ func (f *Fleet) goOn(fl *flight, pending *approval.Pending) {
 func (f *Fleet) answeredInbox(ctx context.Context, p *prepared, pending *approval.Pending) error {
 	out, err := pending.Wait(ctx)
 	if err == nil && out.State == approval.StateExpired {
-		err = errorf(ApprovalTimeout, "nobody approved it in time; nothing ran")
+		err = fault.Errorf(fault.ApprovalTimeout, "nobody approved it in time; nothing ran")
 		f.closeDeferred(p, nil, err)
 		return err
 	}
 	if err == nil && out.State == approval.StateCancelled {
-		err = errorf(Cancelled, "the question was withdrawn; nothing ran")
+		err = fault.Errorf(fault.Cancelled, "the question was withdrawn; nothing ran")
 		f.closeDeferred(p, nil, err)
 		return err
 	}
-	if err = f.decided(p, pending.ID(), Decision{Approved: out.Approved(), By: out.By, How: "inbox", Reason: out.Reason}, err); err != nil {
+	if err = f.decided(p, pending.ID(), call.Decision{Approved: out.Approved(), By: out.By, How: "inbox", Reason: out.Reason}, err); err != nil {
 		f.closeDeferred(p, nil, err)
 		return err
 	}

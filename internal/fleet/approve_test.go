@@ -14,6 +14,9 @@ import (
 	"parley/internal/approval"
 	"parley/internal/brain/tool"
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/tools"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
@@ -22,12 +25,12 @@ var fullMCP = []string{identity.FleetRead, identity.FleetSensitive, identity.Fle
 
 // clientApprover answers as an MCP client's person would.
 type clientApprover struct {
-	seen chan fleet.Question
-	d    fleet.Decision
+	seen chan call.Question
+	d    call.Decision
 	err  error
 }
 
-func (a clientApprover) Approve(_ context.Context, q fleet.Question) (fleet.Decision, error) {
+func (a clientApprover) Approve(_ context.Context, q call.Question) (call.Decision, error) {
 	a.seen <- q
 	return a.d, a.err
 }
@@ -35,27 +38,27 @@ func (a clientApprover) Approve(_ context.Context, q fleet.Question) (fleet.Deci
 func TestMCPChangesAreApprovedInTheClient(t *testing.T) {
 	w := newWorld(t, setup{})
 	m := w.join("pc").echoes()
-	seen := make(chan fleet.Question, 8)
-	ask := func(d fleet.Decision, err error) (fleet.CallResult, error) {
-		return w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{
+	seen := make(chan call.Question, 8)
+	ask := func(d call.Decision, err error) (call.Result, error) {
+		return w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), call.Request{
 			Machine: "pc", Tool: "shell_exec", Args: jsontext.Value(`{"script":"true"}`), Approver: clientApprover{seen, d, err},
 		})
 	}
-	done, err := ask(fleet.Decision{Approved: true, By: "person:owner", How: "elicitation"}, nil)
+	done, err := ask(call.Decision{Approved: true, By: "person:owner", How: "elicitation"}, nil)
 	q := receive(t, seen, "question")
 	if err != nil || q.Machines[0] != "pc" || string(q.Args) != string(done.Result) || q.Digest == "" || q.CallID != done.CallID {
 		t.Errorf("%+v %+v %v", q, done, err)
 	}
-	_, err = ask(fleet.Decision{Approved: false, Reason: "not now"}, nil)
-	if e := wantCode(t, err, fleet.Denied); !strings.Contains(e.Message, "not now") {
+	_, err = ask(call.Decision{Approved: false, Reason: "not now"}, nil)
+	if e := wantCode(t, err, fault.Denied); !strings.Contains(e.Message, "not now") {
 		t.Error(e)
 	}
-	_, err = ask(fleet.Decision{}, errors.New("the client is broken"))
-	wantCode(t, err, fleet.Denied)
+	_, err = ask(call.Decision{}, errors.New("the client is broken"))
+	wantCode(t, err, fault.Denied)
 	if len(m.asked) != 1 {
 		t.Errorf("%d frames were sent", len(m.asked))
 	}
-	page := must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t)
+	page := must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t)
 	if a := page.Calls[len(page.Calls)-1].Approval; a == nil || a.How != "elicitation" || a.By != "person:owner" {
 		t.Errorf("%+v", a)
 	}
@@ -97,9 +100,9 @@ func TestWhoIsAskedBeforeACall(t *testing.T) {
 		"agent M unattended": {as(identity.InConversation, unattended...), changes, false},
 		"roll-out":           {as(identity.AtHub, fullMCP...), changes, false},
 	} {
-		seen := make(chan fleet.Question, 8)
+		seen := make(chan call.Question, 8)
 		args := map[string]string{private: `{"path":"/x"}`}[c.tool]
-		_, err := w.fleet.Call(t.Context(), c.who, fleet.CallRequest{Machine: "pc", Tool: c.tool, Args: jsontext.Value(args), Approver: clientApprover{seen, fleet.Decision{Approved: true}, nil}})
+		_, err := w.fleet.Call(t.Context(), c.who, call.Request{Machine: "pc", Tool: c.tool, Args: jsontext.Value(args), Approver: clientApprover{seen, call.Decision{Approved: true}, nil}})
 		if err != nil || (len(seen) == 1) != c.asked {
 			t.Errorf("%s: asked %d times, should be asked: %v; %v", name, len(seen), c.asked, err)
 		}
@@ -114,16 +117,16 @@ func TestWhoIsAskedBeforeACall(t *testing.T) {
 func TestTheInboxPathGoesOnByItself(t *testing.T) {
 	w := newWorld(t, setup{})
 	m := w.join("pc").echoes()
-	told := make(chan fleet.Question, 1)
-	_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{
+	told := make(chan call.Question, 1)
+	_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), call.Request{
 		Machine: "pc", Tool: "shell_exec", Args: jsontext.Value(`{"script":"date"}`), ApprovalWait: time.Millisecond,
-		Approver: clientApprover{make(chan fleet.Question, 1), fleet.Decision{}, fleet.ErrAskInbox}, OnAsk: func(q fleet.Question) { told <- q },
+		Approver: clientApprover{make(chan call.Question, 1), call.Decision{}, call.ErrAskInbox}, OnAsk: func(q call.Question) { told <- q },
 	})
-	e := wantCode(t, err, fleet.ApprovalPending)
+	e := wantCode(t, err, fault.ApprovalPending)
 	if q := receive(t, told, "question"); q.CallID != e.CallID || q.ApprovalID == "" {
 		t.Errorf("%+v", q)
 	}
-	if st := w.status(e.CallID); st.State != fleet.StateAsking || st.Expires.IsZero() {
+	if st := w.status(e.CallID); st.State != call.StateAsking || st.Expires.IsZero() {
 		t.Errorf("%+v", st)
 	}
 	item := w.pending()
@@ -131,21 +134,21 @@ func TestTheInboxPathGoesOnByItself(t *testing.T) {
 		t.Errorf("%+v", item)
 	}
 	w.decide(item.ID, true, "")
-	w.until("done", func() bool { return w.status(e.CallID).State == fleet.StateDone })
+	w.until("done", func() bool { return w.status(e.CallID).State == call.StateDone })
 	if st := w.status(e.CallID); string(st.Result) != `{"script":"date","timeout_s":30}` {
 		t.Errorf("%+v", st)
 	}
 	// The asking token itself may not answer.
-	_, err = w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
-	e = wantCode(t, err, fleet.ApprovalPending)
+	_, err = w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), call.Request{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
+	e = wantCode(t, err, fault.ApprovalPending)
 	item = w.pending()
 	asker := as(identity.AtMCP, append(fullMCP, identity.ApprovalRespond)...)
 	if _, err := w.inbox.Answer(t.Context(), asker, item.ID, approval.Answer{Approved: true}); !errors.Is(err, approval.ErrForbidden) {
 		t.Errorf("the asker approved its own call: %v", err)
 	}
 	w.decide(item.ID, false, "no")
-	w.until("denied", func() bool { return w.status(e.CallID).State == fleet.StateFailed })
-	if st := w.status(e.CallID); st.Error.Code != fleet.Denied {
+	w.until("denied", func() bool { return w.status(e.CallID).State == call.StateFailed })
+	if st := w.status(e.CallID); st.Error.Code != fault.Denied {
 		t.Errorf("%+v", st)
 	}
 }
@@ -156,7 +159,7 @@ func TestAQuestionNobodyAnswersRunsNothing(t *testing.T) {
 		m := w.join("pc").echoes()
 		began := time.Now()
 		_, err := w.call(as(identity.InConversation, fullMCP...), "pc", "net_dns_flush", "")
-		if e := wantCode(t, err, fleet.ApprovalTimeout); len(m.asked) != 0 || time.Since(began) < 15*time.Minute {
+		if e := wantCode(t, err, fault.ApprovalTimeout); len(m.asked) != 0 || time.Since(began) < 15*time.Minute {
 			t.Errorf("%+v after %v", e, time.Since(began))
 		}
 		m.cut()
@@ -166,11 +169,11 @@ func TestAQuestionNobodyAnswersRunsNothing(t *testing.T) {
 func TestACancelledQuestionLeavesTheInbox(t *testing.T) {
 	w := newWorld(t, setup{})
 	m := w.join("pc").echoes()
-	_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
-	e := wantCode(t, err, fleet.ApprovalPending)
+	_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), call.Request{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
+	e := wantCode(t, err, fault.ApprovalPending)
 	item := w.pending()
 	st := must(w.fleet.CancelCall(t.Context(), op(), e.CallID))(t)
-	if st.State != fleet.StateCancelled {
+	if st.State != call.StateCancelled {
 		t.Errorf("%+v", st)
 	}
 	got := must(w.inbox.Get(t.Context(), owner, item.ID))(t)
@@ -189,20 +192,20 @@ func TestApprovalOverridesNothing(t *testing.T) {
 	}})
 	m := w.join("pc").echoes()
 	ask := func(script string) (string, string) {
-		_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{
+		_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), call.Request{
 			Machine: "pc", Tool: "shell_exec", Args: jsontext.Value(`{"script":"` + script + `"}`), ApprovalWait: time.Millisecond,
 		})
-		e := wantCode(t, err, fleet.ApprovalPending)
+		e := wantCode(t, err, fault.ApprovalPending)
 		return e.CallID, w.pending().ID
 	}
 	call, question := ask("choco install x")
 	must(w.fleet.AddRule(t.Context(), op(), kenny.Rule{ID: "no-choco", AppliesTo: kenny.AppliesPowerShell, Pattern: "choco", Reason: "not here"}))(t)
 	w.decide(question, true, "")
-	w.until("blocked", func() bool { st := w.status(call); return st.Error != nil && st.Error.Code == fleet.Blocked })
+	w.until("blocked", func() bool { st := w.status(call); return st.Error != nil && st.Error.Code == fault.Blocked })
 	call, question = ask("true")
 	gone = errors.New("revoked")
 	w.decide(question, true, "")
-	w.until("forbidden", func() bool { st := w.status(call); return st.Error != nil && st.Error.Code == fleet.Forbidden })
+	w.until("forbidden", func() bool { st := w.status(call); return st.Error != nil && st.Error.Code == fault.Forbidden })
 	if len(m.asked) != 0 {
 		t.Error("it ran")
 	}
@@ -211,13 +214,13 @@ func TestApprovalOverridesNothing(t *testing.T) {
 func TestAQuestionSurvivesARestart(t *testing.T) {
 	w := newWorld(t, setup{})
 	key := w.enrol("pc")
-	_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
-	e := wantCode(t, err, fleet.ApprovalPending)
+	_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), call.Request{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
+	e := wantCode(t, err, fault.ApprovalPending)
 	w.stop()
 	again := newWorld(t, setup{db: w.db, key: w.key})
 	m := again.connect("pc", key).echoes()
 	again.decide(again.pending().ID, true, "")
-	again.until("done", func() bool { return again.status(e.CallID).State == fleet.StateDone })
+	again.until("done", func() bool { return again.status(e.CallID).State == call.StateDone })
 	if len(m.asked) != 1 {
 		t.Errorf("sent %d times", len(m.asked))
 	}
@@ -230,7 +233,7 @@ func mandate(scopes ...string) identity.Actor {
 
 func hostedTool(t *testing.T, f *fleet.Fleet, name string) *tool.Tool {
 	t.Helper()
-	for _, x := range fleet.HostedTools(f, nil) {
+	for _, x := range tools.Hosted(f, nil) {
 		if x.Name == name {
 			return x
 		}
@@ -294,7 +297,7 @@ func TestHostedAgentsReadFreelyAndAskForTheRest(t *testing.T) {
 	if _, err := run("net_config", `{}`); err == nil {
 		t.Error("a run need not name its machine")
 	}
-	for _, x := range fleet.HostedTools(w.fleet, nil) {
+	for _, x := range tools.Hosted(w.fleet, nil) {
 		if x.Name == "agent_update" {
 			t.Error("agents may update endpoints")
 		}
@@ -335,7 +338,7 @@ func TestWhatARunHasAskedIsNotAskedAgain(t *testing.T) {
 	if waiting := must(w.inbox.List(t.Context(), approval.Filter{}))(t); len(waiting) != 0 {
 		t.Errorf("%d questions in the inbox", len(waiting))
 	}
-	if calls := must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t); len(calls.Calls) != 3 || calls.Calls[0].Approval == nil || calls.Calls[0].Approval.How != "task" {
+	if calls := must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t); len(calls.Calls) != 3 || calls.Calls[0].Approval == nil || calls.Calls[0].Approval.How != "task" {
 		t.Errorf("%+v", calls)
 	}
 }

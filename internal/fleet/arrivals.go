@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/fleet/telemetry"
 	"parley/internal/store"
 )
 
@@ -32,7 +33,7 @@ type arrival struct {
 	// older ones end with that.
 	key     string
 	retires bool
-	event   Event
+	event   telemetry.Event
 
 	written bool
 	err     error
@@ -127,7 +128,7 @@ func (a *arrivals) store(tx *store.Tx, all []*arrival) error {
 		return err
 	}
 	var first []*arrival
-	events := make([]Event, 0, len(all))
+	events := make([]telemetry.Event, 0, len(all))
 	for _, n := range all {
 		if !n.written {
 			continue
@@ -143,7 +144,7 @@ func (a *arrivals) store(tx *store.Tx, all []*arrival) error {
 			first = append(first, n)
 		}
 	}
-	if err := putEvents(tx, events); err != nil {
+	if err := telemetry.PutEvents(tx, events); err != nil {
 		return err
 	}
 	args := make([]any, 0, 3*len(first))

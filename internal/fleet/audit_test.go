@@ -12,6 +12,8 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -23,7 +25,7 @@ func TestIntentAndOutcomeAreInTheTrailWithEveryField(t *testing.T) {
 	who := as(identity.AtMCP, append(fullMCP, identity.FleetUnattended)...)
 	who.Address = "198.51.100.4"
 	done := must(w.call(who, "pc", "shell_exec", `{"script":"exit 3"}`))(t)
-	must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t) // outcomes are on disk
+	must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t) // outcomes are on disk
 	var intent, outcome *audit.Record
 	for _, r := range w.trailOf("fleet.call") {
 		switch r.Action {
@@ -51,8 +53,8 @@ func TestIntentAndOutcomeAreInTheTrailWithEveryField(t *testing.T) {
 			t.Errorf("no %s", key)
 		}
 	}
-	e := must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls[0]
-	if e.ExitCode == nil || *e.ExitCode != 3 || e.State != fleet.StateDone || e.ResultSize != 15 || e.Surface != "mcp" || e.TokenID != "token-1" {
+	e := must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t).Calls[0]
+	if e.ExitCode == nil || *e.ExitCode != 3 || e.State != call.StateDone || e.ResultSize != 15 || e.Surface != "mcp" || e.TokenID != "token-1" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -76,7 +78,7 @@ func TestWithoutIntentNothingIsChanged(t *testing.T) {
 	m := w.join("pc").echoes()
 	broken.intents = errors.New("the disk is full")
 	_, err := w.call(op(), "pc", "net_dns_flush", "")
-	wantCode(t, err, fleet.Unavailable)
+	wantCode(t, err, fault.Unavailable)
 	if len(m.asked) != 0 {
 		t.Error("it was sent")
 	}
@@ -101,7 +103,7 @@ func TestAFailingOutcomeWriteDoesNotFailTheCall(t *testing.T) {
 		_, err := tx.Exec(`ALTER TABLE elsewhere RENAME TO fleet_calls`)
 		return err
 	}))
-	w.until("the spool is written", func() bool { return len(must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls) == 2 })
+	w.until("the spool is written", func() bool { return len(must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t).Calls) == 2 })
 	m.leave()
 }
 
@@ -123,7 +125,7 @@ func TestSecretsAreMaskedInTheCallLog(t *testing.T) {
 	}
 	must(w.call(op(), "pc", "fs_list", `{"path":"/home/alice/token of love"}`))(t)
 	var out strings.Builder
-	check(t, w.fleet.ExportCalls(t.Context(), op(), fleet.CallFilter{}, &out))
+	check(t, w.fleet.ExportCalls(t.Context(), op(), call.Filter{}, &out))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 13 {
 		t.Fatalf("%d lines", len(lines))
@@ -166,7 +168,7 @@ func TestResultsOfSensitiveToolsAreNotKept(t *testing.T) {
 	})
 	must(w.call(op(), "pc", "fs_read", `{"path":"/home/alice/diary"}`))(t)
 	var out strings.Builder
-	check(t, w.fleet.ExportCalls(t.Context(), op(), fleet.CallFilter{}, &out))
+	check(t, w.fleet.ExportCalls(t.Context(), op(), call.Filter{}, &out))
 	var dump strings.Builder
 	check(t, w.db.Dump(context.Background(), &dump))
 	if strings.Contains(out.String()+dump.String(), "diary of alice") {
@@ -183,7 +185,7 @@ func TestWhatOperatorsDoIsInTheTrail(t *testing.T) {
 	must(w.fleet.RemoveRule(t.Context(), op(), "r"))(t)
 	must(w.fleet.InstallLink(t.Context(), op(), "pc"))(t)
 	_, err := w.call(op(), "pc", "fs_read", `{"path":"/etc/shadow"}`)
-	wantCode(t, err, fleet.Blocked)
+	wantCode(t, err, fault.Blocked)
 	check(t, w.fleet.Remove(t.Context(), op(), "pc"))
 	var actions []string
 	for _, r := range w.trailOf("fleet.") {
@@ -206,7 +208,7 @@ func TestACallUnderWayWhenItsHubDiedIsLost(t *testing.T) {
 		w.join("pc").echoes()
 		done := must(w.call(op(), "pc", "net_dns_flush", ""))(t)
 		w.until("the outcome is written", func() bool {
-			return must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls[0].State == fleet.StateDone
+			return must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t).Calls[0].State == call.StateDone
 		})
 		w.stop()
 		check(t, db.Write(t.Context(), func(tx *store.Tx) error { // as a hub leaves it that is killed before the answer comes
@@ -215,12 +217,12 @@ func TestACallUnderWayWhenItsHubDiedIsLost(t *testing.T) {
 		}))
 		again := newWorld(t, setup{db: db, key: w.key})
 		again.until("the call is lost", func() bool {
-			c := must(again.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls[0]
-			return c.CallID == done.CallID && c.State == fleet.StateLost && c.Code == fleet.Lost && strings.Contains(c.Message, "not repeated")
+			c := must(again.fleet.Calls(t.Context(), op(), call.Filter{}))(t).Calls[0]
+			return c.CallID == done.CallID && c.State == call.StateLost && c.Code == fault.Lost && strings.Contains(c.Message, "not repeated")
 		})
 		lost := 0
 		for _, r := range again.trailOf("fleet.call") {
-			if r.Outcome == string(fleet.Lost) && r.Target == "pc" && r.Detail["call"] == done.CallID {
+			if r.Outcome == string(fault.Lost) && r.Target == "pc" && r.Detail["call"] == done.CallID {
 				lost++
 			}
 		}

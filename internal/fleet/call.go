@@ -12,6 +12,9 @@ import (
 	"parley/internal/approval"
 	"parley/internal/audit"
 	"parley/internal/fit"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/telemetry"
 	"parley/internal/identity"
 	"parley/internal/judge"
 	"parley/protocol/kenny"
@@ -29,7 +32,7 @@ type prepared struct {
 	queueFor time.Duration
 	who      identity.Actor
 	taint    *approval.Taint
-	approval *Approval
+	approval *call.Approval
 	fan      *fan   // the calls it stands for; nil for an ordinary one
 	masked   string // the arguments as the call log keeps them
 	deferred bool   // it has a row of its own in fleet_queue
@@ -38,31 +41,31 @@ type prepared struct {
 }
 
 // Call is the only way to a machine; see [API].
-func (f *Fleet) Call(ctx context.Context, who identity.Actor, req CallRequest) (CallResult, error) {
+func (f *Fleet) Call(ctx context.Context, who identity.Actor, req call.Request) (call.Result, error) {
 	p, refusal := f.prepare(who, req)
 	if refusal != nil {
 		f.refusedCall(who, req, refusal)
-		if p != nil && refusal.Code == Blocked {
-			f.log.refused(p, refusal)
+		if p != nil && refusal.Code == fault.Blocked {
+			f.logRefused(p, refusal)
 		}
-		return CallResult{}, refusal
+		return call.Result{}, refusal
 	}
 	fl, err := f.takeOff(ctx, p)
 	if err != nil {
-		return CallResult{}, err
+		return call.Result{}, err
 	}
 	result, err := f.run(fl, req)
 	if err != nil {
-		return CallResult{}, named(err, p.id)
+		return call.Result{}, named(err, p.id)
 	}
 	return result, nil
 }
 
 // named gives every failure of a call its id.
 func named(err error, id string) error {
-	e, ok := errors.AsType[*Error](err)
+	e, ok := errors.AsType[*fault.Error](err)
 	if !ok {
-		e = errorf(Internal, "the hub could not do it: %w", err)
+		e = fault.Errorf(fault.Internal, "the hub could not do it: %w", err)
 	}
 	if e.CallID == "" {
 		c := *e
@@ -74,16 +77,16 @@ func named(err error, id string) error {
 
 // prepare checks a call: scope → machine known → class and system → arguments →
 // mirror.
-func (f *Fleet) prepare(who identity.Actor, req CallRequest) (*prepared, *Error) {
+func (f *Fleet) prepare(who identity.Actor, req call.Request) (*prepared, *fault.Error) {
 	tool, ok := kenny.Lookup(req.Tool)
 	if !ok {
-		return nil, errorf(UnknownTool, "there is no tool %q", quotable(req.Tool))
+		return nil, fault.Errorf(fault.UnknownTool, "there is no tool %q", fault.Quotable(req.Tool))
 	}
 	if err := may(who, scopeOf(tool)); err != nil {
 		return nil, err
 	}
 	if req.Machine == "" {
-		return nil, errorf(NoAgent, "name the machine: agent_id is missing or blank")
+		return nil, fault.Errorf(fault.NoAgent, "name the machine: agent_id is missing or blank")
 	}
 	m, refusal := f.reachable(who, req.Machine)
 	if refusal != nil {
@@ -100,7 +103,7 @@ func (f *Fleet) prepare(who identity.Actor, req CallRequest) (*prepared, *Error)
 }
 
 // mirrored refuses what a rule forbids, and records it.
-func (f *Fleet) mirrored(p *prepared) *Error {
+func (f *Fleet) mirrored(p *prepared) *fault.Error {
 	refusal := f.mirror(p.m.meta().OS, p.tool.Name, p.wire)
 	if refusal == nil {
 		return nil
@@ -110,31 +113,31 @@ func (f *Fleet) mirrored(p *prepared) *Error {
 }
 
 // check holds the call to the tool's system, arguments and times.
-func (p *prepared) check(req CallRequest) *Error {
+func (p *prepared) check(req call.Request) *fault.Error {
 	if os := p.m.meta().OS; os != "" {
 		if err := p.tool.CheckOS(os); err != nil {
-			return fromWire(err)
+			return fault.FromWire(err)
 		}
 	}
 	if _, err := uuid.Parse(p.id); err != nil {
-		return errorf(BadArgs, "a call's id must be a UUID")
+		return fault.Errorf(fault.BadArgs, "a call's id must be a UUID")
 	}
 	if req.Timeout != 0 && (req.Timeout < kenny.MinTimeout || req.Timeout > kenny.MaxTimeout) {
-		return errorf(BadArgs, "timeout_s must be from 1 to 3600")
+		return fault.Errorf(fault.BadArgs, "timeout_s must be from 1 to 3600")
 	}
 	switch {
 	case req.QueueFor < 0 || req.QueueFor > kenny.MaxQueue:
-		return errorf(BadArgs, "queue_for_s must be from 0 to %d", int(kenny.MaxQueue.Seconds()))
+		return fault.Errorf(fault.BadArgs, "queue_for_s must be from 0 to %d", int(kenny.MaxQueue.Seconds()))
 	case req.QueueFor > 0 && p.tool.Live:
-		return errorf(BadArgs, "%s cannot wait for a machine that is away", p.tool.Name)
+		return fault.Errorf(fault.BadArgs, "%s cannot wait for a machine that is away", p.tool.Name)
 	}
 	raw, err := withTimeout(p.tool, req)
 	if err != nil {
-		return errorf(BadArgs, "%s: the arguments are not a JSON object", p.tool.Name)
+		return fault.Errorf(fault.BadArgs, "%s: the arguments are not a JSON object", p.tool.Name)
 	}
 	args, err := p.tool.CheckArgs(raw)
 	if err != nil {
-		return fromWire(err)
+		return fault.FromWire(err)
 	}
 	p.wire = args.Wire()
 	p.timeout = p.tool.Timeout
@@ -146,14 +149,14 @@ func (p *prepared) check(req CallRequest) *Error {
 	}
 	p.digest, err = audit.Digest(p.wire)
 	if err != nil {
-		return errorf(BadArgs, "%w", err)
+		return fault.Errorf(fault.BadArgs, "%w", err)
 	}
 	return nil
 }
 
 // withTimeout puts the call's time-out into the arguments of tools that have it
 // on the wire.
-func withTimeout(t kenny.Tool, req CallRequest) (jsontext.Value, error) {
+func withTimeout(t kenny.Tool, req call.Request) (jsontext.Value, error) {
 	raw := req.Args
 	if len(raw) == 0 {
 		raw = jsontext.Value("{}")
@@ -175,19 +178,19 @@ func withTimeout(t kenny.Tool, req CallRequest) (jsontext.Value, error) {
 
 // refusedCall leaves a trace of a call that was refused before anything was asked:
 // blocked ones are always on record.
-func (f *Fleet) refusedCall(who identity.Actor, req CallRequest, why *Error) {
+func (f *Fleet) refusedCall(who identity.Actor, req call.Request, why *fault.Error) {
 	f.stats.call(knownTool(req.Tool), why.Code, 0)
-	if why.Code != Blocked && why.Code != Forbidden {
+	if why.Code != fault.Blocked && why.Code != fault.Forbidden {
 		return
 	}
 	f.d.Audit.Note(audit.Entry{
-		Actor: who.String(), OnBehalf: who.OnBehalf(), Action: audit.FleetCall, Target: quotable(req.Machine), Outcome: string(why.Code),
+		Actor: who.String(), OnBehalf: who.OnBehalf(), Action: audit.FleetCall, Target: fault.Quotable(req.Machine), Outcome: string(why.Code),
 		Detail: map[string]any{"tool": knownTool(req.Tool), "surface": surfaceOf(who), "token": who.TokenID, "address": who.Address, "message": why.Message, "call": why.CallID},
 	})
-	if why.Code == Blocked {
-		f.events.put(Event{
+	if why.Code == fault.Blocked {
+		f.events.Put(telemetry.Event{
 			Machine: req.Machine, Source: "hub", Kind: "audit", Level: kenny.LevelWarn, Target: "blocked", Message: why.Message,
-			Fields: fields(map[string]any{"tool": req.Tool, "by": who.String()}),
+			Fields: telemetry.Fields(map[string]any{"tool": req.Tool, "by": who.String()}),
 		})
 	}
 }
@@ -201,17 +204,17 @@ func knownTool(name string) string {
 }
 
 // run takes a call from approval to outcome.
-func (f *Fleet) run(fl *flight, req CallRequest) (CallResult, error) {
+func (f *Fleet) run(fl *flight, req call.Request) (call.Result, error) {
 	p := fl.p
 	if v := f.judged(p); v.Action == judge.Ask {
 		if err := f.ask(fl, req, v); err != nil {
-			if CodeOf(err) != ApprovalPending {
-				f.log.declined(p, err)
+			if fault.CodeOf(err) != fault.ApprovalPending {
+				f.logDeclined(p, err)
 			}
 			return fl.finish(nil, err)
 		}
 	}
-	fl.set(StateSent)
+	fl.set(call.StateSent)
 	res, err := f.perform(fl.ctx, p)
 	if p.deferred {
 		f.settleDeferred(p, res, err)
@@ -220,37 +223,37 @@ func (f *Fleet) run(fl *flight, req CallRequest) (CallResult, error) {
 }
 
 // perform is everything after approval.
-func (f *Fleet) perform(ctx context.Context, p *prepared) (*CallResult, error) {
+func (f *Fleet) perform(ctx context.Context, p *prepared) (*call.Result, error) {
 	if p.fan != nil {
 		return p.fan.perform(ctx, p)
 	}
 	if p.approval != nil {
 		// What a person approved must still be allowed: approval overrides nothing.
 		if err := f.stillAllowed(ctx, p); err != nil {
-			f.refusedCall(p.who, CallRequest{Machine: p.machine, Tool: p.tool.Name}, err)
+			f.refusedCall(p.who, call.Request{Machine: p.machine, Tool: p.tool.Name}, err)
 			return nil, err
 		}
 	}
 	if p.queueFor > 0 && f.away(p.m) {
 		return f.enqueue(ctx, p)
 	}
-	if err := f.log.intent(ctx, p); err != nil {
+	if err := f.logIntent(ctx, p); err != nil {
 		return nil, err
 	}
 	began := time.Now()
 	p.sent = began
 	result, sent, err := f.transmit(ctx, p)
-	if !sent && CodeOf(err) == Offline && p.queueFor > 0 {
+	if !sent && fault.CodeOf(err) == fault.Offline && p.queueFor > 0 {
 		return f.enqueue(ctx, p)
 	}
-	f.log.outcome(p, result, err, time.Since(began))
+	f.logOutcome(p, result, err, time.Since(began))
 	if err != nil {
 		return nil, err
 	}
 	if p.tool.Name == toolCollect {
 		f.collected(p, result)
 	}
-	return &CallResult{CallID: p.id, Machine: p.machine, Tool: p.tool.Name, State: StateDone, Result: result, Duration: time.Since(began)}, nil
+	return &call.Result{CallID: p.id, Machine: p.machine, Tool: p.tool.Name, State: call.StateDone, Result: result, Duration: time.Since(began)}, nil
 }
 
 // away reports whether no hub has the machine.
@@ -260,11 +263,11 @@ func (f *Fleet) away(m *machine) bool {
 }
 
 // stillAllowed looks again at what may have changed while somebody thought.
-func (f *Fleet) stillAllowed(ctx context.Context, p *prepared) *Error {
+func (f *Fleet) stillAllowed(ctx context.Context, p *prepared) *fault.Error {
 	if f.d.Standing != nil {
 		now, err := f.d.Standing(ctx, p.who)
 		if err != nil {
-			return errorf(Forbidden, "the token this call came with is not valid any more")
+			return fault.Errorf(fault.Forbidden, "the token this call came with is not valid any more")
 		}
 		p.who = now
 	}
@@ -286,21 +289,21 @@ func (f *Fleet) learn(p *prepared, err error) {
 		p.m.change(func(r *record) { r.meta.Control = p.shown(known, err) })
 		f.changed(p.m)
 	}
-	e, _ := errors.AsType[*Error](err)
-	if e == nil || !e.FromMachine || e.Code != Disabled && e.Code != Blocked {
+	e, _ := errors.AsType[*fault.Error](err)
+	if e == nil || !e.FromMachine || e.Code != fault.Disabled && e.Code != fault.Blocked {
 		return
 	}
-	f.events.put(Event{
+	f.events.Put(telemetry.Event{
 		Machine: p.machine, Source: "hub", Kind: "audit", Level: kenny.LevelWarn, Target: string(e.Code), Message: fit.Cut(fit.Storable(e.Message), kenny.MaxLogMessage),
-		Fields: fields(map[string]any{"tool": p.tool.Name, "call": p.id, "by": p.who.String()}),
+		Fields: telemetry.Fields(map[string]any{"tool": p.tool.Name, "call": p.id, "by": p.who.String()}),
 	})
 }
 
 // Collect measures a machine now.
-func (f *Fleet) Collect(ctx context.Context, who identity.Actor, id string, sections []string) (CallResult, error) {
+func (f *Fleet) Collect(ctx context.Context, who identity.Actor, id string, sections []string) (call.Result, error) {
 	args := map[string]any{}
 	if len(sections) > 0 {
 		args["sections"] = sections
 	}
-	return f.Call(ctx, who, CallRequest{Machine: id, Tool: toolCollect, Args: jsontext.Value(text(args))})
+	return f.Call(ctx, who, call.Request{Machine: id, Tool: toolCollect, Args: jsontext.Value(text(args))})
 }

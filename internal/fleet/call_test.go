@@ -11,6 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
@@ -28,27 +30,27 @@ func TestCallsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 	for name, c := range map[string]struct {
 		who                 identity.Actor
 		machine, tool, args string
-		code                fleet.Code
+		code                fault.Code
 		says                string
 	}{
-		"no machine":                   {op(), "", "net_config", "", fleet.NoAgent, "agent_id"},
-		"unknown machine":              {op(), "ghost", "net_config", "", fleet.NotFound, "ghost"},
-		"unknown tool":                 {op(), "lin", "format_disk", "", fleet.UnknownTool, "format_disk"},
-		"away":                         {op(), "away", "net_config", "", fleet.Offline, ""},
-		"no scope for S":               {reader, "lin", "fs_read", `{"path":"/x"}`, fleet.Forbidden, "fleet:sensitive"},
-		"no scope for M":               {reader, "lin", "shell_exec", `{"script":"x"}`, fleet.Forbidden, "fleet:call"},
-		"update needs admin":           {as(identity.AtAPI, identity.FleetCall), "lin", "agent_update", "", fleet.Forbidden, "fleet:admin"},
-		"outside its machines":         {limited, "win", "net_config", "", fleet.Forbidden, ""},
-		"limited and unknown":          {limited, "ghost", "net_config", "", fleet.Forbidden, ""},
-		"outside its tags":             {tagged, "lin", "net_config", "", fleet.Forbidden, ""},
-		"PowerShell is said for shell": {op(), "win", "shell_exec", `{"script":"x"}`, fleet.Unsupported, "powershell_exec"},
-		"winget on Linux":              {op(), "lin", "winget_list", "", fleet.Unsupported, "package manager"},
-		"missing argument":             {op(), "lin", "fs_read", `{}`, fleet.BadArgs, "path"},
-		"unknown argument":             {op(), "lin", "net_config", `{"x":1}`, fleet.BadArgs, "takes none"},
-		"queue option in args":         {op(), "lin", "net_config", `{"queue_for_s":1}`, fleet.BadArgs, ""},
-		"no object":                    {op(), "lin", "net_config", `[]`, fleet.BadArgs, ""},
-		"blocked by a rule":            {op(), "lin", "shell_exec", `{"script":"rm -rf /"}`, fleet.Blocked, "safety guard"},
-		"blocked path":                 {op(), "lin", "fs_read", `{"path":"/etc/shadow"}`, fleet.Blocked, "["},
+		"no machine":                   {op(), "", "net_config", "", fault.NoAgent, "agent_id"},
+		"unknown machine":              {op(), "ghost", "net_config", "", fault.NotFound, "ghost"},
+		"unknown tool":                 {op(), "lin", "format_disk", "", fault.UnknownTool, "format_disk"},
+		"away":                         {op(), "away", "net_config", "", fault.Offline, ""},
+		"no scope for S":               {reader, "lin", "fs_read", `{"path":"/x"}`, fault.Forbidden, "fleet:sensitive"},
+		"no scope for M":               {reader, "lin", "shell_exec", `{"script":"x"}`, fault.Forbidden, "fleet:call"},
+		"update needs admin":           {as(identity.AtAPI, identity.FleetCall), "lin", "agent_update", "", fault.Forbidden, "fleet:admin"},
+		"outside its machines":         {limited, "win", "net_config", "", fault.Forbidden, ""},
+		"limited and unknown":          {limited, "ghost", "net_config", "", fault.Forbidden, ""},
+		"outside its tags":             {tagged, "lin", "net_config", "", fault.Forbidden, ""},
+		"PowerShell is said for shell": {op(), "win", "shell_exec", `{"script":"x"}`, fault.Unsupported, "powershell_exec"},
+		"winget on Linux":              {op(), "lin", "winget_list", "", fault.Unsupported, "package manager"},
+		"missing argument":             {op(), "lin", "fs_read", `{}`, fault.BadArgs, "path"},
+		"unknown argument":             {op(), "lin", "net_config", `{"x":1}`, fault.BadArgs, "takes none"},
+		"queue option in args":         {op(), "lin", "net_config", `{"queue_for_s":1}`, fault.BadArgs, ""},
+		"no object":                    {op(), "lin", "net_config", `[]`, fault.BadArgs, ""},
+		"blocked by a rule":            {op(), "lin", "shell_exec", `{"script":"rm -rf /"}`, fault.Blocked, "safety guard"},
+		"blocked path":                 {op(), "lin", "fs_read", `{"path":"/etc/shadow"}`, fault.Blocked, "["},
 	} {
 		_, err := w.call(c.who, c.machine, c.tool, c.args)
 		if e := wantCode(t, err, c.code); !strings.Contains(e.Message, c.says) {
@@ -77,7 +79,7 @@ func TestOnlyCheckedKeysReachTheWireAndExecAlwaysHasATimeout(t *testing.T) {
 		{"fs_list", `{"path":"/tmp"}`, 90 * time.Second, `{"path":"/tmp"}`},
 		{"diag_services", ``, 0, `{}`},
 	} {
-		done, err := w.fleet.Call(t.Context(), op(), fleet.CallRequest{Machine: "lin", Tool: c.tool, Args: jsontext.Value(c.args), Timeout: c.timeout})
+		done, err := w.fleet.Call(t.Context(), op(), call.Request{Machine: "lin", Tool: c.tool, Args: jsontext.Value(c.args), Timeout: c.timeout})
 		if err != nil || string(done.Result) != c.want {
 			t.Errorf("%s %s: %s %v", c.tool, c.args, done.Result, err)
 		}
@@ -87,8 +89,8 @@ func TestOnlyCheckedKeysReachTheWireAndExecAlwaysHasATimeout(t *testing.T) {
 		}
 	}
 	for _, bad := range []time.Duration{-1, time.Millisecond, 2 * time.Hour} {
-		_, err := w.fleet.Call(t.Context(), op(), fleet.CallRequest{Machine: "lin", Tool: "net_config", Timeout: bad})
-		wantCode(t, err, fleet.BadArgs)
+		_, err := w.fleet.Call(t.Context(), op(), call.Request{Machine: "lin", Tool: "net_config", Timeout: bad})
+		wantCode(t, err, fault.BadArgs)
 	}
 }
 
@@ -98,7 +100,7 @@ func TestTheMachinesWordsPassUnchanged(t *testing.T) {
 	w.join("lin").answers(func(*kenny.Request) (jsontext.Value, *kenny.Error) { return jsontext.Value(`{}`), next })
 	for _, c := range []struct {
 		code kenny.Code
-		want fleet.Code
+		want fault.Code
 	}{{"not_found", "not_found"}, {"exec_failed", "exec_failed"}, {"disabled", "disabled"}, {"custom_code", "custom_code"}, {"Bad Code!", "internal"}} {
 		next = &kenny.Error{Code: c.code, Message: "as the machine says: ä"}
 		_, err := w.call(op(), "lin", "net_config", "")
@@ -121,12 +123,12 @@ func TestTheMachinesOwnTimeoutWins(t *testing.T) {
 			m.reply(r.ID, nil, &kenny.Error{Code: "timeout", Message: "tool exceeded 30s"})
 		}()
 		_, err := w.call(op(), "lin", "net_config", "")
-		if e := wantCode(t, err, fleet.Timeout); !e.FromMachine {
+		if e := wantCode(t, err, fault.Timeout); !e.FromMachine {
 			t.Errorf("%+v", e)
 		}
 		began := time.Now()
 		_, err = w.call(op(), "lin", "net_config", "") // nobody answers at all
-		if e := wantCode(t, err, fleet.Timeout); e.FromMachine || time.Since(began) != 35*time.Second {
+		if e := wantCode(t, err, fault.Timeout); e.FromMachine || time.Since(began) != 35*time.Second {
 			t.Errorf("%+v after %v", e, time.Since(began))
 		}
 		m.cut()
@@ -139,12 +141,12 @@ func TestACallerThatGivesUpEndsTheWaitOnly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
 	go func() {
-		_, err := w.fleet.Call(ctx, op(), fleet.CallRequest{Machine: "lin", Tool: "net_config"})
+		_, err := w.fleet.Call(ctx, op(), call.Request{Machine: "lin", Tool: "net_config"})
 		failed <- err
 	}()
 	r := receive(t, m.asked, "request")
 	cancel()
-	wantCode(t, receive(t, failed, "failure"), fleet.Cancelled)
+	wantCode(t, receive(t, failed, "failure"), fault.Cancelled)
 	m.reply(r.ID, jsontext.Value(`{}`), nil) // late: dropped
 	if w.fleet.Stats().Read().Dropped["late_response"] != 1 {
 		t.Error("a late answer is not counted")
@@ -157,16 +159,16 @@ func TestACallCanBeCancelledByID(t *testing.T) {
 	id := uuid.NewString()
 	failed := make(chan error, 1)
 	go func() {
-		_, err := w.fleet.Call(t.Context(), op(), fleet.CallRequest{ID: id, Machine: "lin", Tool: "net_config"})
+		_, err := w.fleet.Call(t.Context(), op(), call.Request{ID: id, Machine: "lin", Tool: "net_config"})
 		failed <- err
 	}()
 	receive(t, m.asked, "request")
-	if st := w.status(id); st.State != fleet.StateSent {
+	if st := w.status(id); st.State != call.StateSent {
 		t.Errorf("%+v", st)
 	}
 	must(w.fleet.CancelCall(t.Context(), op(), id))(t)
-	wantCode(t, receive(t, failed, "failure"), fleet.Cancelled)
-	if st := w.status(id); st.State != fleet.StateCancelled {
+	wantCode(t, receive(t, failed, "failure"), fault.Cancelled)
+	if st := w.status(id); st.State != call.StateCancelled {
 		t.Errorf("%+v", st)
 	}
 }
@@ -178,17 +180,17 @@ func TestAFullLinkIsBusyAndAClosedOneOffline(t *testing.T) {
 	m.full = true
 	m.mu.Unlock()
 	_, err := w.call(op(), "lin", "net_config", "")
-	wantCode(t, err, fleet.Busy)
+	wantCode(t, err, fault.Busy)
 	m.mu.Lock()
 	m.full, m.ended = false, true
 	m.mu.Unlock()
 	_, err = w.call(op(), "lin", "net_config", "")
-	wantCode(t, err, fleet.Offline)
+	wantCode(t, err, fault.Offline)
 }
 
 func TestTooLargeACallIsNotSent(t *testing.T) {
 	w := newWorld(t, setup{deps: func(d *fleet.Deps) { d.NoMirror = true }})
 	w.join("lin")
 	_, err := w.call(op(), "lin", "shell_exec", `{"script":"`+strings.Repeat(`\u0001`, 60<<10)+`"}`)
-	wantCode(t, err, fleet.TooLarge)
+	wantCode(t, err, fault.TooLarge)
 }

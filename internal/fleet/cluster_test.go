@@ -16,6 +16,8 @@ import (
 	"parley/internal/bus"
 	"parley/internal/bus/bustest"
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
@@ -53,13 +55,13 @@ func TestACallReachesAMachineOnAnotherHub(t *testing.T) {
 			return nil, &kenny.Error{Code: "not_found", Message: "no such file"}
 		})
 		_, err = h[1].call(op(), "lab.pc-1", "fs_list", `{"path":"/x"}`)
-		if e := wantCode(t, err, fleet.NotFound); !e.FromMachine || e.Message != "no such file" {
+		if e := wantCode(t, err, fault.NotFound); !e.FromMachine || e.Message != "no such file" {
 			t.Errorf("%+v", e)
 		}
 		m.leave()
 		h[1].until("gone there too", func() bool { return h[1].view("lab.pc-1").Presence == fleet.Off })
 		_, err = h[1].call(op(), "lab.pc-1", "fs_list", `{"path":"/x"}`)
-		wantCode(t, err, fleet.Offline)
+		wantCode(t, err, fault.Offline)
 	})
 }
 
@@ -94,10 +96,10 @@ func TestNoCallRunsTwiceWhileAMachineMoves(t *testing.T) {
 	for i := range 8 {
 		callers.Go(func() {
 			for ctx.Err() == nil {
-				_, err := h[i%2].fleet.Call(context.Background(), op(), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", Timeout: time.Second})
+				_, err := h[i%2].fleet.Call(context.Background(), op(), call.Request{Machine: "pc", Tool: "net_dns_flush", Timeout: time.Second})
 				if err == nil {
 					answered.Add(1)
-				} else if c := fleet.CodeOf(err); c != fleet.Offline && c != fleet.Busy && c != fleet.Timeout {
+				} else if c := fault.CodeOf(err); c != fault.Offline && c != fault.Busy && c != fault.Timeout {
 					t.Errorf("%v", err)
 				}
 			}
@@ -142,13 +144,13 @@ func TestADeadHubsMachinesAreReachableAfterTheyReconnect(t *testing.T) {
 		began := time.Now()
 		failed := make(chan error, 1)
 		go func() {
-			_, err := h[1].fleet.Call(context.Background(), op(), fleet.CallRequest{Machine: "pc", Tool: "net_config", Timeout: time.Minute})
+			_, err := h[1].fleet.Call(context.Background(), op(), call.Request{Machine: "pc", Tool: "net_config", Timeout: time.Minute})
 			failed <- err
 		}()
 		<-m.asked
 		queuedAt := h[1]
 		h[0].leases.Abandon() // as a crash would: nothing is given back, nobody answers
-		wantCode(t, <-failed, fleet.Offline)
+		wantCode(t, <-failed, fault.Offline)
 		if d := time.Since(began); d > 12*time.Second {
 			t.Errorf("noticed after %v", d)
 		}
@@ -156,7 +158,7 @@ func TestADeadHubsMachinesAreReachableAfterTheyReconnect(t *testing.T) {
 		if v := h[1].view("pc"); v.Online {
 			t.Errorf("%+v", v)
 		}
-		q := must(queuedAt.fleet.Call(t.Context(), op(), fleet.CallRequest{Machine: "pc", Tool: "net_config", QueueFor: time.Hour}))(t)
+		q := must(queuedAt.fleet.Call(t.Context(), op(), call.Request{Machine: "pc", Tool: "net_config", QueueFor: time.Hour}))(t)
 		again := h[1].connect("pc", key).echoes()
 		if r := <-again.asked; r.ID != q.CallID {
 			t.Errorf("%+v", r)
@@ -215,7 +217,7 @@ func TestRulesRemovalAndRevocationReachEveryHub(t *testing.T) {
 	must(h[1].fleet.AddRule(t.Context(), op(), rule("op.x", "choco")))(t)
 	h[0].until("the other hub's machines have the rule", func() bool { _, p := a.policies(); return len(p.Rules) == 1 })
 	_, err := h[0].call(op(), "a", "shell_exec", `{"script":"choco"}`)
-	wantCode(t, err, fleet.Blocked)
+	wantCode(t, err, fault.Blocked)
 	check(t, h[1].fleet.Remove(t.Context(), op(), "a"))
 	if code := receive(t, a.closed, "removal"); code != kenny.CloseBadFrames {
 		t.Errorf("closed %d", code)
@@ -246,5 +248,5 @@ func TestACallQueuedOnOneHubIsDeliveredByAnother(t *testing.T) {
 	q := h[0].queue("pc", "net_dns_flush", "", time.Hour)
 	h[1].until("known", func() bool { _, err := h[1].fleet.Machine(t.Context(), op(), "pc"); return err == nil })
 	h[1].connect("pc", key).echoes()
-	h[0].reaches(q.CallID, fleet.StateDone)
+	h[0].reaches(q.CallID, call.StateDone)
 }

@@ -11,6 +11,9 @@ import (
 	"parley/internal/approval"
 	"parley/internal/brain/tool"
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/tools"
 	"parley/internal/identity"
 )
 
@@ -21,33 +24,33 @@ func TestDeclinedCallsAreOnRecord(t *testing.T) {
 	ran := w.herd(2, func(int) bool { return false })
 	script := as(identity.AtAPI, fullMCP...)
 	for _, declined := range []struct {
-		code  fleet.Code
+		code  fault.Code
 		calls int
 		by    func() error
 	}{
-		{fleet.Denied, 1, func() error {
-			_, err := w.fleet.Call(t.Context(), script, fleet.CallRequest{Machine: "m00", Tool: "net_dns_flush", Approver: clientApprover{make(chan fleet.Question, 1), fleet.Decision{}, nil}})
+		{fault.Denied, 1, func() error {
+			_, err := w.fleet.Call(t.Context(), script, call.Request{Machine: "m00", Tool: "net_dns_flush", Approver: clientApprover{make(chan call.Question, 1), call.Decision{}, nil}})
 			return err
 		}},
-		{fleet.Denied, 1, func() error {
-			_, err := w.fleet.Call(t.Context(), script, fleet.CallRequest{Machine: "m00", Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
+		{fault.Denied, 1, func() error {
+			_, err := w.fleet.Call(t.Context(), script, call.Request{Machine: "m00", Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
 			w.decide(w.pending().ID, false, "no")
 			return err
 		}},
-		{fleet.Cancelled, 1, func() error {
-			_, err := w.fleet.Call(t.Context(), script, fleet.CallRequest{Machine: "m00", Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
-			e := wantCode(t, err, fleet.ApprovalPending)
+		{fault.Cancelled, 1, func() error {
+			_, err := w.fleet.Call(t.Context(), script, call.Request{Machine: "m00", Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
+			e := wantCode(t, err, fault.ApprovalPending)
 			must(w.fleet.CancelCall(t.Context(), script, e.CallID))(t)
 			return err
 		}},
-		{fleet.Denied, 2, func() error {
+		{fault.Denied, 2, func() error {
 			_, err := w.fleet.FanOut(t.Context(), script, fleet.FanRequest{All: true, Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
 			w.decide(w.pending().ID, false, "no")
 			return err
 		}},
 	} {
 		count := func() (log, trail int) {
-			for _, c := range must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls {
+			for _, c := range must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t).Calls {
 				if c.Code == declined.code && c.TokenID == "token-1" {
 					log++
 				}
@@ -80,25 +83,25 @@ func TestAFanOutThatWaitsIsLookedAtLater(t *testing.T) {
 	ran := w.herd(3, func(int) bool { return false })
 	who := as(identity.AtAPI, fullMCP...)
 	_, err := w.fleet.FanOut(t.Context(), who, fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
-	e := wantCode(t, err, fleet.ApprovalPending)
+	e := wantCode(t, err, fault.ApprovalPending)
 	item := w.pending()
 	if e.ApprovalID != item.ID || !strings.Contains(string(item.Arguments), `"m00","m01","m02"`) {
 		t.Errorf("%+v waits for %+v", e, item)
 	}
-	if st := must(w.fleet.CallStatus(t.Context(), who, e.CallID))(t); st.State != fleet.StateAsking {
+	if st := must(w.fleet.CallStatus(t.Context(), who, e.CallID))(t); st.State != call.StateAsking {
 		t.Errorf("%+v", st)
 	}
 	for name, other := range map[string]identity.Actor{"somebody else": stranger(who), "a limited token": as(identity.AtAPI, append(fullMCP, "machine:m00")...)} {
 		if name == "a limited token" {
 			other.TokenID = "token-2"
 		}
-		if _, err := w.fleet.CallStatus(t.Context(), other, e.CallID); fleet.CodeOf(err) != fleet.NotFound {
+		if _, err := w.fleet.CallStatus(t.Context(), other, e.CallID); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("%s sees it: %v", name, err)
 		}
 	}
 	w.decide(item.ID, true, "")
 	w.until("done", func() bool {
-		return must(w.fleet.CallStatus(t.Context(), who, e.CallID))(t).State == fleet.StateDone
+		return must(w.fleet.CallStatus(t.Context(), who, e.CallID))(t).State == call.StateDone
 	})
 	var r fleet.FanResult
 	st := must(w.fleet.CallStatus(t.Context(), who, e.CallID))(t)
@@ -119,12 +122,12 @@ func TestAFanOutEndsWithItsHub(t *testing.T) {
 	w.herd(2, func(int) bool { return false })
 	who := as(identity.AtAPI, fullMCP...)
 	_, err := w.fleet.FanOut(t.Context(), who, fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush", ApprovalWait: time.Nanosecond})
-	e := wantCode(t, err, fleet.ApprovalPending)
+	e := wantCode(t, err, fault.ApprovalPending)
 	w.stop()
 	again := newWorld(t, setup{db: w.db, key: w.key})
 	again.until("cancelled", func() bool {
 		st := must(again.fleet.CallStatus(t.Context(), who, e.CallID))(t)
-		return st.State == fleet.StateCancelled
+		return st.State == call.StateCancelled
 	})
 	if item := must(again.inbox.Get(t.Context(), owner, e.ApprovalID))(t); item.Outcome.State != approval.StateCancelled {
 		t.Errorf("the question is %s", item.Outcome.State)
@@ -138,7 +141,7 @@ func TestAnAgentLosesWhatItsPersonLoses(t *testing.T) {
 	m := w.join("pc").echoes()
 	left, gone := identity.Expand(fullMCP...), error(nil)
 	look := func() error {
-		for _, x := range fleet.HostedTools(w.fleet, func(_ context.Context, s identity.Actor) (identity.Actor, error) {
+		for _, x := range tools.Hosted(w.fleet, func(_ context.Context, s identity.Actor) (identity.Actor, error) {
 			if s.TokenID != "token-1" {
 				t.Errorf("asked about the token %q, want token-1", s.TokenID)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"parley/internal/fleet/fault"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -45,13 +46,13 @@ func (f *Fleet) storeControl(s *Session) {
 // shown is where the switch stands as far as an answer tells; it helps with
 // machines that do not say so themselves.
 func (p *prepared) shown(known kenny.Control, err error) kenny.Control {
-	e, _ := errors.AsType[*Error](err)
+	e, _ := errors.AsType[*fault.Error](err)
 	switch {
 	case known == kenny.ControlAsk:
 		return known // who can say that says every change
 	case e == nil && p.tool.Class == kenny.Mutating:
 		return kenny.ControlOn
-	case e == nil || !e.FromMachine || e.Code != Disabled:
+	case e == nil || !e.FromMachine || e.Code != fault.Disabled:
 		return known
 	case p.tool.Class == kenny.Sensitive:
 		return kenny.ControlPrivate

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/fleet"
+	"parley/internal/fleet/fault"
 	"parley/protocol/kenny"
 )
 
@@ -86,7 +86,7 @@ func TestAHubIsPatientWithThePersonAtTheMachine(t *testing.T) {
 		} {
 			began := time.Now()
 			_, err := w.call(op(), "lab", tool, "")
-			wantCode(t, err, fleet.Timeout)
+			wantCode(t, err, fault.Timeout)
 			if took := time.Since(began); took != want {
 				t.Errorf("%s was given %s, want %s", tool, took, want)
 			}

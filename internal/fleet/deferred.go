@@ -11,6 +11,8 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/fit"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -28,9 +30,9 @@ type deferred struct {
 	queueFor   time.Duration
 	caller     identity.Actor
 	approvalID string
-	approval   *Approval
-	state      State
-	code       Code
+	approval   *call.Approval
+	state      call.State
+	code       fault.Code
 	message    string
 	result     jsontext.Value
 	hub        string
@@ -60,13 +62,13 @@ func scanDeferred(row interface{ Scan(...any) error }) (deferred, error) {
 	return d, json.Unmarshal([]byte(caller), &d.caller)
 }
 
-func (d deferred) status() CallStatus {
-	st := CallStatus{CallID: d.id, Machine: d.machine, Tool: d.tool, State: d.state, Created: d.created, Expires: d.expires}
-	if d.state == StateDone {
+func (d deferred) status() call.Status {
+	st := call.Status{CallID: d.id, Machine: d.machine, Tool: d.tool, State: d.state, Created: d.created, Expires: d.expires}
+	if d.state == call.StateDone {
 		st.Result = d.result
 	}
 	if d.code != "" {
-		st.Error = &CallError{Code: d.code, Message: d.message}
+		st.Error = &call.Failure{Code: d.code, Message: d.message}
 	}
 	return st
 }
@@ -96,16 +98,16 @@ func (f *Fleet) deferredRow(ctx context.Context, id string) (d deferred, err err
 // storeAsking writes a call down that waits for a person.
 func (f *Fleet) storeAsking(ctx context.Context, p *prepared) error {
 	err := f.d.DB.Write(ctx, func(tx *store.Tx) error {
-		return insertDeferred(tx, p, StateAsking, f.hub, p.created.Add(f.d.Limits.ApprovalWait), approvalID(p.id))
+		return insertDeferred(tx, p, call.StateAsking, f.hub, p.created.Add(f.d.Limits.ApprovalWait), approvalID(p.id))
 	})
 	if store.IsConflict(err) {
-		return errorf(Conflict, "there is a call of that id already")
+		return fault.Errorf(fault.Conflict, "there is a call of that id already")
 	}
 	p.deferred = err == nil
 	return err
 }
 
-func insertDeferred(tx *store.Tx, p *prepared, state State, hub string, expires time.Time, approvalID string) error {
+func insertDeferred(tx *store.Tx, p *prepared, state call.State, hub string, expires time.Time, approvalID string) error {
 	app := ""
 	if p.approval != nil {
 		app = text(p.approval)
@@ -121,18 +123,18 @@ func insertDeferred(tx *store.Tx, p *prepared, state State, hub string, expires 
 func (f *Fleet) sentDeferred(ctx context.Context, p *prepared) error {
 	var n int64
 	err := f.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
-		n, err = tx.Exec(`UPDATE fleet_queue SET state = ?, approval = ?, hub = ? WHERE id = ? AND state = ?`, string(StateSent), text(p.approval), f.hub, p.id, string(StateAsking))
+		n, err = tx.Exec(`UPDATE fleet_queue SET state = ?, approval = ?, hub = ? WHERE id = ? AND state = ?`, string(call.StateSent), text(p.approval), f.hub, p.id, string(call.StateAsking))
 		return err
 	})
 	if err == nil && n == 0 {
-		return errorf(Cancelled, "the call was cancelled; nothing ran")
+		return fault.Errorf(fault.Cancelled, "the call was cancelled; nothing ran")
 	}
 	return err
 }
 
 // settleDeferred closes a deferred call with its outcome; one that was queued
 // meanwhile stays open.
-func (f *Fleet) settleDeferred(p *prepared, res *CallResult, err error) {
+func (f *Fleet) settleDeferred(p *prepared, res *call.Result, err error) {
 	switch {
 	case err != nil:
 		f.closeDeferred(p, nil, err)
@@ -144,10 +146,10 @@ func (f *Fleet) settleDeferred(p *prepared, res *CallResult, err error) {
 // closeDeferred writes the outcome of a deferred call. The arguments go: nothing
 // needs them any more, and they may hold secrets.
 func (f *Fleet) closeDeferred(p *prepared, result jsontext.Value, failure error) {
-	state, code, message := StateDone, Code(""), ""
+	state, code, message := call.StateDone, fault.Code(""), ""
 	if failure != nil {
-		code = CodeOf(failure)
-		state, message = stateOf(code), fit.Cut(fit.Storable(failureText(failure)), 4096)
+		code = fault.CodeOf(failure)
+		state, message = call.StateOf(code), fit.Cut(fit.Storable(failureText(failure)), 4096)
 	}
 	if result == nil {
 		result = jsontext.Value{}
@@ -172,7 +174,7 @@ func (f *Fleet) notifyFinished(p *prepared, failure error) {
 	}
 	title := p.tool.Name + " on " + p.where() + " is done"
 	if failure != nil {
-		title = p.tool.Name + " on " + p.where() + ": " + quotable(failureText(failure))
+		title = p.tool.Name + " on " + p.where() + ": " + fault.Quotable(failureText(failure))
 	}
 	f.leaveNote("fleet-done-"+p.id, f.person(p.who), p.machine, title, "call "+p.id)
 }
@@ -210,12 +212,12 @@ func (f *Fleet) cancelQueued(ctx context.Context, id string) error {
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return errorf(NotFound, "there is no call %q", quotable(id))
+		return fault.Errorf(fault.NotFound, "there is no call %q", fault.Quotable(id))
 	}
 	if err == nil && n > 0 {
 		p := f.fromRow(d)
-		f.log.outcome(p, nil, errorf(Cancelled, "the caller cancelled it"), 0)
-		f.tell(Change{Kind: "call", Machine: d.machine, CallID: id, State: StateCancelled})
+		f.logOutcome(p, nil, fault.Errorf(fault.Cancelled, "the caller cancelled it"), 0)
+		f.tell(Change{Kind: "call", Machine: d.machine, CallID: id, State: call.StateCancelled})
 	}
 	return err
 }

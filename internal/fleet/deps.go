@@ -10,6 +10,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/bus"
 	"parley/internal/defaults"
+	"parley/internal/fleet/update"
 	"parley/internal/identity"
 	"parley/internal/judge"
 	"parley/internal/lease"
@@ -40,11 +41,6 @@ type Notifier interface {
 	Notify(n Notice)
 }
 
-// Program is an endpoint program on this hub's disk.
-type Program struct {
-	Platform, Version, Path string
-}
-
 // Deps is what a fleet is made from. DB, Bus, Leases, Audit and Key are needed.
 type Deps struct {
 	DB     *store.DB
@@ -70,7 +66,7 @@ type Deps struct {
 	Standing Standing
 	Notifier Notifier
 	// Own is the program this hub runs itself, for installers.
-	Own Program
+	Own update.OwnProgram
 	// ReleaseKeys, if any, are the only ones whose binaries are taken.
 	ReleaseKeys []ed25519.PublicKey
 

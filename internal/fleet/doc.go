@@ -5,8 +5,8 @@
 //	err = f.Start(ctx)
 //	defer f.Close(ctx)
 //
-//	done, err := f.Call(ctx, who, fleet.CallRequest{Machine: "studio-3", Tool: "fs_disk_usage"})
-//	// done.Result is the machine's own object; err is a *fleet.Error with a stable code
+//	done, err := f.Call(ctx, who, call.Request{Machine: "studio-3", Tool: "fs_disk_usage"})
+//	// done.Result is the machine's own object; err is a *fault.Error with a stable code
 //
 // A machine's program, the endpoint, dials the hub and proves itself; the face
 // of the tunnel does the talking and hands what comes to a [Session].
@@ -15,6 +15,10 @@
 //	                                  ▲
 //	page, REST, MCP, agents ─▶ Call ──┘   scope → machine → class and system → arguments
 //	                                      → mirror → approval → intent → tunnel → outcome
+//
+// What a call is, and the log of them, is in call; what machines told, on disk, in
+// telemetry; their programs in update; how the fleet says no in fault; its tools for
+// agents in tools.
 //
 // What it guarantees:
 //

@@ -14,6 +14,8 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/fit"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/telemetry"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -126,7 +128,7 @@ func (f *Fleet) Admit(ctx context.Context, g *Greeting, auth *kenny.Auth, link L
 // opened is what a new connection sets going.
 func (f *Fleet) opened(s *Session) {
 	f.changed(s.m)
-	f.updateSeen(s)
+	f.updates.Seen(s.m.id, s.m.meta().Version)
 	f.startDelivery(s)
 }
 
@@ -178,12 +180,12 @@ func (f *Fleet) refused(g *Greeting, err error) {
 // Refused counts and records a handshake that did not get to a machine.
 func (f *Fleet) Refused(claimed, address, reason string) {
 	f.stats.Handshake("refused")
-	f.d.Log.Warn("handshake refused", "address", address, "claimed", quotable(claimed), "reason", reason)
+	f.d.Log.Warn("handshake refused", "address", address, "claimed", fault.Quotable(claimed), "reason", reason)
 	known := ""
 	if f.find(claimed) != nil {
 		known = claimed
 	}
-	f.events.hub(known, kenny.LevelWarn, "refused", "handshake refused: "+reason, map[string]any{"address": address, "claimed": quotable(claimed)})
+	f.events.Hub(known, kenny.LevelWarn, "refused", "handshake refused: "+reason, map[string]any{"address": address, "claimed": fault.Quotable(claimed)})
 }
 
 // errRemoved: the machine was removed while it shook hands.
@@ -223,7 +225,7 @@ func (f *Fleet) recordConnect(s *Session, reg *kenny.Register, key string, again
 }
 
 // connected is the event of a new connection.
-func (s *Session) connected(at time.Time, version string, again bool) Event {
+func (s *Session) connected(at time.Time, version string, again bool) telemetry.Event {
 	message := "connected"
 	if again {
 		message = "connected, in place of an earlier connection"
@@ -232,7 +234,7 @@ func (s *Session) connected(at time.Time, version string, again bool) Event {
 		Address string `json:"address"`
 		Version string `json:"version"`
 	}{s.address, version}
-	return Event{At: at, Machine: s.m.id, Source: "hub", Kind: "log", Level: kenny.LevelInfo, Target: "connect", Message: message, Fields: jsontext.Value(text(detail))}
+	return telemetry.Event{At: at, Machine: s.m.id, Source: "hub", Kind: "log", Level: kenny.LevelInfo, Target: "connect", Message: message, Fields: jsontext.Value(text(detail))}
 }
 
 // provedKeys is the list with one key marked as used; the old list may be in

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -76,13 +77,13 @@ func (f *Fleet) Mint(ctx context.Context, who identity.Actor, req MintRequest) (
 		return Minted{}, err
 	}
 	if err := kenny.CheckID(req.Machine); err != nil {
-		return Minted{}, errorf(BadArgs, "%w", err)
+		return Minted{}, fault.Errorf(fault.BadArgs, "%w", err)
 	}
 	if m := f.find(req.Machine); !who.Scopes.AllowsMachine(req.Machine, tagsOf(m)) {
-		return Minted{}, errorf(Forbidden, "this token does not reach the machine %q", quotable(req.Machine))
+		return Minted{}, fault.Errorf(fault.Forbidden, "this token does not reach the machine %q", fault.Quotable(req.Machine))
 	}
 	if req.TTL < 0 || req.TTL > enrolLifeMax {
-		return Minted{}, errorf(BadArgs, "a token lives at most 30 days")
+		return Minted{}, fault.Errorf(fault.BadArgs, "a token lives at most 30 days")
 	}
 	var minted Minted
 	err := f.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
@@ -138,7 +139,7 @@ func (f *Fleet) mintEnrol(tx *store.Tx, req MintRequest, hash string, expires, n
 		return err
 	}
 	if len(held) > 0 && !req.Rekey {
-		return errorf(Conflict, "the machine %q is enrolled; a new key needs a re-key token (--rekey)", req.Machine)
+		return fault.Errorf(fault.Conflict, "the machine %q is enrolled; a new key needs a re-key token (--rekey)", req.Machine)
 	}
 	grace := f.d.Limits.KeyGrace
 	if req.Grace != nil {
@@ -198,7 +199,7 @@ func (f *Fleet) Enrol(ctx context.Context, req EnrolRequest) error {
 	if !bound {
 		return nil
 	}
-	f.events.hub(req.Machine, kenny.LevelInfo, "enrol", "the machine enrolled a key", map[string]any{"address": req.Address})
+	f.events.Hub(req.Machine, kenny.LevelInfo, "enrol", "the machine enrolled a key", map[string]any{"address": req.Address})
 	_, err = f.refresh(ctx, req.Machine)
 	return err
 }
@@ -214,7 +215,7 @@ func (f *Fleet) enrolRefused(req EnrolRequest, err error) {
 			reason = e.Error()
 		}
 	}
-	f.events.hub(known, kenny.LevelWarn, "enrol", "enrolment refused: "+reason, map[string]any{"address": req.Address, "claimed": quotable(req.Machine)})
+	f.events.Hub(known, kenny.LevelWarn, "enrol", "enrolment refused: "+reason, map[string]any{"address": req.Address, "claimed": fault.Quotable(req.Machine)})
 }
 
 // enrolToken is a row of fleet_enrol.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"parley/internal/fleet"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/telemetry"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
@@ -92,7 +94,7 @@ func TestEnrolmentTokensExpireAndRepeatForADayOnly(t *testing.T) {
 			t.Errorf("a day later: %v", err)
 		}
 		_, err := w.fleet.Mint(t.Context(), op(), fleet.MintRequest{Machine: "pc", Rekey: true, TTL: 31 * 24 * time.Hour})
-		wantCode(t, err, fleet.BadArgs)
+		wantCode(t, err, fault.BadArgs)
 	})
 }
 
@@ -104,15 +106,15 @@ func TestMinting(t *testing.T) {
 	}
 	check(t, w.bind("pc", second, newPublic(t)))
 	_, err := w.fleet.Mint(t.Context(), op(), fleet.MintRequest{Machine: "pc"})
-	wantCode(t, err, fleet.Conflict)
+	wantCode(t, err, fault.Conflict)
 	_, err = w.fleet.Mint(t.Context(), op(), fleet.MintRequest{Machine: "PC"})
-	if e := wantCode(t, err, fleet.Conflict); !strings.Contains(e.Message, "case") {
+	if e := wantCode(t, err, fault.Conflict); !strings.Contains(e.Message, "case") {
 		t.Error(e)
 	}
 	_, err = w.fleet.Mint(t.Context(), as(identity.AtAPI, identity.FleetCall), fleet.MintRequest{Machine: "x"})
-	wantCode(t, err, fleet.Forbidden)
+	wantCode(t, err, fault.Forbidden)
 	_, err = w.fleet.Mint(t.Context(), op(), fleet.MintRequest{Machine: "no good"})
-	wantCode(t, err, fleet.BadArgs)
+	wantCode(t, err, fault.BadArgs)
 	var dump strings.Builder
 	check(t, w.db.Dump(t.Context(), &dump))
 	if strings.Contains(dump.String(), first) || strings.Contains(dump.String(), second) {
@@ -288,7 +290,7 @@ func TestAMachineRemovedDuringItsHandshakeIsRefusedAndItsNeighboursAreNot(t *tes
 				t.Errorf("%s: %v", m.id, errs[i])
 			}
 		}
-		events := must(w.fleet.Events(t.Context(), op(), fleet.EventQuery{}))(t).Events
+		events := must(w.fleet.Events(t.Context(), op(), telemetry.EventQuery{}))(t).Events
 		connected := 0
 		for _, e := range events {
 			if e.Target == "connect" {

@@ -12,6 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
@@ -26,7 +28,7 @@ type FanRequest struct {
 	Args     jsontext.Value
 	Timeout  time.Duration
 	QueueFor time.Duration
-	Approver Approver
+	Approver call.Approver
 	// ApprovalWait is as in [CallRequest].
 	ApprovalWait time.Duration
 	// Canary is how many machines go first; the rest only if all of them succeed. A
@@ -42,10 +44,10 @@ type FanRequest struct {
 type FanItem struct {
 	Machine string         `json:"agent_id"`
 	CallID  string         `json:"call_id,omitempty"`
-	State   State          `json:"state" doc:"done, queued, failed, or cancelled when it was never sent"`
+	State   call.State     `json:"state" doc:"done, queued, failed, or cancelled when it was never sent"`
 	Canary  bool           `json:"canary,omitempty"`
 	Result  jsontext.Value `json:"result,omitzero"`
-	Error   *CallError     `json:"error,omitempty"`
+	Error   *call.Failure  `json:"error,omitempty"`
 }
 
 // FanResult has every target, in the order they were chosen, whatever happened.
@@ -68,7 +70,7 @@ const (
 )
 
 // choice finds the machines a caller means: by id, by tag, or all.
-func (f *Fleet) choice(who identity.Actor, ids []string, tag string, all bool) ([]*machine, *Error) {
+func (f *Fleet) choice(who identity.Actor, ids []string, tag string, all bool) ([]*machine, *fault.Error) {
 	ways := 0
 	for _, given := range []bool{len(ids) > 0, tag != "", all} {
 		if given {
@@ -76,7 +78,7 @@ func (f *Fleet) choice(who identity.Actor, ids []string, tag string, all bool) (
 		}
 	}
 	if ways != 1 {
-		return nil, errorf(BadArgs, "name machines, or a tag, or all; exactly one of them")
+		return nil, fault.Errorf(fault.BadArgs, "name machines, or a tag, or all; exactly one of them")
 	}
 	var targets []*machine
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
@@ -96,9 +98,9 @@ func (f *Fleet) choice(who identity.Actor, ids []string, tag string, all bool) (
 	}
 	switch {
 	case len(targets) == 0:
-		return nil, errorf(NotFound, "no machine is meant by that")
+		return nil, fault.Errorf(fault.NotFound, "no machine is meant by that")
 	case len(targets) > mostTargets:
-		return nil, errorf(BadArgs, "at most %d machines at a time", mostTargets)
+		return nil, fault.Errorf(fault.BadArgs, "at most %d machines at a time", mostTargets)
 	}
 	return targets, nil
 }
@@ -113,7 +115,7 @@ func (f *Fleet) FanOut(ctx context.Context, who identity.Actor, req FanRequest) 
 	}
 	fan := &fan{f: f, who: who, req: req, items: make([]FanItem, len(targets))}
 	for i, m := range targets {
-		fan.items[i] = FanItem{Machine: m.id, State: StateCancelled, Canary: i < req.Canary}
+		fan.items[i] = FanItem{Machine: m.id, State: call.StateCancelled, Canary: i < req.Canary}
 	}
 	p, refusal := fan.prepare(targets)
 	if refusal != nil {
@@ -123,7 +125,7 @@ func (f *Fleet) FanOut(ctx context.Context, who identity.Actor, req FanRequest) 
 	if err != nil {
 		return FanResult{}, err
 	}
-	if _, err := f.run(fl, CallRequest{Approver: req.Approver, ApprovalWait: req.ApprovalWait}); err != nil {
+	if _, err := f.run(fl, call.Request{Approver: req.Approver, ApprovalWait: req.ApprovalWait}); err != nil {
 		return FanResult{}, named(err, p.id)
 	}
 	return fan.result(), nil
@@ -138,7 +140,7 @@ type fan struct {
 	// frozen for each of them.
 	targets []*machine
 	shares  []*prepared
-	given   Approver
+	given   call.Approver
 
 	mu    sync.Mutex
 	items []FanItem
@@ -147,13 +149,13 @@ type fan struct {
 
 // prepare makes the one call that stands for all of them: it is asked about, can be
 // cancelled and is looked at later like any other, and has no machine of its own.
-func (fa *fan) prepare(targets []*machine) (*prepared, *Error) {
+func (fa *fan) prepare(targets []*machine) (*prepared, *fault.Error) {
 	for _, m := range targets {
 		share, refusal := fa.f.prepare(fa.who, fa.request(m.id))
 		switch {
 		case refusal == nil:
 			fa.targets, fa.shares = append(fa.targets, m), append(fa.shares, share)
-		case refusal.Code != Unsupported: // one of them runs another system; its share says so
+		case refusal.Code != fault.Unsupported: // one of them runs another system; its share says so
 			return nil, refusal
 		}
 	}
@@ -166,12 +168,12 @@ func (fa *fan) prepare(targets []*machine) (*prepared, *Error) {
 }
 
 // perform makes the calls, with the one yes that was given for all.
-func (fa *fan) perform(ctx context.Context, p *prepared) (*CallResult, error) {
+func (fa *fan) perform(ctx context.Context, p *prepared) (*call.Result, error) {
 	if p.approval != nil {
-		fa.given = oneYes{digest: p.digest, decision: Decision{Approved: true, By: p.approval.By, How: p.approval.How}}
+		fa.given = oneYes{digest: p.digest, decision: call.Decision{Approved: true, By: p.approval.By, How: p.approval.How}}
 	}
 	fa.run(ctx)
-	return &CallResult{CallID: p.id, Tool: p.tool.Name, State: StateDone, Result: fa.kept()}, nil
+	return &call.Result{CallID: p.id, Tool: p.tool.Name, State: call.StateDone, Result: fa.kept()}, nil
 }
 
 // kept is the result for whoever looks at it later.
@@ -192,19 +194,19 @@ func (fa *fan) kept() jsontext.Value {
 // was shown.
 type oneYes struct {
 	digest   string
-	decision Decision
+	decision call.Decision
 }
 
 // Approve implements Approver.
-func (y oneYes) Approve(_ context.Context, q Question) (Decision, error) {
+func (y oneYes) Approve(_ context.Context, q call.Question) (call.Decision, error) {
 	if q.Digest != y.digest {
-		return Decision{}, errors.New("that is not what was approved")
+		return call.Decision{}, errors.New("that is not what was approved")
 	}
 	return y.decision, nil
 }
 
-func (fa *fan) request(id string) CallRequest {
-	return CallRequest{Machine: id, Tool: fa.req.Tool, Args: fa.req.Args, Timeout: fa.req.Timeout, QueueFor: fa.req.QueueFor, Approver: fa.given}
+func (fa *fan) request(id string) call.Request {
+	return call.Request{Machine: id, Tool: fa.req.Tool, Args: fa.req.Args, Timeout: fa.req.Timeout, QueueFor: fa.req.QueueFor, Approver: fa.given}
 }
 
 // run calls the canaries, then the rest.
@@ -251,17 +253,17 @@ func (fa *fan) one(ctx context.Context, i int) {
 	defer fa.mu.Unlock()
 	item := &fa.items[i]
 	if err != nil {
-		e, _ := errors.AsType[*Error](err)
+		e, _ := errors.AsType[*fault.Error](err)
 		if e == nil {
-			e = errorf(Internal, "%w", err)
+			e = fault.Errorf(fault.Internal, "%w", err)
 		}
-		item.State, item.CallID, item.Error = StateFailed, e.CallID, &CallError{Code: e.Code, Message: e.Message}
+		item.State, item.CallID, item.Error = call.StateFailed, e.CallID, &call.Failure{Code: e.Code, Message: e.Message}
 		fa.stop = fa.stop || fa.req.StopOnError
 		return
 	}
 	item.State, item.CallID, item.Result = done.State, done.CallID, done.Result
-	if code := fa.exitCode(done.Result); code != 0 && done.State == StateDone {
-		item.State, item.Error = StateFailed, &CallError{Code: ExecFailed, Message: fmt.Sprintf("the script ended with exit code %d", code)}
+	if code := fa.exitCode(done.Result); code != 0 && done.State == call.StateDone {
+		item.State, item.Error = call.StateFailed, &call.Failure{Code: fault.ExecFailed, Message: fmt.Sprintf("the script ended with exit code %d", code)}
 		fa.stop = fa.stop || fa.req.StopOnError
 	}
 }
@@ -281,7 +283,7 @@ func (fa *fan) failures() (n int) {
 	fa.mu.Lock()
 	defer fa.mu.Unlock()
 	for _, i := range fa.items {
-		if i.State == StateFailed {
+		if i.State == call.StateFailed {
 			n++
 		}
 	}
@@ -291,7 +293,7 @@ func (fa *fan) failures() (n int) {
 func (fa *fan) result() FanResult {
 	r := FanResult{Items: fa.items, Failed: fa.failures(), Stopped: fa.stop}
 	for _, i := range fa.items {
-		if i.State == StateDone {
+		if i.State == call.StateDone {
 			r.Done++
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
@@ -40,7 +42,7 @@ func TestFanOutGivesPartialResults(t *testing.T) {
 	}
 	for i, it := range r.Items {
 		switch {
-		case i == 6 && it.Error.Code != fleet.Offline, i < 6 && i%3 == 0 && it.Error.Code != fleet.ExecFailed, i < 6 && i%3 != 0 && it.State != fleet.StateDone, it.CallID == "":
+		case i == 6 && it.Error.Code != fault.Offline, i < 6 && i%3 == 0 && it.Error.Code != fault.ExecFailed, i < 6 && i%3 != 0 && it.State != call.StateDone, it.CallID == "":
 			t.Errorf("%d: %+v", i, it)
 		}
 	}
@@ -50,7 +52,7 @@ func TestAFailingCanaryStopsTheRest(t *testing.T) {
 	w := newWorld(t, setup{})
 	ran := w.herd(8, func(i int) bool { return i == 1 })
 	r := must(w.fleet.FanOut(t.Context(), op(), fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush", Canary: 2}))(t)
-	if ran.Load() != 2 || !r.Stopped || r.Done != 1 || r.Failed != 1 || r.Items[7].State != fleet.StateCancelled || !r.Items[0].Canary {
+	if ran.Load() != 2 || !r.Stopped || r.Done != 1 || r.Failed != 1 || r.Items[7].State != call.StateCancelled || !r.Items[0].Canary {
 		t.Errorf("%d ran: %+v", ran.Load(), r)
 	}
 	ran.Store(0)
@@ -80,7 +82,7 @@ func TestAnExitCodeThatIsNotZeroIsAFailureOfManyAtOnce(t *testing.T) {
 			t.Errorf("%s: %d machines ran a script that fails, instead of one: %+v", name, ran.Load(), r)
 		}
 		first := r.Items[0]
-		if first.Error == nil || first.Error.Code != fleet.ExecFailed || !strings.Contains(first.Error.Message, "exit code 5") || !strings.Contains(string(first.Result), "half way") {
+		if first.Error == nil || first.Error.Code != fault.ExecFailed || !strings.Contains(first.Error.Message, "exit code 5") || !strings.Contains(string(first.Result), "half way") {
 			t.Errorf("%s: the failed share does not say why, with its output: %+v", name, first)
 		}
 	}
@@ -89,10 +91,10 @@ func TestAnExitCodeThatIsNotZeroIsAFailureOfManyAtOnce(t *testing.T) {
 func TestFanOutAsksOnceForAll(t *testing.T) {
 	w := newWorld(t, setup{})
 	ran := w.herd(3, func(int) bool { return false })
-	seen := make(chan fleet.Question, 8)
+	seen := make(chan call.Question, 8)
 	ask := func(yes bool) (fleet.FanResult, error) {
 		return w.fleet.FanOut(t.Context(), as(identity.AtMCP, fullMCP...), fleet.FanRequest{
-			Tag: "lab", Tool: "net_dns_flush", Approver: clientApprover{seen, fleet.Decision{Approved: yes, By: "person:owner", How: "elicitation"}, nil},
+			Tag: "lab", Tool: "net_dns_flush", Approver: clientApprover{seen, call.Decision{Approved: yes, By: "person:owner", How: "elicitation"}, nil},
 		})
 	}
 	r, err := ask(true)
@@ -101,7 +103,7 @@ func TestFanOutAsksOnceForAll(t *testing.T) {
 		t.Errorf("%+v %v %+v", r, err, q)
 	}
 	_, err = ask(false)
-	wantCode(t, err, fleet.Denied)
+	wantCode(t, err, fault.Denied)
 	got := make(chan error, 1)
 	go func() {
 		_, err := w.fleet.FanOut(t.Context(), as(identity.InConversation, fullMCP...), fleet.FanRequest{Tag: "lab", Tool: "net_dns_flush"})
@@ -124,8 +126,8 @@ func TestFanOutNeedsOneWayToChoose(t *testing.T) {
 	for _, req := range []fleet.FanRequest{{}, {Tag: "lab", All: true}, {Machines: []string{"m00"}, Tag: "lab"}} {
 		req.Tool = "net_config"
 		_, err := w.fleet.FanOut(t.Context(), op(), req)
-		wantCode(t, err, fleet.BadArgs)
+		wantCode(t, err, fault.BadArgs)
 	}
 	_, err := w.fleet.FanOut(t.Context(), op(), fleet.FanRequest{Tag: "nobody", Tool: "net_config"})
-	wantCode(t, err, fleet.NotFound)
+	wantCode(t, err, fault.NotFound)
 }

@@ -9,6 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/telemetry"
+	"parley/internal/fleet/update"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 	"parley/protocol/kenny/policy"
@@ -37,18 +40,16 @@ type Fleet struct {
 	builtin *policy.Set
 	rules   atomic.Pointer[ruleSet]
 
-	own ownOnce
-	// updating are machines whose update is not over; rolling the roll-outs this
-	// hub runs.
-	updating, rolling idSet
+	programs *update.Programs
+	updates  *update.Rollouts
 
 	cluster  *cluster
 	sessions *sessions
 	arrivals *arrivals
-	events   *eventSink
-	log      *callLog
+	events   *telemetry.Events
+	log      *call.Log
 	ingest   *ingest
-	packer   *packer
+	past     *telemetry.Store
 
 	mu       sync.RWMutex
 	machines map[string]*machine
@@ -72,22 +73,30 @@ func New(d Deps) (*Fleet, error) {
 		return nil, errors.New("fleet needs a store, a bus, leases, a trail and a key")
 	}
 	d.defaults()
-	packer, err := newPacker()
+	past, err := telemetry.NewStore(d.DB)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{
-		d: d, hub: d.Leases.ID(), since: time.Now(), stats: newStats(), ctx: ctx, stop: stop, builtin: policy.Builtin(), packer: packer,
+		d: d, hub: d.Leases.ID(), since: time.Now(), stats: newStats(), ctx: ctx, stop: stop, builtin: policy.Builtin(), past: past,
 		machines: map[string]*machine{}, folds: map[string]string{}, flights: map[string]*flight{}, watchers: map[*watcher]struct{}{},
 		yes: map[yesKey]time.Time{},
 	}
 	f.cluster = &cluster{f: f}
 	f.sessions = f.newSessions()
 	f.arrivals = &arrivals{f: f}
-	f.events = newEventSink(f)
-	f.log = newCallLog(f)
+	f.events = telemetry.NewEvents(telemetry.EventDeps{DB: d.DB, Log: d.Log, Dropped: f.stats.drop, Written: func(machine string) {
+		f.tell(Change{Kind: "event", Machine: machine})
+	}})
+	f.log = call.NewLog(call.LogDeps{DB: d.DB, Audit: d.Audit, Log: d.Log, Dropped: f.stats.drop, Written: func(e call.Entry) {
+		f.tell(Change{Kind: "call", Machine: e.Machine, CallID: e.CallID, State: e.State})
+	}})
 	f.ingest = newIngest(f)
+	f.programs = update.NewPrograms(update.ProgramDeps{DB: d.DB, Audit: d.Audit, Own: d.Own, ReleaseKeys: d.ReleaseKeys, Report: f.report})
+	f.updates = update.NewRollouts(update.Deps{
+		DB: d.DB, Audit: d.Audit, Leases: d.Leases, Programs: f.programs, Machines: updated{f}, Silence: d.Limits.UpdateSilence, Context: ctx, Go: f.work.Go, Report: f.report,
+	})
 	f.rules.Store(&ruleSet{set: f.builtin})
 	return f, nil
 }
@@ -113,8 +122,10 @@ func (f *Fleet) Start(ctx context.Context) error {
 		return err
 	}
 	f.started.Store(true)
-	f.work.Go(f.events.run)
-	f.work.Go(f.log.run)
+	f.events.Start()
+	f.work.Go(func() { f.events.Run(f.ctx) })
+	f.log.Start()
+	f.work.Go(func() { f.log.Run(f.ctx) })
 	f.ingest.start()
 	f.work.Go(f.sweep)
 	f.work.Go(f.prune)
@@ -141,10 +152,10 @@ func (f *Fleet) Close(ctx context.Context) error {
 	f.work.Wait()
 	f.closeOnce.Do(func() {
 		if !f.started.Load() {
-			f.events.run()
-			f.log.run()
+			f.events.Run(f.ctx)
+			f.log.Run(f.ctx)
 		}
-		f.packer.close()
+		f.past.Close()
 	})
 	return nil
 }

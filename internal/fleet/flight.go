@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 )
 
 // flight is a call under way on this hub, from the request to its outcome.
@@ -15,7 +18,7 @@ type flight struct {
 	done   chan struct{}
 
 	mu    sync.Mutex
-	state State
+	state call.State
 }
 
 // takeOff registers a call, unless the hub stops or the id is taken.
@@ -23,12 +26,12 @@ func (f *Fleet) takeOff(ctx context.Context, p *prepared) (*flight, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closing {
-		return nil, errorf(Unavailable, "the hub is stopping")
+		return nil, fault.Errorf(fault.Unavailable, "the hub is stopping")
 	}
 	if _, taken := f.flights[p.id]; taken {
-		return nil, errorf(Conflict, "there is a call of that id already")
+		return nil, fault.Errorf(fault.Conflict, "there is a call of that id already")
 	}
-	fl := &flight{f: f, p: p, state: StateSent, done: make(chan struct{})}
+	fl := &flight{f: f, p: p, state: call.StateSent, done: make(chan struct{})}
 	fl.ctx, fl.cancel = context.WithCancel(ctx)
 	f.flights[p.id] = fl
 	f.work.Add(1)
@@ -36,18 +39,18 @@ func (f *Fleet) takeOff(ctx context.Context, p *prepared) (*flight, error) {
 }
 
 // finish ends the flight and gives its outcome the form Call returns.
-func (fl *flight) finish(res *CallResult, err error) (CallResult, error) {
+func (fl *flight) finish(res *call.Result, err error) (call.Result, error) {
 	fl.mu.Lock()
 	switch {
 	case err != nil:
-		fl.state = stateOf(CodeOf(err))
+		fl.state = call.StateOf(fault.CodeOf(err))
 	case res != nil:
 		fl.state = res.State
 	}
 	fl.mu.Unlock()
 	fl.f.land(fl)
 	if err != nil || res == nil {
-		return CallResult{}, err
+		return call.Result{}, err
 	}
 	return *res, nil
 }
@@ -64,14 +67,14 @@ func (f *Fleet) land(fl *flight) {
 	f.work.Done()
 }
 
-func (fl *flight) set(s State) {
+func (fl *flight) set(s call.State) {
 	fl.mu.Lock()
 	fl.state = s
 	fl.mu.Unlock()
 	fl.f.tell(Change{Kind: "call", Machine: fl.p.machine, CallID: fl.p.id, State: s})
 }
 
-func (fl *flight) now() State {
+func (fl *flight) now() call.State {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
 	return fl.state
@@ -83,21 +86,6 @@ func (f *Fleet) flying(id string) *flight {
 	return f.flights[id]
 }
 
-// stateOf is the final state a code means.
-func stateOf(code Code) State {
-	switch code {
-	case "":
-		return StateDone
-	case Cancelled:
-		return StateCancelled
-	case Expired:
-		return StateExpired
-	case Lost:
-		return StateLost
-	}
-	return StateFailed
-}
-
 // drainCalls lets calls in flight finish for a while, then ends them.
 func (f *Fleet) drainCalls(ctx context.Context) {
 	timer := time.NewTimer(f.d.Limits.Drain)
@@ -105,7 +93,7 @@ func (f *Fleet) drainCalls(ctx context.Context) {
 	f.mu.RLock()
 	var open []*flight
 	for _, fl := range f.flights {
-		if fl.now() == StateSent {
+		if fl.now() == call.StateSent {
 			open = append(open, fl)
 		}
 	}

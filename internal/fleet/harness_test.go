@@ -18,6 +18,8 @@ import (
 	"parley/internal/audit"
 	"parley/internal/bus"
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/store"
@@ -326,8 +328,8 @@ func (f *fake) policies() (n int, last *kenny.Policy) {
 }
 
 // call makes a call as a caller.
-func (w *world) call(who identity.Actor, id, tool, args string) (fleet.CallResult, error) {
-	return w.fleet.Call(context.Background(), who, fleet.CallRequest{Machine: id, Tool: tool, Args: jsontext.Value(args)})
+func (w *world) call(who identity.Actor, id, tool, args string) (call.Result, error) {
+	return w.fleet.Call(context.Background(), who, call.Request{Machine: id, Tool: tool, Args: jsontext.Value(args)})
 }
 
 func (w *world) view(id string) fleet.Machine {
@@ -335,7 +337,7 @@ func (w *world) view(id string) fleet.Machine {
 	return must(w.fleet.Machine(context.Background(), op(), id))(w.t)
 }
 
-func (w *world) status(id string) fleet.CallStatus {
+func (w *world) status(id string) call.Status {
 	w.t.Helper()
 	return must(w.fleet.CallStatus(context.Background(), op(), id))(w.t)
 }
@@ -379,9 +381,9 @@ func (w *world) until(what string, ok func() bool) {
 	}
 }
 
-func wantCode(t testing.TB, err error, code fleet.Code) fleet.Error {
+func wantCode(t testing.TB, err error, code fault.Code) fault.Error {
 	t.Helper()
-	e, ok := errors.AsType[*fleet.Error](err)
+	e, ok := errors.AsType[*fault.Error](err)
 	if !ok || e.Code != code {
 		t.Fatalf("got %v, want %s", err, code)
 	}

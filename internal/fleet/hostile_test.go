@@ -8,7 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
@@ -26,12 +27,12 @@ func TestWhatIsRefusedAndWhoLiesIsInTheTrail(t *testing.T) {
 		who        identity.Actor
 		tool, args string
 		says       *kenny.Error
-		code       fleet.Code
+		code       fault.Code
 	}{
-		{op(), "shell_exec", `{"script":"rm -rf / # ` + secret + `"}`, nil, fleet.Blocked},
-		{reader, "shell_exec", `{"script":"echo ` + secret + `"}`, nil, fleet.Forbidden},
-		{op(), "net_dns_flush", `{}`, &kenny.Error{Code: kenny.CodeDisabled, Message: "switched off here"}, fleet.Disabled},
-		{op(), "net_adapter_reset", `{"name":"eth0"}`, &kenny.Error{Code: kenny.CodeBlocked, Message: "refused by the safety guard: no [x.y]"}, fleet.Blocked},
+		{op(), "shell_exec", `{"script":"rm -rf / # ` + secret + `"}`, nil, fault.Blocked},
+		{reader, "shell_exec", `{"script":"echo ` + secret + `"}`, nil, fault.Forbidden},
+		{op(), "net_dns_flush", `{}`, &kenny.Error{Code: kenny.CodeDisabled, Message: "switched off here"}, fault.Disabled},
+		{op(), "net_adapter_reset", `{"name":"eth0"}`, &kenny.Error{Code: kenny.CodeBlocked, Message: "refused by the safety guard: no [x.y]"}, fault.Blocked},
 	} {
 		says = c.says
 		_, err := w.call(c.who, "pc", c.tool, c.args)
@@ -39,7 +40,7 @@ func TestWhatIsRefusedAndWhoLiesIsInTheTrail(t *testing.T) {
 	}
 	m.sess().Receive([]byte(`{"type":"telemetry","agent_id":"victim","collected_at":"2026-01-01T00:00:00Z","snapshot":{"disk":{"status":"crit","summary":"lies"}}}`))
 	m.sess().Receive([]byte(`{"type":"log","agent_id":"victim","at":"2026-01-01T00:00:00Z","level":"error","target":"t","message":"lies"}`))
-	must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t) // outcomes are on disk
+	must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t) // outcomes are on disk
 	got := map[string]int{}
 	for _, r := range w.trailOf("fleet.") {
 		detail := must(json.Marshal(r))(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/fit"
+	"parley/internal/fleet/telemetry"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -35,16 +35,12 @@ type pushed struct {
 }
 
 const (
-	// ingestLanes write side by side, so that they share the disk's flush.
-	ingestLanes = 8
 	ingestQueue = 512
-	// clockSlack is how far a machine's clock may be off without a word.
-	clockSlack = 5 * time.Minute
 )
 
 func newIngest(f *Fleet) *ingest {
 	in := &ingest{f: f, seed: maphash.MakeSeed()}
-	for range ingestLanes {
+	for range telemetry.Lanes {
 		in.lanes = append(in.lanes, make(chan pushed, ingestQueue))
 	}
 	return in
@@ -144,8 +140,8 @@ func (in *ingest) save(p pushed) {
 func (f *Fleet) storeTelemetry(p pushed) error {
 	rec := p.m.record()
 	report := health.Judge(rec.meta.OS, p.snapshot, rec.mutes, p.received)
-	v := shorten(report, p.received, p.collected)
-	packed, err := f.packer.pack(p.snapshot)
+	v := telemetry.Shorten(report, p.received, p.collected)
+	packed, err := f.past.Pack(p.snapshot)
 	if err != nil {
 		return err
 	}
@@ -157,52 +153,31 @@ func (f *Fleet) storeTelemetry(p pushed) error {
 				return err
 			}
 		}
-		if err := storeLatest(tx, p, v, packed); err != nil {
+		if err := storeHeard(tx, p.m.id, p.received); err != nil {
 			return err
 		}
-		return storeSeries(tx, p.m.id, p.received, measure(p.snapshot, report.Overall))
+		return f.past.StoreTx(tx, p.m.id, v, packed, p.snapshot)
 	})
 	if err != nil {
 		return err
 	}
 	p.m.change(func(r *record) { r.latest = v })
 	if v.ClockOff {
-		f.events.hub(p.m.id, kenny.LevelWarn, "clock", "the machine's clock is more than five minutes off", map[string]any{"collected_at": p.collected.UTC().Format(time.RFC3339)})
+		f.events.Hub(p.m.id, kenny.LevelWarn, "clock", "the machine's clock is more than five minutes off", map[string]any{"collected_at": p.collected.UTC().Format(time.RFC3339)})
 	}
 	f.changed(p.m)
 	f.watchHealth(p.m, p.received)
 	return nil
 }
 
-// shorten is a report as rows and lists keep it.
-func shorten(r health.Report, received, collected time.Time) *verdict {
-	off := received.Sub(collected)
-	return &verdict{
-		Overall: r.Overall, Crit: r.With(kenny.StatusCrit), Warn: r.With(kenny.StatusWarn), Summary: fit.Cut(fit.Storable(r.Summary()), 500),
-		Received: received, Collected: collected, ClockOff: off > clockSlack || off < -clockSlack,
-	}
-}
-
-// storeLatest files a snapshot. Newest is what was received last, whatever the
-// machine's clock says; a removed machine stores nothing further.
-func storeLatest(tx *store.Tx, p pushed, v *verdict, packed []byte) error {
-	received, collected := store.Micros(p.received), store.Micros(p.collected)
-	n, err := tx.Exec(`UPDATE fleet_machines SET last_seen = CASE WHEN last_seen < ? THEN ? ELSE last_seen END WHERE id = ? AND removed_at = 0`, received, received, p.m.id)
-	if err != nil {
-		return err
-	}
-	if n == 0 {
+// storeHeard notes when a machine was last heard of; a removed one stores nothing
+// further.
+func storeHeard(tx *store.Tx, id string, received time.Time) error {
+	at := store.Micros(received)
+	n, err := tx.Exec(`UPDATE fleet_machines SET last_seen = CASE WHEN last_seen < ? THEN ? ELSE last_seen END WHERE id = ? AND removed_at = 0`, at, at, id)
+	if err == nil && n == 0 {
 		return errRemoved
 	}
-	_, err = tx.Exec(`INSERT INTO fleet_latest (machine, received_at, collected_at, clock_off, snapshot, verdict) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (machine) DO UPDATE SET received_at = excluded.received_at, collected_at = excluded.collected_at, clock_off = excluded.clock_off,
-			snapshot = excluded.snapshot, verdict = excluded.verdict WHERE excluded.received_at >= fleet_latest.received_at`,
-		p.m.id, received, collected, store.Bool(v.ClockOff), packed, fit.Storable(text(v)))
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(`INSERT INTO fleet_snapshots (machine, received_at, collected_at, snapshot) VALUES (?, ?, ?, ?) ON CONFLICT (machine, received_at) DO NOTHING`,
-		p.m.id, received, collected, packed)
 	return err
 }
 

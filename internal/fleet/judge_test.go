@@ -9,6 +9,9 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/update"
 	"parley/internal/identity"
 	"parley/internal/judge"
 	"parley/protocol/kenny"
@@ -25,11 +28,11 @@ func TestARuleBindsMachinesWhateverWayACallComes(t *testing.T) {
 		"a person on their page": op(), "a program": as(identity.AtAPI, fullMCP...), "an MCP client": as(identity.AtMCP, fullMCP...),
 		"a token that is not asked": as(identity.AtAPI, append(fullMCP, identity.FleetUnattended)...), "an agent": as(identity.InConversation, fullMCP...),
 	} {
-		seen := make(chan fleet.Question, 1)
-		_, err := w.fleet.Call(t.Context(), who, fleet.CallRequest{
-			Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond, Approver: clientApprover{seen, fleet.Decision{Approved: true}, nil},
+		seen := make(chan call.Question, 1)
+		_, err := w.fleet.Call(t.Context(), who, call.Request{
+			Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond, Approver: clientApprover{seen, call.Decision{Approved: true}, nil},
 		})
-		if fleet.CodeOf(err) != fleet.ApprovalPending || len(seen) != 0 || len(m.asked) != 0 {
+		if fault.CodeOf(err) != fault.ApprovalPending || len(seen) != 0 || len(m.asked) != 0 {
 			t.Errorf("%s: %v, asked in the client %d times, ran %d times; the rule wants somebody else's word in the inbox", name, err, len(seen), len(m.asked))
 		}
 	}
@@ -50,14 +53,14 @@ func TestAnUpdateByAProgramWaitsForAPerson(t *testing.T) {
 	for name, update := range map[string]func() error{
 		"one machine": func() error { _, err := w.fleet.Update(t.Context(), script, "pc", ""); return err },
 		"a roll-out": func() error {
-			_, err := w.fleet.StartRollout(t.Context(), script, fleet.RolloutRequest{All: true})
+			_, err := w.fleet.StartRollout(t.Context(), script, update.RolloutRequest{All: true})
 			return err
 		},
 	} {
 		done := make(chan error, 1)
 		go func() { done <- update() }()
 		w.decide(w.pending().ID, false, "not today")
-		if err := <-done; fleet.CodeOf(err) != fleet.Denied || len(m.asked) != 0 {
+		if err := <-done; fault.CodeOf(err) != fault.Denied || len(m.asked) != 0 {
 			t.Errorf("%s: %v, sent %d times; a person said no", name, err, len(m.asked))
 		}
 	}

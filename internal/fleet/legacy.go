@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"parley/internal/fleet/fault"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
@@ -15,14 +16,14 @@ import (
 // until the new one is first used, or their grace ends.
 func (f *Fleet) mintLegacy(tx *store.Tx, req MintRequest, hash string, minted *Minted, now time.Time) error {
 	if !f.d.InsecureLegacyTokens {
-		return errorf(Conflict, "bearer tokens of endpoints without keys are switched off (fleet.legacy_tokens)")
+		return fault.Errorf(fault.Conflict, "bearer tokens of endpoints without keys are switched off (fleet.legacy_tokens)")
 	}
 	held, err := heldKeys(tx, req.Machine)
 	if err != nil {
 		return err
 	}
 	if len(held) > 0 {
-		return errorf(Conflict, "the machine %q has a key; it is never accepted by bearer", req.Machine)
+		return fault.Errorf(fault.Conflict, "the machine %q has a key; it is never accepted by bearer", req.Machine)
 	}
 	if req.TTL == 0 {
 		minted.Expires = now.Add(legacyLife).UTC()
@@ -76,6 +77,6 @@ func (f *Fleet) proveLegacy(ctx context.Context, g *Greeting, m *machine) (*mach
 		return nil, "", err
 	}
 	f.stats.Handshake("legacy")
-	f.events.hub(m.id, kenny.LevelWarn, "legacy", "connected with a bearer token instead of a key", map[string]any{"address": g.address})
+	f.events.Hub(m.id, kenny.LevelWarn, "legacy", "connected with a bearer token instead of a key", map[string]any{"address": g.address})
 	return m, "", nil
 }

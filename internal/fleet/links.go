@@ -3,11 +3,15 @@ package fleet
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/update"
 	"parley/internal/identity"
 	"parley/internal/store"
 )
@@ -27,20 +31,11 @@ const (
 // another kind. They do not differ.
 var ErrNoLink = errors.New("there is nothing here")
 
-// Shell is the family of systems an install script is for.
-type Shell string
-
-// The families.
-const (
-	ShellPOSIX      Shell = "sh"
-	ShellPowerShell Shell = "ps1"
-)
-
 // InstallLink makes a one-time address for a machine's installer, and the machine if
 // need be, as a token does. It holds no credential: the token is made when it is
 // opened. Only lines that this hub has a program for are given.
 func (f *Fleet) InstallLink(ctx context.Context, who identity.Actor, id string) (InstallLines, error) {
-	programs, err := f.programs(ctx)
+	programs, err := f.programs.Newest(ctx)
 	if err != nil {
 		return InstallLines{}, err
 	}
@@ -64,22 +59,22 @@ func (f *Fleet) InstallLink(ctx context.Context, who identity.Actor, id string) 
 	}
 	at := f.d.URL() + "/install/" + secret
 	lines := InstallLines{Expires: expires.UTC()}
-	if len(programs.of(ShellPOSIX)) > 0 {
+	if len(programs.For(update.ShellPOSIX)) > 0 {
 		lines.Sh = fmt.Sprintf("curl -fsSL '%s' | sudo sh", at)
 	}
-	if len(programs.of(ShellPowerShell)) > 0 {
+	if len(programs.For(update.ShellPowerShell)) > 0 {
 		lines.PS1 = fmt.Sprintf("irm '%s.ps1' | iex", at)
 	}
 	return lines, nil
 }
 
 // linkable makes sure that there is a machine to install, and something to install.
-func (f *Fleet) linkable(ctx context.Context, who identity.Actor, id string, programs programList) error {
+func (f *Fleet) linkable(ctx context.Context, who identity.Actor, id string, programs update.ProgramList) error {
 	if err := may(who, identity.FleetAdmin); err != nil {
 		return err
 	}
 	if len(programs) == 0 {
-		return errorf(Unavailable, "this hub has no endpoint program to hand out")
+		return fault.Errorf(fault.Unavailable, "this hub has no endpoint program to hand out")
 	}
 	if f.find(id) == nil {
 		_, err := f.Create(ctx, who, id, "", nil)
@@ -93,13 +88,13 @@ func (f *Fleet) linkable(ctx context.Context, who identity.Actor, id string, pro
 
 // PeekInstall reports whether an install link still works for a family of systems.
 // It changes nothing: looking at a link does not use it up.
-func (f *Fleet) PeekInstall(ctx context.Context, secret string, shell Shell) error {
+func (f *Fleet) PeekInstall(ctx context.Context, secret string, shell update.Shell) error {
 	_, err := f.openable(ctx, secret, shell)
 	return err
 }
 
 // openable gives the programs behind a link that still works.
-func (f *Fleet) openable(ctx context.Context, secret string, shell Shell) (programList, error) {
+func (f *Fleet) openable(ctx context.Context, secret string, shell update.Shell) (update.ProgramList, error) {
 	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
 		_, err := findLink(tx, "", secret, linkInstall, 0)
 		return err
@@ -107,12 +102,12 @@ func (f *Fleet) openable(ctx context.Context, secret string, shell Shell) (progr
 	if err != nil {
 		return nil, err
 	}
-	programs, err := f.programs(ctx)
+	programs, err := f.programs.Newest(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if programs = programs.of(shell); len(programs) == 0 {
-		return nil, errorf(Unavailable, "this hub has no endpoint program for these systems")
+	if programs = programs.For(shell); len(programs) == 0 {
+		return nil, fault.Errorf(fault.Unavailable, "this hub has no endpoint program for these systems")
 	}
 	return programs, nil
 }
@@ -156,12 +151,12 @@ func findLink(tx *store.Tx, lock, secret, kind string, usedWithin time.Duration)
 
 // OpenInstall gives the script behind an install link, once. The token in it is
 // minted here and now.
-func (f *Fleet) OpenInstall(ctx context.Context, secret string, shell Shell, address string) (string, error) {
+func (f *Fleet) OpenInstall(ctx context.Context, secret string, shell update.Shell, address string) (string, error) {
 	programs, err := f.openable(ctx, secret, shell)
 	if err != nil {
 		return "", err
 	}
-	release, err := f.releaseFlags(ctx)
+	release, err := f.programs.ReleaseFlags(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -185,7 +180,7 @@ func (f *Fleet) OpenInstall(ctx context.Context, secret string, shell Shell, add
 	if _, err := f.refresh(ctx, minted.Machine); err != nil {
 		return "", err
 	}
-	return script(shell, minted, release, f.d.URL()+"/install/"+secret+"/bin/", programs), nil
+	return update.Script(shell, update.Ticket(minted), release, f.d.URL()+"/install/"+secret+"/bin/", programs), nil
 }
 
 // mintFor makes the token of an install link, in the name of whoever made the link.
@@ -202,28 +197,28 @@ func (f *Fleet) mintFor(tx *store.Tx, l link) (Minted, error) {
 }
 
 // InstallProgram gives the program of a link whose script was fetched a moment ago.
-func (f *Fleet) InstallProgram(ctx context.Context, secret, platform string) (Content, error) {
+func (f *Fleet) InstallProgram(ctx context.Context, secret, platform string) (update.Content, error) {
 	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
 		_, err := findLink(tx, "", secret, linkInstall, programLife)
 		return err
 	})
 	if err != nil {
-		return Content{}, err
+		return update.Content{}, err
 	}
-	programs, err := f.programs(ctx)
+	programs, err := f.programs.Newest(ctx)
 	if err != nil {
-		return Content{}, err
+		return update.Content{}, err
 	}
 	for _, p := range programs {
-		if p.platform == platform {
-			return f.content(ctx, p)
+		if p.Platform == platform {
+			return f.programs.Content(p), nil
 		}
 	}
-	return Content{}, ErrNoLink
+	return update.Content{}, ErrNoLink
 }
 
 // downloadLink makes a short-lived address for an update.
-func (f *Fleet) downloadLink(ctx context.Context, machine string, b Binary) (string, error) {
+func (f *Fleet) downloadLink(ctx context.Context, machine string, b update.Binary) (string, error) {
 	secret, hash, err := newSecret()
 	if err != nil {
 		return "", err
@@ -236,41 +231,80 @@ func (f *Fleet) downloadLink(ctx context.Context, machine string, b Binary) (str
 }
 
 // Download gives the binary behind an update's address.
-func (f *Fleet) Download(ctx context.Context, secret string) (Content, error) {
+func (f *Fleet) Download(ctx context.Context, secret string) (update.Content, error) {
 	p, err := f.downloadable(ctx, secret)
 	if err != nil {
-		return Content{}, err
+		return update.Content{}, err
 	}
-	return f.content(ctx, p)
+	return f.programs.Content(p), nil
 }
 
 // DownloadSignature gives its detached signature.
 func (f *Fleet) DownloadSignature(ctx context.Context, secret string) (string, error) {
 	p, err := f.downloadable(ctx, secret)
-	return p.signature, err
+	return p.Signature, err
 }
 
-func (f *Fleet) downloadable(ctx context.Context, secret string) (program, error) {
+func (f *Fleet) downloadable(ctx context.Context, secret string) (update.Program, error) {
 	var l link
 	err := f.d.DB.Read(ctx, func(tx *store.Tx) (err error) {
 		l, err = findLink(tx, "", secret, linkDownload, 0)
 		return err
 	})
 	if err != nil {
-		return program{}, err
+		return update.Program{}, err
 	}
 	b, err := binaryOf(l.detail)
 	if err != nil {
-		return program{}, err
+		return update.Program{}, err
 	}
-	programs, err := f.binaries(ctx)
+	programs, err := f.programs.Signed(ctx)
 	if err != nil {
-		return program{}, err
+		return update.Program{}, err
 	}
 	for _, p := range programs {
-		if p.platform == b.Platform && p.version == b.Version {
+		if p.Platform == b.Platform && p.Version == b.Version {
 			return p, nil
 		}
 	}
-	return program{}, ErrNoLink
+	return update.Program{}, ErrNoLink
+}
+
+func binaryOf(detail string) (b update.Binary, err error) {
+	err = json.Unmarshal([]byte(detail), &b)
+	return b, err
+}
+
+func callerOf(detail string) (who identity.Actor, err error) {
+	err = json.Unmarshal([]byte(detail), &who)
+	return who, err
+}
+
+// Installer writes a zip with the program of a platform, a script with a fresh
+// token, and a word about both.
+func (f *Fleet) Installer(ctx context.Context, who identity.Actor, id, platform string, w io.Writer) error {
+	if _, refusal := f.seen(who, identity.FleetAdmin, id); refusal != nil {
+		return refusal
+	}
+	p, err := f.programs.Choose(ctx, platform)
+	if err != nil {
+		return err
+	}
+	var minted Minted
+	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
+		held, err := heldKeys(tx, id)
+		if err != nil {
+			return err
+		}
+		minted, err = f.mint(tx, who, MintRequest{Machine: id, Rekey: len(held) > 0})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	release, err := f.programs.ReleaseFlags(ctx)
+	if err != nil {
+		return err
+	}
+	return f.programs.WriteZip(ctx, p, update.Ticket(minted), release, w)
 }

@@ -11,6 +11,8 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/fit"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/telemetry"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -35,14 +37,14 @@ const (
 
 var tagName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-func checkTags(tags []string) ([]string, *Error) {
+func checkTags(tags []string) ([]string, *fault.Error) {
 	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
 	if len(tags) > maxTags {
-		return nil, errorf(BadArgs, "at most %d tags", maxTags)
+		return nil, fault.Errorf(fault.BadArgs, "at most %d tags", maxTags)
 	}
 	for _, t := range tags {
 		if !tagName.MatchString(t) {
-			return nil, errorf(BadArgs, "a tag needs a letter or digit, then up to 63 letters, digits, '.', '_' or '-'")
+			return nil, fault.Errorf(fault.BadArgs, "a tag needs a letter or digit, then up to 63 letters, digits, '.', '_' or '-'")
 		}
 	}
 	if tags == nil {
@@ -51,9 +53,9 @@ func checkTags(tags []string) ([]string, *Error) {
 	return tags, nil
 }
 
-func checkName(name string) *Error {
+func checkName(name string) *fault.Error {
 	if utf8.RuneCountInString(name) > maxName || !utf8.ValidString(name) {
-		return errorf(BadArgs, "a name has at most %d characters", maxName)
+		return fault.Errorf(fault.BadArgs, "a name has at most %d characters", maxName)
 	}
 	return nil
 }
@@ -71,10 +73,10 @@ func (f *Fleet) Create(ctx context.Context, who identity.Actor, id, name string,
 		return Machine{}, refusal
 	}
 	if !who.Scopes.AllowsMachine(id, tags) {
-		return Machine{}, errorf(Forbidden, "this token does not reach the machine %q", quotable(id))
+		return Machine{}, fault.Errorf(fault.Forbidden, "this token does not reach the machine %q", fault.Quotable(id))
 	}
 	if f.find(id) != nil {
-		return Machine{}, errorf(Conflict, "there is a machine %q already", id)
+		return Machine{}, fault.Errorf(fault.Conflict, "there is a machine %q already", id)
 	}
 	err := f.d.DB.Write(ctx, func(tx *store.Tx) error {
 		if err := f.ensure(tx, who, id); err != nil {
@@ -93,7 +95,7 @@ func (f *Fleet) Create(ctx context.Context, who identity.Actor, id, name string,
 // only in case is refused: people would mix them up.
 func (f *Fleet) ensure(tx *store.Tx, who identity.Actor, id string) error {
 	if err := kenny.CheckID(id); err != nil {
-		return errorf(BadArgs, "%w", err)
+		return fault.Errorf(fault.BadArgs, "%w", err)
 	}
 	now := store.Micros(time.Now())
 	n, err := tx.Exec(`INSERT INTO fleet_machines (id, fold, name, tags, mobile, meta, thresholds, maintenance, mutes, alerts, state, hub, epoch, created_at, removed_at, connected_at, last_seen, changed_at)
@@ -109,7 +111,7 @@ func (f *Fleet) ensure(tx *store.Tx, who identity.Actor, id string) error {
 			return err
 		}
 		if other != id {
-			return errorf(Conflict, "there is a machine %q already, which differs only in case", other)
+			return fault.Errorf(fault.Conflict, "there is a machine %q already, which differs only in case", other)
 		}
 		if removed != 0 {
 			created = true
@@ -132,7 +134,7 @@ func (f *Fleet) refresh(ctx context.Context, id string) (Machine, error) {
 	f.cluster.publish(news{Machine: id})
 	m := f.find(id)
 	if m == nil {
-		return Machine{}, errorf(NotFound, "there is no machine %q", quotable(id))
+		return Machine{}, fault.Errorf(fault.NotFound, "there is no machine %q", fault.Quotable(id))
 	}
 	return f.view(m, time.Now()), nil
 }
@@ -171,7 +173,7 @@ func (f *Fleet) Edit(ctx context.Context, who identity.Actor, id string, e Edit)
 }
 
 // columns checks an edit and gives the assignments it means.
-func (e Edit) columns() (sets []string, args []any, refusal *Error) {
+func (e Edit) columns() (sets []string, args []any, refusal *fault.Error) {
 	add := func(column string, value any) { sets, args = append(sets, column+" = ?"), append(args, value) }
 	if e.Name != nil {
 		if err := checkName(*e.Name); err != nil {
@@ -197,7 +199,7 @@ func (e Edit) columns() (sets []string, args []any, refusal *Error) {
 	}
 	if e.Maintenance != nil {
 		if w := *e.Maintenance; w.Until.Before(w.From) {
-			return nil, nil, errorf(BadArgs, "a maintenance window ends after it begins")
+			return nil, nil, fault.Errorf(fault.BadArgs, "a maintenance window ends after it begins")
 		}
 		add("maintenance", text(e.Maintenance))
 	}
@@ -210,29 +212,27 @@ func (e Edit) columns() (sets []string, args []any, refusal *Error) {
 	return sets, args, nil
 }
 
-func (t Thresholds) check() *Error {
+func (t Thresholds) check() *fault.Error {
 	ping, silence := t.PingS, t.SilenceS
 	if ping < 0 || silence < 0 || t.OverdueS < 0 || ping > 3600 || silence > 86_400 || t.OverdueS > 2_592_000 {
-		return errorf(BadArgs, "a threshold is out of bounds")
+		return fault.Errorf(fault.BadArgs, "a threshold is out of bounds")
 	}
 	if ping > 0 && silence > 0 && silence <= ping {
-		return errorf(BadArgs, "silence_s must be longer than ping_s")
+		return fault.Errorf(fault.BadArgs, "silence_s must be longer than ping_s")
 	}
 	return nil
 }
 
-var sectionName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
-
-func checkMutes(mutes map[string]health.Mute) *Error {
+func checkMutes(mutes map[string]health.Mute) *fault.Error {
 	if len(mutes) > kenny.MaxSections {
-		return errorf(BadArgs, "too many mutes")
+		return fault.Errorf(fault.BadArgs, "too many mutes")
 	}
 	for _, name := range slices.Sorted(maps.Keys(mutes)) {
-		if !sectionName.MatchString(name) {
-			return errorf(BadArgs, "%q is not a section", quotable(name))
+		if !telemetry.ValidSection(name) {
+			return fault.Errorf(fault.BadArgs, "%q is not a section", fault.Quotable(name))
 		}
 		if r := mutes[name].Reason; r == "" || utf8.RuneCountInString(r) > maxName {
-			return errorf(BadArgs, "a mute needs a reason of at most %d characters", maxName)
+			return fault.Errorf(fault.BadArgs, "a mute needs a reason of at most %d characters", maxName)
 		}
 	}
 	return nil
@@ -269,7 +269,7 @@ func (f *Fleet) Remove(ctx context.Context, who identity.Actor, id string) error
 	if err != nil {
 		return err
 	}
-	f.events.hub(id, kenny.LevelWarn, "removed", "the machine was removed", map[string]any{"by": who.String()})
+	f.events.Hub(id, kenny.LevelWarn, "removed", "the machine was removed", map[string]any{"by": who.String()})
 	if err := f.reload(ctx, id); err != nil {
 		return err
 	}

@@ -105,6 +105,6 @@ func (f *Fleet) announce(m *machine, rec record, was, level int, now time.Time) 
 		return // still in trouble, only another one
 	}
 	f.leaveNote(fmt.Sprintf("fleet-%s-%s-%d", n.Kind, m.id, store.Micros(now)), f.d.Owner(f.ctx), m.id, n.Title, n.Kind)
-	f.events.hub(m.id, kenny.LevelWarn, "notice", n.Title, map[string]any{"kind": n.Kind})
+	f.events.Hub(m.id, kenny.LevelWarn, "notice", n.Title, map[string]any{"kind": n.Kind})
 	f.d.Notifier.Notify(n)
 }

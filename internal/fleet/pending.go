@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/fit"
+	"parley/internal/fleet/fault"
 	"parley/internal/owner"
 	"parley/protocol/kenny"
 )
@@ -18,9 +19,9 @@ func (s *Session) call(ctx context.Context, id, tool string, args jsontext.Value
 	frame, encodeErr := kenny.Encode(&kenny.Request{ID: id, Tool: tool, Args: args})
 	if encodeErr != nil {
 		if errors.Is(encodeErr, kenny.ErrTooLarge) {
-			return nil, false, errorf(TooLarge, "the call has more than %d bytes", kenny.MaxRequest)
+			return nil, false, fault.Errorf(fault.TooLarge, "the call has more than %d bytes", kenny.MaxRequest)
 		}
-		return nil, false, errorf(BadArgs, "%w", encodeErr)
+		return nil, false, fault.Errorf(fault.BadArgs, "%w", encodeErr)
 	}
 	answer, refusal := s.register(id)
 	if refusal != nil {
@@ -29,7 +30,7 @@ func (s *Session) call(ctx context.Context, id, tool string, args jsontext.Value
 	defer s.forget(id)
 	if err := s.link.Send(frame); err != nil {
 		if errors.Is(err, ErrLinkFull) {
-			return nil, false, errorf(Busy, "the machine does not keep up: too many frames wait for it")
+			return nil, false, fault.Errorf(fault.Busy, "the machine does not keep up: too many frames wait for it")
 		}
 		return nil, false, owner.ErrGone
 	}
@@ -42,9 +43,9 @@ func (s *Session) call(ctx context.Context, id, tool string, args jsontext.Value
 		}
 		return out.result, true, nil
 	case <-timer.C:
-		return nil, true, errorf(Timeout, "the machine gave no answer within %s", timeout)
+		return nil, true, fault.Errorf(fault.Timeout, "the machine gave no answer within %s", timeout)
 	case <-ctx.Done():
-		return nil, true, errorf(Cancelled, "the caller gave up; the machine may still be at it")
+		return nil, true, fault.Errorf(fault.Cancelled, "the caller gave up; the machine may still be at it")
 	}
 }
 
@@ -56,7 +57,7 @@ func (s *Session) register(id string) (chan outcome, error) {
 		return nil, owner.ErrGone
 	}
 	if len(s.pending) >= s.f.d.Limits.InFlight {
-		return nil, errorf(Busy, "%d calls are under way on this machine already", len(s.pending))
+		return nil, fault.Errorf(fault.Busy, "%d calls are under way on this machine already", len(s.pending))
 	}
 	answer := make(chan outcome, 1)
 	s.pending[id] = answer
@@ -75,7 +76,7 @@ func (s *Session) answered(r *kenny.Response) {
 	result, failure := r.Outcome()
 	out := outcome{result: s.f.d.Mask.JSON(result)}
 	if failure != nil {
-		out = outcome{err: &Error{Code: failure.Code, Message: s.f.d.Mask.Text(fit.Storable(failure.Message)), FromMachine: true}}
+		out = outcome{err: &fault.Error{Code: failure.Code, Message: s.f.d.Mask.Text(fit.Storable(failure.Message)), FromMachine: true}}
 	}
 	if !s.deliver(r.ID, out) {
 		s.f.stats.drop("late_response")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"parley/internal/fleet/telemetry"
 	"parley/internal/store"
 )
 
@@ -47,10 +48,8 @@ func (f *Fleet) Prune(ctx context.Context, now time.Time) error {
 		{"fleet_snapshots", "machine, received_at", "received_at < ?", []any{ago(30 * day)}},
 		{"fleet_screens", "machine, n", "at < ?", []any{ago(7 * day)}},
 	}
-	for _, metric := range metrics {
-		list = append(list,
-			old{"fleet_series", "machine, metric, label, span, at", "span = ? AND metric = ? AND at < ?", []any{spanFull, metric, ago(fullSeries)}},
-			old{"fleet_series", "machine, metric, label, span, at", "span = ? AND metric = ? AND at < ?", []any{spanDay, metric, ago(400 * day)}})
+	for _, o := range telemetry.OldSeries(now) {
+		list = append(list, old{"fleet_series", "machine, metric, label, span, at", o.Where, o.Args})
 	}
 	for _, o := range list {
 		if err := f.forget(ctx, o); err != nil {

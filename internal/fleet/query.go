@@ -3,18 +3,16 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/base64"
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/fit"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/telemetry"
 	"parley/internal/identity"
-	"parley/internal/store"
 	"parley/protocol/kenny"
 	"parley/protocol/kenny/health"
 )
@@ -46,13 +44,13 @@ func (f *Fleet) views(who identity.Actor, q ListQuery) []Machine {
 
 // page cuts a sorted list behind the cursor, which names the last machine of the
 // page before by its place in the order.
-func page(list []Machine, key func(Machine) string, cursor string, limit int) (part []Machine, next string, refusal *Error) {
+func page(list []Machine, key func(Machine) string, cursor string, limit int) (part []Machine, next string, refusal *fault.Error) {
 	limit = pageSize(limit, mostMachines)
 	from := 0
 	if cursor != "" {
 		after, err := base64.RawURLEncoding.DecodeString(cursor)
 		if err != nil {
-			return nil, "", errorf(BadArgs, "not a cursor of this list")
+			return nil, "", fault.Errorf(fault.BadArgs, "not a cursor of this list")
 		}
 		from, _ = slices.BinarySearchFunc(list, string(after), func(m Machine, k string) int {
 			if key(m) <= k {
@@ -152,26 +150,6 @@ func (f *Fleet) Machine(_ context.Context, who identity.Actor, id string) (Machi
 	return f.view(m, time.Now()), nil
 }
 
-// newest reads the newest snapshot of a machine; nil if there is none.
-func (f *Fleet) newest(ctx context.Context, id string) (snapshot map[string]jsontext.Value, received, collected time.Time, err error) {
-	f.ingest.flush(ctx, id)
-	var packed []byte
-	err = f.d.DB.Read(ctx, func(tx *store.Tx) error {
-		var r, c int64
-		err := tx.QueryRow(`SELECT snapshot, received_at, collected_at FROM fleet_latest WHERE machine = ?`, id).Scan(&packed, &r, &c)
-		received, collected = store.Time(r), store.Time(c)
-		return err
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, time.Time{}, time.Time{}, nil
-	}
-	if err != nil {
-		return nil, received, collected, err
-	}
-	snapshot, err = f.packer.unpack(packed)
-	return snapshot, received, collected, err
-}
-
 // Health judges a machine by its newest telemetry, now.
 func (f *Fleet) Health(ctx context.Context, who identity.Actor, id string) (HealthReport, error) {
 	m, refusal := f.seen(who, identity.FleetRead, id)
@@ -188,21 +166,21 @@ func (f *Fleet) Health(ctx context.Context, who identity.Actor, id string) (Heal
 }
 
 // Snapshot gives the newest telemetry, or one section of it.
-func (f *Fleet) Snapshot(ctx context.Context, who identity.Actor, id, section string) (Snapshot, error) {
+func (f *Fleet) Snapshot(ctx context.Context, who identity.Actor, id, section string) (telemetry.Snapshot, error) {
 	if _, refusal := f.seen(who, identity.FleetRead, id); refusal != nil {
-		return Snapshot{}, refusal
+		return telemetry.Snapshot{}, refusal
 	}
 	sections, received, collected, err := f.newest(ctx, id)
 	if err != nil {
-		return Snapshot{}, err
+		return telemetry.Snapshot{}, err
 	}
-	out := Snapshot{ID: id, Received: received, Collected: collected, Sections: sections}
+	out := telemetry.Snapshot{ID: id, Received: received, Collected: collected, Sections: sections}
 	if section == "" {
 		return out, nil
 	}
 	raw, ok := sections[section]
 	if !ok {
-		return Snapshot{}, errorf(NotFound, "the machine %q has sent no section %q", id, quotable(section))
+		return telemetry.Snapshot{}, fault.Errorf(fault.NotFound, "the machine %q has sent no section %q", id, fault.Quotable(section))
 	}
 	out.Sections = map[string]jsontext.Value{section: raw}
 	return out, nil
@@ -216,15 +194,11 @@ func (f *Fleet) rejudge(ctx context.Context, m *machine) {
 		return
 	}
 	rec := m.record()
-	v := shorten(health.Judge(rec.meta.OS, snapshot, rec.mutes, time.Now()), received, collected)
+	v := telemetry.Shorten(health.Judge(rec.meta.OS, snapshot, rec.mutes, time.Now()), received, collected)
 	if rec.latest != nil && rec.latest.Overall == v.Overall && slices.Equal(rec.latest.Crit, v.Crit) && slices.Equal(rec.latest.Warn, v.Warn) && rec.latest.Summary == v.Summary {
 		return
 	}
-	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(`UPDATE fleet_latest SET verdict = ? WHERE machine = ? AND received_at = ?`, fit.Storable(text(v)), m.id, store.Micros(received))
-		return err
-	})
-	if err != nil {
+	if err := f.past.Judged(ctx, m.id, v); err != nil {
 		f.logger(m).Warn("a new verdict is not stored", "error", err)
 		return
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/audit"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
@@ -17,7 +19,7 @@ import (
 var errQueueFull = errors.New("queue full")
 
 // enqueue keeps a call for a machine that is away.
-func (f *Fleet) enqueue(ctx context.Context, p *prepared) (*CallResult, error) {
+func (f *Fleet) enqueue(ctx context.Context, p *prepared) (*call.Result, error) {
 	expires := p.created.Add(p.queueFor)
 	err := f.d.DB.Write(ctx, func(tx *store.Tx) error {
 		var waiting int
@@ -28,8 +30,8 @@ func (f *Fleet) enqueue(ctx context.Context, p *prepared) (*CallResult, error) {
 			return errQueueFull
 		}
 		e := p.entry(f)
-		e.State = StateQueued
-		if err := putCall(tx, e); err != nil {
+		e.State = call.StateQueued
+		if err := f.log.PutTx(tx, e); err != nil {
 			return err
 		}
 		if err := storeQueued(tx, p, expires); err != nil {
@@ -39,24 +41,24 @@ func (f *Fleet) enqueue(ctx context.Context, p *prepared) (*CallResult, error) {
 	})
 	switch {
 	case errors.Is(err, errQueueFull):
-		err = errorf(Busy, "%d calls wait for this machine already", f.d.Limits.Queued)
-		f.log.outcome(p, nil, err, 0)
+		err = fault.Errorf(fault.Busy, "%d calls wait for this machine already", f.d.Limits.Queued)
+		f.logOutcome(p, nil, err, 0)
 		return nil, err
 	case store.IsConflict(err):
-		return nil, errorf(Conflict, "there is a call of that id already")
+		return nil, fault.Errorf(fault.Conflict, "there is a call of that id already")
 	case err != nil:
 		return nil, err
 	}
 	f.queuedFor(p.machine)
-	f.tell(Change{Kind: "call", Machine: p.machine, CallID: p.id, State: StateQueued})
-	return &CallResult{CallID: p.id, Machine: p.machine, Tool: p.tool.Name, State: StateQueued, Expires: expires.UTC()}, nil
+	f.tell(Change{Kind: "call", Machine: p.machine, CallID: p.id, State: call.StateQueued})
+	return &call.Result{CallID: p.id, Machine: p.machine, Tool: p.tool.Name, State: call.StateQueued, Expires: expires.UTC()}, nil
 }
 
 // storeQueued writes a call down that waits for its machine; one that waited for a person
 // before is there already.
 func storeQueued(tx *store.Tx, p *prepared, expires time.Time) error {
 	if !p.deferred {
-		return insertDeferred(tx, p, StateQueued, "", expires, "")
+		return insertDeferred(tx, p, call.StateQueued, "", expires, "")
 	}
 	_, err := tx.Exec(`UPDATE fleet_queue SET state = 'queued', expires_at = ?, hub = '' WHERE id = ? AND state = 'sent'`, store.Micros(expires), p.id)
 	return err
@@ -159,7 +161,7 @@ func (f *Fleet) deliverOne(s *Session, d deferred) time.Duration {
 	p := f.fromRow(d)
 	if refusal := f.stillDue(f.ctx, d, p); refusal != nil {
 		f.closeDeferred(p, nil, refusal)
-		f.log.outcome(p, nil, refusal, 0)
+		f.logOutcome(p, nil, refusal, 0)
 		f.notifyFinished(p, refusal)
 		return 0
 	}
@@ -178,16 +180,16 @@ func (f *Fleet) deliverOne(s *Session, d deferred) time.Duration {
 }
 
 // stillDue checks expiry, scope and mirror again.
-func (f *Fleet) stillDue(ctx context.Context, d deferred, p *prepared) *Error {
+func (f *Fleet) stillDue(ctx context.Context, d deferred, p *prepared) *fault.Error {
 	if time.Now().After(d.expires) {
-		return errorf(Expired, "the machine did not come back in time; nothing ran")
+		return fault.Errorf(fault.Expired, "the machine did not come back in time; nothing ran")
 	}
 	if err := f.stillAllowed(ctx, p); err != nil {
 		return err
 	}
 	if os := p.m.meta().OS; os != "" {
 		if err := p.tool.CheckOS(os); err != nil {
-			return fromWire(err)
+			return fault.FromWire(err)
 		}
 	}
 	return nil
@@ -208,7 +210,7 @@ func (f *Fleet) markSent(s *Session, p *prepared) (ok bool, err error) {
 		if err != nil || !ok {
 			return err
 		}
-		return f.log.intentTx(tx, p, trail)
+		return f.logIntentTx(tx, p, trail)
 	})
 	return ok, err
 }
@@ -216,18 +218,18 @@ func (f *Fleet) markSent(s *Session, p *prepared) (ok bool, err error) {
 // delivered decides what an outcome means for a queued call.
 func (f *Fleet) delivered(p *prepared, result jsontext.Value, sent bool, err error, took time.Duration) time.Duration {
 	switch {
-	case !sent && CodeOf(err) == Busy:
+	case !sent && fault.CodeOf(err) == fault.Busy:
 		f.requeue(p.id)
 		return time.Second
 	case !sent:
 		f.requeue(p.id)
 		return -1
-	case CodeOf(err) == Offline || CodeOf(err) == Cancelled && f.ctx.Err() != nil:
+	case fault.CodeOf(err) == fault.Offline || fault.CodeOf(err) == fault.Cancelled && f.ctx.Err() != nil:
 		f.interrupted(p, took)
 		return -1
 	}
 	f.closeDeferred(p, result, err)
-	f.log.outcome(p, result, err, took)
+	f.logOutcome(p, result, err, took)
 	f.notifyFinished(p, err)
 	return 0
 }
@@ -239,9 +241,9 @@ func (f *Fleet) interrupted(p *prepared, took time.Duration) {
 		f.requeue(p.id)
 		return
 	}
-	lost := errorf(Lost, "the connection ended after the call was sent; it may have run and is not repeated")
+	lost := fault.Errorf(fault.Lost, "the connection ended after the call was sent; it may have run and is not repeated")
 	f.closeDeferred(p, nil, lost)
-	f.log.outcome(p, nil, lost, took)
+	f.logOutcome(p, nil, lost, took)
 	f.notifyFinished(p, lost)
 }
 
@@ -280,9 +282,9 @@ func (f *Fleet) expire(ctx context.Context) error {
 	}
 	for _, d := range due {
 		p := f.fromRow(d)
-		gone := errorf(Expired, "the machine did not come back in time; nothing ran")
+		gone := fault.Errorf(fault.Expired, "the machine did not come back in time; nothing ran")
 		f.closeDeferred(p, nil, gone)
-		f.log.outcome(p, nil, gone, 0)
+		f.logOutcome(p, nil, gone, 0)
 		f.notifyFinished(p, gone)
 	}
 	return nil

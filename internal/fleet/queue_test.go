@@ -11,6 +11,8 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -19,12 +21,12 @@ import (
 func quick(d *fleet.Deps) { d.Limits.Settle = time.Millisecond }
 
 // queue keeps a call for a machine that is away.
-func (w *world) queue(id, tool, args string, d time.Duration) fleet.CallResult {
+func (w *world) queue(id, tool, args string, d time.Duration) call.Result {
 	w.t.Helper()
-	return must(w.fleet.Call(w.t.Context(), op(), fleet.CallRequest{Machine: id, Tool: tool, Args: jsontext.Value(args), QueueFor: d}))(w.t)
+	return must(w.fleet.Call(w.t.Context(), op(), call.Request{Machine: id, Tool: tool, Args: jsontext.Value(args), QueueFor: d}))(w.t)
 }
 
-func (w *world) reaches(id string, want fleet.State) {
+func (w *world) reaches(id string, want call.State) {
 	w.t.Helper()
 	w.until(fmt.Sprintf("%s is %s", id, want), func() bool { return w.status(id).State == want })
 }
@@ -35,7 +37,7 @@ func TestQueuedCallsAreDeliveredInOrderOneAtATime(t *testing.T) {
 	var ids []string
 	for i := range 5 {
 		q := w.queue("pc", "fs_list", fmt.Sprintf(`{"path":"/%d"}`, i), time.Hour)
-		if q.State != fleet.StateQueued || q.CallID == "" || time.Until(q.Expires) < 59*time.Minute {
+		if q.State != call.StateQueued || q.CallID == "" || time.Until(q.Expires) < 59*time.Minute {
 			t.Fatalf("%+v", q)
 		}
 		ids = append(ids, q.CallID)
@@ -49,7 +51,7 @@ func TestQueuedCallsAreDeliveredInOrderOneAtATime(t *testing.T) {
 		if r.ID != id || string(r.Args) != fmt.Sprintf(`{"path":"/%d"}`, i) {
 			t.Fatalf("%d: %+v", i, r)
 		}
-		if w.status(id).State != fleet.StateSent {
+		if w.status(id).State != call.StateSent {
 			t.Error("sent is not on record")
 		}
 		// Live calls pass beside it.
@@ -62,7 +64,7 @@ func TestQueuedCallsAreDeliveredInOrderOneAtATime(t *testing.T) {
 		m.reply(l.ID, jsontext.Value(`{}`), nil)
 		check(t, receive(t, live, "live answer"))
 		m.reply(r.ID, jsontext.Value(`{"n":1}`), nil)
-		w.reaches(id, fleet.StateDone)
+		w.reaches(id, call.StateDone)
 		if st := w.status(id); string(st.Result) != `{"n":1}` {
 			t.Errorf("%+v", st)
 		}
@@ -91,7 +93,7 @@ func TestQueuedCallsExpire(t *testing.T) {
 		key := w.enrol("pc")
 		short, long := w.queue("pc", "net_config", "", 10*time.Second), w.queue("pc", "net_dns_flush", "", time.Hour)
 		<-time.After(15 * time.Second)
-		if st := w.status(short.CallID); st.State != fleet.StateExpired || st.Error.Code != fleet.Expired {
+		if st := w.status(short.CallID); st.State != call.StateExpired || st.Error.Code != fault.Expired {
 			t.Errorf("%+v", st)
 		}
 		m := w.connect("pc", key).echoes()
@@ -100,7 +102,7 @@ func TestQueuedCallsExpire(t *testing.T) {
 		}
 		m.replies.Wait()
 		synctest.Wait()
-		if st := w.status(long.CallID); st.State != fleet.StateDone {
+		if st := w.status(long.CallID); st.State != call.StateDone {
 			t.Errorf("%+v", st)
 		}
 		// Whoever asked is told.
@@ -121,25 +123,25 @@ func TestACutCallIsLostIfItChangesSomethingAndAskedAgainIfNot(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	m.cut()
-	w.reaches(changes.CallID, fleet.StateLost)
+	w.reaches(changes.CallID, call.StateLost)
 	m = w.connect("pc", key)
 	if r := receive(t, m.asked, "look"); r.ID != looks.CallID {
 		t.Fatalf("a lost call was sent again: %+v", r)
 	}
 	m.cut()
-	w.reaches(looks.CallID, fleet.StateQueued)
+	w.reaches(looks.CallID, call.StateQueued)
 	m = w.connect("pc", key).echoes()
 	if r := receive(t, m.asked, "look again"); r.ID != looks.CallID {
 		t.Fatalf("%+v", r)
 	}
-	w.reaches(looks.CallID, fleet.StateDone)
+	w.reaches(looks.CallID, call.StateDone)
 }
 
 func TestAQueuedCallCanBeCancelledUntilItIsSent(t *testing.T) {
 	w := newWorld(t, setup{deps: quick})
 	key := w.enrol("pc")
 	first, second := w.queue("pc", "net_dns_flush", "", time.Hour), w.queue("pc", "net_config", "", time.Hour)
-	if st := must(w.fleet.CancelCall(t.Context(), op(), first.CallID))(t); st.State != fleet.StateCancelled {
+	if st := must(w.fleet.CancelCall(t.Context(), op(), first.CallID))(t); st.State != call.StateCancelled {
 		t.Errorf("%+v", st)
 	}
 	m := w.connect("pc", key)
@@ -147,11 +149,11 @@ func TestAQueuedCallCanBeCancelledUntilItIsSent(t *testing.T) {
 	if r.ID != second.CallID {
 		t.Fatalf("a cancelled call was sent: %+v", r)
 	}
-	if st := must(w.fleet.CancelCall(t.Context(), op(), second.CallID))(t); st.State != fleet.StateSent {
+	if st := must(w.fleet.CancelCall(t.Context(), op(), second.CallID))(t); st.State != call.StateSent {
 		t.Errorf("the wire cannot take it back: %+v", st)
 	}
 	m.reply(r.ID, jsontext.Value(`{}`), nil)
-	w.reaches(second.CallID, fleet.StateDone)
+	w.reaches(second.CallID, call.StateDone)
 }
 
 func TestTheQueueHasALimitAndBounds(t *testing.T) {
@@ -160,18 +162,18 @@ func TestTheQueueHasALimitAndBounds(t *testing.T) {
 	for range 3 {
 		w.queue("pc", "net_config", "", time.Hour)
 	}
-	_, err := w.fleet.Call(t.Context(), op(), fleet.CallRequest{Machine: "pc", Tool: "net_config", QueueFor: time.Hour})
-	wantCode(t, err, fleet.Busy)
-	for _, bad := range []fleet.CallRequest{
+	_, err := w.fleet.Call(t.Context(), op(), call.Request{Machine: "pc", Tool: "net_config", QueueFor: time.Hour})
+	wantCode(t, err, fault.Busy)
+	for _, bad := range []call.Request{
 		{Machine: "pc", Tool: "net_config", QueueFor: 8 * 24 * time.Hour},
 		{Machine: "pc", Tool: "screen_capture", QueueFor: time.Hour},
 		{Machine: "pc", Tool: "remotehelp_status", QueueFor: time.Hour},
 	} {
 		_, err := w.fleet.Call(t.Context(), op(), bad)
-		wantCode(t, err, fleet.BadArgs)
+		wantCode(t, err, fault.BadArgs)
 	}
 	_, err = w.call(op(), "pc", "net_config", "")
-	wantCode(t, err, fleet.Offline)
+	wantCode(t, err, fault.Offline)
 }
 
 func TestScopeAndMirrorAreCheckedAgainAtDelivery(t *testing.T) {
@@ -181,8 +183,8 @@ func TestScopeAndMirrorAreCheckedAgainAtDelivery(t *testing.T) {
 	fine := w.queue("pc", "net_config", "", time.Hour)
 	must(w.fleet.AddRule(t.Context(), op(), kenny.Rule{ID: "no-choco", AppliesTo: kenny.AppliesPowerShell, Pattern: "choco", Reason: "not here"}))(t)
 	m := w.connect("pc", key).echoes()
-	w.reaches(fine.CallID, fleet.StateDone)
-	if st := w.status(q.CallID); st.State != fleet.StateFailed || st.Error.Code != fleet.Blocked || len(m.asked) != 1 {
+	w.reaches(fine.CallID, call.StateDone)
+	if st := w.status(q.CallID); st.State != call.StateFailed || st.Error.Code != fault.Blocked || len(m.asked) != 1 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -197,9 +199,9 @@ func TestTheQueueSurvivesARestart(t *testing.T) {
 		receive(t, m.asked, "request")
 		w.stop() // the answer never came
 		again := newWorld(t, setup{db: db, key: w.key, deps: quick})
-		again.reaches(sent.CallID, fleet.StateLost)
+		again.reaches(sent.CallID, call.StateLost)
 		m = again.connect("pc", key).echoes()
-		again.reaches(waits.CallID, fleet.StateDone)
+		again.reaches(waits.CallID, call.StateDone)
 		if r := receive(t, m.asked, "request"); r.ID != waits.CallID {
 			t.Errorf("%+v", r)
 		}
@@ -209,15 +211,15 @@ func TestTheQueueSurvivesARestart(t *testing.T) {
 func TestACallAnsweredApprovalFirstThenQueued(t *testing.T) {
 	w := newWorld(t, setup{deps: quick})
 	key := w.enrol("pc")
-	_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), fleet.CallRequest{
+	_, err := w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), call.Request{
 		Machine: "pc", Tool: "net_dns_flush", QueueFor: time.Hour, ApprovalWait: time.Millisecond,
 	})
-	e := wantCode(t, err, fleet.ApprovalPending)
+	e := wantCode(t, err, fault.ApprovalPending)
 	w.decide(w.pending().ID, true, "")
-	w.reaches(e.CallID, fleet.StateQueued)
+	w.reaches(e.CallID, call.StateQueued)
 	w.connect("pc", key).echoes()
-	w.reaches(e.CallID, fleet.StateDone)
-	if p := must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls[0]; p.Approval == nil || p.Approval.How != "inbox" {
+	w.reaches(e.CallID, call.StateDone)
+	if p := must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t).Calls[0]; p.Approval == nil || p.Approval.How != "inbox" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -226,9 +228,9 @@ func TestACallAnsweredApprovalFirstThenQueued(t *testing.T) {
 func TestAnAgentsCallThatWaitsForItsMachineIsOnRecordWhileItWaits(t *testing.T) {
 	w := newWorld(t, setup{deps: quick})
 	w.enrol("pc")
-	waiting := make(chan fleet.CallResult, 1)
+	waiting := make(chan call.Result, 1)
 	go func() {
-		res, _ := w.fleet.Call(context.Background(), as(identity.InConversation, fullMCP...), fleet.CallRequest{Machine: "pc", Tool: "net_dns_flush", QueueFor: time.Hour})
+		res, _ := w.fleet.Call(context.Background(), as(identity.InConversation, fullMCP...), call.Request{Machine: "pc", Tool: "net_dns_flush", QueueFor: time.Hour})
 		waiting <- res
 	}()
 	w.until("a question waits", func() bool {
@@ -237,11 +239,11 @@ func TestAnAgentsCallThatWaitsForItsMachineIsOnRecordWhileItWaits(t *testing.T) 
 	})
 	must(w.inbox.Answer(t.Context(), owner, w.pending().ID, approval.Answer{Approved: true}))(t)
 	q := receive(t, waiting, "the answer")
-	if q.State != fleet.StateQueued {
+	if q.State != call.StateQueued {
 		t.Fatalf("the call is %+v, want it queued", q)
 	}
-	calls := must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls
-	if len(calls) != 1 || calls[0].CallID != q.CallID || calls[0].State != fleet.StateQueued || calls[0].Approval == nil {
+	calls := must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t).Calls
+	if len(calls) != 1 || calls[0].CallID != q.CallID || calls[0].State != call.StateQueued || calls[0].Approval == nil {
 		t.Errorf("the call log has %+v, want the call, queued and approved", calls)
 	}
 	trail := w.trailOf("fleet.call.queued")

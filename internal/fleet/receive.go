@@ -8,6 +8,8 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/fit"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/telemetry"
 	"parley/protocol/kenny"
 )
 
@@ -81,7 +83,7 @@ func (s *Session) Oversize(head []byte, size int64) {
 	s.f.stats.drop("oversized")
 	s.complain("a message of more than 8 MiB was dropped", map[string]any{"bytes": size})
 	if id, ok := kenny.PeekResponse(head); ok {
-		s.deliver(id, outcome{err: errorf(TooLarge, "the machine's answer has more than %d bytes", kenny.MaxResponse)})
+		s.deliver(id, outcome{err: fault.Errorf(fault.TooLarge, "the machine's answer has more than %d bytes", kenny.MaxResponse)})
 	}
 }
 
@@ -126,7 +128,7 @@ func (s *Session) complain(message string, fields map[string]any) {
 		return
 	}
 	s.gate.complained = now
-	s.f.events.hub(s.m.id, kenny.LevelWarn, "frame", message, fields)
+	s.f.events.Hub(s.m.id, kenny.LevelWarn, "frame", message, fields)
 }
 
 // own refuses a push that claims to be of another machine: it never touches that
@@ -136,9 +138,9 @@ func (s *Session) own(claimed string, typ kenny.Type) bool {
 		return true
 	}
 	s.f.stats.drop("foreign_id")
-	s.f.events.put(Event{
+	s.f.events.Put(telemetry.Event{
 		Machine: s.m.id, Source: "hub", Kind: "audit", Level: kenny.LevelError, Target: "security",
-		Message: "a frame claimed to be of another machine and was dropped", Fields: fields(map[string]any{"claimed": claimed, "type": string(typ)}),
+		Message: "a frame claimed to be of another machine and was dropped", Fields: telemetry.Fields(map[string]any{"claimed": claimed, "type": string(typ)}),
 	})
 	s.note(audit.FleetForeignFrame, "refused", map[string]any{"claimed": claimed, "type": string(typ), "address": s.address})
 	return false
@@ -167,17 +169,17 @@ func (s *Session) logged(l *kenny.Log) string {
 		return "dropped"
 	}
 	sent, _ := l.At.Time() // the codec has checked it
-	e := Event{
+	e := telemetry.Event{
 		Sent: sent, Machine: s.m.id, Source: "machine", Kind: "log", Level: l.Level, Target: fit.Cut(fit.Storable(l.Target), 256),
 		Message: fit.Cut(fit.Storable(l.Message), kenny.MaxLogMessage), Fields: l.Fields,
 	}
 	if len(l.Fields) > kenny.MaxLogFields {
-		e.Fields = fields(map[string]any{"dropped": "fields were larger than the hub keeps", "bytes": len(l.Fields)})
+		e.Fields = telemetry.Fields(map[string]any{"dropped": "fields were larger than the hub keeps", "bytes": len(l.Fields)})
 	}
 	if c := l.Control(); c != "" {
 		s.controlled(c)
 	}
-	if !s.f.events.put(e) {
+	if !s.f.events.Put(e) {
 		return "dropped"
 	}
 	return "ok"

@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"parley/internal/fleet/telemetry"
 	"parley/internal/store"
-	"parley/protocol/kenny"
 	"parley/protocol/kenny/health"
 )
 
@@ -40,7 +40,7 @@ type record struct {
 	lastSeen    time.Time
 	changed     int64
 	keys        []keyRecord
-	latest      *verdict
+	latest      *telemetry.Verdict
 	// waiting says that calls may be queued for it; memory only.
 	waiting bool
 }
@@ -55,17 +55,6 @@ type keyRecord struct {
 
 // valid reports whether the key still counts.
 func (k keyRecord) valid(now time.Time) bool { return k.until.IsZero() || now.Before(k.until) }
-
-// verdict is the newest telemetry in short.
-type verdict struct {
-	Overall   kenny.Status `json:"overall"`
-	Crit      []string     `json:"crit"`
-	Warn      []string     `json:"warn"`
-	Summary   string       `json:"summary"`
-	Received  time.Time    `json:"-"`
-	Collected time.Time    `json:"-"`
-	ClockOff  bool         `json:"-"`
-}
 
 // alerts is what was announced about a machine.
 type alerts struct {
@@ -143,7 +132,7 @@ func readVerdicts(tx *store.Tx, all map[string]*record, sub string, args ...any)
 		if err := row.Scan(&id, &received, &collected, &off, &text); err != nil {
 			return err
 		}
-		v := &verdict{Received: store.Time(received), Collected: store.Time(collected), ClockOff: off != 0}
+		v := &telemetry.Verdict{Received: store.Time(received), Collected: store.Time(collected), ClockOff: off != 0}
 		if err := json.Unmarshal([]byte(text), v); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/fit"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -147,7 +148,7 @@ func (f *Fleet) AddRule(ctx context.Context, who identity.Actor, r kenny.Rule) (
 		return Rules{}, err
 	}
 	if err := f.builtin.Validate(r); err != nil {
-		return Rules{}, errorf(BadArgs, "%w", err)
+		return Rules{}, fault.Errorf(fault.BadArgs, "%w", err)
 	}
 	next, err := f.changeRules(ctx, func(tx *store.Tx, revision int64) error {
 		_, err := tx.Exec(`INSERT INTO fleet_rules (id, applies_to, pattern, reason, revision) VALUES (?, ?, ?, ?, ?)
@@ -191,14 +192,14 @@ func (f *Fleet) changeRules(ctx context.Context, change func(tx *store.Tx, revis
 		return nil
 	})
 	if errors.Is(err, errTooManyRules) {
-		return nil, errorf(BadArgs, "a machine takes at most %d rules of %d bytes together", kenny.MaxRules, kenny.MaxPolicy)
+		return nil, fault.Errorf(fault.BadArgs, "a machine takes at most %d rules of %d bytes together", kenny.MaxRules, kenny.MaxPolicy)
 	}
 	if err != nil {
 		return nil, err
 	}
 	f.enforce(next)
 	f.cluster.publish(news{Rules: next.revision})
-	f.events.hub("", kenny.LevelInfo, "policy", "the operator's rules changed", map[string]any{"revision": next.revision})
+	f.events.Hub("", kenny.LevelInfo, "policy", "the operator's rules changed", map[string]any{"revision": next.revision})
 	return f.rules.Load(), nil
 }
 
@@ -233,12 +234,12 @@ func (f *Fleet) TestRule(_ context.Context, who identity.Actor, t RuleTest) (pol
 		return policy.Rule{}, false, err
 	}
 	if _, ok := kenny.Lookup(t.Tool); !ok {
-		return policy.Rule{}, false, errorf(UnknownTool, "there is no tool %q", quotable(t.Tool))
+		return policy.Rule{}, false, fault.Errorf(fault.UnknownTool, "there is no tool %q", fault.Quotable(t.Tool))
 	}
 	set := f.rules.Load().set
 	if t.Rule != nil {
 		if err := f.builtin.Validate(*t.Rule); err != nil {
-			return policy.Rule{}, false, errorf(BadArgs, "%w", err)
+			return policy.Rule{}, false, fault.Errorf(fault.BadArgs, "%w", err)
 		}
 		set, _ = f.builtin.WithOperator(append(slices.Clone(f.rules.Load().operator), *t.Rule))
 	}
@@ -250,12 +251,12 @@ func (f *Fleet) TestRule(_ context.Context, who identity.Actor, t RuleTest) (pol
 }
 
 // mirror refuses what the guard on the machine would refuse anyway.
-func (f *Fleet) mirror(os kenny.OS, tool string, args jsontext.Value) *Error {
+func (f *Fleet) mirror(os kenny.OS, tool string, args jsontext.Value) *fault.Error {
 	if f.d.NoMirror {
 		return nil
 	}
 	if rule, hit := f.rules.Load().set.CheckCall(os, tool, args); hit {
-		return &Error{Code: Blocked, Message: rule.Refusal()}
+		return &fault.Error{Code: fault.Blocked, Message: rule.Refusal()}
 	}
 	return nil
 }

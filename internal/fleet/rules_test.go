@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/fleet"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -26,7 +27,7 @@ func TestRulesAreInForceAtOnceAndOnEveryMachine(t *testing.T) {
 		if len(got.Operator) != 1 || got.Revision != 1 || len(got.Builtin) < 10 || got.Builtin[0].Class == "" {
 			t.Errorf("%+v", got.Operator)
 		}
-		if e := wantCode(t, run(), fleet.Blocked); !strings.Contains(e.Message, "[op.choco]") || !strings.Contains(e.Message, "house rule") {
+		if e := wantCode(t, run(), fault.Blocked); !strings.Contains(e.Message, "[op.choco]") || !strings.Contains(e.Message, "house rule") {
 			t.Error(e)
 		}
 		if n, p := m.policies(); n != 2 || len(p.Rules) != 1 || p.Rules[0].ID != "op.choco" {
@@ -68,12 +69,12 @@ func TestBadRulesAreRefused(t *testing.T) {
 		"no reason":   {ID: "a", AppliesTo: kenny.AppliesPath, Pattern: "x"},
 	} {
 		_, err := w.fleet.AddRule(t.Context(), op(), r)
-		if fleet.CodeOf(err) != fleet.BadArgs {
+		if fault.CodeOf(err) != fault.BadArgs {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	_, err := w.fleet.AddRule(t.Context(), as(identity.AtAPI, identity.FleetCall), rule("a", "x"))
-	wantCode(t, err, fleet.Forbidden)
+	wantCode(t, err, fault.Forbidden)
 	if r := must(w.fleet.Rules(t.Context(), op()))(t); r.Revision != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -95,7 +96,7 @@ func TestABadPatternIsSkippedAndItsNeighbourHolds(t *testing.T) {
 	again := newWorld(t, setup{db: w.db, key: w.key})
 	again.join("pc").echoes()
 	_, err := again.call(op(), "pc", "shell_exec", `{"script":"choco"}`)
-	wantCode(t, err, fleet.Blocked)
+	wantCode(t, err, fault.Blocked)
 	_, err = again.call(op(), "pc", "shell_exec", `{"script":"true"}`)
 	check(t, err)
 }
@@ -113,7 +114,7 @@ func TestTheMirrorLeavesUpdatesAloneAndCanBeSwitchedOff(t *testing.T) {
 		return nil, &kenny.Error{Code: "blocked", Message: "refused by the safety guard: no [x]"}
 	})
 	_, err := off.call(op(), "pc", "shell_exec", `{"script":"rm -rf /"}`)
-	if e := wantCode(t, err, fleet.Blocked); !e.FromMachine {
+	if e := wantCode(t, err, fault.Blocked); !e.FromMachine {
 		t.Error("the mirror answered")
 	}
 	_ = m

@@ -13,6 +13,8 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/fit"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/internal/store"
 )
@@ -32,7 +34,7 @@ type Screenshot struct {
 const screensKept = 10
 
 // TakeScreenshot takes a picture of a machine's screen and keeps it for a while.
-func (f *Fleet) TakeScreenshot(ctx context.Context, who identity.Actor, req CallRequest) (Screenshot, error) {
+func (f *Fleet) TakeScreenshot(ctx context.Context, who identity.Actor, req call.Request) (Screenshot, error) {
 	req.Tool = toolScreen
 	id := req.Machine
 	done, err := f.Call(ctx, who, req)
@@ -43,16 +45,16 @@ func (f *Fleet) TakeScreenshot(ctx context.Context, who identity.Actor, req Call
 		Image string `json:"image_b64"`
 	}
 	if json.Unmarshal(done.Result, &r) != nil {
-		return Screenshot{}, &Error{Code: Internal, Message: "the machine's answer has no picture", CallID: done.CallID}
+		return Screenshot{}, &fault.Error{Code: fault.Internal, Message: "the machine's answer has no picture", CallID: done.CallID}
 	}
 	picture, err := base64.StdEncoding.DecodeString(r.Image)
 	if err != nil {
-		return Screenshot{}, &Error{Code: Internal, Message: "the machine's picture cannot be read", CallID: done.CallID}
+		return Screenshot{}, &fault.Error{Code: fault.Internal, Message: "the machine's picture cannot be read", CallID: done.CallID}
 	}
 	// What is served as a picture must be one, whatever the machine says it is.
 	conf, err := png.DecodeConfig(bytes.NewReader(picture))
 	if err != nil {
-		return Screenshot{}, &Error{Code: Internal, Message: "the machine's picture is no PNG", CallID: done.CallID}
+		return Screenshot{}, &fault.Error{Code: fault.Internal, Message: "the machine's picture is no PNG", CallID: done.CallID}
 	}
 	s := Screenshot{At: time.Now().UTC(), By: who.String(), Width: conf.Width, Height: conf.Height, Size: len(picture), CallID: done.CallID}
 	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
@@ -102,7 +104,7 @@ func (f *Fleet) ScreenshotPNG(ctx context.Context, who identity.Actor, id string
 		return tx.QueryRow(`SELECT png FROM fleet_screens WHERE machine = ? AND (n = ? OR ? = 0) ORDER BY n DESC LIMIT 1`, id, n, n).Scan(&picture)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, errorf(NotFound, "there is no such screenshot of %q", id)
+		return nil, fault.Errorf(fault.NotFound, "there is no such screenshot of %q", id)
 	}
 	return picture, err
 }
@@ -121,7 +123,7 @@ func (f *Fleet) RemoveScreenshot(ctx context.Context, who identity.Actor, id str
 		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.String(), Action: audit.FleetScreenshotRemoved, Target: id})
 	})
 	if err == nil && removed == 0 {
-		return errorf(NotFound, "there is no such screenshot of %q", id)
+		return fault.Errorf(fault.NotFound, "there is no such screenshot of %q", id)
 	}
 	return err
 }

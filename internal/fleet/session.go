@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/audit"
+	"parley/internal/fleet/fault"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -43,7 +44,7 @@ type Session struct {
 // outcome is the answer to a call.
 type outcome struct {
 	result jsontext.Value
-	err    *Error
+	err    *fault.Error
 }
 
 // Gone tells how a connection ended.
@@ -119,7 +120,7 @@ func (s *Session) current() bool { return s.m.current() == s }
 // rest happens when the face reports the end.
 func (s *Session) close(code kenny.CloseCode, reason string) {
 	s.link.Close(code, reason)
-	s.fail(errorf(Offline, "machine disconnected during the call"))
+	s.fail(fault.Errorf(fault.Offline, "machine disconnected during the call"))
 }
 
 // replaced ends a connection whose machine has a newer one. From here on nothing
@@ -130,7 +131,7 @@ func (s *Session) replaced() {
 }
 
 // fail ends every call of this connection, once.
-func (s *Session) fail(why *Error) {
+func (s *Session) fail(why *fault.Error) {
 	s.mu.Lock()
 	pending := s.pending
 	s.pending = nil
@@ -147,7 +148,7 @@ func (s *Session) fail(why *Error) {
 // Ended is the face's last word about the connection. Presence changes only if it
 // is still the machine's current one.
 func (s *Session) Ended(how Gone) {
-	s.fail(errorf(Offline, "machine disconnected during the call"))
+	s.fail(fault.Errorf(fault.Offline, "machine disconnected during the call"))
 	s.f.sessions.Remove(s.m.id, s)
 	s.m.mu.Lock()
 	mine := s.m.session == s
@@ -164,7 +165,7 @@ func (s *Session) Ended(how Gone) {
 	if how.clean() {
 		level = kenny.LevelInfo
 	}
-	s.f.events.hub(s.m.id, level, "disconnect", message, map[string]any{"code": int(how.Code), "address": s.address, "connected_s": int(time.Since(s.opened).Seconds())})
+	s.f.events.Hub(s.m.id, level, "disconnect", message, map[string]any{"code": int(how.Code), "address": s.address, "connected_s": int(time.Since(s.opened).Seconds())})
 	if mine {
 		s.f.recordEnd(s, how)
 		s.f.changed(s.m)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"parley/internal/fleet/fault"
 	"parley/internal/lease"
 	"parley/internal/owner"
 	"parley/protocol/kenny"
@@ -31,19 +32,21 @@ type question struct {
 type reply struct {
 	Sent    bool           `json:"sent,omitzero"`
 	Result  jsontext.Value `json:"result,omitzero"`
-	Failure *Error         `json:"failure,omitzero"`
+	Failure *fault.Error   `json:"failure,omitzero"`
 }
 
 func (f *Fleet) newSessions() *sessions {
 	return owner.New(owner.Deps{Bus: f.d.Bus, Leases: f.d.Leases, Clustered: !f.d.Alone, Log: f.d.Log}, owner.Kind[*Session, question, reply]{
 		Name: "machine", Do: askSession,
-		Unowned: func(context.Context, string) error { return errorf(Offline, "the machine is not connected") },
-		Holds:   func(s *Session) *lease.Lease { return s.lease },
+		Unowned: func(context.Context, string) error {
+			return fault.Errorf(fault.Offline, "the machine is not connected")
+		},
+		Holds: func(s *Session) *lease.Lease { return s.lease },
 		DoHub: func(_ context.Context, q question) (reply, error) {
 			f.yield(q.Yield)
 			return reply{}, nil
 		},
-		Errors: []owner.Named{owner.ErrorType[*Error]("fleet")},
+		Errors: []owner.Named{owner.ErrorType[*fault.Error]("fleet")},
 	})
 }
 
@@ -53,7 +56,7 @@ func askSession(ctx context.Context, s *Session, q question) (reply, error) {
 		return reply{}, owner.ErrGone
 	}
 	result, sent, err := s.call(ctx, q.ID, q.Tool, q.Args, q.Timeout)
-	failure, _ := errors.AsType[*Error](err)
+	failure, _ := errors.AsType[*fault.Error](err)
 	if err != nil && failure == nil {
 		return reply{}, err
 	}
@@ -81,22 +84,22 @@ func (f *Fleet) transmit(ctx context.Context, p *prepared) (result jsontext.Valu
 
 // unanswered is what it means that no connection answered a call.
 func unanswered(ctx context.Context, err error) (sent bool, failure error) {
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e, ok := errors.AsType[*fault.Error](err); ok {
 		return false, e
 	}
 	switch {
 	case errors.Is(err, owner.ErrMoving), errors.Is(err, owner.ErrClosed):
-		return false, errorf(Offline, "the machine is not connected")
+		return false, fault.Errorf(fault.Offline, "the machine is not connected")
 	case errors.Is(err, owner.ErrSilent):
-		return true, errorf(Offline, "machine disconnected during the call")
+		return true, fault.Errorf(fault.Offline, "machine disconnected during the call")
 	case errors.Is(err, owner.ErrTooLarge):
-		return true, errorf(TooLarge, "the call or its answer does not fit between hubs")
+		return true, fault.Errorf(fault.TooLarge, "the call or its answer does not fit between hubs")
 	case errors.Is(err, errLate):
-		return true, errorf(Timeout, "the machine gave no answer in time")
+		return true, fault.Errorf(fault.Timeout, "the machine gave no answer in time")
 	case ctx.Err() != nil:
-		return true, errorf(Cancelled, "the caller gave up; the machine may still be at it")
+		return true, fault.Errorf(fault.Cancelled, "the caller gave up; the machine may still be at it")
 	}
-	return true, errorf(Offline, "the hub that has the machine cannot be reached: %w", err)
+	return true, fault.Errorf(fault.Offline, "the hub that has the machine cannot be reached: %w", err)
 }
 
 // yield gives a machine up that has connected to another hub.

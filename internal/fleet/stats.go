@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"parley/internal/fleet/fault"
 )
 
 // Stats counts what a hub did with machines since it started. Its keys are small
@@ -48,7 +50,7 @@ func (s *Stats) frame(typ, result string) {
 	s.frames[[2]string{typ, result}]++
 }
 
-func (s *Stats) call(tool string, code Code, took time.Duration) {
+func (s *Stats) call(tool string, code fault.Code, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if code == "" {

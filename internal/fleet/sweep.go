@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -34,7 +36,7 @@ func (f *Fleet) sweep() {
 		}
 		now := time.Now()
 		f.report("queued calls cannot be looked through", f.expire(f.ctx))
-		f.report("updates cannot be looked through", f.silentUpdates(f.ctx, now))
+		f.report("updates cannot be looked through", f.updates.MarkSilent(f.ctx, now))
 		f.lookAfter(now)
 		if !f.d.Alone {
 			f.report("other hubs' changes cannot be read", f.cluster.catchUp(f.ctx))
@@ -142,7 +144,7 @@ func (f *Fleet) recover(ctx context.Context) error {
 	if err := f.loadWaiting(ctx); err != nil {
 		return err
 	}
-	return f.resumeRollouts(ctx)
+	return f.updates.Resume(ctx)
 }
 
 // adopt does what a dead hub cannot do any more.
@@ -184,7 +186,7 @@ func (f *Fleet) closeLost(ctx context.Context, hub string) error {
 		var lost []audit.Entry
 		err := tx.Each(func(row *sql.Rows) error {
 			var id, tool string
-			e := audit.Entry{Action: audit.FleetCall, Outcome: string(Lost)}
+			e := audit.Entry{Action: audit.FleetCall, Outcome: string(fault.Lost)}
 			err := row.Scan(&id, &e.Target, &tool, &e.Actor, &e.OnBehalf, &e.Digest)
 			e.Detail = map[string]any{"call": id, "tool": tool, "hub": hub}
 			lost = append(lost, e)
@@ -198,7 +200,7 @@ func (f *Fleet) closeLost(ctx context.Context, hub string) error {
 				return err
 			}
 		}
-		_, err = tx.Exec(`UPDATE fleet_calls SET state = ?, code = ?, message = ? WHERE state = 'sent' AND hub = ? AND `+notQueued, string(StateLost), string(Lost), why, hub)
+		_, err = tx.Exec(`UPDATE fleet_calls SET state = ?, code = ?, message = ? WHERE state = 'sent' AND hub = ? AND `+notQueued, string(call.StateLost), string(fault.Lost), why, hub)
 		return err
 	})
 }
@@ -226,11 +228,11 @@ func (f *Fleet) takeUp(ctx context.Context, d deferred) {
 		f.abandonFan(p, d)
 		return
 	}
-	if d.state == StateSent {
+	if d.state == call.StateSent {
 		if p.tool.Class != kenny.Mutating && d.queueFor == 0 {
-			gone := errorf(Offline, "the hub stopped during the call")
+			gone := fault.Errorf(fault.Offline, "the hub stopped during the call")
 			f.closeDeferred(p, nil, gone)
-			f.log.outcome(p, nil, gone, 0)
+			f.logOutcome(p, nil, gone, 0)
 			return
 		}
 		f.interrupted(p, 0)
@@ -241,9 +243,9 @@ func (f *Fleet) takeUp(ctx context.Context, d deferred) {
 	}
 	pending, err := f.d.Inbox.Resume(ctx, d.approvalID)
 	if err != nil {
-		gone := errorf(ApprovalTimeout, "the question was lost; nothing ran")
+		gone := fault.Errorf(fault.ApprovalTimeout, "the question was lost; nothing ran")
 		f.closeDeferred(p, nil, gone)
-		f.log.declined(p, gone)
+		f.logDeclined(p, gone)
 		return
 	}
 	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
@@ -259,10 +261,10 @@ func (f *Fleet) takeUp(ctx context.Context, d deferred) {
 // abandonFan ends a call on many machines whose hub died: which of them it had
 // reached only their own calls know.
 func (f *Fleet) abandonFan(p *prepared, d deferred) {
-	why := errorf(Lost, "the hub stopped during the calls; the log has those that were made")
-	if d.state == StateAsking {
+	why := fault.Errorf(fault.Lost, "the hub stopped during the calls; the log has those that were made")
+	if d.state == call.StateAsking {
 		f.withdraw(d.approvalID)
-		why = errorf(Cancelled, "the hub stopped before anybody answered; nothing ran")
+		why = fault.Errorf(fault.Cancelled, "the hub stopped before anybody answered; nothing ran")
 	}
 	f.closeDeferred(p, nil, why)
 }

@@ -11,6 +11,8 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/fleet"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/telemetry"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -47,17 +49,17 @@ func TestTelemetryIsJudgedStoredAndListed(t *testing.T) {
 			t.Errorf("%s", s.Sections["memory"])
 		}
 		_, err := w.fleet.Snapshot(t.Context(), op(), "pc", "battery")
-		wantCode(t, err, fleet.NotFound)
+		wantCode(t, err, fault.NotFound)
 		m.push(disk(50))
-		hist := must(w.fleet.History(t.Context(), op(), "pc", fleet.HistoryQuery{Metric: "disk_percent"}))(t)
+		hist := must(w.fleet.History(t.Context(), op(), "pc", telemetry.HistoryQuery{Metric: "disk_percent"}))(t)
 		if len(hist.Points) != 2 || hist.Points[0].Value != 96 || hist.Points[1].Value != 50 || hist.Points[0].Label != "/" {
 			t.Errorf("%+v", hist)
 		}
-		days := must(w.fleet.History(t.Context(), op(), "pc", fleet.HistoryQuery{Metric: "disk_percent", From: time.Now().Add(-60 * 24 * time.Hour)}))(t)
+		days := must(w.fleet.History(t.Context(), op(), "pc", telemetry.HistoryQuery{Metric: "disk_percent", From: time.Now().Add(-60 * 24 * time.Hour)}))(t)
 		if len(days.Points) != 1 || days.Points[0].Value != 73 || days.Points[0].Min != 50 || days.Points[0].Max != 96 {
 			t.Errorf("%+v", days)
 		}
-		past := must(w.fleet.History(t.Context(), op(), "pc", fleet.HistoryQuery{Section: "uptime"}))(t)
+		past := must(w.fleet.History(t.Context(), op(), "pc", telemetry.HistoryQuery{Section: "uptime"}))(t)
 		if len(past.Sections) != 0 {
 			t.Errorf("%+v", past)
 		}
@@ -66,7 +68,7 @@ func TestTelemetryIsJudgedStoredAndListed(t *testing.T) {
 			t.Errorf("%+v", trend)
 		}
 		_, err = w.fleet.Trend(t.Context(), op(), 91)
-		wantCode(t, err, fleet.BadArgs)
+		wantCode(t, err, fault.BadArgs)
 	})
 }
 
@@ -319,27 +321,27 @@ func TestEventFiltersCompose(t *testing.T) {
 	for _, level := range []string{"error", "warn", "info"} {
 		m.sess().Receive([]byte(`{"type":"log","agent_id":"pc","at":"2026-06-04T18:00:01Z","level":"` + level + `","target":"t","message":"` + level + `"}`))
 	}
-	list := func(q fleet.EventQuery) int {
+	list := func(q telemetry.EventQuery) int {
 		t.Helper()
 		return len(must(w.fleet.Events(t.Context(), op(), q))(t).Events)
 	}
-	if n := list(fleet.EventQuery{Machine: "pc", Source: "machine"}); n != 3 {
+	if n := list(telemetry.EventQuery{Machine: "pc", Source: "machine"}); n != 3 {
 		t.Error(n)
 	}
-	if n := list(fleet.EventQuery{Machine: "pc", Source: "machine", Level: kenny.LevelWarn}); n != 2 {
+	if n := list(telemetry.EventQuery{Machine: "pc", Source: "machine", Level: kenny.LevelWarn}); n != 2 {
 		t.Error(n)
 	}
-	if n := list(fleet.EventQuery{Machine: "other", Source: "machine"}); n != 0 {
+	if n := list(telemetry.EventQuery{Machine: "other", Source: "machine"}); n != 0 {
 		t.Error(n)
 	}
-	if n := list(fleet.EventQuery{Machine: "pc", Source: "hub", Kind: "log", Since: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}); n == 0 {
+	if n := list(telemetry.EventQuery{Machine: "pc", Source: "hub", Kind: "log", Since: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}); n == 0 {
 		t.Error(n)
 	}
-	if n := list(fleet.EventQuery{Machine: "pc", Since: time.Now().Add(time.Hour)}); n != 0 {
+	if n := list(telemetry.EventQuery{Machine: "pc", Since: time.Now().Add(time.Hour)}); n != 0 {
 		t.Error(n)
 	}
-	first := must(w.fleet.Events(t.Context(), op(), fleet.EventQuery{Limit: 1}))(t)
-	second := must(w.fleet.Events(t.Context(), op(), fleet.EventQuery{Limit: 1, Cursor: first.Next}))(t)
+	first := must(w.fleet.Events(t.Context(), op(), telemetry.EventQuery{Limit: 1}))(t)
+	second := must(w.fleet.Events(t.Context(), op(), telemetry.EventQuery{Limit: 1, Cursor: first.Next}))(t)
 	if first.Events[0].Seq <= second.Events[0].Seq {
 		t.Error("not newest first")
 	}

@@ -25,15 +25,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/update"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
 
 // release signs a program.
-func release(key ed25519.PrivateKey, version, platform string, body []byte) fleet.BinaryUpload {
+func release(key ed25519.PrivateKey, version, platform string, body []byte) update.Upload {
 	sum := sha256.Sum256(body)
-	return fleet.BinaryUpload{
+	return update.Upload{
 		Platform: platform, Version: version, Body: bytes.NewReader(body), Key: kenny.FormatPublicKey(key.Public().(ed25519.PublicKey)),
 		Signature: base64.StdEncoding.EncodeToString(ed25519.Sign(key, kenny.ReleaseMessage(version, platform, sum))),
 	}
@@ -44,7 +47,7 @@ func newKey() ed25519.PrivateKey {
 	return key
 }
 
-func content(t *testing.T, c fleet.Content) []byte {
+func content(t *testing.T, c update.Content) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	check(t, c.WriteTo(t.Context(), &b))
@@ -61,7 +64,7 @@ func TestBinariesNeedAValidSignature(t *testing.T) {
 		body := make([]byte, 3<<20+17)
 		_, _ = rand.Read(body)
 		good := release(key, "2.0.0", "linux-amd64", body)
-		for name, up := range map[string]fleet.BinaryUpload{
+		for name, up := range map[string]update.Upload{
 			"changed":          {Platform: good.Platform, Version: good.Version, Key: good.Key, Signature: good.Signature, Body: bytes.NewReader(body[1:])},
 			"other version":    {Platform: good.Platform, Version: "2.0.1", Key: good.Key, Signature: good.Signature, Body: bytes.NewReader(body)},
 			"other platform":   {Platform: "linux-arm64", Version: good.Version, Key: good.Key, Signature: good.Signature, Body: bytes.NewReader(body)},
@@ -90,7 +93,7 @@ func TestAnUpdateSendsALinkThatServesTheExactBytes(t *testing.T) {
 	w := newWorld(t, setup{})
 	m := w.join("pc")
 	_, err := w.fleet.Update(t.Context(), op(), "pc", "")
-	wantCode(t, err, fleet.Unavailable)
+	wantCode(t, err, fault.Unavailable)
 	body := []byte(strings.Repeat("program ", 1000))
 	up := release(newKey(), "2.0.0", "linux-amd64", body)
 	must(w.fleet.AddBinary(t.Context(), op(), up))(t)
@@ -115,7 +118,7 @@ func TestAnUpdateSendsALinkThatServesTheExactBytes(t *testing.T) {
 	if _, err := w.fleet.Download(t.Context(), "unknown"); !errors.Is(err, fleet.ErrNoLink) {
 		t.Error(err)
 	}
-	for _, c := range must(w.fleet.Calls(t.Context(), op(), fleet.CallFilter{}))(t).Calls {
+	for _, c := range must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t).Calls {
 		if strings.Contains(string(c.Args), nonce) {
 			t.Error("the call log has the address")
 		}
@@ -124,10 +127,10 @@ func TestAnUpdateSendsALinkThatServesTheExactBytes(t *testing.T) {
 		return nil, &kenny.Error{Code: "blocked", Message: "not newer"}
 	})
 	_, err = w.fleet.Update(t.Context(), op(), "pc", "")
-	wantCode(t, err, fleet.Blocked)
+	wantCode(t, err, fault.Blocked)
 	m.cut()
 	_, err = w.fleet.Update(t.Context(), op(), "pc", "")
-	wantCode(t, err, fleet.Offline)
+	wantCode(t, err, fault.Offline)
 }
 
 func TestAnUpdatesAddressEndsAfterTenMinutes(t *testing.T) {
@@ -171,7 +174,7 @@ func (w *world) updater(id string, key ed25519.PrivateKey, becomes string) *fake
 	return m
 }
 
-func (w *world) rollout(t *testing.T, until func(fleet.Rollout) bool) fleet.Rollout {
+func (w *world) rollout(t *testing.T, until func(update.Rollout) bool) update.Rollout {
 	t.Helper()
 	for range 10_000 {
 		r := must(w.fleet.Rollouts(context.Background(), op()))(t)[0]
@@ -181,7 +184,7 @@ func (w *world) rollout(t *testing.T, until func(fleet.Rollout) bool) fleet.Roll
 		<-time.After(time.Second)
 	}
 	t.Fatalf("never: %+v", must(w.fleet.Rollouts(context.Background(), op()))(t)[0])
-	return fleet.Rollout{}
+	return update.Rollout{}
 }
 
 func TestARolloutGoesInWavesAndStopsOnFailures(t *testing.T) {
@@ -196,16 +199,16 @@ func TestARolloutGoesInWavesAndStopsOnFailures(t *testing.T) {
 			}
 			w.updater(id, w.enrol(id), becomes)
 		}
-		must(w.fleet.StartRollout(t.Context(), op(), fleet.RolloutRequest{All: true}))(t)
-		r := w.rollout(t, func(r fleet.Rollout) bool { return r.State == fleet.RolloutStopped })
-		states := map[fleet.UpdateState]int{}
+		must(w.fleet.StartRollout(t.Context(), op(), update.RolloutRequest{All: true}))(t)
+		r := w.rollout(t, func(r update.Rollout) bool { return r.State == update.RolloutStopped })
+		states := map[update.State]int{}
 		for _, m := range r.Machines {
 			states[m.State]++
 		}
-		if r.Wave != 2 || states[fleet.UpdateConnected] != 2 || states[fleet.UpdateRolledBack] != 1 || states[fleet.UpdateWaiting] != 18 {
+		if r.Wave != 2 || states[update.Connected] != 2 || states[update.RolledBack] != 1 || states[update.Waiting] != 18 {
 			t.Errorf("%+v %v", r.State, states)
 		}
-		if _, err := w.fleet.SteerRollout(t.Context(), op(), r.ID, fleet.RolloutCancelled); fleet.CodeOf(err) != fleet.Conflict {
+		if _, err := w.fleet.SteerRollout(t.Context(), op(), r.ID, update.RolloutCancelled); fault.CodeOf(err) != fault.Conflict {
 			t.Error(err)
 		}
 		w.stop()
@@ -220,22 +223,22 @@ func TestARolloutCanBePausedAndEndsWell(t *testing.T) {
 			id := fmt.Sprintf("m%d", i)
 			w.updater(id, w.enrol(id), "2.0.0")
 		}
-		r := must(w.fleet.StartRollout(t.Context(), op(), fleet.RolloutRequest{All: true, Version: "2.0.0"}))(t)
-		must(w.fleet.SteerRollout(t.Context(), op(), r.ID, fleet.RolloutPaused))(t)
+		r := must(w.fleet.StartRollout(t.Context(), op(), update.RolloutRequest{All: true, Version: "2.0.0"}))(t)
+		must(w.fleet.SteerRollout(t.Context(), op(), r.ID, update.RolloutPaused))(t)
 		<-time.After(time.Minute)
 		synctest.Wait()
-		if r := w.rollout(t, func(fleet.Rollout) bool { return true }); r.State != fleet.RolloutPaused || r.Wave > 2 {
+		if r := w.rollout(t, func(update.Rollout) bool { return true }); r.State != update.RolloutPaused || r.Wave > 2 {
 			t.Errorf("%+v", r)
 		}
-		must(w.fleet.SteerRollout(t.Context(), op(), r.ID, fleet.RolloutRunning))(t)
-		r = w.rollout(t, func(r fleet.Rollout) bool { return r.State == fleet.RolloutDone })
+		must(w.fleet.SteerRollout(t.Context(), op(), r.ID, update.RolloutRunning))(t)
+		r = w.rollout(t, func(r update.Rollout) bool { return r.State == update.RolloutDone })
 		for _, m := range r.Machines {
-			if m.State != fleet.UpdateConnected {
+			if m.State != update.Connected {
 				t.Errorf("%+v", m)
 			}
 		}
-		r = must(w.fleet.StartRollout(t.Context(), op(), fleet.RolloutRequest{All: true, Version: "2.0.0"}))(t)
-		if r = must(w.fleet.SteerRollout(t.Context(), op(), r.ID, fleet.RolloutCancelled))(t); r.State != fleet.RolloutCancelled {
+		r = must(w.fleet.StartRollout(t.Context(), op(), update.RolloutRequest{All: true, Version: "2.0.0"}))(t)
+		if r = must(w.fleet.SteerRollout(t.Context(), op(), r.ID, update.RolloutCancelled))(t); r.State != update.RolloutCancelled {
 			t.Errorf("cancelled: %+v", r)
 		}
 		w.stop()
@@ -248,11 +251,11 @@ func TestAMachineThatDoesNotComeBackIsSilentAndARefusalFailed(t *testing.T) {
 		must(w.fleet.AddBinary(t.Context(), op(), release(newKey(), "2.0.0", "linux-amd64", []byte("x"))))(t)
 		for id, becomes := range map[string]string{"silent": "", "refuses": "refuses"} {
 			w.updater(id, w.enrol(id), becomes)
-			must(w.fleet.StartRollout(t.Context(), op(), fleet.RolloutRequest{Machines: []string{id}}))(t)
-			r := w.rollout(t, func(r fleet.Rollout) bool { return r.State == fleet.RolloutStopped })
-			want := fleet.UpdateSilent
+			must(w.fleet.StartRollout(t.Context(), op(), update.RolloutRequest{Machines: []string{id}}))(t)
+			r := w.rollout(t, func(r update.Rollout) bool { return r.State == update.RolloutStopped })
+			want := update.Silent
 			if becomes == "refuses" {
-				want = fleet.UpdateFailed
+				want = update.Failed
 			}
 			if r.Machines[0].State != want {
 				t.Errorf("%s: %+v", id, r.Machines)
@@ -262,10 +265,10 @@ func TestAMachineThatDoesNotComeBackIsSilentAndARefusalFailed(t *testing.T) {
 	})
 }
 
-func ownProgram(t *testing.T) fleet.Program {
+func ownProgram(t *testing.T) update.OwnProgram {
 	path := filepath.Join(t.TempDir(), "parley")
 	check(t, os.WriteFile(path, []byte("#!/bin/sh\necho the endpoint\n"), 0o755))
-	return fleet.Program{Platform: "linux-amd64", Version: "1.2.3", Path: path}
+	return update.OwnProgram{Platform: "linux-amd64", Version: "1.2.3", Path: path}
 }
 
 func TestInstallLinksWorkOnceAndMintOnlyWhenOpened(t *testing.T) {
@@ -281,13 +284,13 @@ func TestInstallLinksWorkOnceAndMintOnlyWhenOpened(t *testing.T) {
 	if minted() != 0 || lines.PS1 != "" {
 		t.Errorf("%d tokens before anybody opened it, or a line nobody can be served: %+v", minted(), lines)
 	}
-	check(t, w.fleet.PeekInstall(t.Context(), nonce, fleet.ShellPOSIX))
+	check(t, w.fleet.PeekInstall(t.Context(), nonce, update.ShellPOSIX))
 	if _, err := w.fleet.InstallProgram(t.Context(), nonce, "linux-amd64"); !errors.Is(err, fleet.ErrNoLink) {
 		t.Errorf("the program before the script: %v", err)
 	}
-	_, err := w.fleet.OpenInstall(t.Context(), nonce, fleet.ShellPowerShell, "")
-	wantCode(t, err, fleet.Unavailable) // no Windows program here; the link stays good
-	script := must(w.fleet.OpenInstall(t.Context(), nonce, fleet.ShellPOSIX, "192.0.2.1"))(t)
+	_, err := w.fleet.OpenInstall(t.Context(), nonce, update.ShellPowerShell, "")
+	wantCode(t, err, fault.Unavailable) // no Windows program here; the link stays good
+	script := must(w.fleet.OpenInstall(t.Context(), nonce, update.ShellPOSIX, "192.0.2.1"))(t)
 	program := content(t, must(w.fleet.InstallProgram(t.Context(), nonce, "linux-amd64"))(t))
 	sum := sha256.Sum256(program)
 	for _, part := range []string{"ID='pc'", "URL='https://hub.example'", w.fleet.PublicKey(), hex.EncodeToString(sum[:]), "/bin/linux-amd64", "endpoint install"} {
@@ -298,8 +301,8 @@ func TestInstallLinksWorkOnceAndMintOnlyWhenOpened(t *testing.T) {
 	_, token, _ := strings.Cut(script, "PARLEY_ENROLL_TOKEN='")
 	token, _, _ = strings.Cut(token, "'")
 	check(t, w.bind("pc", token, newPublic(t)))
-	for _, shell := range []fleet.Shell{fleet.ShellPOSIX, fleet.ShellPowerShell} {
-		if _, err := w.fleet.OpenInstall(t.Context(), nonce, fleet.ShellPOSIX, ""); !errors.Is(err, fleet.ErrNoLink) {
+	for _, shell := range []update.Shell{update.ShellPOSIX, update.ShellPowerShell} {
+		if _, err := w.fleet.OpenInstall(t.Context(), nonce, update.ShellPOSIX, ""); !errors.Is(err, fleet.ErrNoLink) {
 			t.Errorf("%s: opened twice: %v", shell, err)
 		}
 	}
@@ -309,7 +312,7 @@ func TestInstallLinksWorkOnceAndMintOnlyWhenOpened(t *testing.T) {
 	none := newWorld(t, setup{})
 	must(none.fleet.Create(t.Context(), op(), "pc", "", nil))(t)
 	err = none.fleet.Installer(t.Context(), op(), "pc", "", io.Discard)
-	wantCode(t, err, fleet.Unavailable)
+	wantCode(t, err, fault.Unavailable)
 }
 
 func TestTheInstallerZipHasProgramScriptAndReadme(t *testing.T) {
@@ -336,9 +339,9 @@ func TestScreenshotsAreKeptAndOnlyPicturesAre(t *testing.T) {
 	answer := `{"image_b64":"` + base64.StdEncoding.EncodeToString(picture.Bytes()) + `","format":"png","width":4,"height":3}`
 	m.answers(func(*kenny.Request) (jsontext.Value, *kenny.Error) { return jsontext.Value(answer), nil })
 	_, err := w.fleet.ScreenshotPNG(t.Context(), op(), "pc", 0)
-	wantCode(t, err, fleet.NotFound)
+	wantCode(t, err, fault.NotFound)
 	for range 12 {
-		must(w.fleet.TakeScreenshot(t.Context(), op(), fleet.CallRequest{Machine: "pc"}))(t)
+		must(w.fleet.TakeScreenshot(t.Context(), op(), call.Request{Machine: "pc"}))(t)
 	}
 	list := must(w.fleet.Screenshots(t.Context(), op(), "pc"))(t)
 	if len(list) != 10 || list[0].N != 12 || list[0].Width != 4 || list[0].By != "person:owner" {
@@ -349,10 +352,10 @@ func TestScreenshotsAreKeptAndOnlyPicturesAre(t *testing.T) {
 	}
 	check(t, w.fleet.RemoveScreenshot(t.Context(), op(), "pc", 12))
 	_, err = w.fleet.ScreenshotPNG(t.Context(), op(), "pc", 12)
-	wantCode(t, err, fleet.NotFound)
+	wantCode(t, err, fault.NotFound)
 	answer = `{"image_b64":"` + base64.StdEncoding.EncodeToString([]byte("<svg onload=alert(1)>")) + `"}`
-	_, err = w.fleet.TakeScreenshot(t.Context(), op(), fleet.CallRequest{Machine: "pc"})
-	wantCode(t, err, fleet.Internal)
+	_, err = w.fleet.TakeScreenshot(t.Context(), op(), call.Request{Machine: "pc"})
+	wantCode(t, err, fault.Internal)
 }
 
 // A hub sent its own program to whatever had connected, also to endpoints of other
@@ -382,7 +385,7 @@ func TestOurProgramIsOfferedToNobodyElsesEndpoint(t *testing.T) {
 			t.Errorf("%s: our program was offered %v, %v; wanted %v", name, asked, err, c.want)
 		}
 		if !c.want {
-			wantCode(t, err, fleet.Unsupported)
+			wantCode(t, err, fault.Unsupported)
 		}
 	}
 }
@@ -397,7 +400,7 @@ func TestWhatALinkInstallsCanBeUpdated(t *testing.T) {
 		t.Error("a link for a new machine does not make it")
 	}
 	_, nonce, _ := strings.Cut(strings.Split(lines.Sh, "'")[1], "/install/")
-	script := must(w.fleet.OpenInstall(t.Context(), nonce, fleet.ShellPOSIX, ""))(t)
+	script := must(w.fleet.OpenInstall(t.Context(), nonce, update.ShellPOSIX, ""))(t)
 	flag := " --release-key '" + kenny.FormatPublicKey(key.Public().(ed25519.PublicKey)) + "'"
 	if !strings.Contains(script, flag) {
 		t.Errorf("no%s in\n%s", flag, script)
@@ -418,9 +421,9 @@ func TestALinkNeedsAProgramAndSomebodyWhoMayMakeMachines(t *testing.T) {
 	own := ownProgram(t)
 	w := newWorld(t, setup{deps: func(d *fleet.Deps) { d.Own = own }})
 	_, err := w.fleet.InstallLink(t.Context(), as(identity.AtAPI, "fleet:call", "fleet:read"), "new-one")
-	wantCode(t, err, fleet.Forbidden)
+	wantCode(t, err, fault.Forbidden)
 	_, err = w.fleet.InstallLink(t.Context(), as(identity.AtAPI, "fleet:admin", "machine:other"), "new-one")
-	wantCode(t, err, fleet.Forbidden)
+	wantCode(t, err, fault.Forbidden)
 	_, err = newWorld(t, setup{}).fleet.InstallLink(t.Context(), op(), "pc")
-	wantCode(t, err, fleet.Unavailable)
+	wantCode(t, err, fault.Unavailable)
 }

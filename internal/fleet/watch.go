@@ -6,17 +6,18 @@ import (
 	"iter"
 	"time"
 
+	"parley/internal/fleet/call"
 	"parley/internal/identity"
 )
 
 // Change is news for whoever watches the fleet.
 type Change struct {
 	// Kind is machine (its row changed), call, event, removed.
-	Kind    string   `json:"kind"`
-	Machine string   `json:"agent_id"`
-	View    *Machine `json:"agent,omitempty"`
-	CallID  string   `json:"call_id,omitempty"`
-	State   State    `json:"state,omitempty"`
+	Kind    string     `json:"kind"`
+	Machine string     `json:"agent_id"`
+	View    *Machine   `json:"agent,omitempty"`
+	CallID  string     `json:"call_id,omitempty"`
+	State   call.State `json:"state,omitempty"`
 }
 
 // ErrLagged ends the watch of somebody who reads too slowly; look again and watch

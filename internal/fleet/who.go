@@ -1,7 +1,7 @@
 package fleet
 
 import (
-	"parley/internal/fit"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
@@ -20,11 +20,11 @@ func scopeOf(t kenny.Tool) string {
 }
 
 // may refuses a caller without the scope.
-func may(who identity.Actor, scope string) *Error {
+func may(who identity.Actor, scope string) *fault.Error {
 	if who.Scopes.Has(scope) {
 		return nil
 	}
-	return errorf(Forbidden, "this needs the scope %s", scope)
+	return fault.Errorf(fault.Forbidden, "this needs the scope %s", scope)
 }
 
 // made reports whether a fan-out is the caller's own business: a person's, unless
@@ -54,24 +54,21 @@ func (f *Fleet) person(who identity.Actor) string {
 
 // reachable finds a machine the caller may know of. One outside the caller's
 // limits and one that does not exist look the same to a limited caller.
-func (f *Fleet) reachable(who identity.Actor, id string) (*machine, *Error) {
+func (f *Fleet) reachable(who identity.Actor, id string) (*machine, *fault.Error) {
 	m := f.find(id)
 	if m == nil || !who.Scopes.AllowsMachine(id, m.tags()) {
 		if who.Scopes.Limited() {
-			return nil, errorf(Forbidden, "this token does not reach the machine %q", quotable(id))
+			return nil, fault.Errorf(fault.Forbidden, "this token does not reach the machine %q", fault.Quotable(id))
 		}
-		return nil, errorf(NotFound, "there is no machine %q", quotable(id))
+		return nil, fault.Errorf(fault.NotFound, "there is no machine %q", fault.Quotable(id))
 	}
 	return m, nil
 }
 
 // seen is reachable with a scope before it.
-func (f *Fleet) seen(who identity.Actor, scope, id string) (*machine, *Error) {
+func (f *Fleet) seen(who identity.Actor, scope, id string) (*machine, *fault.Error) {
 	if err := may(who, scope); err != nil {
 		return nil, err
 	}
 	return f.reachable(who, id)
 }
-
-// quotable is a foreign name, short enough for a message.
-func quotable(s string) string { return fit.Cut(fit.Storable(s), 80) }

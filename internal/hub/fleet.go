@@ -12,6 +12,8 @@ import (
 	"parley/internal/face/front"
 	"parley/internal/face/tunnel"
 	"parley/internal/fleet"
+	"parley/internal/fleet/tools"
+	"parley/internal/fleet/update"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -66,7 +68,7 @@ func (h *Hub) openFleet(ctx context.Context) error {
 		defer cancel()
 		return f.Close(ctx)
 	})
-	h.minds.offer("machines", fleet.HostedTools(f, h.people.Standing)...)
+	h.minds.offer("machines", tools.Hosted(f, h.people.Standing)...)
 	if h.opts.Quiet {
 		return f.Load(ctx)
 	}
@@ -93,12 +95,12 @@ func (h *Hub) fleetKey() (ed25519.PrivateKey, error) {
 }
 
 // ownProgram is this very program, which is an endpoint too.
-func ownProgram(version string) fleet.Program {
+func ownProgram(version string) update.OwnProgram {
 	path, err := os.Executable()
 	if err != nil {
-		return fleet.Program{}
+		return update.OwnProgram{}
 	}
-	return fleet.Program{Platform: runtime.GOOS + "-" + runtime.GOARCH, Version: version, Path: path}
+	return update.OwnProgram{Platform: runtime.GOOS + "-" + runtime.GOARCH, Version: version, Path: path}
 }
 
 func (h *Hub) ownerID(ctx context.Context) string {

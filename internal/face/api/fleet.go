@@ -15,6 +15,9 @@ import (
 	"parley/internal/face/front"
 	"parley/internal/fit"
 	"parley/internal/fleet"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/telemetry"
+	"parley/internal/fleet/update"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
 	"parley/protocol/kenny/health"
@@ -62,7 +65,7 @@ func (fr fleetRoutes) json(method, path, scope, summary string, handle fleetHand
 func (fr fleetRoutes) raw(method, path, scope, summary, contentType string, handle func(http.ResponseWriter, *http.Request, identity.Actor) error) {
 	rt := rawRoute{route{Method: method, Path: path, Scope: scope, Tag: "machines", Summary: summary}, contentType}
 	if method == http.MethodPost && path == "/api/fleet/binaries" {
-		rt.MaxBody = fleet.MaxBinary + 1 // one more, so that the fleet itself says that it is too large
+		rt.MaxBody = update.MaxBinary + 1 // one more, so that the fleet itself says that it is too large
 	}
 	addRaw(fr.api, rt, func(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 		return fleetProblem(handle(w, r, who))
@@ -71,22 +74,22 @@ func (fr fleetRoutes) raw(method, path, scope, summary, contentType string, hand
 
 // fleetStatus is the one table from codes to HTTP; what is not in it, and whatever
 // a machine answers, is 502.
-var fleetStatus = map[fleet.Code]int{
-	fleet.Timeout: http.StatusGatewayTimeout, fleet.Forbidden: http.StatusForbidden, fleet.Denied: http.StatusForbidden,
-	fleet.ApprovalTimeout: http.StatusForbidden, fleet.Busy: http.StatusTooManyRequests,
-	fleet.BadArgs: http.StatusBadRequest, fleet.UnknownTool: http.StatusBadRequest, fleet.NoAgent: http.StatusBadRequest,
-	fleet.Blocked: http.StatusConflict, fleet.Disabled: http.StatusConflict, fleet.Conflict: http.StatusConflict, fleet.Cancelled: http.StatusConflict,
-	fleet.Unavailable: http.StatusServiceUnavailable,
+var fleetStatus = map[fault.Code]int{
+	fault.Timeout: http.StatusGatewayTimeout, fault.Forbidden: http.StatusForbidden, fault.Denied: http.StatusForbidden,
+	fault.ApprovalTimeout: http.StatusForbidden, fault.Busy: http.StatusTooManyRequests,
+	fault.BadArgs: http.StatusBadRequest, fault.UnknownTool: http.StatusBadRequest, fault.NoAgent: http.StatusBadRequest,
+	fault.Blocked: http.StatusConflict, fault.Disabled: http.StatusConflict, fault.Conflict: http.StatusConflict, fault.Cancelled: http.StatusConflict,
+	fault.Unavailable: http.StatusServiceUnavailable,
 }
 
 // hubStatus is for codes that mean something else when the hub itself says so.
-var hubStatus = map[fleet.Code]int{
-	fleet.NotFound: http.StatusNotFound, fleet.Unsupported: http.StatusBadRequest, fleet.TooLarge: http.StatusRequestEntityTooLarge,
-	fleet.Internal: http.StatusInternalServerError,
+var hubStatus = map[fault.Code]int{
+	fault.NotFound: http.StatusNotFound, fault.Unsupported: http.StatusBadRequest, fault.TooLarge: http.StatusRequestEntityTooLarge,
+	fault.Internal: http.StatusInternalServerError,
 }
 
 func fleetProblem(err error) error {
-	e, ok := errors.AsType[*fleet.Error](err)
+	e, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err
 	}
@@ -366,7 +369,7 @@ func (fr fleetRoutes) history(r *http.Request, who identity.Actor) (int, any, er
 	if err != nil {
 		return 0, nil, err
 	}
-	v, err := fr.fleet.History(r.Context(), who, r.PathValue("id"), fleet.HistoryQuery{
+	v, err := fr.fleet.History(r.Context(), who, r.PathValue("id"), telemetry.HistoryQuery{
 		Section: q.Get("section"), Metric: q.Get("metric"), Label: q.Get("label"), From: from, Until: until, Limit: limit,
 	})
 	return http.StatusOK, v, err
@@ -390,7 +393,7 @@ func (fr fleetRoutes) events(r *http.Request, who identity.Actor) (int, any, err
 	if machine == "" {
 		machine = q.Get("machine")
 	}
-	v, err := fr.fleet.Events(r.Context(), who, fleet.EventQuery{
+	v, err := fr.fleet.Events(r.Context(), who, telemetry.EventQuery{
 		Machine: machine, Source: q.Get("source"), Kind: q.Get("kind"), Level: kenny.Level(q.Get("level")), Since: since, Until: until,
 		Cursor: q.Get("cursor"), Limit: limit,
 	})

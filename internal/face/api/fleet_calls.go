@@ -10,6 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/fleet"
+	fleetcall "parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 )
 
@@ -66,7 +68,7 @@ func (fr fleetRoutes) call(r *http.Request, who identity.Actor) (int, any, error
 	if err := readFleetBody(r, &body); err != nil {
 		return 0, nil, err
 	}
-	done, err := fr.fleet.Call(r.Context(), who, fleet.CallRequest{
+	done, err := fr.fleet.Call(r.Context(), who, fleetcall.Request{
 		Machine: r.PathValue("id"), Tool: body.Tool, Args: body.Args, Timeout: seconds(body.TimeoutS), QueueFor: seconds(body.QueueForS), ApprovalWait: body.wait(),
 	})
 	return callAnswer(done, err)
@@ -74,21 +76,21 @@ func (fr fleetRoutes) call(r *http.Request, who identity.Actor) (int, any, error
 
 // asking is the answer for a call that waits for a person's yes.
 func asking(err error) (int, any, error) {
-	e, ok := errors.AsType[*fleet.Error](err)
-	if !ok || e.Code != fleet.ApprovalPending {
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok || e.Code != fault.ApprovalPending {
 		return 0, nil, err
 	}
 	return http.StatusAccepted, map[string]any{
-		"ok": true, "state": fleet.StateAsking, "code": e.Code, "message": "a person must say yes first", "call_id": e.CallID, "approval_id": e.ApprovalID,
+		"ok": true, "state": fleetcall.StateAsking, "code": e.Code, "message": "a person must say yes first", "call_id": e.CallID, "approval_id": e.ApprovalID,
 	}, nil
 }
 
 // callAnswer is 200 with the result, or 202 for a call that waits.
-func callAnswer(done fleet.CallResult, err error) (int, any, error) {
+func callAnswer(done fleetcall.Result, err error) (int, any, error) {
 	if err != nil {
 		return asking(err)
 	}
-	if done.State == fleet.StateQueued {
+	if done.State == fleetcall.StateQueued {
 		return http.StatusAccepted, map[string]any{"ok": true, "state": done.State, "call_id": done.CallID, "expires_at": done.Expires}, nil
 	}
 	return http.StatusOK, map[string]any{"ok": true, "call_id": done.CallID, "result": done.Result, "duration_ms": done.Duration.Milliseconds()}, nil
@@ -133,15 +135,15 @@ func (fr fleetRoutes) fanOut(r *http.Request, who identity.Actor) (int, any, err
 	return http.StatusOK, v, nil
 }
 
-func callFilter(r *http.Request) (fleet.CallFilter, error) {
+func callFilter(r *http.Request) (fleetcall.Filter, error) {
 	q := r.URL.Query()
-	f := fleet.CallFilter{Machine: r.PathValue("id"), Tool: q.Get("tool"), Actor: q.Get("actor"), Cursor: q.Get("cursor")}
+	f := fleetcall.Filter{Machine: r.PathValue("id"), Tool: q.Get("tool"), Actor: q.Get("actor"), Cursor: q.Get("cursor")}
 	if f.Machine == "" {
 		f.Machine = q.Get("machine")
 	}
 	for state := range strings.SplitSeq(q.Get("state"), ",") {
 		if state != "" {
-			f.States = append(f.States, fleet.State(state))
+			f.States = append(f.States, fleetcall.State(state))
 		}
 	}
 	var err error
@@ -192,13 +194,13 @@ func (fr fleetRoutes) cancelCall(r *http.Request, who identity.Actor) (int, any,
 func (fr fleetRoutes) screenshots(r *http.Request, who identity.Actor) (int, any, error) {
 	list, err := fr.fleet.Screenshots(r.Context(), who, r.PathValue("id"))
 	if err == nil && len(list) == 0 {
-		err = &fleet.Error{Code: fleet.NotFound, Message: "there is no screenshot of this machine yet"}
+		err = &fault.Error{Code: fault.NotFound, Message: "there is no screenshot of this machine yet"}
 	}
 	return http.StatusOK, map[string]any{"screenshots": list}, err
 }
 
 func (fr fleetRoutes) takeScreenshot(r *http.Request, who identity.Actor) (int, any, error) {
-	s, err := fr.fleet.TakeScreenshot(r.Context(), who, fleet.CallRequest{Machine: r.PathValue("id")})
+	s, err := fr.fleet.TakeScreenshot(r.Context(), who, fleetcall.Request{Machine: r.PathValue("id")})
 	return http.StatusOK, s, err
 }
 
@@ -210,7 +212,7 @@ func pictureNumber(r *http.Request) (int64, error) {
 	}
 	n, err := strconv.ParseInt(name, 10, 64)
 	if err != nil || !ok || n <= 0 {
-		return 0, &fleet.Error{Code: fleet.NotFound, Message: "there is no such screenshot"}
+		return 0, &fault.Error{Code: fault.NotFound, Message: "there is no such screenshot"}
 	}
 	return n, nil
 }

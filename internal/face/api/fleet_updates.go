@@ -3,7 +3,8 @@ package api
 import (
 	"net/http"
 
-	"parley/internal/fleet"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/update"
 	"parley/internal/identity"
 )
 
@@ -25,16 +26,16 @@ func (fr fleetRoutes) update(r *http.Request, who identity.Actor) (int, any, err
 		return 0, nil, err
 	}
 	v, err := fr.fleet.Update(r.Context(), who, r.PathValue("id"), body.Version)
-	if code := fleet.CodeOf(err); err != nil && updateRefused(code) {
+	if code := fault.CodeOf(err); err != nil && updateRefused(code) {
 		// Away or refused, by whatever name, is the machine's no.
-		err = &fleet.Error{Code: code, Message: err.Error(), FromMachine: true}
+		err = &fault.Error{Code: code, Message: err.Error(), FromMachine: true}
 	}
 	return http.StatusOK, v, err
 }
 
-func updateRefused(code fleet.Code) bool {
+func updateRefused(code fault.Code) bool {
 	switch code {
-	case fleet.Blocked, fleet.Disabled, fleet.Unsupported, fleet.ExecFailed, fleet.Offline, fleet.Timeout:
+	case fault.Blocked, fault.Disabled, fault.Unsupported, fault.ExecFailed, fault.Offline, fault.Timeout:
 		return true
 	}
 	return false
@@ -55,13 +56,13 @@ func (fr fleetRoutes) startRollout(r *http.Request, who identity.Actor) (int, an
 	if err := readFleetBody(r, &body); err != nil {
 		return 0, nil, err
 	}
-	v, err := fr.fleet.StartRollout(r.Context(), who, fleet.RolloutRequest{Machines: body.Machines, Tag: body.Tag, All: body.All, Version: body.Version})
+	v, err := fr.fleet.StartRollout(r.Context(), who, update.RolloutRequest{Machines: body.Machines, Tag: body.Tag, All: body.All, Version: body.Version})
 	return http.StatusOK, v, err
 }
 
 func (fr fleetRoutes) steerRollout(r *http.Request, who identity.Actor) (int, any, error) {
 	var body struct {
-		State fleet.RolloutState `json:"state"`
+		State update.RolloutState `json:"state"`
 	}
 	if err := readFleetBody(r, &body); err != nil {
 		return 0, nil, err
@@ -77,7 +78,7 @@ func (fr fleetRoutes) binaries(r *http.Request, who identity.Actor) (int, any, e
 
 func (fr fleetRoutes) addBinary(r *http.Request, who identity.Actor) (int, any, error) {
 	q := r.URL.Query()
-	v, err := fr.fleet.AddBinary(r.Context(), who, fleet.BinaryUpload{
+	v, err := fr.fleet.AddBinary(r.Context(), who, update.Upload{
 		Platform: q.Get("platform"), Version: q.Get("version"), Signature: q.Get("signature"), Key: q.Get("public_key"),
 		Body: r.Body,
 	})

@@ -12,7 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/visible"
 )
 
@@ -23,7 +24,7 @@ type clientApprover struct {
 }
 
 // approver asks in the client where that can be done, else in the inbox.
-func (t fleetTools) approver(ctx context.Context, c *Call) fleet.Approver {
+func (t fleetTools) approver(ctx context.Context, c *Call) call.Approver {
 	if t.options.InboxOnly || !c.CanConfirm() {
 		return nil
 	}
@@ -31,26 +32,26 @@ func (t fleetTools) approver(ctx context.Context, c *Call) fleet.Approver {
 }
 
 // Approve implements fleet.Approver.
-func (a clientApprover) Approve(ctx context.Context, q fleet.Question) (fleet.Decision, error) {
+func (a clientApprover) Approve(ctx context.Context, q call.Question) (call.Decision, error) {
 	text, whole := shown(q)
 	if !whole {
-		return fleet.Decision{}, fleet.ErrAskInbox
+		return call.Decision{}, call.ErrAskInbox
 	}
 	asking, cancel := context.WithCancel(a.ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	yes, err := a.call.Confirm(asking, text, binding(q))
 	if wrong, ok := errors.AsType[*Error](err); ok {
-		err = &fleet.Error{Code: fleet.Code(wrong.Code), Message: wrong.Message}
+		err = &fault.Error{Code: fault.Code(wrong.Code), Message: wrong.Message}
 	}
 	if err != nil {
-		return fleet.Decision{}, err
+		return call.Decision{}, err
 	}
-	return fleet.Decision{Approved: yes, By: a.call.Who.String(), How: "elicitation"}, nil
+	return call.Decision{Approved: yes, By: a.call.Who.String(), How: "elicitation"}, nil
 }
 
 // binding is what a yes is for, and nothing else.
-func binding(q fleet.Question) []byte {
+func binding(q call.Question) []byte {
 	text, _ := json.Marshal([]any{q.Tool, q.Machines, q.Digest}) // strings: cannot fail
 	return text
 }
@@ -62,7 +63,7 @@ const maxShown = 4000
 
 // shown is the question: which machine, which tool, exactly what, with whatever hides
 // written out. It is all of it, or nothing and false.
-func shown(q fleet.Question) (string, bool) {
+func shown(q call.Question) (string, bool) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Allow %s on %s?\n", q.Tool, strings.Join(q.Machines, ", "))
 	var args map[string]json.RawMessage

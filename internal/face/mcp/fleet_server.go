@@ -8,6 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
@@ -234,16 +235,16 @@ func (t fleetTools) snapshot(ctx context.Context, c *Call, in machineArgs) (Resu
 
 // statusView is how a call stands.
 type statusView struct {
-	CallID  string           `json:"call_id"`
-	Machine string           `json:"agent_id"`
-	Tool    string           `json:"tool"`
-	State   fleet.State      `json:"state"`
-	Result  json.RawMessage  `json:"result,omitempty"`
-	Error   *fleet.CallError `json:"error,omitempty"`
-	Expires *time.Time       `json:"expires_at,omitempty"`
+	CallID  string          `json:"call_id"`
+	Machine string          `json:"agent_id"`
+	Tool    string          `json:"tool"`
+	State   call.State      `json:"state"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *call.Failure   `json:"error,omitempty"`
+	Expires *time.Time      `json:"expires_at,omitempty"`
 }
 
-func viewStatus(s fleet.CallStatus) Result {
+func viewStatus(s call.Status) Result {
 	return Result{Value: statusView{
 		CallID: s.CallID, Machine: s.Machine, Tool: s.Tool, State: s.State, Result: json.RawMessage(s.Result), Error: s.Error, Expires: known(s.Expires),
 	}}

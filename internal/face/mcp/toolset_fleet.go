@@ -9,6 +9,8 @@ import (
 
 	"parley/internal/defaults"
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
@@ -118,10 +120,10 @@ func (t fleetTools) call(ctx context.Context, c *Call, k kenny.Tool) (Result, er
 	}
 	beat := newHeartbeat(ctx, c, t.options.Beat)
 	defer beat.stop()
-	done, err := t.fleet.Call(ctx, c.Who, fleet.CallRequest{
+	done, err := t.fleet.Call(ctx, c.Who, call.Request{
 		Machine: machine, Tool: k.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor,
 		Approver: t.approver(ctx, c), ApprovalWait: t.options.Wait,
-		OnAsk: func(fleet.Question) { beat.start("waits for a person to approve " + k.Name + " on " + machine) },
+		OnAsk: func(call.Question) { beat.start("waits for a person to approve " + k.Name + " on " + machine) },
 	})
 	if err != nil {
 		return failedCall(machine, err)
@@ -130,11 +132,11 @@ func (t fleetTools) call(ctx context.Context, c *Call, k kenny.Tool) (Result, er
 }
 
 // finishedCall shows a machine's answer, or that it will come.
-func finishedCall(k kenny.Tool, done fleet.CallResult) (Result, error) {
+func finishedCall(k kenny.Tool, done call.Result) (Result, error) {
 	out := Result{Meta: map[string]any{
 		"parley/agent_id": done.Machine, "parley/call_id": done.CallID, "parley/duration_ms": done.Duration.Milliseconds(),
 	}}
-	if done.State == fleet.StateQueued {
+	if done.State == call.StateQueued {
 		out.Value = map[string]any{"state": done.State, "call_id": done.CallID, "expires_at": done.Expires}
 		return out, nil
 	}
@@ -146,7 +148,7 @@ func finishedCall(k kenny.Tool, done fleet.CallResult) (Result, error) {
 }
 
 // picture shows a screenshot as an image.
-func picture(out Result, done fleet.CallResult) (Result, error) {
+func picture(out Result, done call.Result) (Result, error) {
 	var shot struct {
 		Image  []byte `json:"image_b64"`
 		Format string `json:"format"`
@@ -167,7 +169,7 @@ func failedCall(machine string, err error) (Result, error) {
 	if question, ok := errors.AsType[*inputRequired](err); ok {
 		return Result{}, question
 	}
-	e, ok := errors.AsType[*fleet.Error](err)
+	e, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return Result{}, err
 	}
@@ -176,8 +178,8 @@ func failedCall(machine string, err error) (Result, error) {
 		out.Meta["parley/call_id"] = e.CallID
 	}
 	message := e.Message
-	if e.Code == fleet.ApprovalPending {
-		out.Value = map[string]any{"state": fleet.StateAsking, "call_id": e.CallID, "approval_id": e.ApprovalID}
+	if e.Code == fault.ApprovalPending {
+		out.Value = map[string]any{"state": call.StateAsking, "call_id": e.CallID, "approval_id": e.ApprovalID}
 		message += " and call_id " + e.CallID
 	}
 	return out, &Error{Code: string(e.Code), Message: message}
@@ -185,7 +187,7 @@ func failedCall(machine string, err error) (Result, error) {
 
 // fleetError is an error of the part as models read it.
 func fleetError(err error) error {
-	if e, ok := errors.AsType[*fleet.Error](err); ok {
+	if e, ok := errors.AsType[*fault.Error](err); ok {
 		return &Error{Code: string(e.Code), Message: e.Message}
 	}
 	return err

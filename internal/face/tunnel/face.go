@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/face/front"
 	"parley/internal/fleet"
+	"parley/internal/fleet/update"
 	"parley/internal/limit"
 	"parley/internal/wsconn"
 	"parley/protocol/kenny"
@@ -20,10 +21,10 @@ type Fleet interface {
 	Admit(ctx context.Context, g *fleet.Greeting, auth *kenny.Auth, link fleet.Link) (*fleet.Session, error)
 	Refused(claimed, address, reason string)
 	Enrol(ctx context.Context, req fleet.EnrolRequest) error
-	PeekInstall(ctx context.Context, secret string, shell fleet.Shell) error
-	OpenInstall(ctx context.Context, secret string, shell fleet.Shell, address string) (string, error)
-	InstallProgram(ctx context.Context, secret, platform string) (fleet.Content, error)
-	Download(ctx context.Context, secret string) (fleet.Content, error)
+	PeekInstall(ctx context.Context, secret string, shell update.Shell) error
+	OpenInstall(ctx context.Context, secret string, shell update.Shell, address string) (string, error)
+	InstallProgram(ctx context.Context, secret, platform string) (update.Content, error)
+	Download(ctx context.Context, secret string) (update.Content, error)
 	DownloadSignature(ctx context.Context, secret string) (string, error)
 	Quiesce(ctx context.Context)
 	Stats() *fleet.Stats

@@ -9,14 +9,16 @@ import (
 
 	"parley/internal/face/front"
 	"parley/internal/fleet"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/update"
 )
 
 // serveInstall hands out an install script, once. Whoever only looks, as programs do
 // that show people what a link leads to, does not use it up.
 func (f *Face) serveInstall(w http.ResponseWriter, r *http.Request) {
-	nonce, shell := r.PathValue("nonce"), fleet.ShellPOSIX
+	nonce, shell := r.PathValue("nonce"), update.ShellPOSIX
 	if name, ok := strings.CutSuffix(nonce, ".ps1"); ok {
-		nonce, shell = name, fleet.ShellPowerShell
+		nonce, shell = name, update.ShellPowerShell
 	}
 	if onlyLooks(r) {
 		f.showInstall(w, r, nonce, shell)
@@ -46,7 +48,7 @@ func onlyLooks(r *http.Request) bool {
 }
 
 // showInstall says what a link is for, without opening it.
-func (f *Face) showInstall(w http.ResponseWriter, r *http.Request, nonce string, shell fleet.Shell) {
+func (f *Face) showInstall(w http.ResponseWriter, r *http.Request, nonce string, shell update.Shell) {
 	if err := f.d.Fleet.PeekInstall(r.Context(), nonce, shell); err != nil {
 		f.missing(w, r, err)
 		return
@@ -89,7 +91,7 @@ func plain(w http.ResponseWriter, size int64) {
 }
 
 // send streams a program.
-func (f *Face) send(w http.ResponseWriter, r *http.Request, c fleet.Content, err error) {
+func (f *Face) send(w http.ResponseWriter, r *http.Request, c update.Content, err error) {
 	if err != nil {
 		f.missing(w, r, err)
 		return
@@ -110,8 +112,8 @@ func (f *Face) missing(w http.ResponseWriter, r *http.Request, err error) {
 		f.d.Front.Fail(w, r, front.NewProblem(http.StatusNotFound, "not_found", fleet.ErrNoLink.Error(), nil))
 		return
 	}
-	if fleet.CodeOf(err) == fleet.Unavailable {
-		err = front.NewProblem(http.StatusServiceUnavailable, string(fleet.Unavailable), err.Error(), err)
+	if fault.CodeOf(err) == fault.Unavailable {
+		err = front.NewProblem(http.StatusServiceUnavailable, string(fault.Unavailable), err.Error(), err)
 	}
 	f.d.Front.Fail(w, r, err)
 }

@@ -15,6 +15,7 @@ import (
 
 	"parley/internal/face/tunnel"
 	"parley/internal/fleet"
+	"parley/internal/fleet/fault"
 	"parley/protocol/kenny"
 )
 
@@ -43,7 +44,7 @@ func TestPolicyComesBeforeAnyRequest(t *testing.T) {
 		r := h.dial()
 		go func() {
 			for {
-				if _, err := h.call("pc", "net_config", ""); fleet.CodeOf(err) != fleet.Offline || err == nil {
+				if _, err := h.call("pc", "net_config", ""); fault.CodeOf(err) != fault.Offline || err == nil {
 					failed <- err
 					return
 				}

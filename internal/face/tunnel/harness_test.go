@@ -28,6 +28,8 @@ import (
 	"parley/internal/face/front"
 	"parley/internal/face/tunnel"
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/store"
@@ -242,16 +244,16 @@ func answering(f func(ctx context.Context, r *kenny.Request) (jsontext.Value, er
 }
 
 // call makes a call as the operator.
-func (h *hub) call(id, tool, args string) (fleet.CallResult, error) {
+func (h *hub) call(id, tool, args string) (call.Result, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return h.fleet.Call(ctx, h.op(), fleet.CallRequest{Machine: id, Tool: tool, Args: jsontext.Value(args)})
+	return h.fleet.Call(ctx, h.op(), call.Request{Machine: id, Tool: tool, Args: jsontext.Value(args)})
 }
 
 // wantCode checks an error's code and gives its message.
-func wantCode(t testing.TB, err error, code fleet.Code) string {
+func wantCode(t testing.TB, err error, code fault.Code) string {
 	t.Helper()
-	e, ok := errors.AsType[*fleet.Error](err)
+	e, ok := errors.AsType[*fault.Error](err)
 	if !ok || e.Code != code {
 		t.Fatalf("got %v, want %s", err, code)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"parley/internal/face/tunnel"
 	"parley/internal/fleet"
+	"parley/internal/fleet/update"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
@@ -211,7 +212,7 @@ func TestScreenshotsAre404ThenAPNG(t *testing.T) {
 func TestInstallLinksOverHTTP(t *testing.T) {
 	own := filepath.Join(t.TempDir(), "parley")
 	check(t, os.WriteFile(own, []byte("the program"), 0o755))
-	h := newHub(t, options{fleet: func(d *fleet.Deps) { d.Own = fleet.Program{Platform: "linux-amd64", Version: "1", Path: own} }})
+	h := newHub(t, options{fleet: func(d *fleet.Deps) { d.Own = update.OwnProgram{Platform: "linux-amd64", Version: "1", Path: own} }})
 	h.rest("POST", "/api/machines", `{"agent_id":"pc"}`)
 	_, body := h.rest("POST", "/api/machines/pc/install-link", "")
 	var lines struct{ Sh, PS1 string }

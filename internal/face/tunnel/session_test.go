@@ -17,24 +17,27 @@ import (
 
 	sdk "parley/client/kenny"
 	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
+	"parley/internal/fleet/telemetry"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
 )
 
 const goodSnapshot = `{"disk":{"status":"ok","summary":"fine","volumes":[{"mount":"/","percent_used":40}]}}`
 
-func telemetry(id, snapshot string) string {
+func telemetryFrame(id, snapshot string) string {
 	return `{"type":"telemetry","agent_id":"` + id + `","collected_at":"` + time.Now().UTC().Format(time.RFC3339) + `","snapshot":` + snapshot + `}`
 }
 
-func (h *hub) events(q fleet.EventQuery) []fleet.Event {
+func (h *hub) events(q telemetry.EventQuery) []telemetry.Event {
 	h.t.Helper()
 	return must(h.fleet.Events(context.Background(), h.op(), q))(h.t).Events
 }
 
 // said reports whether an event of a kind is there.
 func (h *hub) said(machine, part string) bool {
-	for _, e := range h.events(fleet.EventQuery{Machine: machine}) {
+	for _, e := range h.events(telemetry.EventQuery{Machine: machine}) {
 		if strings.Contains(e.Message, part) {
 			return true
 		}
@@ -45,8 +48,8 @@ func (h *hub) said(machine, part string) bool {
 func TestOversizedTelemetryIsDroppedAndTheNextIsStored(t *testing.T) {
 	h := newHub(t, options{})
 	r, _ := h.rawMachine("pc")
-	r.send(telemetry("pc", `{"disk":{"status":"crit","summary":"`+strings.Repeat("x", 257<<10)+`"}}`))
-	r.send(telemetry("pc", goodSnapshot))
+	r.send(telemetryFrame("pc", `{"disk":{"status":"crit","summary":"`+strings.Repeat("x", 257<<10)+`"}}`))
+	r.send(telemetryFrame("pc", goodSnapshot))
 	until(t, "the good one is stored", func() bool { return h.machine("pc").Overall == kenny.StatusOK })
 	if h.fleet.Stats().Read().Dropped["oversized"] != 1 || !h.said("pc", "oversized") {
 		t.Error("nobody knows of the dropped one")
@@ -60,8 +63,8 @@ func TestAMessageAboveEightMiBIsSkippedAndItsCallFailsAtOnce(t *testing.T) {
 	go func() { _, err := h.call("pc", "fs_read", `{"path":"/big"}`); failed <- err }()
 	req := r.hear().(*kenny.Request)
 	r.send(`{"type":"response","id":"` + req.ID + `","ok":true,"result":{"content":"` + strings.Repeat("y", 9<<20) + `"}}`)
-	wantCode(t, receive(t, failed, "failure"), fleet.TooLarge)
-	r.send(telemetry("pc", goodSnapshot))
+	wantCode(t, receive(t, failed, "failure"), fault.TooLarge)
+	r.send(telemetryFrame("pc", goodSnapshot))
 	until(t, "the session lives", func() bool { return h.machine("pc").Overall == kenny.StatusOK })
 }
 
@@ -92,7 +95,7 @@ func TestTwentyBadFramesEndTheSessionAndUnknownTypesNever(t *testing.T) {
 	for i := range 19 {
 		r.send(bad[i%len(bad)])
 	}
-	r.send(telemetry("pc", goodSnapshot))
+	r.send(telemetryFrame("pc", goodSnapshot))
 	until(t, "nineteen do not", func() bool { return h.machine("pc").Overall == kenny.StatusOK })
 	check(t, r.ws.Write(t.Context(), websocket.MessageBinary, []byte("x")))
 	if code := r.closed(); code != kenny.CloseBadFrames {
@@ -109,15 +112,15 @@ func TestPushesAreFiledUnderTheProvenIDOnly(t *testing.T) {
 	h := newHub(t, options{})
 	r, _ := h.rawMachine("liar")
 	h.join("victim")
-	r.send(telemetry("victim", `{"disk":{"status":"crit","summary":"lies"}}`))
+	r.send(telemetryFrame("victim", `{"disk":{"status":"crit","summary":"lies"}}`))
 	r.send(`{"type":"log","agent_id":"victim","at":"2026-01-01T00:00:00Z","level":"error","target":"t","message":"lies"}`)
-	r.send(telemetry("liar", goodSnapshot))
+	r.send(telemetryFrame("liar", goodSnapshot))
 	until(t, "the liar's own is stored", func() bool { return h.machine("liar").Overall == kenny.StatusOK })
 	if h.machine("victim").Overall != kenny.StatusUnknown || h.said("victim", "lies") {
 		t.Error("a machine wrote into another's data")
 	}
 	found := 0
-	for _, e := range h.events(fleet.EventQuery{Machine: "liar", Kind: "audit"}) {
+	for _, e := range h.events(telemetry.EventQuery{Machine: "liar", Kind: "audit"}) {
 		if e.Target == "security" && strings.Contains(string(e.Fields), "victim") {
 			found++
 		}
@@ -132,8 +135,8 @@ func TestLogFramesAreStoredWithAllFields(t *testing.T) {
 	r, _ := h.rawMachine("pc")
 	r.send(`{"type":"log","agent_id":"pc","at":"2026-06-04T18:00:01Z","level":"warn","target":"tunnel","message":"backing off","fields":{"error":"reset","n":4}}`)
 	r.send(`{"type":"log","agent_id":"pc","at":"2026-06-04T18:00:01Z","level":"info","target":"big","message":"` + strings.Repeat("m", 9<<10) + `","fields":{"x":"` + strings.Repeat("f", 17<<10) + `"}}`)
-	until(t, "both are there", func() bool { return len(h.events(fleet.EventQuery{Machine: "pc", Source: "machine"})) == 2 })
-	list := h.events(fleet.EventQuery{Machine: "pc", Source: "machine"})
+	until(t, "both are there", func() bool { return len(h.events(telemetry.EventQuery{Machine: "pc", Source: "machine"})) == 2 })
+	list := h.events(telemetry.EventQuery{Machine: "pc", Source: "machine"})
 	e := list[1]
 	if e.Level != kenny.LevelWarn || e.Target != "tunnel" || e.Message != "backing off" || string(e.Fields) != `{"error":"reset","n":4}` || e.Sent.Year() != 2026 || e.Kind != "log" {
 		t.Errorf("%+v", e)
@@ -153,7 +156,7 @@ func TestFloodsAreDroppedAndCountedAndTheSessionLives(t *testing.T) {
 		r.send(fmt.Sprintf(`{"type":"log","agent_id":"pc","at":"2026-06-04T18:00:01Z","level":"info","target":"t","message":"%d"}`, i))
 	}
 	for range 260 {
-		r.send(telemetry("pc", goodSnapshot))
+		r.send(telemetryFrame("pc", goodSnapshot))
 	}
 	r.say(&kenny.Ping{})
 	if _, ok := r.hear().(*kenny.Pong); !ok {
@@ -217,7 +220,7 @@ func TestASecondConnectionReplacesTheFirst(t *testing.T) {
 	first.hear()
 	second := h.dial()
 	second.shake("pc", key)
-	if msg := wantCode(t, receive(t, failed, "failure"), fleet.Offline); !strings.Contains(msg, "disconnected during the call") {
+	if msg := wantCode(t, receive(t, failed, "failure"), fault.Offline); !strings.Contains(msg, "disconnected during the call") {
 		t.Error(msg)
 	}
 	if code := first.closed(); code != kenny.CloseReplaced {
@@ -247,7 +250,7 @@ func TestExactlyTheCallsOfAnEndedConnectionFail(t *testing.T) {
 	req := b.hear().(*kenny.Request)
 	_ = a.ws.CloseNow()
 	for range 3 {
-		wantCode(t, receive(t, failed, "failure"), fleet.Offline)
+		wantCode(t, receive(t, failed, "failure"), fault.Offline)
 	}
 	b.say(&kenny.Response{ID: req.ID, OK: true})
 	check(t, receive(t, fine, "answer"))
@@ -277,7 +280,7 @@ func TestAResponseOfAnotherConnectionIsDropped(t *testing.T) {
 func TestRemovalClosesAndRevokes(t *testing.T) {
 	h := newHub(t, options{})
 	r, key := h.rawMachine("pc")
-	r.send(telemetry("pc", goodSnapshot))
+	r.send(telemetryFrame("pc", goodSnapshot))
 	until(t, "stored", func() bool { return h.machine("pc").Overall == kenny.StatusOK })
 	check(t, h.fleet.Remove(t.Context(), h.op(), "pc"))
 	if code := r.closed(); code != kenny.CloseBadFrames {
@@ -292,7 +295,7 @@ func TestRemovalClosesAndRevokes(t *testing.T) {
 		t.Errorf("closed %d", code)
 	}
 	_, err := h.fleet.Machine(t.Context(), h.op(), "pc")
-	wantCode(t, err, fleet.NotFound)
+	wantCode(t, err, fault.NotFound)
 	if !h.said("pc", "removed") {
 		t.Error("the past is gone")
 	}
@@ -354,8 +357,8 @@ func TestAMachineThatDoesNotReadDelaysNobodyAndIsBusy(t *testing.T) {
 	busy := make(chan struct{}, 1)
 	for range 160 {
 		calls.Go(func() {
-			_, err := h.fleet.Call(ctx, h.op(), fleet.CallRequest{Machine: "stuck", Tool: "fs_search", Args: args})
-			if fleet.CodeOf(err) == fleet.Busy {
+			_, err := h.fleet.Call(ctx, h.op(), call.Request{Machine: "stuck", Tool: "fs_search", Args: args})
+			if fault.CodeOf(err) == fault.Busy {
 				select {
 				case busy <- struct{}{}:
 				default:
@@ -391,7 +394,7 @@ func TestThirtyTwoCallsInFlightThenBusy(t *testing.T) {
 		receive(t, arrived, "call")
 	}
 	_, err := h.call("pc", "net_config", "")
-	wantCode(t, err, fleet.Busy)
+	wantCode(t, err, fault.Busy)
 	close(release)
 	for range 32 {
 		check(t, receive(t, done, "answer"))
@@ -419,7 +422,7 @@ func TestLegacyBearersWorkOnlyWhenSwitchedOn(t *testing.T) {
 	}
 	off := newHub(t, options{})
 	_, err := off.fleet.Mint(t.Context(), off.op(), fleet.MintRequest{Machine: "old", Legacy: true})
-	wantCode(t, err, fleet.Conflict)
+	wantCode(t, err, fault.Conflict)
 	r := off.dial()
 	r.send(legacy("whatever"))
 	if code := r.closed(); code != kenny.CloseUnauthorized || !refusedEvent(off) {
@@ -477,7 +480,7 @@ func TestLegacyBearersWorkOnlyWhenSwitchedOn(t *testing.T) {
 }
 
 func refusedEvent(h *hub) bool {
-	for _, e := range h.events(fleet.EventQuery{}) {
+	for _, e := range h.events(telemetry.EventQuery{}) {
 		if e.Target == "refused" {
 			return true
 		}
@@ -489,5 +492,5 @@ func TestARevokedOperatorSeesNothing(t *testing.T) {
 	h := newHub(t, options{})
 	h.join("pc")
 	_, err := h.fleet.Overview(t.Context(), h.scoped(identity.AtAPI, identity.Talk), fleet.ListQuery{})
-	wantCode(t, err, fleet.Forbidden)
+	wantCode(t, err, fault.Forbidden)
 }

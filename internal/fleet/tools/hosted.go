@@ -1,4 +1,4 @@
-package fleet
+package tools
 
 import (
 	"context"
@@ -9,18 +9,27 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/brain/tool"
+	"parley/internal/fleet"
+	"parley/internal/fleet/call"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
+)
+
+// Names of tools that are handled in their own way.
+const (
+	toolUpdate = "agent_update"
+	toolScreen = "screen_capture"
 )
 
 // maxForModel is how much of a machine's answer a model is given.
 const maxForModel = 100_000
 
-// HostedTools are the tools of machines for agents that run on this hub. An agent
+// Hosted are the tools of machines for agents that run on this hub. An agent
 // has what the person it acts for has at that moment, and no more. Reading runs; what
 // shows private things is asked once a run; what changes a machine is asked every
 // time. Answers are data, not instructions. standing nil trusts what runs began with.
-func HostedTools(api API, standing Standing) []*tool.Tool {
+func Hosted(api fleet.API, standing fleet.Standing) []*tool.Tool {
 	h := hosted{api, standing}
 	tools := []*tool.Tool{
 		h.look("list_agents", "List the machines of this hub: id, system, presence, health and tags. Use the ids with the other machine tools.",
@@ -45,8 +54,8 @@ func HostedTools(api API, standing Standing) []*tool.Tool {
 const oneMachine = `{"type":"object","additionalProperties":false,"required":["id"],"properties":{"id":{"type":"string","description":"machine id from list_agents"}}}`
 
 type hosted struct {
-	api      API
-	standing Standing
+	api      fleet.API
+	standing fleet.Standing
 }
 
 // as is the agent, with what is left of its person's rights now.
@@ -56,7 +65,7 @@ func (h hosted) as(ctx context.Context, call tool.Call) (identity.Actor, error) 
 	}
 	who, err := h.standing(ctx, call.Actor)
 	if err != nil {
-		return who, errorf(Forbidden, "the login this run began with is not valid any more")
+		return who, fault.Errorf(fault.Forbidden, "the login this run began with is not valid any more")
 	}
 	return who, nil
 }
@@ -68,7 +77,7 @@ func (h hosted) look(name, description, schema string, run func(ctx context.Cont
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			var args lookArgs
 			if err := json.Unmarshal(call.Arguments, &args); err != nil {
-				return tool.Result{}, tool.Errorf(tool.Validation, "%s: %s", BadArgs, err)
+				return tool.Result{}, tool.Errorf(tool.Validation, "%s: %s", fault.BadArgs, err)
 			}
 			who, err := h.as(ctx, call)
 			if err != nil {
@@ -78,7 +87,7 @@ func (h hosted) look(name, description, schema string, run func(ctx context.Cont
 			if err != nil {
 				return tool.Result{}, toolError(err)
 			}
-			return forModel("machines", text(v)), nil
+			return asJSON("machines", v)
 		},
 	}
 }
@@ -92,12 +101,12 @@ type lookArgs struct {
 }
 
 func (h hosted) list(ctx context.Context, who identity.Actor, a lookArgs) (any, error) {
-	p, err := h.api.Machines(ctx, who, ListQuery{Limit: a.Limit, Cursor: a.Cursor})
+	p, err := h.api.Machines(ctx, who, fleet.ListQuery{Limit: a.Limit, Cursor: a.Cursor})
 	return map[string]any{"agents": p.Machines, "next_cursor": p.Next}, err
 }
 
 func (h hosted) overview(ctx context.Context, who identity.Actor, a lookArgs) (any, error) {
-	return h.api.Overview(ctx, who, ListQuery{Limit: a.Limit, Cursor: a.Cursor})
+	return h.api.Overview(ctx, who, fleet.ListQuery{Limit: a.Limit, Cursor: a.Cursor})
 }
 
 func (h hosted) health(ctx context.Context, who identity.Actor, a lookArgs) (any, error) {
@@ -118,52 +127,62 @@ func (h hosted) machineTool(t kenny.Tool) *tool.Tool {
 	made := &tool.Tool{Name: t.Name, Description: t.Description, Schema: hostedSchema(t), Class: tool.ReadOnly, Timeout: -1}
 	if t.Class != kenny.ReadOnly {
 		made.Class, made.Asks = tool.Mutating, true
-		made.Consent = func(call tool.Call) tool.Consent { return h.consent(call, t) }
+		made.Consent = func(use tool.Call) tool.Consent { return h.consent(use, t) }
 	}
-	made.Run = func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		in, err := t.CheckInput(jsontext.Value(call.Arguments))
+	made.Run = func(ctx context.Context, use tool.Call) (tool.Result, error) {
+		in, err := t.CheckInput(jsontext.Value(use.Arguments))
 		if err != nil {
-			return tool.Result{}, toolError(fromWire(err))
+			return tool.Result{}, toolError(fault.FromWire(err))
 		}
-		return h.do(ctx, call, t, in)
+		return h.do(ctx, use, t, in)
 	}
 	return made
 }
 
 // consent is what Call would ask, for a task that asks in its own way.
-func (h hosted) consent(call tool.Call, t kenny.Tool) tool.Consent {
-	in, err := t.CheckInput(jsontext.Value(call.Arguments))
+func (h hosted) consent(use tool.Call, t kenny.Tool) tool.Consent {
+	in, err := t.CheckInput(jsontext.Value(use.Arguments))
 	if err != nil {
 		return tool.Consent{} // it is refused without a question
 	}
-	policy, asks := h.api.WouldAsk(call.Actor, h.request(call, t, in))
+	policy, asks := h.api.WouldAsk(use.Actor, h.request(use, t, in))
 	return tool.Consent{Asks: asks, Policy: policy}
 }
 
-func (h hosted) request(call tool.Call, t kenny.Tool, in kenny.Input) CallRequest {
-	return CallRequest{Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor, ApprovedBy: call.ApprovedBy, Taint: call.Taint}
+func (h hosted) request(use tool.Call, t kenny.Tool, in kenny.Input) call.Request {
+	return call.Request{Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor, ApprovedBy: use.ApprovedBy, Taint: use.Taint}
 }
 
-func (h hosted) do(ctx context.Context, call tool.Call, t kenny.Tool, in kenny.Input) (tool.Result, error) {
-	who, err := h.as(ctx, call)
+func (h hosted) do(ctx context.Context, use tool.Call, t kenny.Tool, in kenny.Input) (tool.Result, error) {
+	who, err := h.as(ctx, use)
 	if err != nil {
 		return tool.Result{}, toolError(err)
 	}
 	if t.Name == toolScreen {
-		shot, err := h.api.TakeScreenshot(ctx, who, h.request(call, t, in))
+		shot, err := h.api.TakeScreenshot(ctx, who, h.request(use, t, in))
 		if err != nil {
 			return tool.Result{}, toolError(err)
 		}
 		return tool.Result{Text: fmt.Sprintf("Picture %d of %s was taken (%d×%d); people see it on the machine's page.", shot.N, in.AgentID, shot.Width, shot.Height)}, nil
 	}
-	done, err := h.api.Call(ctx, who, h.request(call, t, in))
+	done, err := h.api.Call(ctx, who, h.request(use, t, in))
 	if err != nil {
 		return tool.Result{}, toolError(err)
 	}
-	if done.State == StateQueued {
-		return tool.Result{Text: text(map[string]any{"state": done.State, "call_id": done.CallID, "expires_at": done.Expires})}, nil
+	if done.State == call.StateQueued {
+		waits, err := json.Marshal(map[string]any{"state": done.State, "call_id": done.CallID, "expires_at": done.Expires})
+		return tool.Result{Text: string(waits)}, err
 	}
 	return forModel("machine "+in.AgentID, string(done.Result)), nil
+}
+
+// asJSON is what the hub knows, for a model.
+func asJSON(source string, v any) (tool.Result, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return forModel(source, string(raw)), nil
 }
 
 // forModel frames a machine's words as data and keeps them short.
@@ -181,22 +200,26 @@ func hostedSchema(t kenny.Tool) json.RawMessage {
 		Properties json.RawMessage `json:"properties"`
 	}
 	if err := json.Unmarshal(t.InputSchema(), &s); err != nil {
-		panic("fleet: the catalogue's own schema does not read: " + err.Error())
+		panic("fleet/tools: the catalogue's own schema does not read: " + err.Error())
 	}
 	s.Required = append([]string{"agent_id"}, s.Required...)
-	return json.RawMessage(text(s))
+	out, err := json.Marshal(s)
+	if err != nil {
+		panic("fleet/tools: the catalogue's own schema does not marshal: " + err.Error())
+	}
+	return out
 }
 
 // toolError gives a failure the type runs report and the text models read.
 func toolError(err error) error {
-	e, ok := errors.AsType[*Error](err)
+	e, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err
 	}
-	kinds := map[Code]tool.ErrorType{
-		Denied: tool.Rejected, ApprovalTimeout: tool.ApprovalTimeout, Cancelled: tool.Cancelled, Forbidden: tool.Permission, Blocked: tool.Denied,
-		Disabled: tool.Denied, NotFound: tool.NotFound, BadArgs: tool.Validation, UnknownTool: tool.Validation, NoAgent: tool.Validation,
-		Timeout: tool.TimedOut, Busy: tool.RateLimit,
+	kinds := map[fault.Code]tool.ErrorType{
+		fault.Denied: tool.Rejected, fault.ApprovalTimeout: tool.ApprovalTimeout, fault.Cancelled: tool.Cancelled, fault.Forbidden: tool.Permission, fault.Blocked: tool.Denied,
+		fault.Disabled: tool.Denied, fault.NotFound: tool.NotFound, fault.BadArgs: tool.Validation, fault.UnknownTool: tool.Validation, fault.NoAgent: tool.Validation,
+		fault.Timeout: tool.TimedOut, fault.Busy: tool.RateLimit,
 	}
 	kind, known := kinds[e.Code]
 	if !known {

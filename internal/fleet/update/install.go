@@ -1,4 +1,4 @@
-package fleet
+package update
 
 import (
 	"archive/zip"
@@ -7,11 +7,28 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
-	"parley/internal/identity"
-	"parley/internal/store"
 	"parley/protocol/kenny"
 )
+
+// Shell is the family of systems an install script is for.
+type Shell string
+
+// The families.
+const (
+	ShellPOSIX      Shell = "sh"
+	ShellPowerShell Shell = "ps1"
+)
+
+// Ticket is what a machine needs to enrol: a token that works once, and where.
+type Ticket struct {
+	Machine         string
+	Token           string
+	ServerPublicKey string
+	URL             string
+	Expires         time.Time
+}
 
 // quoteSh writes a word for a POSIX shell, quotePS one for PowerShell. Everything
 // that goes into a script is one of them.
@@ -19,22 +36,22 @@ func quoteSh(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) 
 
 func quotePS(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// releaseFlags are the flags that tell an endpoint whose updates to take: the keys
+// ReleaseFlags are the flags that tell an endpoint whose updates to take: the keys
 // this hub was told to trust, else those that signed what it has. Without one, a
 // machine that was installed from here could never be updated from here.
-func (f *Fleet) releaseFlags(ctx context.Context) (string, error) {
+func (l *Programs) ReleaseFlags(ctx context.Context) (string, error) {
 	var keys []string
-	for _, k := range f.d.ReleaseKeys {
+	for _, k := range l.d.ReleaseKeys {
 		keys = append(keys, kenny.FormatPublicKey(k))
 	}
 	if len(keys) == 0 {
-		signed, err := f.binaries(ctx)
+		signed, err := l.Signed(ctx)
 		if err != nil {
 			return "", err
 		}
 		for _, p := range signed {
-			if !slices.Contains(keys, p.key) {
-				keys = append(keys, p.key)
+			if !slices.Contains(keys, p.Key) {
+				keys = append(keys, p.Key)
 			}
 		}
 	}
@@ -45,16 +62,16 @@ func (f *Fleet) releaseFlags(ctx context.Context) (string, error) {
 	return flags.String(), nil
 }
 
-// script installs an endpoint: it fetches the program for the machine it runs on,
+// Script installs an endpoint: it fetches the program for the machine it runs on,
 // checks the hash, and lets the program install itself.
-func script(shell Shell, m Minted, release, from string, programs programList) string {
+func Script(shell Shell, m Ticket, release, from string, programs ProgramList) string {
 	if shell == ShellPowerShell {
 		return scriptPS1(m, release, from, programs)
 	}
 	return scriptSh(m, release, from, programs)
 }
 
-func scriptSh(m Minted, release, from string, programs programList) string {
+func scriptSh(m Ticket, release, from string, programs ProgramList) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `#!/bin/sh
 # Installs the Parley endpoint on this machine. The token in here works once.
@@ -67,7 +84,7 @@ export PARLEY_ENROLL_TOKEN
 case "$(uname -s)-$(uname -m)" in
 `, quoteSh(m.Machine), quoteSh(m.URL), quoteSh(m.ServerPublicKey), quoteSh(m.Token))
 	for _, p := range programs {
-		fmt.Fprintf(&b, "%s) PROGRAM=%s SHA256=%s ;;\n", unamePattern(p.platform), quoteSh(from+p.platform), quoteSh(p.sha256))
+		fmt.Fprintf(&b, "%s) PROGRAM=%s SHA256=%s ;;\n", unamePattern(p.Platform), quoteSh(from+p.Platform), quoteSh(p.SHA256))
 	}
 	b.WriteString(`*) echo "there is no endpoint for $(uname -s) $(uname -m) on this hub" >&2; exit 1 ;;
 esac
@@ -97,7 +114,7 @@ func unamePattern(platform string) string {
 	return strings.Join(patterns, "|")
 }
 
-func scriptPS1(m Minted, release, from string, programs programList) string {
+func scriptPS1(m Ticket, release, from string, programs ProgramList) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Installs the Parley endpoint on this machine. The token in here works once.
 $ErrorActionPreference = 'Stop'
@@ -108,8 +125,8 @@ $env:PARLEY_ENROLL_TOKEN = %s
 $programs = @{
 `, quotePS(m.Machine), quotePS(m.URL), quotePS(m.ServerPublicKey), quotePS(m.Token))
 	for _, p := range programs {
-		_, arch, _ := strings.Cut(p.platform, "-")
-		fmt.Fprintf(&b, "  %s = @(%s, %s)\n", quotePS(strings.ToUpper(arch)), quotePS(from+p.platform), quotePS(p.sha256))
+		_, arch, _ := strings.Cut(p.Platform, "-")
+		fmt.Fprintf(&b, "  %s = @(%s, %s)\n", quotePS(strings.ToUpper(arch)), quotePS(from+p.Platform), quotePS(p.SHA256))
 	}
 	b.WriteString(`}
 $entry = $programs[$env:PROCESSOR_ARCHITECTURE]
@@ -130,77 +147,25 @@ try {
 	return b.String()
 }
 
-// Installer writes a zip with the program of a platform, a script with a fresh
-// token, and a word about both.
-func (f *Fleet) Installer(ctx context.Context, who identity.Actor, id, platform string, w io.Writer) error {
-	if _, refusal := f.seen(who, identity.FleetAdmin, id); refusal != nil {
-		return refusal
-	}
-	p, refusal := f.choose(ctx, platform)
-	if refusal != nil {
-		return refusal
-	}
-	var minted Minted
-	err := f.d.DB.Write(ctx, func(tx *store.Tx) error {
-		held, err := heldKeys(tx, id)
-		if err != nil {
-			return err
-		}
-		minted, err = f.mint(tx, who, MintRequest{Machine: id, Rekey: len(held) > 0})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	release, err := f.releaseFlags(ctx)
-	if err != nil {
-		return err
-	}
-	return f.writeZip(ctx, p, minted, release, w)
-}
-
-// choose finds the program for a platform; empty is the only one there is, or the
-// hub's own.
-func (f *Fleet) choose(ctx context.Context, platform string) (program, *Error) {
-	programs, err := f.programs(ctx)
-	if err != nil {
-		return program{}, errorf(Internal, "%w", err)
-	}
-	if platform == "" {
-		platform = f.d.Own.Platform
-		if len(programs) == 1 {
-			platform = programs[0].platform
-		}
-	}
-	for _, p := range programs {
-		if p.platform == platform {
-			return p, nil
-		}
-	}
-	return program{}, errorf(Unavailable, "this hub has no endpoint program for %q", quotable(platform))
-}
-
-func (f *Fleet) writeZip(ctx context.Context, p program, m Minted, release string, w io.Writer) error {
+// WriteZip writes a zip with a program, a script that installs it with a ticket, and a
+// word about both.
+func (l *Programs) WriteZip(ctx context.Context, p Program, m Ticket, release string, w io.Writer) error {
 	name, install, body := "parley", "install.sh", zipSh(m, release)
-	if strings.HasPrefix(p.platform, "windows-") {
+	if strings.HasPrefix(p.Platform, "windows-") {
 		name, install, body = "parley.exe", "install.ps1", zipPS1(m, release)
 	}
 	z := zip.NewWriter(w)
-	content, err := f.content(ctx, p)
-	if err != nil {
-		return err
-	}
 	header := &zip.FileHeader{Name: name, Method: zip.Deflate}
 	header.SetMode(0o755)
 	file, err := z.CreateHeader(header)
 	if err != nil {
 		return err
 	}
-	if err := content.WriteTo(ctx, file); err != nil {
+	if err := l.Content(p).WriteTo(ctx, file); err != nil {
 		return err
 	}
 	readme := fmt.Sprintf("The Parley endpoint %s for %s, ready for the machine %s.\n\nRun %s with administrator's rights beside the program.\nThe token in the script works once, until %s.\nSHA-256 of the program: %s\n",
-		p.version, p.platform, m.Machine, install, m.Expires.Format("2006-01-02 15:04 MST"), p.sha256)
+		p.Version, p.Platform, m.Machine, install, m.Expires.Format("2006-01-02 15:04 MST"), p.SHA256)
 	for _, text := range []struct{ name, body string }{{install, body}, {"README.txt", readme}} {
 		header := &zip.FileHeader{Name: text.name, Method: zip.Deflate}
 		header.SetMode(0o700)
@@ -215,12 +180,12 @@ func (f *Fleet) writeZip(ctx context.Context, p program, m Minted, release strin
 	return z.Close()
 }
 
-func zipSh(m Minted, release string) string {
+func zipSh(m Ticket, release string) string {
 	return fmt.Sprintf("#!/bin/sh\nset -eu\ncd \"$(dirname \"$0\")\"\nPARLEY_ENROLL_TOKEN=%s ./parley endpoint install --url %s --id %s --server-key %s%s\n",
 		quoteSh(m.Token), quoteSh(m.URL), quoteSh(m.Machine), quoteSh(m.ServerPublicKey), release)
 }
 
-func zipPS1(m Minted, release string) string {
+func zipPS1(m Ticket, release string) string {
 	return fmt.Sprintf("$ErrorActionPreference = 'Stop'\n$env:PARLEY_ENROLL_TOKEN = %s\n& (Join-Path $PSScriptRoot 'parley.exe') endpoint install --url %s --id %s --server-key %s%s\nRemove-Item Env:PARLEY_ENROLL_TOKEN\n",
 		quotePS(m.Token), quotePS(m.URL), quotePS(m.Machine), quotePS(m.ServerPublicKey), release)
 }

@@ -1,9 +1,10 @@
-package fleet
+package fault
 
 import (
 	"errors"
 	"fmt"
 
+	"parley/internal/fit"
 	"parley/protocol/kenny"
 )
 
@@ -89,10 +90,6 @@ var (
 	ErrApprovalPending error = &Error{Code: ApprovalPending}
 )
 
-// ErrAskInbox is what an [Approver] returns that cannot ask (a client without
-// elicitation): the question goes to the inbox instead.
-var ErrAskInbox = errors.New("ask in the inbox")
-
 // CodeOf is the code of any error; what is not an [*Error] is internal.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
@@ -101,16 +98,19 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// errorf makes an Error; %w keeps its cause.
-func errorf(code Code, format string, args ...any) *Error {
+// Errorf makes an Error; %w keeps its cause.
+func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: err.Error(), cause: errors.Unwrap(err)}
 }
 
-// fromWire makes an Error of what the protocol's own checks say.
-func fromWire(err error) *Error {
+// FromWire makes an Error of what the protocol's own checks say.
+func FromWire(err error) *Error {
 	if e, ok := errors.AsType[*kenny.Error](err); ok {
 		return &Error{Code: e.Code, Message: e.Message}
 	}
-	return errorf(Internal, "%w", err)
+	return Errorf(Internal, "%w", err)
 }
+
+// Quotable is a foreign name, short enough for a message.
+func Quotable(s string) string { return fit.Cut(fit.Storable(s), 80) }

@@ -1,4 +1,4 @@
-package fleet
+package telemetry
 
 import (
 	"fmt"
@@ -12,6 +12,10 @@ import (
 // frame or collected result can hold.
 const maxUnpacked = 16 << 20
 
+// Lanes is how many snapshots may be packed at a time: those write side by side, so
+// that they share the disk's flush.
+const Lanes = 8
+
 // packer compresses snapshots. It is safe for everybody at once.
 type packer struct {
 	enc *zstd.Encoder
@@ -19,7 +23,7 @@ type packer struct {
 }
 
 func newPacker() (*packer, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(ingestLanes), zstd.WithLowerEncoderMem(true))
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(Lanes), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return nil, err
 	}

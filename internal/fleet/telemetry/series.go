@@ -1,4 +1,4 @@
-package fleet
+package telemetry
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/fit"
-	"parley/internal/identity"
+	"parley/internal/fleet/fault"
 	"parley/internal/store"
 	"parley/protocol/kenny"
 )
@@ -136,14 +136,7 @@ const (
 )
 
 // History is a machine's past: a series, or the earlier states of a section.
-func (f *Fleet) History(ctx context.Context, who identity.Actor, id string, q HistoryQuery) (History, error) {
-	if err := may(who, identity.FleetRead); err != nil {
-		return History{}, err
-	}
-	if _, err := f.known(who, id); err != nil {
-		return History{}, err
-	}
-	f.ingest.flush(ctx, id)
+func (p *Store) History(ctx context.Context, id string, q HistoryQuery) (History, error) {
 	now := time.Now()
 	if q.Until.IsZero() {
 		q.Until = now.Add(time.Minute)
@@ -154,21 +147,21 @@ func (f *Fleet) History(ctx context.Context, who identity.Actor, id string, q Hi
 	h := History{ID: id, Section: q.Section, Metric: q.Metric}
 	if q.Metric == "" {
 		if q.Section == "" {
-			return h, errorf(BadArgs, "name a section or a metric: one of %v", metrics)
+			return h, fault.Errorf(fault.BadArgs, "name a section or a metric: one of %v", metrics)
 		}
 		h.Metric = sectionMetric[q.Section]
 		if h.Metric == "" {
-			return f.past(ctx, h, q)
+			return p.sections(ctx, h, q)
 		}
 	}
 	if !slices.Contains(metrics, h.Metric) {
-		return h, errorf(BadArgs, "there is no metric %q; there are %v", quotable(h.Metric), metrics)
+		return h, fault.Errorf(fault.BadArgs, "there is no metric %q; there are %v", fault.Quotable(h.Metric), metrics)
 	}
-	return f.points(ctx, h, q, now)
+	return p.points(ctx, h, q, now)
 }
 
 // points reads a series: as it came while that is kept, days for what is older.
-func (f *Fleet) points(ctx context.Context, h History, q HistoryQuery, now time.Time) (History, error) {
+func (p *Store) points(ctx context.Context, h History, q HistoryQuery, now time.Time) (History, error) {
 	span := spanFull
 	if q.From.Before(now.Add(-fullSeries)) {
 		span = spanDay
@@ -182,14 +175,14 @@ func (f *Fleet) points(ctx context.Context, h History, q HistoryQuery, now time.
 		where, args = where+` AND label = ?`, append(args, q.Label)
 	}
 	h.Points = []Point{}
-	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
+	err := p.db.Read(ctx, func(tx *store.Tx) error {
 		h.Points = h.Points[:0]
 		return tx.Each(func(row *sql.Rows) error {
-			var p Point
+			var point Point
 			var at int64
-			err := row.Scan(&at, &p.Label, &p.Value, &p.Min, &p.Max)
-			p.At = store.Time(at)
-			h.Points = append(h.Points, p)
+			err := row.Scan(&at, &point.Label, &point.Value, &point.Min, &point.Max)
+			point.At = store.Time(at)
+			h.Points = append(h.Points, point)
 			return err
 		}, `SELECT at, label, value, low, high FROM fleet_series WHERE `+where+` ORDER BY at DESC, label LIMIT ?`, append(args, limit)...)
 	})
@@ -198,16 +191,16 @@ func (f *Fleet) points(ctx context.Context, h History, q HistoryQuery, now time.
 }
 
 // past reads a section out of every kept snapshot.
-func (f *Fleet) past(ctx context.Context, h History, q HistoryQuery) (History, error) {
-	if !sectionName.MatchString(q.Section) {
-		return h, errorf(BadArgs, "%q is not a section", quotable(q.Section))
+func (p *Store) sections(ctx context.Context, h History, q HistoryQuery) (History, error) {
+	if !ValidSection(q.Section) {
+		return h, fault.Errorf(fault.BadArgs, "%q is not a section", fault.Quotable(q.Section))
 	}
 	limit := q.Limit
 	if limit <= 0 || limit > mostPast {
 		limit = mostPast
 	}
 	h.Sections = []Past{}
-	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
+	err := p.db.Read(ctx, func(tx *store.Tx) error {
 		h.Sections = h.Sections[:0]
 		return tx.Each(func(row *sql.Rows) error {
 			var at int64
@@ -215,7 +208,7 @@ func (f *Fleet) past(ctx context.Context, h History, q HistoryQuery) (History, e
 			if err := row.Scan(&at, &packed); err != nil {
 				return err
 			}
-			snapshot, err := f.packer.unpack(packed)
+			snapshot, err := p.packer.unpack(packed)
 			if raw, ok := snapshot[q.Section]; ok && err == nil {
 				h.Sections = append(h.Sections, Past{At: store.Time(at), Section: raw})
 			}
@@ -227,16 +220,14 @@ func (f *Fleet) past(ctx context.Context, h History, q HistoryQuery) (History, e
 	return h, err
 }
 
-// Trend counts, for each of the last days, how machines were at their worst.
-func (f *Fleet) Trend(ctx context.Context, who identity.Actor, days int) ([]TrendDay, error) {
-	if err := may(who, identity.FleetRead); err != nil {
-		return nil, err
-	}
+// Trend counts, for each of the last days, how the machines that the caller sees were
+// at their worst. No days are thirty.
+func (p *Store) Trend(ctx context.Context, days int, seen func(machine string) bool) ([]TrendDay, error) {
 	if days == 0 {
 		days = 30
 	}
 	if days < 1 || days > 90 {
-		return nil, errorf(BadArgs, "days must be from 1 to 90")
+		return nil, fault.Errorf(fault.BadArgs, "days must be from 1 to 90")
 	}
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	first := today.AddDate(0, 0, 1-days)
@@ -244,7 +235,7 @@ func (f *Fleet) Trend(ctx context.Context, who identity.Actor, days int) ([]Tren
 	for i := range out {
 		out[i] = TrendDay{Day: first.AddDate(0, 0, i).Format(time.DateOnly), Bad: []string{}, Poor: []string{}}
 	}
-	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
+	err := p.db.Read(ctx, func(tx *store.Tx) error {
 		for i := range out {
 			out[i].OK, out[i].Warn, out[i].Crit, out[i].Bad, out[i].Poor = 0, 0, 0, out[i].Bad[:0], out[i].Poor[:0]
 		}
@@ -256,10 +247,9 @@ func (f *Fleet) Trend(ctx context.Context, who identity.Actor, days int) ([]Tren
 				return err
 			}
 			i := int(store.Time(at).Sub(first) / (24 * time.Hour))
-			if m := f.find(id); i < 0 || i >= days || who.Scopes.Limited() && (m == nil || !who.Scopes.AllowsMachine(id, m.tags())) {
-				return nil
+			if i >= 0 && i < days && seen(id) {
+				out[i].count(id, int(worst))
 			}
-			out[i].count(id, int(worst))
 			return nil
 		}, `SELECT machine, at, high FROM fleet_series WHERE span = ? AND metric = ? AND at >= ? ORDER BY machine`, spanDay, metricOverall, store.Micros(first))
 	})

@@ -1,17 +1,19 @@
-package fleet
+package call
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/approval"
+	"parley/internal/fleet/fault"
 	"parley/protocol/kenny"
 )
 
-// CallRequest asks one machine to do one thing.
-type CallRequest struct {
+// Request asks one machine to do one thing.
+type Request struct {
 	// ID names the call; empty makes one. A repeated id is refused.
 	ID      string
 	Machine string
@@ -84,8 +86,8 @@ const (
 // Final reports whether nothing more will happen.
 func (s State) Final() bool { return s != StateAsking && s != StateQueued && s != StateSent }
 
-// CallResult is a finished call, or one that waits for its machine.
-type CallResult struct {
+// Result is a finished call, or one that waits for its machine.
+type Result struct {
 	CallID  string
 	Machine string
 	Tool    string
@@ -98,20 +100,39 @@ type CallResult struct {
 	Expires time.Time
 }
 
-// CallStatus is a call looked at later.
-type CallStatus struct {
+// Status is a call looked at later.
+type Status struct {
 	CallID  string         `json:"call_id"`
 	Machine string         `json:"agent_id"`
 	Tool    string         `json:"tool"`
 	State   State          `json:"state"`
 	Result  jsontext.Value `json:"result,omitzero"`
-	Error   *CallError     `json:"error,omitempty"`
+	Error   *Failure       `json:"error,omitempty"`
 	Created time.Time      `json:"created_at"`
 	Expires time.Time      `json:"expires_at,omitzero"`
 }
 
-// CallError is a failure as records keep it.
-type CallError struct {
-	Code    Code   `json:"code"`
-	Message string `json:"message"`
+// Failure is a failure as records keep it.
+type Failure struct {
+	Code    fault.Code `json:"code"`
+	Message string     `json:"message"`
+}
+
+// ErrAskInbox is what an [Approver] returns that cannot ask (a client without
+// elicitation): the question goes to the inbox instead.
+var ErrAskInbox = errors.New("ask in the inbox")
+
+// StateOf is the final state a code means.
+func StateOf(code fault.Code) State {
+	switch code {
+	case "":
+		return StateDone
+	case fault.Cancelled:
+		return StateCancelled
+	case fault.Expired:
+		return StateExpired
+	case fault.Lost:
+		return StateLost
+	}
+	return StateFailed
 }

@@ -1,10 +1,10 @@
-package fleet
+package update
 
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +12,7 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/fit"
+	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/internal/lease"
 	"parley/internal/store"
@@ -49,10 +50,10 @@ type Rollout struct {
 
 // RolloutMachine is one machine's share.
 type RolloutMachine struct {
-	ID    string      `json:"agent_id"`
-	Wave  int         `json:"wave"`
-	State UpdateState `json:"state"`
-	Error string      `json:"error,omitempty"`
+	ID    string `json:"agent_id"`
+	Wave  int    `json:"wave"`
+	State State  `json:"state"`
+	Error string `json:"error,omitempty"`
 	row   string
 }
 
@@ -108,55 +109,6 @@ const (
 	rolloutParallel = 8
 )
 
-// StartRollout updates many machines in waves: one, a tenth, the rest.
-func (f *Fleet) StartRollout(ctx context.Context, who identity.Actor, req RolloutRequest) (Rollout, error) {
-	if err := may(who, identity.FleetAdmin); err != nil {
-		return Rollout{}, err
-	}
-	targets, refusal := f.choice(who, req.Machines, req.Tag, req.All)
-	if refusal != nil {
-		return Rollout{}, refusal
-	}
-	list, err := f.binaries(ctx)
-	if err != nil {
-		return Rollout{}, err
-	}
-	if !slices.ContainsFunc(list, func(p program) bool { return req.Version == "" || p.version == req.Version }) {
-		return Rollout{}, errorf(Unavailable, "this hub has no signed program of that version")
-	}
-	version := req.Version
-	if version == "" {
-		version = list[0].version
-	}
-	if err := f.agreed(ctx, f.updateCall(who, version, targets...)); err != nil {
-		return Rollout{}, err
-	}
-	r := Rollout{ID: uuid.NewString(), Version: version, State: RolloutRunning, Wave: 1, By: who.String(), Created: time.Now()}
-	err = f.d.DB.Write(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(`INSERT INTO fleet_rollouts (id, version, state, wave, reason, by_whom, caller, created_at) VALUES (?, ?, ?, 1, '', ?, ?, ?)`,
-			r.ID, r.Version, string(r.State), fit.Storable(r.By), text(who), store.Micros(r.Created))
-		if err != nil {
-			return err
-		}
-		now := store.Micros(r.Created)
-		for i, m := range targets {
-			_, err := tx.Exec(`INSERT INTO fleet_updates (id, rollout, wave, machine, version, from_version, state, error, at, changed_at) VALUES (?, ?, ?, ?, ?, '', 'waiting', '', ?, ?)`,
-				uuid.NewString(), r.ID, waveOf(i, len(targets)), m.id, r.Version, now, now)
-			if err != nil {
-				return err
-			}
-		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: r.By, Action: audit.FleetRolloutStarted, Target: r.ID, Detail: map[string]any{"version": r.Version, "machines": len(targets)}})
-	})
-	if err != nil {
-		return Rollout{}, err
-	}
-	if err := f.resumeRollouts(ctx); err != nil {
-		return Rollout{}, err
-	}
-	return f.rollout(ctx, r.ID)
-}
-
 // waveOf puts the i-th of n machines into its wave.
 func waveOf(i, n int) int {
 	switch {
@@ -168,10 +120,10 @@ func waveOf(i, n int) int {
 	return 3
 }
 
-// resumeRollouts runs the roll-outs nobody runs.
-func (f *Fleet) resumeRollouts(ctx context.Context) error {
+// Resume runs the roll-outs nobody runs.
+func (s *Rollouts) Resume(ctx context.Context) error {
 	var ids, open []string
-	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
+	err := s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		ids, open = nil, nil
 		collect := func(to *[]string) func(*sql.Rows) error {
 			return func(row *sql.Rows) error {
@@ -190,50 +142,50 @@ func (f *Fleet) resumeRollouts(ctx context.Context) error {
 		return err
 	}
 	for _, id := range open {
-		f.updating.add(id)
+		s.updating.add(id)
 	}
 	for _, id := range ids {
-		if f.rolling.has(id) {
+		if s.rolling.has(id) {
 			continue
 		}
-		held, err := f.d.Leases.Acquire(ctx, "fleet.rollout."+id)
+		held, err := s.d.Leases.Acquire(ctx, "fleet.rollout."+id)
 		if _, taken := errors.AsType[*lease.HeldError](err); taken {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		f.rolling.add(id)
-		f.work.Go(func() { f.roll(id, held) })
+		s.rolling.add(id)
+		s.d.Go(func() { s.roll(id, held) })
 	}
 	return nil
 }
 
 // roll runs one roll-out until it ends or the hub does.
-func (f *Fleet) roll(id string, held *lease.Lease) {
-	defer f.rolling.remove(id)
+func (s *Rollouts) roll(id string, held *lease.Lease) {
+	defer s.rolling.remove(id)
 	tick := time.NewTicker(rolloutLook)
 	defer tick.Stop()
 	for {
-		over, err := f.rollOn(id, held)
-		f.report("a roll-out cannot go on now", err)
+		over, err := s.rollOn(id, held)
+		s.d.Report("a roll-out cannot go on now", err)
 		if over {
-			f.report("a roll-out is not let go of", held.Release(context.WithoutCancel(f.ctx)))
+			s.d.Report("a roll-out is not let go of", held.Release(context.WithoutCancel(s.d.Context)))
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-held.Lost():
 			return
-		case <-f.ctx.Done():
+		case <-s.d.Context.Done():
 			return
 		}
 	}
 }
 
 // rollOn does the next step and tells whether it was the last.
-func (f *Fleet) rollOn(id string, held *lease.Lease) (over bool, err error) {
-	r, err := f.rollout(f.ctx, id)
+func (s *Rollouts) rollOn(id string, held *lease.Lease) (over bool, err error) {
+	r, err := s.rollout(s.d.Context, id)
 	if err != nil {
 		return false, err
 	}
@@ -246,13 +198,13 @@ func (f *Fleet) rollOn(id string, held *lease.Lease) (over bool, err error) {
 	open, failed, size := r.waveState()
 	switch {
 	case size > 0 && float64(failed) > failShare*float64(size):
-		return true, f.endRollout(held, r, RolloutStopped, "too many machines of a wave failed")
+		return true, s.end(held, r, RolloutStopped, "too many machines of a wave failed")
 	case open > 0:
-		return false, f.sendWave(r)
+		return false, s.sendWave(r)
 	case r.Wave >= 3:
-		return true, f.endRollout(held, r, RolloutDone, "")
+		return true, s.end(held, r, RolloutDone, "")
 	}
-	return false, f.d.DB.Write(f.ctx, func(tx *store.Tx) error {
+	return false, s.d.DB.Write(s.d.Context, func(tx *store.Tx) error {
 		if err := held.Check(tx); err != nil {
 			return err
 		}
@@ -270,9 +222,9 @@ func (r Rollout) waveState() (open, failed, size int) {
 		}
 		size++
 		switch m.State {
-		case UpdateWaiting, UpdateStaged:
+		case Waiting, Staged:
 			open++
-		case UpdateFailed, UpdateRolledBack, UpdateSilent:
+		case Failed, RolledBack, Silent:
 			failed++
 		}
 	}
@@ -280,21 +232,21 @@ func (r Rollout) waveState() (open, failed, size int) {
 }
 
 // sendWave sends the updates of the wave that were not sent yet.
-func (f *Fleet) sendWave(r Rollout) error {
-	caller, err := f.rolloutCaller(r.ID)
+func (s *Rollouts) sendWave(r Rollout) error {
+	caller, err := s.caller(r.ID)
 	if err != nil {
 		return err
 	}
 	slots := make(chan struct{}, rolloutParallel)
 	var wave sync.WaitGroup
 	for _, m := range r.Machines {
-		if m.Wave != r.Wave || m.State != UpdateWaiting {
+		if m.Wave != r.Wave || m.State != Waiting {
 			continue
 		}
 		slots <- struct{}{}
 		wave.Go(func() {
 			defer func() { <-slots }()
-			f.updateOne(caller, r, m)
+			s.updateOne(caller, r, m)
 		})
 	}
 	wave.Wait()
@@ -303,62 +255,55 @@ func (f *Fleet) sendWave(r Rollout) error {
 
 // updateOne sends one machine's update of a roll-out; a machine that has the
 // version already, or another program, is skipped.
-func (f *Fleet) updateOne(who identity.Actor, r Rollout, m RolloutMachine) {
+func (s *Rollouts) updateOne(who identity.Actor, r Rollout, m RolloutMachine) {
 	u := update{id: m.row, rollout: r.ID, machine: m.ID, wave: m.Wave}
-	target := f.find(m.ID)
+	runs, there := s.d.Machines.Running(m.ID)
 	switch {
-	case target == nil:
-		f.report("an update is not on record", f.moveUpdate(f.ctx, m.row, UpdateWaiting, UpdateSkipped, "the machine was removed"))
+	case !there:
+		s.d.Report("an update is not on record", s.move(s.d.Context, m.row, Waiting, Skipped, "the machine was removed"))
 		return
-	case target.meta().Version != "" && !target.meta().Ours:
-		f.report("an update is not on record", f.moveUpdate(f.ctx, m.row, UpdateWaiting, UpdateSkipped, "it runs another program than Parley's endpoint"))
+	case runs.Version != "" && !runs.Ours:
+		s.d.Report("an update is not on record", s.move(s.d.Context, m.row, Waiting, Skipped, "it runs another program than Parley's endpoint"))
 		return
-	case target.meta().Version == r.Version:
-		f.report("an update is not on record", f.moveUpdate(f.ctx, m.row, UpdateWaiting, UpdateSkipped, "it has this version"))
+	case runs.Version == r.Version:
+		s.d.Report("an update is not on record", s.move(s.d.Context, m.row, Waiting, Skipped, "it has this version"))
 		return
 	}
-	f.updating.add(m.ID)
-	if _, err := f.update(f.ctx, who, target, r.Version, u); err != nil && f.ctx.Err() == nil {
-		f.report("an update is not on record", f.moveUpdate(f.ctx, m.row, UpdateWaiting, UpdateFailed, fit.Cut(fit.Storable(err.Error()), 1000)))
+	s.updating.add(m.ID)
+	if _, err := s.send(s.d.Context, who, r.Version, u); err != nil && s.d.Context.Err() == nil {
+		s.d.Report("an update is not on record", s.move(s.d.Context, m.row, Waiting, Failed, fit.Cut(fit.Storable(err.Error()), 1000)))
 	}
 }
 
-func (f *Fleet) rolloutCaller(id string) (identity.Actor, error) {
+func (s *Rollouts) caller(id string) (identity.Actor, error) {
 	var detail string
-	err := f.d.DB.Read(f.ctx, func(tx *store.Tx) error {
+	err := s.d.DB.Read(s.d.Context, func(tx *store.Tx) error {
 		return tx.QueryRow(`SELECT caller FROM fleet_rollouts WHERE id = ?`, id).Scan(&detail)
 	})
 	if err != nil {
 		return identity.Actor{}, err
 	}
-	who, err := callerOf(detail)
+	var who identity.Actor
+	err = json.Unmarshal([]byte(detail), &who)
 	return who.CarriedOut(), err
 }
 
-func (f *Fleet) endRollout(held *lease.Lease, r Rollout, state RolloutState, reason string) error {
-	return f.d.DB.Write(f.ctx, func(tx *store.Tx) error {
+func (s *Rollouts) end(held *lease.Lease, r Rollout, state RolloutState, reason string) error {
+	return s.d.DB.Write(s.d.Context, func(tx *store.Tx) error {
 		if err := held.Check(tx); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(`UPDATE fleet_rollouts SET state = ?, reason = ? WHERE id = ? AND state = 'running'`, string(state), reason, r.ID); err != nil {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: "hub", Action: rolloutActions[state], Target: r.ID, Detail: map[string]any{"reason": reason}})
+		return s.d.Audit.AppendTx(tx, audit.Entry{Actor: "hub", Action: rolloutActions[state], Target: r.ID, Detail: map[string]any{"reason": reason}})
 	})
 }
 
-// Rollouts lists roll-outs, newest first.
-func (f *Fleet) Rollouts(ctx context.Context, who identity.Actor) ([]Rollout, error) {
-	if err := may(who, identity.FleetRead); err != nil {
-		return nil, err
-	}
-	return f.readRollouts(ctx, `1 = 1`)
-}
-
-func (f *Fleet) rollout(ctx context.Context, id string) (Rollout, error) {
-	list, err := f.readRollouts(ctx, `id = ?`, id)
+func (s *Rollouts) rollout(ctx context.Context, id string) (Rollout, error) {
+	list, err := s.read(ctx, `id = ?`, id)
 	if err == nil && len(list) == 0 {
-		err = errorf(NotFound, "there is no roll-out %q", quotable(id))
+		err = fault.Errorf(fault.NotFound, "there is no roll-out %q", fault.Quotable(id))
 	}
 	if err != nil {
 		return Rollout{}, err
@@ -366,8 +311,8 @@ func (f *Fleet) rollout(ctx context.Context, id string) (Rollout, error) {
 	return list[0], nil
 }
 
-func (f *Fleet) readRollouts(ctx context.Context, where string, args ...any) (list []Rollout, err error) {
-	err = f.d.DB.Read(ctx, func(tx *store.Tx) error {
+func (s *Rollouts) read(ctx context.Context, where string, args ...any) (list []Rollout, err error) {
+	err = s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		list = []Rollout{}
 		err := tx.Each(func(row *sql.Rows) error {
 			var r Rollout
@@ -396,37 +341,69 @@ func (f *Fleet) readRollouts(ctx context.Context, where string, args ...any) (li
 	return list, err
 }
 
-// SteerRollout pauses, resumes or cancels a roll-out.
-func (f *Fleet) SteerRollout(ctx context.Context, who identity.Actor, id string, to RolloutState) (Rollout, error) {
-	if err := may(who, identity.FleetAdmin); err != nil {
+// Start updates many machines in waves: one, a tenth, the rest.
+func (s *Rollouts) Start(ctx context.Context, who identity.Actor, version string, machines []string) (Rollout, error) {
+	caller, err := json.Marshal(who)
+	if err != nil {
 		return Rollout{}, err
 	}
+	r := Rollout{ID: uuid.NewString(), Version: version, State: RolloutRunning, Wave: 1, By: who.String(), Created: time.Now()}
+	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec(`INSERT INTO fleet_rollouts (id, version, state, wave, reason, by_whom, caller, created_at) VALUES (?, ?, ?, 1, '', ?, ?, ?)`,
+			r.ID, r.Version, string(r.State), fit.Storable(r.By), string(caller), store.Micros(r.Created))
+		if err != nil {
+			return err
+		}
+		now := store.Micros(r.Created)
+		for i, machine := range machines {
+			_, err := tx.Exec(`INSERT INTO fleet_updates (id, rollout, wave, machine, version, from_version, state, error, at, changed_at) VALUES (?, ?, ?, ?, ?, '', 'waiting', '', ?, ?)`,
+				uuid.NewString(), r.ID, waveOf(i, len(machines)), machine, r.Version, now, now)
+			if err != nil {
+				return err
+			}
+		}
+		return s.d.Audit.AppendTx(tx, audit.Entry{Actor: r.By, Action: audit.FleetRolloutStarted, Target: r.ID, Detail: map[string]any{"version": r.Version, "machines": len(machines)}})
+	})
+	if err != nil {
+		return Rollout{}, err
+	}
+	if err := s.Resume(ctx); err != nil {
+		return Rollout{}, err
+	}
+	return s.rollout(ctx, r.ID)
+}
+
+// Steer pauses, resumes or cancels a roll-out.
+func (s *Rollouts) Steer(ctx context.Context, by, id string, to RolloutState) (Rollout, error) {
 	from := map[RolloutState][]any{
 		RolloutPaused: {"running", "running"}, RolloutRunning: {"paused", "stopped"}, RolloutCancelled: {"running", "paused"},
 	}[to]
 	if from == nil {
-		return Rollout{}, errorf(BadArgs, "a roll-out can be paused, running (resumed) or cancelled")
+		return Rollout{}, fault.Errorf(fault.BadArgs, "a roll-out can be paused, running (resumed) or cancelled")
 	}
-	r, err := f.rollout(ctx, id)
+	r, err := s.rollout(ctx, id)
 	if err != nil || r.State == to {
 		return r, err
 	}
 	var n int64
-	err = f.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+	err = s.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
 		n, err = tx.Exec(`UPDATE fleet_rollouts SET state = ?, reason = '' WHERE id = ? AND state IN (?, ?)`, string(to), id, from[0], from[1])
 		if err != nil || n == 0 {
 			return err
 		}
-		return f.d.Audit.AppendTx(tx, audit.Entry{Actor: who.String(), Action: rolloutActions[to], Target: id})
+		return s.d.Audit.AppendTx(tx, audit.Entry{Actor: by, Action: rolloutActions[to], Target: id})
 	})
 	if err != nil {
 		return Rollout{}, err
 	}
 	if n == 0 {
-		return r, errorf(Conflict, "a roll-out that is %s cannot become %s", r.State, to)
+		return r, fault.Errorf(fault.Conflict, "a roll-out that is %s cannot become %s", r.State, to)
 	}
-	if err := f.resumeRollouts(ctx); err != nil {
+	if err := s.Resume(ctx); err != nil {
 		return Rollout{}, err
 	}
-	return f.rollout(ctx, id)
+	return s.rollout(ctx, id)
 }
+
+// List is the roll-outs, newest first.
+func (s *Rollouts) List(ctx context.Context) ([]Rollout, error) { return s.read(ctx, `1 = 1`) }
