@@ -108,6 +108,13 @@ func (p *pieces) add(s string) {
 	}
 }
 
+func (p *pieces) len() int {
+	if p.all != nil {
+		return len(p.all)
+	}
+	return len(p.first)
+}
+
 func (p *pieces) String() string {
 	if p.all != nil {
 		return string(p.all)

@@ -15,6 +15,7 @@ var (
 	ErrRunTimeout = errors.New("the run took too long")
 	ErrRounds     = errors.New("round limit")
 	ErrBudget     = errors.New("budget spent")
+	ErrNoPrice    = errors.New("no known price")
 )
 
 // What the library of agents and the catalogue of models answer.

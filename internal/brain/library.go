@@ -25,6 +25,8 @@ type Library struct {
 	// shared is nil when the agents live in this hub's folder alone.
 	shared *sharing
 	log    *slog.Logger
+	// require is what an agent must fulfil besides to be saved; nil is nothing.
+	require func(*Agent) error
 
 	// write serialises changes of the place; mu guards what is read.
 	write     sync.Mutex
@@ -57,6 +59,20 @@ func OpenLibrary(dir string, log *slog.Logger) (*Library, error) {
 
 func newLibrary(dir string, where place, log *slog.Logger) *Library {
 	return &Library{dir: dir, place: where, log: log, entries: map[string]*Entry{}, listeners: map[int]func(){}}
+}
+
+// Require refuses to save agents that do not pass a check, and tells of those there
+// are. It is said before anybody uses the library.
+func (l *Library) Require(check func(*Agent) error) {
+	l.require = check
+	for _, e := range l.List() {
+		if e.Agent == nil {
+			continue
+		}
+		if err := check(e.Agent); err != nil {
+			l.log.Warn("an agent cannot run", "agent", e.Name, "error", err)
+		}
+	}
 }
 
 // Get finds an agent that can run: its last good version. The error is
@@ -262,6 +278,9 @@ func (l *Library) change(ctx context.Context, name string, edit func(old []byte)
 		file, err := edit(old)
 		if err == nil {
 			agent, err = ParseAgent(name, file)
+		}
+		if err == nil && l.require != nil {
+			err = l.require(agent)
 		}
 		if err != nil {
 			return nil, asConfigError(err)

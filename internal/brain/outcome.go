@@ -53,6 +53,8 @@ type Outcome struct {
 	Usage  model.Usage
 	Last   model.Usage
 	Rounds int
+	// Estimated tells that Last was not reported: the call was cut short.
+	Estimated bool
 	// Tainted tells that words of strangers were read; Taint, if it is known, since when
 	// and whose.
 	Tainted bool

@@ -130,8 +130,8 @@ func (r *run) mayGoOn() (Stop, error) {
 		return r.why(err), err
 	}
 	if r.spec.Meter != nil {
-		if err := r.spec.Meter.Check(r.ctx); err != nil {
-			if errors.Is(err, ErrBudget) {
+		if err := r.mayPay(); err != nil {
+			if errors.Is(err, ErrBudget) || errors.Is(err, ErrNoPrice) {
 				return StopBudget, err
 			}
 			return StopInternal, err
@@ -141,6 +141,14 @@ func (r *run) mayGoOn() (Stop, error) {
 		r.msgs = append(r.msgs, r.spec.Pending()...)
 	}
 	return 0, nil
+}
+
+// mayPay asks the budgets: whether they can be held at all, and what is left of them.
+func (r *run) mayPay() error {
+	if err := r.spec.Meter.Payable(&r.spec.Model); err != nil {
+		return err
+	}
+	return r.spec.Meter.Check(r.ctx)
 }
 
 // think makes one model call and returns what the assistant said.
@@ -160,19 +168,35 @@ func (r *run) think() (model.Message, error) {
 	r.spoke = r.spoke || msg.Text != ""
 	if err != nil {
 		r.out.Reply.Calls, r.out.Reply.Interrupted = nil, true // half a call is none
-		return msg, err
+		return msg, errors.Join(err, r.accountCut(err))
 	}
-	return msg, r.account(h.answer.Usage)
-}
-
-// account adds what a call used to the run and to the budget.
-func (r *run) account(u model.Usage) error {
-	u = r.spec.Model.Cost(u)
-	r.out.Last, r.out.Usage = u, r.out.Usage.Add(u)
+	u := r.count(h.answer.Usage)
 	r.sink.Emit(Event{
 		Kind: RoundUsage, Round: r.out.Rounds, Usage: u,
 		ContextUsed: u.Total(), ContextWindow: r.spec.Model.Window,
 	})
+	return msg, r.pay(u)
+}
+
+// accountCut counts what a call used that did not come to its end.
+func (r *run) accountCut(failed error) error {
+	u, estimated := Spent(&r.calling.req, &r.hearing.answer, failed)
+	if u == (model.Usage{}) {
+		return nil
+	}
+	r.out.Estimated = estimated
+	return r.pay(r.count(u))
+}
+
+// count adds what a call used to the run.
+func (r *run) count(u model.Usage) model.Usage {
+	u = r.spec.Model.Cost(u)
+	r.out.Last, r.out.Usage = u, r.out.Usage.Add(u)
+	return u
+}
+
+// pay adds what a call used to the budget.
+func (r *run) pay(u model.Usage) error {
 	if r.spec.Meter == nil {
 		return nil
 	}

@@ -66,6 +66,7 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	m.agents.Require(m.models.Payable)
 	if m.policy, err = builtin.NewPolicy(h.policyOptions()); err != nil {
 		return err
 	}

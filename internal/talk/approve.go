@@ -65,8 +65,14 @@ func summary(call tool.Call) string {
 	return string(text)
 }
 
-// affordable refuses a turn when the agent's budget is spent.
+// affordable refuses a turn when the agent's budget is spent, or is in money that
+// nobody can count.
 func (t *Talk) affordable(ctx context.Context, a *brain.Agent) error {
+	if m, err := t.d.Models.Resolve(a.Model); err == nil { // one that cannot be found fails the run, with its reason
+		if err := m.Payable(a.Name, a.Budget); err != nil {
+			return err
+		}
+	}
 	err := brain.NewMeter(a.Name, a.Budget, t.d.Ledger).Check(ctx)
 	if errors.Is(err, brain.ErrBudget) {
 		return fmt.Errorf("%w: %w", ErrBudget, err)

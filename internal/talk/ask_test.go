@@ -282,3 +282,15 @@ func (h *hub) approveAll(t testing.TB) {
 		}
 	}
 }
+
+func TestAMoneyBudgetWithoutAPriceIsRefusedBeforeTheTurn(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	h.agents.put(t, "crab", "---\nmodel: local:llama\nbudget: {day_usd: 1}\n---\n")
+	_, err := h.Turn(t.Context(), me, talk.TurnRequest{Key: crab, Content: "/say hello"})
+	if !errors.Is(err, brain.ErrNoPrice) {
+		t.Errorf("a turn that no budget can stop was taken: %v", err)
+	}
+	if h.stored(crab) != nil {
+		t.Error("a refused turn left words behind")
+	}
+}

@@ -187,7 +187,8 @@ func (t *Talk) once(ctx context.Context, agent *brain.Agent, m brain.Model, req 
 		}
 		answer.Add(&ev)
 	}
-	usage := m.Cost(answer.Usage)
+	used, _ := brain.Spent(&req, &answer, err)
+	usage := m.Cost(used)
 	meter := brain.NewMeter(agent.Name, agent.Budget, t.d.Ledger)
 	if e := meter.Add(ctx, usage); e != nil {
 		t.d.Log.Warn("cannot count what a model call cost", "agent", agent.Name, "error", e)
@@ -216,7 +217,7 @@ func (r *running) after(out brain.Outcome) *compaction {
 	if err != nil {
 		return nil
 	}
-	if limit, on := primary.Compact.Limit(m.Window); on && out.Last.Total() > limit {
+	if limit, on := primary.Compact.Limit(m.Window); on && !out.Estimated && out.Last.Total() > limit {
 		return &compaction{automatic: true}
 	}
 	return nil

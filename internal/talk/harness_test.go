@@ -91,7 +91,11 @@ func (m *models) Resolve(ref string) (brain.Model, error) {
 		return brain.Model{}, fmt.Errorf("%w: %q", brain.ErrNoProvider, ref)
 	}
 	r := model.ParseRef(ref)
-	return brain.Model{Provider: m, Ref: r, Name: r.Model, Window: m.window, Price: m.price}, nil
+	price := m.price
+	if price == nil && r.Provider == "offline" {
+		price = &brain.Price{} // it costs nothing, which is a price
+	}
+	return brain.Model{Provider: m, Ref: r, Name: r.Model, Window: m.window, Price: price}, nil
 }
 
 func (*models) Name() string { return "offline" }

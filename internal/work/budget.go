@@ -107,11 +107,15 @@ func (t *task) limits() ([]budgetLimit, error) {
 	return limits, err
 }
 
-// account adds what a model call used.
-func (t *task) account(u model.Usage) error {
-	u = t.model.Cost(u)
+// count adds what a model call used.
+func (t *task) count(u model.Usage) error {
 	t.usage = t.usage.Add(u)
-	if err := t.meter.Add(t.ctx, u); err != nil {
+	return t.meter.Add(t.ctx, u)
+}
+
+// account adds what a model call used, and warns of limits that come near.
+func (t *task) account(u model.Usage) error {
+	if err := t.count(t.model.Cost(u)); err != nil {
 		return err
 	}
 	limits, err := t.limits()

@@ -3,6 +3,7 @@ package work_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,4 +135,28 @@ func TestASoftLimitOnlyWarns(t *testing.T) {
 		t.Errorf("%s", r.describe())
 	}
 	h.submit(with(goal("/say more"), func(o *viber.TaskOptions) { o.Agent = "soft" })).completed()
+}
+
+func TestAMoneyLimitWithoutAPriceFailsTheTask(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	h.agents.put(t, "guess", "---\nmodel: local:llama\nbudget: {run_usd: 1}\n---\n")
+	r := h.submit(with(goal("/say never"), func(o *viber.TaskOptions) { o.Agent = "guess" }))
+	if e := r.failed(viber.CodeProviderError); !strings.Contains(e.Error.Message, "prices.yaml") {
+		t.Errorf("the failure does not say how to set a price: %q", e.Error.Message)
+	}
+}
+
+func TestWhatASteerCutShortCounts(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	r := h.submit(goal("/say going one way", "/sleep 600000", "/say never"))
+	r.untilText("going one way")
+	r.message(viber.Steer, "/sleep 600000")
+	untilType[*viber.TaskUserMessage](r)
+	spent, err := h.ledger.Spent(ctx, "parley", brain.Day(time.Now().Add(-24*time.Hour)), brain.Day(time.Now()))
+	if err != nil || spent.Tokens == 0 {
+		t.Errorf("the call that was cut short is not counted: %+v, %v", spent, err)
+	}
+	if stopped := r.stopTask(); stopped.Usage.TotalTokens == 0 {
+		t.Errorf("the task does not tell of the calls that were cut short: %+v", stopped.Usage)
+	}
 }

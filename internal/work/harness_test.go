@@ -74,7 +74,11 @@ func (m *models) Resolve(ref string) (brain.Model, error) {
 		ref = "offline:offline"
 	}
 	r := model.ParseRef(ref)
-	return brain.Model{Provider: m, Ref: r, Name: r.Model}, nil
+	var price *brain.Price
+	if r.Provider == "offline" {
+		price = &brain.Price{} // it costs nothing, which is a price
+	}
+	return brain.Model{Provider: m, Ref: r, Name: r.Model, Price: price}, nil
 }
 
 func (*models) Name() string { return "offline" }

@@ -45,6 +45,11 @@ func (t *task) equip(ctx context.Context) (e equipment, err error) {
 	if e.model, err = t.w.d.Models.Resolve(e.agent.Model); err != nil {
 		return e, err
 	}
+	money := e.agent.Budget
+	money.RunMicros += t.taskLimit()
+	if err = e.model.Payable(e.agent.Name, money); err != nil {
+		return e, err
+	}
 	if t.opts.Exclusive {
 		release, err := t.w.locks.acquire(ctx, t.w.workspace(t.principal, e.agent))
 		if err != nil {

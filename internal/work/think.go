@@ -20,6 +20,7 @@ var errSteered = errors.New("steered")
 // that the call's own goroutine touches.
 type modelCall struct {
 	cancel context.CancelCauseFunc
+	req    model.Request
 	answer brain.Answer
 	split  viber.TextSplitter
 	torn   bool   // characters came in pieces: the splitter is in use
@@ -65,7 +66,7 @@ func (t *task) think() {
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	c := &modelCall{cancel: cancel}
 	t.call = c
-	req := model.Request{
+	c.req = model.Request{
 		Purpose: model.ForTask, Model: t.model.Name, System: t.system, Messages: slices.Clip(t.history), Tools: t.tools.Specs(),
 		MaxOutput: maxOutput, Temperature: t.agent.Temperature, Thinking: t.agent.Thinking,
 	}
@@ -76,7 +77,7 @@ func (t *task) think() {
 	}
 	t.background(func() {
 		defer cancel(nil)
-		for ev, err := range brain.Call(ctx, provider, req, policy) {
+		for ev, err := range brain.Call(ctx, provider, c.req, policy) {
 			c.put(ev, err)
 			t.poke()
 		}
@@ -156,6 +157,7 @@ func (t *task) hear() {
 	t.spoken(c, c.split.Flush())
 	t.call = nil
 	if err != nil {
+		t.accountCut(c, err)
 		t.modelFailed(err)
 		return
 	}
@@ -263,6 +265,16 @@ func (t *task) cutCall(cause error) {
 		}
 	}
 	t.spoken(c, c.split.Flush())
+	t.accountCut(c, cause)
+}
+
+// accountCut adds what a call used that did not come to its end.
+func (t *task) accountCut(c *modelCall, failed error) {
+	c.answer.Add(&model.Event{Kind: model.Text, Text: string(c.text)})
+	used, _ := brain.Spent(&c.req, &c.answer, failed)
+	if err := t.count(t.model.Cost(used)); err != nil {
+		t.w.d.Logger.Warn("what a model call used could not be written down", "task", t.id, "error", err)
+	}
 }
 
 // modelFailed ends the task because the model did not answer.

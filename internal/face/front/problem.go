@@ -128,6 +128,7 @@ var mappings = []Mapping{
 	{talk.ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large", ""},
 	{talk.ErrQueueFull, http.StatusTooManyRequests, "queue_full", ""},
 	{talk.ErrBudget, http.StatusTooManyRequests, "budget_spent", ""},
+	{brain.ErrNoPrice, http.StatusConflict, "no_price", ""},
 	{talk.ErrSummary, http.StatusBadGateway, "model_failed", ""},
 	{talk.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", ""},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "timeout", "that took too long"},

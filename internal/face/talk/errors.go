@@ -72,6 +72,7 @@ var codes = []struct {
 	{brain.ErrAgentExists, wire.CodeConflict},
 	{brain.ErrProviderKept, wire.CodeConflict},
 	{brain.ErrProviderOff, wire.CodeConflict},
+	{brain.ErrNoPrice, wire.CodeConflict},
 	{errGone, wire.CodeGone},
 	{errTooLarge, wire.CodeTooLarge},
 	{talk.ErrTooLarge, wire.CodeTooLarge},
