@@ -39,11 +39,20 @@ func (r *running) approve(ctx context.Context, call tool.Call, class tool.Class)
 		resolved.Resolved = string(out.State)
 	}
 	c.feed.publish(Event{Kind: Waiting, Run: r.tn.id, Agent: r.speaker, Approval: &resolved, By: out.By})
-	switch {
-	case err != nil:
+	if err != nil {
 		return tool.Decision{}, err
-	case out.State == approval.StateExpired:
-		return tool.Decision{}, tool.Errorf(tool.ApprovalTimeout, "nobody approved this call of %s in time", call.Name)
+	}
+	return decision(call.Name, out)
+}
+
+// decision tells a model what became of a question. Only a person's no is a no: one that
+// nobody answered or that was withdrawn says nothing about the call.
+func decision(name string, out approval.Outcome) (tool.Decision, error) {
+	switch out.State {
+	case approval.StateExpired:
+		return tool.Decision{}, tool.Errorf(tool.ApprovalTimeout, "nobody answered in time whether %s may be used here; nobody rejected it either", name)
+	case approval.StateCancelled:
+		return tool.Decision{}, tool.Errorf(tool.Cancelled, "the question whether %s may be used here was withdrawn before anybody answered (%s); nobody rejected it", name, cmp.Or(out.Reason, "no reason is known"))
 	}
 	return tool.Decision{Approved: out.Approved(), Reason: out.Reason}, nil
 }

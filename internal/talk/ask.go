@@ -50,7 +50,7 @@ func (r *running) askTool() *tool.Tool {
 // ask shows a question on the stream, on attached devices and in the inbox, and
 // waits for whoever answers first.
 func (r *running) ask(ctx context.Context, parts []AskPart) (tool.Result, error) {
-	c := r.c
+	c := r.c.asked()
 	if r.tn.NoStream && c.watched() == 0 {
 		return tool.Result{}, tool.Errorf(tool.Denied, "the person cannot be asked here; decide yourself or say what you need to know in your answer")
 	}
@@ -62,11 +62,11 @@ func (r *running) ask(ctx context.Context, parts []AskPart) (tool.Result, error)
 	c.mu.Unlock()
 	defer c.withdraw(a)
 	inbox := r.askInbox(ctx, q)
-	c.feed.publish(Event{Kind: Ask, Run: r.tn.id, Agent: r.speaker, Ask: q})
+	r.c.feed.publish(Event{Kind: Ask, Run: r.tn.id, Agent: r.speaker, Ask: q})
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	out := r.awaitAnswer(ctx, a, inbox, timer.C)
-	c.feed.publish(Event{Kind: AskResolved, Run: r.tn.id, Ask: &Question{ID: q.ID}, By: out.by})
+	r.c.feed.publish(Event{Kind: AskResolved, Run: r.tn.id, Ask: &Question{ID: q.ID}, By: out.by})
 	if inbox != nil && out.by != byInbox {
 		c.t.withdrawn(q.ID, "answered elsewhere or no longer asked")
 	}

@@ -132,7 +132,7 @@ func (c *conversation) archive(ctx context.Context, w *window, comp *compaction,
 	}
 	wctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	a, err := c.t.d.Memory.Archive(wctx, c.guard(), c.id, memory.NewArchive{
+	a, err := c.t.d.Memory.Archive(wctx, c.lease, c.id, memory.NewArchive{
 		Summary: text, ArchivedAt: time.Now().UTC().Format(time.RFC3339), ToSeq: w.Messages[len(w.Messages)-1].Seq,
 		Model: m.Ref.String(), Usage: usage, Automatic: comp.automatic, Focus: comp.focus,
 	})

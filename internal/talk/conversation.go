@@ -28,6 +28,8 @@ type conversation struct {
 	key   Key
 	lease *lease.Lease
 	feed  *feed
+	// caller is the conversation whose run delegated this one; nil for one of a person.
+	caller *conversation
 	// person is whose inbox questions go to.
 	person string
 	// whose folder its agents work in.
@@ -272,10 +274,8 @@ func (c *conversation) write(fn func(tx *store.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	return c.t.d.Memory.Write(ctx, func(tx *store.Tx) error {
-		if guard := c.guard(); guard != nil {
-			if err := guard.Check(tx); err != nil {
-				return err
-			}
+		if err := c.lease.Check(tx); err != nil {
+			return err
 		}
 		return fn(tx)
 	})

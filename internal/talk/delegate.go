@@ -108,11 +108,15 @@ func (r *running) delegateOne(ctx context.Context, task delegateTask, n int, tai
 		err = child.begin()
 	}
 	if err != nil {
+		if child != nil {
+			child.c.letGo()
+		}
 		out.Error = err.Error()
 		return out
 	}
 	outcome := child.run(ctx)
 	child.finish(outcome)
+	child.c.letGo()
 	out.Result, out.Error, out.tainted = outcome.Text, errorText(outcome.Err), outcome.Tainted
 	return out
 }
@@ -127,26 +131,45 @@ func (r *running) child(ctx context.Context, task delegateTask, n int) (*running
 	if err != nil {
 		return nil, err
 	}
-	// Nobody attaches to it, but what waits for a person is shown where they are.
-	f := &feed{id: conv.ID, key: key, hidden: true, subs: map[*sub]struct{}{}, relay: func(_ *feed, _ mark, ev Event) {
-		if ev.Kind == Waiting {
-			ev.Run = r.tn.id
-			r.c.feed.publish(ev)
-		}
-	}}
-	c := &conversation{t: r.c.t, id: conv.ID, key: key, feed: f, person: r.c.person, whose: r.c.whose, window: window{memory.Window{Conversation: conv}}}
-	tn := &turn{order: order{Kind: orderTurn, Content: task.Message, Detached: true, NoStream: true, By: r.actor()}, id: ids.New()}
+	// Whoever looks for what a dead hub left must see that this run lives.
+	lease, err := r.c.t.d.Leases.Acquire(ctx, memory.LeaseName(conv.ID))
+	if err != nil {
+		return nil, err
+	}
+	c := &conversation{t: r.c.t, id: conv.ID, key: key, lease: lease, feed: r.feedOf(conv), caller: r.c, person: r.c.person, whose: r.c.whose, window: window{memory.Window{Conversation: conv}}}
+	tn := &turn{order: order{Kind: orderTurn, Content: task.Message, Detached: true, NoStream: r.tn.NoStream, By: r.actor()}, id: ids.New()}
 	return &running{
 		c: c, j: &job{turn: tn, cancel: func(error) {}}, tn: tn, speaker: task.Agent, began: time.Now(),
 		depth: r.depth + 1, delegated: r.delegated, meter: r.meter.Child(agent.Name, agent.Budget),
 	}, nil
 }
 
-// guard fences the conversation's writes. A delegation has no owner to fence: its
-// caller's run is the only one that knows it.
-func (c *conversation) guard() memory.Guard {
-	if c.lease == nil {
-		return nil
+// feedOf is the feed of a delegation. Nobody attaches to it, but what waits for a
+// person is shown where they are.
+func (r *running) feedOf(conv memory.Conversation) *feed {
+	return &feed{id: conv.ID, key: conv.Key, hidden: true, subs: map[*sub]struct{}{}, relay: func(_ *feed, _ mark, ev Event) {
+		switch ev.Kind {
+		case Waiting, Ask, AskResolved:
+			ev.Run = r.tn.id
+			r.c.feed.publish(ev)
+		}
+	}}
+}
+
+// letGo gives a delegation back that has ended.
+func (c *conversation) letGo() {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	if err := c.lease.Release(ctx); err != nil {
+		c.t.d.Log.Warn("cannot release a delegation", "conversation", c.id, "error", err)
 	}
-	return c.lease
+}
+
+// asked is the conversation in which a person sees the questions of this one: that of
+// whoever delegated.
+func (c *conversation) asked() *conversation {
+	for c.caller != nil {
+		c = c.caller
+	}
+	return c
 }

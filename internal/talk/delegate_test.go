@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/approval"
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/talk"
@@ -130,4 +131,77 @@ func TestOldDelegationsAreRemoved(t *testing.T) {
 			t.Error("not removed, or too much")
 		}
 	})
+}
+
+// askingDelegate makes a hub on which a delegate needs a person's word.
+func askingDelegate(t *testing.T) *hub {
+	h := newHub(t, sqlite(t), withInbox, func(_ *hub, d *talk.Deps) { d.PersonOf = func(string) string { return "user" } })
+	h.agents.put(t, "crab", "---\ntools: [delegate]\nmembers: [twin]\n---\n")
+	h.agents.put(t, "twin", "---\ntools: [delegate, ask_user]\nmembers: [owl]\n---\n")
+	h.agents.put(t, "owl", "You are owl.")
+	return h
+}
+
+// The look for what dead hubs left took a delegate's run for one of those, ended it and
+// withdrew its question, and the model heard that the person had rejected the call.
+func TestADelegatesQuestionWaitsLikeItsCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := askingDelegate(t)
+		defer h.stop()
+		run := h.begin(talk.TurnRequest{Content: delegateTo("twin", delegateTo("owl", "/say hoo")+"\n/result")})
+		until(t, run, talk.Waiting)
+		<-time.After(time.Minute) // thirty looks
+		if item := h.waiting(t); item.Outcome.State != approval.StatePending {
+			t.Fatalf("after a minute the delegate's question is %s", item.Outcome.State)
+		}
+		h.approveAll(t)
+		if out := all(t, run).of(talk.ToolResult)[0].Result.Output; !strings.Contains(out, "hoo") {
+			t.Errorf("the approved delegation answered %q", out)
+		}
+	})
+}
+
+func TestADelegatesAskUserReachesThePerson(t *testing.T) {
+	h := askingDelegate(t)
+	run := h.begin(talk.TurnRequest{Content: delegateTo("twin", question)})
+	asked := until(t, run, talk.Ask)
+	if q := asked[len(asked)-1]; q.Ask == nil || q.Run != run.ID || q.Agent != "twin" {
+		t.Fatalf("the caller's client is shown %+v", q)
+	}
+	if err := h.Reply(t.Context(), me, crab, "", "red"); err != nil {
+		t.Fatal(err)
+	}
+	if out := all(t, run).of(talk.ToolResult)[0].Result.Output; !strings.Contains(out, "red") {
+		t.Errorf("the delegate did not get the answer: %q", out)
+	}
+}
+
+func TestAModelIsToldWhetherACallWasRejectedWithdrawnOrNotAnswered(t *testing.T) {
+	for state, want := range map[approval.State]string{
+		approval.StateRejected: "the person rejected", approval.StateCancelled: "withdrawn before anybody answered", approval.StateExpired: "nobody answered in time",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := askingDelegate(t)
+			defer h.stop()
+			run := h.begin(talk.TurnRequest{Content: delegateTo("twin", delegateTo("owl", "/say hoo")+"\n/result")})
+			until(t, run, talk.Waiting)
+			item := h.waiting(t)
+			var err error
+			switch state {
+			case approval.StateRejected:
+				_, err = h.inbox.Answer(t.Context(), person(), item.ID, approval.Answer{})
+			case approval.StateCancelled:
+				_, err = h.inbox.Cancel(t.Context(), item.ID, "tidying up")
+			default:
+				<-time.After(time.Until(item.Expires) + 2*time.Second)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := all(t, run).of(talk.ToolResult)[0].Result.Output
+			if said := strings.Contains(out, "the person rejected"); !strings.Contains(out, want) || said != (state == approval.StateRejected) {
+				t.Errorf("%s: the model is told %q", state, out)
+			}
+		})
+	}
 }
