@@ -72,6 +72,8 @@ func (p Policy) classify(c *judge.Call, t *tool.Tool, call tool.Call, class tool
 			c.Class = judge.Fetches
 			c.Why = fmt.Sprintf("the agent has read words of strangers, and wants something from %s for the first time", host)
 		}
+	case t.AboutSender:
+		c.Class = judge.Notes
 	case class != tool.Mutating, p.Where == identity.InTask && t.ConsentFor(call, class).Asks: // the task asks in the tool's place
 		c.Class = judge.Leaves
 	case strings.HasPrefix(t.Name, "mcp__"):

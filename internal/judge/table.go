@@ -10,7 +10,8 @@ const (
 	Leaves  Class = iota // changes something outside, or nobody knows what
 	Reads                // looks, and tells nobody
 	Fetches              // looks at a host that this run has not asked before: an address can tell it something
-	Writes               // changes something of the agent's own: its folder, its notes
+	Notes                // keeps or drops a note about whoever it speaks with, for nobody else to see
+	Writes               // changes something of the agent's own: its folder
 	Serves               // changes something at a tool server
 	Runs                 // runs a program
 	Shows                // shows private things of a machine
@@ -49,6 +50,7 @@ const (
 var table = map[Class][columns]answer{
 	Reads:   {yes, yes, yes, yes, yes, yes},
 	Fetches: {yes, yes, yes, untilTainted, untilTainted, untilTainted},
+	Notes:   {yes, yes, yes, yes, yes, yes},
 	Writes:  {yes, yes, yes, yes, asks, yes},
 	Serves:  {yes, yes, yes, untilTainted, asks, unlessSpared},
 	Leaves:  {yes, yes, asks, unlessSpared, never, unlessSpared},

@@ -20,6 +20,7 @@ const wholeTable = `
                           hub  in-person  program  named  talk     stranger  task     spared
 reads                     run  run        run      run    run      run       run      run
 reads-a-new-host          run  run        run      run    run/ask  run/ask   run/ask  run/ask
+notes-about-the-sender    run  run        run      run    run      run       run      run
 writes-in-its-folder      run  run        run      run    run      ask       run      run
 changes-at-a-tool-server  run  run        run      run    run/ask  ask       ask      run/ask
 leaves-the-box            run  run        ask      ask    ask      no        ask      run/ask
@@ -32,6 +33,7 @@ changes-a-machine         run  run        ask      run    ask      ask       ask
 var calls = map[string]judge.Call{
 	"reads":                    {Class: judge.Reads, Label: judge.ReadOnly},
 	"reads-a-new-host":         {Class: judge.Fetches, Label: judge.ReadOnly},
+	"notes-about-the-sender":   {Class: judge.Notes, Label: judge.Mutating},
 	"writes-in-its-folder":     {Class: judge.Writes, Label: judge.Mutating},
 	"changes-at-a-tool-server": {Class: judge.Serves, Label: judge.Mutating},
 	"leaves-the-box":           {Class: judge.Leaves, Label: judge.Sensitive},

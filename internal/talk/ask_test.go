@@ -294,3 +294,16 @@ func TestAMoneyBudgetWithoutAPriceIsRefusedBeforeTheTurn(t *testing.T) {
 		t.Error("a refused turn left words behind")
 	}
 }
+
+func TestNotesAboutTheSenderNeedNobodysWord(t *testing.T) {
+	h := newHub(t, sqlite(t), withInbox)
+	got := h.turn(talk.TurnRequest{Key: talk.Key{Agent: "crab", Sender: "tg:1"}, Content: "/tool remember {\"name\":\"tea\",\"text\":\"green\"}\n/tool forget {\"name\":\"tea\"}\n/say ok"})
+	for _, ev := range got.of(talk.ToolResult) {
+		if ev.Result.IsError {
+			t.Errorf("a note about the sender: %+v", ev.Result)
+		}
+	}
+	if n, err := h.inbox.Waiting(t.Context(), "tg:1"); err != nil || n != 0 || len(got.of(talk.Waiting)) != 0 {
+		t.Errorf("%d questions were asked about notes of a gateway's sender, %v", n, err)
+	}
+}

@@ -222,7 +222,7 @@ func (r *running) recalled(ctx context.Context) string {
 
 func (r *running) rememberTool() *tool.Tool {
 	return &tool.Tool{
-		Name: toolRemember, Class: tool.Mutating,
+		Name: toolRemember, Class: tool.Mutating, AboutSender: true,
 		Description: "Keep a note about this person. The same name replaces the note. At most 200 notes of 2 KiB.",
 		Schema:      json.RawMessage(`{"type":"object","required":["name","text"],"additionalProperties":false,"properties":{"name":{"type":"string","minLength":1},"text":{"type":"string"}}}`),
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
@@ -245,7 +245,7 @@ func (r *running) rememberTool() *tool.Tool {
 
 func (r *running) forgetTool() *tool.Tool {
 	return &tool.Tool{
-		Name: toolForget, Class: tool.Mutating, Description: "Remove a note by name.",
+		Name: toolForget, Class: tool.Mutating, AboutSender: true, Description: "Remove a note by name.",
 		Schema: json.RawMessage(`{"type":"object","required":["name"],"additionalProperties":false,"properties":{"name":{"type":"string"}}}`),
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			args, err := arguments[struct{ Name string }](call)

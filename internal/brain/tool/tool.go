@@ -88,6 +88,9 @@ type Tool struct {
 	// Reach names the host outside that a read-only call would speak to; nil reaches none.
 	// What such a call asks for is told to that host.
 	Reach func(args json.RawMessage) string
+	// AboutSender marks tools that change only what the agent keeps of whoever it speaks
+	// with: that person's own words lead to it, and nobody else sees it.
+	AboutSender bool
 	// Asks marks tools that wait for a person by themselves (ask_user).
 	Asks bool
 	// Consent tells a run that asks in the tool's place whether the tool would ask

@@ -51,6 +51,7 @@ type hub struct {
 	owner  identity.Person
 	engine *talk.Talk
 	inbox  *approval.Inbox
+	agents *brain.Library
 	models *brain.Catalogue
 	face   *facetalk.Face
 	server *httptest.Server
@@ -81,6 +82,7 @@ func newHub(t testing.TB, limits facetalk.Limits, tcp facetalk.TCPOptions) *hub 
 	pool := mcpclient.New(mcpclient.Options{})
 	t.Cleanup(pool.Close)
 	shelf := must(resource.Open(resource.Options{Dir: h.dir, Pool: pool}))(t)
+	h.agents = agents
 	h.engine = must(talk.New(talk.Deps{
 		Memory: memory.New(db), Leases: leases, Bus: local, Agents: agents, Models: h.models, Inbox: h.inbox,
 		Workspace: workspace.Always(h.dir), Limits: talk.Limits{Drain: time.Second},

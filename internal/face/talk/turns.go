@@ -2,6 +2,7 @@ package talk
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -71,9 +72,27 @@ func (r *request) stream(ev talk.Event) {
 			return
 		}
 	}
+	if ev.Kind == talk.Waiting && !r.c.extended.Load() {
+		ev = told(ev)
+	}
 	if e := streamEvent(ev); e != nil {
 		r.send(&wire.ServerMessage{Message: &wire.ServerMessage_Stream{Stream: e}}, r.key, mergeable(ev))
 	}
+}
+
+// told says in words what a plain client has no event for: that the run waits for a
+// person. It is said as thinking, which every client knows and nobody takes for a part
+// of the answer.
+func told(ev talk.Event) talk.Event {
+	a := ev.Approval
+	if a == nil {
+		return ev
+	}
+	text := fmt.Sprintf("[%s waits until a person allows %s %s: see the inbox of the hub, or parley approvals]\n", ev.Agent, a.Tool, a.Summary)
+	if a.Resolved != "" {
+		text = fmt.Sprintf("[%s: %s]\n", a.Tool, a.Resolved)
+	}
+	return talk.Event{Kind: talk.Thinking, Run: ev.Run, Text: text}
 }
 
 // lost is for a stream that broke off before its end. A reader that was too slow

@@ -1,0 +1,39 @@
+package talk_test
+
+import (
+	"strings"
+	"testing"
+
+	"parley/internal/approval"
+	facetalk "parley/internal/face/talk"
+	wire "parley/protocol/agentfirst"
+)
+
+// A gateway's sender had the agent remember something and saw nothing for five minutes:
+// the owner was asked, and the gateway's client knows no event that says so.
+func TestAPlainClientIsToldInTextWhenSomethingWaits(t *testing.T) {
+	h := newHub(t, facetalk.Limits{}, facetalk.TCPOptions{})
+	must(h.agents.Put(t.Context(), "gate", []byte("---\ntools: [remember, compact]\n---\n")))(t)
+	c := h.dialUnix()
+	send(t, c, stream("gate", "/tool remember {\"name\":\"tea\",\"text\":\"green\"}\n/tool compact {}\n/say done", func(m *wire.Turn) { m.Sender = new("tg:1") }))
+	results, thought := 0, ""
+	for !strings.Contains(thought, "compact") {
+		m := receive(t, c)
+		if m.GetStream().GetToolResult() != nil {
+			results++
+		}
+		thought += m.GetStream().GetThinking().GetContent()
+	}
+	if results != 1 || !strings.Contains(thought, "waits until a person allows compact") {
+		t.Fatalf("after %d results the client is told %q; remembering needs nobody, compacting does", results, thought)
+	}
+	list := must(h.inbox.List(t.Context(), approval.Filter{Principal: "tg:1", States: []approval.State{approval.StatePending}}))(t)
+	must(h.inbox.Cancel(t.Context(), list[0].ID, "never mind"))(t)
+	text, all := collect(t, c)
+	for _, m := range all {
+		thought += m.GetStream().GetThinking().GetContent()
+	}
+	if text != "done" || !strings.Contains(thought, "[compact: cancelled]") {
+		t.Errorf("the answer is %q, and the client is told %q", text, thought)
+	}
+}
