@@ -24,7 +24,7 @@ var keyOrder = []string{
 var agentKeys = map[string]func(*Agent, *yaml.Node) error{
 	"description":          func(a *Agent, n *yaml.Node) error { return readString(n, &a.Description) },
 	"model":                func(a *Agent, n *yaml.Node) error { return readString(n, &a.Model) },
-	"thinking":             func(a *Agent, n *yaml.Node) error { return readWord(n, &a.Thinking, "low", "medium", "high") },
+	"thinking":             readThinking,
 	"tools":                func(a *Agent, n *yaml.Node) error { return readList(n, &a.Tools) },
 	"guest_tools":          func(a *Agent, n *yaml.Node) error { return readList(n, &a.GuestTools) },
 	"auto_approve":         func(a *Agent, n *yaml.Node) error { return readList(n, &a.AutoApprove) },
@@ -104,6 +104,16 @@ func readWord(n *yaml.Node, to *string, words ...string) error {
 	}
 	*to = s
 	return nil
+}
+
+// readThinking reads how much a model thinks. Clients of the original protocol know only
+// whether it does: true is the middle.
+func readThinking(a *Agent, n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode && slices.Contains([]string{"on", "true", "yes"}, strings.ToLower(n.Value)) {
+		a.Thinking = "medium"
+		return nil
+	}
+	return readWord(n, &a.Thinking, "low", "medium", "high")
 }
 
 func readSwitch(n *yaml.Node, to *bool, on string) error {

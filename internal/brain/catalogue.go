@@ -124,13 +124,16 @@ func (c *Catalogue) Active() string {
 	return c.active
 }
 
-// Resolve finds a model: "provider:name", "provider" for its usual model, or ""
-// for the active one.
+// Resolve finds a model: "provider:name", "provider" for its usual model, a bare
+// model name as Models lists it, or "" for the active one.
 func (c *Catalogue) Resolve(ref string) (Model, error) {
 	if ref == "" {
 		ref = c.Active()
 	}
-	r := model.ParseRef(ref)
+	r, err := c.refOf(ref)
+	if err != nil {
+		return Model{}, err
+	}
 	p, config, err := c.provider(r.Provider)
 	if err != nil {
 		return Model{}, err

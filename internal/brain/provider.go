@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
+	"strings"
 
 	"parley/internal/brain/model"
 )
@@ -110,7 +112,7 @@ func readProvider(name string, config []byte) (ProviderConfig, error) {
 		return ProviderConfig{}, fmt.Errorf("%w: something follows the JSON object", ErrBadProvider)
 	}
 	if s.Kind == "" {
-		s.Kind = presetKind(name)
+		s.Kind = guessKind(name, s)
 	}
 	return s.config(name)
 }
@@ -137,13 +139,30 @@ func Presets() []Preset {
 	}
 }
 
-func presetKind(name string) string {
+// guessKind is the kind of a provider that was set without one: that of the preset of
+// its name or of its address, else OpenAI's protocol, which most servers speak. What says
+// neither where it is nor who may use it is no provider.
+func guessKind(name string, s storedProvider) string {
 	for _, p := range Presets() {
 		if p.Name == name {
 			return p.Kind.String()
 		}
 	}
-	return ""
+	for _, p := range Presets() {
+		if sameHost(p.FixedBaseURL+p.BaseURL, s.BaseURL) {
+			return p.Kind.String()
+		}
+	}
+	if s.BaseURL == "" && s.APIKey == "" {
+		return ""
+	}
+	return KindOpenAI.String()
+}
+
+func sameHost(a, b string) bool {
+	x, errX := url.Parse(a)
+	y, errY := url.Parse(b)
+	return errX == nil && errY == nil && x.Host != "" && strings.EqualFold(x.Host, y.Host)
 }
 
 // withPreset fills in what the preset of the same kind knows.

@@ -8,13 +8,23 @@ import (
 )
 
 func (r *request) listProviders() (*wire.ServerMessage, error) {
-	return providerList(r.c.face.d.Models.Providers()...)
+	return r.providerList(r.c.face.d.Models.Providers()...)
+}
+
+// kind is a provider's kind as the client knows it: the original protocol has none for
+// a model that is built in.
+func (r *request) kind(k brain.ProviderKind) brain.ProviderKind {
+	if k == brain.KindOffline && !r.c.extended.Load() {
+		return brain.KindOpenAI
+	}
+	return k
 }
 
 // providerList shows providers; their configuration encodes itself without keys.
-func providerList(list ...brain.ProviderInfo) (*wire.ServerMessage, error) {
+func (r *request) providerList(list ...brain.ProviderInfo) (*wire.ServerMessage, error) {
 	out := &wire.ProviderList{}
 	for _, p := range list {
+		p.Config.Kind = r.kind(p.Kind)
 		config, err := json.Marshal(p.Config)
 		if err != nil {
 			return nil, err
@@ -30,7 +40,7 @@ func (r *request) setProvider() (*wire.ServerMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return providerList(p)
+	return r.providerList(p)
 }
 
 func (r *request) deleteProvider() (*wire.ServerMessage, error) {
@@ -54,7 +64,7 @@ func (r *request) listPresets() (*wire.ServerMessage, error) {
 	out := &wire.ProviderPresetList{}
 	for _, p := range brain.Presets() {
 		out.Presets = append(out.Presets, &wire.ProviderPreset{
-			Name: p.Name, Kind: wire.ProviderKind(p.Kind), BaseUrl: p.BaseURL, FixedBaseUrl: p.FixedBaseURL, DefaultModel: p.DefaultModel,
+			Name: p.Name, Kind: wire.ProviderKind(r.kind(p.Kind)), BaseUrl: p.BaseURL, FixedBaseUrl: p.FixedBaseURL, DefaultModel: p.DefaultModel,
 		})
 	}
 	return &wire.ServerMessage{Message: &wire.ServerMessage_ProviderPresetList{ProviderPresetList: out}}, nil
@@ -64,7 +74,7 @@ func (r *request) listModels() (*wire.ServerMessage, error) {
 	out := &wire.ModelList{}
 	for _, m := range r.c.face.d.Models.Models() {
 		out.Models = append(out.Models, &wire.ModelInfo{
-			Name: m.Name, Provider: m.Provider, Active: m.Active, Enabled: m.Enabled, Kind: wire.ProviderKind(m.Kind),
+			Name: m.Name, Provider: m.Provider, Active: m.Active, Enabled: m.Enabled, Kind: wire.ProviderKind(r.kind(m.Kind)),
 		})
 	}
 	return &wire.ServerMessage{Message: &wire.ServerMessage_ModelList{ModelList: out}}, nil
