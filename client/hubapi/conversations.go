@@ -85,6 +85,9 @@ type Message struct {
 	Agent   string    `json:"agent,omitempty"`
 	At      time.Time `json:"at,omitzero"`
 	Summary bool      `json:"summary,omitempty"`
+	// Outcome is how the turn ended whose last words these are, OutcomeCode why.
+	Outcome     string `json:"outcome,omitempty"`
+	OutcomeCode string `json:"outcome_code,omitempty"`
 }
 
 // MessageQuery selects messages: the newest Limit below Before, of the window or,

@@ -160,6 +160,9 @@ func (p *printer) message(m hubapi.Message, agent string) {
 	for line := range strings.Lines(m.Content) {
 		p.line("  " + visible.Line(strings.TrimRight(line, "\n")))
 	}
+	if text := agentfirst.OutcomeText(m.Outcome, m.OutcomeCode); text != "" {
+		p.line("  [" + visible.Line(text) + "]")
+	}
 	p.line("")
 }
 

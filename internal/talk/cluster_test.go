@@ -167,7 +167,7 @@ func TestADeadHubsWaitingTurnsRunElsewhereWithinTenSeconds(t *testing.T) {
 			t.Errorf("%+v", end)
 		}
 		all(t, b.begin(talk.TurnRequest{Content: "/say last"}))
-		want := []string{"user /say begun\n/sleep 600000", "user /say waited on b", "assistant waited on b", "user /say waited on a", "assistant waited on a", "user /say last", "assistant last"}
+		want := []string{"user /say begun\n/sleep 600000", "assistant begun", "user /say waited on b", "assistant waited on b", "user /say waited on a", "assistant waited on a", "user /say last", "assistant last"}
 		if got := b.stored(crab); !slices.Equal(got, want) {
 			t.Errorf("%q", got)
 		}

@@ -21,7 +21,10 @@ import (
 	"parley/internal/talk/memory"
 )
 
-const crashVar = "PARLEY_TALK_TEST_CHILD"
+const (
+	crashVar    = "PARLEY_TALK_TEST_CHILD"
+	crashMidVar = "PARLEY_TALK_TEST_MIDDLE" // the child is killed in the middle of an answer
+)
 
 const crashScript = "/say round one\n/tool echo {\"n\":1}\n/and echo {\"n\":2}\n/say round two\n/tool echo {\"n\":3}\n/say the answer"
 
@@ -49,6 +52,9 @@ func runCrashChild() bool {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if os.Getenv(crashMidVar) != "" {
+		crashMid(t, db)
+	}
 	g := newGate()
 	slow := g.tool("slow")
 	// The next life has to wait until this one counts as dead.
@@ -70,6 +76,34 @@ func runCrashChild() bool {
 		continue
 	}
 	select {}
+}
+
+// crashMid has an answer that stops in the middle, and tells when what was said of it is
+// on disk.
+func crashMid(t *failing, db *store.DB) {
+	h := newHub(t, db, withLease(lease.Options{TTL: 500 * time.Millisecond}))
+	h.begin(talk.TurnRequest{Content: "/say half an answer\n/sleep 600000", Detached: true})
+	for n := 0; n == 0; <-time.After(10 * time.Millisecond) {
+		err := db.Read(context.Background(), func(tx *store.Tx) error {
+			return tx.QueryRow(`SELECT count(*) FROM talk_runs WHERE ended_at = 0 AND length(text) > 0`).Scan(&n)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	fmt.Println("kept")
+	select {}
+}
+
+func TestKill9InTheMiddleOfAnAnswerKeepsWhatWasSaid(t *testing.T) {
+	t.Setenv(crashMidVar, "1")
+	target := storetest.File(t)
+	crashAt(t, target, 1)
+	h := newHub(t, storetest.Open(t, target))
+	h.say("/say after the crash")
+	if got := h.outcomes(t); got["half an answer"] != "interrupted " || got["after the crash"] != "complete " {
+		t.Errorf("after a kill the history tells %v", got)
+	}
 }
 
 // crashAt starts a child, kills it after so many lines and tells what it said.

@@ -131,6 +131,13 @@ func (p *present) events() (list []Event) {
 	return append(list, p.Waiting...)
 }
 
+// textSoFar is what the going run has said since its last stored message.
+func (f *feed) textSoFar() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now.text.String()
+}
+
 // publish is how the owner tells everybody.
 func (f *feed) publish(ev Event) {
 	f.mu.Lock()

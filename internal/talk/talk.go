@@ -30,6 +30,7 @@ type Talk struct {
 	convs     *owner.Things[*conversation, question, answer]
 	cluster   *cluster
 	schedules *scheduler
+	keeper    keeper
 
 	mu       sync.Mutex
 	feeds    map[string]*feed
@@ -70,6 +71,7 @@ func (t *Talk) Start(ctx context.Context) error {
 	}
 	t.work.Go(t.housekeeping)
 	t.work.Go(t.schedules.loop)
+	t.work.Go(func() { t.keeper.loop(t) })
 	return nil
 }
 

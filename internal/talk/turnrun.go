@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"parley/internal/brain"
@@ -31,7 +32,8 @@ type running struct {
 	began   time.Time
 	userSeq int64
 	lastSeq int64
-	compact *compaction // asked for by the compact tool
+	parts   atomic.Int64 // how many are messages already
+	compact *compaction  // asked for by the compact tool
 	narrow  narrowing
 	// base is how many messages the request began with; what follows was added
 	// by the run.
@@ -148,6 +150,7 @@ func (r *running) run(ctx context.Context) brain.Outcome {
 		return brain.Outcome{Stop: brain.StopModelError, Err: err}
 	}
 	r.sink = runSink{r: r}
+	defer c.t.keeper.keep(r)()
 	return brain.Run(ctx, spec, &r.sink)
 }
 
@@ -157,8 +160,9 @@ func (r *running) finish(out brain.Outcome) (end Event, ok bool) {
 	c := r.c
 	reply := memory.Message{Run: r.tn.id, Agent: r.tn.Guest, At: time.Now(), Message: out.Reply, Usage: out.Last}
 	reply.Calls = nil // calls without results cannot stay
+	reply.Outcome = endingOf(out)
 	record := memory.Run{
-		ID: r.tn.id, Stop: int(wireStop(out.Stop)), Error: errorText(out.Err), Text: out.Text,
+		ID: r.tn.id, Conversation: c.id, UserSeq: r.userSeq, Outcome: reply.Outcome, Stop: int(wireStop(out.Stop)), Error: errorText(out.Err), Text: out.Text,
 		Provider: r.model.Ref.Provider, Model: r.model.Name, Usage: out.Usage,
 	}
 	ids := append([]*turn{r.tn}, r.j.joined...)
@@ -169,6 +173,8 @@ func (r *running) finish(out brain.Outcome) (end Event, ok bool) {
 				return err
 			}
 			reply.Seq = seq
+		} else if err := c.t.d.Memory.MarkOutcome(tx, record); err != nil {
+			return err
 		}
 		for _, tn := range ids {
 			record.ID, record.Joined = tn.id, tn != r.tn
@@ -254,7 +260,10 @@ func (r *running) store(msgs ...memory.Message) error {
 		for i := range msgs {
 			msgs[i].Seq = first + int64(i)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return c.t.d.Memory.PartStored(tx, r.tn.id)
 	})
 	if err != nil {
 		return fmt.Errorf("storing a round: %w", err)
@@ -262,6 +271,7 @@ func (r *running) store(msgs ...memory.Message) error {
 	r.lastSeq = msgs[len(msgs)-1].Seq
 	c.window.add(msgs...)
 	c.feed.publish(Event{Kind: stored, Run: r.tn.id, Seq: r.lastSeq})
+	r.parts.Add(1) // after the text was taken back: whoever reads the number first reads no older text
 	return nil
 }
 

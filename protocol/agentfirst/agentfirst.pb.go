@@ -6655,13 +6655,17 @@ func (x *ConversationHistory) GetTruncated() bool {
 }
 
 type HistoryMessage struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Role          string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
-	Content       string                 `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
-	Agent         string                 `protobuf:"bytes,200,opt,name=agent,proto3" json:"agent,omitempty"`
-	Seq           uint64                 `protobuf:"varint,201,opt,name=seq,proto3" json:"seq,omitempty"`
-	At            string                 `protobuf:"bytes,202,opt,name=at,proto3" json:"at,omitempty"`
-	Summary       bool                   `protobuf:"varint,203,opt,name=summary,proto3" json:"summary,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Role    string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	Content string                 `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	Agent   string                 `protobuf:"bytes,200,opt,name=agent,proto3" json:"agent,omitempty"`
+	Seq     uint64                 `protobuf:"varint,201,opt,name=seq,proto3" json:"seq,omitempty"`
+	At      string                 `protobuf:"bytes,202,opt,name=at,proto3" json:"at,omitempty"`
+	Summary bool                   `protobuf:"varint,203,opt,name=summary,proto3" json:"summary,omitempty"`
+	// How the turn ended whose last words these are: complete, cut, cancelled,
+	// interrupted or failed; empty for all other messages. The code says why.
+	Outcome       string `protobuf:"bytes,204,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	OutcomeCode   string `protobuf:"bytes,205,opt,name=outcome_code,json=outcomeCode,proto3" json:"outcome_code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6736,6 +6740,20 @@ func (x *HistoryMessage) GetSummary() bool {
 		return x.Summary
 	}
 	return false
+}
+
+func (x *HistoryMessage) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *HistoryMessage) GetOutcomeCode() string {
+	if x != nil {
+		return x.OutcomeCode
+	}
+	return ""
 }
 
 type HelloReply struct {
@@ -9675,14 +9693,16 @@ const file_agentfirst_proto_rawDesc = "" +
 	"\bmessages\x18\x01 \x03(\v2!.parley.agentfirst.HistoryMessageR\bmessages\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x14\n" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12\x1d\n" +
-	"\ttruncated\x18\xc8\x01 \x01(\bR\ttruncated\"\x94\x01\n" +
+	"\ttruncated\x18\xc8\x01 \x01(\bR\ttruncated\"\xd3\x01\n" +
 	"\x0eHistoryMessage\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\tR\acontent\x12\x15\n" +
 	"\x05agent\x18\xc8\x01 \x01(\tR\x05agent\x12\x11\n" +
 	"\x03seq\x18\xc9\x01 \x01(\x04R\x03seq\x12\x0f\n" +
 	"\x02at\x18\xca\x01 \x01(\tR\x02at\x12\x19\n" +
-	"\asummary\x18\xcb\x01 \x01(\bR\asummary\"h\n" +
+	"\asummary\x18\xcb\x01 \x01(\bR\asummary\x12\x19\n" +
+	"\aoutcome\x18\xcc\x01 \x01(\tR\aoutcome\x12\"\n" +
+	"\foutcome_code\x18\xcd\x01 \x01(\tR\voutcomeCode\"h\n" +
 	"\n" +
 	"HelloReply\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x10\n" +

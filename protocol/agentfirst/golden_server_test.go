@@ -18,11 +18,11 @@ func handUsage(n int) hand {
 }
 
 func historyMessage() *af.HistoryMessage {
-	return &af.HistoryMessage{Role: "assistant", Content: "hi", Agent: "twin", Seq: 8, At: "2026-04-03T10:00:00Z", Summary: true}
+	return &af.HistoryMessage{Role: "assistant", Content: "hi", Agent: "twin", Seq: 8, At: "2026-04-03T10:00:00Z", Summary: true, Outcome: "failed", OutcomeCode: "timeout"}
 }
 
 func handHistoryMessage(n int) hand {
-	return msg(n, str(1, "assistant"), str(2, "hi"), str(200, "twin"), num(201, 8), str(202, "2026-04-03T10:00:00Z"), yes(203))
+	return msg(n, str(1, "assistant"), str(2, "hi"), str(200, "twin"), num(201, 8), str(202, "2026-04-03T10:00:00Z"), yes(203), str(204, "failed"), str(205, "timeout"))
 }
 
 func agentInfo() *af.AgentInfo {

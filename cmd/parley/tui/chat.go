@@ -98,9 +98,17 @@ func (c *Chat) message(m *wire.HistoryMessage) []string {
 	case m.GetSummary():
 		return []string{dim.Render("— what came before —"), dim.Render(Render(m.GetContent(), c.Width)), ""}
 	case m.GetRole() == "user":
-		return []string{accent.Render(cmp.Or(c.Sender, wire.DefaultSender)), Render(Fold(m.GetContent()), c.Width), ""}
+		return append([]string{accent.Render(cmp.Or(c.Sender, wire.DefaultSender)), Render(Fold(m.GetContent()), c.Width)}, ending(m)...)
 	}
-	return []string{c.speaker(cmp.Or(m.GetAgent(), c.Agent)), Render(m.GetContent(), c.Width), ""}
+	return append([]string{c.speaker(cmp.Or(m.GetAgent(), c.Agent)), Render(m.GetContent(), c.Width)}, ending(m)...)
+}
+
+// ending is what stands below a message: how its turn ended, if not well, and a space.
+func ending(m *wire.HistoryMessage) []string {
+	if text := wire.OutcomeText(m.GetOutcome(), m.GetOutcomeCode()); text != "" {
+		return []string{failure.Render("[" + Clean(text) + "]"), ""}
+	}
+	return []string{""}
 }
 
 func (c *Chat) speaker(name string) string {

@@ -171,12 +171,15 @@ type messageView struct {
 	Agent   string    `json:"agent,omitempty"`
 	At      time.Time `json:"at,omitzero"`
 	Summary bool      `json:"summary,omitempty" doc:"the summary of what was archived before"`
+	// Outcome is on the last words of a turn.
+	Outcome     string `json:"outcome,omitempty" doc:"how the turn ended whose last words these are: complete, cut, cancelled, interrupted or failed"`
+	OutcomeCode string `json:"outcome_code,omitempty" doc:"why"`
 }
 
 func viewMessages(list []memory.Message) []messageView {
 	out := make([]messageView, len(list))
 	for i, m := range list {
-		out[i] = messageView{Seq: m.Seq, Role: string(m.Role), Content: m.Text, Agent: m.Agent, At: m.At, Summary: m.Summary}
+		out[i] = messageView{Seq: m.Seq, Role: string(m.Role), Content: m.Text, Agent: m.Agent, At: m.At, Summary: m.Summary, Outcome: m.Outcome.How, OutcomeCode: m.Outcome.Code}
 	}
 	return out
 }

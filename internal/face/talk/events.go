@@ -169,6 +169,7 @@ func moment(t time.Time) string {
 func historyMessage(m memory.Message) *wire.HistoryMessage {
 	return &wire.HistoryMessage{
 		Role: string(m.Role), Content: m.Text, Agent: m.Agent, Seq: number(m.Seq), At: moment(m.At), Summary: m.Summary,
+		Outcome: m.Outcome.How, OutcomeCode: m.Outcome.Code,
 	}
 }
 

@@ -36,7 +36,7 @@ func (m *Memory) Load(ctx context.Context, guard Guard, id string, in Interrupti
 	if err != nil {
 		return l, err
 	}
-	missing := unanswered(l.Messages, in.Result)
+	missing := append(unanswered(l.Messages, in.Result), l.partial()...)
 	err = m.db.Write(ctx, func(tx *store.Tx) error {
 		if err := fenced(tx, guard); err != nil {
 			return err
@@ -46,11 +46,17 @@ func (m *Memory) Load(ctx context.Context, guard Guard, id string, in Interrupti
 		}
 		for i := range l.Interrupted {
 			r := &l.Interrupted[i]
-			r.Stop, r.Error = in.Stop, in.Reason
+			r.Stop, r.Error, r.Outcome = in.Stop, in.Reason, Outcome{How: Interrupted}
 			if r.Usage, err = storedUsage(tx, *r); err != nil {
 				return err
 			}
 			if err := m.End(tx, *r); err != nil {
+				return err
+			}
+			if r.Text != "" {
+				continue
+			}
+			if err := m.MarkOutcome(tx, *r); err != nil {
 				return err
 			}
 		}
@@ -78,6 +84,21 @@ func readLoaded(tx *store.Tx, id string) (l Loaded, err error) {
 	}
 	l.Interrupted, err = openRuns(tx, id)
 	return l, err
+}
+
+// partial is what open runs had said since their last stored part, as their answers.
+func (l *Loaded) partial() (list []Message) {
+	for _, r := range l.Interrupted {
+		if r.Text == "" {
+			continue
+		}
+		m := Message{Run: r.ID, Outcome: Outcome{How: Interrupted}, Message: model.Message{Role: model.Assistant, Text: r.Text, Interrupted: true}}
+		if r.Speaker != l.Conversation.Agent {
+			m.Agent = r.Speaker
+		}
+		list = append(list, m)
+	}
+	return list
 }
 
 // unanswered makes results for calls that have none. Results are stored together

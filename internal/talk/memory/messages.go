@@ -62,23 +62,23 @@ func titleFrom(tx *store.Tx, num int64, title string, msgs []Message) error {
 }
 
 func insertMessage(tx *store.Tx, num int64, key Key, msg Message) error {
-	_, err := tx.Exec(`INSERT INTO talk_messages (conversation, seq, at, run, role, agent, text, reasoning, signature, calls, call_id, name, is_error, interrupted, usage)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err := tx.Exec(`INSERT INTO talk_messages (conversation, seq, at, run, role, agent, text, reasoning, signature, calls, call_id, name, is_error, interrupted, usage, outcome, outcome_code)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		num, msg.Seq, store.Micros(msg.At), msg.Run, string(msg.Role), msg.Agent, []byte(msg.Text), []byte(msg.Reasoning), msg.ReasoningSignature,
-		encodeCalls(msg.Calls), msg.CallID, msg.Name, store.Bool(msg.IsError), store.Bool(msg.Interrupted), encodeUsage(msg.Usage))
+		encodeCalls(msg.Calls), msg.CallID, msg.Name, store.Bool(msg.IsError), store.Bool(msg.Interrupted), encodeUsage(msg.Usage), msg.Outcome.How, msg.Outcome.Code)
 	if err != nil {
 		return err
 	}
 	return indexMessage(tx, num, key, msg)
 }
 
-const selectMessage = `SELECT seq, at, run, role, agent, text, reasoning, signature, calls, call_id, name, is_error, interrupted, usage FROM talk_messages`
+const selectMessage = `SELECT seq, at, run, role, agent, text, reasoning, signature, calls, call_id, name, is_error, interrupted, usage, outcome, outcome_code FROM talk_messages`
 
 func scanMessage(row scanner) (Message, error) {
 	var m Message
 	var at, isError, interrupted int64
 	var role, calls, usage string
-	err := row.Scan(&m.Seq, &at, &m.Run, &role, &m.Agent, &m.Text, &m.Reasoning, &m.ReasoningSignature, &calls, &m.CallID, &m.Name, &isError, &interrupted, &usage)
+	err := row.Scan(&m.Seq, &at, &m.Run, &role, &m.Agent, &m.Text, &m.Reasoning, &m.ReasoningSignature, &calls, &m.CallID, &m.Name, &isError, &interrupted, &usage, &m.Outcome.How, &m.Outcome.Code)
 	if err != nil {
 		return m, err
 	}

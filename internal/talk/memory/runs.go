@@ -29,6 +29,7 @@ type Run struct {
 	Provider string
 	Model    string
 	Usage    model.Usage
+	Outcome  Outcome
 	// Joined is for a turn that became part of another's run: its usage is that
 	// run's, and counts once.
 	Joined bool

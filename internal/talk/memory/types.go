@@ -60,6 +60,8 @@ type Message struct {
 	model.Message
 	// Usage is what the model call that made it used.
 	Usage model.Usage
+	// Outcome is how the turn ended whose last words these are; nothing for all others.
+	Outcome Outcome
 }
 
 // Archive is a segment of a conversation that left the window.

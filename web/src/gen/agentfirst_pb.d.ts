@@ -2647,6 +2647,19 @@ export declare type HistoryMessage = Message<"parley.agentfirst.HistoryMessage">
    * @generated from field: bool summary = 203;
    */
   summary: boolean;
+
+  /**
+   * How the turn ended whose last words these are: complete, cut, cancelled,
+   * interrupted or failed; empty for all other messages. The code says why.
+   *
+   * @generated from field: string outcome = 204;
+   */
+  outcome: string;
+
+  /**
+   * @generated from field: string outcome_code = 205;
+   */
+  outcomeCode: string;
 };
 
 /**

@@ -8,7 +8,7 @@ import { asProblem, type Problem } from '../api';
 import type { Question, ToolUse } from '../types';
 import { finish, Run, type Call, type Result } from './run.svelte';
 import type { Link, Place } from './link.svelte';
-import { earlierLines, type Line } from './wire';
+import { earlierLines, ending, type Line } from './wire';
 
 export interface Said {
   kind: 'said';
@@ -18,6 +18,8 @@ export interface Said {
   text: string;
   at: string;
   summary: boolean;
+  /** How its turn ended, if these are its last words and it did not end well. */
+  ending: string;
   /** The run that said it; empty if the hub does not tell. */
   run: string;
   /** The tools it called after that; a message may have nothing else. */
@@ -232,7 +234,7 @@ export class Chat {
       // A going run comes after its earlier rounds, though its number is that of its turn.
       const at = this.entries.findIndex((e) => e === run || (e.kind !== 'run' && e.seq > use.seq));
       this.entries.splice(at < 0 ? this.entries.length : at, 0, {
-        kind: 'said', seq: use.seq, role: 'assistant', agent: use.agent ?? '', text: '', at: '', summary: false, run: use.run_id, calls: [],
+        kind: 'said', seq: use.seq, role: 'assistant', agent: use.agent ?? '', text: '', at: '', summary: false, ending: '', run: use.run_id, calls: [],
       });
       said = this.entries.find((e): e is Said => e.kind === 'said' && e.seq === use.seq)!;
     }
@@ -263,7 +265,7 @@ export class Chat {
     if (m.role !== 'user' && runId && this.entries.some((e) => e.kind === 'run' && e.id === runId)) return;
     if (this.entries.some((e) => (e.kind === 'said' && e.seq === seq) || (e.kind === 'run' && e.holds(seq)))) return;
     if (m.role !== 'user' && this.entries.some((e) => e.kind === 'run' && e.seq === seq)) return;
-    this.#insert({ kind: 'said', seq, role: m.role, agent: m.agent, text: m.content, at: m.at, summary: m.summary, run: runId, calls: [] });
+    this.#insert({ kind: 'said', seq, role: m.role, agent: m.agent, text: m.content, at: m.at, summary: m.summary, ending: ending(m.outcome, m.outcomeCode), run: runId, calls: [] });
   }
 
   // A run may be told twice on one connection: as the answer to our turn and
@@ -364,7 +366,7 @@ export class Chat {
     if (!mine) return;
     this.#take(key);
     if (seq && this.entries.some((e) => e.kind === 'said' && e.seq === seq)) return;
-    this.#insert({ kind: 'said', seq: seq || this.#last() + 1, role: 'user', agent: '', text: mine.text, at: new Date().toISOString(), summary: false, run: '', calls: [] });
+    this.#insert({ kind: 'said', seq: seq || this.#last() + 1, role: 'user', agent: '', text: mine.text, at: new Date().toISOString(), summary: false, ending: '', run: '', calls: [] });
   }
 
   #take(key: string): void {

@@ -27,6 +27,8 @@ export interface Line {
   text: string;
   at: string;
   summary: boolean;
+  /** How the turn ended whose last words these are, if not well; empty otherwise. */
+  ending: string;
 }
 
 export interface Hit {
@@ -118,6 +120,16 @@ function archive(a: ArchiveInfo | undefined): Archive {
   return { id: a?.id ?? '', title: a?.title ?? '', summary: a?.summary ?? '', at: a?.archivedAt ?? '', messages: a?.messages ?? 0 };
 }
 
+/** How a turn ended, for whoever reads its words; empty for one that is complete. */
+export function ending(outcome: string, code: string): string {
+  const why = code ? `: ${code}` : '';
+  if (outcome === 'cut') return `Cut short${why}.`;
+  if (outcome === 'cancelled') return 'Stopped.';
+  if (outcome === 'interrupted') return 'The hub ended meanwhile.';
+  if (outcome === 'failed') return `It failed${why}.`;
+  return '';
+}
+
 function line(m: HistoryMessage): Line {
-  return { seq: Number(m.seq), role: m.role, agent: m.agent, text: m.content, at: m.at, summary: m.summary };
+  return { seq: Number(m.seq), role: m.role, agent: m.agent, text: m.content, at: m.at, summary: m.summary, ending: ending(m.outcome, m.outcomeCode) };
 }
