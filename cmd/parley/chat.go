@@ -35,7 +35,8 @@ func newChat(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "chat AGENT", Short: "Talk to an agent",
 		Long: `On a terminal this is a chat: /help shows what it knows. With -m, or with
-something piped in, one message is sent: the reply is on standard output, all
+something piped in, one message is sent (with both, the text and below it what
+is piped in): the reply is on standard output, all
 else on standard error. Exit codes: 0 replied, 1 failed, 2 usage, 130 cancelled.`,
 		Example: "  parley chat parley\n  parley chat parley -m 'What did we decide about prices?'\n  git diff | parley chat reviewer\n  parley chat reviewer -m 'Is this safe to run?' --attach deploy.sh",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -102,12 +103,8 @@ func (g *globals) chat(cmd *cobra.Command, o chatOptions) error {
 		}
 		return chatScreen(cmd.Context(), g, c, cmd.OutOrStdout(), o)
 	}
-	if !o.given {
-		text, err := io.ReadAll(cmd.InOrStdin())
-		if err != nil {
-			return err
-		}
-		o.message = string(text)
+	if o.message, err = o.withInput(cmd.InOrStdin()); err != nil {
+		return err
 	}
 	files, err := readFiles(o.files)
 	if err != nil {
@@ -118,6 +115,32 @@ func (g *globals) chat(cmd *cobra.Command, o chatOptions) error {
 	}
 	out := &plainChat{client: c, out: cmd.OutOrStdout(), remarks: cmd.ErrOrStderr(), options: o}
 	return out.say(cmd.Context(), o.turn(o.message))
+}
+
+// withInput is what is said: the message, and below it what is piped in, if anything is.
+func (o chatOptions) withInput(in io.Reader) (string, error) {
+	if o.given && !piped(in) {
+		return o.message, nil
+	}
+	text, err := io.ReadAll(in)
+	if err != nil || !o.given {
+		return string(text), err
+	}
+	if strings.TrimSpace(string(text)) == "" {
+		return o.message, nil
+	}
+	return o.message + "\n\n" + string(text), nil
+}
+
+// piped tells a pipe or a file from a terminal, a null device or a socket that somebody
+// left open: those would never end.
+func piped(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&os.ModeNamedPipe != 0)
 }
 
 func readFiles(paths []string) (files []tui.Attachment, err error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -361,26 +362,35 @@ func newConversationImport(g *globals, which *address) *cobra.Command {
 
 func (g *globals) importFiles(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, files []string, to hubapi.ImportTarget) error {
 	var all []hubapi.Imported
+	var stored []string
+	var failed []error
 	for _, name := range files {
-		f, err := os.Open(name)
+		done, err := importFile(ctx, c, name, to)
 		if err != nil {
-			return err
+			failed = append(failed, fmt.Errorf("%s: %w", name, err))
+			continue
 		}
-		done, err := c.ImportConversation(ctx, f, to)
-		_ = f.Close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		all = append(all, done)
+		all, stored = append(all, done), append(stored, name)
 	}
-	return g.show(cmd, all, func(p *printer) {
+	err := g.show(cmd, all, func(p *printer) {
 		for i, d := range all {
 			verb := "imported"
 			if d.DryRun {
 				verb = "would import"
 			}
 			p.line(visible.Line(fmt.Sprintf("%s: %s %d messages and %d archives for %s with %s, %d lines skipped",
-				filepath.Base(files[i]), verb, d.Messages, d.Archives, d.Agent, d.Sender, d.Skipped)))
+				filepath.Base(stored[i]), verb, d.Messages, d.Archives, d.Agent, d.Sender, d.Skipped)))
 		}
 	})
+	return errors.Join(append(failed, err)...)
+}
+
+// importFile stores one file. One that cannot be stored does not keep the others out.
+func importFile(ctx context.Context, c *hubapi.Client, name string, to hubapi.ImportTarget) (hubapi.Imported, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return hubapi.Imported{}, err
+	}
+	defer func() { _ = f.Close() }()
+	return c.ImportConversation(ctx, f, to)
 }

@@ -25,7 +25,7 @@ func Run(ctx context.Context, spec RunSpec, sink Sink) Outcome {
 	r, _ := runs.Get().(*run)
 	r.spec = spec
 	r.spec.defaults()
-	r.spec.Calls.Early = r.early
+	r.spec.Calls.Early, r.spec.Calls.OnRetry = r.early, r.retried
 	if r.spec.Timeout > 0 {
 		defer time.AfterFunc(r.spec.Timeout, func() { cancel(ErrRunTimeout) }).Stop()
 	}
@@ -49,6 +49,7 @@ func newRun() *run {
 	// While a provider speaks, the run itself says nothing: it can be heard where it
 	// speaks, and the sink still hears one thing at a time.
 	r.early = func(ev *model.Event) { r.hearing.hear(ev) }
+	r.retried = r.tellRetry
 	return r
 }
 
@@ -62,12 +63,12 @@ func (r *run) recycle() {
 	if r.out.Stop != StopDone || r.calling.stream != nil {
 		return
 	}
-	yield, take, early, own := r.calling.yield, r.calling.direct.take, r.early, r.own
+	yield, take, early, retried, own := r.calling.yield, r.calling.direct.take, r.early, r.retried, r.own
 	// Messages that joined last stand behind it.
 	if clear(own[:min(cap(own), max(len(own), len(r.msgs)))]); cap(own) > keptMessages {
 		own = nil
 	}
-	*r = run{early: early, own: own[:0]}
+	*r = run{early: early, retried: retried, own: own[:0]}
 	r.calling.yield, r.calling.direct.take, r.calling.direct.calling = yield, take, &r.calling
 	runs.Put(r)
 }
@@ -88,6 +89,12 @@ type run struct {
 	calling calling
 	hearing hearing
 	early   func(*model.Event)
+	retried func(int, time.Duration, error)
+}
+
+// tellRetry says why nothing happens: the provider is asked again after a wait.
+func (r *run) tellRetry(attempt int, wait time.Duration, err error) {
+	r.sink.Emit(Event{Kind: Notice, Code: "retry", Text: fmt.Sprintf("%v; attempt %d of %d follows in %s", err, attempt+1, r.spec.Calls.Attempts, wait.Round(100*time.Millisecond))})
 }
 
 func (r *run) loop() (Stop, error) {

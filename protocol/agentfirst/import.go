@@ -45,7 +45,8 @@ func NewExportDecoder(r io.Reader) (*ExportDecoder, error) {
 	case err != nil:
 		return nil, err
 	}
-	d.meta, err = parseMeta(line)
+	// Editors on Windows begin a file with a byte-order mark.
+	d.meta, err = parseMeta(bytes.TrimPrefix(line, []byte("\uFEFF")))
 	return d, err
 }
 

@@ -28,6 +28,12 @@ type Schedule struct {
 	anyDay, anyDow        bool
 }
 
+// named are the schedules that have a name everywhere.
+var named = map[string]string{
+	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
+	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
+}
+
 // set is a set of small numbers.
 type set uint64
 
@@ -40,6 +46,9 @@ func Parse(text string) (Schedule, error) {
 	}
 	fields := strings.Fields(text)
 	s := Schedule{text: strings.Join(fields, " ")}
+	if plain, ok := named[strings.ToLower(s.text)]; ok {
+		fields = strings.Fields(plain)
+	}
 	switch len(fields) {
 	case 5:
 		fields = append([]string{"0"}, append(fields, "*")...)
@@ -47,7 +56,7 @@ func Parse(text string) (Schedule, error) {
 		fields = append(fields, "*")
 	case 7:
 	default:
-		return Schedule{}, fmt.Errorf("%w: %d fields, need 5 (min hour day month weekday), 6 (with seconds) or 7 (with year)", ErrSyntax, len(fields))
+		return Schedule{}, fmt.Errorf("%w: %d fields, need 5 (min hour day month weekday), 6 (with seconds), 7 (with year), or a name such as @daily", ErrSyntax, len(fields))
 	}
 	if err := s.fill(fields); err != nil {
 		return Schedule{}, err

@@ -113,6 +113,7 @@ var mappings = []Mapping{
 	{talk.ErrForbidden, http.StatusForbidden, "forbidden", ""},
 	{talk.ErrBadRequest, http.StatusBadRequest, "invalid", ""},
 	{agentfirst.ErrEmptyFile, http.StatusBadRequest, "invalid", ""},
+	{agentfirst.ErrBadName, http.StatusBadRequest, "invalid", ""},
 	{agentfirst.ErrBadMeta, http.StatusBadRequest, "invalid", ""},
 	{brain.ErrAgentName, http.StatusBadRequest, "invalid", ""},
 	{brain.ErrAgentConfig, http.StatusBadRequest, "invalid", ""},
