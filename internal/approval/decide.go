@@ -3,7 +3,6 @@ package approval
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -293,10 +292,6 @@ func (in *Inbox) resolveAll(ctx context.Context, o Outcome, where string, args .
 
 func items(tx *store.Tx, rest string, args ...any) ([]Item, error) {
 	list := []Item{}
-	err := tx.Each(func(row *sql.Rows) error {
-		item, err := scanItem(row)
-		list = append(list, item)
-		return err
-	}, selectItem+rest, args...)
+	err := tx.Each(store.IntoBy(&list, scanItem), selectItem+rest, args...)
 	return list, err
 }

@@ -70,7 +70,7 @@ const columns = `id, principal, kind, title, tool, arguments, digest, target, re
 
 const selectItem = `SELECT ` + columns + `, resolved_at, resolved_by, resolve_reason, remembered, answers FROM approvals`
 
-func scanItem(row interface{ Scan(...any) error }) (Item, error) {
+func scanItem(row store.Row) (Item, error) {
 	var i Item
 	var arguments, who, questions, policy, state, answers string
 	var from asked

@@ -2,7 +2,6 @@ package approval
 
 import (
 	"context"
-	"database/sql"
 	"strings"
 
 	"parley/internal/identity"
@@ -90,12 +89,7 @@ func (in *Inbox) Voters(ctx context.Context, id string) ([]string, error) {
 	voters := []string{}
 	err := in.db.Read(ctx, func(tx *store.Tx) error {
 		voters = voters[:0]
-		return tx.Each(func(row *sql.Rows) error {
-			var name string
-			err := row.Scan(&name)
-			voters = append(voters, name)
-			return err
-		}, `SELECT name FROM approval_votes WHERE approval = ? ORDER BY at, voter`, id)
+		return tx.Each(store.Into(&voters), `SELECT name FROM approval_votes WHERE approval = ? ORDER BY at, voter`, id)
 	})
 	return voters, err
 }

@@ -116,11 +116,7 @@ func (l *Log) Checkpoints(ctx context.Context, after int64, limit int) (found []
 
 func scanCheckpoints(tx *store.Tx, query string, args ...any) ([]Checkpoint, error) {
 	found := []Checkpoint{}
-	err := tx.Each(func(row *sql.Rows) error {
-		cp, err := scanCheckpoint(row)
-		found = append(found, cp)
-		return err
-	}, query, args...)
+	err := tx.Each(store.IntoBy(&found, scanCheckpoint), query, args...)
 	return found, err
 }
 
@@ -141,7 +137,7 @@ func (l *Log) trusted() []ed25519.PublicKey {
 
 const selectCheckpoint = `SELECT seq, at, hash, public_key, signature FROM audit_checkpoints`
 
-func scanCheckpoint(row interface{ Scan(...any) error }) (Checkpoint, error) {
+func scanCheckpoint(row store.Row) (Checkpoint, error) {
 	var cp Checkpoint
 	var at int64
 	var hash []byte

@@ -121,7 +121,7 @@ type stored struct {
 	prev, hash []byte
 }
 
-func scanStored(row *sql.Rows) (stored, error) {
+func scanStored(row store.Row) (stored, error) {
 	var s stored
 	var detail string
 	err := row.Scan(&s.Seq, &s.At, &s.Actor, &s.OnBehalf, &s.Action, &s.Target, &s.Outcome, &s.Duration, &s.Digest, &detail, &s.prev, &s.hash)

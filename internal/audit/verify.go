@@ -242,11 +242,7 @@ func (l *Log) walkPage(ctx context.Context, w *walk, end int64, entry func(store
 func (l *Log) page(ctx context.Context, after, end int64) (rows []stored, signed map[int64]Checkpoint, err error) {
 	err = l.db.Read(ctx, func(tx *store.Tx) error {
 		rows, signed = rows[:0], map[int64]Checkpoint{}
-		err := tx.Each(func(row *sql.Rows) error {
-			s, err := scanStored(row)
-			rows = append(rows, s)
-			return err
-		}, selectEntries+` WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?`, after, end, pageSize)
+		err := tx.Each(store.IntoBy(&rows, scanStored), selectEntries+` WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?`, after, end, pageSize)
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ type deferred struct {
 
 const deferredColumns = `place, id, machine, tool, args, timeout, queue_for, caller, approval_id, approval, state, code, message, result, hub, created_at, expires_at`
 
-func scanDeferred(row interface{ Scan(...any) error }) (deferred, error) {
+func scanDeferred(row store.Row) (deferred, error) {
 	var d deferred
 	var args, caller, app string
 	var result []byte

@@ -155,12 +155,7 @@ func (f *Fleet) mintEnrol(tx *store.Tx, req MintRequest, hash string, expires, n
 
 // heldKeys lists the keys of a machine that are not revoked.
 func heldKeys(tx *store.Tx, machine string) (keys []string, err error) {
-	err = tx.Each(func(row *sql.Rows) error {
-		var k string
-		err := row.Scan(&k)
-		keys = append(keys, k)
-		return err
-	}, `SELECT public_key FROM fleet_keys WHERE machine = ? AND revoked_at = 0 ORDER BY since DESC`, machine)
+	err = tx.Each(store.Into(&keys), `SELECT public_key FROM fleet_keys WHERE machine = ? AND revoked_at = 0 ORDER BY since DESC`, machine)
 	return keys, err
 }
 

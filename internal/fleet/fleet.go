@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -174,11 +176,7 @@ func (f *Fleet) find(id string) *machine {
 func (f *Fleet) all() []*machine {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	list := make([]*machine, 0, len(f.machines))
-	for _, m := range f.machines {
-		list = append(list, m)
-	}
-	return list
+	return slices.Collect(maps.Values(f.machines))
 }
 
 func (f *Fleet) loadMachines(ctx context.Context) error {

@@ -270,12 +270,7 @@ func (f *Fleet) expire(ctx context.Context) error {
 	var due []deferred
 	now := time.Now()
 	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
-		due = nil
-		return tx.Each(func(row *sql.Rows) error {
-			d, err := scanDeferred(row)
-			due = append(due, d)
-			return err
-		}, `SELECT `+deferredColumns+` FROM fleet_queue WHERE state = 'queued' AND expires_at < ? LIMIT 100`, store.Micros(now))
+		return tx.Each(store.IntoBy(&due, scanDeferred), `SELECT `+deferredColumns+` FROM fleet_queue WHERE state = 'queued' AND expires_at < ? LIMIT 100`, store.Micros(now))
 	})
 	if err != nil {
 		return err

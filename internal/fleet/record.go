@@ -68,7 +68,7 @@ type alerts struct {
 const recordColumns = `id, name, tags, mobile, meta, thresholds, maintenance, mutes, alerts, state, hub, epoch,
 	created_at, removed_at, connected_at, last_seen, changed_at`
 
-func scanRecord(row *sql.Rows) (record, error) {
+func scanRecord(row store.Row) (record, error) {
 	var r record
 	var mobile, created, removed, connected, seen int64
 	var tags, meta, thresholds, window, mutes, alerts string

@@ -113,13 +113,7 @@ func (f *Fleet) recover(ctx context.Context) error {
 	}
 	var hubs []string
 	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
-		hubs = nil
-		return tx.Each(func(row *sql.Rows) error {
-			var hub string
-			err := row.Scan(&hub)
-			hubs = append(hubs, hub)
-			return err
-		}, `SELECT hub FROM fleet_machines WHERE state = 'online' AND hub <> ? UNION SELECT hub FROM fleet_queue WHERE state IN ('asking', 'sent') AND hub <> ?
+		return tx.Each(store.Into(&hubs), `SELECT hub FROM fleet_machines WHERE state = 'online' AND hub <> ? UNION SELECT hub FROM fleet_queue WHERE state IN ('asking', 'sent') AND hub <> ?
 			UNION SELECT hub FROM fleet_calls WHERE state = 'sent' AND hub <> ?`, f.hub, f.hub, f.hub)
 	})
 	if err != nil {
@@ -210,12 +204,7 @@ const notQueued = `NOT EXISTS (SELECT 1 FROM fleet_queue q WHERE q.id = fleet_ca
 
 func (f *Fleet) leftBy(ctx context.Context, hub string) (left []deferred, err error) {
 	err = f.d.DB.Read(ctx, func(tx *store.Tx) error {
-		left = nil
-		return tx.Each(func(row *sql.Rows) error {
-			d, err := scanDeferred(row)
-			left = append(left, d)
-			return err
-		}, `SELECT `+deferredColumns+` FROM fleet_queue WHERE hub = ? AND state IN ('asking', 'sent') ORDER BY place`, hub)
+		return tx.Each(store.IntoBy(&left, scanDeferred), `SELECT `+deferredColumns+` FROM fleet_queue WHERE hub = ? AND state IN ('asking', 'sent') ORDER BY place`, hub)
 	})
 	return left, err
 }
@@ -273,13 +262,7 @@ func (f *Fleet) abandonFan(p *prepared, d deferred) {
 func (f *Fleet) loadWaiting(ctx context.Context) error {
 	var ids []string
 	err := f.d.DB.Read(ctx, func(tx *store.Tx) error {
-		ids = nil
-		return tx.Each(func(row *sql.Rows) error {
-			var id string
-			err := row.Scan(&id)
-			ids = append(ids, id)
-			return err
-		}, `SELECT DISTINCT machine FROM fleet_queue WHERE state = 'queued'`)
+		return tx.Each(store.Into(&ids), `SELECT DISTINCT machine FROM fleet_queue WHERE state = 'queued'`)
 	})
 	for _, id := range ids {
 		if m := f.find(id); m != nil {

@@ -153,7 +153,7 @@ func pin(tx *store.Tx, dev Device) error {
 const selectDevice = `SELECT d.id, d.name, d.public_key, d.created_at, d.last_seen_at, d.revoked_at, p.id, p.name
 	FROM devices d JOIN people p ON p.id = d.person`
 
-func scanDevice(row scanner) (Device, error) {
+func scanDevice(row store.Row) (Device, error) {
 	var dev Device
 	var created, seen, revoked int64
 	err := row.Scan(&dev.ID, &dev.Name, (*[]byte)(&dev.PublicKey), &created, &seen, &revoked, &dev.Principal.ID, &dev.Principal.Name)
@@ -181,11 +181,7 @@ func (d *Directory) Devices(ctx context.Context, by Actor) ([]Device, error) {
 	}
 	err := d.db.Read(ctx, func(tx *store.Tx) error {
 		devices = devices[:0]
-		return tx.Each(func(row *sql.Rows) error {
-			dev, err := scanDevice(row)
-			devices = append(devices, dev)
-			return err
-		}, query+` ORDER BY d.created_at, d.id`, args...)
+		return tx.Each(store.IntoBy(&devices, scanDevice), query+` ORDER BY d.created_at, d.id`, args...)
 	})
 	return devices, err
 }

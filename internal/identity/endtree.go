@@ -54,12 +54,7 @@ func revokeTokens(tx *store.Tx, where string, args ...any) ([]change, error) {
 // removePasskeys forgets the passkeys that match and ends what was made with them.
 func removePasskeys(tx *store.Tx, where string, args ...any) ([]change, error) {
 	var ids []string
-	err := tx.Each(func(row *sql.Rows) error {
-		var id string
-		err := row.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, `DELETE FROM passkeys WHERE `+where+` RETURNING id`, args...)
+	err := tx.Each(store.Into(&ids), `DELETE FROM passkeys WHERE `+where+` RETURNING id`, args...)
 	if err != nil {
 		return nil, err
 	}

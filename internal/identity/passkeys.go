@@ -263,7 +263,7 @@ func passkeyID(raw []byte) string { return base64.RawURLEncoding.EncodeToString(
 const selectPasskey = `SELECT k.id, k.name, k.credential, k.scopes, k.created_at, k.last_used_at, k.expires_at, k.maker, p.id, p.name, p.owner
 	FROM passkeys k JOIN people p ON p.id = k.person`
 
-func scanPasskey(row scanner) (Passkey, error) {
+func scanPasskey(row store.Row) (Passkey, error) {
 	k := Passkey{Principal: Principal{Kind: KindPerson}}
 	var credential, scopes, made string
 	var created, used, expires, owner int64
@@ -292,11 +292,7 @@ func (p *Passkeys) of(ctx context.Context, person string) ([]Passkey, error) {
 	keys := []Passkey{}
 	err := p.dir.db.Read(ctx, func(tx *store.Tx) error {
 		keys = keys[:0]
-		return tx.Each(func(row *sql.Rows) error {
-			k, err := scanPasskey(row)
-			keys = append(keys, k)
-			return err
-		}, selectPasskey+` WHERE k.person = ? ORDER BY k.created_at, k.id`, person)
+		return tx.Each(store.IntoBy(&keys, scanPasskey), selectPasskey+` WHERE k.person = ? ORDER BY k.created_at, k.id`, person)
 	})
 	return keys, err
 }

@@ -71,21 +71,14 @@ func (d *Directory) People(ctx context.Context) ([]Person, error) {
 	people := []Person{}
 	err := d.db.Read(ctx, func(tx *store.Tx) error {
 		people = people[:0]
-		return tx.Each(func(row *sql.Rows) error {
-			p, err := scanPerson(row)
-			people = append(people, p)
-			return err
-		}, selectPerson+` ORDER BY name`)
+		return tx.Each(store.IntoBy(&people, scanPerson), selectPerson+` ORDER BY name`)
 	})
 	return people, err
 }
 
 const selectPerson = `SELECT id, name, owner, created_at FROM people`
 
-// scanner is a row or rows.
-type scanner interface{ Scan(dest ...any) error }
-
-func scanPerson(row scanner) (Person, error) {
+func scanPerson(row store.Row) (Person, error) {
 	var p Person
 	var owner, created int64
 	err := row.Scan(&p.ID, &p.Name, &owner, &created)

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -42,10 +43,7 @@ func UnknownScopes(names ...string) []string {
 }
 
 func fromSet(set map[string]bool) Scopes {
-	sorted := make([]string, 0, len(set))
-	for name := range set {
-		sorted = append(sorted, name)
-	}
+	sorted := slices.Collect(maps.Keys(set))
 	slices.Sort(sorted)
 	return Scopes{sorted: sorted}
 }

@@ -222,7 +222,7 @@ const (
 )
 
 // scanToken reads a row of selectToken, and more columns after it into extra.
-func scanToken(row scanner, extra ...any) (Token, error) {
+func scanToken(row store.Row, extra ...any) (Token, error) {
 	var t Token
 	var kind, role, scopes, made string
 	var created, ttl, expires, lastUsed, used, revoked, owner int64

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -87,10 +88,7 @@ func (d *Directory) flushUses(ctx context.Context) error {
 		return nil
 	}
 	// A fixed order keeps two hubs from locking the same rows crosswise.
-	order := make([]use, 0, len(taken))
-	for at := range taken {
-		order = append(order, at)
-	}
+	order := slices.Collect(maps.Keys(taken))
 	slices.SortFunc(order, func(a, b use) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) })
 	err := d.db.Write(ctx, func(tx *store.Tx) error {
 		for _, at := range order {

@@ -274,14 +274,7 @@ func (l *Leases) Orphans(ctx context.Context, prefix string, limit int) (names [
 		if err != nil {
 			return err
 		}
-		return tx.Each(func(row *sql.Rows) error {
-			var name string
-			if err := row.Scan(&name); err != nil {
-				return err
-			}
-			names = append(names, name)
-			return nil
-		}, `SELECT name FROM leases WHERE owner <> '' AND name >= ? AND name < ?
+		return tx.Each(store.Into(&names), `SELECT name FROM leases WHERE owner <> '' AND name >= ? AND name < ?
 			AND NOT EXISTS (SELECT 1 FROM hubs WHERE hubs.id = leases.owner AND expires_at > ?)
 			ORDER BY name LIMIT ?`, prefix, prefix+"\xf4\x8f\xbf\xbf", now, limit)
 	})

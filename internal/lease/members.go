@@ -112,11 +112,6 @@ func (l *Leases) Living(ctx context.Context) ([]string, error) {
 
 func readLiving(tx *store.Tx, now int64) (hubs []string, err error) {
 	hubs = []string{}
-	err = tx.Each(func(row *sql.Rows) error {
-		var id string
-		err := row.Scan(&id)
-		hubs = append(hubs, id)
-		return err
-	}, `SELECT id FROM hubs WHERE expires_at > ? ORDER BY id`, now)
+	err = tx.Each(store.Into(&hubs), `SELECT id FROM hubs WHERE expires_at > ? ORDER BY id`, now)
 	return hubs, err
 }

@@ -227,7 +227,7 @@ type auditRow struct {
 	event, action, agent, other, ref, kind, hash, detailRaw string
 }
 
-func scanAudit(r *sql.Rows) (a auditRow, err error) {
+func scanAudit(r store.Row) (a auditRow, err error) {
 	err = r.Scan(&a.seq, &a.at, &a.event, &a.action, &a.agent, &a.other, &a.ref, &a.kind, &a.size, &a.hash, &a.detailRaw)
 	return a, err
 }

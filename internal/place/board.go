@@ -16,7 +16,7 @@ const postingQuery = `SELECT p.id, p.agent, p.agent_name, p.type, p.skill_name, 
 	` + provenSince + `, COALESCE(a.name, '')
 	FROM place_postings p LEFT JOIN place_keys k ON k.agent = p.agent LEFT JOIN place_agents a ON a.id = p.agent`
 
-func scanPosting(r interface{ Scan(...any) error }) (board.Posting, error) {
+func scanPosting(r store.Row) (board.Posting, error) {
 	var p board.Posting
 	var name, skill, summary, tags, metadata, registered string
 	var created, expires, proven int64

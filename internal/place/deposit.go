@@ -21,7 +21,7 @@ type depositRow struct {
 
 const depositColumns = `owner, skill_id, name, description, tags, format, content, hash, signature, summary, input_output, provenance, created_at, updated_at`
 
-func scanDeposit(r interface{ Scan(...any) error }) (*depositRow, error) {
+func scanDeposit(r store.Row) (*depositRow, error) {
 	var d depositRow
 	var created, updated int64
 	err := r.Scan(&d.owner, &d.skillID, &d.name, &d.description, &d.tags, &d.format, &d.content, &d.hash, &d.signature, &d.summary,

@@ -37,7 +37,7 @@ const provenSince = `CASE WHEN k.proof = '` + proofChallenge + `' THEN k.proven_
 
 const keyColumns = `agent, pem, key_id, fingerprint, previous, entry, entry_sig, proof, registered_at, changed_at, proven_at`
 
-func scanKey(row interface{ Scan(...any) error }) (*keyRow, error) {
+func scanKey(row store.Row) (*keyRow, error) {
 	var k keyRow
 	var pem []byte
 	var registered, changed, proven int64

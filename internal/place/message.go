@@ -40,7 +40,7 @@ type message struct {
 const messageColumns = `num, id, sender, recipient, peer, type, hash, size, proven, tracked, state, reason, idem,
 	created_at, expires_at, changed_at, leased_until, attempt, next_at`
 
-func scanMessage(r interface{ Scan(...any) error }, blob bool) (*message, error) {
+func scanMessage(r store.Row, blob bool) (*message, error) {
 	var m message
 	var isProven, tracked, created, expires, changed, leased, next int64
 	into := []any{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"net"
@@ -137,7 +136,7 @@ func (p *Place) refuseMessage(tx *store.Tx, m *message, reason string) error {
 
 const peerColumns = `name, url, key, place_id, added_at, seen_at, problem`
 
-func scanPeer(r interface{ Scan(...any) error }) (peer Peer, err error) {
+func scanPeer(r store.Row) (peer Peer, err error) {
 	var added, seen int64
 	err = r.Scan(&peer.Name, &peer.URL, &peer.Key, &peer.PlaceID, &added, &seen, &peer.Problem)
 	peer.Added, peer.Seen = store.Time(added), store.Time(seen)
@@ -151,11 +150,7 @@ func (p *Place) Peers(ctx context.Context, who Visitor) ([]Peer, error) {
 	}
 	var out []Peer
 	err := p.read(ctx, func(tx *store.Tx) error {
-		err := tx.Each(func(r *sql.Rows) error {
-			peer, err := scanPeer(r)
-			out = append(out, peer)
-			return err
-		}, `SELECT `+peerColumns+` FROM place_peers ORDER BY name`)
+		err := tx.Each(store.IntoBy(&out, scanPeer), `SELECT `+peerColumns+` FROM place_peers ORDER BY name`)
 		for i := range out {
 			if err == nil {
 				err = tx.QueryRow(`SELECT (SELECT count(*) FROM place_remote WHERE peer = ? AND seen_at > ?), (SELECT count(*) FROM place_messages WHERE peer = ? AND peer <> '' AND state = 0)`,

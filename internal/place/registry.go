@@ -31,7 +31,7 @@ const agentQuery = `SELECT a.id, a.name, a.description, a.scope, a.capabilities,
 	COALESCE(k.key_id, ''), ` + provenSince + `, CASE WHEN t.key_id IS NULL THEN 0 ELSE 1 END
 	FROM place_agents a LEFT JOIN place_keys k ON k.agent = a.id LEFT JOIN place_trust t ON t.key_id = k.key_id`
 
-func scanAgent(row interface{ Scan(...any) error }) (*agentRow, error) {
+func scanAgent(row store.Row) (*agentRow, error) {
 	var a agentRow
 	var verified, ttl, registered, seen, proven, trusted int64
 	err := row.Scan(&a.id, &a.name, &a.description, &a.scope, &a.capabilities, &a.endpoint, &a.metadata, &verified, &ttl, &registered, &seen,

@@ -119,7 +119,7 @@ func (p *Place) eachRemote(tx *store.Tx, fn func(board.Agent) bool) error {
 	return err
 }
 
-func scanRemote(r interface{ Scan(...any) error }) (a board.Agent, err error) {
+func scanRemote(r store.Row) (a board.Agent, err error) {
 	var peer, id, encoded string
 	if err = r.Scan(&peer, &id, &encoded); err != nil {
 		return a, err

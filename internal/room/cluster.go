@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -113,11 +114,7 @@ func (cl *cluster) cutRemote() {
 func (cl *cluster) remotes() []*remoteRoom {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	out := make([]*remoteRoom, 0, len(cl.remote))
-	for _, rr := range cl.remote {
-		out = append(out, rr)
-	}
-	return out
+	return slices.Collect(maps.Values(cl.remote))
 }
 
 func (cl *cluster) close() {
@@ -344,11 +341,7 @@ func (rr *remoteRoom) empty() bool {
 func (rr *remoteRoom) all() []*visit {
 	rr.mu.Lock()
 	defer rr.mu.Unlock()
-	out := make([]*visit, 0, len(rr.visits))
-	for _, v := range rr.visits {
-		out = append(out, v)
-	}
-	return out
+	return slices.Collect(maps.Values(rr.visits))
 }
 
 func (rr *remoteRoom) frame(v *visit, in *inbound) bool {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"parley/internal/lease"
@@ -163,10 +165,7 @@ func (e *Rooms) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
 	already := e.closing
 	e.closing = true
-	visits := make([]*visit, 0, len(e.visits))
-	for _, v := range e.visits {
-		visits = append(visits, v)
-	}
+	visits := slices.Collect(maps.Values(e.visits))
 	e.mu.Unlock()
 	if already {
 		return nil

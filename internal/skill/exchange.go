@@ -43,7 +43,7 @@ type Exchange struct {
 const exchangeColumns = `id, me, agent, peer, place, side, state, relayed, level, skill_id, skill_name, summary, format, hash,
 	opening, opened, accepting, content, provenance, item, reason, created_at, changed_at, deadline`
 
-func scanExchange(row interface{ Scan(...any) error }) (Exchange, error) {
+func scanExchange(row store.Row) (Exchange, error) {
 	var e Exchange
 	var relayed, created, changed, deadline int64
 	err := row.Scan(&e.ID, &e.me, &e.Agent, &e.Peer, &e.Place, &e.Side, &e.State, &relayed, &e.Level, &e.SkillID, &e.SkillName, &e.Summary, &e.Format,
@@ -108,11 +108,7 @@ func (a Acting) Exchanges(ctx context.Context, limit int) ([]Exchange, error) {
 	agents, args := mine.Where("agent")
 	err = a.s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		out = out[:0]
-		return tx.Each(func(row *sql.Rows) error {
-			e, err := scanExchange(row)
-			out = append(out, e)
-			return err
-		}, `SELECT `+exchangeColumns+` FROM skill_exchanges WHERE `+agents+` ORDER BY created_at DESC, id DESC LIMIT ?`, append(args, limit)...)
+		return tx.Each(store.IntoBy(&out, scanExchange), `SELECT `+exchangeColumns+` FROM skill_exchanges WHERE `+agents+` ORDER BY created_at DESC, id DESC LIMIT ?`, append(args, limit)...)
 	})
 	return out, err
 }

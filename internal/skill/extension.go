@@ -44,7 +44,7 @@ type Extension struct {
 
 const extensionColumns = `me, name, version, hash, state, sender, content, actions, provenance, findings, approval, reason, message, changed_at, deadline`
 
-func scanExtension(row interface{ Scan(...any) error }) (Extension, error) {
+func scanExtension(row store.Row) (Extension, error) {
 	var e Extension
 	var actions, findings string
 	var changed int64
@@ -94,11 +94,7 @@ func (e *Extension) become(tx *store.Tx, next meeting.ExtensionState, person boo
 
 func listExtensions(tx *store.Tx, rest string, args ...any) ([]Extension, error) {
 	out := []Extension{}
-	err := tx.Each(func(row *sql.Rows) error {
-		e, err := scanExtension(row)
-		out = append(out, e)
-		return err
-	}, `SELECT `+extensionColumns+` FROM skill_extensions `+rest, args...)
+	err := tx.Each(store.IntoBy(&out, scanExtension), `SELECT `+extensionColumns+` FROM skill_extensions `+rest, args...)
 	return out, err
 }
 

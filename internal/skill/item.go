@@ -87,7 +87,7 @@ const itemColumns = `id, me, agent, name, title, sender, place, key_id, level, f
 // itemRow is what scanItem reads.
 const itemRow = itemColumns + `, (SELECT count(*) FROM approvals WHERE approvals.id = skill_items.approval)`
 
-func scanItem(row interface{ Scan(...any) error }) (Item, error) {
+func scanItem(row store.Row) (Item, error) {
 	var i Item
 	var provenance, verified, findings, agents string
 	var unsolicited, public, received, decided, asked int64
@@ -137,11 +137,7 @@ func loadItem(tx *store.Tx, id string) (Item, error) {
 
 func listItems(tx *store.Tx, rest string, args ...any) ([]Item, error) {
 	out := []Item{}
-	err := tx.Each(func(row *sql.Rows) error {
-		i, err := scanItem(row)
-		out = append(out, i)
-		return err
-	}, `SELECT `+itemRow+` FROM skill_items `+rest, args...)
+	err := tx.Each(store.IntoBy(&out, scanItem), `SELECT `+itemRow+` FROM skill_items `+rest, args...)
 	return out, err
 }
 

@@ -2,7 +2,6 @@ package skill
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"parley/internal/approval"
@@ -50,11 +49,7 @@ func (s *Skills) Sweep(ctx context.Context) error {
 func (s *Skills) sweepExchanges(ctx context.Context, h Host) error {
 	err := s.d.DB.Write(ctx, func(tx *store.Tx) error {
 		var late []Exchange
-		err := tx.Each(func(row *sql.Rows) error {
-			e, err := scanExchange(row)
-			late = append(late, e)
-			return err
-		}, `SELECT `+exchangeColumns+` FROM skill_exchanges WHERE me = ? AND deadline <= ? AND state <> 'quarantined' LIMIT ?`, h.ID, store.Micros(s.now()), sweepPage)
+		err := tx.Each(store.IntoBy(&late, scanExchange), `SELECT `+exchangeColumns+` FROM skill_exchanges WHERE me = ? AND deadline <= ? AND state <> 'quarantined' LIMIT ?`, h.ID, store.Micros(s.now()), sweepPage)
 		if err != nil {
 			return err
 		}

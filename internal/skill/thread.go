@@ -34,7 +34,7 @@ type Thread struct {
 
 const threadColumns = `me, id, agent, kind, peer, place, state, body, approval, active_at`
 
-func scanThread(row interface{ Scan(...any) error }) (Thread, error) {
+func scanThread(row store.Row) (Thread, error) {
 	var t Thread
 	var body string
 	var active int64
@@ -175,11 +175,7 @@ func (a Acting) Threads(ctx context.Context, limit int) ([]Thread, error) {
 	agents, args := mine.Where("agent")
 	err = a.s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		out = out[:0]
-		return tx.Each(func(row *sql.Rows) error {
-			t, err := scanThread(row)
-			out = append(out, t)
-			return err
-		}, `SELECT `+threadColumns+` FROM skill_threads WHERE `+agents+` ORDER BY active_at DESC, id LIMIT ?`, append(args, limit)...)
+		return tx.Each(store.IntoBy(&out, scanThread), `SELECT `+threadColumns+` FROM skill_threads WHERE `+agents+` ORDER BY active_at DESC, id LIMIT ?`, append(args, limit)...)
 	})
 	return out, err
 }
@@ -296,11 +292,7 @@ func (s *Skills) sweepThreads(ctx context.Context, h Host) error {
 	var open []Thread
 	err := s.d.DB.Write(ctx, func(tx *store.Tx) error {
 		open = open[:0]
-		err := tx.Each(func(row *sql.Rows) error {
-			t, err := scanThread(row)
-			open = append(open, t)
-			return err
-		}, `SELECT `+threadColumns+` FROM skill_threads WHERE me = ? AND state = 'open' LIMIT 1000`, h.ID)
+		err := tx.Each(store.IntoBy(&open, scanThread), `SELECT `+threadColumns+` FROM skill_threads WHERE me = ? AND state = 'open' LIMIT 1000`, h.ID)
 		if err != nil {
 			return err
 		}

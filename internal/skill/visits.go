@@ -26,7 +26,7 @@ const visitColumns = `v.id, v.agent, v.agent_id, v.url, v.place, v.name, v.keep,
 
 const visitRows = ` FROM skill_visits v LEFT JOIN skill_places p ON p.url = v.url `
 
-func scanVisit(row interface{ Scan(...any) error }) (Visit, error) {
+func scanVisit(row store.Row) (Visit, error) {
 	var v Visit
 	var keep, insecure, started, until int64
 	err := row.Scan(&v.ID, &v.Agent, &v.AgentID, &v.URL, &v.Place, &v.Name, &keep, &insecure, &started, &until, &v.Interactions, &v.Limit, &v.Warning, &v.Problem,
@@ -78,11 +78,7 @@ func (a Acting) Visits(ctx context.Context) ([]Visit, error) {
 	agents, args := mine.Where("v.agent")
 	err = a.s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		out = out[:0]
-		return tx.Each(func(row *sql.Rows) error {
-			v, err := scanVisit(row)
-			out = append(out, v)
-			return err
-		}, `SELECT `+visitColumns+visitRows+`WHERE `+agents+` ORDER BY v.started_at, v.id`, args...)
+		return tx.Each(store.IntoBy(&out, scanVisit), `SELECT `+visitColumns+visitRows+`WHERE `+agents+` ORDER BY v.started_at, v.id`, args...)
 	})
 	return out, err
 }
@@ -299,12 +295,7 @@ func (s *Skills) Farewell(ctx context.Context, v Visit, reason string) {
 	var peers []string
 	err := s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		peers = peers[:0]
-		return tx.Each(func(row *sql.Rows) error {
-			var id string
-			err := row.Scan(&id)
-			peers = append(peers, id)
-			return err
-		}, `SELECT DISTINCT peer FROM skill_messages WHERE me = ? AND place = ? AND at >= ? AND level <> 'L2' ORDER BY peer LIMIT ?`,
+		return tx.Each(store.Into(&peers), `SELECT DISTINCT peer FROM skill_messages WHERE me = ? AND place = ? AND at >= ? AND level <> 'L2' ORDER BY peer LIMIT ?`,
 			v.AgentID, v.Place, store.Micros(v.Started), VisitLimit)
 	})
 	if err != nil {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 )
@@ -90,11 +89,6 @@ func appliedMigrations(tx *Tx) (set []int64, err error) {
 	if err != nil || !there {
 		return nil, err
 	}
-	err = tx.Each(func(row *sql.Rows) error {
-		var number int64
-		err := row.Scan(&number)
-		set = append(set, number)
-		return err
-	}, `SELECT DISTINCT version_id FROM goose_db_version WHERE version_id <> 0 AND is_applied = ? ORDER BY version_id`, yes(tx.dialect))
+	err = tx.Each(Into(&set), `SELECT DISTINCT version_id FROM goose_db_version WHERE version_id <> 0 AND is_applied = ? ORDER BY version_id`, yes(tx.dialect))
 	return set, err
 }

@@ -89,11 +89,6 @@ func columnNames(columns []column) (names []string) {
 }
 
 func listNames(tx *Tx, query string, args ...any) (names []string, err error) {
-	err = tx.Each(func(row *sql.Rows) error {
-		var name string
-		err := row.Scan(&name)
-		names = append(names, name)
-		return err
-	}, query, args...)
+	err = tx.Each(Into(&names), query, args...)
 	return names, err
 }

@@ -70,6 +70,31 @@ func (tx *Tx) Each(scan func(row *sql.Rows) error, query string, args ...any) er
 	return rows.Err()
 }
 
+// Row is one row of an answer: of *sql.Rows, or *sql.Row.
+type Row interface{ Scan(dest ...any) error }
+
+// Into is for Each: it makes a list of a query's only column.
+//
+//	err := tx.Each(store.Into(&ids), `SELECT id FROM notes`)
+//
+// What the list held before is dropped, since a transaction may run again.
+func Into[T any](list *[]T) func(row *sql.Rows) error {
+	return IntoBy(list, func(row Row) (v T, err error) {
+		err = row.Scan(&v)
+		return v, err
+	})
+}
+
+// IntoBy is Into for rows that scan reads.
+func IntoBy[T any](list *[]T, scan func(Row) (T, error)) func(row *sql.Rows) error {
+	*list = (*list)[:0:0]
+	return func(row *sql.Rows) error {
+		v, err := scan(row)
+		*list = append(*list, v)
+		return err
+	}
+}
+
 // ForUpdate is the suffix that locks the selected rows until the transaction
 // ends. SQLite has one writer and needs none.
 func (tx *Tx) ForUpdate() string {

@@ -60,12 +60,7 @@ func (w *Work) List(ctx context.Context, who identity.Actor, q viber.TaskList) (
 func (w *Work) Running(ctx context.Context, who identity.Actor) (ids []string, err error) {
 	err = w.d.DB.Read(ctx, func(tx *store.Tx) error {
 		ids = []string{}
-		return tx.Each(func(row *sql.Rows) error {
-			var id string
-			err := row.Scan(&id)
-			ids = append(ids, id)
-			return err
-		}, `SELECT id FROM work_tasks WHERE principal = ? AND ended_at = 0 ORDER BY id`, who.Person.ID)
+		return tx.Each(store.Into(&ids), `SELECT id FROM work_tasks WHERE principal = ? AND ended_at = 0 ORDER BY id`, who.Person.ID)
 	})
 	return ids, err
 }

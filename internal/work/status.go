@@ -1,6 +1,7 @@
 package work
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,10 +28,7 @@ func (t *task) refreshStatus() {
 
 // openQuestions are those that wait, in the order they were asked.
 func (t *task) openQuestions() []*question {
-	list := make([]*question, 0, len(t.asks))
-	for _, q := range t.asks {
-		list = append(list, q)
-	}
+	list := slices.Collect(maps.Values(t.asks))
 	// Ids are made in order.
 	slices.SortFunc(list, func(a, b *question) int { return strings.Compare(a.id, b.id) })
 	return list

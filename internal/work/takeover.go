@@ -53,13 +53,7 @@ func (w *Work) abandoned(ctx context.Context) (ids []string, err error) {
 		return nil, err
 	}
 	err = w.d.DB.Read(ctx, func(tx *store.Tx) error {
-		ids = nil
-		return tx.Each(func(row *sql.Rows) error {
-			var id string
-			err := row.Scan(&id)
-			ids = append(ids, id)
-			return err
-		}, `SELECT t.id FROM work_tasks t LEFT JOIN leases l ON l.name = 'task.' || t.id
+		return tx.Each(store.Into(&ids), `SELECT t.id FROM work_tasks t LEFT JOIN leases l ON l.name = 'task.' || t.id
 			WHERE t.ended_at = 0 AND (l.owner IS NULL OR l.owner IN ('', ?)) ORDER BY t.id LIMIT ?`, w.hub, w.d.Limits.RunningPerHub+200)
 	})
 	for _, name := range dead {
@@ -343,13 +337,7 @@ func (w *Work) purge(ctx context.Context, now time.Time) error {
 	before := store.Micros(now.Add(-w.d.Limits.Keep))
 	var old []string
 	err := w.d.DB.Read(ctx, func(tx *store.Tx) error {
-		old = nil
-		return tx.Each(func(row *sql.Rows) error {
-			var id string
-			err := row.Scan(&id)
-			old = append(old, id)
-			return err
-		}, `SELECT id FROM work_tasks WHERE purged = 0 AND ended_at > 0 AND ended_at < ? ORDER BY ended_at LIMIT 500`, before)
+		return tx.Each(store.Into(&old), `SELECT id FROM work_tasks WHERE purged = 0 AND ended_at > 0 AND ended_at < ? ORDER BY ended_at LIMIT 500`, before)
 	})
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package call
 
 import (
-	"database/sql"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -68,7 +67,7 @@ type Page struct {
 const callColumns = `id, at, machine, tool, class, actor, on_behalf, surface, token_id, address, hub, digest, args, approval,
 	state, code, message, exit_code, duration, queued, result_size, result_digest`
 
-func scanCall(row *sql.Rows) (Entry, error) {
+func scanCall(row store.Row) (Entry, error) {
 	var e Entry
 	var at int64
 	var args, app, exit string

@@ -2,7 +2,6 @@ package call
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -181,11 +180,7 @@ func (l *Log) List(ctx context.Context, where string, args []any, limit int) (Pa
 	page := Page{Calls: []Entry{}}
 	err := l.d.DB.Read(ctx, func(tx *store.Tx) error {
 		page.Calls = page.Calls[:0]
-		return tx.Each(func(row *sql.Rows) error {
-			e, err := scanCall(row)
-			page.Calls = append(page.Calls, e)
-			return err
-		}, `SELECT `+callColumns+` FROM fleet_calls WHERE `+where+` ORDER BY at DESC, id DESC LIMIT ?`, append(args, limit+1)...)
+		return tx.Each(store.IntoBy(&page.Calls, scanCall), `SELECT `+callColumns+` FROM fleet_calls WHERE `+where+` ORDER BY at DESC, id DESC LIMIT ?`, append(args, limit+1)...)
 	})
 	if len(page.Calls) > limit {
 		page.Calls = page.Calls[:limit]

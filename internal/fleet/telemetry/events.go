@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"log/slog"
 	"slices"
@@ -239,7 +238,7 @@ var levels = []kenny.Level{kenny.LevelError, kenny.LevelWarn, kenny.LevelInfo, k
 // Gravity is a level as rows have it: a smaller number is graver; -1 is none.
 func Gravity(l kenny.Level) int { return slices.Index(levels, l) }
 
-func scanEvent(row *sql.Rows) (Event, error) {
+func scanEvent(row store.Row) (Event, error) {
 	var e Event
 	var at, sent int64
 	var level int
@@ -262,11 +261,7 @@ func (s *Events) List(ctx context.Context, where string, args []any, limit int) 
 	page := EventPage{Events: []Event{}}
 	err := s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		page.Events = page.Events[:0]
-		return tx.Each(func(row *sql.Rows) error {
-			e, err := scanEvent(row)
-			page.Events = append(page.Events, e)
-			return err
-		}, `SELECT seq, at, sent_at, machine, source, kind, level, target, message, fields FROM fleet_events WHERE `+where+` ORDER BY seq DESC LIMIT ?`, append(args, limit+1)...)
+		return tx.Each(store.IntoBy(&page.Events, scanEvent), `SELECT seq, at, sent_at, machine, source, kind, level, target, message, fields FROM fleet_events WHERE `+where+` ORDER BY seq DESC LIMIT ?`, append(args, limit+1)...)
 	})
 	if len(page.Events) > limit {
 		page.Events = page.Events[:limit]

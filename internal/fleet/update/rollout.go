@@ -125,18 +125,10 @@ func (s *Rollouts) Resume(ctx context.Context) error {
 	var ids, open []string
 	err := s.d.DB.Read(ctx, func(tx *store.Tx) error {
 		ids, open = nil, nil
-		collect := func(to *[]string) func(*sql.Rows) error {
-			return func(row *sql.Rows) error {
-				var s string
-				err := row.Scan(&s)
-				*to = append(*to, s)
-				return err
-			}
-		}
-		if err := tx.Each(collect(&ids), `SELECT id FROM fleet_rollouts WHERE state IN ('running', 'paused')`); err != nil {
+		if err := tx.Each(store.Into(&ids), `SELECT id FROM fleet_rollouts WHERE state IN ('running', 'paused')`); err != nil {
 			return err
 		}
-		return tx.Each(collect(&open), `SELECT DISTINCT machine FROM fleet_updates WHERE state IN ('waiting', 'staged')`)
+		return tx.Each(store.Into(&open), `SELECT DISTINCT machine FROM fleet_updates WHERE state IN ('waiting', 'staged')`)
 	})
 	if err != nil {
 		return err

@@ -119,7 +119,7 @@ func missing(n int64) error {
 const selectArchive = `SELECT a.id, c.id, c.thread, a.title, a.summary, a.archived_at, a.from_seq, a.to_seq, a.messages, a.model, a.usage, a.automatic, a.focus
 	FROM talk_archives a JOIN talk_conversations c ON c.num = a.conversation`
 
-func scanArchive(row scanner) (a Archive, err error) {
+func scanArchive(row store.Row) (a Archive, err error) {
 	var usage string
 	var automatic int64
 	err = row.Scan(&a.ID, &a.Conversation, &a.Thread, &a.Title, &a.Summary, &a.ArchivedAt, &a.FromSeq, &a.ToSeq, &a.Messages, &a.Model, &usage, &automatic, &a.Focus)
@@ -163,12 +163,7 @@ func (m *Memory) Archives(ctx context.Context, id, before string, limit int) (li
 		query, args = query+` LIMIT ?`, append(args, limit)
 	}
 	err = m.db.Read(ctx, func(tx *store.Tx) error {
-		list = nil
-		return tx.Each(func(row *sql.Rows) error {
-			a, err := scanArchive(row)
-			list = append(list, a)
-			return err
-		}, query, args...)
+		return tx.Each(store.IntoBy(&list, scanArchive), query, args...)
 	})
 	slices.Reverse(list)
 	return list, err

@@ -15,9 +15,7 @@ import (
 
 const selectConversation = `SELECT num, id, agent, sender, thread, number, title, messages, last_seq, window_from, archive, hidden, created_at, first_at, last_at FROM talk_conversations`
 
-type scanner interface{ Scan(dest ...any) error }
-
-func scanConversation(row scanner) (num int64, c Conversation, err error) {
+func scanConversation(row store.Row) (num int64, c Conversation, err error) {
 	var hidden, created, first, last int64
 	err = row.Scan(&num, &c.ID, &c.Agent, &c.Sender, &c.Thread, &c.Number, &c.Title, &c.Messages, &c.LastSeq, &c.WindowFrom, &c.Archive, &hidden, &created, &first, &last)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -201,13 +199,7 @@ func forgetPair(tx *store.Tx, key Key) error {
 func (m *Memory) DeleteHidden(ctx context.Context, before time.Time) error {
 	var ids []string
 	err := m.db.Read(ctx, func(tx *store.Tx) error {
-		ids = nil
-		return tx.Each(func(row *sql.Rows) error {
-			var id string
-			err := row.Scan(&id)
-			ids = append(ids, id)
-			return err
-		}, `SELECT id FROM talk_conversations WHERE hidden = 1 AND last_at < ? LIMIT 1000`, store.Micros(before))
+		return tx.Each(store.Into(&ids), `SELECT id FROM talk_conversations WHERE hidden = 1 AND last_at < ? LIMIT 1000`, store.Micros(before))
 	})
 	for _, id := range ids {
 		if err == nil {

@@ -149,13 +149,7 @@ func LeaseName(id string) string { return "talk." + id }
 // hub owns: what somebody must take over.
 func (m *Memory) Abandoned(ctx context.Context, limit int) (ids []string, err error) {
 	err = m.db.Read(ctx, func(tx *store.Tx) error {
-		ids = nil
-		return tx.Each(func(row *sql.Rows) error {
-			var id string
-			err := row.Scan(&id)
-			ids = append(ids, id)
-			return err
-		}, `SELECT c.id FROM talk_conversations c
+		return tx.Each(store.Into(&ids), `SELECT c.id FROM talk_conversations c
 			WHERE c.num IN (SELECT conversation FROM talk_queue UNION SELECT conversation FROM talk_runs WHERE ended_at = 0)
 			AND NOT EXISTS (SELECT 1 FROM leases l JOIN hubs h ON h.id = l.owner WHERE l.name = 'talk.' || c.id AND `+alive(tx)+`)
 			ORDER BY c.num LIMIT ?`, append(aliveArgs(tx), limit)...)
@@ -192,11 +186,11 @@ func (m *Memory) ListActive(ctx context.Context, f Filter) (list []Active, err e
 
 // extra scans columns behind the usual ones.
 type extra struct {
-	scanner
+	store.Row
 	more []any
 }
 
-func (e extra) Scan(dest ...any) error { return e.scanner.Scan(append(dest, e.more...)...) }
+func (e extra) Scan(dest ...any) error { return e.Row.Scan(append(dest, e.more...)...) }
 
 // GetWaiting reads one waiting turn, or ErrNotFound.
 func (m *Memory) GetWaiting(ctx context.Context, run string) (w Waiting, err error) {

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"time"
 
@@ -74,7 +73,7 @@ func insertMessage(tx *store.Tx, num int64, key Key, msg Message) error {
 
 const selectMessage = `SELECT seq, at, run, role, agent, text, reasoning, signature, calls, call_id, name, is_error, interrupted, usage, outcome, outcome_code FROM talk_messages`
 
-func scanMessage(row scanner) (Message, error) {
+func scanMessage(row store.Row) (Message, error) {
 	var m Message
 	var at, isError, interrupted int64
 	var role, calls, usage string
@@ -91,11 +90,7 @@ func scanMessage(row scanner) (Message, error) {
 }
 
 func messages(tx *store.Tx, query string, args ...any) (list []Message, err error) {
-	err = tx.Each(func(row *sql.Rows) error {
-		m, err := scanMessage(row)
-		list = append(list, m)
-		return err
-	}, query, args...)
+	err = tx.Each(store.IntoBy(&list, scanMessage), query, args...)
 	return list, err
 }
 

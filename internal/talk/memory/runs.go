@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"parley/internal/brain/model"
@@ -62,7 +61,7 @@ func (m *Memory) Write(ctx context.Context, fn func(tx *store.Tx) error) error {
 const selectRun = `SELECT r.id, c.id, r.speaker, r.turn_key, r.started_at, r.ended_at, r.user_seq, r.stop, r.error, r.text, r.provider, r.model, r.usage
 	FROM talk_runs r JOIN talk_conversations c ON c.num = r.conversation`
 
-func scanRun(row scanner) (r Run, err error) {
+func scanRun(row store.Row) (r Run, err error) {
 	var started, ended int64
 	var usage string
 	err = row.Scan(&r.ID, &r.Conversation, &r.Speaker, &r.Key, &started, &ended, &r.UserSeq, &r.Stop, &r.Error, &r.Text, &r.Provider, &r.Model, &usage)
@@ -100,11 +99,7 @@ func (m *Memory) OpenRuns(ctx context.Context, id string) (list []Run, err error
 }
 
 func openRuns(tx *store.Tx, id string) (list []Run, err error) {
-	err = tx.Each(func(row *sql.Rows) error {
-		r, err := scanRun(row)
-		list = append(list, r)
-		return err
-	}, selectRun+` WHERE c.id = ? AND r.ended_at = 0 ORDER BY r.started_at, r.id`, id)
+	err = tx.Each(store.IntoBy(&list, scanRun), selectRun+` WHERE c.id = ? AND r.ended_at = 0 ORDER BY r.started_at, r.id`, id)
 	return list, err
 }
 

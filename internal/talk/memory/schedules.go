@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"time"
@@ -36,7 +35,7 @@ type Schedule struct {
 
 const selectSchedule = `SELECT id, schedule, skill, agent, sender, thread, quiet_start, quiet_end, once, next_at, last_error, created_at, maker FROM talk_schedules`
 
-func scanSchedule(row scanner) (s Schedule, err error) {
+func scanSchedule(row store.Row) (s Schedule, err error) {
 	var once, next, created int64
 	var maker string
 	err = row.Scan(&s.ID, &s.Schedule, &s.Skill, &s.Agent, &s.Sender, &s.Thread, &s.QuietStart, &s.QuietEnd, &once, &next, &s.LastError, &created, &maker)
@@ -68,12 +67,7 @@ func (m *Memory) AddSchedule(ctx context.Context, s Schedule) (Schedule, error) 
 // Schedules lists all of them, oldest first.
 func (m *Memory) Schedules(ctx context.Context) (list []Schedule, err error) {
 	err = m.db.Read(ctx, func(tx *store.Tx) error {
-		list = nil
-		return tx.Each(func(row *sql.Rows) error {
-			s, err := scanSchedule(row)
-			list = append(list, s)
-			return err
-		}, selectSchedule+` ORDER BY id`)
+		return tx.Each(store.IntoBy(&list, scanSchedule), selectSchedule+` ORDER BY id`)
 	})
 	return list, err
 }
