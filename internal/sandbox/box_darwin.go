@@ -47,7 +47,7 @@ func (s Support) try() error {
 
 // box makes the command that starts a program with the rules of its box.
 func (s *Sandbox) box(run *Process, path string, p Program) error {
-	run.temp = real(run.temp) // rules are about real paths
+	run.temp = Resolved(run.temp) // rules are about real paths
 	o, err := s.orders(path, p, run.temp)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func secretsOf(home string) []string {
 	if home == "" {
 		return nil
 	}
-	home = real(home)
+	home = Resolved(home)
 	var list []string
 	for _, name := range homeSecrets {
 		list = append(list, filepath.Join(home, name))
@@ -37,7 +37,7 @@ func secretsOf(home string) []string {
 
 // readable is what every box may read, and the program itself.
 func (s *Sandbox) readable(program string) ([]string, error) {
-	program = real(program)
+	program = Resolved(program)
 	if s.hubs(program) {
 		return nil, fmt.Errorf("%w: the program %s lies in the hub's data folder", ErrFolder, filepath.Base(program))
 	}
@@ -59,7 +59,7 @@ func (s *Sandbox) common() []string {
 			base = slices.Concat(system, systemMac)
 		}
 		for _, dir := range slices.Concat(base, s.toolchains(), s.o.Read) {
-			s.read = append(s.read, s.without(real(dir))...)
+			s.read = append(s.read, s.without(Resolved(dir))...)
 		}
 		s.read = append(s.read, settings("/etc", s.hidden)...)
 		slices.Sort(s.read)
@@ -85,7 +85,7 @@ func links(paths []string) (list [][2]string) {
 
 // writable is a folder of a program as the box gets it.
 func (s *Sandbox) writable(dir string) ([]string, error) {
-	dir = real(dir)
+	dir = Resolved(dir)
 	switch {
 	case s.hubs(dir):
 		return nil, fmt.Errorf("%w: %s lies in the hub's data folder, where only %s may be used", ErrFolder, dir, s.o.Workspace)
@@ -131,7 +131,7 @@ func (s *Sandbox) hubs(path string) bool {
 func (s *Sandbox) toolchains() []string {
 	var list []string
 	for _, dir := range s.pathFolders() {
-		dir = real(dir)
+		dir = Resolved(dir)
 		if !s.tool(dir) {
 			continue
 		}
@@ -156,7 +156,7 @@ func (s *Sandbox) pathFolders() (list []string) {
 // tool tells a folder that may be open to all boxes: it is neither the hub's nor
 // somebody's home, nor has it such a one inside.
 func (s *Sandbox) tool(dir string) bool {
-	home := real(s.o.Home)
+	home := Resolved(s.o.Home)
 	return !within(dir, s.o.Data) && !within(s.o.Data, dir) && !within(home, dir) && dir != filepath.Dir(dir) && !isHome(dir) &&
 		!slices.ContainsFunc(s.hidden, func(h string) bool { return within(dir, h) })
 }
@@ -164,7 +164,7 @@ func (s *Sandbox) tool(dir string) bool {
 // personal tells a folder in a home where all kinds of programs keep what they know.
 func (s *Sandbox) personal(dir string) bool {
 	parent := filepath.Dir(dir)
-	return slices.Contains([]string{".local", ".config", ".cache", ".var"}, filepath.Base(dir)) && (isHome(parent) || parent == real(s.o.Home))
+	return slices.Contains([]string{".local", ".config", ".cache", ".var"}, filepath.Base(dir)) && (isHome(parent) || parent == Resolved(s.o.Home))
 }
 
 func isHome(dir string) bool { return filepath.Dir(dir) == "/home" || dir == "/home" || dir == "/root" }

@@ -36,9 +36,9 @@ func (s *Sandbox) grantable(path string, change bool) error {
 		return reason("is not a plain absolute path")
 	case !exists(path):
 		return reason("is not there")
-	case real(path) != path:
-		return reason("leads to " + real(path) + "; name that")
-	case path == filepath.Dir(path) || isHome(path) || within(real(s.o.Home), path):
+	case Resolved(path) != path:
+		return reason("leads to " + Resolved(path) + "; name that")
+	case path == filepath.Dir(path) || isHome(path) || within(Resolved(s.o.Home), path):
 		return reason("is too much; name a folder in it")
 	case holds(append([]string{s.o.Data}, s.o.Hidden...)):
 		return reason("is the hub's own")

@@ -91,7 +91,7 @@ func (s *Sandbox) mounts(c *script, o orders, p Program, temp string) {
 		case slices.Contains(o.Write, path):
 			s.showWritable(c, path, path)
 		default:
-			s.showReadable(c, path, slices.ContainsFunc(named, func(one string) bool { return within(path, real(one)) }))
+			s.showReadable(c, path, slices.ContainsFunc(named, func(one string) bool { return within(path, Resolved(one)) }))
 		}
 	}
 	for _, path := range devices {
@@ -106,7 +106,7 @@ func (s *Sandbox) mounts(c *script, o orders, p Program, temp string) {
 	for _, path := range append([]string{"/tmp"}, o.Write...) {
 		c.order(launcher.Writable, path, "")
 	}
-	c.order(launcher.Folder, real(cmp.Or(p.Dir, temp)), "")
+	c.order(launcher.Folder, Resolved(cmp.Or(p.Dir, temp)), "")
 }
 
 // rootAt is a folder that every system has; the new root is made there and moved away.

@@ -91,7 +91,7 @@ func (s *Sandbox) orders(path string, p Program, temp string) (o orders, err err
 		return o, err
 	}
 	for _, at := range p.Read {
-		o.Read = append(o.Read, s.without(real(at))...)
+		o.Read = append(o.Read, s.without(Resolved(at))...)
 	}
 	o.Write = []string{temp}
 	for _, dir := range slices.Concat(p.Folders, s.o.Write) {

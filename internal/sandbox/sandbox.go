@@ -53,15 +53,15 @@ func New(o Options) *Sandbox {
 	}
 	s := &Sandbox{o: o, hidden: secretsOf(o.Home)}
 	if o.Data != "" {
-		s.o.Data, s.o.Workspace = real(o.Data), real(o.Workspace)
+		s.o.Data, s.o.Workspace = Resolved(o.Data), Resolved(o.Workspace)
 		if o.Workspaces != "" {
-			s.o.Workspaces = real(o.Workspaces)
+			s.o.Workspaces = Resolved(o.Workspaces)
 		}
 		s.hidden = append(s.hidden, s.o.Data)
 	}
 	s.o.Hidden = nil
 	for _, path := range o.Hidden {
-		s.o.Hidden = append(s.o.Hidden, real(path))
+		s.o.Hidden = append(s.o.Hidden, Resolved(path))
 	}
 	s.hidden = append(s.hidden, s.o.Hidden...)
 	s.sweep()
@@ -86,8 +86,8 @@ func (s *Sandbox) sweep() {
 	}
 }
 
-// real is a path with its links resolved, as far as it exists.
-func real(path string) string {
+// Resolved is a path without links, as far as it exists.
+func Resolved(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return path

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"parley/internal/sandbox"
 )
 
 // ErrForeign says that a folder is not for whoever asked.
@@ -122,29 +124,11 @@ func (w Whose) folder() string {
 // checkNamed refuses a folder of an agent's file that is the hub's own or somebody
 // else's; the links in its path count.
 func (s *Spaces) checkNamed(home, named string) error {
-	dir, data := resolved(named), resolved(s.o.Data)
-	if within(dir, resolved(home)) || !within(dir, data) && !within(data, dir) {
+	dir, data := sandbox.Resolved(named), sandbox.Resolved(s.o.Data)
+	if within(dir, sandbox.Resolved(home)) || !within(dir, data) && !within(data, dir) {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", ErrForeign, named)
-}
-
-// resolved is a path without links, as far as it exists.
-func resolved(path string) string {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	rest := ""
-	for at := path; ; at = filepath.Dir(at) {
-		if found, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(found, rest)
-		}
-		if at == filepath.Dir(at) {
-			return path
-		}
-		rest = filepath.Join(filepath.Base(at), rest)
-	}
 }
 
 func within(path, dir string) bool {

@@ -4,8 +4,9 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"parley/internal/trywrite"
 )
 
 // Handler is what a face does with one connection. Its methods are called one at a time on the connection's
@@ -30,7 +31,7 @@ type Conn struct {
 	group   *Group
 	handler Handler
 	stream  stream
-	socket  syscall.RawConn // to write without waiting; nil where that cannot be
+	socket  *trywrite.Socket // to write without waiting; nil where that cannot be
 	limit   atomic.Pointer[ReadLimit]
 	heard   atomic.Int64 // when the peer last sent something, on the group's clock
 	busy    atomic.Bool  // a handler call is running

@@ -1,58 +1,9 @@
 package wsconn
 
-import (
-	"net"
-	"sync"
-	"syscall"
-)
-
 // A message that nobody waits before (Message.Now, Conn.Answer) is written on the
 // goroutine that sends it: one system call that never waits, in place of a
 // goroutine that is made, found a processor and thrown away. What the socket does
 // not take at once goes the usual way.
-
-// attempt is one try to write without waiting.
-type attempt struct {
-	data []byte
-	n    int
-	err  error
-	// run is do, bound once.
-	run func(fd uintptr) (done bool)
-}
-
-var attempts = sync.Pool{New: func() any {
-	a := new(attempt)
-	a.run = a.do
-	return a
-}}
-
-// socketOf is the socket to write to directly; nil where there is none, as below
-// TLS.
-func socketOf(raw net.Conn) syscall.RawConn {
-	tcp, ok := raw.(*net.TCPConn)
-	if !ok || !canTry {
-		return nil
-	}
-	socket, err := tcp.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	return socket
-}
-
-// try writes what the socket takes at once.
-func try(socket syscall.RawConn, data []byte) (n int, err error) {
-	a := attempts.Get().(*attempt)
-	a.data = data
-	err = socket.Write(a.run)
-	if err == nil {
-		err = a.err
-	}
-	n = a.n
-	a.data, a.n, a.err = nil, 0, nil
-	attempts.Put(a)
-	return n, err
-}
 
 // writeNow sends what waits, as far as it goes at once. The caller has made itself
 // the writer.
@@ -64,7 +15,7 @@ func (c *Conn) writeNow() {
 	c.mu.Unlock()
 	n, err := 0, error(nil)
 	if frames > 0 { // else it ended meanwhile
-		n, err = try(c.socket, out)
+		n, err = c.socket.Write(out)
 	}
 	if err != nil {
 		c.writeFailed(err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/lxzan/gws"
+
+	"parley/internal/trywrite"
 )
 
 // Upgrade makes a WebSocket connection of a request. opened is called with the connection before anything is
@@ -58,7 +60,7 @@ func (g *Group) handshake(w http.ResponseWriter, r *http.Request) (*Conn, *gws.C
 		return nil, nil, fmt.Errorf("%w: %w", ErrNotWebSocket, err)
 	}
 	c.stream.established = true
-	c.socket = socketOf(raw)
+	c.socket = trywrite.Of(raw)
 	return c, ws, nil
 }
 

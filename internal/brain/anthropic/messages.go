@@ -17,7 +17,7 @@ const beginning = "(the conversation goes on from earlier messages)"
 // messages lays the neutral history out as the API wants it: alternating sides,
 // each message a list of blocks, injected texts leading the latest user message.
 func messages(in []model.Message) []sdk.MessageParam {
-	msgs := modelhttp.Repair(in, cleanID)
+	msgs := modelhttp.Repair(in, model.CleanID)
 	var l layout
 	var injected []string
 	for _, m := range msgs {
@@ -140,16 +140,4 @@ func input(arguments string) any {
 		return struct{}{}
 	}
 	return map[string]string{"invalid_arguments": arguments}
-}
-
-// cleanID fits ids of other providers to the alphabet of this one.
-func cleanID(id string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return r
-		default:
-			return '_'
-		}
-	}, id)
 }

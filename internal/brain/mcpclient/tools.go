@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
 )
 
@@ -24,7 +25,7 @@ const (
 // fitted to what providers accept. Where that loses something, a digest keeps
 // different tools apart.
 func ToolName(server, name string) string {
-	cleanServer, cleanName := clean(server), clean(name)
+	cleanServer, cleanName := model.CleanID(server), model.CleanID(name)
 	full := "mcp__" + cleanServer + "__" + cleanName
 	ambiguous := strings.Contains(server, "__") || strings.HasSuffix(server, "_") || strings.HasPrefix(name, "_")
 	if cleanServer == server && cleanName == name && len(full) <= maxName && !ambiguous {
@@ -33,17 +34,6 @@ func ToolName(server, name string) string {
 	sum := sha256.Sum256([]byte(server + "\x00" + name))
 	mark := "_" + hex.EncodeToString(sum[:4])
 	return full[:min(len(full), maxName-len(mark))] + mark
-}
-
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return r
-		default:
-			return '_'
-		}
-	}, s)
 }
 
 // tool wraps one tool of a server for one user.

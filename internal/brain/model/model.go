@@ -193,3 +193,16 @@ func (r Ref) String() string {
 	}
 	return r.Provider + ":" + r.Model
 }
+
+// CleanID fits a name or an id to the alphabet that every provider knows: letters,
+// digits, _ and -.
+func CleanID(id string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		default:
+			return '_'
+		}
+	}, id)
+}

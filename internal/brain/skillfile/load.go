@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -38,10 +39,7 @@ func Load(dir string) ([]Skill, error) {
 			found[s.Name] = s
 		}
 	}
-	out := make([]Skill, 0, len(found))
-	for _, s := range found {
-		out = append(out, s)
-	}
+	out := slices.Collect(maps.Values(found))
 	slices.SortFunc(out, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }

@@ -21,14 +21,18 @@ func (rr roomRoutes) nameOf(ctx context.Context, id string) string {
 	return id
 }
 
-// personOf is the id of a person by id or name.
-func (rr roomRoutes) personOf(ctx context.Context, idOrName string) (string, error) {
+// roomAndPerson are the ids of the room a request is about and of a person by id or
+// name.
+func (rr roomRoutes) roomAndPerson(r *http.Request, idOrName string) (room, person string, err error) {
+	if room, err = rr.find(r); err != nil {
+		return "", "", err
+	}
 	if rr.people != nil {
-		if p, err := rr.people.Person(ctx, idOrName); err == nil {
-			return p.ID, nil
+		if p, err := rr.people.Person(r.Context(), idOrName); err == nil {
+			return room, p.ID, nil
 		}
 	}
-	return "", front.NewProblem(http.StatusNotFound, string(kibitz.ToUnknown), "nobody here has that name", nil)
+	return "", "", front.NewProblem(http.StatusNotFound, string(kibitz.ToUnknown), "nobody here has that name", nil)
 }
 
 func (rr roomRoutes) giveTo(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
@@ -38,11 +42,7 @@ func (rr roomRoutes) giveTo(w http.ResponseWriter, r *http.Request, who identity
 	if err := readBody(w, r, &req); err != nil {
 		return err
 	}
-	id, err := rr.find(r)
-	if err != nil {
-		return err
-	}
-	person, err := rr.personOf(r.Context(), req.Person)
+	id, person, err := rr.roomAndPerson(r, req.Person)
 	if err != nil {
 		return err
 	}
@@ -74,11 +74,7 @@ func (rr roomRoutes) appoint(w http.ResponseWriter, r *http.Request, who identit
 	if err := readBody(w, r, &req); err != nil {
 		return err
 	}
-	id, err := rr.find(r)
-	if err != nil {
-		return err
-	}
-	person, err := rr.personOf(r.Context(), r.PathValue("person"))
+	id, person, err := rr.roomAndPerson(r, r.PathValue("person"))
 	if err != nil {
 		return err
 	}
@@ -95,11 +91,7 @@ func (rr roomRoutes) appoint(w http.ResponseWriter, r *http.Request, who identit
 const longestHosting = 10 * 365 * 24 * 3600
 
 func (rr roomRoutes) dismiss(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
-	id, err := rr.find(r)
-	if err != nil {
-		return err
-	}
-	person, err := rr.personOf(r.Context(), r.PathValue("person"))
+	id, person, err := rr.roomAndPerson(r, r.PathValue("person"))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -182,12 +184,7 @@ func (f *Face) Route() front.Route {
 const mostUnknown = 1000
 
 func (f *Face) tooMany(w http.ResponseWriter, r *http.Request, why *limit.Error) {
-	p := front.NewProblem(http.StatusTooManyRequests, "too_many_connections", "too many connections from this address", why)
-	if why.Everybody {
-		p = front.NewProblem(http.StatusServiceUnavailable, "too_many_connections", "the hub has as many connections as it can take; try again", why)
-	}
-	p.RetryAfter = why.RetryAfter
-	f.d.Front.Fail(w, r, p)
+	f.d.Front.TooMany(w, r, why, "too many connections from this address")
 	f.crowded(front.Address(r))
 }
 
@@ -239,10 +236,7 @@ const leaveTime = 2 * time.Second
 func (f *Face) Close(ctx context.Context) error {
 	f.mu.Lock()
 	f.closing = true
-	conns := make([]*conn, 0, len(f.conns))
-	for c := range f.conns {
-		conns = append(conns, c)
-	}
+	conns := slices.Collect(maps.Keys(f.conns))
 	f.mu.Unlock()
 	for _, c := range conns {
 		c.leave(viber.GoodbyeShutdown, wsconn.CodeGoingAway)

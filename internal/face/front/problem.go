@@ -200,3 +200,15 @@ func (f *Front) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(&p)
 }
+
+// TooMany refuses a connection: this address has too many, which text says, or all
+// together have.
+func (f *Front) TooMany(w http.ResponseWriter, r *http.Request, why *limit.Error, text string) {
+	status := http.StatusTooManyRequests
+	if why.Everybody {
+		status, text = http.StatusServiceUnavailable, "the hub has as many connections as it can take; try again"
+	}
+	p := NewProblem(status, "too_many_connections", text, why)
+	p.RetryAfter = why.RetryAfter
+	f.Fail(w, r, p)
+}

@@ -94,12 +94,7 @@ func (f *Face) Route() front.Route {
 const mostStrangers = 4000
 
 func (f *Face) tooMany(w http.ResponseWriter, r *http.Request, why *limit.Error) {
-	p := front.NewProblem(http.StatusTooManyRequests, "too_many_connections", "too many connections of this address wait at the door", why)
-	if why.Everybody {
-		p = front.NewProblem(http.StatusServiceUnavailable, "too_many_connections", "the hub is full; try again", why)
-	}
-	p.RetryAfter = why.RetryAfter
-	f.d.Front.Fail(w, r, p)
+	f.d.Front.TooMany(w, r, why, "too many connections of this address wait at the door")
 }
 
 // ServeHTTP is the relay and signalling socket of a room.

@@ -42,7 +42,7 @@ type outbox struct {
 
 // writer writes as much as goes without waiting.
 type writer interface {
-	try(b []byte) (n int, err error)
+	Write(b []byte) (n int, err error)
 }
 
 type item struct {
@@ -82,7 +82,7 @@ func (o *outbox) put(it item) error {
 // why, is for the goroutine to find out.
 func (o *outbox) writeNow(payload []byte) (all bool) {
 	o.frame = append(binary.BigEndian.AppendUint32(o.frame[:0], uint32(len(payload))), payload...)
-	n, err := o.direct.try(o.frame)
+	n, err := o.direct.Write(o.frame)
 	if err == nil && n == len(o.frame) {
 		return true
 	}

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"parley/internal/trywrite"
 	wire "parley/protocol/agentfirst"
 )
 
@@ -22,7 +23,7 @@ type takes struct {
 	some func() int
 }
 
-func (s *takes) try(b []byte) (int, error) { return s.to.Write(b[:min(len(b), s.some())]) }
+func (s *takes) Write(b []byte) (int, error) { return s.to.Write(b[:min(len(b), s.some())]) }
 
 // tcpPair is a connection with both ends.
 func tcpPair(t interface {
@@ -94,14 +95,14 @@ func TestASocketThatIsFullDoesNotHoldUp(t *testing.T) {
 	hub, client := tcpPair(t)
 	defer hub.Close()
 	defer client.Close()
-	s := socketOf(hub)
+	s := trywrite.Of(hub)
 	if s == nil {
 		t.Skip("this system has no sockets that are files")
 	}
 	block := make([]byte, 1<<20)
 	for n := len(block); n == len(block); {
 		var err error
-		if n, err = s.try(block); err != nil {
+		if n, err = s.Write(block); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/internal/identity"
+	"parley/internal/trywrite"
 	"parley/internal/wsconn"
 	wire "parley/protocol/agentfirst"
 )
@@ -52,7 +53,7 @@ func (s *stream) known() { s.identified.Store(true) }
 
 // serve runs one connection to its end. A nil session has to be earned.
 func (f *Face) serve(nc net.Conn, session *identity.Actor) {
-	s := &stream{face: f, conn: nc, out: newOutbox(f.limits.Unsent, socketOf(nc))}
+	s := &stream{face: f, conn: nc, out: newOutbox(f.limits.Unsent, trywrite.Of(nc))}
 	if !f.register(s) {
 		_ = nc.Close()
 		return

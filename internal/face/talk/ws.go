@@ -26,12 +26,7 @@ func (f *Face) Route() front.Route {
 const mostStrangers = 1000
 
 func (f *Face) tooMany(w http.ResponseWriter, r *http.Request, why *limit.Error) {
-	p := front.NewProblem(http.StatusTooManyRequests, "too_many_connections", "too many connections of this address have not said who they are", why)
-	if why.Everybody {
-		p = front.NewProblem(http.StatusServiceUnavailable, "too_many_connections", "the hub has as many connections as it can take; try again", why)
-	}
-	p.RetryAfter = why.RetryAfter
-	f.d.Front.Fail(w, r, p)
+	f.d.Front.TooMany(w, r, why, "too many connections of this address have not said who they are")
 }
 
 // ServeHTTP is the WebSocket: one binary frame is one message. Who the client is

@@ -1,14 +1,14 @@
 //go:build unix
 
-package wsconn
+package trywrite
 
 import (
 	"errors"
 	"syscall"
 )
 
-// canTry: sockets are files here, and never wait.
-const canTry = true
+// possible: sockets are files here, and never wait.
+const possible = true
 
 func (a *attempt) do(fd uintptr) bool {
 	for {
