@@ -8,6 +8,7 @@ import (
 	"parley/internal/face/api"
 	"parley/internal/face/board"
 	"parley/internal/face/front"
+	"parley/internal/hub/metrics"
 	"parley/internal/identity"
 	"parley/protocol/viber"
 )
@@ -65,7 +66,7 @@ func (h *Hub) openBoard(ctx context.Context) error {
 			return err
 		}
 	}
-	h.metrics.registry.MustRegister(boardMetrics(h.board, h.terminals)...)
+	h.metrics.MustRegister(metrics.Board(h.board, h.terminals)...)
 	h.onClose(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
 		defer cancel()

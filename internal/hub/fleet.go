@@ -14,6 +14,7 @@ import (
 	"parley/internal/fleet"
 	"parley/internal/fleet/tools"
 	"parley/internal/fleet/update"
+	"parley/internal/hub/metrics"
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
@@ -122,5 +123,5 @@ func (h *Hub) openTunnel(context.Context) error {
 		defer cancel()
 		return h.tunnel.Close(ctx)
 	})
-	return h.metrics.registry.Register(fleetMetrics{h.fleet})
+	return h.metrics.Register(metrics.Fleet(h.fleet))
 }

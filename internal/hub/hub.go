@@ -29,12 +29,14 @@ import (
 	"parley/internal/face/tunnel"
 	"parley/internal/fleet"
 	"parley/internal/hub/config"
+	"parley/internal/hub/metrics"
 	"parley/internal/identity"
 	"parley/internal/judge"
 	"parley/internal/lease"
 	"parley/internal/mask"
 	"parley/internal/notify"
 	"parley/internal/place"
+	"parley/internal/place/hosts"
 	"parley/internal/publicnet"
 	"parley/internal/room"
 	"parley/internal/room/seat"
@@ -116,13 +118,12 @@ type Hub struct {
 	// makingKeys is held while a hosted agent gets its first keys.
 	makingKeys sync.Mutex
 	// skills is what agents exchange; hosts keeps them at places.
-	skills      *skill.Skills
-	hosts       *hosts
-	placeAgents *placeAgents
-	metrics     *metrics
-	front       *front.Front
-	parking     *front.Parking
-	gate        *gate
+	skills  *skill.Skills
+	hosts   *hosts.Hosts
+	metrics *metrics.Metrics
+	front   *front.Front
+	parking *front.Parking
+	gate    *gate
 	// guard and outside reach addresses that came from outside.
 	guard   publicnet.Guard
 	outside *http.Client
@@ -270,9 +271,9 @@ func (h *Hub) openFaces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.metrics = newMetrics(h.opts.Version)
-	h.metrics.watchBus(h.bus)
-	h.metrics.registry.MustRegister(h.trailMetrics())
+	h.metrics = metrics.New(h.opts.Version)
+	h.metrics.WatchBus(h.bus)
+	h.metrics.MustRegister(h.trailMetrics())
 	h.parking = front.NewParking(idleTime, h.logger)
 	h.front = front.New(front.Deps{
 		People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Parking: h.parking,

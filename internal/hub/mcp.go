@@ -58,6 +58,6 @@ func (h *Hub) toolsets() []facemcp.Toolset {
 			RequireAgentID: h.conf.Fleet.MCP.RequireAgentID, InboxOnly: h.conf.Fleet.Approval.MCP == "inbox",
 		}),
 		facemcp.Room(h.rooms, facemcp.RoomOptions{}),
-		facemcp.Place(h.place, h.placeAgentOf, facemcp.SkillTools(h.skills, h.hosts)...),
+		facemcp.Place(h.place, h.hosts.AgentOf, facemcp.SkillTools(h.skills, h.hosts)...),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"parley/internal/face/front"
 	faceplace "parley/internal/face/place"
 	"parley/internal/hub/config"
+	"parley/internal/hub/metrics"
 	"parley/internal/identity"
 	"parley/internal/place"
 	"parley/protocol/mmp"
@@ -87,7 +88,7 @@ func (h *Hub) openPlaceFace(context.Context) error {
 		Addresses: h.placeAddresses(),
 	}
 	h.placeFace = faceplace.New(deps)
-	h.metrics.registry.MustRegister(newPlaceMetrics(h.place))
+	h.metrics.MustRegister(metrics.Place(h.place))
 	if h.opts.Quiet {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"parley/internal/identity"
 	"parley/internal/room"
 	"parley/internal/room/seat"
+	"parley/internal/room/vouch"
 )
 
 // roomPart is rooms.
@@ -88,12 +89,12 @@ func (h *Hub) openRoomFace(context.Context) error {
 // roomMetrics counts; nothing names a room or a participant.
 func (h *Hub) roomMetrics() {
 	gauge := func(name, help string, value func(room.Stats) int) {
-		h.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value(h.rooms.Stats())) }))
+		h.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value(h.rooms.Stats())) }))
 	}
 	gauge("parley_rooms_live", "Rooms this hub has in memory.", func(s room.Stats) int { return s.Rooms })
 	gauge("parley_room_connections", "Connections to rooms, of whichever hub, on this hub.", func(s room.Stats) int { return s.Connections })
 	gauge("parley_room_members", "Connections that are in a room.", func(s room.Stats) int { return s.Members })
-	h.metrics.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+	h.metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "parley_room_slow_total", Help: "Connections to rooms that were cut because they did not read.",
 	}, func() float64 { return float64(h.roomFace.Slow()) }))
 }
@@ -117,8 +118,8 @@ func (h *Hub) fetchKeys(ctx context.Context, url string) ([]byte, error) {
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the key server answered %s", res.Status)
 	}
-	data, err := io.ReadAll(io.LimitReader(res.Body, room.MaxKeySet+1))
-	if err == nil && len(data) > room.MaxKeySet {
+	data, err := io.ReadAll(io.LimitReader(res.Body, vouch.MaxKeySet+1))
+	if err == nil && len(data) > vouch.MaxKeySet {
 		err = errors.New("the key set is too large")
 	}
 	return data, err

@@ -25,7 +25,7 @@ func (h *Hub) routes() error {
 	routes := front.NewRoutes(h.front)
 	routes.HandleFunc(front.Route{Pattern: "GET /healthz", Who: front.Stranger}, healthz)
 	routes.HandleFunc(front.Route{Pattern: "GET /readyz", Who: front.Stranger}, h.readyz)
-	routes.Handle(front.Route{Pattern: "GET /metrics", Who: front.Who(identity.StatusRead)}, h.metrics.handler())
+	routes.Handle(front.Route{Pattern: "GET /metrics", Who: front.Who(identity.StatusRead)}, h.metrics.Handler())
 	pprofRoutes(routes)
 	rest := api.New(routes, h.front, h.opts.Version)
 	if err := h.apiRoutes(rest); err != nil {

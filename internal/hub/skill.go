@@ -3,17 +3,23 @@ package hub
 import (
 	"context"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"time"
 
+	"parley/client/mmpagent"
 	"parley/internal/brain/skillfile"
 	"parley/internal/face/api"
 	"parley/internal/face/front"
 	"parley/internal/identity"
+	"parley/internal/place/hosts"
 	"parley/internal/skill"
 	"parley/protocol/mmp"
 )
+
+// visitErrors is what clients see of a place that is not the one it was.
+var visitErrors = []front.Mapping{{Is: skill.ErrPlaceChanged, Status: http.StatusConflict, Code: "place_key_changed"}}
 
 // skillPart is what agents of this hub do at meeting places, and what they bring
 // home.
@@ -30,7 +36,7 @@ func (h *Hub) skillPart() part {
 			return err
 		},
 		drain: func(context.Context) error {
-			h.hosts.close()
+			h.hosts.Stop()
 			return nil
 		},
 	}
@@ -60,10 +66,13 @@ func (h *Hub) openSkills(context.Context) error {
 
 // openHosts lets the agents of this hub answer at the direct endpoints.
 func (h *Hub) openHosts(context.Context) error {
-	h.placeAgents = newPlaceAgents(h)
-	h.onClose(h.placeAgents.close)
-	h.hosts = newHosts(h)
-	h.onClose(func() error { h.hosts.close(); return nil })
+	h.hosts = hosts.New(hosts.Deps{
+		Skills: h.skills, Leases: h.leases, Bus: h.bus, Log: h.logger, PlaceID: h.place.PlaceID(), Files: h.minds.agents,
+		Host: h.skillHost, Keys: h.placeKeys, PeersPath: func(agent string) string { return h.placeKeyPath(agent) + ".peers.json" },
+		Home: mmpagent.Options{Version: h.opts.Version, HTTP: &http.Client{Transport: h.placeTransport()}},
+		Away: mmpagent.Options{Version: h.opts.Version, HTTP: h.outside},
+	})
+	h.onClose(h.hosts.Close)
 	if !h.opts.Quiet {
 		h.placeFace.SetMeeting(h.skills)
 	}
@@ -79,7 +88,7 @@ func (h *Hub) startHosts(ctx context.Context) error {
 	if err := h.skills.Start(ctx); err != nil {
 		return err
 	}
-	h.hosts.start()
+	h.hosts.Start()
 	return nil
 }
 

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"parley/internal/approval"
 	"parley/internal/brain/tool"
 	"parley/internal/bus"
 	"parley/internal/eventlog"
 	"parley/internal/face/api"
 	"parley/internal/face/front"
+	"parley/internal/hub/metrics"
 	"parley/internal/identity"
 	"parley/internal/judge"
 	"parley/internal/talk/memory"
@@ -25,7 +24,7 @@ import (
 func (h *Hub) workPart() part {
 	return part{
 		name: "work", open: h.openWork,
-		faces: func(context.Context) error { return h.metrics.registry.Register(workMetrics{h.work}) },
+		faces: func(context.Context) error { return h.metrics.Register(metrics.Work(h.work)) },
 		routes: func(_ *front.Routes, rest *api.API) error {
 			api.RegisterTasks(rest, h.work)
 			return nil
@@ -75,30 +74,6 @@ func (h *Hub) openWork(ctx context.Context) error {
 		return nil
 	}
 	return w.Start(ctx)
-}
-
-// workMetrics shows what tasks counted.
-type workMetrics struct{ w *work.Work }
-
-var (
-	descTasks      = describe("parley_tasks", "Tasks of this hub by state.", "state")
-	descTasksEnded = describe("parley_tasks_ended_total", "Tasks that ended on this hub, by outcome.", "outcome")
-)
-
-// Describe implements prometheus.Collector.
-func (m workMetrics) Describe(ch chan<- *prometheus.Desc) {
-	ch <- descTasks
-	ch <- descTasksEnded
-}
-
-// Collect implements prometheus.Collector.
-func (m workMetrics) Collect(ch chan<- prometheus.Metric) {
-	s := m.w.Stats()
-	ch <- prometheus.MustNewConstMetric(descTasks, prometheus.GaugeValue, float64(s.Running-s.Paused), "running")
-	ch <- prometheus.MustNewConstMetric(descTasks, prometheus.GaugeValue, float64(s.Paused), "paused")
-	for _, outcome := range []viber.TaskStatus{viber.TaskDone, viber.TaskFailed, viber.TaskHalted} {
-		ch <- prometheus.MustNewConstMetric(descTasksEnded, prometheus.CounterValue, float64(s.Ended[outcome]), string(outcome))
-	}
 }
 
 // attended reports whether somebody who may answer is connected, to whatever hub.

@@ -1,8 +1,7 @@
-package hub
+package metrics
 
 import (
 	"context"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -16,7 +15,8 @@ type placeMetrics struct {
 	agents, waiting, bytes, polls, relayed, dropped, refused, forgotten *prometheus.Desc
 }
 
-func newPlaceMetrics(p *place.Place) *placeMetrics {
+// Place is what the meeting place counts.
+func Place(p *place.Place) prometheus.Collector {
 	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
 	return &placeMetrics{
 		place:     p,
@@ -40,7 +40,7 @@ func (m *placeMetrics) Describe(out chan<- *prometheus.Desc) {
 
 // Collect reads them; a place in trouble has none.
 func (m *placeMetrics) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), readTime)
 	defer cancel()
 	who := place.Visitor{Actor: identity.Hub()}
 	info, err := m.place.Info(ctx, who)

@@ -1,4 +1,4 @@
-package hub
+package metrics
 
 import (
 	"net/http"
@@ -15,10 +15,11 @@ import (
 	"parley/internal/bus"
 )
 
-// metrics is everything a hub counts. The names are documented in
+// Metrics is everything a hub counts. The names are documented in
 // docs/operations.md; a test keeps the two together.
-type metrics struct {
-	registry *prometheus.Registry
+type Metrics struct {
+	*prometheus.Registry
+
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 
@@ -38,9 +39,10 @@ type series struct {
 	seconds prometheus.Observer
 }
 
-func newMetrics(version string) *metrics {
-	m := &metrics{
-		registry: prometheus.NewRegistry(), known: map[request]series{},
+// New counts requests, and what the Go runtime tells.
+func New(version string) *Metrics {
+	m := &Metrics{
+		Registry: prometheus.NewRegistry(), known: map[request]series{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "parley_http_requests_total", Help: "Finished HTTP requests.",
 		}, []string{"method", "route", "status"}),
@@ -53,20 +55,20 @@ func newMetrics(version string) *metrics {
 		Name: "parley_build_info", Help: "Always 1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.seconds, build, collectors.NewGoCollector(),
+	m.MustRegister(m.requests, m.seconds, build, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// watchBus counts what was refused between hubs. In process nobody can send
+// WatchBus counts what was refused between hubs. In process nobody can send
 // anything that would be.
-func (m *metrics) watchBus(b bus.Bus) {
+func (m *Metrics) WatchBus(b bus.Bus) {
 	between, ok := b.(*bus.NATS)
 	if !ok {
 		return
 	}
 	for _, why := range bus.Refusals() {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		m.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "parley_bus_refused_total", Help: "Messages between hubs that were refused.", ConstLabels: prometheus.Labels{"reason": string(why)},
 		}, func() float64 { return float64(between.Refused(why)) }))
 	}
@@ -74,7 +76,7 @@ func (m *metrics) watchBus(b bus.Bus) {
 
 // Request counts a finished request by its route's pattern: paths have ids in
 // them and would never end.
-func (m *metrics) Request(method, route string, status int, took time.Duration) {
+func (m *Metrics) Request(method, route string, status int, took time.Duration) {
 	if route == "" {
 		route = "none"
 	}
@@ -91,7 +93,7 @@ func (m *metrics) Request(method, route string, status int, took time.Duration) 
 
 // meet finds the series of requests like this one. Methods that somebody made up are
 // counted as one.
-func (m *metrics) meet(one request) series {
+func (m *Metrics) meet(one request) series {
 	one.method = strings.Clone(one.method) // the request need not stay for it
 	if !slices.Contains(methods, one.method) {
 		one.method = "other"
@@ -111,6 +113,7 @@ var methods = []string{
 	http.MethodConnect, http.MethodTrace,
 }
 
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+// Handler shows everything.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{})
 }

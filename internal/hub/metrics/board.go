@@ -1,4 +1,4 @@
-package hub
+package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -7,8 +7,8 @@ import (
 	"parley/internal/terminal"
 )
 
-// boardMetrics are what boards and terminals count; nothing names a person.
-func boardMetrics(b *board.Face, t *terminal.Terminals) []prometheus.Collector {
+// Board is what boards and terminals count; nothing names a person.
+func Board(b *board.Face, t *terminal.Terminals) []prometheus.Collector {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}

@@ -1,7 +1,8 @@
-package hub
+package metrics
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -11,6 +12,12 @@ import (
 // fleetMetrics shows what the machines' part counted. No machine's id is ever a
 // label: there are too many of them, and they are nobody's business.
 type fleetMetrics struct{ f *fleet.Fleet }
+
+// Fleet is what the machines' part counts.
+func Fleet(f *fleet.Fleet) prometheus.Collector { return fleetMetrics{f} }
+
+// readTime bounds looking something up while somebody waits for the figures.
+const readTime = 5 * time.Second
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
@@ -56,7 +63,7 @@ func (m fleetMetrics) Collect(ch chan<- prometheus.Metric) {
 		buckets[bound] = c.Seconds.Counts[i]
 	}
 	ch <- prometheus.MustNewConstHistogram(descSeconds, c.Seconds.Count, c.Seconds.Sum, buckets)
-	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+	ctx, cancel := context.WithTimeout(context.Background(), readTime)
 	defer cancel()
 	if n, err := m.f.Waiting(ctx); err == nil {
 		ch <- prometheus.MustNewConstMetric(descQueue, prometheus.GaugeValue, float64(n))

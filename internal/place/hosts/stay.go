@@ -1,4 +1,4 @@
-package hub
+package hosts
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"parley/protocol/mmp/meeting"
 )
 
-// visit is an agent at another place, as the hub that runs it has it. What counts is
-// in the store: a visit outlives its hub.
-type visit struct {
-	hosts *hosts
+// stay is a visit that this hub runs: an agent at another place. What counts of a visit
+// is in the store, as it outlives its hub.
+type stay struct {
+	hosts *Hosts
 	id    string
 	lease *lease.Lease
 	stop  context.CancelFunc
@@ -37,42 +37,42 @@ const (
 	farewellTime = 5 * time.Second
 )
 
-func (v *visit) tell() {
+func (v *stay) tell() {
 	select {
 	case v.news <- struct{}{}:
 	default:
 	}
 }
 
-func (v *visit) state() skill.Visit {
+func (v *stay) state() skill.Visit {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.seen
 }
 
-func (v *visit) saw(now skill.Visit) {
+func (v *stay) saw(now skill.Visit) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.seen = now
 }
 
-func (v *visit) there() *mmpagent.Agent {
+func (v *stay) there() *mmpagent.Agent {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.agent
 }
 
-func (v *visit) entered(a *mmpagent.Agent) {
+func (v *stay) entered(a *mmpagent.Agent) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.agent = a
 }
 
-// stay is a visit from here to its end, or until this hub must let go of it.
-func (v *visit) stay(ctx context.Context) {
+// run is a visit from here to its end, or until this hub must let go of it.
+func (v *stay) run(ctx context.Context) {
 	defer close(v.ended)
 	defer v.stop()
-	h := v.hosts.h
+	d := v.hosts.d
 	reason := v.attend(ctx)
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellTime)
 	defer cancel()
@@ -80,7 +80,7 @@ func (v *visit) stay(ctx context.Context) {
 	if reason != "" {
 		v.leave(leaving, at, reason)
 	}
-	h.skills.Leave(at.Agent, at.Place)
+	d.Skills.Leave(at.Agent, at.Place)
 	if a := v.there(); a != nil {
 		_ = a.Close()
 	}
@@ -88,13 +88,13 @@ func (v *visit) stay(ctx context.Context) {
 		_ = v.lease.Release(leaving)
 	}
 	v.hosts.mu.Lock()
-	delete(v.hosts.visits, v.id)
+	delete(v.hosts.stays, v.id)
 	v.hosts.mu.Unlock()
 }
 
 // attend receives until the visit is over, and says why it is. It is empty when this
 // hub only lets go of it: it stops, lost its lease, or somebody struck the visit off.
-func (v *visit) attend(ctx context.Context) string {
+func (v *stay) attend(ctx context.Context) string {
 	receiving, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -107,7 +107,7 @@ func (v *visit) attend(ctx context.Context) string {
 	}()
 	silent := false
 	for ctx.Err() == nil {
-		now, err := v.hosts.h.skills.Interacted(ctx, v.lease, v.id, 0)
+		now, err := v.hosts.d.Skills.Interacted(ctx, v.lease, v.id, 0)
 		switch {
 		case errors.Is(err, skill.ErrNotFound), errors.Is(err, lease.ErrLost):
 			return ""
@@ -121,7 +121,7 @@ func (v *visit) attend(ctx context.Context) string {
 			if now.Problem != "" && !silent {
 				silent = true
 				stop()
-				v.hosts.h.skills.Leave(now.Agent, now.Place)
+				v.hosts.d.Skills.Leave(now.Agent, now.Place)
 			}
 		}
 		v.wait(ctx, silent)
@@ -131,7 +131,7 @@ func (v *visit) attend(ctx context.Context) string {
 
 // wait ends when there is news, when something is due, and now and then, when the
 // place is looked at.
-func (v *visit) wait(ctx context.Context, silent bool) {
+func (v *stay) wait(ctx context.Context, silent bool) {
 	now, pause := v.state(), placeEvery
 	for _, due := range []time.Time{now.WarnAt(), now.Until} {
 		if d := time.Until(due); d > 0 {
@@ -152,15 +152,15 @@ func (v *visit) wait(ctx context.Context, silent bool) {
 }
 
 // receive takes what the relay there brings, until the visit ends.
-func (v *visit) receive(ctx context.Context) {
-	h := v.hosts.h
+func (v *stay) receive(ctx context.Context) {
+	d := v.hosts.d
 	for ctx.Err() == nil {
-		err := v.run(ctx)
+		err := v.attempt(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		at := v.state()
-		h.logger.Warn("a visit is disturbed; it goes on", "agent", at.Agent, "place", at.URL, "error", err)
+		d.Log.Warn("a visit is disturbed; it goes on", "agent", at.Agent, "place", at.URL, "error", err)
 		if errors.Is(err, skill.ErrPlaceChanged) {
 			v.tell()
 			return
@@ -172,7 +172,7 @@ func (v *visit) receive(ctx context.Context) {
 	}
 }
 
-func (v *visit) run(ctx context.Context) error {
+func (v *stay) attempt(ctx context.Context) error {
 	at := v.state()
 	a := v.there()
 	if a == nil {
@@ -182,14 +182,14 @@ func (v *visit) run(ctx context.Context) error {
 		}
 		v.entered(a)
 	}
-	host, err := v.hosts.h.skillHost(at.Agent)
+	host, err := v.hosts.d.Host(at.Agent)
 	if err != nil {
 		return err
 	}
 	if err := v.verify(ctx, a); err != nil {
 		return err
 	}
-	v.hosts.h.skills.Join(host, at.Place, visitLine{placeLine{a}, v})
+	v.hosts.d.Skills.Join(host, at.Place, visitLine{placeLine{a}, v})
 	take := v.hosts.handler(at.Agent, at.Place)
 	return a.Run(ctx, func(ctx context.Context, m mmpagent.Message) error {
 		err := take(ctx, m)
@@ -201,7 +201,7 @@ func (v *visit) run(ctx context.Context) error {
 }
 
 // verify looks whether the place is the one it was.
-func (v *visit) verify(ctx context.Context, a *mmpagent.Agent) error {
+func (v *stay) verify(ctx context.Context, a *mmpagent.Agent) error {
 	v.mu.Lock()
 	sure := time.Since(v.looked) < placeSure
 	v.mu.Unlock()
@@ -212,7 +212,7 @@ func (v *visit) verify(ctx context.Context, a *mmpagent.Agent) error {
 	if err != nil {
 		return err
 	}
-	if err := v.hosts.h.checkPlace(ctx, v.state().URL, info); err != nil {
+	if err := v.hosts.checkPlace(ctx, v.state().URL, info); err != nil {
 		v.tell()
 		return err
 	}
@@ -223,10 +223,10 @@ func (v *visit) verify(ctx context.Context, a *mmpagent.Agent) error {
 }
 
 // count notes a message in or out.
-func (v *visit) count(ctx context.Context) {
-	now, err := v.hosts.h.skills.Interacted(ctx, v.lease, v.id, 1)
+func (v *stay) count(ctx context.Context) {
+	now, err := v.hosts.d.Skills.Interacted(ctx, v.lease, v.id, 1)
 	if err != nil && ctx.Err() == nil {
-		v.hosts.h.logger.Warn("counting the messages of a visit", "visit", v.id, "error", err)
+		v.hosts.d.Log.Warn("counting the messages of a visit", "visit", v.id, "error", err)
 	}
 	if err == nil && now.Over(time.Now()) != "" {
 		v.tell()
@@ -234,16 +234,16 @@ func (v *visit) count(ctx context.Context) {
 }
 
 // leave says goodbye, unless whoever is there now is not whom we visited.
-func (v *visit) leave(ctx context.Context, at skill.Visit, reason string) {
-	h := v.hosts.h
+func (v *stay) leave(ctx context.Context, at skill.Visit, reason string) {
+	d := v.hosts.d
 	if a := v.there(); a != nil && at.Problem == "" {
-		h.skills.Farewell(ctx, at, reason)
+		d.Skills.Farewell(ctx, at, reason)
 		if !at.Keep {
 			_, _ = a.Unregister(ctx) // it expires there in any case
 		}
 	}
-	if err := h.skills.EndedVisit(ctx, v.lease, at, reason); err != nil {
-		h.logger.Warn("ending a visit", "visit", v.id, "error", err)
+	if err := d.Skills.EndedVisit(ctx, v.lease, at, reason); err != nil {
+		d.Log.Warn("ending a visit", "visit", v.id, "error", err)
 	}
 }
 
@@ -251,7 +251,7 @@ func (v *visit) leave(ctx context.Context, at skill.Visit, reason string) {
 // it was.
 type visitLine struct {
 	placeLine
-	v *visit
+	v *stay
 }
 
 // Send implements skill.Line.

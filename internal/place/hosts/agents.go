@@ -1,57 +1,56 @@
-package hub
+package hosts
 
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 
 	"parley/client/mmpagent"
 	"parley/internal/identity"
 )
 
-// placeAgents are agents of this hub that models act as at its own meeting place.
-type placeAgents struct {
-	h    *Hub
+// homeAgents are agents of this hub that models act as at its own meeting place.
+type homeAgents struct {
+	d    Deps
 	mu   sync.Mutex
 	all  map[string]*mmpagent.Agent
 	pins map[string]*mmpagent.Peers
 }
 
-func newPlaceAgents(h *Hub) *placeAgents {
-	return &placeAgents{h: h, all: map[string]*mmpagent.Agent{}, pins: map[string]*mmpagent.Peers{}}
+func newHomeAgents(d Deps) *homeAgents {
+	return &homeAgents{d: d, all: map[string]*mmpagent.Agent{}, pins: map[string]*mmpagent.Peers{}}
 }
 
 // peers is whom an agent has met, anywhere: one memory, however many places.
-func (p *placeAgents) peers(name string) (*mmpagent.Peers, error) {
+func (p *homeAgents) peers(name string) (*mmpagent.Peers, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.peersLocked(name)
 }
 
-func (p *placeAgents) peersLocked(name string) (*mmpagent.Peers, error) {
+func (p *homeAgents) peersLocked(name string) (*mmpagent.Peers, error) {
 	if known := p.pins[name]; known != nil {
 		return known, nil
 	}
-	peers, err := mmpagent.OpenPeers(p.h.peersPath(name))
+	peers, err := mmpagent.OpenPeers(p.d.PeersPath(name))
 	if err == nil {
 		p.pins[name] = peers
 	}
 	return peers, err
 }
 
-// placeAgentOf gives an agent to whoever may speak as it.
-func (h *Hub) placeAgentOf(ctx context.Context, who identity.Actor, name string) (*mmpagent.Agent, error) {
-	if err := h.skills.As(who).MayActAs(ctx, name); err != nil {
+// AgentOf gives an agent at this hub's own place to whoever may speak as it.
+func (p *Hosts) AgentOf(ctx context.Context, who identity.Actor, name string) (*mmpagent.Agent, error) {
+	if err := p.d.Skills.As(who).MayActAs(ctx, name); err != nil {
 		return nil, err
 	}
-	return h.placeAgents.get(ctx, name)
+	return p.agents.get(ctx, name)
 }
 
 // get gives a hosted agent, registered. Being used keeps it so; one the place has
 // forgotten meanwhile comes back.
-func (p *placeAgents) get(ctx context.Context, name string) (*mmpagent.Agent, error) {
-	if _, err := p.h.minds.agents.Get(name); err != nil {
+func (p *homeAgents) get(ctx context.Context, name string) (*mmpagent.Agent, error) {
+	if _, err := p.d.Files.Get(name); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
@@ -70,8 +69,8 @@ func (p *placeAgents) get(ctx context.Context, name string) (*mmpagent.Agent, er
 	return a, err
 }
 
-func (p *placeAgents) open(ctx context.Context, name string) (*mmpagent.Agent, error) {
-	keys, err := p.h.placeKeys(name)
+func (p *homeAgents) open(ctx context.Context, name string) (*mmpagent.Agent, error) {
+	keys, err := p.d.Keys(name)
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +78,9 @@ func (p *placeAgents) open(ctx context.Context, name string) (*mmpagent.Agent, e
 	if err != nil {
 		return nil, err
 	}
-	a, err := mmpagent.Open("http://127.0.0.1", mmpagent.Options{
-		Name: name, Description: "An agent of this hub", Version: p.h.opts.Version, Keys: keys, Peers: peers,
-		HTTP: &http.Client{Transport: p.h.placeTransport()},
-	})
+	opts := p.d.Home
+	opts.Name, opts.Description, opts.Keys, opts.Peers = name, "An agent of this hub", keys, peers
+	a, err := mmpagent.Open("http://127.0.0.1", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +89,7 @@ func (p *placeAgents) open(ctx context.Context, name string) (*mmpagent.Agent, e
 }
 
 // close saves whom the agents have met.
-func (p *placeAgents) close() error {
+func (p *homeAgents) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var errs []error

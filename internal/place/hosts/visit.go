@@ -1,4 +1,4 @@
-package hub
+package hosts
 
 import (
 	"context"
@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"time"
 
 	"parley/client/mmpagent"
 	"parley/internal/bus"
-	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/publicnet"
 	"parley/internal/skill"
@@ -27,15 +25,12 @@ const (
 	visitsEvery  = 5 * time.Second
 )
 
-// visitErrors is what clients see of a place that is not the one it was.
-var visitErrors = []front.Mapping{{Is: skill.ErrPlaceChanged, Status: http.StatusConflict, Code: "place_key_changed"}}
-
 // Visit sends an agent to another place for a while. It is there when this returns.
-func (p *hosts) Visit(ctx context.Context, who identity.Actor, r skill.VisitRequest) (skill.Visit, error) {
-	if err := p.h.skills.As(who).MayActAs(ctx, r.Agent); err != nil {
+func (p *Hosts) Visit(ctx context.Context, who identity.Actor, r skill.VisitRequest) (skill.Visit, error) {
+	if err := p.d.Skills.As(who).MayActAs(ctx, r.Agent); err != nil {
 		return skill.Visit{}, err
 	}
-	host, err := p.h.skillHost(r.Agent)
+	host, err := p.d.Host(r.Agent)
 	if err != nil {
 		return skill.Visit{}, fmt.Errorf("%w: %s", skill.ErrNoAgent, r.Agent)
 	}
@@ -48,7 +43,7 @@ func (p *hosts) Visit(ctx context.Context, who identity.Actor, r skill.VisitRequ
 	info, err := agent.Info(ctx)
 	if err == nil {
 		v.Place, v.Name = placeName(info.PlaceID, r.URL), info.Name
-		v, err = p.h.skills.BeginVisit(ctx, who.String(), v, r.Length())
+		v, err = p.d.Skills.BeginVisit(ctx, who.String(), v, r.Length())
 	}
 	if err != nil {
 		p.takeBack(ctx, v, agent)
@@ -58,13 +53,13 @@ func (p *hosts) Visit(ctx context.Context, who identity.Actor, r skill.VisitRequ
 		v.PlaceKey = *info.PlaceKey
 	}
 	p.begin(ctx, v, agent)
-	p.pokeAll()
+	p.wakeAll()
 	return v, nil
 }
 
 // takeBack unregisters an agent whose visit came to nothing. One that was there
 // before stays.
-func (p *hosts) takeBack(ctx context.Context, v skill.Visit, agent *mmpagent.Agent) {
+func (p *Hosts) takeBack(ctx context.Context, v skill.Visit, agent *mmpagent.Agent) {
 	if agent == nil || !agent.Entered() {
 		return
 	}
@@ -76,7 +71,7 @@ func (p *hosts) takeBack(ctx context.Context, v skill.Visit, agent *mmpagent.Age
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellTime)
 	defer cancel()
 	if _, err := agent.Unregister(ctx); err != nil {
-		p.h.logger.Warn("a visit that failed could not be taken back; the registration there expires", "agent", v.Agent, "place", v.URL, "error", err)
+		p.d.Log.Warn("a visit that failed could not be taken back; the registration there expires", "agent", v.Agent, "place", v.URL, "error", err)
 	}
 }
 
@@ -92,20 +87,19 @@ func placeName(id, url string) string {
 
 // enter registers the agent there, if it is the place it was before. Whom it meets
 // is remembered with whom it met at home.
-func (p *hosts) enter(ctx context.Context, v skill.Visit) (*mmpagent.Agent, error) {
-	keys, err := p.h.placeKeys(v.Agent)
+func (p *Hosts) enter(ctx context.Context, v skill.Visit) (*mmpagent.Agent, error) {
+	keys, err := p.d.Keys(v.Agent)
 	if err != nil {
 		return nil, err
 	}
-	peers, err := p.h.placeAgents.peers(v.Agent)
+	peers, err := p.agents.peers(v.Agent)
 	if err != nil {
 		return nil, err
 	}
-	agent, err := mmpagent.Open(v.URL, mmpagent.Options{
-		Name: v.Agent, Version: p.h.opts.Version, Keys: keys, Peers: peers, Insecure: v.Insecure,
-		Capabilities: meeting.CoreActions(), HTTP: p.h.outside,
-		Admit: func(ctx context.Context, info board.Info) error { return p.h.checkPlace(ctx, v.URL, info) },
-	})
+	opts := p.d.Away
+	opts.Name, opts.Keys, opts.Peers, opts.Insecure, opts.Capabilities = v.Agent, keys, peers, v.Insecure, meeting.CoreActions()
+	opts.Admit = func(ctx context.Context, info board.Info) error { return p.checkPlace(ctx, v.URL, info) }
+	agent, err := mmpagent.Open(v.URL, opts)
 	if err == nil {
 		_, err = agent.Register(ctx)
 	}
@@ -118,33 +112,33 @@ func (p *hosts) enter(ctx context.Context, v skill.Visit) (*mmpagent.Agent, erro
 	return agent, err
 }
 
-func (h *Hub) checkPlace(ctx context.Context, url string, info board.Info) error {
-	if info.PlaceID == h.place.PlaceID() {
+func (p *Hosts) checkPlace(ctx context.Context, url string, info board.Info) error {
+	if info.PlaceID == p.d.PlaceID {
 		return fmt.Errorf("%w: that is this hub's own place", skill.ErrInvalid)
 	}
 	key := ""
 	if info.PlaceKey != nil {
 		key = *info.PlaceKey
 	}
-	return h.skills.CheckPlace(ctx, url, info.PlaceID, key)
+	return p.d.Skills.CheckPlace(ctx, url, info.PlaceID, key)
 }
 
-// pokeAll lets this hub and the others of a cluster look at the visits.
-func (p *hosts) pokeAll() {
-	p.poke()
-	_ = p.h.bus.Publish(visitSubject, nil) // they look by themselves, later
+// wakeAll lets this hub and the others of a cluster look at the visits.
+func (p *Hosts) wakeAll() {
+	p.wake()
+	_ = p.d.Bus.Publish(visitSubject, nil) // they look by themselves, later
 }
 
-func (p *hosts) poke() {
+func (p *Hosts) wake() {
 	select {
-	case p.poked <- struct{}{}:
+	case p.woken <- struct{}{}:
 	default:
 	}
 }
 
 // followVisits runs the visits that nobody else runs, until the hub stops.
-func (p *hosts) followVisits() {
-	sub, err := p.h.bus.Subscribe(visitSubject, func(bus.Msg) { p.poke() })
+func (p *Hosts) followVisits() {
+	sub, err := p.d.Bus.Subscribe(visitSubject, func(bus.Msg) { p.wake() })
 	if err == nil {
 		defer sub.Close()
 	}
@@ -152,21 +146,21 @@ func (p *hosts) followVisits() {
 	defer tick.Stop()
 	for {
 		if err := p.lookAtVisits(p.ctx); err != nil && p.ctx.Err() == nil {
-			p.h.logger.Warn("looking at visits", "error", err)
+			p.d.Log.Warn("looking at visits", "error", err)
 		}
 		select {
 		case <-p.ctx.Done():
 			return
 		case <-tick.C:
-		case <-p.poked:
+		case <-p.woken:
 		}
 	}
 }
 
-func (p *hosts) lookAtVisits(ctx context.Context) error {
+func (p *Hosts) lookAtVisits(ctx context.Context) error {
 	// Before the store is asked: one that begins meanwhile is not in its answer.
 	running := p.running()
-	all, err := p.h.skills.As(identity.Hub()).Visits(ctx)
+	all, err := p.d.Skills.As(identity.Hub()).Visits(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,7 +168,7 @@ func (p *hosts) lookAtVisits(ctx context.Context) error {
 	for _, v := range all {
 		known[v.ID] = true
 		p.mu.Lock()
-		mine := p.visits[v.ID]
+		mine := p.stays[v.ID]
 		p.mu.Unlock()
 		if mine != nil {
 			mine.tell()
@@ -190,38 +184,38 @@ func (p *hosts) lookAtVisits(ctx context.Context) error {
 	return nil
 }
 
-func (p *hosts) running() map[string]*visit {
+func (p *Hosts) running() map[string]*stay {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return maps.Clone(p.visits)
+	return maps.Clone(p.stays)
 }
 
 // begin runs a visit here, unless another hub does or its agent is not ours.
-func (p *hosts) begin(ctx context.Context, at skill.Visit, agent *mmpagent.Agent) {
-	keys, err := p.h.placeKeys(at.Agent)
+func (p *Hosts) begin(ctx context.Context, at skill.Visit, agent *mmpagent.Agent) {
+	keys, err := p.d.Keys(at.Agent)
 	if err != nil || keys.ID() != at.AgentID || !p.vacate(ctx, at) {
 		return // of a hub with another folder, or it runs already
 	}
-	mine, err := p.h.leases.Acquire(ctx, "visit."+at.ID)
+	mine, err := p.d.Leases.Acquire(ctx, "visit."+at.ID)
 	if err != nil {
 		return // another hub has it, or we try again soon
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ctx.Err() != nil || p.visits[at.ID] != nil {
+	if p.ctx.Err() != nil || p.stays[at.ID] != nil {
 		return
 	}
 	running, stop := context.WithCancel(p.ctx)
-	v := &visit{hosts: p, lease: mine, id: at.ID, seen: at, agent: agent, stop: stop, news: make(chan struct{}, 1), ended: make(chan struct{})}
-	p.visits[at.ID] = v
-	p.done.Go(func() { v.stay(running) })
+	v := &stay{hosts: p, lease: mine, id: at.ID, seen: at, agent: agent, stop: stop, news: make(chan struct{}, 1), ended: make(chan struct{})}
+	p.stays[at.ID] = v
+	p.done.Go(func() { v.run(running) })
 }
 
 // vacate makes room for a visit that begins anew at another address of its place;
 // one that goes on as it is, is told.
-func (p *hosts) vacate(ctx context.Context, at skill.Visit) bool {
+func (p *Hosts) vacate(ctx context.Context, at skill.Visit) bool {
 	p.mu.Lock()
-	old := p.visits[at.ID]
+	old := p.stays[at.ID]
 	p.mu.Unlock()
 	if old == nil {
 		return true
@@ -240,13 +234,13 @@ func (p *hosts) vacate(ctx context.Context, at skill.Visit) bool {
 }
 
 // EndVisit brings an agent home, from whatever hub it is visiting.
-func (p *hosts) EndVisit(ctx context.Context, who identity.Actor, id string) error {
-	if err := p.h.skills.As(who).AskEnd(ctx, id); err != nil {
+func (p *Hosts) EndVisit(ctx context.Context, who identity.Actor, id string) error {
+	if err := p.d.Skills.As(who).AskEnd(ctx, id); err != nil {
 		return err
 	}
-	p.pokeAll()
+	p.wakeAll()
 	p.mu.Lock()
-	mine := p.visits[id]
+	mine := p.stays[id]
 	p.mu.Unlock()
 	if mine == nil {
 		return nil // the hub that has it brings it home
