@@ -19,8 +19,8 @@ type Deps struct {
 	Leases *lease.Leases
 	Bus    bus.Bus
 	Trail  audit.Trail
-	// Fetch reads a key set from an address that CheckKeyURL allows: without
-	// redirects, at most MaxKeySet bytes. Nil: no key server can be reached.
+	// Fetch reads a key set from an address that vouch.CheckKeyURL allows: without
+	// redirects, at most vouch.MaxKeySet bytes. Nil: no key server can be reached.
 	Fetch func(ctx context.Context, url string) ([]byte, error)
 	// People tells how whoever made somebody a host stands now; nil asks nobody.
 	People People

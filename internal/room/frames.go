@@ -174,7 +174,7 @@ func (r *room) reprove(c *conn, f *kibitz.Voice) {
 			_, err = kibitz.VerifyAssertion(a.AgentAssertion, r.id, fp, []kibitz.AllowedKey{{Key: p.Key}}, now)
 		}
 		if err == nil && a.AgentCredit != "" && policy.Credits.Require && p.Kind == kibitz.Agent {
-			credit, err = r.e.keys.credit(ctx, a.AgentCredit, policy.Credits, r.id)
+			credit, err = r.e.keys.Credit(ctx, a.AgentCredit, policy.Credits, r.id)
 		}
 		return func() {
 			if c.p != p || r.conns[c.CID] != c {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"parley/internal/room/vouch"
 	"parley/protocol/kibitz"
 )
 
@@ -61,7 +62,7 @@ type gate struct {
 	policy *kibitz.Policy
 	from   arrival
 	fps    []string
-	keys   *keyServer
+	keys   *vouch.Keys
 	now    time.Time
 	said   *kibitz.Announce
 }
@@ -88,7 +89,7 @@ func (g *gate) judge(ctx context.Context) (*admission, error) {
 		return adm, err
 	}
 	if adm.kind == kibitz.Agent && g.policy.Credits.Require {
-		if adm.credit, err = g.keys.credit(ctx, g.said.AgentCredit, g.policy.Credits, g.room); err != nil {
+		if adm.credit, err = g.keys.Credit(ctx, g.said.AgentCredit, g.policy.Credits, g.room); err != nil {
 			return adm, err
 		}
 	}
@@ -318,7 +319,7 @@ func (c *credentials) reanchor(p *kibitz.Policy, kind kibitz.Kind, room string, 
 	case anchorInvite:
 		return agentGrant(c.Anchor.Caps), p.Agents.Invites
 	case anchorIssuer:
-		entry, ok := findIssuer(p.Agents.Issuers, c.Anchor.Iss, c.Anchor.Sub, c.Anchor.Aud, room)
+		entry, ok := vouch.FindIssuer(p.Agents.Issuers, c.Anchor.Iss, c.Anchor.Sub, c.Anchor.Aud, room)
 		return agentGrant(entry.Grant), ok
 	case anchorCA:
 		_, err := verifyChain(c.Anchor.Chain, p.Agents.CA, now)

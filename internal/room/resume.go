@@ -43,7 +43,7 @@ func (r *room) resume(c *conn, f *kibitz.Resume) {
 			_, err = g.proof([]kibitz.AllowedKey{{Key: p.Key}})
 		}
 		if err == nil && f.AgentCredit != "" && credits.Require && p.Kind == kibitz.Agent {
-			credit, err = r.e.keys.credit(ctx, f.AgentCredit, credits, r.id)
+			credit, err = r.e.keys.Credit(ctx, f.AgentCredit, credits, r.id)
 		}
 		return func() {
 			c.busy = false

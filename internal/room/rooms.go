@@ -10,6 +10,7 @@ import (
 
 	"parley/internal/lease"
 	"parley/internal/owner"
+	"parley/internal/room/vouch"
 	"parley/internal/store"
 	"parley/protocol/kibitz"
 )
@@ -18,7 +19,7 @@ import (
 type Rooms struct {
 	d       Deps
 	hub     string
-	keys    *keyServer
+	keys    *vouch.Keys
 	auditor *auditor
 	cluster *cluster
 
@@ -45,7 +46,7 @@ func New(d Deps) (*Rooms, error) {
 	d.defaults()
 	ctx, stop := context.WithCancel(context.Background())
 	e := &Rooms{
-		d: d, hub: d.Leases.ID(), keys: newKeyServer(d.Fetch), auditor: newAuditor(d.Trail), ctx: ctx, stop: stop,
+		d: d, hub: d.Leases.ID(), keys: vouch.NewKeys(d.Fetch), auditor: newAuditor(d.Trail), ctx: ctx, stop: stop,
 		visits: map[string]*visit{},
 	}
 	e.rooms = e.newThings()

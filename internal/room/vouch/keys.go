@@ -1,4 +1,4 @@
-package room
+package vouch
 
 import (
 	"context"
@@ -43,8 +43,8 @@ func CheckKeyURL(raw string) error {
 	return errors.New("key servers are asked over https only")
 }
 
-// keyServer keeps key sets of issuers.
-type keyServer struct {
+// Keys are the key sets of those who vouch for others, fetched when they are needed.
+type Keys struct {
 	fetch func(ctx context.Context, url string) ([]byte, error)
 	mu    sync.Mutex
 	sets  map[string]*keySet
@@ -59,14 +59,15 @@ type keySet struct {
 	tried   time.Time
 }
 
-// most is how many key sets are kept; the table is emptied beyond.
+// mostKeySets is how many key sets are kept; the table is emptied beyond.
 const mostKeySets = 256
 
-func newKeyServer(fetch func(ctx context.Context, url string) ([]byte, error)) *keyServer {
-	return &keyServer{fetch: fetch, sets: map[string]*keySet{}}
+// NewKeys keeps what fetch reads; nil reaches nobody.
+func NewKeys(fetch func(ctx context.Context, url string) ([]byte, error)) *Keys {
+	return &Keys{fetch: fetch, sets: map[string]*keySet{}}
 }
 
-func (k *keyServer) set(uri string) *keySet {
+func (k *Keys) set(uri string) *keySet {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.sets[uri]
@@ -82,7 +83,7 @@ func (k *keyServer) set(uri string) *keySet {
 
 // get gives the key set of an address; has tells whether it holds the key that
 // is looked for.
-func (k *keyServer) get(ctx context.Context, uri string, has func(raw []byte) bool) ([]byte, error) {
+func (k *Keys) get(ctx context.Context, uri string, has func(raw []byte) bool) ([]byte, error) {
 	if k.fetch == nil {
 		return nil, errors.New("no key server can be reached")
 	}
@@ -120,7 +121,7 @@ func (k *keyServer) get(ctx context.Context, uri string, has func(raw []byte) bo
 
 // jose gives a key set for tokens of go-jose: the one that is written in the
 // policy, or the address's.
-func (k *keyServer) jose(ctx context.Context, inline kibitz.Raw, uri, kid string) (*jose.JSONWebKeySet, error) {
+func (k *Keys) jose(ctx context.Context, inline kibitz.Raw, uri, kid string) (*jose.JSONWebKeySet, error) {
 	raw := []byte(inline)
 	if len(raw) == 0 {
 		var err error
@@ -153,10 +154,10 @@ func parseSet(raw []byte) (*jose.JSONWebKeySet, error) {
 	return set, nil
 }
 
-// credit judges a credit by the policy's key set.
-func (k *keyServer) credit(ctx context.Context, token string, p kibitz.CreditPolicy, room string) (*kibitz.Credit, error) {
+// Credit judges a credit by the policy's key set.
+func (k *Keys) Credit(ctx context.Context, token string, p kibitz.CreditPolicy, room string) (*kibitz.Credit, error) {
 	if token == "" {
-		return nil, deny(kibitz.CreditRequired, "this room asks agents for a credit")
+		return nil, refuse(kibitz.CreditRequired, "this room asks agents for a credit")
 	}
 	raw := []byte(p.JWKS)
 	if len(raw) == 0 {
@@ -175,4 +176,8 @@ func (k *keyServer) credit(ctx context.Context, token string, p kibitz.CreditPol
 		return nil, kibitz.CreditRefusal("credit keys unavailable")
 	}
 	return kibitz.VerifyCredit(token, kibitz.CreditRules{Issuers: p.Issuer, Kind: p.Kind, Room: room, Keys: set}, time.Now())
+}
+
+func refuse(code kibitz.Code, reason string) error {
+	return &kibitz.Refusal{Code: code, Reason: reason}
 }

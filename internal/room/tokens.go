@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
-	"github.com/go-jose/go-jose/v4"
 
+	"parley/internal/room/vouch"
 	"parley/protocol/kibitz"
 )
 
@@ -16,55 +16,35 @@ const (
 	idAge    = 3600 * time.Second
 )
 
-// idKeys gives the verifier the keys our cache has.
-type idKeys struct {
-	keys *keyServer
-	uri  string
-}
-
-// VerifySignature implements oidc.KeySet.
-func (k idKeys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
-	sig, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{jose.RS256})
+// issuer lets in an agent an issuer vouches for.
+func (g *gate) issuer(ctx context.Context, adm *admission) error {
+	key, err := kibitz.ParsePublicKey(g.said.AgentKey)
 	if err != nil {
-		return nil, err
+		return deny(kibitz.GateUnlisted, "no matching allowed key")
 	}
-	kid := ""
-	if len(sig.Signatures) > 0 {
-		kid = sig.Signatures[0].Header.KeyID
-	}
-	set, err := k.keys.jose(ctx, nil, k.uri, kid)
+	entry, claims, err := g.keys.Agent(ctx, g.said.AgentToken, g.policy.Agents.Issuers, g.room, g.now)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	static := &oidc.StaticKeySet{}
-	for _, key := range set.Keys {
-		if (kid == "" || key.KeyID == kid) && (key.Use == "" || key.Use == "sig") && key.IsPublic() {
-			static.PublicKeys = append(static.PublicKeys, key.Key)
-		}
+	if claims.Cnf.JKT != key.Thumbprint() {
+		return deny(kibitz.GateUnlisted, "the token is for another key")
 	}
-	return static.VerifySignature(ctx, token)
+	if err := g.ownKey(adm); err != nil {
+		return err
+	}
+	adm.Anchor = anchor{Kind: anchorIssuer, Iss: claims.Issuer, Sub: claims.Subject, Aud: claims.Audience}
+	adm.Label, adm.Allowed = claims.Subject, agentGrant(entry.Grant)
+	return nil
 }
 
 // idToken lets in a person whose identity provider vouches for an email.
 func (g *gate) idToken(ctx context.Context, adm *admission) error {
-	conf := g.policy.Humans.OIDC
 	if g.said.JWT == "" {
 		return deny(kibitz.GateMissing, "an ID token is needed to enter")
 	}
-	if conf.Issuer == "" || conf.ClientID == "" || conf.JWKSURI == "" {
-		return deny(kibitz.GateUnavailable, "this room has no identity provider")
-	}
-	keys := idKeys{keys: g.keys, uri: conf.JWKSURI}
-	if _, err := g.keys.jose(ctx, nil, conf.JWKSURI, ""); err != nil {
-		return deny(kibitz.GateUnavailable, "the identity provider's keys are unavailable")
-	}
-	// Times are judged here, with this protocol's leeway.
-	verifier := oidc.NewVerifier(conf.Issuer, keys, &oidc.Config{
-		ClientID: conf.ClientID, SupportedSigningAlgs: []string{oidc.RS256}, SkipExpiryCheck: true,
-	})
-	token, err := verifier.Verify(ctx, g.said.JWT)
+	token, err := g.keys.Person(ctx, g.said.JWT, g.policy.Humans.OIDC)
 	if err != nil {
-		return deny(kibitz.GateBadSignature, reasonBadSignature)
+		return err
 	}
 	return g.idClaims(adm, token)
 }
@@ -76,7 +56,7 @@ func (g *gate) idClaims(adm *admission, token *oidc.IDToken) error {
 		Name     string `json:"name"`
 	}
 	if token.Claims(&claims) != nil {
-		return deny(kibitz.GateBadSignature, reasonBadSignature)
+		return deny(kibitz.GateBadSignature, vouch.BadSignature)
 	}
 	verified := claims.Verified == true || claims.Verified == "true"
 	switch {
