@@ -1,5 +1,5 @@
-// Package eventlog numbers, keeps and replays what happens to a thing. Tasks,
-// rooms and terminals resume through it and through nothing else.
+// Package eventlog keeps what happens to a thing as a numbered stream on disk, and gives
+// it to readers again from any number on. Tasks are followed through it.
 //
 //	first, err := log.Append(ctx, lease, "task.42", eventlog.Event{Kind: "delta", Data: data})
 //	log.AppendSoon(lease, "task.42", done, event)                  // does not wait; done is told

@@ -110,7 +110,7 @@ func (p *prepared) where() string {
 
 // ask has a person decide; nil is a yes. approval_pending says that the call goes on
 // without its request, once somebody answers.
-func (f *Fleet) ask(fl *flight, req call.Request, v judge.Verdict) error {
+func (f *Fleet) ask(fl *underway, req call.Request, v judge.Verdict) error {
 	p := fl.p
 	if by := req.ApprovedBy; by != "" {
 		return f.decided(p, "", call.Decision{Approved: true, By: by, How: "task"}, nil)
@@ -203,7 +203,7 @@ func (p *prepared) shownArgs() string {
 
 // awaitInbox waits for the decision, for as long as the caller does. Then the call
 // goes on by itself.
-func (f *Fleet) awaitInbox(fl *flight, pending *approval.Pending, patience time.Duration) error {
+func (f *Fleet) awaitInbox(fl *underway, pending *approval.Pending, patience time.Duration) error {
 	var late <-chan time.Time
 	if patience > 0 {
 		timer := time.NewTimer(patience)
@@ -228,23 +228,23 @@ func (f *Fleet) awaitInbox(fl *flight, pending *approval.Pending, patience time.
 // the list of calls under way.
 func (f *Fleet) resume(p *prepared, pending *approval.Pending) {
 	own := *p
-	fl := &flight{f: f, p: &own, state: call.StateAsking, done: make(chan struct{})}
+	fl := &underway{f: f, p: &own, state: call.StateAsking, done: make(chan struct{})}
 	fl.ctx, fl.cancel = context.WithCancel(f.ctx)
 	f.mu.Lock()
-	f.flights[p.id] = fl
+	f.running[p.id] = fl
 	f.work.Add(1)
 	f.mu.Unlock()
 	f.work.Go(func() { f.goOn(fl, pending) })
 }
 
 // goOn is the rest of a call whose request has been answered already.
-func (f *Fleet) goOn(fl *flight, pending *approval.Pending) {
+func (f *Fleet) goOn(fl *underway, pending *approval.Pending) {
 	var res *call.Result
 	select {
 	case <-pending.Done():
 	case <-fl.ctx.Done():
 		if f.ctx.Err() != nil { // the hub stops; whoever comes next goes on
-			f.land(fl)
+			f.endCall(fl)
 			return
 		}
 		f.withdraw(pending.ID())

@@ -50,7 +50,7 @@ func (f *Fleet) Call(ctx context.Context, who identity.Actor, req call.Request) 
 		}
 		return call.Result{}, refusal
 	}
-	fl, err := f.takeOff(ctx, p)
+	fl, err := f.beginCall(ctx, p)
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -204,7 +204,7 @@ func knownTool(name string) string {
 }
 
 // run takes a call from approval to outcome.
-func (f *Fleet) run(fl *flight, req call.Request) (call.Result, error) {
+func (f *Fleet) run(fl *underway, req call.Request) (call.Result, error) {
 	p := fl.p
 	if v := f.judged(p); v.Action == judge.Ask {
 		if err := f.ask(fl, req, v); err != nil {

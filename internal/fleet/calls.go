@@ -92,7 +92,7 @@ func (f *Fleet) CallStatus(ctx context.Context, who identity.Actor, id string) (
 func (f *Fleet) callStatus(ctx context.Context, who identity.Actor, id string) (st call.Status, err error) {
 	var by identity.Actor
 	row, err := f.deferredRow(ctx, id)
-	switch fl := f.flying(id); {
+	switch fl := f.underWay(id); {
 	case err == nil:
 		st, by = row.status(), row.caller
 	case !errors.Is(err, sql.ErrNoRows):
@@ -151,7 +151,7 @@ func (f *Fleet) CancelCall(ctx context.Context, who identity.Actor, id string) (
 		if err := f.cancelQueued(ctx, id); err != nil {
 			return st, err
 		}
-	} else if fl := f.flying(id); fl != nil {
+	} else if fl := f.underWay(id); fl != nil {
 		fl.cancel()
 		select {
 		case <-fl.done:

@@ -78,7 +78,7 @@ func (c *cluster) heard(m bus.Msg) {
 			c.f.startDelivery(m.current())
 		}
 	case n.Cancel != "":
-		if fl := c.f.flying(n.Cancel); fl != nil {
+		if fl := c.f.underWay(n.Cancel); fl != nil {
 			fl.cancel()
 		}
 	}

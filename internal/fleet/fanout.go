@@ -121,7 +121,7 @@ func (f *Fleet) FanOut(ctx context.Context, who identity.Actor, req FanRequest) 
 	if refusal != nil {
 		return FanResult{}, refusal
 	}
-	fl, err := f.takeOff(ctx, p)
+	fl, err := f.beginCall(ctx, p)
 	if err != nil {
 		return FanResult{}, err
 	}

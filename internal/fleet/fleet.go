@@ -56,7 +56,7 @@ type Fleet struct {
 	mu       sync.RWMutex
 	machines map[string]*machine
 	folds    map[string]string // id in small letters → id
-	flights  map[string]*flight
+	running  map[string]*underway
 	watchers map[*watcher]struct{}
 	yes      map[yesKey]time.Time // S calls approved for a run
 	closing  bool
@@ -82,7 +82,7 @@ func New(d Deps) (*Fleet, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Fleet{
 		d: d, hub: d.Leases.ID(), since: time.Now(), stats: newStats(), ctx: ctx, stop: stop, builtin: policy.Builtin(), past: past,
-		machines: map[string]*machine{}, folds: map[string]string{}, flights: map[string]*flight{}, watchers: map[*watcher]struct{}{},
+		machines: map[string]*machine{}, folds: map[string]string{}, running: map[string]*underway{}, watchers: map[*watcher]struct{}{},
 		yes: map[yesKey]time.Time{},
 	}
 	f.cluster = &cluster{f: f}

@@ -134,8 +134,8 @@ type API interface {
 	// Archives lists oldest first; before is an archive id to stop at.
 	Archives(ctx context.Context, who identity.Actor, key Key, before string, limit int) ([]memory.Archive, error)
 	Archive(ctx context.Context, who identity.Actor, id string, afterSeq int64, limit int) (ArchivePage, error)
-	// Redo summarises an archive again from its raw messages.
-	Redo(ctx context.Context, who identity.Actor, id, focus string) (memory.Archive, error)
+	// SummariseAgain summarises an archive again from its raw messages.
+	SummariseAgain(ctx context.Context, who identity.Actor, id, focus string) (memory.Archive, error)
 	Search(ctx context.Context, who identity.Actor, q memory.Query) (memory.Found, error)
 	Notes(ctx context.Context, who identity.Actor, key Key) ([]memory.Note, error)
 	SetTitle(ctx context.Context, who identity.Actor, id, title string) error

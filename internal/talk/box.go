@@ -18,7 +18,8 @@ const (
 // box is a reader's queue of events. Putting never blocks: a run does not wait for
 // whoever reads it.
 type box[T any] struct {
-	// merge adds next to last if both are pieces of one text.
+	// text is the words of an item, and the run and kind they belong to: neighbours of
+	// one run and kind are pieces of one text, which may be put together.
 	text func(*T) (text *string, run string, kind Kind)
 
 	mu     sync.Mutex

@@ -516,13 +516,13 @@ func TestAWrongSummaryIsRedoneFromTheRawMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Redo(t.Context(), own("bob"), a.ID, ""); !errors.Is(err, talk.ErrForbidden) {
+	if _, err := h.SummariseAgain(t.Context(), own("bob"), a.ID, ""); !errors.Is(err, talk.ErrForbidden) {
 		t.Errorf("somebody else's archive: %v", err)
 	}
-	if _, err := h.Redo(t.Context(), me, "none", ""); !errors.Is(err, talk.ErrNoArchive) {
+	if _, err := h.SummariseAgain(t.Context(), me, "none", ""); !errors.Is(err, talk.ErrNoArchive) {
 		t.Errorf("no archive: %v", err)
 	}
-	b, err := h.Redo(t.Context(), me, a.ID, "boats")
+	b, err := h.SummariseAgain(t.Context(), me, a.ID, "boats")
 	if err != nil || b.ID != a.ID || !strings.Contains(b.Summary, "Focus: boats.") || b.ToSeq != a.ToSeq {
 		t.Fatalf("%+v, %v", b, err)
 	}

@@ -342,7 +342,7 @@ func (c conversationRoutes) redo(ctx context.Context, s identity.Actor, in *comp
 	if err != nil {
 		return nil, err
 	}
-	archive, err := c.talk.Redo(ctx, who, in.ID, in.Body.Focus)
+	archive, err := c.talk.SummariseAgain(ctx, who, in.ID, in.Body.Focus)
 	return &compactAnswer{viewArchive(archive)}, err
 }
 

@@ -9,8 +9,8 @@ import (
 	"parley/internal/fleet/fault"
 )
 
-// flight is a call under way on this hub, from the request to its outcome.
-type flight struct {
+// underway is a call under way on this hub, from the request to its outcome.
+type underway struct {
 	f      *Fleet
 	p      *prepared
 	ctx    context.Context
@@ -21,25 +21,25 @@ type flight struct {
 	state call.State
 }
 
-// takeOff registers a call, unless the hub stops or the id is taken.
-func (f *Fleet) takeOff(ctx context.Context, p *prepared) (*flight, error) {
+// beginCall registers a call, unless the hub stops or the id is taken.
+func (f *Fleet) beginCall(ctx context.Context, p *prepared) (*underway, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closing {
 		return nil, fault.Errorf(fault.Unavailable, "the hub is stopping")
 	}
-	if _, taken := f.flights[p.id]; taken {
+	if _, taken := f.running[p.id]; taken {
 		return nil, fault.Errorf(fault.Conflict, "there is a call of that id already")
 	}
-	fl := &flight{f: f, p: p, state: call.StateSent, done: make(chan struct{})}
+	fl := &underway{f: f, p: p, state: call.StateSent, done: make(chan struct{})}
 	fl.ctx, fl.cancel = context.WithCancel(ctx)
-	f.flights[p.id] = fl
+	f.running[p.id] = fl
 	f.work.Add(1)
 	return fl, nil
 }
 
-// finish ends the flight and gives its outcome the form Call returns.
-func (fl *flight) finish(res *call.Result, err error) (call.Result, error) {
+// finish ends the call and gives its outcome the form Call returns.
+func (fl *underway) finish(res *call.Result, err error) (call.Result, error) {
 	fl.mu.Lock()
 	switch {
 	case err != nil:
@@ -48,18 +48,18 @@ func (fl *flight) finish(res *call.Result, err error) (call.Result, error) {
 		fl.state = res.State
 	}
 	fl.mu.Unlock()
-	fl.f.land(fl)
+	fl.f.endCall(fl)
 	if err != nil || res == nil {
 		return call.Result{}, err
 	}
 	return *res, nil
 }
 
-// land takes a finished call off the list.
-func (f *Fleet) land(fl *flight) {
+// endCall takes a finished call off the list.
+func (f *Fleet) endCall(fl *underway) {
 	f.mu.Lock()
-	if f.flights[fl.p.id] == fl {
-		delete(f.flights, fl.p.id)
+	if f.running[fl.p.id] == fl {
+		delete(f.running, fl.p.id)
 	}
 	f.mu.Unlock()
 	fl.cancel()
@@ -67,23 +67,23 @@ func (f *Fleet) land(fl *flight) {
 	f.work.Done()
 }
 
-func (fl *flight) set(s call.State) {
+func (fl *underway) set(s call.State) {
 	fl.mu.Lock()
 	fl.state = s
 	fl.mu.Unlock()
 	fl.f.tell(Change{Kind: "call", Machine: fl.p.machine, CallID: fl.p.id, State: s})
 }
 
-func (fl *flight) now() call.State {
+func (fl *underway) now() call.State {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
 	return fl.state
 }
 
-func (f *Fleet) flying(id string) *flight {
+func (f *Fleet) underWay(id string) *underway {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.flights[id]
+	return f.running[id]
 }
 
 // drainCalls lets calls in flight finish for a while, then ends them.
@@ -91,8 +91,8 @@ func (f *Fleet) drainCalls(ctx context.Context) {
 	timer := time.NewTimer(f.d.Limits.Drain)
 	defer timer.Stop()
 	f.mu.RLock()
-	var open []*flight
-	for _, fl := range f.flights {
+	var open []*underway
+	for _, fl := range f.running {
 		if fl.now() == call.StateSent {
 			open = append(open, fl)
 		}

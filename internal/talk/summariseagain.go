@@ -9,9 +9,9 @@ import (
 	"parley/internal/talk/memory"
 )
 
-// Redo summarises an archive again from its raw messages, which are always kept:
+// SummariseAgain summarises an archive again from its raw messages, which are always kept:
 // a summary that was found wrong can be replaced.
-func (t *Talk) Redo(ctx context.Context, who identity.Actor, id, focus string) (memory.Archive, error) {
+func (t *Talk) SummariseAgain(ctx context.Context, who identity.Actor, id, focus string) (memory.Archive, error) {
 	a, key, err := t.d.Memory.GetArchive(ctx, id)
 	if err != nil {
 		return a, err
