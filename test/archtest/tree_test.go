@@ -80,6 +80,30 @@ func introduces(t *testing.T, path string) bool {
 	return file.Name.Name == "main" || strings.HasPrefix(file.Doc.Text(), "Package "+file.Name.Name+" ")
 }
 
+// maxFiles is how many files of a folder one can know; tests are not counted.
+const maxFiles = 40
+
+// crowded folders are being split right now.
+var crowded = []string{"cmd/parley", "internal/place", "internal/bench"}
+
+func TestNoFolderHasTooManyGoFiles(t *testing.T) {
+	files := map[string]int{}
+	eachFile(t, func(path string) {
+		if filepath.Ext(path) == ".go" && !strings.HasSuffix(path, "_test.go") {
+			dir, err := filepath.Rel(root, filepath.Dir(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[filepath.ToSlash(dir)]++
+		}
+	})
+	for dir, n := range files {
+		if n > maxFiles && !slices.Contains(crowded, dir) {
+			t.Errorf("%s has %d Go files, more than %d: it is two packages", dir, n, maxFiles)
+		}
+	}
+}
+
 func TestNoGoFileIsTooLong(t *testing.T) {
 	eachFile(t, func(path string) {
 		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, ".pb.go") {
