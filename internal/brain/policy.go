@@ -51,9 +51,19 @@ func (p Policy) Judge(t *tool.Tool, call tool.Call, class tool.Class, seen Seen)
 	c := judge.Call{Tool: t.Name, Label: class.String(), AsksItself: t.Asks, NoSparing: t.Asks}
 	c.Never, _ = p.Commands.Refused(call)
 	p.classify(&c, t, call, class, seen)
-	return p.Rules.Decide(call.Actor, c, judge.Setting{
-		Where: cmp.Or(p.Where, identity.InConversation), Stranger: p.Stranger, Mode: p.Mode, Tainted: seen.Tainted, Spared: p.AutoApprove, Required: p.RequireApproval,
-	})
+	return p.Rules.Decide(call.Actor, c, p.setting(seen.Tainted))
+}
+
+func (p Policy) setting(tainted bool) judge.Setting {
+	return judge.Setting{
+		Where: cmp.Or(p.Where, identity.InConversation), Stranger: p.Stranger, Mode: p.Mode, Tainted: tainted, Spared: p.AutoApprove, Required: p.RequireApproval,
+	}
+}
+
+// Spending puts more money than a budget allows to the judge, under the name that rules
+// know it by.
+func (p Policy) Spending(who identity.Actor, name, why string) judge.Verdict {
+	return p.Rules.Decide(who, judge.Call{Tool: name, Label: judge.Sensitive, Class: judge.Spends, Why: why}, p.setting(false))
 }
 
 // classify says what a call does, and why a person might have to look at it.
@@ -76,6 +86,8 @@ func (p Policy) classify(c *judge.Call, t *tool.Tool, call tool.Call, class tool
 		c.Class = judge.Notes
 	case class != tool.Mutating, p.Where == identity.InTask && t.ConsentFor(call, class).Asks: // the task asks in the tool's place
 		c.Class = judge.Leaves
+	case t.Speaks:
+		c.Class, c.Why = judge.Speaks, t.Name+" tells others something in your name"
 	case strings.HasPrefix(t.Name, "mcp__"):
 		c.Class = judge.Serves
 	default:

@@ -35,10 +35,11 @@ type asked struct {
 	name, args string
 	class      tool.Class
 	asks       bool
+	speaks     bool
 }
 
 func (a asked) judge(p brain.Policy, seen brain.Seen, workspace string) judge.Verdict {
-	t := &tool.Tool{Name: a.name, Class: a.class, Asks: a.asks}
+	t := &tool.Tool{Name: a.name, Class: a.class, Asks: a.asks, Speaks: a.speaks}
 	if a.name == "web_fetch" || a.name == builtin.NetworkTool {
 		t.Reach = func(args json.RawMessage) string {
 			var v struct{ URL string }
@@ -83,6 +84,7 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 	again := asked{name: "web_fetch", args: `{"url":"https://known.example"}`, class: tool.ReadOnly}
 	post := asked{name: "web_fetch", args: `{"url":"https://known.example","method":"POST"}`, class: tool.Sensitive}
 	mail := asked{name: "mcp__mail__send", args: `{}`, class: tool.Mutating}
+	invite := asked{name: "mcp__calendar__invite", args: `{}`, class: tool.Mutating, speaks: true}
 	look := asked{name: "mcp__mail__list", args: `{}`, class: tool.ReadOnly}
 	machine := asked{name: "shell_exec", args: `{}`, class: tool.Mutating, asks: true}
 	odd := asked{name: "odd", args: `{}`, class: tool.Class(9)}
@@ -102,6 +104,9 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 		{"conversation", talk, again, yes, yes},
 		{"conversation", talk, post, yes, ask},
 		{"conversation", talk, mail, yes, ask},
+		{"conversation", talk, invite, ask, ask}, // others hear of it
+		{"stranger", stranger, invite, no, no},
+		{"task", task, invite, ask, ask},
 		{"conversation", talk, look, yes, yes},
 		{"conversation", talk, machine, yes, yes}, // it asks by itself
 		{"conversation", talk, odd, ask, ask},

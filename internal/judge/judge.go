@@ -99,11 +99,13 @@ func (r Rules) Decide(who identity.Actor, c Call, s Setting) Verdict {
 	case c.Never != "":
 		return Verdict{Action: Refuse, Reason: c.Never}
 	case answer == never:
-		return Verdict{Action: Refuse, Reason: "sensitive tools never run for this sender"}
+		return Verdict{Action: Refuse, Reason: neverReason(c)}
 	case s.Where == identity.AtHub:
 		return Verdict{} // it was judged when somebody started it
 	case ruled && (!c.AsksItself || s.Where == identity.InTask):
 		return Verdict{Action: Ask, Reason: "a rule of this hub says who must agree to " + c.Tool, Need: rule.Need}
+	case answer == always:
+		return ask(c.Why)
 	case s.Mode == AlwaysExecute:
 		return Verdict{}
 	case s.Mode == AlwaysAsk:
@@ -116,6 +118,13 @@ func (r Rules) Decide(who identity.Actor, c Call, s Setting) Verdict {
 		return ask(c.Tool + " changes something, and the sender is not one of this hub's people")
 	}
 	return ask(c.Why)
+}
+
+func neverReason(c Call) string {
+	if c.Class == Spends {
+		return "the budget is spent, and nobody is asked for more here"
+	}
+	return "sensitive tools never run for this sender"
 }
 
 func ask(reason string) Verdict { return Verdict{Action: Ask, Reason: reason} }

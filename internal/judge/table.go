@@ -16,6 +16,8 @@ const (
 	Runs                 // runs a program
 	Shows                // shows private things of a machine
 	Changes              // changes a machine
+	Speaks               // tells others something in the person's name
+	Spends               // spends more than the budget that was given
 )
 
 // column is who comes, and from where.
@@ -43,6 +45,7 @@ const (
 	unlessListed        // runs if it is a harmless command in the box; else unlessSpared
 	oncePerRun          // asks the first time in a run
 	unlessNamed         // asks, unless fleet:unattended was given by name
+	always              // asks, also in a task that need not ask
 )
 
 // table is the whole policy; TestTheWholeTable shows it, and docs/security.md tells it
@@ -57,6 +60,8 @@ var table = map[Class][columns]answer{
 	Runs:    {yes, yes, asks, unlessSpared, never, unlessListed},
 	Shows:   {yes, yes, yes, oncePerRun, oncePerRun, oncePerRun},
 	Changes: {yes, yes, unlessNamed, unlessNamed, unlessNamed, unlessNamed},
+	Speaks:  {yes, yes, yes, unlessSpared, never, unlessSpared},
+	Spends:  {yes, yes, always, never, never, always},
 }
 
 // columnOf finds whoever acts. An agent is never in person, whoever it acts for.

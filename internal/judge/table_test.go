@@ -28,6 +28,8 @@ runs-a-program            run  run        ask      ask    ask      no        ask
 runs-a-listed-program     run  run        ask      ask    ask      no        run      run
 shows-a-machine           run  run        run      run    ask      ask       ask      ask
 changes-a-machine         run  run        ask      run    ask      ask       ask      ask
+speaks-to-others          run  run        run      run    ask      no        ask      run/ask
+spends-beyond-its-budget  run  run        ask      ask    no       no        ask      ask
 `
 
 var calls = map[string]judge.Call{
@@ -41,6 +43,8 @@ var calls = map[string]judge.Call{
 	"runs-a-listed-program":    {Class: judge.Runs, Label: judge.Sensitive, Harmless: true},
 	"shows-a-machine":          {Class: judge.Shows, Label: judge.Sensitive},
 	"changes-a-machine":        {Class: judge.Changes, Label: judge.Mutating},
+	"speaks-to-others":         {Class: judge.Speaks, Label: judge.Mutating},
+	"spends-beyond-its-budget": {Class: judge.Spends, Label: judge.Sensitive},
 }
 
 type whoWhere struct {
@@ -96,6 +100,20 @@ func TestTheWholeTable(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A task that need not ask runs what it wants, and still asks before it spends more than
+// it was given: a budget that the task itself could raise would be none.
+func TestATaskThatNeedNotAskStillAsksForMoney(t *testing.T) {
+	c := columns()["task"]
+	c.in.Mode = judge.AlwaysExecute
+	for name, want := range map[string]judge.Action{"spends-beyond-its-budget": judge.Ask, "speaks-to-others": judge.Run, "runs-a-program": judge.Run} {
+		call := calls[name]
+		call.Why = "because"
+		if v := judge.Rules(nil).Decide(c.who, call, c.in); v.Action != want {
+			t.Errorf("%s in a task that need not ask: %s, want %s", name, words[v.Action], words[want])
+		}
+	}
 }
 
 // A rule of the hub binds whoever comes, a person in person too, in every mode; only

@@ -168,9 +168,10 @@ func (t *task) askBudget(l budgetLimit) {
 	args, _ := json.Marshal(map[string]float64{ // numbers: cannot fail
 		"used_usd": usd(l.used), "limit_usd": usd(l.limit), "proposed_limit_usd": usd(l.proposed()),
 	})
+	v := t.policy().Spending(t.actor(), budgetTool, "the budget is spent")
 	t.ask(&question{budget: &l}, approval.Request{
 		Kind: approval.KindBudget, Title: fmt.Sprintf("%s has spent $%.4f of $%.4f per %s", t.agentName(), usd(l.used), usd(l.limit), l.span),
-		Tool: budgetTool, Arguments: args, Reason: "the budget is spent",
+		Tool: budgetTool, Arguments: args, Reason: v.Reason, Quorum: v.Need.Quorum, Policy: v.Need.Policy,
 	}, "")
 	t.askProgress()
 }

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/approval"
 	"parley/internal/audit"
 	"parley/internal/brain"
+	"parley/internal/judge"
 	"parley/internal/work"
 	"parley/protocol/viber"
 )
@@ -159,4 +161,19 @@ func TestWhatASteerCutShortCounts(t *testing.T) {
 	if stopped := r.stopTask(); stopped.Usage.TotalTokens == 0 {
 		t.Errorf("the task does not tell of the calls that were cut short: %+v", stopped.Usage)
 	}
+}
+
+// A rule of the hub that names more money binds a task that need not ask. Before, anybody
+// who could answer gave as much as was asked for.
+func TestARuleSaysHowManyAgreeToMoreMoney(t *testing.T) {
+	h := newHub(t, sqlite(t), withDeps(func(d *work.Deps) {
+		d.Rules = judge.Rules{{Tools: []string{"budget.extend"}, Need: judge.Need{Quorum: 2, Policy: approval.Policy{People: []string{"bob"}}}}}
+	}))
+	r := h.submit(with(goal("/cost 2", "/tool file_list {}", "/say done"), dollars(1)))
+	asked := untilType[*viber.ApprovalRequired](r)
+	if first := h.answer(alice, yes(asked.ApprovalID)); first.Missing != 1 {
+		t.Errorf("after one yes %d are missing, want one more: %+v", first.Missing, first)
+	}
+	h.answer(bob, yes(asked.ApprovalID))
+	r.completed()
 }

@@ -389,3 +389,21 @@ func TestAnHTTPServerThatGoesAway(t *testing.T) {
 		t.Errorf("not started again: %+v", res)
 	}
 }
+
+// What a server says of its tools is believed where it makes the hub ask more often.
+func TestAToolThatSaysItReachesOthersSpeaks(t *testing.T) {
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		hints  *mcp.ToolAnnotations
+		speaks bool
+	}{
+		"one that says nothing":          {nil, false},
+		"one that changes its server":    {&mcp.ToolAnnotations{OpenWorldHint: &no}, false},
+		"one that acts in an open world": {&mcp.ToolAnnotations{OpenWorldHint: &yes}, true},
+	} {
+		made := (&server{}).tool(User{}, &mcp.Tool{Name: "send", Annotations: c.hints})
+		if made.Speaks != c.speaks {
+			t.Errorf("%s speaks to others: %v, want %v", name, made.Speaks, c.speaks)
+		}
+	}
+}

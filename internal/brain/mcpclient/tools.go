@@ -47,10 +47,17 @@ func (s *server) tool(u User, t *mcp.Tool) *tool.Tool {
 		Description: describe(t),
 		Schema:      schema(t.InputSchema),
 		Class:       class,
+		Speaks:      reachesOthers(t),
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			return s.call(ctx, u, t.Name, call.Arguments)
 		},
 	}
+}
+
+// reachesOthers reports whether a server says of a tool that it acts in an open world, as
+// one that sends mail does. Whoever says nothing is believed to change its server alone.
+func reachesOthers(t *mcp.Tool) bool {
+	return t.Annotations != nil && t.Annotations.OpenWorldHint != nil && *t.Annotations.OpenWorldHint
 }
 
 func describe(t *mcp.Tool) string {

@@ -231,7 +231,9 @@ func (r *Round) permit(ctx context.Context, t *Tool, call Call, class Class) err
 		return nil
 	case judge.Ask:
 		call.Why, call.Need = v.Reason, v.Need
-		return r.ask(ctx, call, class)
+		err := r.ask(ctx, call, class)
+		t.NoteDeclined(call, err)
+		return err
 	default:
 		return &Error{Type: Denied, Message: fmt.Sprintf("%s may not be used here: %s", call.Name, v.Reason), Err: ErrRefused}
 	}

@@ -91,11 +91,16 @@ type Tool struct {
 	// AboutSender marks tools that change only what the agent keeps of whoever it speaks
 	// with: that person's own words lead to it, and nobody else sees it.
 	AboutSender bool
+	// Speaks marks tools that tell others something in the person's name: mail, messages.
+	Speaks bool
 	// Asks marks tools that wait for a person by themselves (ask_user).
 	Asks bool
 	// Consent tells a run that asks in the tool's place whether the tool would ask
 	// about a call, and who may answer; nil always asks, anybody who may answer.
 	Consent func(call Call) Consent
+	// Declined, if not nil, is told of a call that a run asked about in the tool's place and
+	// that may not run, so that the tool's own record has it.
+	Declined func(call Call, why error)
 	// Timeout replaces the usual limit of one call; negative means the tool keeps
 	// its own (a shell command with timeout_ms, a delegation). Asks tools have none.
 	Timeout time.Duration
@@ -109,6 +114,13 @@ func (t *Tool) ClassFor(args json.RawMessage) Class {
 		return t.ClassOf(args)
 	}
 	return t.Class
+}
+
+// NoteDeclined tells the tool of a call that it does not get to run.
+func (t *Tool) NoteDeclined(call Call, why error) {
+	if why != nil && t != nil && t.Declined != nil {
+		t.Declined(call, why)
+	}
 }
 
 // Consent is whether a tool that asks by itself would ask about a call, and of whom.
