@@ -18,6 +18,7 @@ import (
 	"parley/internal/brain/model"
 	"parley/internal/brain/offline"
 	"parley/internal/durable"
+	"parley/internal/mask"
 )
 
 // CatalogueOptions is what a catalogue is made from.
@@ -28,6 +29,8 @@ type CatalogueOptions struct {
 	Getenv func(string) string
 	// Factories make providers; offline is built in.
 	Factories Factories
+	// Mask is what nobody gets to see of providers' errors.
+	Mask *mask.Mask
 }
 
 // Catalogue is the models a hub can use: the built-in one, those the environment
@@ -35,6 +38,7 @@ type CatalogueOptions struct {
 type Catalogue struct {
 	path      string
 	factories Factories
+	mask      *mask.Mask
 	prices    *Prices
 
 	mu        sync.RWMutex
@@ -62,7 +66,7 @@ func OpenCatalogue(o CatalogueOptions) (*Catalogue, error) {
 		return nil, err
 	}
 	c := &Catalogue{
-		path: filepath.Join(o.Dir, "providers.yaml"), factories: o.Factories, prices: prices,
+		path: filepath.Join(o.Dir, "providers.yaml"), factories: o.Factories, mask: o.Mask, prices: prices,
 		providers: map[string]*provider{},
 	}
 	file, err := c.readFile()
@@ -178,7 +182,10 @@ func (c *Catalogue) make(config ProviderConfig) (model.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrBadProvider, config.Name, err)
 	}
-	return made, nil
+	if _, here := made.(model.InProcess); here {
+		return made, nil // it has nothing that anybody gave it
+	}
+	return maskedErrors{made, c.mask}, nil
 }
 
 func hint(name string) string {

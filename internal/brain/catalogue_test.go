@@ -15,6 +15,7 @@ import (
 
 	"parley/internal/brain"
 	"parley/internal/brain/model"
+	"parley/internal/mask"
 )
 
 // named is a provider that only knows how it was made.
@@ -24,6 +25,11 @@ func (n named) Name() string { return n.config.Name }
 
 func (named) Stream(context.Context, model.Request) iter.Seq2[model.Event, error] {
 	return func(func(model.Event, error) bool) {}
+}
+
+// madeOf is what a factory made, under what the catalogue put around it.
+func madeOf(m brain.Model) named {
+	return m.Provider.(interface{ Unwrap() model.Provider }).Unwrap().(named)
 }
 
 func makeNamed(c brain.ProviderConfig) (model.Provider, error) {
@@ -70,13 +76,13 @@ func TestTheEnvironmentSetsProvidersUp(t *testing.T) {
 	if err != nil || m.Name != "claude-haiku-4-5" || m.Kind != brain.KindAnthropic || m.Window != 200_000 || m.Price == nil {
 		t.Errorf("%+v %v", m, err)
 	}
-	if got := m.Provider.(named).config; got.APIKey != "k1" || got.BaseURL != "https://api.anthropic.com" {
+	if got := madeOf(m).config; got.APIKey != "k1" || got.BaseURL != "https://api.anthropic.com" {
 		t.Errorf("%+v", got)
 	}
 	if m, err := c.Resolve("anthropic"); err != nil || m.Name == "" {
 		t.Errorf("a provider alone means its usual model: %+v %v", m, err)
 	}
-	if m, err := c.Resolve("openai:local-model:7b"); err != nil || m.Name != "local-model:7b" || m.Provider.(named).config.BaseURL != "http://127.0.0.1:1234/v1" {
+	if m, err := c.Resolve("openai:local-model:7b"); err != nil || m.Name != "local-model:7b" || madeOf(m).config.BaseURL != "http://127.0.0.1:1234/v1" {
 		t.Errorf("%+v %v", m, err)
 	}
 	if _, err := c.Resolve("openai"); !errors.Is(err, brain.ErrNoProvider) {
@@ -118,7 +124,7 @@ func TestProvidersAreKeptInAPrivateFile(t *testing.T) {
 	}
 	again := catalogue(t, dir, nil)
 	m, err := again.Resolve("")
-	if err != nil || m.Ref.String() != "home:llama3" || m.Provider.(named).config.APIKey != "hush" || m.Kind != brain.KindOllama {
+	if err != nil || m.Ref.String() != "home:llama3" || madeOf(m).config.APIKey != "hush" || m.Kind != brain.KindOllama {
 		t.Errorf("after a restart: %+v %v", m, err)
 	}
 	want := []brain.ModelInfo{
@@ -224,6 +230,46 @@ func TestPresetsNameTheirKinds(t *testing.T) {
 	for _, p := range brain.Presets() {
 		if k, ok := brain.ParseKind(p.Kind.String()); !ok || k != p.Kind || p.Name == "" {
 			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// refusing is a server that repeats the key it was given.
+type refusing struct {
+	named
+	err error
+}
+
+func (r refusing) Stream(context.Context, model.Request) iter.Seq2[model.Event, error] {
+	return func(yield func(model.Event, error) bool) { yield(model.Event{}, r.err) }
+}
+
+// A provider's error goes into logs, records and answers. One that repeats the key is
+// shown without it.
+func TestAProvidersErrorIsShownWithoutTheKey(t *testing.T) {
+	const key = "sk-0123456789abcdef"
+	cause := errors.New("dial with " + key)
+	for name, err := range map[string]error{
+		"a text":        &model.Error{Provider: "home", Cause: model.CauseStatus, Status: 401, Text: "no such key " + key},
+		"a cause":       &model.Error{Provider: "home", Cause: model.CauseConnect, Err: cause},
+		"another error": cause,
+	} {
+		c, openErr := brain.OpenCatalogue(brain.CatalogueOptions{
+			Dir: t.TempDir(), Getenv: func(k string) string { return map[string]string{"OPENAI_API_KEY": key, "PARLEY_MODEL": "openai:x"}[k] },
+			Mask:      mask.New(func() []string { return []string{key} }),
+			Factories: brain.Factories{brain.KindOpenAI: func(c brain.ProviderConfig) (model.Provider, error) { return refusing{named{c}, err}, nil }},
+		})
+		if openErr != nil {
+			t.Fatal(openErr)
+		}
+		m, openErr := c.Resolve("")
+		if openErr != nil {
+			t.Fatal(openErr)
+		}
+		for _, got := range m.Provider.Stream(t.Context(), model.Request{}) {
+			if got == nil || strings.Contains(got.Error(), key) || !strings.Contains(got.Error(), "[masked]") || errors.Is(err, cause) != errors.Is(got, cause) {
+				t.Errorf("%s: %v; expected the same error without the key", name, got)
+			}
 		}
 	}
 }

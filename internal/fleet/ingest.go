@@ -138,6 +138,9 @@ func (in *ingest) save(p pushed) {
 
 // storeTelemetry judges a snapshot and writes it: the newest, the past, the series.
 func (f *Fleet) storeTelemetry(p pushed) error {
+	for name, raw := range p.snapshot { // a command line in it may hold a secret
+		p.snapshot[name] = f.d.Mask.JSON(raw)
+	}
 	rec := p.m.record()
 	report := health.Judge(rec.meta.OS, p.snapshot, rec.mutes, p.received)
 	v := telemetry.Shorten(report, p.received, p.collected)

@@ -170,8 +170,8 @@ func (s *Session) logged(l *kenny.Log) string {
 	}
 	sent, _ := l.At.Time() // the codec has checked it
 	e := telemetry.Event{
-		Sent: sent, Machine: s.m.id, Source: "machine", Kind: "log", Level: l.Level, Target: fit.Cut(fit.Storable(l.Target), 256),
-		Message: fit.Cut(fit.Storable(l.Message), kenny.MaxLogMessage), Fields: l.Fields,
+		Sent: sent, Machine: s.m.id, Source: "machine", Kind: "log", Level: l.Level, Target: s.f.d.Mask.Text(fit.Cut(fit.Storable(l.Target), 256)),
+		Message: s.f.d.Mask.Text(fit.Cut(fit.Storable(l.Message), kenny.MaxLogMessage)), Fields: s.f.d.Mask.JSON(l.Fields),
 	}
 	if len(l.Fields) > kenny.MaxLogFields {
 		e.Fields = telemetry.Fields(map[string]any{"dropped": "fields were larger than the hub keeps", "bytes": len(l.Fields)})

@@ -399,3 +399,26 @@ func TestWatchersHearOfTheirMachinesOnly(t *testing.T) {
 		return false
 	})
 }
+
+// Telemetry holds command lines of processes, and a log line whatever a program prints: a
+// secret of the hub's in them reaches no page, model or database.
+func TestSecretsInTelemetryAndLogsAreMasked(t *testing.T) {
+	const secret = "prl_0123456789012345678901234567890123456789012"
+	w := newWorld(t, setup{})
+	m := w.join("pc")
+	m.push(`{"processes":{"status":"ok","summary":"curl ` + secret + `","top":[{"name":"curl -H ` + secret + `","pid":7}]}}`)
+	s := must(w.fleet.Snapshot(t.Context(), op(), "pc", "processes"))(t)
+	if got := string(s.Sections["processes"]); strings.Contains(got, secret) || !strings.Contains(got, `"curl -H [masked]","pid":7`) {
+		t.Errorf("the snapshot is %s; expected it without the token, and otherwise as it was", got)
+	}
+	m.sess().Receive([]byte(fmt.Sprintf(`{"type":"log","agent_id":"pc","at":%q,"level":"info","target":"x","message":"said %s","fields":{"line":"%s"}}`, time.Now().UTC().Format(time.RFC3339), secret, secret)))
+	var dump strings.Builder
+	w.until("the log line is kept", func() bool {
+		dump.Reset()
+		check(t, w.db.Dump(t.Context(), &dump))
+		return strings.Contains(dump.String(), "said [masked]")
+	})
+	if strings.Contains(dump.String(), secret) {
+		t.Error("the token is in the database")
+	}
+}

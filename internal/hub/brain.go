@@ -62,7 +62,7 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 	if err := m.agents.EnsureDefaults(ctx); err != nil {
 		return err
 	}
-	m.models, err = brain.OpenCatalogue(brain.CatalogueOptions{Dir: h.conf.Data, Getenv: h.getenv, Factories: factories})
+	m.models, err = brain.OpenCatalogue(brain.CatalogueOptions{Dir: h.conf.Data, Getenv: h.getenv, Factories: factories, Mask: h.mask})
 	if err != nil {
 		return err
 	}
