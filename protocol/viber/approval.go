@@ -10,6 +10,26 @@ type ApprovalRequired struct {
 	TimeoutMS   int64    `json:"timeout_ms,omitzero"`
 	CreatedAt   Time     `json:"created_at,omitzero"`
 	RequestedBy string   `json:"requested_by,omitzero"`
+	// Asker, Machines and Tainted are this hub's: who wants it, on which machines, and
+	// whose words the run had read. Clients that do not know them leave them out.
+	Asker    *Asker   `json:"asker,omitzero"`
+	Machines []string `json:"machines,omitempty"`
+	Tainted  *Taint   `json:"tainted,omitzero"`
+}
+
+// Asker is who wants something and how they came, in words.
+type Asker struct {
+	Person string `json:"person,omitzero"`
+	// Via is the token, page, device or MCP client.
+	Via   string `json:"via,omitzero"`
+	Where string `json:"where,omitzero"`
+	Agent string `json:"agent,omitzero"`
+}
+
+// Taint tells since when words of strangers are in a run, and where the first came from.
+type Taint struct {
+	Since Time   `json:"since,omitzero"`
+	By    string `json:"by,omitzero"`
 }
 
 // Remember says for how long an answer holds.
