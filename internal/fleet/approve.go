@@ -48,6 +48,13 @@ func (f *Fleet) WouldAsk(who identity.Actor, req call.Request) (approval.Policy,
 	return p.answerable(v), v.Action == judge.Ask
 }
 
+// Declined implements API.
+func (f *Fleet) Declined(who identity.Actor, req call.Request, why error) {
+	if p, refusal := f.prepare(who, req); refusal == nil {
+		f.logDeclined(p, why)
+	}
+}
+
 // answerable says who may answer a question about a call: only who could make it, and
 // whom a rule names.
 func (p *prepared) answerable(v judge.Verdict) approval.Policy {

@@ -167,3 +167,19 @@ func TestAnAgentLosesWhatItsPersonLoses(t *testing.T) {
 		t.Errorf("%d calls were sent, want one", len(m.asked))
 	}
 }
+
+// A task asks in the fleet's place; a person's no to it is in the call log and the trail
+// all the same.
+func TestANoInsideATaskIsOnRecord(t *testing.T) {
+	w := newWorld(t, setup{})
+	w.join("pc").echoes()
+	flush := hostedTool(t, w.fleet, "net_dns_flush")
+	who := as(identity.AtAPI, fullMCP...).ForAgent("parley", identity.InTask, "task-1")
+	flush.NoteDeclined(tool.Call{Name: "net_dns_flush", Arguments: []byte(`{"agent_id":"pc"}`), Actor: who}, &tool.Error{Type: tool.Rejected, Message: "not now"})
+	w.until("the no is in the call log and the trail", func() bool {
+		calls := must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t).Calls
+		trail := w.trailOf("fleet.call")
+		return len(calls) == 1 && calls[0].Code == fault.Denied && calls[0].TokenID == "token-1" && calls[0].Actor == "agent:parley" &&
+			len(trail) == 1 && trail[0].Outcome == string(fault.Denied)
+	})
+}

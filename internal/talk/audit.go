@@ -24,13 +24,12 @@ func (r *running) audit(out brain.Outcome) {
 	if r.c.t.d.Audit == nil {
 		return
 	}
+	detail := r.trace()
+	detail["model"], detail["rounds"] = r.model.Ref.String(), out.Rounds
+	detail["prompt_tokens"], detail["completion_tokens"] = out.Usage.Prompt, out.Usage.Completion
 	r.c.t.d.Audit.Note(audit.Entry{
 		Actor: "agent:" + r.speaker, OnBehalf: r.c.key.Sender, Action: audit.TalkRun, Target: r.c.id,
-		Outcome: outcomeOf(out.Stop), Duration: time.Since(r.began),
-		Detail: map[string]any{
-			"run": r.tn.id, "by": r.tn.By.String(), "model": r.model.Ref.String(), "rounds": out.Rounds,
-			"prompt_tokens": out.Usage.Prompt, "completion_tokens": out.Usage.Completion,
-		},
+		Outcome: outcomeOf(out.Stop), Duration: time.Since(r.began), Detail: detail,
 	})
 }
 
@@ -41,14 +40,22 @@ func outcomeOf(s brain.Stop) string {
 	return s.String()
 }
 
+// trace is how the trail names a run: whose words began it, and by which credential.
+func (r *running) trace() map[string]any {
+	detail := r.tn.By.Trace()
+	detail["run"], detail["by"] = r.tn.id, r.tn.By.String()
+	return detail
+}
+
 // auditTool records one tool call; its arguments only as a digest.
 func (r *running) auditTool(d *tool.Done) {
 	if r.c.t.d.Audit == nil {
 		return
 	}
+	detail := r.trace()
+	detail["conversation"] = r.c.id
 	r.c.t.d.Audit.Note(audit.Entry{
 		Actor: "agent:" + r.speaker, OnBehalf: r.c.key.Sender, Action: audit.TalkTool, Target: valid(d.Call.Name),
-		Outcome: d.Outcome(), Duration: d.Duration, Digest: audit.DigestText(d.Call.Arguments),
-		Detail: map[string]any{"run": r.tn.id, "conversation": r.c.id},
+		Outcome: d.Outcome(), Duration: d.Duration, Digest: audit.DigestText(d.Call.Arguments), Detail: detail,
 	})
 }

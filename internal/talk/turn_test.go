@@ -465,6 +465,16 @@ func TestRunsAndToolCallsAreAudited(t *testing.T) {
 	if diff := cmp.Diff([]string{"talk.tool", "talk.run"}, h.trail.actions()); diff != "" {
 		t.Error(diff)
 	}
+	run, err := h.Turn(t.Context(), withScopes("talk"), talk.TurnRequest{Key: crab, Content: "/tool echo {}\n/say x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all(t, run)
+	for _, e := range h.trail.entries[2:] {
+		if e.Detail["token"] != "token-1" || e.Detail["by"] != anybody.String() {
+			t.Errorf("%s says %v of whose words began the run; want the person and their token", e.Action, e.Detail)
+		}
+	}
 	if text := fmt.Sprintf("%+v", h.trail.entries); strings.Contains(text, "secret") {
 		t.Error("arguments are in the trail")
 	}

@@ -13,6 +13,7 @@ import (
 	"parley/internal/approval"
 	"parley/internal/identity"
 	"parley/internal/store"
+	"parley/internal/visible"
 	"parley/protocol/viber"
 )
 
@@ -69,9 +70,26 @@ func plainQuestion(item approval.Item) viber.ApprovalRequired {
 	if reason == "" {
 		reason = item.Title
 	}
-	return viber.ApprovalRequired{
+	shown := viber.ApprovalRequired{
 		TaskRef: viber.TaskRef{TaskID: item.Task}, ApprovalID: item.ID, ToolCall: viber.ToolCall{ID: item.ID, Name: name, Arguments: args},
 		Reason: reason, TimeoutMS: max(item.Left(time.Now()).Milliseconds(), 1), CreatedAt: viber.At(item.Created), RequestedBy: item.RequestedBy,
+	}
+	showAsker(&shown, item)
+	return shown
+}
+
+// showAsker says who wants it, by what they came, on which machines, and whose words the
+// run had read.
+func showAsker(shown *viber.ApprovalRequired, item approval.Item) {
+	if a := item.Asker; a != (approval.Asker{}) {
+		shown.Asker = &viber.Asker{Via: a.Words(), Where: string(a.Via.Where), Agent: a.Via.Agent}
+		if a.Person.ID != "" {
+			shown.Asker.Person = a.Person.String()
+		}
+	}
+	shown.Machines = item.Machines()
+	if t := item.Taint; t != nil {
+		shown.Tainted = &viber.Taint{Since: viber.At(t.Since), By: visible.Line(t.By)}
 	}
 }
 

@@ -88,6 +88,7 @@ func (t *task) ask(q *question, r approval.Request, callID string) {
 		ApprovalID: item.ID, ToolCall: viber.ToolCall{ID: callID, Name: item.Tool, Arguments: jsontext.Value(item.Arguments)},
 		Reason: item.Reason, TimeoutMS: r.Timeout.Milliseconds(), CreatedAt: viber.At(item.Created), RequestedBy: item.RequestedBy,
 	}
+	showAsker(q.event, item)
 	if q.call != nil {
 		q.call.approval = q.id
 	}
@@ -165,7 +166,9 @@ func (t *task) decided(q *question, out approval.Outcome) {
 		}
 		t.batch.ready = append(t.batch.ready, c)
 	default:
-		t.settleCall(c, tool.Result{}, notApproved(c.Name, out))
+		no := notApproved(c.Name, out)
+		c.tool.NoteDeclined(t.toolCall(c), no)
+		t.settleCall(c, tool.Result{}, no)
 	}
 	t.then(t.runNext)
 }

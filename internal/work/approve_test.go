@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/internal/approval"
+	"parley/internal/audit"
 	"parley/internal/brain/skillfile"
 	"parley/internal/brain/tool"
 	"parley/internal/identity"
@@ -459,5 +460,40 @@ func TestASkillNarrowsTheTools(t *testing.T) {
 	}
 	if sent := h.models.sent(); !strings.Contains(sent[0].System, "- reader: reads") {
 		t.Error("the prompt does not tell of the skill")
+	}
+}
+
+// A tool whose own record tells of every call hears of the no that a task was told in its
+// place. Before, a person's no to a machine stood nowhere but in the task.
+func TestAToolHearsOfTheNoATaskWasTold(t *testing.T) {
+	heard := make(chan tool.Call, 2)
+	reboot := &tool.Tool{
+		Name: "reboot", Class: tool.Mutating, Asks: true, Declined: func(call tool.Call, why error) {
+			if tool.TypeOf(why) == tool.Rejected {
+				heard <- call
+			}
+		},
+		Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{Text: "done"}, nil },
+	}
+	h := newHub(t, sqlite(t), withTools(reboot))
+	r := h.submit(mode(goal(`/tool reboot {"machine":"pc"}`, `/tool reboot {"machine":"lab"}`, "/say x"), viber.AgentDecides))
+	h.answer(alice, no(untilType[*viber.ApprovalRequired](r).ApprovalID, "not now"))
+	h.answer(alice, yes(untilType[*viber.ApprovalRequired](r).ApprovalID))
+	r.completed()
+	if len(heard) != 1 {
+		t.Fatalf("the tool heard of %d calls that may not run, want one", len(heard))
+	}
+	if call := <-heard; string(call.Arguments) != `{"machine":"pc"}` || call.Actor.Person.ID != "alice" {
+		t.Errorf("it heard of %s for %s, want the call that alice declined", call.Arguments, call.Actor.Person.ID)
+	}
+}
+
+// The trail says by which token a tool was used in a task.
+func TestAToolOfATaskIsInTheTrailWithItsToken(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	h.submit(goal("/tool file_list {}", "/say x")).completed()
+	used := h.trail.of(audit.TaskTool)
+	if len(used) != 1 || used[0].Detail["token"] != "tok_alice" || used[0].OnBehalf != "person:alice" {
+		t.Errorf("the trail has %+v, want the call once, for alice, by her token", used)
 	}
 }

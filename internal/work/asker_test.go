@@ -30,6 +30,9 @@ func TestAProgramDoesNotAnswerWhatItsOwnTaskAsks(t *testing.T) {
 			t.Errorf("the program that submitted the task answered at %s: %v", where, err)
 		}
 	}
+	if who := asked.Asker; who == nil || who.Via != "token backup, MCP client some-client" || who.Person != "person:alice" || who.Where != "mcp" {
+		t.Errorf("a board is told that %+v asks, want alice's token and client", who)
+	}
 	item, err := h.inbox.Get(context.Background(), alice, asked.ApprovalID)
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +55,9 @@ func TestAQuestionSaysWhoseWordsTheRunHasRead(t *testing.T) {
 	taints = append(taints, h.taintOf(second.ApprovalID))
 	h.answer(alice, yes(second.ApprovalID))
 	r.completed()
+	if first.Tainted != nil || second.Tainted == nil || second.Tainted.By != "shell" || second.Tainted.Since.IsZero() {
+		t.Errorf("a board is told %+v and then %+v of strangers' words; want nothing, and then the command's", first.Tainted, second.Tainted)
+	}
 	if taints[0] != nil {
 		t.Errorf("the first question says it is tainted by %+v, and nothing had been read", taints[0])
 	}

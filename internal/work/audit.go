@@ -1,6 +1,7 @@
 package work
 
 import (
+	"maps"
 	"time"
 
 	"parley/internal/audit"
@@ -15,10 +16,9 @@ func (w *Work) note(t *task, action audit.Action, outcome string, took time.Dura
 	if w.d.Audit == nil {
 		return
 	}
-	for name, value := range map[string]string{"token": t.spec.By.TokenID, "page": t.spec.By.PageID, "device": t.spec.By.Device, "address": t.spec.By.Address, "agent": t.agentName()} {
-		if value != "" {
-			detail[name] = value
-		}
+	maps.Copy(detail, t.spec.By.Trace())
+	if agent := t.agentName(); agent != "" {
+		detail["agent"] = agent
 	}
 	w.d.Audit.Note(audit.Entry{Actor: t.spec.By.String(), Action: action, Target: t.id, Outcome: outcome, Duration: took, Detail: detail})
 }
@@ -27,17 +27,16 @@ func (w *Work) noteMessage(t *task, q *queued) {
 	if w.d.Audit == nil {
 		return
 	}
-	w.d.Audit.Note(audit.Entry{
-		Actor: q.By.String(), Action: audit.TaskMessage, Target: t.id, Digest: digestText(q.Message.Content),
-		Detail: map[string]any{"mode": string(q.Mode), "message": q.ID, "token": q.By.TokenID, "device": q.By.Device, "address": q.By.Address},
-	})
+	detail := q.By.Trace()
+	detail["mode"], detail["message"] = string(q.Mode), q.ID
+	w.d.Audit.Note(audit.Entry{Actor: q.By.String(), Action: audit.TaskMessage, Target: t.id, Digest: digestText(q.Message.Content), Detail: detail})
 }
 
 func (w *Work) noteRefused(t *task, q *queued) {
 	if w.d.Audit != nil {
-		w.d.Audit.Note(audit.Entry{
-			Actor: q.By.String(), Action: audit.TaskMessage, Target: t.id, Outcome: "revoked", Detail: map[string]any{"message": q.ID, "token": q.By.TokenID},
-		})
+		detail := q.By.Trace()
+		detail["message"] = q.ID
+		w.d.Audit.Note(audit.Entry{Actor: q.By.String(), Action: audit.TaskMessage, Target: t.id, Outcome: "revoked", Detail: detail})
 	}
 }
 
@@ -65,8 +64,9 @@ func (t *task) auditCall(c *openCall, err error, failed bool) {
 	}
 	e := audit.Entry{
 		Actor: "agent:" + t.agentName(), OnBehalf: t.spec.By.String(), Action: audit.TaskTool, Target: valid(c.Name), Digest: digestText(c.Arguments),
-		Detail: map[string]any{"task": t.id, "call": c.ID},
+		Detail: t.spec.By.Trace(),
 	}
+	e.Detail["task"], e.Detail["call"] = t.id, c.ID
 	switch {
 	case err != nil:
 		e.Outcome = string(tool.TypeOf(err))

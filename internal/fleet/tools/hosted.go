@@ -128,6 +128,7 @@ func (h hosted) machineTool(t kenny.Tool) *tool.Tool {
 	if t.Class != kenny.ReadOnly {
 		made.Class, made.Asks = tool.Mutating, true
 		made.Consent = func(use tool.Call) tool.Consent { return h.consent(use, t) }
+		made.Declined = func(use tool.Call, why error) { h.declined(use, t, why) }
 	}
 	made.Run = func(ctx context.Context, use tool.Call) (tool.Result, error) {
 		in, err := t.CheckInput(jsontext.Value(use.Arguments))
@@ -147,6 +148,23 @@ func (h hosted) consent(use tool.Call, t kenny.Tool) tool.Consent {
 	}
 	policy, asks := h.api.WouldAsk(use.Actor, h.request(use, t, in))
 	return tool.Consent{Asks: asks, Policy: policy}
+}
+
+// declined has the call log and the trail say that a run asked about a call in the fleet's
+// place and was told no.
+func (h hosted) declined(use tool.Call, t kenny.Tool, why error) {
+	in, err := t.CheckInput(jsontext.Value(use.Arguments))
+	if err != nil {
+		return // it would have been refused without a question
+	}
+	code := fault.Denied
+	switch tool.TypeOf(why) {
+	case tool.ApprovalTimeout:
+		code = fault.ApprovalTimeout
+	case tool.Cancelled:
+		code = fault.Cancelled
+	}
+	h.api.Declined(use.Actor, h.request(use, t, in), fault.Errorf(code, "%s", why.Error()))
 }
 
 func (h hosted) request(use tool.Call, t kenny.Tool, in kenny.Input) call.Request {
