@@ -58,9 +58,9 @@ func decision(name string, out approval.Outcome) (tool.Decision, error) {
 }
 
 // answerable says who may answer: whoever chats may, on the same screen, but no model
-// that made the agent ask.
+// that made the agent ask, and about machines nobody with the token that wants it.
 func (r *running) answerable(need approval.Policy) approval.Policy {
-	need.Screen = r.tn.By.Where != identity.AtMCP
+	need.Screen = r.tn.By.Where != identity.AtMCP && need.Right == nil
 	return need
 }
 

@@ -231,6 +231,9 @@ func (r *Round) permit(ctx context.Context, t *Tool, call Call, class Class) err
 		return nil
 	case judge.Ask:
 		call.Why, call.Need = v.Reason, v.Need
+		if right := t.ConsentFor(call, class).Policy.Right; right != nil {
+			call.Need.Right = right // whoever answers could do it
+		}
 		err := r.ask(ctx, call, class)
 		t.NoteDeclined(call, err)
 		return err
