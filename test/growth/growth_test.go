@@ -50,7 +50,7 @@ var steps = map[string]func(*run, *rapid.T){
 	"mint": (*run).Mint, "open a page": (*run).OpenPage, "log in": (*run).LogIn, "pair": (*run).Pair, "add a passkey": (*run).AddPasskey,
 	"rotate": (*run).Rotate, "end": (*run).End, "say": (*run).Say, "hand over": (*run).HandOver, "open a room": (*run).OpenRoom,
 	"name somebody": (*run).Name, "call a machine": (*run).CallMachine, "hand over work": (*run).HandOverWork, "answer": (*run).Answer,
-	"watch": (*run).Watch,
+	"watch": (*run).Watch, "share a room": (*run).ShareRoom, "share it again": (*run).ShareRoom, "plan": (*run).Plan,
 }
 
 // sequence is one random history of a few people.

@@ -145,6 +145,26 @@ func (c *credential) inPerson() bool {
 	return true
 }
 
+// program is the first token in the line of a credential: whatever it made is the same
+// program's. Somebody in person, and owner.token, is none.
+func (c *credential) program() *credential {
+	var first *credential
+	if c.kind == "page" {
+		c = c.maker
+	}
+	for ; c != nil; c = c.maker {
+		if c.kind != "passkey" && !c.hubsOwn() {
+			first = c
+		}
+	}
+	return first
+}
+
+// sameProgram says whether two credentials are in one program's hands.
+func sameProgram(a, b *credential) bool {
+	return a == b && a.kind != "page" || a.program() != nil && a.program() == b.program()
+}
+
 // hubsOwn is owner.token.
 func (c *credential) hubsOwn() bool { return c.person.owner && c.kind == "token" && c.maker == nil }
 

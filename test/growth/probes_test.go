@@ -65,6 +65,9 @@ var probes = map[string]probe{
 	"a terminal on the hub":        openTerminal,
 	"a token with more":            mintMore,
 	"being asked less by an agent": unask,
+	"somebody's room":              manageRoom,
+	"somebody's schedule":          touchPlan,
+	"somebody's artifact":          readArtifact,
 }
 
 // nobodys are the probes that only those try who may not.

@@ -25,12 +25,6 @@ type handed struct {
 	word, id string
 }
 
-// roomOf is a room that somebody opened.
-type roomOf struct {
-	by *person
-	id string
-}
-
 // Say holds a conversation, over the wire or over MCP.
 func (r *run) Say(t *rapid.T) {
 	by, word := r.usable("by"), fmt.Sprintf("walrus%dx", r.next())
@@ -58,8 +52,9 @@ func (r *run) Say(t *rapid.T) {
 	r.said = append(r.said, &said{by: by.person, word: word, id: list.Conversations[0].ID})
 }
 
-// submit hands a task over and gives its id; empty if the hub will not have it.
-func (r *run) submit(by *credential, goal, agent, mode string) string {
+// submit hands a task over and gives its id, empty if the hub will not have it, and
+// whether a board did.
+func (r *run) submit(by *credential, goal, agent, mode string) (id string, screen bool) {
 	ways := []string{"REST"}
 	if by.kind != "page" {
 		ways = append(ways, "wire", "mcp")
@@ -74,40 +69,39 @@ func (r *run) submit(by *credential, goal, agent, mode string) string {
 	case "REST":
 		a := r.rest(by, "POST", "/api/tasks", map[string]any{"goal": goal, "messages": []any{}, "options": options})
 		if a.status/100 != 2 {
-			return ""
+			return "", false
 		}
 		var made struct {
 			ID string `json:"task_id"`
 		}
 		r.decode(a, &made)
-		return made.ID
+		return made.ID, false
 	case "wire":
 		client := r.board(viber.Options{Token: by.secret})
 		if client == nil {
-			return ""
+			return "", false
 		}
 		task, err := client.Submit(ctx, &boardwire.TaskSubmit{Goal: goal, Messages: []boardwire.ChatMessage{}, Options: &boardwire.TaskOptions{Agent: agent, Mode: boardwire.Mode(mode)}})
 		if err != nil {
-			return ""
+			return "", false
 		}
-		return task.ID()
+		return task.ID(), true
 	}
 	text, err := r.mcp(ctx, by, "task_submit", args)
 	if err != nil {
-		return ""
+		return "", false
 	}
 	_, rest, _ := strings.Cut(text, `\"task_id\":\"`)
-	id, _, _ := strings.Cut(rest, `\"`)
-	if id == "" {
+	if id, _, _ = strings.Cut(rest, `\"`); id == "" {
 		r.t.Fatalf("a task without an id: %s", text)
 	}
-	return id
+	return id, false
 }
 
 // HandOver submits a task that says something.
 func (r *run) HandOver(t *rapid.T) {
 	by, word := r.usable("by"), fmt.Sprintf("heron%dx", r.next())
-	id := r.submit(by, "/say "+word, "parley", "")
+	id, _ := r.submit(by, "/say "+word, "parley", "")
 	if id == "" {
 		return
 	}
@@ -117,24 +111,12 @@ func (r *run) HandOver(t *rapid.T) {
 	r.handed = append(r.handed, &handed{by: by.person, word: word, id: id})
 }
 
-// OpenRoom opens a room.
-func (r *run) OpenRoom(t *rapid.T) {
-	by, id := r.usable("by"), fmt.Sprintf("room-%d", r.next())
-	a := r.rest(by, "POST", "/api/rooms", map[string]any{"room": id, "title": "t"})
-	if a.status/100 != 2 {
-		return
-	}
-	if !by.may("rooms") {
-		t.Fatalf("%s opened a room without rooms: %s", by, a.body)
-	}
-	var made struct{ Room string }
-	r.decode(a, &made)
-	r.rooms = append(r.rooms, &roomOf{by: by.person, id: made.Room})
-}
-
 // Name tries to add a person whose name would be more than a name.
 func (r *run) Name(t *rapid.T) {
 	by, name := r.usable("by"), r.draw("name", "*", "a*", "user", "USER", "owner", "admin", "hub", "a:b", "talk:sender:*", "al\u200bice", "", " ")
+	if rapid.Bool().Draw(t, "the owner does") {
+		by = r.root // nobody may, whatever they hold
+	}
 	a := r.rest(by, "POST", "/api/people", map[string]any{"name": name})
 	if a.status/100 == 2 {
 		t.Fatalf("%s added a person called %q: %s", by, name, a.body)

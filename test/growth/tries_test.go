@@ -25,6 +25,7 @@ type try struct {
 	machine string // of shell_exec
 	way     string
 	mode    string // what a task was asked to be
+	screen  bool   // a board submitted the task
 	// unasking says that its agent does so when nothing else is said.
 	unasking bool
 	word     string // in what it does, and nowhere else
@@ -48,25 +49,25 @@ func (y *try) permitted() bool {
 		unattended := y.mode == "always_execute" || y.mode == "" && y.unasking
 		return y.by.scopes["task:submit"] && (len(y.yes) > 0 || unattended && y.by.scopes["task:unattended"])
 	}
-	might := y.by.scopes["fleet:call"] && y.by.reaches(y.machine)
-	return might && (len(y.yes) > 0 || y.by.scopes["fleet:unattended"] || y.way == "REST" && y.by.inPerson())
+	return y.might() && (len(y.yes) > 0 || y.by.scopes["fleet:unattended"] || y.way == "REST" && y.by.inPerson())
 }
+
+// might says whether it could be done at all, if somebody said yes.
+func (y *try) might() bool { return y.by.scopes["fleet:call"] && y.by.reaches(y.machine) }
 
 // mayAnswer is the law: a person's own questions or for an admin everybody's, about
-// machines only what the answerer could do, and never by the one that asks.
-func (y *try) mayAnswer(c *credential) bool {
-	if !c.mayUse(y.by.person, "approval:respond") {
+// machines only what the answerer could do, nobody over MCP, and no program itself, with
+// whatever it made. A board is its person's screen, except about machines.
+func (y *try) mayAnswer(c *credential, way string) bool {
+	switch {
+	case way == "mcp", !c.mayUse(y.by.person, "approval:respond"):
+		return false
+	case y.way == "delegate" && !y.might():
+		return true // a delegate asks before it is told that it may not
+	case y.machine != "" && !(c.may("fleet:call") && c.reaches(y.machine)):
 		return false
 	}
-	return y.machine == "" || c.may("fleet:call") && c.reaches(y.machine) && (c.acts().kind == "page" || c.acts() != y.by.acts())
-}
-
-// acts is the token that a page stands for, or the credential itself.
-func (c *credential) acts() *credential {
-	if c.token != nil {
-		return c.token
-	}
-	return c
+	return y.screen && y.machine == "" || !sameProgram(c, y.by)
 }
 
 // happened reports whether the script ran.
@@ -99,7 +100,7 @@ func (r *run) CallMachine(*rapid.T) {
 	by := r.usable("by")
 	ways := []string{"REST", "mcp", "task"}
 	if by.kind != "page" {
-		ways = append(ways, "talk")
+		ways = append(ways, "talk", "delegate")
 	}
 	r.begin(&try{by: by, tool: "shell_exec", machine: r.draw("machine", machines...), way: r.draw("way", ways...)})
 }
@@ -145,7 +146,7 @@ func (r *run) start(y *try) bool {
 		body := map[string]any{"tool": "shell_exec", "args": args, "approval_wait_s": 0}
 		return r.rest(y.by, "POST", "/api/machines/"+y.machine+"/calls", body).status == 202
 	case "task":
-		y.task = r.submit(y.by, y.words(), map[string]string{"shell": shared, "shell_exec": operator, "file_write": writer}[y.tool], y.mode)
+		y.task, y.screen = r.submit(y.by, y.words(), map[string]string{"shell": shared, "shell_exec": operator, "file_write": writer}[y.tool], y.mode)
 		return y.task != ""
 	}
 	args["agent_id"] = y.machine
@@ -165,9 +166,13 @@ func (r *run) start(y *try) bool {
 		close(done)
 		return false
 	}
+	agent, words := operator, y.words()
+	if y.way == "delegate" {
+		agent, words = boss, delegated(operator, words)
+	}
 	go func() {
 		defer close(done)
-		_, _ = client.Send(ctx, &agentwire.Turn{Agent: operator, Thread: y.word, Content: y.words()})
+		_, _ = client.Send(ctx, &agentwire.Turn{Agent: agent, Thread: y.word, Content: words})
 		y.ended.Store(true)
 	}()
 	return true
@@ -184,6 +189,12 @@ func (y *try) words() string {
 	}
 	raw, _ := json.Marshal(args) // strings only
 	return "/tool " + y.tool + " " + string(raw) + "\n/result"
+}
+
+// delegated makes the offline model hand words on to another agent.
+func delegated(agent, words string) string {
+	raw, _ := json.Marshal(map[string]any{"tasks": []any{map[string]string{"agent": agent, "message": words}}}) // strings only
+	return "/tool delegate " + string(raw) + "\n/result"
 }
 
 // questionAbout is the id of the question that shows a word.
@@ -232,14 +243,14 @@ func (r *run) Answer(t *rapid.T) {
 	r.say(c, way, y, yes)
 	var now struct{ Outcome string }
 	r.decode(r.rest(r.root, "GET", "/api/approvals/"+y.question, nil), &now)
-	if yes && y.mayAnswer(c) {
+	if yes && y.mayAnswer(c, way) {
 		y.yes[c.person] = true
 	}
 	r.tally("answering over "+way, now.Outcome != "pending")
 	if now.Outcome == "pending" {
 		return
 	}
-	if !y.mayAnswer(c) && (now.Outcome == "approved" || now.Outcome == "rejected") {
+	if !y.mayAnswer(c, way) && (now.Outcome == "approved" || now.Outcome == "rejected") {
 		t.Fatalf("%s answered over %s what %s asked by %s: %s\nit holds %v", c, way, y.by, y.way, now.Outcome, c.scopes)
 	}
 	y.question = ""

@@ -29,10 +29,10 @@ import (
 )
 
 // machines are the two that the hub here has; operator is the agent that may use them,
-// shared has the shell, and writer writes files.
+// shared has the shell, writer writes files, and boss has the operator do things.
 var machines = []string{"pc", "lab"}
 
-const operator, shared, writer = "operator", "shared", "writer"
+const operator, shared, writer, boss = "operator", "shared", "writer", "boss"
 
 // settings has a rule that two people must agree to, in every mode.
 const settings = `policy:
@@ -47,6 +47,8 @@ type world struct {
 	t    *testing.T
 	root *credential // owner.token
 	n    int         // numbers that were given out
+	// artifact is where a task of the owner left a file.
+	artifact string
 	// let counts how often each probe got what it may have, and kept how often it was refused.
 	let, kept map[string]int
 
@@ -74,6 +76,7 @@ func newWorld(t *testing.T) *world {
 	for name, tools := range map[string]string{operator: "machines", shared: "shell", writer: "files"} {
 		w.must(w.Do("POST", "/api/agents", `{"name":"`+name+`","description":"d","prompt":"p","tools":["`+tools+`"]}`))
 	}
+	w.must(w.Do("POST", "/api/agents", `{"name":"`+boss+`","description":"d","prompt":"p","tools":["delegate"],"members":["`+operator+`"]}`))
 	w.root = &credential{kind: "token", secret: w.Owner, scopes: expand("admin"), person: &person{name: "owner", sender: "user", owner: true}}
 	var list struct {
 		Tokens []struct {
@@ -84,6 +87,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.read(w.Do("GET", "/api/tokens", ""), &list)
 	w.root.id, w.root.person.id = list.Tokens[0].ID, list.Tokens[0].Principal.ID
+	w.leaveArtifact()
 	return w
 }
 
@@ -138,6 +142,7 @@ type run struct {
 	said    []*said
 	handed  []*handed
 	rooms   []*roomOf
+	plans   []*plan
 	tries   []*try
 	cleanup []func()
 	// unasking says that somebody who may has made the shared agent ask nobody who need not be asked.

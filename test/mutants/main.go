@@ -24,8 +24,9 @@ type mutant struct {
 	file string
 	// old stands in the file exactly once.
 	old, new string
-	// pkg and test are what must fail.
-	pkg, test string
+	// pkg and test are what must fail; says is what the failure must say, where a test may
+	// fail for another reason than the hole.
+	pkg, test, says string
 }
 
 func main() {
@@ -93,7 +94,7 @@ func (m mutant) run() (found bool, said string, err error) {
 	}
 	out, err := command(env, "test", "-vet=off", "-count=1", "-run", "^"+m.test+"$", "./"+m.pkg).CombinedOutput()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return strings.Contains(string(out), "--- FAIL: "), howFound(string(out)), nil
+		return strings.Contains(string(out), "--- FAIL: ") && strings.Contains(string(out), m.says), howFound(string(out)), nil
 	}
 	return false, "", err
 }

@@ -42,7 +42,7 @@ var mutants = []mutant{
 		old: "if mode == viber.AlwaysExecute && !who.Scopes.Has(identity.TaskUnattended) {", new: "if false {",
 	},
 	{
-		name: "names: a person called *", pkg: growth, test: nothingGrows, file: "internal/identity/name.go",
+		name: "names: a person called *", pkg: growth, test: nothingGrows, says: "added a person called", file: "internal/identity/name.go",
 		old: "\treturn checkForm(name)\n}\n\n// checkForm", new: "\treturn nil\n}\n\n// checkForm",
 	},
 	{
@@ -50,7 +50,7 @@ var mutants = []mutant{
 		old: "if a.Scopes.Has(TalkAdmin) {", new: "if a.Scopes.Has(Talk) {",
 	},
 	{
-		name: "machines: a token is not asked over REST", pkg: growth, test: nothingGrows, file: "internal/judge/judge.go",
+		name: "machines: a token is not asked over REST", pkg: growth, test: nothingGrows, says: "nobody who could said yes", file: "internal/judge/judge.go",
 		old: "return who.Scopes.Has(identity.FleetUnattended) || ", new: "return who.Scopes.Has(identity.FleetUnattended) || s.Where == identity.AtAPI || ",
 	},
 	{
@@ -76,6 +76,34 @@ var mutants = []mutant{
 	{
 		name: "tokens: an invited page gets the owner's new secret", pkg: growth, test: nothingGrows, file: "internal/identity/rotate.go",
 		old: "owners && a.maker != byHub", new: "owners && false",
+	},
+	{
+		name: "rooms: whoever opens rooms manages everybody's", pkg: growth, test: nothingGrows, says: "got somebody's room", file: "internal/room/rights.go",
+		old: "return r.refuseCall(c, \"only the owner of the room, its hosts and an admin may do this\")", new: "return nil",
+	},
+	{
+		name: "rooms: hosts outlast the ownership of whoever made them", pkg: growth, test: nothingGrows, says: "got somebody's room", file: "internal/room/rights.go",
+		old: "return err == nil && (r.owns(giver.Person.ID, giver.Owner) || giver.Admin())", new: "return err == nil && giver.Person.ID != \"\"",
+	},
+	{
+		name: "rooms: a seat gives an agent more tools", pkg: growth, test: nothingGrows, says: "got somebody's room", file: "internal/room/seat/seats.go",
+		old: "if len(more) > 0 && !who.Scopes.Has(identity.AgentsManage) {", new: "if len(more) > 99 {",
+	},
+	{
+		name: "rooms: a seated agent acts as nobody", pkg: "internal/room/seat", test: "TestASeatedAgentActsForWhoeverSeatedIt", file: "internal/room/seat/mind.go",
+		old: "Actor: t.Maker.ForAgent(agent.Name, identity.InRoom, t.Room),", new: "",
+	},
+	{
+		name: "schedules: everybody's are removed by anybody", pkg: growth, test: nothingGrows, says: "got somebody's schedule", file: "internal/talk/schedule.go",
+		old: "\tif !may(who, s.Sender) {\n\t\treturn ErrNoSchedule", new: "\tif false {\n\t\treturn ErrNoSchedule",
+	},
+	{
+		name: "approvals: a model answers over MCP", pkg: growth, test: nothingGrows, says: "answered over mcp", file: "internal/approval/decide.go",
+		old: "case who.Where == identity.AtMCP:", new: "case false:",
+	},
+	{
+		name: "approvals: a program answers itself with what it made", pkg: growth, test: nothingGrows, says: "answered over", file: "internal/approval/decide.go",
+		old: "if err != nil || !same {", new: "if err != nil || true {",
 	},
 	{
 		name: "place: one sender fills a victim's queue", pkg: "internal/face/place", test: "TestOneSenderDoesNotFillAVictimsQueue", file: "internal/place/overflow.go",
