@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 
 	"parley/internal/brain"
 	"parley/internal/brain/anthropic"
@@ -134,6 +135,9 @@ func (m *minds) offer(group string, tools ...*tool.Tool) {
 
 // toolsForTurn gives a turn its tools.
 func (m *minds) toolsForTurn(ctx context.Context, s talk.ToolScope) ([]*tool.Tool, error) {
+	if names := m.mcp.Awaited(s.Agent.MCPs); len(names) > 0 && !s.Guest && s.Tell != nil {
+		s.Tell("waiting for the tool server " + strings.Join(names, ", "))
+	}
 	return m.toolsFor(ctx, s.Agent, s.Names, s.Workspace, s.Guest)
 }
 

@@ -76,6 +76,8 @@ type ToolScope struct {
 	Guest        bool
 	// Workspace is the folder that the run works in.
 	Workspace string
+	// Tell says to whoever looks on what getting the tools waits for.
+	Tell func(text string)
 }
 
 // Deps is what conversations are made from. Memory, Leases, Bus, Agents and Models

@@ -56,6 +56,9 @@ func (r *running) provided(ctx context.Context, names []string) ([]*tool.Tool, e
 	}
 	return r.c.t.d.Tools(ctx, ToolScope{
 		Agent: r.agent, Names: names, Sender: r.c.key.Sender, Conversation: r.c.id, Run: r.tn.id, Guest: r.guest(), Workspace: r.workspace(),
+		Tell: func(text string) {
+			r.c.feed.publish(Event{Kind: Notice, Run: r.tn.id, Code: "tools_awaited", Text: valid(text)})
+		},
 	})
 }
 

@@ -21,6 +21,9 @@ import (
 const (
 	DefaultIdle    = 10 * time.Minute
 	DefaultConnect = 30 * time.Second
+	// DefaultPatience is how long the first turn that wants a server waits for it. A start
+	// that takes longer goes on without it.
+	DefaultPatience = 5 * time.Second
 )
 
 // Options of a pool; all may be zero.
@@ -29,6 +32,8 @@ type Options struct {
 	Version string        // told to servers
 	Idle    time.Duration // 0 = DefaultIdle
 	Connect time.Duration // 0 = DefaultConnect
+	// Patience is how long Tools waits for a server's first start.
+	Patience time.Duration // 0 = DefaultPatience
 
 	// Sandbox runs commands, nil without boxes.
 	Sandbox *sandbox.Sandbox
@@ -64,6 +69,7 @@ type server struct {
 	clients map[User]*client
 	tools   []*mcp.Tool // as last listed; nil before the first time
 	failure string
+	trouble trouble
 }
 
 // New makes an empty pool.
@@ -76,6 +82,9 @@ func New(o Options) *Pool {
 	}
 	if o.Connect == 0 {
 		o.Connect = DefaultConnect
+	}
+	if o.Patience == 0 {
+		o.Patience = DefaultPatience
 	}
 	if o.Sandbox == nil {
 		o.Sandbox = sandbox.New(sandbox.Options{Environ: os.Environ()})
@@ -217,21 +226,70 @@ func (p *Pool) Tools(ctx context.Context, u User, names []string) ([]*tool.Tool,
 	return out, errors.Join(errs...)
 }
 
-// list gives the known tools, or asks for them once.
+// list gives the known tools. A server that nobody has tried yet is started and waited
+// for, for a while; one that failed, or takes longer, costs no turn anything any more.
 func (s *server) list(ctx context.Context, u User) ([]*mcp.Tool, error) {
 	s.pool.mu.Lock()
-	known := s.tools
+	known, state, failure := s.tools, s.trouble.now(), s.failure
 	s.pool.mu.Unlock()
-	if known != nil {
+	var err error
+	switch {
+	case known != nil:
 		return known, nil
+	case state == resting:
+		err = fmt.Errorf("%s (it is tried again later)", failure)
+	case state == late:
+		err = errStarting
+	case state == tryAgain:
+		s.startBehind(u)
+		err = fmt.Errorf("%w (last time: %s)", errStarting, failure)
+	default:
+		err = s.await(ctx, u)
 	}
-	err := s.use(ctx, u, func(*mcp.ClientSession) error { return nil })
 	if err != nil {
 		return nil, fmt.Errorf("MCP server %s: %w", s.Name, err)
 	}
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	return s.tools, nil
+}
+
+func nothing(*mcp.ClientSession) error { return nil }
+
+// await starts the server and waits as long as a turn may. The start itself goes on.
+func (s *server) await(ctx context.Context, u User) error {
+	wait, cancel := context.WithTimeoutCause(ctx, s.pool.opts.Patience, errStarting)
+	defer cancel()
+	err := s.use(wait, u, nothing)
+	if err != nil && ctx.Err() == nil && wait.Err() != nil {
+		s.pool.mu.Lock()
+		defer s.pool.mu.Unlock()
+		s.trouble.late = s.tools == nil && s.failure == ""
+		return errStarting
+	}
+	return err
+}
+
+// startBehind starts the server without waiting for it.
+func (s *server) startBehind(u User) {
+	s.pool.mu.Lock()
+	s.trouble.late = true // until the start is over
+	s.pool.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = s.use(ctx, u, nothing)
+}
+
+// Awaited names the servers that a call of Tools would wait for.
+func (p *Pool) Awaited(names []string) (list []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.servers {
+		if !s.Disabled && s.tools == nil && s.trouble.now() == untried && (slices.Contains(names, s.Name) || slices.Contains(names, "*")) {
+			list = append(list, s.Name)
+		}
+	}
+	return list
 }
 
 // use runs fn with the user's session, starting it if need be.
@@ -261,7 +319,9 @@ func (s *server) learned(tools []*mcp.Tool, err error) {
 	s.failure = ""
 	if err != nil {
 		s.failure = s.scrub(err.Error())
+		s.trouble.failed()
 		return
 	}
+	s.trouble = trouble{}
 	s.tools = tools
 }

@@ -19,6 +19,8 @@ var (
 	ErrServers = errors.New("bad MCP server")
 	errRemoved = errors.New("this MCP server is no longer configured")
 	errStopped = errors.New("the MCP server has stopped")
+	// errStarting says what is awaited, and that nobody waits for it now.
+	errStarting = errors.New("it is being started; its tools are there in a later turn")
 )
 
 // Server is one configured MCP server: a Command with Args and Env, or a URL.
