@@ -28,7 +28,7 @@ func newConversation(g *globals) *cobra.Command {
 	flags.StringVar(&which.sender, "sender", "", "whose conversation (default: yours)")
 	flags.StringVar(&which.thread, "thread", "", "which thread (default: the main one)")
 	cmd.AddCommand(newConversationList(g, &which), newConversationShow(g, &which), newConversationHistory(g, &which), newConversationArchives(g, &which),
-		newConversationSearch(g, &which), newConversationCompact(g, &which), newConversationExport(g, &which), newConversationImport(g, &which))
+		newConversationSearch(g, &which), newConversationCompact(g, &which), newConversationExport(g, &which), newConversationImport(g, &which), newConversationShare(g, &which), newConversationShares(g), newConversationUnshare(g))
 	return cmd
 }
 

@@ -163,16 +163,19 @@ const (
 
 // Conversations.
 const (
-	TalkCompacted    Action = "talk.compacted"    // a conversation was summarised
-	TalkDeleted      Action = "talk.deleted"      // a conversation was deleted
-	TalkExported     Action = "talk.exported"     // a conversation was exported
-	TalkImported     Action = "talk.imported"     // a conversation was imported
-	TalkKilled       Action = "talk.killed"       // an agent's answer was stopped
-	TalkResummarised Action = "talk.resummarised" // an archive was summarised again
-	TalkRun          Action = "talk.run"          // how an agent's answer ended
-	TalkScheduled    Action = "talk.scheduled"    // a schedule was added
-	TalkTool         Action = "talk.tool"         // a tool was used in a conversation
-	TalkUnscheduled  Action = "talk.unscheduled"  // a schedule was removed
+	TalkCompacted      Action = "talk.compacted"       // a conversation was summarised
+	TalkDeleted        Action = "talk.deleted"         // a conversation was deleted
+	TalkExported       Action = "talk.exported"        // a conversation was exported
+	TalkImported       Action = "talk.imported"        // a conversation was imported
+	TalkKilled         Action = "talk.killed"          // an agent's answer was stopped
+	TalkRecalledShared Action = "talk.recalled_shared" // an agent recalled memory that somebody shares
+	TalkResummarised   Action = "talk.resummarised"    // an archive was summarised again
+	TalkRun            Action = "talk.run"             // how an agent's answer ended
+	TalkScheduled      Action = "talk.scheduled"       // a schedule was added
+	TalkShared         Action = "talk.shared"          // memory is shared with an agent
+	TalkTool           Action = "talk.tool"            // a tool was used in a conversation
+	TalkUnscheduled    Action = "talk.unscheduled"     // a schedule was removed
+	TalkUnshared       Action = "talk.unshared"        // memory is no longer shared
 )
 
 // Tasks.

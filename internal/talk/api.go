@@ -143,6 +143,12 @@ type API interface {
 	Export(ctx context.Context, who identity.Actor, id string, w io.Writer) error
 	Import(ctx context.Context, who identity.Actor, r io.Reader, opts memory.ImportOptions) (memory.Imported, error)
 
+	// Share lets an agent recall archives of others; Shares lists what is shared, Unshare
+	// takes it back.
+	Share(ctx context.Context, who identity.Actor, g memory.Grant) (memory.Grant, error)
+	Shares(ctx context.Context, who identity.Actor) ([]memory.Grant, error)
+	Unshare(ctx context.Context, who identity.Actor, id string) error
+
 	CreateSchedule(ctx context.Context, who identity.Actor, s Schedule) (Schedule, error)
 	Schedules(ctx context.Context, who identity.Actor) ([]Schedule, error)
 	DeleteSchedule(ctx context.Context, who identity.Actor, id int64) error

@@ -44,24 +44,41 @@ func (r *running) recallTool() *tool.Tool {
 			if err != nil {
 				return tool.Result{}, err
 			}
-			text, err := r.recall(ctx, args)
-			return tool.Result{Text: text}, err
+			return r.recall(ctx, args)
 		},
 	}
 }
 
-func (r *running) recall(ctx context.Context, args recallArgs) (string, error) {
+func (r *running) recall(ctx context.Context, args recallArgs) (tool.Result, error) {
+	noQuery := strings.TrimSpace(args.Query) == ""
 	if args.ArchiveID != "" {
-		if err := r.mine(ctx, args.ArchiveID); err != nil {
-			return "", err
-		}
-		if strings.TrimSpace(args.Query) == "" {
-			return r.page(ctx, args)
+		grant, err := r.readable(ctx, args.ArchiveID)
+		switch {
+		case err != nil:
+			return tool.Result{}, err
+		case noQuery:
+			text, err := r.page(ctx, args)
+			return cited(grant, text), err
+		case grant != nil:
+			return tool.Result{}, tool.Errorf(tool.Validation, "page through a shared archive without a query")
 		}
 	}
-	if strings.TrimSpace(args.Query) == "" {
-		return "", tool.Errorf(tool.Validation, "give a query, or an archive_id")
+	if noQuery {
+		return tool.Result{}, tool.Errorf(tool.Validation, "give a query, or an archive_id")
 	}
+	return r.search(ctx, args)
+}
+
+// cited marks what was read under a grant as somebody else's words.
+func cited(g *memory.Grant, text string) tool.Result {
+	if g == nil {
+		return tool.Result{Text: text}
+	}
+	return tool.Result{Text: origin(*g) + "\n" + text, Untrusted: true, Source: "shared memory"}
+}
+
+// search looks in everything of this pair, and in what others share with it.
+func (r *running) search(ctx context.Context, args recallArgs) (tool.Result, error) {
 	q := r.query(args.Query, args.Limit)
 	q.Archive = args.ArchiveID
 	if args.Window != nil {
@@ -74,16 +91,27 @@ func (r *running) recall(ctx context.Context, args recallArgs) (string, error) {
 		q.Before, err = moment(args.Before)
 	}
 	if err != nil {
-		return "", err
+		return tool.Result{}, err
 	}
 	found, err := r.c.t.d.Memory.Search(ctx, q)
 	if err != nil {
-		return "", err
+		return tool.Result{}, err
 	}
-	if len(found.Hits) == 0 {
-		return "nothing found; try other words", nil
+	var shared string
+	if q.Archive == "" {
+		if shared, err = r.recallShared(ctx, q); err != nil {
+			return tool.Result{}, err
+		}
 	}
-	return hitsText(found.Hits), nil
+	text := hitsText(found.Hits)
+	if text+shared == "" {
+		return said("nothing found; try other words")
+	}
+	res := tool.Result{Text: strings.TrimPrefix(text+shared, "\n\n"), Untrusted: shared != ""}
+	if res.Untrusted {
+		res.Source = "shared memory"
+	}
+	return res, nil
 }
 
 // query is a search in everything of this pair outside the current window.
@@ -91,13 +119,21 @@ func (r *running) query(text string, limit int) memory.Query {
 	return memory.Query{Text: text, Any: true, Agent: r.c.key.Agent, Sender: r.c.key.Sender, Limit: limit, OutsideOf: r.c.id}
 }
 
-// mine checks that an archive is of this pair.
-func (r *running) mine(ctx context.Context, id string) error {
+// readable checks that an archive is of this pair, or gives the grant that shares it. Of any
+// other nothing shows that it exists.
+func (r *running) readable(ctx context.Context, id string) (*memory.Grant, error) {
 	_, key, err := r.c.t.d.Memory.GetArchive(ctx, id)
-	if errors.Is(err, memory.ErrNoArchive) || err == nil && (key.Agent != r.c.key.Agent || key.Sender != r.c.key.Sender) {
-		return tool.Errorf(tool.NotFound, "there is no archive %q", id)
+	if err == nil && key.Agent == r.c.key.Agent && key.Sender == r.c.key.Sender {
+		return nil, nil
 	}
-	return err
+	var grant memory.Grant
+	if err == nil {
+		grant, err = r.sharedArchive(ctx, id, key)
+	}
+	if errors.Is(err, memory.ErrNoArchive) || errors.Is(err, memory.ErrNoGrant) {
+		return nil, tool.Errorf(tool.NotFound, "there is no archive %q", id)
+	}
+	return &grant, err
 }
 
 func (r *running) page(ctx context.Context, args recallArgs) (string, error) {

@@ -37,6 +37,7 @@ var rest = map[string][]any{
 	"audit_witnessed":    {"key", 1, 1, []byte{1}, []byte{2}, 1},
 	"approval_people":    {"zoe", "approval"},
 	"approval_votes":     {"approval", "zoe", "Zoe", 1},
+	"talk_grants":        {"grant", "parley", "user", "", "reviewer", "user", "{}", 1, far},
 	"push_subscriptions": {"https://push.example.org/1", "owner", "page", "p256dh", "auth", 1},
 	"notices":            {"notice", "webhook https://example.org/hook", "{}", far, 0, 0, far},
 	"fleet_legacy":       {"hash", "old", 1, far, 0},

@@ -40,6 +40,7 @@ func RegisterConversations(a *API, t talk.API) {
 	restore.MaxBody = maxImport
 	addRaw(a, rawRoute{restore, "application/json"}, c.importFile)
 	add(a, at("GET", "/api/archives/{id}", "An archive and its raw messages", 0), c.archive)
+	registerShares(a, c)
 	add(a, at("POST", "/api/archives/{id}/redo", "Summarise it again from its raw messages", 0), c.redo)
 }
 

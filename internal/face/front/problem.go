@@ -18,6 +18,7 @@ import (
 	"parley/internal/limit"
 	"parley/internal/skill"
 	"parley/internal/talk"
+	"parley/internal/talk/memory"
 	"parley/internal/witness"
 	"parley/protocol/agentfirst"
 	"parley/protocol/mmp"
@@ -122,6 +123,7 @@ var mappings = []Mapping{
 	{brain.ErrNoAgent, http.StatusNotFound, "agent_not_found", ""},
 	{talk.ErrNotFound, http.StatusNotFound, "not_found", "there is no such conversation"},
 	{talk.ErrNoArchive, http.StatusNotFound, "not_found", "there is no such archive"},
+	{memory.ErrNoGrant, http.StatusNotFound, "not_found", ""},
 	{talk.ErrNothing, http.StatusConflict, "nothing_to_compact", ""},
 	{talk.ErrExists, http.StatusConflict, "conflict", ""},
 	{talk.ErrBusy, http.StatusConflict, "busy", ""},
