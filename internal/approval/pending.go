@@ -12,6 +12,9 @@ type Pending struct {
 	once sync.Once
 	done chan struct{}
 	out  Outcome
+
+	mu   sync.Mutex // guards tell
+	tell []func(Outcome)
 }
 
 // ID is the question's id.
@@ -44,9 +47,29 @@ func (p *Pending) Wait(ctx context.Context) (Outcome, error) {
 // decide is told the decision, perhaps more than once.
 func (p *Pending) decide(o Outcome) {
 	p.once.Do(func() {
+		p.mu.Lock()
 		p.out = o
 		close(p.done)
+		tell := p.tell
+		p.mu.Unlock()
+		for _, fn := range tell {
+			fn(o)
+		}
 	})
+}
+
+// Tell calls fn with the decision, once there is one. Until then it costs nothing. fn
+// must not wait for anything.
+func (p *Pending) Tell(fn func(Outcome)) {
+	p.mu.Lock()
+	select {
+	case <-p.done:
+		p.mu.Unlock()
+		fn(p.out)
+	default:
+		p.tell = append(p.tell, fn)
+		p.mu.Unlock()
+	}
 }
 
 // register lets the follower tell p what becomes of the question. It comes

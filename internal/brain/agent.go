@@ -50,6 +50,8 @@ type Agent struct {
 	// and tools that always ask.
 	Mode            string
 	RequireApproval []string
+	// ApprovalTimeout is how long its questions wait in tasks; 0 is the usual time.
+	ApprovalTimeout time.Duration
 
 	// Place agents meet those of other people at the meeting place.
 	Place bool

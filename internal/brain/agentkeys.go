@@ -17,7 +17,7 @@ var keyOrder = []string{
 	"description", "model", "thinking", "tools", "guest_tools", "auto_approve", "skills", "mcps", "members",
 	"senders", "owner", "workspace", "max_iterations", "run_timeout", "compact_threshold", "compact_model",
 	"compact_tool_max_len", "recall", "auto_title", "temperature", "max_output_tokens", "budget",
-	"mode", "require_approval", "place",
+	"mode", "require_approval", "approval_timeout", "place",
 }
 
 // agentKeys reads one key each.
@@ -44,6 +44,7 @@ var agentKeys = map[string]func(*Agent, *yaml.Node) error{
 	"temperature":          readTemperature,
 	"max_output_tokens":    func(a *Agent, n *yaml.Node) error { return readInt(n, &a.MaxOutputTokens, 1, 1<<30) },
 	"budget":               readBudget,
+	"approval_timeout":     func(a *Agent, n *yaml.Node) error { return readWait(n, &a.ApprovalTimeout) },
 	"mode":                 readMode,
 	"require_approval":     func(a *Agent, n *yaml.Node) error { return readList(n, &a.RequireApproval) },
 	"place":                func(a *Agent, n *yaml.Node) error { return readBool(n, &a.Place) },
@@ -168,6 +169,22 @@ func readDuration(n *yaml.Node, to *time.Duration) error {
 	d, err := time.ParseDuration(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || d <= 0 || d > 24*time.Hour {
 		return errors.New("want a time like 30m or 1h30m, at most 24h")
+	}
+	*to = d
+	return nil
+}
+
+// readWait reads how long somebody is waited for: 12h, or days as 7d.
+func readWait(n *yaml.Node, to *time.Duration) error {
+	text, day := strings.CutSuffix(n.Value, "d")
+	if days, err := strconv.Atoi(text); day && err == nil && days <= 30 {
+		text = strconv.Itoa(days*24) + "h"
+	} else {
+		text = n.Value
+	}
+	d, err := time.ParseDuration(text)
+	if n.Kind != yaml.ScalarNode || err != nil || d < time.Second || d > 30*24*time.Hour {
+		return errors.New("want a time like 12h or 7d, from 1s to 30d")
 	}
 	*to = d
 	return nil

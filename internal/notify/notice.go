@@ -29,7 +29,9 @@ type Notice struct {
 	// Approval is the question this is about, if it can be answered with one word.
 	Approval string `json:"approval,omitempty"`
 	// Urgent notices may wake somebody.
-	Urgent  bool      `json:"urgent,omitempty"`
+	Urgent bool `json:"urgent,omitempty"`
+	// Due is when it is told; zero is at once.
+	Due     time.Time `json:"-"`
 	Created time.Time `json:"created_at"`
 	// Expires is when telling it stops making sense (default one day).
 	Expires time.Time `json:"expires_at"`

@@ -431,3 +431,40 @@ func TestTheKeyIsTheSameAfterARestart(t *testing.T) {
 		t.Error(a, b, c)
 	}
 }
+
+// A question that may wait for days is told a second time, in its time, and no third.
+func TestAQuestionThatWaitsLongIsToldOnceMore(t *testing.T) {
+	for _, c := range []struct {
+		waits time.Duration
+		after time.Duration // 0: never
+	}{{7 * 24 * time.Hour, 24 * time.Hour}, {time.Hour, 30 * time.Minute}, {5 * time.Minute, 0}} {
+		db := storetest.SQLite(t)
+		w := newWorld(t, db, Target{Webhook: "/hook"})
+		p, err := w.inbox.Ask(t.Context(), approval.Request{Principal: alice, Kind: approval.KindTool, Tool: "shell", Timeout: c.waits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.ear.next(t)
+		var due, all int64
+		if err := db.Read(t.Context(), func(tx *store.Tx) error {
+			return tx.QueryRow(`SELECT count(*), coalesce(max(due), 0) FROM notices WHERE id = ?`, reminderID(p.ID())).Scan(&all, &due)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if c.after == 0 {
+			if all != 0 {
+				t.Errorf("a question of %v has %d reminders, want none", c.waits, all)
+			}
+			continue
+		}
+		if got := store.Time(due).Sub(p.Item().Created); all != 1 || got != c.after {
+			t.Errorf("a question of %v has %d reminders after %v, want one after %v", c.waits, all, got, c.after)
+		}
+		if _, err := w.inbox.Cancel(t.Context(), p.ID(), "over"); err != nil {
+			t.Fatal(err)
+		}
+		for done := int64(0); done == 0; {
+			done, _ = row(t, db, reminderID(p.ID()))
+		}
+	}
+}

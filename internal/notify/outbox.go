@@ -57,6 +57,9 @@ func (n *Notices) Tell(ctx context.Context, note Notice) error {
 	if note.Created.IsZero() {
 		note.Created = time.Now()
 	}
+	if note.Due.IsZero() {
+		note.Due = time.Now()
+	}
 	if note.Expires.IsZero() {
 		note.Expires = note.Created.Add(keep)
 	}
@@ -79,7 +82,7 @@ func (n *Notices) Tell(ctx context.Context, note Notice) error {
 	err = n.deps.DB.Write(ctx, func(tx *store.Tx) error {
 		for _, t := range targets {
 			_, err := tx.Exec(`INSERT INTO notices (id, target, body, due, expires_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id, target) DO NOTHING`,
-				note.ID, t, body, store.Micros(time.Now()), store.Micros(note.Expires))
+				note.ID, t, body, store.Micros(note.Due), store.Micros(note.Expires))
 			if err != nil {
 				return err
 			}
@@ -98,10 +101,14 @@ func (n *Notices) poke() {
 }
 
 // withdraw forgets what was not told yet.
-func (n *Notices) withdraw(ctx context.Context, id string) error {
+func (n *Notices) withdraw(ctx context.Context, ids ...string) error {
 	return n.deps.DB.Write(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(`UPDATE notices SET done = 1 WHERE id = ? AND done = 0`, id)
-		return err
+		for _, id := range ids {
+			if _, err := tx.Exec(`UPDATE notices SET done = 1 WHERE id = ? AND done = 0`, id); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -32,12 +32,32 @@ func (n *Notices) questions(ctx context.Context) {
 func (n *Notices) question(ctx context.Context, ev approval.Event) error {
 	switch ev.Kind {
 	case approval.Added:
-		return n.Tell(ctx, noticeOf(ev.Item))
+		return errors.Join(n.Tell(ctx, noticeOf(ev.Item)), n.remind(ctx, ev.Item))
 	case approval.Resolved:
-		return n.withdraw(ctx, ev.Item.ID)
+		return n.withdraw(ctx, ev.Item.ID, reminderID(ev.Item.ID))
 	default:
 		return nil
 	}
+}
+
+// A question that may wait for long is told a second time, and no third: after half its
+// time, but not later than after a day.
+const (
+	longWait  = time.Hour
+	remindMax = 24 * time.Hour
+)
+
+func reminderID(question string) string { return question + "/reminder" }
+
+// remind puts the reminder of a question into the outbox, to be told in its time.
+func (n *Notices) remind(ctx context.Context, item approval.Item) error {
+	if item.Timeout < longWait || item.Kind == approval.KindNote {
+		return nil
+	}
+	note := noticeOf(item)
+	note.ID, note.Title = reminderID(item.ID), "Still waiting: "+note.Title
+	note.Due = item.Created.Add(min(item.Timeout/2, remindMax))
+	return n.Tell(ctx, note)
 }
 
 // roomForText keeps a sealed message below what push services carry. A system cuts

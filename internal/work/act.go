@@ -188,6 +188,10 @@ func (t *task) toolDone(c *openCall, res tool.Result, err error) {
 		return
 	}
 	t.batch.running = nil
+	if t.stopNow != nil {
+		t.stopNow()
+		return
+	}
 	t.refreshStatus()
 	t.settleCall(c, res, err)
 	t.then(t.runNext)

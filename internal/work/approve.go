@@ -73,10 +73,7 @@ func (t *task) ask(q *question, r approval.Request, callID string) {
 	// A board is its person's own screen; but whoever may do something to a machine is
 	// asked elsewhere than by the token that wants it.
 	r.Policy.Screen = t.spec.Origin != "" && r.Policy.Right == nil
-	r.Timeout = min(t.opts.ApprovalTimeout(), time.Until(t.started.Add(t.opts.Timeout())))
-	if r.Timeout <= 0 {
-		r.Timeout = time.Millisecond // the task is about to end
-	}
+	r.Timeout = t.opts.ApprovalTimeout(t.agent.ApprovalTimeout)
 	asking, err := t.w.d.Inbox.Prepare(r)
 	if err != nil {
 		t.notAsked(q, err)
@@ -130,11 +127,8 @@ func (t *task) notAsked(q *question, err error) {
 
 // await tells the task's goroutine when the question is decided.
 func (t *task) await(q *question) {
-	ctx := t.ctx
-	t.background(func() {
-		if out, err := q.pending.Wait(ctx); err == nil {
-			t.post(func() { t.decided(q, out) })
-		}
+	q.pending.Tell(func(out approval.Outcome) {
+		t.post(func() { t.decided(q, out) })
 	})
 }
 

@@ -58,6 +58,11 @@ func TestATaskGoesOnFromAnyEventItsHubWasKilledAfter(t *testing.T) {
 			d, ok := ev.(*viber.TaskDelta)
 			called = called || ok && d.DeltaType == viber.DeltaToolCall
 		}
+		for _, p := range ofType[*viber.TaskProgress](back) {
+			if p.Status == "" {
+				t.Errorf("killed after event %d, event %d is progress without a status", i+1, p.Seq)
+			}
+		}
 		if text := back.text(); text != done.Result.Text {
 			t.Errorf("killed after event %d: %q was streamed, %q is the result", i+1, text, done.Result.Text)
 		}

@@ -61,15 +61,30 @@ func (t *task) stop(by, reason string, answer func(Stopped, error)) {
 		answer(Stopped{}, ErrFinished)
 		return
 	}
-	t.halt("the task was stopped", tool.Cancelled, "the task was stopped")
-	usage := wireUsage(t.usage)
-	ev := &viber.TaskStopped{
-		PartialResult: &viber.PartialResult{Text: t.turnText.String()}, Usage: &usage, Turns: t.turn, Reason: reason, By: by,
-		UnprocessedMessages: t.unprocessed(),
-	}
 	t.stopped = append(t.stopped, answer)
-	t.end(viber.TaskHalted, ev, true)
+	if t.stopNow != nil {
+		return // who stops it a second time waits with the first
+	}
+	t.stopNow = func() {
+		t.halt("the task was stopped", tool.Cancelled, "the task was stopped")
+		usage := wireUsage(t.usage)
+		t.end(viber.TaskHalted, &viber.TaskStopped{
+			PartialResult: &viber.PartialResult{Text: t.turnText.String()}, Usage: &usage, Turns: t.turn, Reason: reason, By: by,
+			UnprocessedMessages: t.unprocessed(),
+		}, true)
+	}
+	t.cancel(errOver)
+	t.cutCall(errOver)
+	if t.batch == nil || t.batch.running == nil {
+		t.stopNow()
+		return
+	}
+	t.killed.set(killTime)
 }
+
+// killTime is how long a stopped task waits for the programs of its tool: they get three
+// seconds to end by themselves and are killed then.
+const killTime = 5 * time.Second
 
 // halt ends whatever is going on.
 func (t *task) halt(why string, kind tool.ErrorType, result string) {

@@ -48,6 +48,12 @@ type state struct {
 	Tainted  bool             `json:"tainted,omitzero"` // this turn has read words of strangers
 	Taint    *approval.Taint  `json:"taint,omitzero"`   // since when, and whose
 	Hosts    []string         `json:"hosts,omitzero"`   // that were fetched from, before that or with a yes
+	// WaitsSince is since when the task only waits for a person, WaitedMicros how long it
+	// did before.
+	WaitsSince   time.Time `json:"waits_since,omitzero"`
+	WaitedMicros int64     `json:"waited_micros,omitzero"`
+	// Revived counts how often the task was taken over without getting anywhere.
+	Revived int `json:"revived,omitzero"`
 	// Reach is what the task's agent may do for its person: the submitter's, narrowed by
 	// everybody who spoke to the task since.
 	Reach identity.Scopes `json:"reach,omitzero"`

@@ -52,10 +52,14 @@ func continuing(s *viber.TaskSubmit) *viber.TaskSubmit {
 	return with(s, func(o *viber.TaskOptions) { o.OnRestart = viber.OnRestartContinue })
 }
 
+func failing(s *viber.TaskSubmit) *viber.TaskSubmit {
+	return with(s, func(o *viber.TaskOptions) { o.OnRestart = viber.OnRestartFail })
+}
+
 func TestARestartEndsTasksAndFreesTheirKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		h := newHub(t, db)
-		s := mode(goal("/say so far", `/tool shell {"command":"touch x"}`, "/say never"), viber.AgentDecides)
+		s := failing(mode(goal("/say so far", `/tool shell {"command":"touch x"}`, "/say never"), viber.AgentDecides))
 		r := h.submitKey(alice, "k", s)
 		asked := untilType[*viber.ApprovalRequired](r)
 		r.message(viber.Followup, "later")
@@ -120,7 +124,7 @@ func TestATaskThatContinuesGoesOnWithItsSentenceAndItsNumbers(t *testing.T) {
 
 func TestATaskThatContinuesKeepsItsQuestion(t *testing.T) {
 	h := newHub(t, sqlite(t))
-	r := h.submit(continuing(mode(goal("/say asking", `/tool shell {"command":"echo ran >> log"}`, "/say done"), viber.AgentDecides)))
+	r := h.submit(mode(goal("/say asking", `/tool shell {"command":"echo ran >> log"}`, "/say done"), viber.AgentDecides)) // which is the usual way
 	asked := untilType[*viber.ApprovalRequired](r)
 	r.stop()
 	next := again(t, h)
@@ -354,7 +358,7 @@ func TestADeadHubsTasksAreTakenOver(t *testing.T) {
 
 func takenOver(t *testing.T, db *store.DB, o lease.Options) {
 	a, b := twoHubs(t, db, o)
-	fails := a.submit(goal("/say so far", "/sleep 600000"))
+	fails := a.submit(failing(goal("/say so far", "/sleep 600000")))
 	goes := a.submit(continuing(mode(goal("/say asking", `/tool shell {"command":"echo ran >> log"}`, "/say done"), viber.AgentDecides)))
 	fails.untilText("so far")
 	asked := untilType[*viber.ApprovalRequired](goes)

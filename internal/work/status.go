@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -18,7 +19,9 @@ func (t *task) refreshStatus() {
 	t.out.row = t.out.row || t.pending != len(t.asks)
 	t.pending = len(t.asks)
 	// A tool that runs beside an open question is worth waiting for.
-	t.paused.Store(len(t.asks) > 0 && (t.batch == nil || t.batch.running == nil))
+	waits := len(t.asks) > 0 && (t.batch == nil || t.batch.running == nil)
+	t.paused.Store(waits)
+	t.keepTime(waits)
 	if status == t.status {
 		return
 	}
@@ -47,10 +50,12 @@ func (t *task) phase(p viber.Phase, message string) {
 func (t *task) progress(message string) { t.progressWith(message, nil) }
 
 func (t *task) progressWith(message string, b *viber.Budget) *viber.TaskProgress {
-	t.beat.set(progressEvery)
+	if !t.waits() {
+		t.beat.set(progressEvery)
+	}
 	tokens := t.usage.Total()
 	ev := &viber.TaskProgress{
-		Status: t.state.Phase, CurrentStep: currentStep(t.state.Plan), TokensUsed: &tokens, CostEstimateUSD: costOf(t.usage), Message: message, Budget: b,
+		Status: cmp.Or(t.state.Phase, viber.Planning), CurrentStep: currentStep(t.state.Plan), TokensUsed: &tokens, CostEstimateUSD: costOf(t.usage), Message: message, Budget: b,
 	}
 	if ev.Budget == nil && t.opts.BudgetUSD > 0 && t.usage.CostKnown {
 		ev.Budget = &viber.Budget{UsedUSD: usd(t.usage.CostMicros), LimitUSD: usd(t.taskLimit())}

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -25,6 +26,7 @@ type leftover struct {
 	asks     []viber.ApprovalRequired
 	text     string
 	last     int64
+	at       time.Time // when the last event happened
 }
 
 // sweep takes over tasks that no living hub runs.
@@ -98,6 +100,11 @@ func (w *Work) leftover(ctx context.Context, id string) (r record, left *leftove
 			return err
 		}
 		left.last = bounds.Last
+		if page, err := w.d.Log.ReadTx(tx, streamName(id), max(bounds.Last-1, bounds.Oldest-1), 1); err != nil {
+			return err
+		} else if len(page) > 0 {
+			left.at = page[0].At
+		}
 		if left.text, err = w.fullText(tx, &r, bounds); err != nil {
 			return err
 		}
@@ -128,11 +135,12 @@ func readHistory(tx *store.Tx, id string) (list []model.Message, err error) {
 }
 
 func (t *task) onRestart() string {
-	if t.opts.OnRestart == "" {
-		return viber.OnRestartFail
-	}
-	return t.opts.OnRestart
+	return cmp.Or(t.opts.OnRestart, viber.OnRestartContinue)
 }
+
+// maxRevived is how often a task is taken over without getting anywhere. One that is
+// taken over so often may be what its hubs die of.
+const maxRevived = 10
 
 // restore goes on where the last owner stopped, or ends the task.
 func (t *task) restore(left *leftover) {
@@ -151,7 +159,11 @@ func (t *task) restore(left *leftover) {
 		}
 	}
 	t.rebuild(left)
-	if t.onRestart() == viber.OnRestartFail {
+	if !t.waits() {
+		t.state.Revived++
+	}
+	t.away(left.at)
+	if t.onRestart() == viber.OnRestartFail || t.state.Revived > maxRevived {
 		t.restarted()
 		return
 	}

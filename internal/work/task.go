@@ -92,8 +92,9 @@ type task struct {
 	checkpointed time.Time
 	logBytes     int
 
-	deadline, beat, collect, flush *alarm
-	stopped                        []func(Stopped, error) // who waits for the end
+	deadline, beat, collect, flush, killed *alarm
+	stopNow                                func()                 // ends a task that is being stopped, once its programs have ended
+	stopped                                []func(Stopped, error) // who waits for the end
 }
 
 func newTask(w *Work, r record) *task {
@@ -185,15 +186,14 @@ func (t *task) heedLease() {
 }
 
 func (t *task) timers() {
-	for _, a := range []**alarm{&t.deadline, &t.beat, &t.collect, &t.flush} {
+	for _, a := range []**alarm{&t.deadline, &t.beat, &t.collect, &t.flush, &t.killed} {
 		*a = newAlarm(t.poke)
 	}
-	t.deadline.set(time.Until(t.started.Add(t.opts.Timeout())))
-	t.beat.set(progressEvery)
+	t.setClock()
 }
 
 func (t *task) stopTimers() {
-	for _, a := range []*alarm{t.deadline, t.beat, t.collect, t.flush} {
+	for _, a := range []*alarm{t.deadline, t.beat, t.collect, t.flush, t.killed} {
 		a.stop()
 	}
 }
@@ -208,6 +208,9 @@ func (t *task) alarms() {
 	}
 	if !t.over && t.collect.rings() {
 		t.turnOver()
+	}
+	if !t.over && t.killed.rings() && t.stopNow != nil {
+		t.stopNow()
 	}
 	if t.flush.rings() {
 		t.flushed = time.Time{}

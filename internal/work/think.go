@@ -55,7 +55,7 @@ func (c *modelCall) drain() (events []model.Event, ended bool, err error) {
 
 // think makes the next model call, if time, tokens, steps and money allow it.
 func (t *task) think() {
-	if t.over || !t.ready {
+	if t.over || !t.ready || t.stopNow != nil {
 		return
 	}
 	maxOutput, ok := t.mayThink()
@@ -200,6 +200,7 @@ func (t *task) answered(c *modelCall) {
 		t.internal("what the model call cost could not be written down", err)
 		return
 	}
+	t.state.Revived = 0
 	msg := c.message()
 	msg.Calls = t.unique(c.answer.Calls(t.state.Steps))
 	switch {

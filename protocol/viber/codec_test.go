@@ -168,7 +168,7 @@ func TestPayloadsAreJudged(t *testing.T) {
 		{viber.TypeTaskSubmit, option(`"timeout_ms":null`), "", ""},
 		{viber.TypeTaskSubmit, option(`"stream_deltas":"yes"`), viber.ReasonBadOption, "/options/stream_deltas"},
 		{viber.TypeTaskSubmit, option(`"approval_timeout_ms":999`), viber.ReasonBadOption, "/options/approval_timeout_ms"},
-		{viber.TypeTaskSubmit, option(`"approval_timeout_ms":86400001`), viber.ReasonBadOption, "/options/approval_timeout_ms"},
+		{viber.TypeTaskSubmit, option(`"approval_timeout_ms":2592000001`), viber.ReasonBadOption, "/options/approval_timeout_ms"},
 		{viber.TypeTaskSubmit, option(`"on_approval_timeout":"shrug"`), viber.ReasonBadOption, "/options/on_approval_timeout"},
 		{viber.TypeTaskSubmit, option(`"on_restart":"reject"`), viber.ReasonBadOption, "/options/on_restart"},
 		{viber.TypeTaskSubmit, option(`"budget_usd":0`), viber.ReasonBadOption, "/options/budget_usd"},
@@ -276,8 +276,8 @@ func TestWhatIsLeftOutHasADefault(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	long := viber.TaskOptions{TimeoutMS: 1 << 60, ApprovalTimeoutMS: 2000}
-	if long.Timeout() != viber.MaxTaskTimeout || long.ApprovalTimeout() != 2*time.Second {
-		t.Error(long.Timeout(), long.ApprovalTimeout())
+	if long.Timeout() != viber.MaxTaskTimeout || long.ApprovalTimeout(0) != 2*time.Second {
+		t.Error(long.Timeout(), long.ApprovalTimeout(0))
 	}
 }
 

@@ -53,10 +53,11 @@ const (
 	AuthTimeout = 15 * time.Second
 	// ChallengeLife bounds how long a stolen signature could be used.
 	ChallengeLife = 5 * time.Minute
-	// ApprovalTimeout is how long a question waits unless the task says otherwise.
-	ApprovalTimeout    = 5 * time.Minute
+	// ApprovalTimeout is how long a question waits unless the task says otherwise: who
+	// answers from a phone may be away for a weekend.
+	ApprovalTimeout    = 7 * 24 * time.Hour
 	MinApprovalTimeout = time.Second
-	MaxApprovalTimeout = 24 * time.Hour
+	MaxApprovalTimeout = 30 * 24 * time.Hour
 	// TaskTimeout ends a forgotten task; MaxTaskTimeout is a night's work.
 	TaskTimeout    = 30 * time.Minute
 	MaxTaskTimeout = 24 * time.Hour

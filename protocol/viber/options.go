@@ -1,6 +1,7 @@
 package viber
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"time"
@@ -77,10 +78,11 @@ func (o TaskOptions) Timeout() time.Duration {
 	return time.Duration(o.TimeoutMS) * time.Millisecond
 }
 
-// ApprovalTimeout is how long an approval of the task waits.
-func (o TaskOptions) ApprovalTimeout() time.Duration {
+// ApprovalTimeout is how long an approval of the task waits: usual, if it does not say,
+// or the protocol's default if that is 0.
+func (o TaskOptions) ApprovalTimeout(usual time.Duration) time.Duration {
 	if o.ApprovalTimeoutMS <= 0 {
-		return ApprovalTimeout
+		return cmp.Or(usual, ApprovalTimeout)
 	}
 	return min(max(time.Duration(o.ApprovalTimeoutMS)*time.Millisecond, MinApprovalTimeout), MaxApprovalTimeout)
 }
@@ -100,7 +102,7 @@ func (o *TaskOptions) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	r.positive("timeout_ms", &o.TimeoutMS)
 	r.positive("approval_timeout_ms", &o.ApprovalTimeoutMS)
 	r.check("approval_timeout_ms", o.ApprovalTimeoutMS == 0 || o.ApprovalTimeoutMS >= MinApprovalTimeout.Milliseconds() &&
-		o.ApprovalTimeoutMS <= MaxApprovalTimeout.Milliseconds(), "between 1000 and 86400000")
+		o.ApprovalTimeoutMS <= MaxApprovalTimeout.Milliseconds(), "between 1000 and 2592000000")
 	r.positive("max_steps", &o.MaxSteps)
 	r.read("agent", &o.Agent, "a name")
 	r.read("exclusive", &o.Exclusive, "true or false")

@@ -162,11 +162,9 @@ func TestAKilledHubEndsOrContinuesItsTasks(t *testing.T) {
 	h := hubtest.Start(t, hubtest.Config{Env: []string{"PARLEY_MODEL=offline"}, Args: []string{"--model", "offline"}})
 	c := dial(t, h)
 	long := "/say Before.\n/tool shell {\"command\":\"touch asked\"}\n/say After."
-	ends := submit(t, c, long, func(s *wire.TaskSubmit) { s.IdempotencyKey = "ends" })
-	goes := submit(t, c, long, func(s *wire.TaskSubmit) {
-		s.IdempotencyKey = "goes"
-		s.Options.OnRestart = wire.OnRestartContinue
-	})
+	fails := func(s *wire.TaskSubmit) { s.IdempotencyKey, s.Options.OnRestart = "ends", wire.OnRestartFail }
+	ends := submit(t, c, long, fails)
+	goes := submit(t, c, long, func(s *wire.TaskSubmit) { s.IdempotencyKey = "goes" }) // which is the usual way
 	done := submit(t, c, "/say kept", func(s *wire.TaskSubmit) { s.IdempotencyKey = "done" })
 	kept := read(t, done).completed()
 	asked := func(p wire.Payload) bool { return kind[*wire.ApprovalRequired](p) }
@@ -189,7 +187,7 @@ func TestAKilledHubEndsOrContinuesItsTasks(t *testing.T) {
 		t.Fatalf("%+v", r.end)
 	}
 	// Its key is free for another attempt.
-	retry := submit(t, c, long, func(s *wire.TaskSubmit) { s.IdempotencyKey = "ends" })
+	retry := submit(t, c, long, fails)
 	if retry.Started().Attempt != 2 {
 		t.Errorf("%+v", retry.Started())
 	}

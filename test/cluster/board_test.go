@@ -109,7 +109,7 @@ func TestTheTasksOfAKilledHubAreEndedOrContinuedByAnother(t *testing.T) {
 	c := start(t, 2)
 	here, there := board(t, c.hubs[0], c.hubs[0].Owner), board(t, c.hubs[1], c.hubs[1].Owner)
 	const text = "/say Before.\n/tool shell {\"command\":\"touch x\"}\n/say After."
-	ends, goes := goal(t, here, text, nil), goal(t, here, text, func(o *wire.TaskOptions) { o.OnRestart = wire.OnRestartContinue })
+	ends, goes := goal(t, here, text, func(o *wire.TaskOptions) { o.OnRestart = wire.OnRestartFail }), goal(t, here, text, nil)
 	farEnds, err := there.Follow(t.Context(), ends.ID(), 0)
 	if err != nil {
 		t.Fatal(err)

@@ -45,9 +45,9 @@ type conn struct {
 	beats         *rate.Limiter
 	input         *rate.Limiter
 
-	mu       sync.Mutex // guards the rest; taken after a desk's
-	login    *login     // nil until authenticated
-	desk     *work.Desk // what it is shown of tasks; there once it may make requests
+	mu       sync.Mutex    // guards the rest; taken after a desk's
+	login    *login        // nil until authenticated
+	desk     *work.Desk    // what it is shown of tasks; there once it may make requests
 	ending   bool          // nothing more is taken from the client
 	leaving  *wsconn.Close // how the hub ends it; nil until it has said so
 	farewell *time.Timer   // until the client has had its time to say goodbye

@@ -402,6 +402,15 @@ func TestAStoppingHubSaysSoAndWaitsForGoodbyes(t *testing.T) {
 	if code := rude.closed(); code != websocket.StatusGoingAway {
 		t.Errorf("closed with %d", code)
 	}
+	closes := 0
+	for _, f := range rude.seen {
+		if f.Type == "connection:close" {
+			closes++
+		}
+	}
+	if closes != 1 {
+		t.Errorf("a client that says nothing is told %d times that the hub goes, want once", closes)
+	}
 	check(t, <-done)
 }
 

@@ -242,6 +242,9 @@ func (f *Face) Close(ctx context.Context) error {
 		c.leave(viber.GoodbyeShutdown, wsconn.CodeGoingAway)
 	}
 	f.awaitGone(ctx)
+	for _, c := range conns {
+		c.end(wsconn.CodeGoingAway, viber.GoodbyeShutdown) // it was told why
+	}
 	return f.group.Drain(ctx, wsconn.CodeGoingAway, viber.GoodbyeShutdown)
 }
 
