@@ -24,7 +24,7 @@ Exit codes: 0 completed, 1 failed, 2 usage, 3 stopped, 4 no connection or not
 allowed in, 5 a person must approve something and --no-wait was given.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTaskSubmit(g), newTaskWatch(g), newTaskStop(g), newTaskMessage(g), newTaskList(g))
+	cmd.AddCommand(newTaskSubmit(g), newTaskWatch(g), newTaskStop(g), newTaskMessage(g), newTaskList(g), newTaskShow(g))
 	return cmd
 }
 
@@ -36,6 +36,11 @@ type submitFlags struct {
 	budget                         float64
 	artifacts                      []string
 	watch, noWait                  bool
+
+	approvalTimeout              time.Duration
+	onApprovalTimeout, onRestart string
+	maxSteps                     int64
+	exclusive                    bool
 }
 
 func newTaskSubmit(g *globals) *cobra.Command {
@@ -61,6 +66,11 @@ func newTaskSubmit(g *globals) *cobra.Command {
 	flags.StringVar(&f.plan, "plan", "", "a file with a plan: Markdown, or JSON with goal and steps")
 	flags.StringArrayVar(&f.artifacts, "artifact", nil, "a file of the workspace, or a web address, to look at")
 	flags.StringVar(&f.memory, "memory", "", "a file with what the agent should remember")
+	flags.DurationVar(&f.approvalTimeout, "approval-timeout", 0, "how long a question waits, such as 12h (default 7 days)")
+	flags.StringVar(&f.onApprovalTimeout, "on-approval-timeout", "", "what follows then: reject (the default) or fail")
+	flags.Int64Var(&f.maxSteps, "max-steps", 0, "how many model calls a turn may take (default 25)")
+	flags.BoolVar(&f.exclusive, "exclusive", false, "wait for other exclusive tasks in the workspace, and keep them out")
+	flags.StringVar(&f.onRestart, "on-restart", "", "when the hub restarts: continue (the default) or fail")
 	flags.BoolVar(&f.watch, "watch", false, "show what it does until it ends")
 	flags.BoolVar(&f.noWait, "no-wait", false, "follow it, but leave with 5 when a person must approve something")
 	return jsonFlag(cmd, g)
@@ -72,13 +82,14 @@ func (f submitFlags) submit(goal string) (*wire.TaskSubmit, error) {
 	if !ok {
 		return nil, usageError("--mode is always_ask, agent_decides or always_execute")
 	}
-	if f.timeout < 0 || f.maxTokens < 0 || f.budget < 0 {
-		return nil, usageError("--timeout, --max-tokens and --budget are above 0")
+	if f.timeout < 0 || f.maxTokens < 0 || f.budget < 0 || f.approvalTimeout < 0 || f.maxSteps < 0 {
+		return nil, usageError("--timeout, --max-tokens, --budget, --approval-timeout and --max-steps are above 0")
 	}
 	s := &wire.TaskSubmit{
 		IdempotencyKey: f.key, Goal: goal, Messages: []wire.ChatMessage{},
 		Options: &wire.TaskOptions{
 			Mode: mode, StreamDeltas: true, MaxTokens: f.maxTokens, TimeoutMS: f.timeout.Milliseconds(), Agent: f.agent, BudgetUSD: f.budget,
+			ApprovalTimeoutMS: f.approvalTimeout.Milliseconds(), OnApprovalTimeout: f.onApprovalTimeout, MaxSteps: f.maxSteps, Exclusive: f.exclusive, OnRestart: f.onRestart,
 		},
 	}
 	for i, ref := range f.artifacts {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ func newTerminal(g *globals) *cobra.Command {
 		Use: "terminal", Short: "Open and share terminals", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTerminalList(g), newTerminalOpen(g), newTerminalAttach(g))
+	cmd.AddCommand(newTerminalList(g), newTerminalOpen(g), newTerminalAttach(g), newTerminalClose(g))
 	return cmd
 }
 
@@ -112,6 +113,21 @@ func newTerminalAttach(g *globals) *cobra.Command {
 	return cmd
 }
 
+func newTerminalClose(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use: "close ID", Short: "End a terminal's process", Args: exactly(1, "name one terminal; see 'parley terminal list'"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.withBoard(cmd, func(ctx context.Context, c *viber.Client) error {
+				if _, err := c.CloseTerminal(ctx, args[0]); err != nil {
+					return err
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), "closed", args[0])
+				return nil
+			})
+		},
+	}
+}
+
 // attach joins this terminal with one of the hub's until that one ends, the
 // connection does, or Ctrl-] is pressed. It leaves with the process's exit code.
 func (g *globals) attach(ctx context.Context, cmd *cobra.Command, c *viber.Client, id string, readOnly bool) error {
@@ -126,8 +142,8 @@ func (g *globals) attach(ctx context.Context, cmd *cobra.Command, c *viber.Clien
 		return err
 	}
 	defer screen.close()
+	go typing(ctx, leave, t, cmd.InOrStdin(), readOnly)
 	if !readOnly {
-		go typing(ctx, leave, t, cmd.InOrStdin())
 		screen.follow(ctx, func(rows, cols int) { _ = t.Resize(ctx, rows, cols) }) // a lost connection shows elsewhere
 	}
 	err = mirror(ctx, t, cmd.OutOrStdout(), screen)
@@ -141,12 +157,23 @@ func (g *globals) attach(ctx context.Context, cmd *cobra.Command, c *viber.Clien
 
 var errLeave = errors.New("left")
 
-// typing sends what is typed, up to the key that leaves.
-func typing(ctx context.Context, leave context.CancelCauseFunc, t *viber.Terminal, in io.Reader) {
+// typing sends what is typed, up to the key that leaves. Who only looks may leave with
+// Ctrl-C and q, too: nothing else can be meant.
+func typing(ctx context.Context, leave context.CancelCauseFunc, t *viber.Terminal, in io.Reader, readOnly bool) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := in.Read(buf)
 		data := buf[:n]
+		if readOnly {
+			if bytes.ContainsAny(data, "\x1d\x03q") {
+				leave(errLeave)
+				return
+			}
+			if err != nil {
+				return
+			}
+			continue
+		}
 		for i, b := range data {
 			if b == leaveKey {
 				_ = t.Input(ctx, string(data[:i])) // we leave anyway

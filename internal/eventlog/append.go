@@ -51,7 +51,8 @@ func (a Appended) First() int64 {
 func (a Appended) Events() []Event { return a.events }
 
 // AppendTx writes the events inside a transaction that also does other things.
-// The caller must call Publish after the commit.
+// The caller must call Publish after the commit. The time of an event that
+// has one is that of all.
 func (l *Log) AppendTx(tx *store.Tx, guard Guard, stream string, events ...Event) (Appended, error) {
 	if guard != nil {
 		if err := guard.Check(tx); err != nil {
@@ -67,6 +68,11 @@ func (l *Log) AppendTx(tx *store.Tx, guard Guard, stream string, events ...Event
 		return Appended{}, err
 	}
 	now := time.Now()
+	for i := range events {
+		if !events[i].At.IsZero() {
+			now = events[i].At
+		}
+	}
 	numbered := make([]Event, len(events))
 	args := make([]any, 0, eventWidth*len(events))
 	for i, ev := range events {

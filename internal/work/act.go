@@ -290,7 +290,12 @@ func resultText(res tool.Result, err error) string {
 	var form struct {
 		OK *bool `json:"ok"`
 	}
-	if raw := []byte(strings.TrimSpace(res.Text)); len(raw) > 0 && raw[0] == '{' && json.Valid(raw) && len(raw) <= tool.MaxOutput {
+	raw := []byte(strings.TrimSpace(res.Text))
+	fits := len(raw) <= tool.MaxOutput
+	if !fits {
+		raw, fits = shrink(raw, tool.MaxOutput)
+	}
+	if fits && len(raw) > 0 && raw[0] == '{' && json.Valid(raw) {
 		if json.Unmarshal(raw, &form) == nil && form.OK != nil {
 			return string(raw)
 		}
@@ -329,6 +334,9 @@ func modelText(text string, res tool.Result) string {
 func shownResult(text string) (shown []byte, truncated bool) {
 	if len(text) <= viber.MaxToolResult && json.Valid([]byte(text)) {
 		return []byte(text), false
+	}
+	if raw, ok := shrink([]byte(text), viber.MaxToolResult); ok {
+		return raw, true
 	}
 	// Escaping can double a text; a third of the room is always enough.
 	cut, _ := tool.Clip(text, viber.MaxToolResult/3)

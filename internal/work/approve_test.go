@@ -103,7 +103,7 @@ func TestWhatIsApprovedIsWhatRuns(t *testing.T) {
 	r := h.submit(mode(goal(`/tool shell {"command":"printf 'a b' > out.txt"}`, "/say done"), viber.AgentDecides))
 	asked := untilType[*viber.ApprovalRequired](r)
 	var args struct{ Command string }
-	if err := json.Unmarshal(asked.ToolCall.Arguments, &args); err != nil || args.Command != "printf 'a b' > out.txt" || asked.ToolCall.ID != "call_1_1" || asked.TimeoutMS != 300_000 || asked.RequestedBy != "agent:parley" {
+	if err := json.Unmarshal(asked.ToolCall.Arguments, &args); err != nil || args.Command != "printf 'a b' > out.txt" || asked.ToolCall.ID != "call_1_1" || asked.TimeoutMS != 604_800_000 || asked.RequestedBy != "agent:parley" {
 		t.Errorf("%+v %v", asked, err)
 	}
 	if waitFileNow(h, "out.txt") {

@@ -150,7 +150,7 @@ func (t *task) put(out *write) error {
 		if err != nil {
 			return err
 		}
-		events[i] = e
+		events[i], events[i].At = e, ev.Ref().At
 		size += eventSize(e.Kind, e.Data)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)

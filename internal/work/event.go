@@ -39,7 +39,7 @@ func decodeEvent(task string, e eventlog.Event, after int64) (viber.TaskEvent, e
 		return nil, fmt.Errorf("%w: %s %d: %w", errTorn, task, e.Seq, err)
 	}
 	ref := ev.Ref()
-	ref.TaskID, ref.Seq = task, e.Seq
+	ref.TaskID, ref.Seq, ref.At = task, e.Seq, e.At
 	return ev, nil
 }
 

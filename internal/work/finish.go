@@ -98,8 +98,9 @@ func (t *task) halt(why string, kind tool.ErrorType, result string) {
 // bound to this task.
 func (t *task) end(status viber.TaskStatus, ev viber.TaskEvent, holds bool) {
 	t.status, t.pending = status, 0
-	t.ended = time.Now()
+	t.ended = time.UnixMicro(time.Now().UnixMicro()).UTC()
 	t.emit(ev)
+	ev.Ref().At = t.ended
 	t.ending = true
 	t.out.row = true
 	left := sortQueued(t.steers, t.followups, t.collects)

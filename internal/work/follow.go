@@ -59,6 +59,10 @@ func (w *Work) snapshot(ctx context.Context, who identity.Actor, id string) (*vi
 	var end viber.TaskEvent
 	if r.status.Ended() {
 		end, err = r.endEventAt(snap.LastSeq)
+		snap.EndedAt = viber.At(r.ended)
+		if failed, ok := end.(*viber.TaskError); ok {
+			snap.Error = &failed.Error
+		}
 	}
 	return &snap, &r, end, err
 }

@@ -180,14 +180,14 @@ func (r *record) endEventAt(seq int64) (viber.TaskEvent, error) {
 		return nil, err
 	}
 	ref := ev.Ref()
-	ref.TaskID, ref.Seq = r.id, seq
+	ref.TaskID, ref.Seq, ref.At = r.id, seq, r.ended
 	return ev, nil
 }
 
 // startedEvent is the task's first event.
 func (r *record) startedEvent() *viber.TaskStarted {
 	return &viber.TaskStarted{
-		TaskRef: viber.TaskRef{TaskID: r.id, Seq: 1, Turn: 1}, IdempotencyKey: r.spec.Key, StartedAt: viber.At(r.started),
+		TaskRef: viber.TaskRef{TaskID: r.id, Seq: 1, Turn: 1, At: r.started}, IdempotencyKey: r.spec.Key, StartedAt: viber.At(r.started),
 		EffectiveMode: r.spec.Mode, Agent: r.agent, Attempt: r.spec.Attempt,
 	}
 }

@@ -368,6 +368,11 @@ func takenOver(t *testing.T, db *store.DB, o lease.Options) {
 	if e.Details.Reason != viber.ReasonDaemonRestarted || e.PartialResult.Text != "so far" {
 		t.Errorf("%+v", e)
 	}
+	// The dead hub could still take the answer and not live to do what it says.
+	farGoes.until(func(ev viber.TaskEvent) bool {
+		p, ok := ev.(*viber.TaskProgress)
+		return ok && strings.Contains(p.Message, "after a restart")
+	})
 	b.answer(alice, yes(asked.ApprovalID))
 	done := farGoes.completed()
 	farFails.numbered()

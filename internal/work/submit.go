@@ -227,6 +227,7 @@ func (w *Work) insert(ctx context.Context, t *task, p *proposal) error {
 		if err != nil {
 			return err
 		}
+		first.At = t.started
 		added, err = w.d.Log.AppendTx(tx, nil, streamName(t.id), first)
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"parley/internal/brain"
@@ -75,6 +76,13 @@ func (t *task) think() {
 		c.put(*ev, nil)
 		t.said()
 	}
+	heard := policy.OnRetry
+	policy.OnRetry = func(attempt int, wait time.Duration, err error) {
+		if heard != nil {
+			heard(attempt, wait, err)
+		}
+		t.post(func() { t.retried(c, attempt, wait, err) })
+	}
 	t.background(func() {
 		defer cancel(nil)
 		for ev, err := range brain.Call(ctx, provider, c.req, policy) {
@@ -82,6 +90,15 @@ func (t *task) think() {
 			t.poke()
 		}
 	})
+}
+
+// retried tells that the provider failed and is asked again.
+func (t *task) retried(c *modelCall, attempt int, wait time.Duration, err error) {
+	if t.over || t.call != c {
+		return
+	}
+	ev := t.progressWith(fmt.Sprintf("the model failed, attempt %d follows: %s", attempt+1, valid(err.Error())), nil)
+	ev.RetryAfterMS = max(wait.Milliseconds(), 1)
 }
 
 // said wakes the task for something the model said, if need be: while text is on
@@ -291,7 +308,7 @@ func (t *task) modelFailed(err error) {
 		}, "")
 	default:
 		t.fail(viber.ErrorInfo{
-			Type: viber.CodeProviderError, Message: valid(e.Error()), Recoverable: e.Retryable() || e.Cause == model.CauseTimeout, Suggestion: suggestion(e),
+			Type: viber.CodeProviderError, Message: valid(e.Error()), Recoverable: e.Retryable() || e.Cause == model.CauseTimeout || e.Cause == model.CauseBadData, Suggestion: suggestion(e),
 		}, "")
 	}
 }

@@ -1,6 +1,10 @@
 package viber
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // TaskRef places an event in its task: every event of a task begins with it.
 // Events of a base server have neither seq nor turn.
@@ -10,6 +14,8 @@ type TaskRef struct {
 	Seq int64 `json:"seq,omitzero"`
 	// Turn is the number of the message the model is answering, from 1.
 	Turn int `json:"turn,omitzero"`
+	// At is when it happened, which its frame says as the timestamp; zero is now.
+	At time.Time `json:"-"`
 }
 
 // Ref returns where the event belongs.
@@ -54,6 +60,8 @@ type TaskProgress struct {
 	CostEstimateUSD *float64 `json:"cost_estimate_usd,omitzero"`
 	Message         string   `json:"message,omitzero"`
 	Budget          *Budget  `json:"budget,omitzero"`
+	// RetryAfterMS says that the provider failed and is asked again after that time.
+	RetryAfterMS int64 `json:"retry_after_ms,omitzero"`
 }
 
 // Budget is what a task has spent of what it may.

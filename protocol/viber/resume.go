@@ -44,6 +44,8 @@ type TaskSnapshot struct {
 	Goal             string             `json:"goal"`
 	IdempotencyKey   string             `json:"idempotency_key"`
 	StartedAt        Time               `json:"started_at"`
+	EndedAt          Time               `json:"ended_at,omitzero"`
+	Error            *ErrorInfo         `json:"error,omitzero"` // why a task failed
 	Agent            string             `json:"agent"`
 	LastSeq          int64              `json:"last_seq"`
 	OldestSeq        int64              `json:"oldest_seq"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"mime"
 	"net/http"
 	"strings"
 	"time"
@@ -102,6 +103,10 @@ func (p *Provider) Stream(ctx context.Context, req model.Request) iter.Seq2[mode
 			yield(model.Event{}, modelhttp.Fail(p.Name(), ctx, w, err))
 		default:
 			defer resp.Body.Close()
+			if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" {
+				p.readWhole(ctx, w, resp, yield)
+				return
+			}
 			p.read(ctx, w, resp, yield)
 		}
 	}
@@ -127,7 +132,12 @@ func (p *Provider) read(ctx context.Context, w *modelhttp.Watchdog, resp *http.R
 		}
 		w.Wait()
 	}
-	if err := p.verdict(ctx, w, resp, &a, events.Err()); err != nil {
+	p.finish(ctx, w, resp, &a, events.Err(), yield)
+}
+
+// finish gives the verdict and what closes the answer.
+func (p *Provider) finish(ctx context.Context, w *modelhttp.Watchdog, resp *http.Response, a *answer, err error, yield func(model.Event, error) bool) {
+	if err := p.verdict(ctx, w, resp, a, err); err != nil {
 		yield(model.Event{}, err)
 		return
 	}

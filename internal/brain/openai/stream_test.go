@@ -103,6 +103,8 @@ func TestBadAnswers(t *testing.T) {
 		{"no choices", modeltest.Replay(t, "no_choices"), model.CauseBadData, 0, false, 0, "no choices"},
 		{"nothing", modeltest.Status(200, "", "Content-Type", "text/event-stream"), model.CauseBadData, 0, false, 0, "empty"},
 		{"a page", modeltest.Status(200, "<html></html>", "Content-Type", "text/html"), model.CauseBadData, 0, false, 0, "base URL"},
+		{"an error with a good status", modeltest.Status(200, `{"error":{"message":"quota used up","code":"insufficient_quota"}}`, "Content-Type", "application/json"), model.CauseStatus, 429, true, 0, "quota used up"},
+		{"JSON that is no answer", modeltest.Status(200, `{"hello":"world"}`, "Content-Type", "application/json"), model.CauseBadData, 0, false, 0, "no choices"},
 		{"unfinished", modeltest.Replay(t, "unfinished"), model.CauseConnect, 0, true, 0, "cut"},
 		{"cut", modeltest.Cut(oneToken), model.CauseConnect, 0, true, 0, "cut"},
 	}
@@ -199,5 +201,20 @@ func TestNobodyListens(t *testing.T) {
 	e := modeltest.Error(t, modeltest.Read(context.Background(), p, hello()).Err)
 	if e.Cause != model.CauseConnect || !e.Retryable() || strings.Contains(e.Error(), "hunter2") {
 		t.Errorf("got %v", e)
+	}
+}
+
+// Some gateways ignore "stream": true and send the whole answer as one document.
+func TestAnAnswerInOnePieceIsAnAnswer(t *testing.T) {
+	s := serve(t, Options{}, modeltest.Status(200, `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello",
+		"tool_calls":[{"id":"a","type":"function","function":{"name":"one","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"two","arguments":"{}"}}]},
+		"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}`, "Content-Type", "application/json; charset=utf-8"))
+	r := s.read(hello())
+	if r.Err != nil || r.Done == nil || r.Text != "Hello" || r.Done.Finish != model.FinishCalls || r.Done.Usage.Prompt != 5 {
+		t.Fatalf("got %q, done %+v, err %v, want the whole answer", r.Text, r.Done, r.Err)
+	}
+	want := []model.Call{{ID: "a", Name: "one", Arguments: "{}"}, {ID: "b", Name: "two", Arguments: "{}"}}
+	if d := cmp.Diff(want, r.Calls); d != "" {
+		t.Errorf("calls (-want +got):\n%s", d)
 	}
 }

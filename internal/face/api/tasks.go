@@ -117,11 +117,11 @@ func (tr taskRoutes) snapshot(w http.ResponseWriter, r *http.Request, who identi
 	return wireJSON(w, http.StatusOK, snap)
 }
 
-// loggedEvent is one line of the log: an envelope without id and time, which only
-// frames have.
+// loggedEvent is one line of the log: an envelope without id, which only frames have.
 type loggedEvent struct {
-	Type    viber.Type      `json:"type"`
-	Payload viber.TaskEvent `json:"payload"`
+	Type      viber.Type      `json:"type"`
+	Timestamp viber.Time      `json:"timestamp"` // when it happened
+	Payload   viber.TaskEvent `json:"payload"`
 }
 
 func (tr taskRoutes) events(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
@@ -140,7 +140,7 @@ func (tr taskRoutes) events(w http.ResponseWriter, r *http.Request, who identity
 	for ev, err := range tr.tasks.Events(ctx, who, r.PathValue("id"), after) {
 		var line []byte
 		if err == nil {
-			line, err = jsonx.Marshal(loggedEvent{ev.Type(), ev})
+			line, err = jsonx.Marshal(loggedEvent{ev.Type(), viber.At(ev.Ref().At), ev})
 		}
 		switch {
 		case err != nil && !begun:

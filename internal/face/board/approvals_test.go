@@ -19,7 +19,7 @@ func TestAnApprovalShowsTheCallAndRunsExactlyIt(t *testing.T) {
 	task := c.submit("/tool shell {\"command\":\"echo yes > made\"}\n/result", nil)
 	f := c.await("approval:required")
 	if f.text("task_id") != task || f.text("tool_call.name") != "shell" || f.text("tool_call.id") == "" || f.text("requested_by") == "" || f.text("created_at") == "" ||
-		f.number("seq") == 0 || f.number("timeout_ms") > 300_000 || f.number("timeout_ms") < 290_000 || !cmp.Equal(f.get("tool_call.arguments"), any(obj{"command": "echo yes > made"})) {
+		f.number("seq") == 0 || f.number("timeout_ms") > 604_800_000 || f.number("timeout_ms") < 604_700_000 || !cmp.Equal(f.get("tool_call.arguments"), any(obj{"command": "echo yes > made"})) {
 		t.Errorf("%s", f)
 	}
 	// Nothing in an answer changes what runs.

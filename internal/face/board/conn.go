@@ -247,7 +247,7 @@ func (c *conn) send(p viber.Payload, replyTo string) { c.sendBy(c.ws.Send, p, re
 
 // sendBy is send in one of the connection's ways.
 func (c *conn) sendBy(send func(wsconn.Message) error, p viber.Payload, replyTo string) {
-	data, err := viber.Encode(viber.Header{ID: c.frames.next(), At: time.Now(), ReplyTo: replyTo}, p)
+	data, err := viber.Encode(viber.Header{ID: c.frames.next(), At: happened(p), ReplyTo: replyTo}, p)
 	if err != nil {
 		c.face.log.Error("a frame cannot be encoded", "type", p.Type(), "error", err)
 		return
@@ -256,6 +256,14 @@ func (c *conn) sendBy(send func(wsconn.Message) error, p viber.Payload, replyTo 
 	if e, ok := p.(*viber.ConnectionError); ok {
 		c.misuse(e)
 	}
+}
+
+// happened is when what a frame tells was: events that are shown again keep their time.
+func happened(p viber.Payload) time.Time {
+	if e, ok := p.(viber.TaskEvent); ok && !e.Ref().At.IsZero() {
+		return e.Ref().At
+	}
+	return time.Now()
 }
 
 // message says what may happen to a frame whose reader is slow: neighbouring text

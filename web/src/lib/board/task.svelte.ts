@@ -224,6 +224,11 @@ export class Task {
     call.exit = result?.output?.exit_code;
     call.output = typeof r.result === 'string' ? r.result : JSON.stringify(r.result, null, 2);
     if (cut) call.output += '\n…';
+    // The agent says how far it is by a call: its step ticks at once, not with the end.
+    if (call.name === 'plan_update' && call.state === 'done') {
+      const said = parse(call.arguments);
+      if (said?.step) this.#stepUpdate({ id: said.step, status: said.status });
+    }
   }
 
   #said(p: any): void {

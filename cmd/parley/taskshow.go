@@ -1,0 +1,48 @@
+package main
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	wire "parley/protocol/viber"
+)
+
+// newTaskShow shows a task as it is now.
+func newTaskShow(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show a task as it is now: state, text, what it waits for, why it failed", Args: exactly(1, "name one task; see 'parley task list'"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, done, err := g.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			var t wire.TaskSnapshot
+			if err := c.Do(cmd.Context(), "GET", "/api/tasks/"+url.PathEscape(args[0]), nil, nil, &t); err != nil {
+				return err
+			}
+			return g.show(cmd, t, func(p *printer) { showTask(p, &t) })
+		},
+	}
+	return jsonFlag(cmd, g)
+}
+
+func showTask(p *printer, t *wire.TaskSnapshot) {
+	when := func(at wire.Time) string { return at.Local().Format(time.DateTime) }
+	p.line(t.TaskID + " " + string(t.Status) + ": " + short(t.Goal, 200))
+	p.line("agent " + t.Agent + ", started " + when(t.StartedAt))
+	if !t.EndedAt.IsZero() {
+		p.line("ended " + when(t.EndedAt))
+	}
+	if t.Error != nil {
+		p.line("failed: " + string(t.Error.Type) + ": " + t.Error.Message)
+	}
+	for _, q := range t.PendingApprovals {
+		p.line("waits for approval " + q.ApprovalID + ": " + q.ToolCall.Name + " " + q.ToolCall.ArgumentsText())
+	}
+	if t.Text != "" {
+		p.line(t.Text)
+	}
+}
