@@ -82,7 +82,7 @@ var mutants = []mutant{
 		old: "return r.refuseCall(c, \"only the owner of the room, its hosts and an admin may do this\")", new: "return nil",
 	},
 	{
-		name: "rooms: hosts outlast the ownership of whoever made them", pkg: growth, test: nothingGrows, says: "got somebody's room", file: "internal/room/rights.go",
+		name: "rooms: hosts outlast the ownership of whoever made them", pkg: "internal/face/room", test: "TestARoomsOwnerMakesHostsAndGivesTheRoomAway", file: "internal/room/rights.go",
 		old: "return err == nil && (r.owns(giver.Person.ID, giver.Owner) || giver.Admin())", new: "return err == nil && giver.Person.ID != \"\"",
 	},
 	{
@@ -98,7 +98,7 @@ var mutants = []mutant{
 		old: "\tif !may(who, s.Sender) {\n\t\treturn ErrNoSchedule", new: "\tif false {\n\t\treturn ErrNoSchedule",
 	},
 	{
-		name: "approvals: a model answers over MCP", pkg: growth, test: nothingGrows, says: "answered over mcp", file: "internal/approval/decide.go",
+		name: "approvals: a model answers over MCP", pkg: "internal/approval", test: "TestNobodyAnswersOverMCP", file: "internal/approval/decide.go",
 		old: "case who.Where == identity.AtMCP:", new: "case false:",
 	},
 	{
