@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +16,19 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// asRole is how the test's own program is started as a child of a row.
+const asRole = "bench-role"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == asRole {
+		if err := RunRole(context.Background(), os.Args[2:], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestFiguresAreWrittenTheWayPeopleReadThem(t *testing.T) {
 	for _, c := range []struct {
@@ -201,29 +215,6 @@ func TestARoleSaysWhereItIsAndAnswersUntilItsInputEnds(t *testing.T) {
 				t.Errorf("%+v %+v %+v", first, before, after)
 			}
 		})
-	}
-}
-
-// The rows that need no other process run here; a script runs the others.
-func TestQuickRowsMeasureSomething(t *testing.T) {
-	var out bytes.Buffer
-	rows := []string{"durable", "eventlog", "stream", "bus", "run", "append", "search"}
-	if err := Run(t.Context(), Options{Rows: rows, Quick: true, JSON: true, Dir: t.TempDir()}, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	var report Report
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range report.Rows {
-		if len(row.Results) == 0 {
-			t.Errorf("%s found nothing", row.Name)
-		}
-		for _, r := range row.Results {
-			if r.Ours.Value <= 0 || r.Limit != nil && r.Ratio <= 0 {
-				t.Errorf("%s, %s: %+v", row.Name, r.Case, r)
-			}
-		}
 	}
 }
 
