@@ -102,8 +102,8 @@ var mutants = []mutant{
 		old: "case who.Where == identity.AtMCP:", new: "case false:",
 	},
 	{
-		name: "approvals: a program answers itself with what it made", pkg: growth, test: nothingGrows, says: "answered over", file: "internal/approval/decide.go",
-		old: "if err != nil || !same {", new: "if err != nil || true {",
+		name: "approvals: a program answers itself with what it made", pkg: "internal/approval", test: "TestAProgramDoesNotAnswerItselfWhateverItMakes", file: "internal/approval/decide.go",
+		old: "if err != nil || !same {", new: "if err != nil || same || !same {",
 	},
 	{
 		name: "place: one sender fills a victim's queue", pkg: "internal/face/place", test: "TestOneSenderDoesNotFillAVictimsQueue", file: "internal/place/overflow.go",
