@@ -37,6 +37,12 @@ const (
 	BoardMisuse   Action = "board.misuse"   // a client broke the rules of the board's connection
 )
 
+// Folders that agents work in.
+const (
+	WorkspaceGranted Action = "workspace.granted" // a person let the agents of another use a folder of theirs
+	WorkspaceRevoked Action = "workspace.revoked" // such a grant was taken back, or given up
+)
+
 // Money.
 const (
 	BudgetExceeded Action = "budget.exceeded" // a task's budget was used up

@@ -56,6 +56,9 @@ func openaiProvider(c brain.ProviderConfig) (model.Provider, error) {
 }
 
 func (h *Hub) openBrain(ctx context.Context) (err error) {
+	if err := h.openSpaces(ctx); err != nil {
+		return err
+	}
 	m := &minds{ledger: brain.NewStoreLedger(h.db), groups: toolGroups()}
 	if m.agents, err = h.openAgents(); err != nil {
 		return err
@@ -71,7 +74,7 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 	if m.policy, err = builtin.NewPolicy(h.policyOptions()); err != nil {
 		return err
 	}
-	m.tools = builtin.Tools(builtin.Config{Policy: m.policy, Sandbox: h.sandbox, Roots: h.conf.Box.Write, Guard: h.guard, Hosts: h.conf.Box.Hosts, Mask: h.mask})
+	m.tools = builtin.Tools(builtin.Config{Policy: m.policy, Sandbox: h.sandbox, Roots: h.conf.Box.Write, Granted: h.grants.For, Guard: h.guard, Hosts: h.conf.Box.Hosts, Mask: h.mask})
 	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger, Sandbox: h.sandbox, Guard: h.guard, Hosts: h.conf.Box.Hosts})
 	h.onClose(func() error { m.mcp.Close(); return nil })
 	h.minds = m
@@ -86,7 +89,7 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 		go func() { defer close(done); m.agents.Watch(watching) }()
 		h.onClose(func() error { stop(); <-done; return nil })
 	}
-	return h.openSpaces(ctx)
+	return nil
 }
 
 // openAgents opens the agents: in the store where several hubs may share it, else

@@ -91,6 +91,7 @@ type Hub struct {
 	inbox    *approval.Inbox
 	minds    *minds
 	spaces   *workspace.Spaces
+	grants   *workspace.Grants
 	sandbox  *sandbox.Sandbox
 	parts    []part
 	// notices is nil in a hub opened for a single command.
@@ -278,7 +279,7 @@ func (h *Hub) openFaces(ctx context.Context) error {
 	h.front = front.New(front.Deps{
 		People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Parking: h.parking,
 		Paces:  front.Paces{Time: h.conf.Limits.BodyTime, Pause: h.conf.Limits.BodyPause},
-		Errors: slices.Concat(storeErrors, visitErrors),
+		Errors: slices.Concat(storeErrors, visitErrors, workspaceErrors),
 	})
 	if err := h.eachPart(func(p part) error { return call(ctx, p.faces) }); err != nil {
 		return err

@@ -2,16 +2,24 @@ package hub
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"strings"
 
+	"parley/internal/face/front"
 	"parley/internal/workspace"
 )
+
+// workspaceErrors are refusals of sharing a folder.
+var workspaceErrors = []front.Mapping{
+	{Is: workspace.ErrNoGrant, Status: http.StatusNotFound, Code: "not_found"}, {Is: workspace.ErrBadGrant, Status: http.StatusBadRequest, Code: "bad_grant"},
+}
 
 // openSpaces says where people's agents work. The owner's folder is made at once:
 // it is where people look first.
 func (h *Hub) openSpaces(ctx context.Context) error {
 	h.spaces = workspace.New(workspace.Options{Data: h.conf.Data, Owner: h.ownerID(ctx), Log: h.logger})
+	h.grants = &workspace.Grants{DB: h.db, Spaces: h.spaces, People: h.people, Trail: h.trail, Log: h.logger}
 	return os.MkdirAll(h.spaces.Owners(), 0o700)
 }
 

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -70,7 +71,7 @@ func (o orders) rules() (*os.File, error) {
 		file, dir access
 	}{{o.Read, readFile, readDir}, {o.Write, writeFile, writeDir}, {devices, device, 0}} {
 		for _, path := range part.paths {
-			if err := allow(int(fd), path, part.file&handled, part.dir&handled); err != nil {
+			if err := allow(int(fd), path, slices.Contains(o.Exact, path), part.file&handled, part.dir&handled); err != nil {
 				_ = file.Close()
 				return nil, fmt.Errorf("a box with %s cannot be made: %w", path, err)
 			}
@@ -96,9 +97,15 @@ func allowPort(rules, port int) error {
 	return nil
 }
 
-// allow adds a rule. What is not there, or cannot be got at, needs none.
-func allow(rules int, path string, file, dir access) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+// allow adds a rule. What is not there, or cannot be got at, needs none. On the way to an
+// exact path no link is followed: whoever put one there since would lead the box elsewhere.
+func allow(rules int, path string, exact bool, file, dir access) error {
+	open := func() (int, error) { return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0) }
+	if exact {
+		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+		open = func() (int, error) { return unix.Openat2(unix.AT_FDCWD, path, &how) }
+	}
+	fd, err := open()
 	if err != nil {
 		return nil //nolint:nilerr // nobody inside could reach it either
 	}

@@ -84,7 +84,7 @@ func (s *Sandbox) mounts(c *script, o orders, p Program, temp string) {
 	c.order(launcher.Root, rootAt, "")
 	s.showWritable(c, temp, "/tmp")
 	c.order(launcher.Again, "/tmp", temp)
-	named := slices.Concat(s.o.Read, p.Read)
+	named := slices.Concat(s.o.Read, p.Read, p.SharedRead)
 	for _, path := range inside(o.Read, o.Write) {
 		switch {
 		case path == temp:

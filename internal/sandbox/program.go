@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -19,6 +20,9 @@ type Program struct {
 	Folders []string
 	// Read are folders and files that it may read besides.
 	Read []string
+	// Shared and SharedRead are folders of other people that it was let use, to change and to
+	// read. They are taken as they are written: one that has become a link is no folder.
+	Shared, SharedRead []string
 	// Exit is its way to the network; nil has none. It is closed with the process.
 	Exit Exit
 	// Leaves tells that somebody named hosts for it. Where a box cannot have a network of its
@@ -80,6 +84,8 @@ func (s *Sandbox) Prepare(p Program) (*Process, error) {
 // orders say what is inside a box.
 type orders struct {
 	Read, Write []string
+	// Exact are those of them that no link may lead to.
+	Exact []string
 	// SharesNetwork tells that the box has the machine's network, of which Port alone may be
 	// connected to.
 	SharesNetwork bool
@@ -94,7 +100,16 @@ func (s *Sandbox) orders(path string, p Program, temp string) (o orders, err err
 		o.Read = append(o.Read, s.without(Resolved(at))...)
 	}
 	o.Write = []string{temp}
-	for _, dir := range slices.Concat(p.Folders, s.o.Write) {
+	for _, at := range slices.Concat(p.Shared, p.SharedRead) {
+		if Resolved(at) != at {
+			return o, fmt.Errorf("%w: %s is not the folder that was shared", ErrFolder, at)
+		}
+	}
+	o.Exact = slices.Concat(p.Shared, p.SharedRead)
+	for _, at := range p.SharedRead {
+		o.Read = append(o.Read, s.without(at)...)
+	}
+	for _, dir := range slices.Concat(p.Folders, p.Shared, s.o.Write) {
 		paths, err := s.writable(dir)
 		if err != nil {
 			return o, err

@@ -40,6 +40,7 @@ var rest = map[string][]any{
 	"talk_grants":        {"grant", "parley", "user", "", "reviewer", "user", "{}", 1, far},
 	"push_subscriptions": {"https://push.example.org/1", "owner", "page", "p256dh", "auth", 1},
 	"notices":            {"notice", "webhook https://example.org/hook", "{}", far, 0, 0, far},
+	"workspace_grants":   {"grant", "owner", "other", "garden", 1, 1, far, "{}"},
 	"fleet_legacy":       {"hash", "old", 1, far, 0},
 	"fleet_screens":      {"box", 1, 1, "owner", 2, 1, "call", []byte{}},
 	"fleet_binaries":     {"linux/amd64", "1.2.3", "sum", 3, "signature", "key", "upload", 1},

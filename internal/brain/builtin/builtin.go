@@ -1,14 +1,17 @@
 package builtin
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"time"
 
 	"parley/internal/brain/tool"
+	"parley/internal/identity"
 	"parley/internal/mask"
 	"parley/internal/publicnet"
 	"parley/internal/sandbox"
+	"parley/internal/workspace"
 )
 
 // Config says what the tools may reach. The zero value is the safe one.
@@ -19,6 +22,8 @@ type Config struct {
 	Sandbox *sandbox.Sandbox
 	// Roots are folders besides the workspace that file tools and shell may use.
 	Roots []string
+	// Granted are folders of other people that an agent may use for its person; nil knows none.
+	Granted func(ctx context.Context, who identity.Actor) ([]workspace.Folder, error)
 	// Mask is what of a command's output is not even kept: what is cut out of a long
 	// one cannot be told from something else afterwards.
 	Mask *mask.Mask
@@ -41,7 +46,7 @@ func Tools(c Config) []*tool.Tool {
 		c.grace = shellGrace
 	}
 	out := []*tool.Tool{shellTool(c)}
-	out = append(out, fileTools(c.Roots)...)
+	out = append(out, fileTools(c)...)
 	return append(out, webTool(c))
 }
 

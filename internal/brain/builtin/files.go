@@ -17,19 +17,19 @@ import (
 // maxFile bounds what is read or written in one call.
 const maxFile = 10 << 20
 
-func fileTools(roots []string) []*tool.Tool {
-	return []*tool.Tool{fileRead(roots), fileList(roots), fileSearch(roots), fileWrite(roots), fileEdit(roots)}
+func fileTools(c Config) []*tool.Tool {
+	return []*tool.Tool{fileRead(c), fileList(c), fileSearch(c), fileWrite(c), fileEdit(c)}
 }
 
 // inWorkspace wraps a file tool: it decodes the arguments, opens the folder the
 // path lies in, and explains what goes wrong.
-func inWorkspace[A any](roots []string, path func(A) string, run func(ctx context.Context, root *os.Root, p place, args A) (any, error)) func(context.Context, tool.Call) (tool.Result, error) {
+func inWorkspace[A any](c Config, changes bool, path func(A) string, run func(ctx context.Context, root *os.Root, p place, args A) (any, error)) func(context.Context, tool.Call) (tool.Result, error) {
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		args, err := decode[A](call.Arguments)
 		if err != nil {
 			return tool.Result{}, err
 		}
-		p, err := locate(call, roots, path(args))
+		p, err := c.locate(ctx, call, path(args), changes)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -90,7 +90,7 @@ type readOutput struct {
 	NextOffset int64  `json:"next_offset,omitempty"`
 }
 
-func fileRead(roots []string) *tool.Tool {
+func fileRead(c Config) *tool.Tool {
 	return &tool.Tool{
 		Name:        "file_read",
 		Description: "Read a text file of the workspace. Long files come in pieces: when truncated is true, go on at next_offset.",
@@ -100,7 +100,7 @@ func fileRead(roots []string) *tool.Tool {
 			"limit":{"type":"integer","minimum":1,"description":"bytes to read, at most what fits"}},
 			"required":["path"],"additionalProperties":false}`),
 		Class: tool.ReadOnly,
-		Run: untrusted("file", inWorkspace(roots, func(a readArgs) string { return a.Path },
+		Run: untrusted("file", inWorkspace(c, false, func(a readArgs) string { return a.Path },
 			func(_ context.Context, root *os.Root, p place, a readArgs) (any, error) { return readFile(root, p, a) })),
 	}
 }
@@ -186,7 +186,7 @@ type listOutput struct {
 	Truncated bool    `json:"truncated"`
 }
 
-func fileList(roots []string) *tool.Tool {
+func fileList(c Config) *tool.Tool {
 	return &tool.Tool{
 		Name:        "file_list",
 		Description: "List a folder of the workspace; recursive lists what is below it too, with paths relative to it. Links are shown, not followed.",
@@ -194,7 +194,7 @@ func fileList(roots []string) *tool.Tool {
 			"path":{"type":"string","description":"default: the workspace"},
 			"recursive":{"type":"boolean"}},"additionalProperties":false}`),
 		Class: tool.ReadOnly,
-		Run: untrusted("file", inWorkspace(roots, func(a listArgs) string { return a.Path },
+		Run: untrusted("file", inWorkspace(c, false, func(a listArgs) string { return a.Path },
 			func(ctx context.Context, root *os.Root, p place, a listArgs) (any, error) {
 				return listFolder(ctx, root, p, a.Recursive)
 			})),

@@ -42,7 +42,7 @@ type searchOutput struct {
 	Truncated bool    `json:"truncated"`
 }
 
-func fileSearch(roots []string) *tool.Tool {
+func fileSearch(c Config) *tool.Tool {
 	return &tool.Tool{
 		Name:        "file_search",
 		Description: "Find lines in the text files of the workspace. Folders named .git and binary files are passed over.",
@@ -54,7 +54,7 @@ func fileSearch(roots []string) *tool.Tool {
 			"limit":{"type":"integer","minimum":1,"maximum":1000,"description":"default 200"}},
 			"required":["query"],"additionalProperties":false}`),
 		Class: tool.ReadOnly,
-		Run: untrusted("file", inWorkspace(roots, func(a searchArgs) string { return a.Path },
+		Run: untrusted("file", inWorkspace(c, false, func(a searchArgs) string { return a.Path },
 			func(ctx context.Context, root *os.Root, p place, a searchArgs) (any, error) {
 				return search(ctx, root, p, a)
 			})),

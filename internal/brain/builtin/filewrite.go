@@ -26,7 +26,7 @@ type writeOutput struct {
 	Bytes int    `json:"bytes"`
 }
 
-func fileWrite(roots []string) *tool.Tool {
+func fileWrite(c Config) *tool.Tool {
 	return &tool.Tool{
 		Name:        "file_write",
 		Description: "Write a file of the workspace, replacing it or, with append, adding to its end. Missing folders are made.",
@@ -36,7 +36,7 @@ func fileWrite(roots []string) *tool.Tool {
 			"append":{"type":"boolean"}},
 			"required":["path","content"],"additionalProperties":false}`),
 		Class: tool.Mutating,
-		Run: inWorkspace(roots, func(a writeArgs) string { return a.Path },
+		Run: inWorkspace(c, true, func(a writeArgs) string { return a.Path },
 			func(_ context.Context, root *os.Root, p place, a writeArgs) (any, error) {
 				if err := writeFile(root, p, a); err != nil {
 					return nil, err
@@ -111,7 +111,7 @@ type editOutput struct {
 	Bytes        int    `json:"bytes"`
 }
 
-func fileEdit(roots []string) *tool.Tool {
+func fileEdit(c Config) *tool.Tool {
 	return &tool.Tool{
 		Name:        "file_edit",
 		Description: "Replace a piece of text in a file of the workspace. old must occur exactly once, unless all is true.",
@@ -122,7 +122,7 @@ func fileEdit(roots []string) *tool.Tool {
 			"all":{"type":"boolean","description":"replace every occurrence"}},
 			"required":["path","old","new"],"additionalProperties":false}`),
 		Class: tool.Mutating,
-		Run: inWorkspace(roots, func(a editArgs) string { return a.Path },
+		Run: inWorkspace(c, true, func(a editArgs) string { return a.Path },
 			func(_ context.Context, root *os.Root, p place, a editArgs) (any, error) { return editFile(root, p, a) }),
 	}
 }

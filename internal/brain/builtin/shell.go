@@ -59,7 +59,7 @@ func shellTool(c Config) *tool.Tool {
 			if reason, no := c.Policy.Denied(args.Command); no {
 				return tool.Result{}, tool.Errorf(tool.Denied, "this command never runs here: %s", reason)
 			}
-			place, err := locate(call, c.Roots, args.Cwd)
+			place, err := c.locate(ctx, call, args.Cwd, false)
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -70,6 +70,9 @@ func shellTool(c Config) *tool.Tool {
 			program := shellCommand(args.Command)
 			program.Dir, program.Read = dir, args.Needs.Read
 			program.Folders = slices.Concat([]string{call.Workspace}, c.Roots, args.Needs.Write)
+			if err := c.share(ctx, call, &program); err != nil {
+				return tool.Result{}, err
+			}
 			if err := c.Sandbox.Grantable(args.Needs.Read, args.Needs.Write); err != nil {
 				return tool.Result{}, tool.Errorf(tool.Permission, "the command cannot be run: %w", err)
 			}
@@ -89,6 +92,22 @@ func shellTool(c Config) *tool.Tool {
 			return tool.Result{Text: success(out), Untrusted: true, Source: "shell"}, nil
 		},
 	}
+}
+
+// share gives a program the folders of others that its person may use.
+func (c Config) share(ctx context.Context, call tool.Call, p *sandbox.Program) error {
+	if c.Granted == nil {
+		return nil
+	}
+	folders, err := c.Granted(ctx, call.Actor)
+	for _, f := range folders {
+		if f.ReadOnly {
+			p.SharedRead = append(p.SharedRead, f.Path)
+		} else {
+			p.Shared = append(p.Shared, f.Path)
+		}
+	}
+	return err
 }
 
 // limit is how long a command may run.

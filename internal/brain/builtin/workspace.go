@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,12 +10,39 @@ import (
 	"strings"
 
 	"parley/internal/brain/tool"
+	"parley/internal/workspace"
 )
 
 // place is a path inside a folder a call may use.
 type place struct {
 	base string // the folder
 	rel  string // the path below it, "." for the folder itself
+	// of is set for a folder that somebody else shared.
+	of *workspace.Folder
+}
+
+// locate finds the folder a path lies in, also among those that others shared with the
+// person the agent acts for.
+func (c Config) locate(ctx context.Context, call tool.Call, path string, changes bool) (place, error) {
+	p, err := locate(call, c.Roots, path)
+	if err == nil || call.Workspace == "" || c.Granted == nil || !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+		return p, err
+	}
+	folders, failed := c.Granted(ctx, call.Actor)
+	if failed != nil {
+		return place{}, failed
+	}
+	for _, f := range folders {
+		rel, outside := filepath.Rel(f.Path, path)
+		switch {
+		case outside != nil || !filepath.IsLocal(rel):
+		case changes && f.ReadOnly:
+			return place{}, tool.Errorf(tool.Permission, "the folder was shared for reading only")
+		default:
+			return place{base: f.Path, rel: rel, of: &f}, nil
+		}
+	}
+	return p, err
 }
 
 // locate finds the allowed folder a path lies in, by its spelling. Where links
@@ -60,6 +88,13 @@ func outside() error {
 
 // root opens the folder; nothing done through it can leave it.
 func (p place) root() (*os.Root, error) {
+	if p.of != nil {
+		root, err := p.of.Open()
+		if err != nil {
+			return nil, outside()
+		}
+		return root, nil
+	}
 	if err := os.MkdirAll(p.base, 0o700); err != nil {
 		return nil, tool.Errorf(tool.Unknown, "the workspace cannot be used")
 	}

@@ -134,6 +134,8 @@ const words: Record<string, string> = {
   'visit.place_accepted': 'Other place’s new key accepted',
   'visit.place_changed': 'Other place answered with another key',
   'visit.warned': 'Visit to another place about to end',
+  'workspace.granted': 'Folder shared',
+  'workspace.revoked': 'Folder shared no more',
 };
 
 /** What an action is called; '' for one that is not known here, which a newer hub may have written. */

@@ -2,7 +2,7 @@
 // so that a page has one thing to catch and one thing to show.
 
 import type {
-  Agent, AgentSpend, Approval, ApprovalAnswer, AuditComparison, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, StoredConversation, Token, ToolUse,
+  Agent, AgentSpend, Approval, ApprovalAnswer, AuditComparison, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, StoredConversation, Token, ToolUse, WorkspaceGrant,
 } from './types';
 import type { Ceremony, Proof } from './passkey';
 
@@ -196,6 +196,9 @@ export class Client {
   createToken = (body: { name: string; role: string; scopes: string[]; ttl?: string; principal?: string; pairing?: boolean }) =>
     this.post<NewToken>('/api/tokens', body);
   rotateToken = (id: string) => this.post<NewToken>(`/api/tokens/${part(id)}/rotate`, {});
+  workspaceGrants = async () => list<WorkspaceGrant>(await this.get('/api/workspace/grants'), 'grants');
+  shareFolder = (body: { person: string; folder?: string; read_only?: boolean; until?: string }) => this.post<WorkspaceGrant>('/api/workspace/grants', body);
+  unshareFolder = (id: string) => this.delete(`/api/workspace/grants/${part(id)}`);
   revokeToken = (id: string) => this.delete(`/api/tokens/${part(id)}`);
   people = async () => list<Person>(await this.get('/api/people'), 'people');
   addPerson = (body: { name: string }) => this.post<Person>('/api/people', body);

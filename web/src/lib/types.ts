@@ -207,6 +207,17 @@ export interface Token {
   revoked_at?: string;
 }
 
+export interface WorkspaceGrant {
+  id: string;
+  owner: string;
+  person: string;
+  mine: boolean;
+  folder: string;
+  path?: string;
+  read_only: boolean;
+  until?: string;
+}
+
 export interface NewToken {
   id: string;
   token: string;
