@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -143,6 +144,21 @@ func TestRememberCountsWhereAllowed(t *testing.T) {
 			t.Errorf("forever: %v", err)
 		}
 	})
+}
+
+// A skill may have two hundred findings, each a question of its own, and one more asks who may
+// use it. More than a hundred answers were refused, so nobody could approve it.
+func TestAsManyAnswersAsASkillCanAskFor(t *testing.T) {
+	in := open(t, storetest.SQLite(t), newBus(t), approval.Options{})
+	p := ask(t, in, request())
+	r := answer(t, in, alice, p.ID(), approval.Answer{Approved: true, Answers: slices.Repeat([]string{"acknowledged"}, 201)})
+	if !r.Item.Outcome.Approved() {
+		t.Errorf("201 answers made it %s, expected approved", r.Item.Outcome.State)
+	}
+	_, err := in.Answer(t.Context(), alice, ask(t, in, request()).ID(), approval.Answer{Answers: make([]string, approval.MaxAnswerCount+1)})
+	if !errors.Is(err, approval.ErrInvalid) {
+		t.Errorf("%d answers: %v, expected a refusal", approval.MaxAnswerCount+1, err)
+	}
 }
 
 func TestALateAnswerGetsTheRecord(t *testing.T) {

@@ -36,15 +36,19 @@ type Result struct {
 	Missing int
 }
 
-// maxAnswers bounds what one answer may hold.
-const maxAnswers = 256 << 10
+// maxAnswers bounds what one answer may hold, MaxAnswerCount how many replies: a skill
+// has at most 200 findings, each a question of its own, and then who may use it.
+const (
+	maxAnswers     = 256 << 10
+	MaxAnswerCount = 256
+)
 
 func (a Answer) check() error {
 	size := len(a.Reason)
 	for _, text := range a.Answers {
 		size += len(text)
 	}
-	if size > maxAnswers || len(a.Answers) > 100 {
+	if size > maxAnswers || len(a.Answers) > MaxAnswerCount {
 		return fmt.Errorf("%w: the answer is too large", ErrInvalid)
 	}
 	if !slices.Contains([]string{"", RememberOnce, RememberTask}, a.Remember) {

@@ -138,7 +138,7 @@ type answerRequest struct {
 		Approved bool     `json:"approved"`
 		Reason   string   `json:"reason,omitempty" maxLength:"4000"`
 		Remember string   `json:"remember,omitempty" enum:"once,task"`
-		Answers  []string `json:"answers,omitempty" maxItems:"16"`
+		Answers  []string `json:"answers,omitempty" maxItems:"256"`
 	}
 }
 
