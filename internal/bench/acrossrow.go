@@ -15,6 +15,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
+
+	"parley/internal/bench/role"
 )
 
 // acrossRow: what it costs that a machine is connected to another hub.
@@ -35,10 +37,10 @@ func runAcross(ctx context.Context, env *Env) ([]Result, error) {
 	}
 	defer drop()
 	n := pick(env, 60, 12)
-	var hubs []*child
+	var hubs []*role.Child
 	defer func() {
 		for _, h := range slices.Backward(hubs) {
-			h.stop()
+			h.Stop()
 		}
 	}()
 	for i := range 3 {
@@ -52,7 +54,7 @@ func runAcross(ctx context.Context, env *Env) ([]Result, error) {
 		}
 		hubs = append(hubs, h)
 	}
-	fl := &simulated{addr: hubs[0].hello.Addr}
+	fl := &simulated{addr: hubs[0].Hello.Addr}
 	defer fl.close()
 	if _, err := fl.connect(ctx, env, hubs[0], n); err != nil {
 		return nil, err
@@ -67,7 +69,7 @@ func runAcross(ctx context.Context, env *Env) ([]Result, error) {
 
 // acrossSteps calls in turns: at the hub that has the machines, at one other and
 // at two others.
-func acrossSteps(ctx context.Context, env *Env, hubs []*child, n int) ([]Result, error) {
+func acrossSteps(ctx context.Context, env *Env, hubs []*role.Child, n int) ([]Result, error) {
 	sides := []*caller{{at: hubs[:1]}, {at: hubs[1:2]}, {at: hubs[1:]}}
 	for range pick(env, 5, 2) {
 		for _, s := range sides {
@@ -89,7 +91,7 @@ const callersAtOnce = 8
 
 // caller makes calls at some hubs and keeps account.
 type caller struct {
-	at    []*child
+	at    []*role.Child
 	took  []time.Duration
 	spent time.Duration
 }
@@ -101,10 +103,10 @@ func (c *caller) work(ctx context.Context, n int, d time.Duration) error {
 	parts := make([][]time.Duration, callersAtOnce)
 	g, ctx := errgroup.WithContext(ctx)
 	for w := range parts {
-		from := &simulated{addr: c.at[w%len(c.at)].hello.Addr}
+		from := &simulated{addr: c.at[w%len(c.at)].Hello.Addr}
 		g.Go(func() error {
 			for time.Since(began) < d {
-				text, err := from.get(ctx, "/bench/call/"+machineName(int(next.Add(1))%n))
+				text, err := from.get(ctx, "/bench/call/"+role.MachineName(int(next.Add(1))%n))
 				if err != nil {
 					return err
 				}
@@ -131,13 +133,13 @@ func (c *caller) p99() time.Duration {
 }
 
 // reachable waits until a hub knows that all machines are connected elsewhere.
-func reachable(ctx context.Context, h *child, n int) error {
+func reachable(ctx context.Context, h *role.Child, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	from := &simulated{addr: h.hello.Addr}
+	from := &simulated{addr: h.Hello.Addr}
 	for i := range n {
 		for {
-			_, err := from.get(ctx, "/bench/call/"+machineName(i))
+			_, err := from.get(ctx, "/bench/call/"+role.MachineName(i))
 			if err == nil {
 				break
 			}

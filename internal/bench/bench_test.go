@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"parley/internal/bench/role"
 )
 
 // asRole is how the test's own program is started as a child of a row.
@@ -199,14 +201,14 @@ func TestAnUnknownRoleIsRefused(t *testing.T) {
 }
 
 func TestARoleSaysWhereItIsAndAnswersUntilItsInputEnds(t *testing.T) {
-	for _, role := range [][]string{{"tcp-echo"}, {"ws-echo", "tls", "1s"}, {"tcp-fan"}, {"ws-fan"}, {"hub", t.TempDir() + "/data"}} {
-		t.Run(role[0], func(t *testing.T) {
+	for _, args := range [][]string{{"tcp-echo"}, {"ws-echo", "tls", "1s"}, {"tcp-fan"}, {"ws-fan"}, {"hub", t.TempDir() + "/data"}} {
+		t.Run(args[0], func(t *testing.T) {
 			var out bytes.Buffer
-			if err := RunRole(t.Context(), role, strings.NewReader("usage\nround\nsettle\n"), &out); err != nil {
+			if err := RunRole(t.Context(), args, strings.NewReader("usage\nround\nsettle\n"), &out); err != nil {
 				t.Fatal(err)
 			}
-			var first hello
-			var before, after usage
+			var first role.Hello
+			var before, after role.Usage
 			dec := json.NewDecoder(&out)
 			if err := errors.Join(dec.Decode(&first), dec.Decode(&before), dec.Decode(&after)); err != nil {
 				t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/bench/role"
+	"parley/internal/bench/system"
 	"parley/internal/hub/config"
 )
 
@@ -52,7 +54,7 @@ var unlimited = []string{
 }
 
 // boardHub is the role: a whole hub whose boards are not limited. Argument: a folder.
-func boardHub(ctx context.Context, args []string) (*server, error) {
+func boardHub(ctx context.Context, args []string) (*role.Server, error) {
 	conf, err := config.Load(config.Sources{
 		Data: args[0], Environ: unlimited, Flags: map[string]string{"listen": "127.0.0.1:0", "shutdown-grace": "1s", "model": "offline"},
 	})
@@ -71,10 +73,10 @@ func boardEcho(ctx context.Context, env *Env, data string, n int) (r Result, err
 	if err := raw.open(ctx, env, n, "tcp-echo"); err != nil {
 		return r, err
 	}
-	if ours.child, err = env.start(ctx, "board", data); err != nil {
+	if ours.Child, err = env.start(ctx, "board", data); err != nil {
 		return r, err
 	}
-	if ours.conns, ours.answer, err = dialBoards(ctx, ours.child, data, n); err != nil {
+	if ours.conns, ours.answer, err = dialBoards(ctx, ours.Child, data, n); err != nil {
 		return r, err
 	}
 	for range pick(env, 6, 2) {
@@ -90,14 +92,14 @@ func boardEcho(ctx context.Context, env *Env, data string, n int) (r Result, err
 }
 
 func boardIdle(ctx context.Context, env *Env, data string) (results []Result, err error) {
-	if residentMemory() == 0 {
+	if system.ResidentMemory() == 0 {
 		return nil, nil // not measured on this system; the row idle says so
 	}
 	c, err := env.start(ctx, "board", data)
 	if err != nil {
 		return nil, err
 	}
-	defer c.stop()
+	defer c.Stop()
 	var conns []net.Conn
 	defer func() { hangUp(conns) }()
 	add := func(n int) error {
@@ -109,7 +111,7 @@ func boardIdle(ctx context.Context, env *Env, data string) (results []Result, er
 	if err := add(50); err != nil {
 		return nil, err
 	}
-	before, err := c.usage(true)
+	before, err := c.Usage(true)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ func boardIdle(ctx context.Context, env *Env, data string) (results []Result, er
 		if err := add(n + 50 - len(conns)); err != nil {
 			return results, err
 		}
-		after, err := c.usage(true)
+		after, err := c.Usage(true)
 		if err != nil {
 			return results, err
 		}
@@ -129,7 +131,7 @@ func boardIdle(ctx context.Context, env *Env, data string) (results []Result, er
 
 // dialBoards opens connections of the hub's owner, uses each once, and tells how
 // long an answer to a ping is.
-func dialBoards(ctx context.Context, c *child, data string, n int) ([]net.Conn, int, error) {
+func dialBoards(ctx context.Context, c *role.Child, data string, n int) ([]net.Conn, int, error) {
 	token, err := os.ReadFile(filepath.Join(data, "owner.token"))
 	if err != nil {
 		return nil, 0, err
@@ -142,7 +144,7 @@ func dialBoards(ctx context.Context, c *child, data string, n int) ([]net.Conn, 
 	}
 	size := 0
 	conns, err := dialAll(ctx, n, func(ctx context.Context) (net.Conn, error) {
-		return dialBoard(ctx, strings.TrimPrefix(c.hello.Addr, "http://"), auth)
+		return dialBoard(ctx, strings.TrimPrefix(c.Hello.Addr, "http://"), auth)
 	})
 	if err != nil {
 		return nil, 0, err

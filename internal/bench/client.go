@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"parley/internal/bench/role"
 )
 
 // The clients do as little as possible and the same for every server, so that
@@ -72,7 +74,7 @@ func dialTCP(addr string) func(context.Context) (net.Conn, error) {
 }
 
 // dialWS connects and shakes hands; with a certificate over TLS.
-func dialWS(h hello) func(context.Context) (net.Conn, error) {
+func dialWS(h role.Hello) func(context.Context) (net.Conn, error) {
 	var trusted *x509.CertPool
 	if h.Cert != "" {
 		trusted = x509.NewCertPool()

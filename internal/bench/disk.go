@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"parley/internal/bench/system"
 )
 
 // disk is the bare disk: append a little, flush, again.
@@ -32,7 +34,7 @@ func (d *disk) appends(span time.Duration) (n int64, spent time.Duration, err er
 		if _, err := d.f.Write(record); err != nil {
 			return n, time.Since(started), err
 		}
-		if err := flush(d.f); err != nil {
+		if err := system.Flush(d.f); err != nil {
 			return n, time.Since(started), err
 		}
 		n++
@@ -79,7 +81,7 @@ func (w writing) against(env *Env, d *disk, name string, least float64) (Result,
 	env.say("%s", name)
 	used := w.cpu
 	if used == nil {
-		used = cpuTime
+		used = system.CPUTime
 	}
 	var n [2]int64
 	var spent [2]time.Duration
@@ -91,12 +93,12 @@ func (w writing) against(env *Env, d *disk, name string, least float64) (Result,
 			return Result{}, err
 		}
 		n[0], spent[0] = n[0]+a, spent[0]+t
-		before, ownBefore := used(), cpuTime()
+		before, ownBefore := used(), system.CPUTime()
 		b, t, err := w.run(span)
 		if err != nil {
 			return Result{}, err
 		}
-		own += cpuTime() - ownBefore
+		own += system.CPUTime() - ownBefore
 		cpu += used() - before
 		n[1], spent[1] = n[1]+b, spent[1]+t
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"parley/internal/bench/role"
 )
 
 // echoRow: request and response through the real read, queue and write path.
@@ -30,7 +32,7 @@ func runEcho(ctx context.Context, env *Env) ([]Result, error) {
 
 // side is one of two servers that do the same work.
 type side struct {
-	*child
+	*role.Child
 	conns   []net.Conn
 	message []byte
 	answer  int
@@ -65,12 +67,12 @@ func echoStep(ctx context.Context, env *Env, n int) (Result, error) {
 
 // open starts the server and connects n clients.
 func (s *side) open(ctx context.Context, env *Env, n int, role ...string) (err error) {
-	if s.child, err = env.start(ctx, role...); err != nil {
+	if s.Child, err = env.start(ctx, role...); err != nil {
 		return err
 	}
-	dial := dialTCP(s.hello.Addr)
+	dial := dialTCP(s.Hello.Addr)
 	if role[0] != "tcp-echo" && role[0] != "tcp-fan" {
-		dial = dialWS(s.hello)
+		dial = dialWS(s.Hello)
 	}
 	s.conns, err = dialAll(ctx, n, dial)
 	return err
@@ -78,14 +80,14 @@ func (s *side) open(ctx context.Context, env *Env, n int, role ...string) (err e
 
 func (s *side) close() {
 	hangUp(s.conns)
-	if s.child != nil {
-		s.stop()
+	if s.Child != nil {
+		s.Stop()
 	}
 }
 
 // measured adds what work took to the side's account.
 func (s *side) measured(work func() (int64, error)) error {
-	before, err := s.usage(false)
+	before, err := s.Usage(false)
 	if err != nil {
 		return err
 	}
@@ -96,7 +98,7 @@ func (s *side) measured(work func() (int64, error)) error {
 	if err != nil {
 		return err
 	}
-	after, err := s.usage(false)
+	after, err := s.Usage(false)
 	s.cpu += after.CPU - before.CPU
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/bench/role"
 	"parley/protocol/kenny"
 )
 
@@ -20,7 +21,7 @@ import (
 // of their own, since a process may open only so many files. They answer calls and
 // pings, and come back by themselves when the hub goes away. Arguments: the hub's
 // address, the first machine's number, how many, and the address to come from.
-func endpoints(_ context.Context, args []string) (*server, error) {
+func endpoints(_ context.Context, args []string) (*role.Server, error) {
 	first, err1 := strconv.Atoi(args[1])
 	n, err2 := strconv.Atoi(args[2])
 	if err := errors.Join(err1, err2); err != nil {
@@ -28,7 +29,7 @@ func endpoints(_ context.Context, args []string) (*server, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &flock{addr: args[0], source: args[3], first: first, machines: make([]simulatedMachine, n), gate: make(chan struct{}, connectAtOnce)}
-	return &server{answer: func(line string) any { return f.obey(ctx, line) }, close: func() {
+	return &role.Server{Answer: func(line string) any { return f.obey(ctx, line) }, Close: func() {
 		cancel()
 		f.cut()
 		f.live.Wait()
@@ -198,5 +199,5 @@ func snapshotOf(i int) []byte {
 		fmt.Fprintf(&rows, `{"pid":%d,"name":"process-%d","cpu":%d.5,"mem_bytes":%d},`, 1000+p, p, p, (p+1)<<20)
 	}
 	return fmt.Appendf(nil, `{"type":"telemetry","agent_id":%q,"collected_at":%q,"snapshot":{"disk":{"status":"ok","summary":"fine","volumes":[{"mount":"/","total_bytes":511000000000,"free_bytes":300000000000,"percent_used":%d}],"top_dirs":[]},"memory":{"status":"ok","summary":"fine","percent_used":%d},"processes":{"status":"ok","summary":"15 of 200","count":200,"processes":[%s]},"uptime":{"status":"ok","summary":"3 days","uptime_secs":259200}}}`,
-		machineName(i), time.Now().UTC().Format(time.RFC3339), 20+i%50, 10+i%60, strings.TrimSuffix(rows.String(), ","))
+		role.MachineName(i), time.Now().UTC().Format(time.RFC3339), 20+i%50, 10+i%60, strings.TrimSuffix(rows.String(), ","))
 }

@@ -4,21 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"parley/internal/bench/role"
 )
 
 // fanoutRow: one message to many.
 func fanoutRow() Row {
 	return Row{Name: "fanout", What: "1 KiB to every member, encoded once, against the same bytes written to raw TCP", Run: runFanout}
 }
-
-// fanMessage is what members get; fanWire is its size with the frame's header.
-var fanMessage = []byte(strings.Repeat("x", 1<<10))
-
-const fanWire = 1<<10 + 4
 
 // fanAhead is how many messages may be under way, as in a lively room.
 const fanAhead = 4
@@ -75,7 +71,7 @@ func (s *side) pump(rounds int) (int64, error) {
 	g, ctx := errgroup.WithContext(context.Background())
 	for _, c := range s.conns {
 		g.Go(func() error {
-			buf := make([]byte, fanWire)
+			buf := make([]byte, role.FanWire)
 			for i := range rounds {
 				if _, err := io.ReadFull(c, buf); err != nil {
 					return fmt.Errorf("a member: %w", err)
@@ -93,7 +89,7 @@ func (s *side) pump(rounds int) (int64, error) {
 		case <-ctx.Done(): // a member is gone
 			return 0, g.Wait()
 		}
-		if err := s.tell("round"); err != nil {
+		if err := s.Tell("round"); err != nil {
 			return 0, err
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"parley/internal/bench/role"
+	"parley/internal/bench/system"
 )
 
 // fleetRow: a simulated fleet on one hub.
@@ -32,7 +35,7 @@ func runFleet(ctx context.Context, env *Env) (results []Result, err error) {
 	}
 	if can := env.affordable([]int{n}, 1); len(can) == 0 {
 		return nil, fmt.Errorf("%s machines need as many open files in the hub's process, and the system allows a process %s (ulimit -Hn): that is its limit, not the hub's",
-			thousands(int64(n)), thousands(int64(openFiles())))
+			thousands(int64(n)), thousands(int64(system.OpenFiles())))
 	}
 	env.say("enrolling %s machines", thousands(int64(n)))
 	f := &benchFleet{n: n, db: filepath.Join(env.Dir, "fleet.db")}
@@ -57,27 +60,27 @@ func runFleet(ctx context.Context, env *Env) (results []Result, err error) {
 type benchFleet struct {
 	n      int
 	db     string
-	hub    *child
-	flocks []*child
+	hub    *role.Child
+	flocks []*role.Child
 	starts []int // the first machine of each process, and the number of all
-	before usage
+	before role.Usage
 }
 
 func (f *benchFleet) close() {
 	for _, c := range f.flocks {
-		c.stop()
+		c.Stop()
 	}
 	if f.hub != nil {
-		f.hub.stop()
+		f.hub.Stop()
 	}
 }
 
 // populate starts as many processes of machines as their open files ask for.
 func (f *benchFleet) populate(ctx context.Context, env *Env) error {
-	each := min(openFiles()-500, 15_000)
+	each := min(system.OpenFiles()-500, 15_000)
 	for first := 0; first < f.n; first += each {
 		here := min(each, f.n-first)
-		c, err := env.start(ctx, "endpoints", f.hub.hello.Addr, strconv.Itoa(first), strconv.Itoa(here), sourceOf(len(f.flocks)))
+		c, err := env.start(ctx, "endpoints", f.hub.Hello.Addr, strconv.Itoa(first), strconv.Itoa(here), sourceOf(len(f.flocks)))
 		if err != nil {
 			return err
 		}
@@ -88,11 +91,11 @@ func (f *benchFleet) populate(ctx context.Context, env *Env) error {
 }
 
 // ask has a process do what a line says.
-func (c *child) ask(line string) (t told, err error) {
-	if err := c.tell(line); err != nil {
+func ask(c *role.Child, line string) (t told, err error) {
+	if err := c.Tell(line); err != nil {
 		return t, err
 	}
-	if err := c.read(&t); err != nil {
+	if err := c.Read(&t); err != nil {
 		return t, err
 	}
 	if t.Error != "" {
@@ -107,7 +110,7 @@ func (f *benchFleet) askAll(line string) (refused int64, err error) {
 	answers := make([]told, len(f.flocks))
 	for i, c := range f.flocks {
 		g.Go(func() (err error) {
-			answers[i], err = c.ask(line)
+			answers[i], err = ask(c, line)
 			return err
 		})
 	}
@@ -121,7 +124,7 @@ func (f *benchFleet) askAll(line string) (refused int64, err error) {
 // connect brings all machines in.
 func (f *benchFleet) connect(_ context.Context, env *Env) (r Result, err error) {
 	env.say("connecting")
-	if f.before, err = f.hub.usage(true); err != nil {
+	if f.before, err = f.hub.Usage(true); err != nil {
 		return r, err
 	}
 	began := time.Now()
@@ -152,7 +155,7 @@ func (f *benchFleet) telemetry(ctx context.Context, env *Env) (Result, error) {
 	for i, c := range f.flocks {
 		for from := f.starts[i]; from < f.starts[i+1]; from += pushAtOnce {
 			to := min(from+pushAtOnce, f.starts[i+1])
-			if _, err := c.ask(fmt.Sprintf("push %d %d", from, to)); err != nil {
+			if _, err := ask(c, fmt.Sprintf("push %d %d", from, to)); err != nil {
 				return Result{}, err
 			}
 			if err := f.stored(ctx, to); err != nil {
@@ -165,7 +168,7 @@ func (f *benchFleet) telemetry(ctx context.Context, env *Env) (Result, error) {
 
 // stored waits until that many machines have a snapshot in the hub's store.
 func (f *benchFleet) stored(ctx context.Context, n int) error {
-	from := &simulated{addr: f.hub.hello.Addr}
+	from := &simulated{addr: f.hub.Hello.Addr}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
@@ -186,7 +189,7 @@ func (f *benchFleet) stored(ctx context.Context, n int) error {
 
 // memory tells what a machine costs the hub that has connected and reported.
 func (f *benchFleet) memory(context.Context, *Env) (Result, error) {
-	after, err := f.hub.usage(true)
+	after, err := f.hub.Usage(true)
 	if err != nil {
 		return Result{}, err
 	}
@@ -197,14 +200,14 @@ func (f *benchFleet) memory(context.Context, *Env) (Result, error) {
 // machine's own time, which here is none.
 func (f *benchFleet) calls(ctx context.Context, env *Env) (Result, error) {
 	env.say("calls")
-	from := &simulated{addr: f.hub.hello.Addr}
+	from := &simulated{addr: f.hub.Hello.Addr}
 	took := make([]int64, pick(env, 4_000, 100))
 	step := max(1, f.n/len(took)) // all over the fleet
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for i := range took {
 		g.Go(func() error {
-			text, err := from.get(ctx, "/bench/call/"+machineName(i*step%f.n))
+			text, err := from.get(ctx, "/bench/call/"+role.MachineName(i*step%f.n))
 			if err == nil {
 				took[i], err = strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 			}
@@ -225,9 +228,9 @@ func (f *benchFleet) calls(ctx context.Context, env *Env) (Result, error) {
 // is back. They all notice at once.
 func (f *benchFleet) restart(ctx context.Context, env *Env) (r Result, err error) {
 	env.say("killing the hub")
-	addr := f.hub.hello.Addr
-	_ = f.hub.cmd.Process.Kill()
-	f.hub.stop()
+	addr := f.hub.Hello.Addr
+	_ = f.hub.Cmd.Process.Kill()
+	f.hub.Stop()
 	began := time.Now()
 	if f.hub, err = env.start(ctx, "machines", f.db, "0", "", "bench", addr); err != nil {
 		return r, err

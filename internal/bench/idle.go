@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"parley/internal/bench/role"
+	"parley/internal/bench/system"
 )
 
 // idleRow: what a connection costs that does nothing.
@@ -20,7 +23,7 @@ const (
 )
 
 func runIdle(ctx context.Context, env *Env) ([]Result, error) {
-	if residentMemory() == 0 {
+	if system.ResidentMemory() == 0 {
 		return nil, fmt.Errorf("%w: %s has no /proc/self/smaps_rollup", errNotHere, runtime.GOOS)
 	}
 	plain, err := idleSteps(ctx, env, "plain", idlePlainMost)
@@ -38,14 +41,14 @@ func idleSteps(ctx context.Context, env *Env, kind string, most float64) (result
 	if err != nil {
 		return nil, err
 	}
-	defer c.stop()
+	defer c.Stop()
 	w := &crowd{}
 	defer w.close()
 	// The first ones pay for what all share.
-	if err := w.add(ctx, 50, dialWS(c.hello)); err != nil {
+	if err := w.add(ctx, 50, dialWS(c.Hello)); err != nil {
 		return nil, err
 	}
-	before, err := c.usage(true)
+	before, err := c.Usage(true)
 	if err != nil {
 		return nil, err
 	}
@@ -62,19 +65,19 @@ func idleSteps(ctx context.Context, env *Env, kind string, most float64) (result
 	return results, nil
 }
 
-func idleStep(ctx context.Context, c *child, w *crowd, before usage, n int) (r Result, err error) {
-	if err := w.add(ctx, n+50-len(w.conns), dialWS(c.hello)); err != nil {
+func idleStep(ctx context.Context, c *role.Child, w *crowd, before role.Usage, n int) (r Result, err error) {
+	if err := w.add(ctx, n+50-len(w.conns), dialWS(c.Hello)); err != nil {
 		return r, err
 	}
 	if err := w.awaitBeats(ctx, 2); err != nil {
 		return r, err
 	}
-	busy, err1 := c.usage(false)
-	settled, err2 := c.usage(true)
+	busy, err1 := c.Usage(false)
+	settled, err2 := c.Usage(true)
 	if err := errors.Join(err1, err2); err != nil {
 		return r, err
 	}
-	each := func(u usage) Figure { return Figure{float64(u.RSS-before.RSS) / float64(n), Bytes} }
+	each := func(u role.Usage) Figure { return Figure{float64(u.RSS-before.RSS) / float64(n), Bytes} }
 	r = atMost("", each(settled), 0)
 	r.Note = fmt.Sprintf("%s before the collector gave back what connecting had used", each(busy))
 	return r, nil
@@ -83,7 +86,7 @@ func idleStep(ctx context.Context, c *child, w *crowd, before usage, n int) (r R
 // affordable leaves out the steps for which this process may not open enough
 // files; each unit of a step needs that many.
 func (e *Env) affordable(steps []int, each int) []int {
-	limit := openFiles() - 500
+	limit := system.OpenFiles() - 500
 	var can []int
 	for _, n := range steps {
 		if n*each > limit {

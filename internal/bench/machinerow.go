@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"parley/internal/bench/role"
+	"parley/internal/bench/system"
 	"parley/protocol/kenny"
 )
 
@@ -118,7 +120,7 @@ func machineHandshake(c net.Conn, i int) error {
 	nonce := make([]byte, kenny.NonceSize)
 	binary.BigEndian.PutUint64(nonce, uint64(i))
 	register, err := kenny.Encode(&kenny.Register{
-		AgentID: machineName(i), Protocol: kenny.Version, ClientNonce: nonce, Meta: kenny.Meta{Hostname: machineName(i), OS: kenny.Linux, Version: "1.0.0"},
+		AgentID: role.MachineName(i), Protocol: kenny.Version, ClientNonce: nonce, Meta: kenny.Meta{Hostname: role.MachineName(i), OS: kenny.Linux, Version: "1.0.0"},
 	})
 	if err != nil {
 		return err
@@ -135,11 +137,11 @@ func machineHandshake(c net.Conn, i int) error {
 	if err != nil || !ok {
 		return errors.Join(err, errors.New("no challenge"))
 	}
-	transcript, err := kenny.Transcript(machineName(i), nonce, challenge.ServerNonce)
+	transcript, err := kenny.Transcript(role.MachineName(i), nonce, challenge.ServerNonce)
 	if err != nil {
 		return err
 	}
-	auth, err := kenny.Encode(&kenny.Auth{AgentSig: ed25519.Sign(machineKey(i), transcript)})
+	auth, err := kenny.Encode(&kenny.Auth{AgentSig: ed25519.Sign(role.MachineKey(i), transcript)})
 	if err != nil {
 		return err
 	}
@@ -180,19 +182,19 @@ func runHandshakes(ctx context.Context, env *Env) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.stop()
-	before, err := c.usage(false)
+	defer c.Stop()
+	before, err := c.Usage(false)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	conns, err := dialMachines(ctx, c.hello.Addr, n)
+	conns, err := dialMachines(ctx, c.Hello.Addr, n)
 	spent := time.Since(began)
 	defer func() { hangUp(conns) }()
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.usage(false)
+	after, err := c.Usage(false)
 	if err != nil {
 		return nil, err
 	}
@@ -214,31 +216,31 @@ func bareHandshake(ctx context.Context, env *Env, n int) (time.Duration, error) 
 	if err != nil {
 		return 0, err
 	}
-	defer c.stop()
-	before, err := c.usage(false)
+	defer c.Stop()
+	before, err := c.Usage(false)
 	if err != nil {
 		return 0, err
 	}
-	conns, err := dialAll(ctx, n, dialWS(c.hello))
+	conns, err := dialAll(ctx, n, dialWS(c.Hello))
 	defer func() { hangUp(conns) }()
 	if err != nil {
 		return 0, err
 	}
-	after, err := c.usage(false)
+	after, err := c.Usage(false)
 	if err != nil {
 		return 0, err
 	}
-	key := machineKey(0)
+	key := role.MachineKey(0)
 	public, _ := key.Public().(ed25519.PublicKey)
 	transcript := make([]byte, 100)
-	started := cpuTime()
+	started := system.CPUTime()
 	for i := range n {
 		transcript[0] = byte(i)
 		if !ed25519.Verify(public, transcript, ed25519.Sign(key, transcript)) {
 			return 0, errors.New("a signature that was just made does not hold")
 		}
 	}
-	return (after.CPU - before.CPU + cpuTime() - started) / time.Duration(n), nil
+	return (after.CPU - before.CPU + system.CPUTime() - started) / time.Duration(n), nil
 }
 
 func runTunnel(ctx context.Context, env *Env) ([]Result, error) {
@@ -268,10 +270,10 @@ func tunnelStep(ctx context.Context, env *Env, n int) (Result, error) {
 		return Result{}, err
 	}
 	var err error
-	if ours.child, err = env.start(ctx, "machines", filepath.Join(env.Dir, fmt.Sprintf("tunnel-%d.db", n)), strconv.Itoa(n)); err != nil {
+	if ours.Child, err = env.start(ctx, "machines", filepath.Join(env.Dir, fmt.Sprintf("tunnel-%d.db", n)), strconv.Itoa(n)); err != nil {
 		return Result{}, err
 	}
-	if ours.conns, err = dialMachines(ctx, ours.hello.Addr, n); err != nil {
+	if ours.conns, err = dialMachines(ctx, ours.Hello.Addr, n); err != nil {
 		return Result{}, err
 	}
 	for range pick(env, 6, 2) {
@@ -301,9 +303,9 @@ func (s *simulated) close() {
 }
 
 // connect brings all machines in and tells what each costs while it is idle.
-func (s *simulated) connect(ctx context.Context, env *Env, c *child, n int) (Result, error) {
+func (s *simulated) connect(ctx context.Context, env *Env, c *role.Child, n int) (Result, error) {
 	env.say("connecting")
-	before, err := c.usage(true)
+	before, err := c.Usage(true)
 	if err != nil {
 		return Result{}, err
 	}
@@ -316,7 +318,7 @@ func (s *simulated) connect(ctx context.Context, env *Env, c *child, n int) (Res
 	for _, conn := range s.conns {
 		s.serve.Go(func() error { return answerCalls(conn) })
 	}
-	after, err := c.usage(true)
+	after, err := c.Usage(true)
 	if err != nil {
 		return Result{}, err
 	}

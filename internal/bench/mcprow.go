@@ -23,14 +23,14 @@ func runMCP(ctx context.Context, env *Env) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer hub.stop()
+	defer hub.Stop()
 	token, err := os.ReadFile(filepath.Join(data, "owner.token"))
 	if err != nil {
 		return nil, err
 	}
 	var results []Result
 	for _, c := range []struct{ name, revision string }{{"in a session", "2025-11-25"}, {"standing alone", "2026-07-28"}} {
-		took, err := toolCalls(ctx, hub.hello.Addr+"/mcp/fleet", strings.TrimSpace(string(token)), c.revision, pick(env, 2000, 20))
+		took, err := toolCalls(ctx, hub.Hello.Addr+"/mcp/fleet", strings.TrimSpace(string(token)), c.revision, pick(env, 2000, 20))
 		if err != nil {
 			return results, err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/bench/system"
 	"parley/internal/brain/model"
 	"parley/internal/store"
 	"parley/internal/talk/memory"
@@ -89,7 +90,7 @@ func runAppend(ctx context.Context, env *Env) ([]Result, error) {
 			return steps, err
 		}
 		tries := pick(env, 2_000, 100) // the index takes texts in together: many of them, to be fair
-		began, cpu := time.Now(), cpuTime()
+		began, cpu := time.Now(), system.CPUTime()
 		for range tries {
 			if err := p.add(ctx, 1); err != nil {
 				return steps, err
@@ -97,7 +98,7 @@ func runAppend(ctx context.Context, env *Env) ([]Result, error) {
 		}
 		wall := time.Since(began) / time.Duration(tries)
 		r := atMost(count(n, "message")+" there", took(wall), float64(time.Millisecond))
-		r.cost = (cpuTime() - cpu) / time.Duration(tries)
+		r.cost = (system.CPUTime() - cpu) / time.Duration(tries)
 		r.Note = "CPU " + took(r.cost).String()
 		steps = append(steps, r)
 	}
@@ -122,7 +123,7 @@ func runSearch(ctx context.Context, env *Env) ([]Result, error) {
 		if err := p.growTo(ctx, env, c.n); err != nil {
 			return steps, err
 		}
-		settleDisk() // what filling left behind is not what a search waits for
+		system.SettleDisk() // what filling left behind is not what a search waits for
 		r, err := p.search(ctx, pick(env, 600, 12))
 		if err != nil {
 			return steps, err

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"parley/client/hubapi"
+	"parley/internal/bench/browser"
 )
 
 // pageRow: what a browser fetches before the page can be used.
@@ -35,11 +36,11 @@ func runPage(ctx context.Context, env *Env) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.stop()
+	defer c.Stop()
 	var last *pageLoad
 	times := make([]time.Duration, 0, 20)
 	for range pick(env, 20, 3) {
-		p := &pageLoad{base: c.hello.Addr, seen: map[string]bool{}}
+		p := &pageLoad{base: c.Hello.Addr, seen: map[string]bool{}}
 		began := time.Now()
 		if err := p.load(ctx); err != nil {
 			return nil, err
@@ -53,7 +54,7 @@ func runPage(ctx context.Context, env *Env) ([]Result, error) {
 	slices.Sort(times)
 	size := atMost("first load", Figure{float64(last.packed), Bytes}, pageMost)
 	size.Note = fmt.Sprintf("%s, %s before compression; headers are not counted", count(last.files, "file"), Figure{float64(last.plain), Bytes})
-	whole := &pageLoad{base: c.hello.Addr, seen: map[string]bool{}, all: true}
+	whole := &pageLoad{base: c.Hello.Addr, seen: map[string]bool{}, all: true}
 	if err := whole.load(ctx); err != nil {
 		return nil, err
 	}
@@ -62,8 +63,8 @@ func runPage(ctx context.Context, env *Env) ([]Result, error) {
 	spent := atMost("fetched one after the other, median", took(times[len(times)/2]), float64(pageTimeMost))
 	spent.Note = "without a browser's own work: no script is run"
 	results := []Result{size, every, spent}
-	seen, err := browse(ctx, env, c.hello.Addr)
-	if errors.Is(err, errNoBrowser) {
+	seen, err := browse(ctx, env, c.Hello.Addr)
+	if errors.Is(err, browser.ErrNone) {
 		results[2].Note += "; " + err.Error()
 		return results, nil
 	}
@@ -82,11 +83,11 @@ func browse(ctx context.Context, env *Env, base string) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := openBrowser(ctx, filepath.Join(env.Dir, "profile"))
+	b, err := browser.Open(ctx, filepath.Join(env.Dir, "profile"))
 	if err != nil {
 		return nil, err
 	}
-	defer b.close()
+	defer b.Close()
 	owner := hubapi.New(base, strings.TrimSpace(string(token)))
 	var most int64
 	times := make([]time.Duration, 0, 20)
@@ -97,7 +98,7 @@ func browse(ctx context.Context, env *Env, base string) ([]Result, error) {
 		if err := owner.Do(ctx, http.MethodPost, "/api/login-links", nil, struct{}{}, &link); err != nil {
 			return nil, err
 		}
-		received, ready, err := b.visit(base + link.Path)
+		received, ready, err := b.Load(base + link.Path)
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ func relayPolls(ctx context.Context, env *Env) ([]Result, error) {
 	if err := r.warm(200); err != nil {
 		return nil, err
 	}
-	before, err := r.hub.usage(true)
+	before, err := r.hub.Usage(true)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func relayPolls(ctx context.Context, env *Env) ([]Result, error) {
 		return nil, err
 	}
 	defer hangUp(polls)
-	after, err := r.hub.usage(true)
+	after, err := r.hub.Usage(true)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func relayMemory(ctx context.Context, env *Env) ([]Result, error) {
 	if err := r.register(1_000); err != nil {
 		return nil, err
 	}
-	before, err := r.hub.usage(true)
+	before, err := r.hub.Usage(true)
 	if err != nil || before.RSS == 0 {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func relayMemory(ctx context.Context, env *Env) ([]Result, error) {
 	if err := r.register(n); err != nil {
 		return nil, err
 	}
-	after, err := r.hub.usage(true)
+	after, err := r.hub.Usage(true)
 	return []Result{atMost("memory of a registration, "+thousands(int64(n))+" of them", Figure{float64(after.RSS-before.RSS) / float64(n), Bytes}, registrationMost)}, err
 }
 

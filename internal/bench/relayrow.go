@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/bench/role"
 	"parley/protocol/mmp"
 )
 
@@ -29,7 +30,7 @@ func relayRow() Row {
 // relayed is a hub in a process of its own, and connections to it. The clients do
 // next to nothing, so that what the machine does is the hub's work.
 type relayed struct {
-	hub   *child
+	hub   *role.Child
 	conns []*relayConn
 	next  atomic.Int64
 	// before and after stand around the recipient in a request to send.
@@ -52,7 +53,7 @@ func openRelaySync(ctx context.Context, env *Env, name, sync string) (*relayed, 
 		after: `","encrypted_blob":"` + blob + `","blob_hash":"` + mmp.HashOf(blob).Prefixed() + `","message_type":"bench"}`,
 	}
 	for range inFlight[len(inFlight)-1].n {
-		r.conns = append(r.conns, &relayConn{addr: strings.TrimPrefix(hub.hello.Addr, "http://")})
+		r.conns = append(r.conns, &relayConn{addr: strings.TrimPrefix(hub.Hello.Addr, "http://")})
 	}
 	return r, nil
 }
@@ -63,12 +64,12 @@ func (r *relayed) close() {
 			_ = c.Close()
 		}
 	}
-	r.hub.stop()
+	r.hub.Stop()
 }
 
 // cpu is what the hub has used so far.
 func (r *relayed) cpu() time.Duration {
-	u, err := r.hub.usage(false)
+	u, err := r.hub.Usage(false)
 	if err != nil {
 		return 0
 	}

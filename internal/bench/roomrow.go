@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"parley/internal/bench/role"
 )
 
 // roomRow: one message to a whole room, through the room's goroutine and every
@@ -51,10 +53,10 @@ func roomStep(ctx context.Context, env *Env, members int) (Result, error) {
 		}
 	}
 	var err error
-	if ours.child, err = env.start(ctx, "room", env.Dir); err != nil {
+	if ours.Child, err = env.start(ctx, "room", env.Dir); err != nil {
 		return Result{}, err
 	}
-	all, err := joinAll(ctx, ours.hello.Addr, members, func(int) string { return "room-0" })
+	all, err := joinAll(ctx, ours.Hello.Addr, members, func(int) string { return "room-0" })
 	for _, m := range all {
 		ours.conns = append(ours.conns, m.Conn)
 	}
@@ -66,7 +68,7 @@ func roomStep(ctx context.Context, env *Env, members int) (Result, error) {
 		if err := raw.measured(func() (int64, error) { return raw.pump(rounds) }); err != nil {
 			return Result{}, err
 		}
-		if err := ours.measured(func() (int64, error) { return pumpRoom(ours.child, all, rounds) }); err != nil {
+		if err := ours.measured(func() (int64, error) { return pumpRoom(ours.Child, all, rounds) }); err != nil {
 			return Result{}, err
 		}
 	}
@@ -185,7 +187,7 @@ func (m *roomMember) join(room string) error {
 }
 
 // pumpRoom asks for rounds, a few ahead of the slowest member, until all have all.
-func pumpRoom(hub *child, all []*roomMember, rounds int) (int64, error) {
+func pumpRoom(hub *role.Child, all []*roomMember, rounds int) (int64, error) {
 	slots := make(chan struct{}, fanAhead)
 	counts := make([]atomic.Int64, rounds)
 	g, ctx := errgroup.WithContext(context.Background())
@@ -208,7 +210,7 @@ func pumpRoom(hub *child, all []*roomMember, rounds int) (int64, error) {
 		case <-ctx.Done(): // a member is gone
 			return 0, g.Wait()
 		}
-		if err := hub.tell("round"); err != nil {
+		if err := hub.Tell("round"); err != nil {
 			return 0, err
 		}
 	}

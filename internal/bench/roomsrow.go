@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"parley/internal/bench/system"
 )
 
 // roomsRow: many small rooms.
@@ -40,8 +42,8 @@ func roomsStep(ctx context.Context, env *Env, n int) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer hub.stop()
-	all, err := joinAll(ctx, hub.hello.Addr, n*seatsEach, func(i int) string { return fmt.Sprint("room-", i/seatsEach) })
+	defer hub.Stop()
+	all, err := joinAll(ctx, hub.Hello.Addr, n*seatsEach, func(i int) string { return fmt.Sprint("room-", i/seatsEach) })
 	defer func() {
 		for _, m := range all {
 			hangUp([]net.Conn{m.Conn})
@@ -59,18 +61,18 @@ func roomsStep(ctx context.Context, env *Env, n int) (Result, error) {
 	if _, err := people.chat(ctx, newChat(n, n, time.Second)); err != nil {
 		return Result{}, err
 	}
-	before, err := hub.usage(false)
+	before, err := hub.Usage(false)
 	if err != nil {
 		return Result{}, err
 	}
-	own := cpuTime()
+	own := system.CPUTime()
 	chat := newChat(n, pick(env, roomsPerSec, 500), pick(env, 5*time.Second, time.Second))
 	late, err := people.chat(ctx, chat)
 	if err != nil {
 		return Result{}, err
 	}
-	own = cpuTime() - own
-	after, err := hub.usage(false)
+	own = system.CPUTime() - own
+	after, err := hub.Usage(false)
 	if err != nil {
 		return Result{}, err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"parley/internal/bench/role"
 )
 
 // Row is one thing that can be measured.
@@ -130,6 +132,11 @@ type Env struct {
 	// child is the command line that starts a role; see Options.Child.
 	child  []string
 	remark io.Writer
+}
+
+// start runs a role and waits until it serves.
+func (e *Env) start(ctx context.Context, args ...string) (*role.Child, error) {
+	return role.Starter{Command: e.child, Profile: e.profile, Remarks: e.remark}.Start(ctx, args...)
 }
 
 // say tells whoever watches what is going on.

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"parley/internal/bench/system"
 )
 
 // Options say what to measure and how.
@@ -121,12 +123,12 @@ func measure(ctx context.Context, row Row, opts Options, remarks io.Writer) (fou
 		return found
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	p := &profile{dir: opts.Profile, name: "row-" + row.Name}
-	if err := p.begin(); err != nil {
+	p := &system.Profile{Dir: opts.Profile, Name: "row-" + row.Name}
+	if err := p.Begin(); err != nil {
 		found.Error = err.Error()
 		return found
 	}
-	defer p.end()
+	defer p.End()
 	started := time.Now()
 	results, err := row.Run(ctx, &Env{Quick: opts.Quick, Dir: dir, machines: opts.Machines, db: opts.DB, nats: opts.NATS, profile: opts.Profile, child: opts.Child, remark: remarks})
 	for i := range results {

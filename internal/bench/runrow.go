@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"parley/internal/bench/system"
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
@@ -102,13 +103,13 @@ func runCase(ctx context.Context, env *Env, tools *tool.Set, history int) (Resul
 	}
 	sink := brain.SinkFunc(func(brain.Event) {})
 	n := pick(env, 50_000, 500)
-	started, cpu := time.Now(), cpuTime()
+	started, cpu := time.Now(), system.CPUTime()
 	for range n {
 		if out := brain.Run(ctx, spec, sink); out.Stop != brain.StopDone {
 			return Result{}, fmt.Errorf("the run stopped: %v: %w", out.Stop, out.Err)
 		}
 	}
-	wall, used := time.Since(started)/time.Duration(n), (cpuTime()-cpu)/time.Duration(n)
+	wall, used := time.Since(started)/time.Duration(n), (system.CPUTime()-cpu)/time.Duration(n)
 	if used == 0 {
 		return atMost("", took(wall), 0), nil
 	}

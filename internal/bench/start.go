@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/bench/role"
 	"parley/internal/eventlog"
 	"parley/internal/hub"
 	"parley/internal/hub/config"
@@ -65,7 +66,7 @@ func timeStart(ctx context.Context, env *Env, data string, times int) (time.Dura
 			return 0, err
 		}
 		took[i] = time.Since(started)
-		c.stop()
+		c.Stop()
 	}
 	slices.Sort(took)
 	return took[len(took)/2], nil
@@ -97,7 +98,7 @@ func fill(ctx context.Context, env *Env, data string, size int64) error {
 
 // startHub is the role: a hub as `parley serve` runs it. A second word is what its
 // meeting place promises; see the setting place.sync.
-func startHub(ctx context.Context, args []string) (*server, error) {
+func startHub(ctx context.Context, args []string) (*role.Server, error) {
 	conf, err := config.Load(config.Sources{Data: args[0], Flags: map[string]string{"listen": "127.0.0.1:0", "shutdown-grace": "1s"}})
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func startHub(ctx context.Context, args []string) (*server, error) {
 }
 
 // runHub serves until it is closed.
-func runHub(ctx context.Context, conf config.Config) (*server, error) {
+func runHub(ctx context.Context, conf config.Config) (*role.Server, error) {
 	h, err := hub.Open(ctx, conf, hub.Options{Version: "bench"})
 	if err != nil {
 		return nil, err
@@ -133,6 +134,6 @@ func runHub(ctx context.Context, conf config.Config) (*server, error) {
 			return nil, err
 		}
 		_ = c.Close()
-		return &server{hello: hello{Addr: url}, close: stop}, nil
+		return &role.Server{Hello: role.Hello{Addr: url}, Close: stop}, nil
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"parley/internal/bench/system"
 	"parley/internal/eventlog"
 )
 
@@ -63,9 +64,9 @@ func streamStep(ctx context.Context, env *Env, streams int) (Result, error) {
 		return Result{}, err
 	}
 	defer j.close()
-	settleDisk()
+	system.SettleDisk()
 	s := &streaming{journal: j, span: pick(env, 10*time.Second, time.Second)}
-	started, cpu := time.Now(), cpuTime()
+	started, cpu := time.Now(), system.CPUTime()
 	var g errgroup.Group
 	for i := range streams {
 		stream := fmt.Sprintf("task.%d", i)
@@ -85,7 +86,7 @@ func streamStep(ctx context.Context, env *Env, streams int) (Result, error) {
 	if s.late.Load() > s.sent.Load()/100 {
 		kept = "did NOT keep up"
 	}
-	used := cpuTime() - cpu
+	used := system.CPUTime() - cpu
 	r.cost = used / time.Duration(s.sent.Load())
 	r.Note = fmt.Sprintf("%s, %s events/s, p50 %s, max %s, CPU %.2f of a core, every event read back in order", kept,
 		thousands(int64(float64(s.sent.Load())/spent.Seconds())), took(s.delays[len(s.delays)/2]), took(s.delays[len(s.delays)-1]),

@@ -23,7 +23,7 @@ func runTurns(ctx context.Context, env *Env) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer hub.stop()
+	defer hub.Stop()
 	c, err := agentfirst.Dial(ctx, "unix://"+filepath.Join(data, "parley.sock"), agentfirst.Options{})
 	if err != nil {
 		return nil, err
@@ -59,11 +59,11 @@ func runTalkers(ctx context.Context, env *Env) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer hub.stop()
+	defer hub.Stop()
 	var results []Result
 	for _, n := range pick(env, []int{10, 100, 1000}, []int{10}) {
 		env.say("%s", count(n, "conversation"))
-		before, err := hub.usage(false)
+		before, err := hub.Usage(false)
 		if err != nil {
 			return results, err
 		}
@@ -71,7 +71,7 @@ func runTalkers(ctx context.Context, env *Env) ([]Result, error) {
 		if err != nil {
 			return results, err
 		}
-		after, err := hub.usage(false)
+		after, err := hub.Usage(false)
 		if err != nil {
 			return results, err
 		}

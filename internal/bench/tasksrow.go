@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"parley/internal/approval"
+	"parley/internal/bench/system"
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/bus"
@@ -122,8 +123,8 @@ func tasksStep(ctx context.Context, env *Env, n int) (Result, error) {
 		return Result{}, err
 	}
 	defer stop()
-	settleDisk()
-	started, cpu := time.Now(), cpuTime()
+	system.SettleDisk()
+	started, cpu := time.Now(), system.CPUTime()
 	var g errgroup.Group
 	for i := range n {
 		g.Go(func() error {
@@ -139,7 +140,7 @@ func tasksStep(ctx context.Context, env *Env, n int) (Result, error) {
 	if err := g.Wait(); err != nil {
 		return Result{}, err
 	}
-	spent, used := time.Since(started), cpuTime()-cpu
+	spent, used := time.Since(started), system.CPUTime()-cpu
 	slices.Sort(s.delays)
 	r := atMost(count(n, "task")+": p99 from the model to the reader", took(s.delays[len(s.delays)*99/100]), streamMost)
 	r.cost = used / time.Duration(len(s.delays))

@@ -1,4 +1,4 @@
-package bench
+package role
 
 import (
 	"context"
@@ -27,18 +27,19 @@ import (
 	"parley/protocol/kenny"
 )
 
-// machineKey is the key of a simulated machine; both sides make it from the number.
-func machineKey(i int) ed25519.PrivateKey {
+// MachineKey is the key of a simulated machine; both sides make it from the number.
+func MachineKey(i int) ed25519.PrivateKey {
 	seed := sha256.Sum256(fmt.Appendf(nil, "parley bench machine %d", i))
 	return ed25519.NewKeyFromSeed(seed[:])
 }
 
-func machineName(i int) string { return fmt.Sprintf("bench-%05d", i) }
+// MachineName is the id of the i-th simulated machine.
+func MachineName(i int) string { return fmt.Sprintf("bench-%05d", i) }
 
-// machineHub is the role: the machines' part of a hub, its tunnel, and a path that
+// Machines is the role: the machines' part of a hub, its tunnel, and a path that
 // makes one call. Arguments: a database and how many machines to enrol; for one of
 // several hubs also NATS servers and its name; and the address to listen at.
-func machineHub(ctx context.Context, args []string) (*server, error) {
+func Machines(ctx context.Context, args []string) (*Server, error) {
 	n, err := strconv.Atoi(args[1])
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (h *machineServer) open(ctx context.Context, target string) (err error) {
 	if h.leases, err = lease.Join(ctx, h.db, h.name, lease.Options{Alone: alone}); err != nil {
 		return err
 	}
-	key := machineKey(-1)
+	key := MachineKey(-1)
 	if h.trail, err = audit.Open(ctx, h.db, audit.Options{Key: key}); err != nil {
 		return err
 	}
@@ -135,12 +136,12 @@ func enrolAll(ctx context.Context, f *fleet.Fleet, n int) error {
 	g.SetLimit(64)
 	for i := range n {
 		g.Go(func() error {
-			minted, err := f.Mint(ctx, operator(), fleet.MintRequest{Machine: machineName(i)})
+			minted, err := f.Mint(ctx, operator(), fleet.MintRequest{Machine: MachineName(i)})
 			if err != nil {
 				return err
 			}
-			public, _ := machineKey(i).Public().(ed25519.PublicKey)
-			return f.Enrol(ctx, fleet.EnrolRequest{Machine: machineName(i), Token: minted.Token, PublicKey: kenny.FormatPublicKey(public)})
+			public, _ := MachineKey(i).Public().(ed25519.PublicKey)
+			return f.Enrol(ctx, fleet.EnrolRequest{Machine: MachineName(i), Token: minted.Token, PublicKey: kenny.FormatPublicKey(public)})
 		})
 	}
 	return g.Wait()
@@ -148,7 +149,7 @@ func enrolAll(ctx context.Context, f *fleet.Fleet, n int) error {
 
 // serve opens the tunnel. Everybody comes from the same few addresses here; what
 // bounds a hub as a whole is as everywhere.
-func (h *machineServer) serve(ctx context.Context) (*server, error) {
+func (h *machineServer) serve(ctx context.Context) (*Server, error) {
 	f := h.fleet
 	guard, err := wsconn.NewOriginPolicy(wsconn.OriginConfig{Listen: []string{"127.0.0.1:1"}})
 	if err != nil {
@@ -181,7 +182,7 @@ func (h *machineServer) serve(ctx context.Context) (*server, error) {
 	}
 	srv := &http.Server{Handler: door.Wrap(routes), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = srv.Serve(l) }() // it ends with the process
-	return &server{hello: hello{Addr: l.Addr().String()}, close: func() {
+	return &Server{Hello: Hello{Addr: l.Addr().String()}, Close: func() {
 		_ = srv.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

@@ -1,14 +1,14 @@
 //go:build unix
 
-package bench
+package system
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is what this process has used, user and system.
-func cpuTime() time.Duration {
+// CPUTime is what this process has used, user and system.
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
@@ -16,9 +16,9 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// openFiles raises the limit of open files as far as the system lets it and
+// OpenFiles raises the limit of open files as far as the system lets it and
 // returns it.
-func openFiles() int {
+func OpenFiles() int {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
 		return 256

@@ -1,4 +1,4 @@
-package bench
+package role
 
 import (
 	"context"
@@ -25,9 +25,9 @@ import (
 	"parley/internal/store"
 )
 
-// roomHub is rooms behind their real face, without the rates that would hide what
+// Room is rooms behind their real face, without the rates that would hide what
 // lies behind them. Arguments: a folder, and how many rooms (1).
-func roomHub(ctx context.Context, args []string) (*server, error) {
+func Room(ctx context.Context, args []string) (*Server, error) {
 	rooms := 1
 	if len(args) > 1 {
 		n, err := strconv.Atoi(args[1])
@@ -126,7 +126,7 @@ func (deaf) Send(*room.Out)    {}
 func (deaf) Close(int, string) {}
 func (deaf) Admitted()         {}
 
-func (h *roomServer) serve(ctx context.Context) (*server, error) {
+func (h *roomServer) serve(ctx context.Context) (*Server, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -142,10 +142,10 @@ func (h *roomServer) serve(ctx context.Context) (*server, error) {
 	web := &http.Server{Handler: routes, ReadHeaderTimeout: time.Minute}
 	var running sync.WaitGroup
 	running.Go(func() { _ = web.Serve(l) })
-	return &server{
-		hello: hello{Addr: l.Addr().String()},
-		on:    func(string) { h.speaker.Receive(h.message) },
-		close: func() {
+	return &Server{
+		Hello: Hello{Addr: l.Addr().String()},
+		On:    func(string) { h.speaker.Receive(h.message) },
+		Close: func() {
 			_ = h.close()
 			_ = web.Close()
 			running.Wait()

@@ -1,4 +1,4 @@
-package bench
+package browser
 
 import (
 	"bufio"
@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// browser is a headless Chromium, told what to do over a pair of pipes (the
+// Browser is a headless Chromium, told what to do over a pair of pipes (the
 // DevTools protocol: JSON, each message ended by a zero byte).
-type browser struct {
+type Browser struct {
 	cmd  *exec.Cmd
 	in   *os.File
 	out  *bufio.Reader
@@ -26,24 +26,24 @@ type browser struct {
 	received int64
 }
 
-// errNoBrowser says that there is nothing to measure with.
-var errNoBrowser = errors.New("no Chromium was found: PARLEY_CHROMIUM can name one")
+// ErrNone says that there is nothing to measure with.
+var ErrNone = errors.New("no Chromium was found: PARLEY_CHROMIUM can name one")
 
 // chromium finds the program.
 func chromium() (string, error) {
 	if runtime.GOOS == "windows" {
-		return "", errNoBrowser // its pipes are handed over in another way
+		return "", ErrNone // its pipes are handed over in another way
 	}
 	for _, name := range []string{os.Getenv("PARLEY_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}
 	}
-	return "", errNoBrowser
+	return "", ErrNone
 }
 
-// openBrowser starts it with an empty profile in a folder. It ends with ctx.
-func openBrowser(ctx context.Context, profile string) (*browser, error) {
+// Open starts it with an empty profile in a folder. It ends with ctx.
+func Open(ctx context.Context, profile string) (*Browser, error) {
 	program, err := chromium()
 	if err != nil {
 		return nil, err
@@ -67,11 +67,11 @@ func openBrowser(ctx context.Context, profile string) (*browser, error) {
 	if err != nil {
 		return nil, errors.Join(err, in.Close(), out.Close())
 	}
-	return &browser{cmd: cmd, in: in, out: bufio.NewReader(out), pipe: out}, nil
+	return &Browser{cmd: cmd, in: in, out: bufio.NewReader(out), pipe: out}, nil
 }
 
-// close ends it and waits.
-func (b *browser) close() {
+// Close ends it and waits.
+func (b *Browser) Close() {
 	_ = b.call("", "Browser.close", nil, nil)
 	_, _ = b.in.Close(), b.pipe.Close()
 	_ = b.cmd.Wait()
@@ -79,7 +79,7 @@ func (b *browser) close() {
 
 // call asks for one thing, of the browser or in a session, and counts what
 // happens until the answer comes.
-func (b *browser) call(session, method string, params map[string]any, result any) error {
+func (b *Browser) call(session, method string, params map[string]any, result any) error {
 	b.last++
 	raw, err := json.Marshal(map[string]any{"id": b.last, "sessionId": session, "method": method, "params": params})
 	if session == "" {
@@ -132,9 +132,9 @@ const usable = `new Promise((done) => {
   look();
 })`
 
-// visit opens an address in a fresh profile: what came over the network, and how
+// Load opens an address in a fresh profile: what came over the network, and how
 // long it took until the page could be used.
-func (b *browser) visit(url string) (received int64, ready time.Duration, err error) {
+func (b *Browser) Load(url string) (received int64, ready time.Duration, err error) {
 	var made struct {
 		Context string `json:"browserContextId"`
 		Target  string `json:"targetId"`

@@ -1,15 +1,16 @@
-package bench
+package role
 
 import (
 	"context"
 	"net"
+	"strings"
 	"sync"
 )
 
 // The bare servers: what the system does without us.
 
 // tcpServer runs handle for every connection.
-func tcpServer(ctx context.Context, handle func(net.Conn)) (*server, error) {
+func tcpServer(ctx context.Context, handle func(net.Conn)) (*Server, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -24,11 +25,11 @@ func tcpServer(ctx context.Context, handle func(net.Conn)) (*server, error) {
 			go handle(c) // the process ends with its connections
 		}
 	})
-	return &server{hello: hello{Addr: l.Addr().String()}, close: func() { _ = l.Close(); running.Wait() }}, nil
+	return &Server{Hello: Hello{Addr: l.Addr().String()}, Close: func() { _ = l.Close(); running.Wait() }}, nil
 }
 
-// tcpEcho sends back whatever comes.
-func tcpEcho(ctx context.Context, _ []string) (*server, error) {
+// TCPEcho sends back whatever comes.
+func TCPEcho(ctx context.Context, _ []string) (*Server, error) {
 	return tcpServer(ctx, func(c net.Conn) {
 		buf := make([]byte, 1<<10)
 		for {
@@ -45,8 +46,8 @@ func tcpEcho(ctx context.Context, _ []string) (*server, error) {
 	})
 }
 
-// tcpFan writes one message to every connection when told to.
-func tcpFan(ctx context.Context, _ []string) (*server, error) {
+// TCPFan writes one message to every connection when told to.
+func TCPFan(ctx context.Context, _ []string) (*Server, error) {
 	var mu sync.Mutex
 	var members []net.Conn
 	s, err := tcpServer(ctx, func(c net.Conn) {
@@ -59,8 +60,8 @@ func tcpFan(ctx context.Context, _ []string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	message := make([]byte, fanWire)
-	s.on = func(string) {
+	message := make([]byte, FanWire)
+	s.On = func(string) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, c := range members {
@@ -69,3 +70,9 @@ func tcpFan(ctx context.Context, _ []string) (*server, error) {
 	}
 	return s, nil
 }
+
+// FanMessage is what members get.
+var FanMessage = []byte(strings.Repeat("x", 1<<10))
+
+// FanWire is its size with the frame's header.
+const FanWire = 1<<10 + 4

@@ -1,4 +1,4 @@
-package bench
+package system
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// residentMemory is the process's RSS; 0 where the system does not tell this way.
-func residentMemory() int64 {
+// ResidentMemory is the process's RSS; 0 where the system does not tell this way.
+func ResidentMemory() int64 {
 	text, err := os.ReadFile("/proc/self/smaps_rollup")
 	if err != nil {
 		return 0

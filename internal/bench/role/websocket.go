@@ -1,4 +1,4 @@
-package bench
+package role
 
 import (
 	"bytes"
@@ -28,9 +28,9 @@ func (echoHandler) Message(c *wsconn.Conn, kind wsconn.Kind, data []byte) {
 
 func (echoHandler) Closed(*wsconn.Conn, wsconn.Ended) {}
 
-// wsEcho is an echo over wsconn, the way a face uses it. Arguments: "tls" or
+// WebSocketEcho is an echo over wsconn, the way a face uses it. Arguments: "tls" or
 // "plain", and the pause between heartbeats.
-func wsEcho(ctx context.Context, args []string) (*server, error) {
+func WebSocketEcho(ctx context.Context, args []string) (*Server, error) {
 	opts := wsconn.Options{}
 	if len(args) > 1 {
 		every, err := time.ParseDuration(args[1])
@@ -42,8 +42,8 @@ func wsEcho(ctx context.Context, args []string) (*server, error) {
 	return wsServer(ctx, opts, slices.Contains(args, "tls"), func(*wsconn.Conn) {})
 }
 
-// wsFan sends one message to every connection when told to.
-func wsFan(ctx context.Context, _ []string) (*server, error) {
+// WebSocketFan sends one message to every connection when told to.
+func WebSocketFan(ctx context.Context, _ []string) (*Server, error) {
 	var mu sync.Mutex
 	var members []*wsconn.Conn
 	// Members are as fast as they can be; what is measured is sending, not cutting.
@@ -56,10 +56,10 @@ func wsFan(ctx context.Context, _ []string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.on = func(string) {
+	s.On = func(string) {
 		mu.Lock()
 		defer mu.Unlock()
-		frame := wsconn.Prepare(wsconn.Text, fanMessage)
+		frame := wsconn.Prepare(wsconn.Text, FanMessage)
 		for _, c := range members {
 			_ = c.SendFrame(frame)
 		}
@@ -67,12 +67,12 @@ func wsFan(ctx context.Context, _ []string) (*server, error) {
 	return s, nil
 }
 
-func wsServer(ctx context.Context, opts wsconn.Options, secure bool, opened func(*wsconn.Conn)) (*server, error) {
+func wsServer(ctx context.Context, opts wsconn.Options, secure bool, opened func(*wsconn.Conn)) (*Server, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	first := hello{Addr: l.Addr().String()}
+	first := Hello{Addr: l.Addr().String()}
 	if secure {
 		cert, text, err := certificate()
 		if err != nil {
@@ -90,7 +90,7 @@ func wsServer(ctx context.Context, opts wsconn.Options, secure bool, opened func
 	})}
 	var running sync.WaitGroup
 	running.Go(func() { _ = web.Serve(l) })
-	return &server{hello: first, close: func() {
+	return &Server{Hello: first, Close: func() {
 		_ = web.Close()
 		group.Close()
 		running.Wait()

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package system
+
+// SettleDisk has nothing to do here.
+func SettleDisk() {}
