@@ -12,6 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	jsonx "github.com/go-json-experiment/json"
+
+	"parley/protocol/rest"
 )
 
 // Client talks to one hub.
@@ -66,9 +70,10 @@ func IsCode(err error, code string) bool {
 // maxError bounds how much of an error answer is read.
 const maxError = 64 << 10
 
-// Do sends a request and decodes the answer into out, if out is not nil.
+// Do sends a request that is no operation of package rest, and decodes the answer into out, if
+// out is not nil.
 func (c *Client) Do(ctx context.Context, method, path string, query url.Values, in, out any) error {
-	answer, err := c.Open(ctx, method, path, query, in)
+	answer, err := c.send(ctx, rest.Request{Method: method, Path: path, Query: query, Body: in})
 	if err != nil {
 		return err
 	}
@@ -76,7 +81,11 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(answer).Decode(out); err != nil {
+	return decode(answer, out)
+}
+
+func decode(answer io.Reader, out any) error {
+	if err := jsonx.UnmarshalRead(answer, out); err != nil {
 		return fmt.Errorf("reading the hub's answer: %w", err)
 	}
 	return nil
@@ -85,13 +94,13 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 // patience is how long a client waits in all when the hub asks it to come again.
 const patience = 30 * time.Second
 
-// Open sends a request and gives the answer's body, for answers that are long. A hub
-// that is asked too often says when to come again, and is asked then.
-func (c *Client) Open(ctx context.Context, method, path string, query url.Values, in any) (io.ReadCloser, error) {
+// send sends a request and gives the answer's body. A hub that is asked too often says when to
+// come again, and is asked then; what was sent once as it is cannot be sent again.
+func (c *Client) send(ctx context.Context, r rest.Request) (io.ReadCloser, error) {
 	for waited := time.Duration(0); ; {
-		answer, err := c.open(ctx, method, path, query, in)
+		answer, err := c.sendOnce(ctx, r)
 		var refusal *Error
-		if _, once := in.(io.Reader); once || !errors.As(err, &refusal) || refusal.Status != http.StatusTooManyRequests || refusal.RetryAfter <= 0 || waited+refusal.RetryAfter > patience {
+		if r.Stream != nil || !errors.As(err, &refusal) || refusal.Status != http.StatusTooManyRequests || refusal.RetryAfter <= 0 || waited+refusal.RetryAfter > patience {
 			return answer, err
 		}
 		waited += refusal.RetryAfter
@@ -103,8 +112,8 @@ func (c *Client) Open(ctx context.Context, method, path string, query url.Values
 	}
 }
 
-func (c *Client) open(ctx context.Context, method, path string, query url.Values, in any) (io.ReadCloser, error) {
-	req, err := c.request(ctx, method, path, query, in)
+func (c *Client) sendOnce(ctx context.Context, r rest.Request) (io.ReadCloser, error) {
+	req, err := c.request(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -126,26 +135,25 @@ func (c *Client) open(ctx context.Context, method, path string, query url.Values
 	return nil, refusal
 }
 
-func (c *Client) request(ctx context.Context, method, path string, query url.Values, in any) (*http.Request, error) {
-	var body io.Reader
-	switch in := in.(type) {
-	case nil:
-	case io.Reader:
-		body = in
-	default:
-		data, err := json.Marshal(in)
+func (c *Client) request(ctx context.Context, r rest.Request) (*http.Request, error) {
+	body := r.Stream
+	if r.Body != nil && body == nil {
+		data, err := json.Marshal(r.Body)
 		if err != nil {
 			return nil, err
 		}
 		body = bytes.NewReader(data)
 	}
-	address := c.base + path
-	if len(query) > 0 {
-		address += "?" + query.Encode()
+	address := c.base + r.Path
+	if len(r.Query) > 0 {
+		address += "?" + r.Query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, method, address, body)
+	req, err := http.NewRequestWithContext(ctx, r.Method, address, body)
 	if err != nil {
 		return nil, err
+	}
+	for name, value := range r.Header {
+		req.Header.Set(name, value)
 	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)

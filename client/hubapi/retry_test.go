@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/client/hubapi"
+	"parley/protocol/rest"
 )
 
 // busy is a hub that refuses so many requests first, and asks to wait.
@@ -55,7 +56,7 @@ func TestAClientDoesNotWaitForEver(t *testing.T) {
 // What was sent once cannot be sent again.
 func TestAStreamIsNotSentTwice(t *testing.T) {
 	hub := &busy{refusals: 1, wait: "1"}
-	if _, err := hubapi.WithTransport("http://hub", "", hub).Open(t.Context(), "POST", "/x", nil, strings.NewReader("lines")); err == nil || hub.asked != 1 {
+	if _, err := hubapi.Call(t.Context(), hubapi.WithTransport("http://hub", "", hub), rest.ImportConversation, rest.ConversationImport{Body: strings.NewReader("lines")}); err == nil || hub.asked != 1 {
 		t.Errorf("%v after %d requests, want the refusal of the first", err, hub.asked)
 	}
 }

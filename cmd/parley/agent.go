@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/protocol/rest"
 )
 
 func newAgent(g *globals) *cobra.Command {
@@ -24,31 +26,19 @@ func newAgent(g *globals) *cobra.Command {
 	return cmd
 }
 
-// withHub runs a command's body with a client of its hub.
-func (g *globals) withHub(cmd *cobra.Command, body func(ctx context.Context, c *hubapi.Client) error) error {
-	c, done, err := g.connect(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer done()
-	return body(cmd.Context(), c)
-}
-
 func newAgentList(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List agents", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				agents, err := c.Agents(ctx)
-				if err != nil {
-					return err
+			list, err := ask(g, cmd, rest.ListAgents, rest.None{})
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, list.Agents, func(p *printer) {
+				p.table("NAME", "MODEL", "TOOLS", "DESCRIPTION")
+				for _, a := range list.Agents {
+					p.row(a.Text("name"), orText(a.Text("model"), "(default)"), words(a["tools"]), orText(a.Text("error"), a.Text("description")))
 				}
-				return g.show(cmd, agents, func(p *printer) {
-					p.table("NAME", "MODEL", "TOOLS", "DESCRIPTION")
-					for _, a := range agents {
-						p.row(a.Text("name"), orText(a.Text("model"), "(default)"), words(a["tools"]), orText(a.Text("error"), a.Text("description")))
-					}
-				})
 			})
 		},
 	}
@@ -102,28 +92,28 @@ func newAgentNew(g *globals) *cobra.Command {
 	return jsonFlag(cmd, g)
 }
 
-func makeAgent(ctx context.Context, c *hubapi.Client, name, file, model, prompt string, tools []string, in io.Reader) (hubapi.Agent, error) {
+func makeAgent(ctx context.Context, c *hubapi.Client, name, file, model, prompt string, tools []string, in io.Reader) (rest.Agent, error) {
 	if file == "" {
-		agent := hubapi.Agent{"name": name, "prompt": prompt}
+		agent := rest.Agent{"name": name, "prompt": prompt}
 		if model != "" {
 			agent["model"] = model
 		}
 		if len(tools) > 0 {
 			agent["tools"] = tools
 		}
-		return c.CreateAgent(ctx, agent)
+		return hubapi.Call(ctx, c, rest.CreateAgent, agent)
 	}
 	text, err := readText(file, in)
 	if err != nil {
 		return nil, err
 	}
 	// The name must be free: --file is no way to overwrite an agent.
-	if _, err := c.Agent(ctx, name); err == nil {
+	if _, err := hubapi.Call(ctx, c, rest.GetAgent, rest.ByName{Name: name}); err == nil {
 		return nil, fmt.Errorf("an agent %s exists: use 'parley agent edit %s'", name, name)
 	} else if !hubapi.IsCode(err, "agent_not_found") {
 		return nil, err
 	}
-	return c.PutAgentFile(ctx, name, text)
+	return hubapi.Call(ctx, c, rest.PutAgentFile, rest.AgentFileChange{Name: name, Body: strings.NewReader(text)})
 }
 
 func readText(file string, in io.Reader) (string, error) {
@@ -141,13 +131,13 @@ func newAgentShow(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
 				if g.json {
-					agent, err := c.Agent(ctx, args[0])
+					agent, err := hubapi.Call(ctx, c, rest.GetAgent, rest.ByName{Name: args[0]})
 					if err != nil {
 						return err
 					}
 					return g.show(cmd, agent, nil)
 				}
-				text, err := c.AgentFile(ctx, args[0])
+				text, err := agentFile(ctx, c, args[0])
 				if err != nil {
 					return err
 				}
@@ -171,8 +161,15 @@ func newAgentEdit(g *globals) *cobra.Command {
 	}
 }
 
+// agentFile is an agent's file as it is.
+func agentFile(ctx context.Context, c *hubapi.Client, name string) (string, error) {
+	var text strings.Builder
+	err := hubapi.Copy(ctx, c, &text, rest.AgentFile, rest.ByName{Name: name})
+	return text.String(), err
+}
+
 func editAgent(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, name string) error {
-	text, err := c.AgentFile(ctx, name)
+	text, err := agentFile(ctx, c, name)
 	if err != nil {
 		return err
 	}
@@ -195,7 +192,7 @@ func editAgent(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, name s
 		fmt.Fprintln(cmd.ErrOrStderr(), "nothing changed")
 		return os.RemoveAll(dir)
 	}
-	if _, err := c.PutAgentFile(ctx, name, string(changed)); err != nil {
+	if _, err := hubapi.Call(ctx, c, rest.PutAgentFile, rest.AgentFileChange{Name: name, Body: bytes.NewReader(changed)}); err != nil {
 		return fmt.Errorf("%w; your text is in %s", err, file)
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), "saved", name)
@@ -218,13 +215,11 @@ func newAgentRemove(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove an agent; its conversations stay", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				if err := c.RemoveAgent(ctx, args[0]); err != nil {
-					return err
-				}
-				fmt.Fprintln(cmd.OutOrStdout(), "removed", args[0])
-				return nil
-			})
+			if _, err := ask(g, cmd, rest.RemoveAgent, rest.ByName{Name: args[0]}); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "removed", args[0])
+			return nil
 		},
 	}
 }

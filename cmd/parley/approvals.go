@@ -1,18 +1,16 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
+	"parley/protocol/rest"
 )
 
 func newApprovals(g *globals) *cobra.Command {
@@ -34,66 +32,13 @@ another device of yours.`,
 	return cmd
 }
 
-// waiting is a question in the hub's inbox.
-type waiting struct {
-	ID          string          `json:"id"`
-	Kind        string          `json:"kind"`
-	Title       string          `json:"title,omitempty"`
-	Tool        string          `json:"tool,omitempty"`
-	Arguments   json.RawMessage `json:"arguments"`
-	Target      string          `json:"target,omitempty"`
-	Reason      string          `json:"reason,omitempty"`
-	RequestedBy string          `json:"requested_by,omitempty"`
-	OnBehalfOf  string          `json:"on_behalf_of,omitempty"`
-	Asker       *waitingAsker   `json:"asker,omitempty"`
-	Machines    []string        `json:"machines,omitempty"`
-	Tainted     *waitingTaint   `json:"tainted,omitempty"`
-	NotAsker    bool            `json:"not_asker,omitempty"`
-	Quorum      int             `json:"quorum,omitempty"`
-	Task        string          `json:"task_id,omitempty"`
-	Questions   []askedQuestion `json:"questions,omitempty"`
-	Created     time.Time       `json:"created_at"`
-	Expires     time.Time       `json:"expires_at"`
-	Outcome     string          `json:"outcome"`
-	By          string          `json:"by,omitempty"`
-	Answer      string          `json:"answer_reason,omitempty"`
-}
-
-// waitingAsker is who wants it, and how they came to the hub.
-type waitingAsker struct {
-	Person  string `json:"person,omitempty"`
-	Via     string `json:"via,omitempty"`
-	Token   string `json:"token_id,omitempty"`
-	Client  string `json:"mcp_client,omitempty"`
-	Where   string `json:"where,omitempty"`
-	Agent   string `json:"agent,omitempty"`
-	Run     string `json:"run,omitempty"`
-	Address string `json:"address,omitempty"`
-}
-
-// waitingTaint says since when words of strangers are in the run.
-type waitingTaint struct {
-	Since time.Time `json:"since,omitzero"`
-	By    string    `json:"by,omitempty"`
-}
-
-// askedQuestion is one question of an agent.
-type askedQuestion struct {
-	Question string `json:"question"`
-	Options  []struct {
-		Label       string `json:"label"`
-		Description string `json:"description,omitempty"`
-	} `json:"options,omitempty"`
-	MultiSelect bool `json:"multi_select,omitempty"`
-}
-
-// what is a question in one line.
-func (w waiting) what() string {
+// whatIsAsked is a question in one line.
+func whatIsAsked(w rest.Approval) string {
 	switch {
 	case len(w.Questions) > 0:
 		var parts []string
 		for _, q := range w.Questions {
-			parts = append(parts, q.text())
+			parts = append(parts, questionText(q))
 		}
 		return strings.Join(parts, " / ")
 	case w.Tool == "":
@@ -102,8 +47,8 @@ func (w waiting) what() string {
 	return w.Tool + " " + string(w.Arguments)
 }
 
-// text is a question with its options.
-func (q askedQuestion) text() string {
+// questionText is a question with its options.
+func questionText(q rest.Question) string {
 	if len(q.Options) == 0 {
 		return q.Question
 	}
@@ -114,8 +59,8 @@ func (q askedQuestion) text() string {
 	return q.Question + " [" + strings.Join(labels, "|") + "]"
 }
 
-// from is who wants it, by what.
-func (w waiting) from() string {
+// askedBy is who wants it, by what.
+func askedBy(w rest.Approval) string {
 	if w.Asker == nil || w.Asker.Via == "" {
 		return w.RequestedBy
 	}
@@ -126,48 +71,36 @@ func newApprovalsList(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "What waits for you", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				var out struct {
-					Approvals []waiting `json:"approvals"`
+			list, err := ask(g, cmd, rest.ListApprovals, rest.ApprovalQuery{})
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, list.Approvals, func(p *printer) {
+				p.table("ID", "FROM", "MACHINES", "LEFT", "WHAT")
+				for _, a := range list.Approvals {
+					p.row(a.ID, short(askedBy(a), 60), short(strings.Join(a.Machines, ","), 40), time.Until(a.Expires).Round(time.Second).String(), short(whatIsAsked(a), 100))
 				}
-				if err := c.Do(ctx, "GET", "/api/approvals", nil, nil, &out); err != nil {
-					return err
-				}
-				return g.show(cmd, out.Approvals, func(p *printer) {
-					p.table("ID", "FROM", "MACHINES", "LEFT", "WHAT")
-					for _, a := range out.Approvals {
-						p.row(a.ID, short(a.from(), 60), short(strings.Join(a.Machines, ","), 40), time.Until(a.Expires).Round(time.Second).String(), short(a.what(), 100))
-					}
-				})
 			})
 		},
 	}
 	return jsonFlag(cmd, g)
 }
 
-// approvalByID fetches one question.
-func approvalByID(ctx context.Context, c *hubapi.Client, id string) (w waiting, err error) {
-	err = c.Do(ctx, "GET", "/api/approvals/"+url.PathEscape(id), nil, nil, &w)
-	return w, err
-}
-
 func newApprovalsShow(g *globals) *cobra.Command {
 	return jsonFlag(&cobra.Command{
 		Use: "show ID", Short: "All of one question: what exactly would happen, who wants it, by what", Args: exactly(1, "name one approval; see 'parley approvals list'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				w, err := approvalByID(ctx, c, args[0])
-				if err != nil {
-					return err
-				}
-				return g.show(cmd, w, w.print)
-			})
+			w, err := ask(g, cmd, rest.GetApproval, rest.ByID{ID: args[0]})
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, w, func(p *printer) { printApproval(p, w) })
 		},
 	}, g)
 }
 
-// print shows all of a question. Nothing is cut: this is what one decides by.
-func (w waiting) print(p *printer) {
+// printApproval shows all of a question. Nothing is cut: this is what one decides by.
+func printApproval(p *printer, w rest.Approval) {
 	field := func(name, text string) {
 		if text != "" {
 			p.line(fmt.Sprintf("%-10s %s", name, text))
@@ -219,4 +152,65 @@ func printArguments(p *printer, raw json.RawMessage) {
 		}
 		p.line(name + ":\n  " + strings.ReplaceAll(text, "\n", "\n  "))
 	}
+}
+
+func (g *globals) answer(cmd *cobra.Command, id string, a rest.Answer) error {
+	out, err := ask(g, cmd, rest.AnswerApproval, rest.ApprovalAnswer{ID: id, Body: a})
+	if err != nil {
+		return err
+	}
+	want := "rejected"
+	if a.Approved {
+		want = "approved"
+	}
+	err = g.show(cmd, out, func(p *printer) { p.line(out.Outcome + " " + out.ID) })
+	if err == nil && out.Outcome != want && out.Outcome != "pending" {
+		// Somebody, or the time, was quicker: what holds is what was recorded.
+		err = &exitError{exitFailed, fmt.Sprintf("it was %s already%s", out.Outcome, because(out.Answer))}
+	}
+	return err
+}
+
+// enough refuses a yes that leaves questions open: the agent would get no answer.
+func enough(a rest.Answer, w rest.Approval) error {
+	if w.Outcome != "pending" || w.Kind != "ask_user" || len(a.Answers) == len(w.Questions) {
+		return nil
+	}
+	return usageError("it asks %d question(s); say --answer once for each: %s", len(w.Questions), whatIsAsked(w))
+}
+
+func newApprove(g *globals) *cobra.Command {
+	var a rest.Answer
+	var forTask bool
+	cmd := &cobra.Command{
+		Use: "approve ID", Short: "Allow it, or answer its questions", Args: exactly(1, "name one approval; see 'parley approvals list'"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.Approved = true
+			if forTask {
+				a.Remember = "task"
+			}
+			w, err := ask(g, cmd, rest.GetApproval, rest.ByID{ID: args[0]})
+			if err == nil {
+				err = enough(a, w)
+			}
+			if err != nil {
+				return err
+			}
+			return g.answer(cmd, args[0], a)
+		},
+	}
+	cmd.Flags().BoolVar(&forTask, "for-task", false, "the same call may run again until the task ends")
+	cmd.Flags().StringArrayVar(&a.Answers, "answer", nil, "the answer to a question; once per question")
+	cmd.Flags().StringVar(&a.Reason, "reason", "", "a remark")
+	return jsonFlag(cmd, g)
+}
+
+func newReject(g *globals) *cobra.Command {
+	var a rest.Answer
+	cmd := &cobra.Command{
+		Use: "reject ID", Short: "Refuse it; the agent is told why", Args: exactly(1, "name one approval; see 'parley approvals list'"),
+		RunE: func(cmd *cobra.Command, args []string) error { return g.answer(cmd, args[0], a) },
+	}
+	cmd.Flags().StringVar(&a.Reason, "reason", "", "why not")
+	return jsonFlag(cmd, g)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"parley/client/hubapi"
 	"parley/internal/durable"
+	"parley/protocol/rest"
 )
 
 func newAudit(g *globals) *cobra.Command {
@@ -24,27 +26,22 @@ func newAudit(g *globals) *cobra.Command {
 }
 
 func newAuditList(g *globals) *cobra.Command {
-	var f hubapi.AuditFilter
+	var f rest.AuditQuery
 	var since time.Duration
 	cmd := &cobra.Command{
 		Use: "list", Short: "List entries, newest first", Args: cobra.NoArgs,
 		Example: "  parley audit list --action token --since 24h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, done, err := g.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer done()
 			if since > 0 {
 				f.Since = time.Now().Add(-since)
 			}
-			entries, err := c.Audit(cmd.Context(), f)
+			list, err := ask(g, cmd, rest.ListAudit, f)
 			if err != nil {
 				return err
 			}
-			return g.show(cmd, entries, func(p *printer) {
+			return g.show(cmd, list.Entries, func(p *printer) {
 				p.table("SEQ", "TIME", "ACTOR", "ACTION", "TARGET", "OUTCOME")
-				for _, e := range entries {
+				for _, e := range list.Entries {
 					p.row(strconv.FormatInt(e.Seq, 10), e.At.Local().Format("2006-01-02 15:04:05"), e.Actor, e.Action, e.Target, e.Outcome)
 				}
 			})
@@ -65,12 +62,9 @@ func newAuditExport(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write the whole trail as JSON lines that can be verified anywhere", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, done, err := g.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer done()
-			return toFile(file, cmd.OutOrStdout(), func(w io.Writer) error { return c.ExportAudit(cmd.Context(), w) })
+			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+				return toFile(file, cmd.OutOrStdout(), func(w io.Writer) error { return hubapi.Copy(ctx, c, w, rest.ExportAudit, rest.None{}) })
+			})
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "file to write (default: standard output)")

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +15,7 @@ import (
 
 	"parley/client/hubapi"
 	"parley/internal/audit"
+	"parley/protocol/rest"
 )
 
 func newAuditVerify(g *globals) *cobra.Command {
@@ -45,27 +49,22 @@ func newAuditVerify(g *globals) *cobra.Command {
 	return jsonFlag(cmd, g)
 }
 
-func verify(g *globals, cmd *cobra.Command, file, key string, names []string) (hubapi.AuditReport, error) {
+func verify(g *globals, cmd *cobra.Command, file, key string, names []string) (rest.AuditReport, error) {
 	kept, err := readKept(names, cmd.InOrStdin())
 	if err != nil {
-		return hubapi.AuditReport{}, err
+		return rest.AuditReport{}, err
 	}
 	if file != "" {
 		return verifyFile(file, key, kept)
 	}
-	c, done, err := g.connect(cmd.Context())
-	if err != nil {
-		return hubapi.AuditReport{}, err
-	}
-	defer done()
 	given, err := toGive(kept)
 	if err != nil {
-		return hubapi.AuditReport{}, err
+		return rest.AuditReport{}, err
 	}
 	if len(given.Checkpoints) == 0 {
-		return c.VerifyAudit(cmd.Context())
+		return ask(g, cmd, rest.VerifyAudit, rest.None{})
 	}
-	return c.VerifyAuditAgainst(cmd.Context(), given)
+	return ask(g, cmd, rest.VerifyAuditGiven, given)
 }
 
 // readKept reads files of checkpoints. One without any is a mistake, not a success.
@@ -96,7 +95,7 @@ func readKept(names []string, stdin io.Reader) ([]audit.Kept, error) {
 // maxGive is how many checkpoints a hub takes at once. The newest tell of any cut since.
 const maxGive = 10_000
 
-func toGive(kept []audit.Kept) (give hubapi.KeptCheckpoints, err error) {
+func toGive(kept []audit.Kept) (give rest.KeptCheckpoints, err error) {
 	var names []string
 	var all []audit.Checkpoint
 	for _, k := range kept {
@@ -111,7 +110,7 @@ func toGive(kept []audit.Kept) (give hubapi.KeptCheckpoints, err error) {
 	return give, err
 }
 
-func describeReport(p *printer, r hubapi.AuditReport) {
+func describeReport(p *printer, r rest.AuditReport) {
 	switch {
 	case r.OK:
 		p.line(fmt.Sprintf("the trail is intact: %d entries, %d signed checkpoints", r.Entries, r.Checkpoints))
@@ -132,7 +131,7 @@ func describeReport(p *printer, r hubapi.AuditReport) {
 	}
 }
 
-func keptLine(k hubapi.AuditKept) string {
+func keptLine(k rest.AuditKept) string {
 	line := fmt.Sprintf("%d checkpoints kept in %s agree, up to entry %d", k.Agree, k.Where, k.Last)
 	if k.Foreign > 0 {
 		line += fmt.Sprintf("; %d there are not this hub's and say nothing", k.Foreign)
@@ -150,12 +149,11 @@ func newAuditCheckpoints(g *globals) *cobra.Command {
 			"lists show it: give them to 'parley audit verify --checkpoints'.",
 		Example: "  parley audit checkpoints --json > /mnt/other/parley-$(date +%F).json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, done, err := g.connect(cmd.Context())
-			if err != nil {
+			var list []rest.Checkpoint
+			err := g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) (err error) {
+				list, err = hubapi.Checkpoints(ctx, c, of, after)
 				return err
-			}
-			defer done()
-			list, err := c.AuditCheckpoints(cmd.Context(), of, after)
+			})
 			if err != nil {
 				return err
 			}
@@ -193,17 +191,12 @@ func newAuditAcknowledge(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, done, err := g.connect(cmd.Context())
+			known, err := ask(g, cmd, rest.AcknowledgeCut, rest.CutAcknowledgement{KeptCheckpoints: give, Reason: reason})
 			if err != nil {
 				return err
 			}
-			defer done()
-			cuts, err := c.AcknowledgeAuditCut(cmd.Context(), reason, give)
-			if err != nil {
-				return err
-			}
-			return g.show(cmd, cuts, func(p *printer) {
-				for _, cut := range cuts {
+			return g.show(cmd, known.Cuts, func(p *printer) {
+				for _, cut := range known.Cuts {
 					p.line(fmt.Sprintf("acknowledged: cut at %d, where %s signs entry %d", cut.After, cut.Kept, cut.UpTo))
 				}
 			})
@@ -212,4 +205,33 @@ func newAuditAcknowledge(g *globals) *cobra.Command {
 	cmd.Flags().StringVar(&reason, "reason", "", "why the trail is shorter than it was")
 	cmd.Flags().StringArrayVar(&kept, "checkpoints", nil, "a file with checkpoints kept elsewhere, or -; may be repeated")
 	return jsonFlag(cmd, g)
+}
+
+// verifyFile checks an exported trail without any hub.
+func verifyFile(name, key string, kept []audit.Kept) (rest.AuditReport, error) {
+	var trusted []ed25519.PublicKey
+	if key != "" {
+		raw, err := base64.StdEncoding.DecodeString(key)
+		if err != nil || len(raw) != ed25519.PublicKeySize {
+			return rest.AuditReport{}, usageError("--key is not a public key in base64; 'parley status --json' shows the hub's")
+		}
+		trusted = append(trusted, raw)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return rest.AuditReport{}, err
+	}
+	defer func() { _ = f.Close() }()
+	r, err := audit.VerifyExport(f, trusted, kept...)
+	if err != nil {
+		return rest.AuditReport{}, err
+	}
+	// The report reads the same whoever made it.
+	text, err := json.Marshal(r)
+	if err != nil {
+		return rest.AuditReport{}, err
+	}
+	var out rest.AuditReport
+	err = json.Unmarshal(text, &out)
+	return out, err
 }

@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/client/hubapi"
 	"parley/internal/hub"
 	"parley/internal/hub/config"
+	"parley/protocol/rest"
 )
 
 func newBackup(g *globals) *cobra.Command {
@@ -29,7 +31,7 @@ func newBackup(g *globals) *cobra.Command {
 			defer done()
 			counted := &counter{}
 			err = toFile(file, cmd.OutOrStdout(), func(w io.Writer) error {
-				return c.Backup(cmd.Context(), io.MultiWriter(w, counted))
+				return hubapi.Copy(cmd.Context(), c, io.MultiWriter(w, counted), rest.Backup, rest.None{})
 			})
 			if err != nil {
 				return err

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"net/http"
-	"net/url"
 
 	"parley/client/agentfirst"
 	"parley/client/hubapi"
 	"parley/cmd/parley/tui"
 	wire "parley/protocol/agentfirst"
+	"parley/protocol/rest"
 )
 
 // chatHistory is how many messages a chat begins with.
@@ -22,9 +21,9 @@ func chatScreen(ctx context.Context, g *globals, c *agentfirst.Client, out io.Wr
 	sender := firstOf(o.sender, c.Hub().GetSender(), wire.DefaultSender)
 	link := &chatLink{client: c, options: o, sender: sender}
 	// Approvals are answered over REST; without it they are answered elsewhere.
-	if rest, done, err := g.connect(ctx); err == nil {
+	if hub, done, err := g.connect(ctx); err == nil {
 		defer done()
-		link.rest = rest
+		link.hub = hub
 	}
 	return tui.Run(ctx, link, out, tui.Options{Agent: o.agent, Sender: sender, Thread: o.thread, Guest: o.guest})
 }
@@ -32,7 +31,7 @@ func chatScreen(ctx context.Context, g *globals, c *agentfirst.Client, out io.Wr
 // chatLink is a chat's hub over the conversations protocol.
 type chatLink struct {
 	client  *agentfirst.Client
-	rest    *hubapi.Client
+	hub     *hubapi.Client
 	options chatOptions
 	sender  string
 }
@@ -67,10 +66,11 @@ func (l *chatLink) Reply(ctx context.Context, thread, askID, answer string) erro
 }
 
 func (l *chatLink) Approve(ctx context.Context, id string, yes bool) error {
-	if l.rest == nil {
+	if l.hub == nil {
 		return errors.New("approvals cannot be answered from here: use the page or 'parley approvals'")
 	}
-	return l.rest.Do(ctx, http.MethodPost, "/api/approvals/"+url.PathEscape(id), nil, map[string]any{"approved": yes}, nil)
+	_, err := hubapi.Call(ctx, l.hub, rest.AnswerApproval, rest.ApprovalAnswer{ID: id, Body: rest.Answer{Approved: yes}})
+	return err
 }
 
 func (l *chatLink) Compact(ctx context.Context, thread, focus string) error {

@@ -8,10 +8,32 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"parley/client/hubapi"
 	"parley/internal/hub"
 	"parley/internal/hub/config"
+	"parley/protocol/rest"
 )
+
+// withHub runs a command's body with a client of its hub.
+func (g *globals) withHub(cmd *cobra.Command, body func(ctx context.Context, c *hubapi.Client) error) error {
+	c, done, err := g.connect(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer done()
+	return body(cmd.Context(), c)
+}
+
+// ask has a command's hub do one thing.
+func ask[In, Out any](g *globals, cmd *cobra.Command, op rest.Operation[In, Out], in In) (out Out, err error) {
+	err = g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) (err error) {
+		out, err = hubapi.Call(ctx, c, op, in)
+		return err
+	})
+	return out, err
+}
 
 // connect finds the hub a command is about: the one that was named, the one
 // that runs on the data folder, or, if none runs there, the folder itself.

@@ -16,6 +16,7 @@ import (
 	"parley/client/hubapi"
 	"parley/internal/visible"
 	"parley/protocol/agentfirst"
+	"parley/protocol/rest"
 )
 
 func newConversation(g *globals) *cobra.Command {
@@ -36,28 +37,28 @@ func newConversation(g *globals) *cobra.Command {
 type address struct{ sender, thread string }
 
 // find is the conversation of an agent that the flags mean.
-func (a address) find(ctx context.Context, c *hubapi.Client, agent string) (hubapi.Conversation, error) {
-	list, err := c.Conversations(ctx, agent, a.sender)
+func (a address) find(ctx context.Context, c *hubapi.Client, agent string) (rest.Conversation, error) {
+	found, err := hubapi.Call(ctx, c, rest.ListConversations, rest.ConversationQuery{Agent: agent, Sender: a.sender})
 	if err != nil {
-		return hubapi.Conversation{}, err
+		return rest.Conversation{}, err
 	}
-	list = slices.DeleteFunc(list, func(v hubapi.Conversation) bool { return v.Thread != a.thread })
+	list := slices.DeleteFunc(found.Conversations, func(v rest.Conversation) bool { return v.Thread != a.thread })
 	if a.sender == "" && len(list) > 1 {
 		// Somebody who may see everybody's means their own.
-		mine := slices.IndexFunc(list, func(v hubapi.Conversation) bool { return v.Sender == agentfirst.DefaultSender })
+		mine := slices.IndexFunc(list, func(v rest.Conversation) bool { return v.Sender == agentfirst.DefaultSender })
 		if mine < 0 {
-			return hubapi.Conversation{}, usageError("%s has conversations with several senders: name one with --sender", agent)
+			return rest.Conversation{}, usageError("%s has conversations with several senders: name one with --sender", agent)
 		}
 		list = list[mine : mine+1]
 	}
 	if len(list) == 0 {
-		return hubapi.Conversation{}, fmt.Errorf("no such conversation with %s; see 'parley conversation list'", agent)
+		return rest.Conversation{}, fmt.Errorf("no such conversation with %s; see 'parley conversation list'", agent)
 	}
 	return list[0], nil
 }
 
 // about is a command on one agent's conversation.
-func (g *globals) about(which *address, body func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v hubapi.Conversation) error) func(*cobra.Command, []string) error {
+func (g *globals) about(which *address, body func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v rest.Conversation) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
 			v, err := which.find(ctx, c, args[0])
@@ -74,17 +75,15 @@ func newConversationList(g *globals, which *address) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List conversations, newest activity first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				list, err := c.Conversations(ctx, agent, which.sender)
-				if err != nil {
-					return err
+			list, err := ask(g, cmd, rest.ListConversations, rest.ConversationQuery{Agent: agent, Sender: which.sender})
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, list.Conversations, func(p *printer) {
+				p.table("AGENT", "SENDER", "THREAD", "MESSAGES", "LAST", "TITLE")
+				for _, v := range list.Conversations {
+					p.row(v.Agent, v.Sender, v.Thread, strconv.FormatInt(v.Messages, 10), v.Last.Local().Format("2006-01-02 15:04"), v.Title)
 				}
-				return g.show(cmd, list, func(p *printer) {
-					p.table("AGENT", "SENDER", "THREAD", "MESSAGES", "LAST", "TITLE")
-					for _, v := range list {
-						p.row(v.Agent, v.Sender, v.Thread, strconv.FormatInt(v.Messages, 10), v.Last.Local().Format("2006-01-02 15:04"), v.Title)
-					}
-				})
 			})
 		},
 	}
@@ -95,8 +94,8 @@ func newConversationList(g *globals, which *address) *cobra.Command {
 func newConversationShow(g *globals, which *address) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show AGENT", Short: "Show a conversation and what it has used", Args: cobra.ExactArgs(1),
-		RunE: g.about(which, func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v hubapi.Conversation) error {
-			v, err := c.Conversation(ctx, v.ID)
+		RunE: g.about(which, func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v rest.Conversation) error {
+			v, err := hubapi.Call(ctx, c, rest.GetConversation, rest.ByID{ID: v.ID})
 			if err != nil {
 				return err
 			}
@@ -110,7 +109,7 @@ func newConversationShow(g *globals, which *address) *cobra.Command {
 }
 
 // costText is in dollars; what has no price is not left out silently.
-func costText(u *hubapi.Usage) string {
+func costText(u *rest.Usage) string {
 	switch {
 	case u.Cost == nil:
 		return "unknown"
@@ -125,13 +124,13 @@ func newConversationHistory(g *globals, which *address) *cobra.Command {
 	var archived bool
 	cmd := &cobra.Command{
 		Use: "history AGENT", Short: "Show what was said", Args: cobra.ExactArgs(1),
-		RunE: g.about(which, func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v hubapi.Conversation) error {
-			messages, err := c.Messages(ctx, v.ID, hubapi.MessageQuery{Limit: limit, Archived: archived})
+		RunE: g.about(which, func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v rest.Conversation) error {
+			said, err := hubapi.Call(ctx, c, rest.ListMessages, rest.MessageQuery{ID: v.ID, Limit: limit, Archived: archived})
 			if err != nil {
 				return err
 			}
-			return g.show(cmd, messages, func(p *printer) {
-				for _, m := range messages {
+			return g.show(cmd, said.Messages, func(p *printer) {
+				for _, m := range said.Messages {
 					p.message(m, v.Agent)
 				}
 			})
@@ -143,7 +142,7 @@ func newConversationHistory(g *globals, which *address) *cobra.Command {
 }
 
 // message prints one message with its speaker.
-func (p *printer) message(m hubapi.Message, agent string) {
+func (p *printer) message(m rest.Message, agent string) {
 	speaker := m.Role
 	switch {
 	case m.Summary:
@@ -181,7 +180,7 @@ func newConversationArchives(g *globals, which *address) *cobra.Command {
 			}
 			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
 				if redo {
-					if _, err := c.RedoArchive(ctx, args[1], focus); err != nil {
+					if _, err := hubapi.Call(ctx, c, rest.RedoArchive, rest.Summary{ID: args[1], Body: rest.Focus{Focus: focus}}); err != nil {
 						return err
 					}
 				}
@@ -194,29 +193,29 @@ func newConversationArchives(g *globals, which *address) *cobra.Command {
 	return jsonFlag(cmd, g)
 }
 
-func (g *globals) listArchives(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v hubapi.Conversation) error {
-	archives, err := c.Archives(ctx, v.ID)
+func (g *globals) listArchives(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v rest.Conversation) error {
+	list, err := hubapi.Call(ctx, c, rest.ListArchives, rest.ArchiveQuery{ID: v.ID})
 	if err != nil {
 		return err
 	}
-	return g.show(cmd, archives, func(p *printer) {
+	return g.show(cmd, list.Archives, func(p *printer) {
 		p.table("ID", "ARCHIVED", "MESSAGES", "TITLE")
-		for _, a := range archives {
+		for _, a := range list.Archives {
 			p.row(a.ID, a.ArchivedAt, strconv.FormatInt(a.Messages, 10), a.Title)
 		}
 	})
 }
 
 func (g *globals) showArchive(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, id string) error {
-	page, err := c.Archive(ctx, id)
+	page, err := hubapi.Call(ctx, c, rest.GetArchive, rest.ArchivePageQuery{ID: id})
 	if err != nil {
 		return err
 	}
 	return g.show(cmd, page, func(p *printer) {
 		p.line(visible.Line(page.Title))
 		p.line("")
-		p.message(hubapi.Message{Content: page.Summary, Summary: true}, page.Agent)
-		for _, m := range page.Messages {
+		p.message(rest.Message{Content: page.Summary, Summary: true}, page.Agent)
+		for _, m := range page.List {
 			p.message(m, page.Agent)
 		}
 		if page.Truncated {
@@ -231,21 +230,19 @@ func newConversationSearch(g *globals, which *address) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "search QUERY", Short: "Find messages, archives and notes", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				hits, err := c.SearchConversations(ctx, hubapi.SearchQuery{
-					Text: strings.Join(args, " "), Agent: agent, Sender: which.sender, Thread: which.thread, Limit: limit,
-				})
-				if err != nil {
-					return err
+			found, err := ask(g, cmd, rest.SearchConversations, rest.SearchQuery{
+				Text: strings.Join(args, " "), Agent: agent, Sender: which.sender, Thread: which.thread, Limit: limit,
+			})
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, found.Hits, func(p *printer) {
+				for _, h := range found.Hits {
+					p.hit(h)
 				}
-				return g.show(cmd, hits, func(p *printer) {
-					for _, h := range hits {
-						p.hit(h)
-					}
-					if len(hits) == 0 {
-						p.note("nothing found")
-					}
-				})
+				if len(found.Hits) == 0 {
+					p.note("nothing found")
+				}
 			})
 		},
 	}
@@ -254,7 +251,7 @@ func newConversationSearch(g *globals, which *address) *cobra.Command {
 	return jsonFlag(cmd, g)
 }
 
-func (p *printer) hit(h hubapi.Hit) {
+func (p *printer) hit(h rest.Hit) {
 	where := h.Agent + " with " + h.Sender
 	if h.Thread != "" {
 		where += " in " + h.Thread
@@ -268,8 +265,8 @@ func newConversationCompact(g *globals, which *address) *cobra.Command {
 	var focus string
 	cmd := &cobra.Command{
 		Use: "compact AGENT", Short: "Archive the conversation so far behind a summary", Args: cobra.ExactArgs(1),
-		RunE: g.about(which, func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v hubapi.Conversation) error {
-			a, err := c.Compact(ctx, v.ID, focus)
+		RunE: g.about(which, func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v rest.Conversation) error {
+			a, err := hubapi.Call(ctx, c, rest.CompactConversation, rest.Summary{ID: v.ID, Body: rest.Focus{Focus: focus}})
 			if err != nil {
 				return err
 			}
@@ -298,8 +295,8 @@ func newConversationExport(g *globals, which *address) *cobra.Command {
 			case all:
 				return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error { return exportAll(ctx, cmd, c, out) })
 			}
-			return g.about(which, func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v hubapi.Conversation) error {
-				return toFile(out, cmd.OutOrStdout(), func(w io.Writer) error { return c.ExportConversation(ctx, v.ID, w) })
+			return g.about(which, func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, v rest.Conversation) error {
+				return toFile(out, cmd.OutOrStdout(), func(w io.Writer) error { return hubapi.Copy(ctx, c, w, rest.ExportConversation, rest.ByID{ID: v.ID}) })
 			})(cmd, args)
 		},
 	}
@@ -312,13 +309,13 @@ func exportAll(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, dir st
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	list, err := c.Conversations(ctx, "", "")
+	list, err := hubapi.Call(ctx, c, rest.ListConversations, rest.ConversationQuery{})
 	if err != nil {
 		return err
 	}
-	for _, v := range list {
+	for _, v := range list.Conversations {
 		file := filepath.Join(dir, exportName(v))
-		err := toFile(file, nil, func(w io.Writer) error { return c.ExportConversation(ctx, v.ID, w) })
+		err := toFile(file, nil, func(w io.Writer) error { return hubapi.Copy(ctx, c, w, rest.ExportConversation, rest.ByID{ID: v.ID}) })
 		if err != nil {
 			return err
 		}
@@ -328,7 +325,7 @@ func exportAll(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, dir st
 }
 
 // exportName is for people; what a file is says its first line.
-func exportName(v hubapi.Conversation) string {
+func exportName(v rest.Conversation) string {
 	safe := func(s string) string {
 		return strings.Map(func(r rune) rune {
 			if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -345,7 +342,7 @@ func exportName(v hubapi.Conversation) string {
 }
 
 func newConversationImport(g *globals, which *address) *cobra.Command {
-	var to hubapi.ImportTarget
+	var to rest.ConversationImport
 	cmd := &cobra.Command{
 		Use: "import FILE...", Short: "Store conversations from JSON lines", Args: cobra.MinimumNArgs(1),
 		Long: "Stores each file as a conversation. Agent and sender are the file's own unless\nyou name others. A conversation that has messages already needs --thread or --append.",
@@ -360,8 +357,8 @@ func newConversationImport(g *globals, which *address) *cobra.Command {
 	return jsonFlag(cmd, g)
 }
 
-func (g *globals) importFiles(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, files []string, to hubapi.ImportTarget) error {
-	var all []hubapi.Imported
+func (g *globals) importFiles(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, files []string, to rest.ConversationImport) error {
+	var all []rest.Imported
 	var stored []string
 	var failed []error
 	for _, name := range files {
@@ -386,11 +383,12 @@ func (g *globals) importFiles(ctx context.Context, cmd *cobra.Command, c *hubapi
 }
 
 // importFile stores one file. One that cannot be stored does not keep the others out.
-func importFile(ctx context.Context, c *hubapi.Client, name string, to hubapi.ImportTarget) (hubapi.Imported, error) {
+func importFile(ctx context.Context, c *hubapi.Client, name string, to rest.ConversationImport) (rest.Imported, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return hubapi.Imported{}, err
+		return rest.Imported{}, err
 	}
 	defer func() { _ = f.Close() }()
-	return c.ImportConversation(ctx, f, to)
+	to.Body = f
+	return hubapi.Call(ctx, c, rest.ImportConversation, to)
 }

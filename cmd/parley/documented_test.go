@@ -114,24 +114,24 @@ func understood(words []string, whole bool) error {
 	root := newRoot()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	cmd, rest, err := root.Find(words)
+	cmd, args, err := root.Find(words)
 	if err != nil {
 		return err
 	}
 	if cmd == root && len(words) > 0 && !strings.HasPrefix(words[0], "-") && words[0] != "…" {
 		return errors.New("no such command")
 	}
-	if cmd.HasSubCommands() && !cmd.Runnable() && slices.ContainsFunc(rest, isWord) {
+	if cmd.HasSubCommands() && !cmd.Runnable() && slices.ContainsFunc(args, isWord) {
 		return errors.New("no such command below " + cmd.CommandPath())
 	}
 	cmd.InitDefaultHelpFlag()
 	if !whole {
-		return flagsExist(cmd, rest)
+		return flagsExist(cmd, args)
 	}
 	if cmd.DisableFlagParsing {
 		return nil
 	}
-	if err := cmd.ParseFlags(rest); err != nil {
+	if err := cmd.ParseFlags(args); err != nil {
 		return err
 	}
 	return cmd.ValidateArgs(cmd.Flags().Args())

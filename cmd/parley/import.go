@@ -16,11 +16,12 @@ import (
 	"parley/internal/elsewhere"
 	"parley/internal/visible"
 	"parley/protocol/agentfirst"
+	"parley/protocol/rest"
 )
 
 // newImport takes conversations over that other programs kept.
 func newImport(g *globals) *cobra.Command {
-	var to hubapi.ImportTarget
+	var to rest.ConversationImport
 	cmd := &cobra.Command{
 		Use: "import FILE|FOLDER...", Short: "Take conversations over from other programs", Args: cobra.MinimumNArgs(1),
 		Long: `Reads what other programs keep or export and stores each conversation in a thread
@@ -63,7 +64,7 @@ type taking struct {
 	g      *globals
 	cmd    *cobra.Command
 	client *hubapi.Client
-	to     hubapi.ImportTarget
+	to     rest.ConversationImport
 	done   []taken
 	failed int
 }
@@ -131,7 +132,8 @@ func (t *taking) file(ctx context.Context, name string) {
 func (t *taking) session(ctx context.Context, name string, f *os.File) {
 	to := t.to
 	to.Agent = ""
-	done, err := t.client.ImportConversation(ctx, f, to)
+	to.Body = f
+	done, err := hubapi.Call(ctx, t.client, rest.ImportConversation, to)
 	t.note(taken{File: name, Kind: string(elsewhere.Session), Messages: done.Messages, Skipped: done.Skipped}, err)
 }
 
@@ -147,7 +149,8 @@ func (t *taking) conversation(ctx context.Context, name string, c *elsewhere.Con
 	if err == nil {
 		to := t.to
 		to.Thread = d.Thread
-		_, err = t.client.ImportConversation(ctx, &lines, to)
+		to.Body = &lines
+		_, err = hubapi.Call(ctx, t.client, rest.ImportConversation, to)
 	}
 	t.note(d, err)
 }

@@ -7,18 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	jsonx "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
 	"parley/internal/visible"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 )
 
 // callFlags are the flags of machine call.
@@ -55,7 +57,7 @@ failures exit with 3 and say 'code: message'.`,
 				if f.tag != "" {
 					return g.callMany(ctx, cmd, c, f, call)
 				}
-				a, err := c.CallMachine(ctx, args[0], call)
+				a, err := hubapi.Call(ctx, c.Patient(), rest.CallMachine, rest.MachineCall{ID: args[0], Body: call})
 				if err != nil {
 					return callFailed(err)
 				}
@@ -78,18 +80,18 @@ failures exit with 3 and say 'code: message'.`,
 }
 
 // call makes the request of the command line.
-func (f callFlags) call(name string, pairs []string) (hubapi.MachineCall, kenny.Tool, error) {
+func (f callFlags) call(name string, pairs []string) (rest.Call, kenny.Tool, error) {
 	tool, ok := kenny.Lookup(name)
 	if !ok {
-		return hubapi.MachineCall{}, tool, usageError("there is no tool %q; 'parley machine call --help', or see docs/machines.md", name)
+		return rest.Call{}, tool, usageError("there is no tool %q; 'parley machine call --help', or see docs/machines.md", name)
 	}
-	call := hubapi.MachineCall{Tool: name, TimeoutS: int64(f.timeout.Seconds()), QueueForS: int64(f.queue.Seconds()), ApprovalWaitS: new(int64)}
+	call := rest.Call{Tool: name, TimeoutS: int64(f.timeout.Seconds()), QueueForS: int64(f.queue.Seconds()), ApprovalWaitS: new(int64)}
 	if f.args != "" {
 		if len(pairs) > 0 {
 			return call, tool, usageError("either --args or key=value, not both")
 		}
-		call.Args = json.RawMessage(f.args)
-		if !json.Valid(call.Args) {
+		call.Args = jsontext.Value(f.args)
+		if !call.Args.IsValid() {
 			return call, tool, usageError("--args is not JSON")
 		}
 		return call, tool, nil
@@ -100,7 +102,7 @@ func (f callFlags) call(name string, pairs []string) (hubapi.MachineCall, kenny.
 }
 
 // argsOf makes an args object of key=value words, by the tool's own types.
-func argsOf(tool kenny.Tool, pairs []string) (json.RawMessage, error) {
+func argsOf(tool kenny.Tool, pairs []string) (jsontext.Value, error) {
 	values := map[string]any{}
 	for _, pair := range pairs {
 		key, text, ok := strings.Cut(pair, "=")
@@ -134,7 +136,7 @@ func argsOf(tool kenny.Tool, pairs []string) (json.RawMessage, error) {
 
 // confirm asks before a machine is changed: on a terminal, else --yes must be
 // given.
-func (f callFlags) confirm(cmd *cobra.Command, machine string, tool kenny.Tool, call hubapi.MachineCall) error {
+func (f callFlags) confirm(cmd *cobra.Command, machine string, tool kenny.Tool, call rest.Call) error {
 	if tool.Class != kenny.Mutating || f.yes {
 		return nil
 	}
@@ -163,7 +165,7 @@ func callFailed(err error) error {
 }
 
 // showCall prints a result; a script's own output and status are passed on.
-func (g *globals) showCall(cmd *cobra.Command, tool kenny.Tool, a hubapi.CallAnswer) error {
+func (g *globals) showCall(cmd *cobra.Command, tool kenny.Tool, a rest.CallAnswer) error {
 	if g.json {
 		return g.show(cmd, a, nil)
 	}
@@ -205,52 +207,32 @@ func statusOf(code int) int {
 }
 
 // callMany makes one call on every machine of a tag.
-func (g *globals) callMany(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, f callFlags, call hubapi.MachineCall) error {
-	body := map[string]any{
-		"tag": f.tag, "tool": call.Tool, "args": call.Args, "timeout_s": call.TimeoutS, "queue_for_s": call.QueueForS, "canary": f.canary, "stop_on_error": f.stopOnError,
-		"approval_wait_s": call.ApprovalWaitS,
-	}
-	var raw json.RawMessage
-	if err := c.Patient().Do(ctx, http.MethodPost, "/api/fleet/calls", nil, body, &raw); err != nil {
+func (g *globals) callMany(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, f callFlags, call rest.Call) error {
+	answer, err := hubapi.Call(ctx, c.Patient(), rest.CallMachines, rest.FanOut{Tag: f.tag, Call: call, Canary: f.canary, StopOnError: f.stopOnError})
+	if err != nil {
 		return callFailed(err)
 	}
-	var asked hubapi.CallAnswer
-	if err := json.Unmarshal(raw, &asked); err != nil {
-		return fmt.Errorf("reading the hub's answer: %w", err)
-	}
-	if asked.State != "" {
-		done, err := awaitYes(ctx, cmd, c, asked)
+	r := answer.FanResult
+	if asked := answer.CallAnswer; asked != nil {
+		done, err := awaitYes(ctx, cmd, c, *asked)
+		if err == nil {
+			err = jsonx.Unmarshal(done.Result, &r)
+		}
 		if err != nil {
 			return err
 		}
-		raw = done.Result
 	}
-	var r struct {
-		Items []struct {
-			Machine string          `json:"agent_id"`
-			CallID  string          `json:"call_id"`
-			State   string          `json:"state"`
-			Result  json.RawMessage `json:"result,omitempty"`
-			Error   *struct {
-				Code    string `json:"code"`
-				Message string `json:"message"`
-			} `json:"error,omitempty"`
-		} `json:"items"`
-		Done    int  `json:"done"`
-		Failed  int  `json:"failed"`
-		Stopped bool `json:"stopped"`
+	if r == nil {
+		return errors.New("the hub's answer has neither results nor a question")
 	}
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return fmt.Errorf("reading the hub's answer: %w", err)
-	}
-	err := g.show(cmd, r, func(p *printer) {
+	err = g.show(cmd, r, func(p *printer) {
 		p.table("MACHINE", "STATE", "WHAT")
 		for _, it := range r.Items {
 			what := string(it.Result)
 			if it.Error != nil {
-				what = it.Error.Code + ": " + it.Error.Message
+				what = string(it.Error.Code) + ": " + it.Error.Message
 			}
-			p.row(it.Machine, it.State, what)
+			p.row(it.Machine, string(it.State), what)
 		}
 	})
 	if err == nil && r.Failed > 0 {
@@ -275,7 +257,7 @@ func newMachineCollect(g *globals) *cobra.Command {
 		Use: "collect ID", Short: "Have a machine measure itself now", Args: exactly(1, "name the machine"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				a, err := c.CollectMachine(ctx, args[0], sections)
+				a, err := hubapi.Call(ctx, c.Patient(), rest.CollectMachine, rest.Collection{ID: args[0], Body: rest.Sections{Sections: sections}})
 				if err != nil {
 					return callFailed(err)
 				}
@@ -285,4 +267,55 @@ func newMachineCollect(g *globals) *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&sections, "sections", nil, "only these sections")
 	return jsonFlag(cmd, g)
+}
+
+const (
+	// lookAgain is how often a call that waits for a person's yes is looked at.
+	lookAgain = time.Second
+	// goodbye is how long taking a call back may take.
+	goodbye = 10 * time.Second
+)
+
+// awaitYes waits until a call that the hub asks a person about has an outcome. Until
+// then it can be taken back with Ctrl-C.
+func awaitYes(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, a rest.CallAnswer) (rest.CallAnswer, error) {
+	if a.State != rest.StateAsking {
+		return a, nil
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "waits for a yes in the inbox: %s (on the page, or 'parley approvals approve' with another token)\nCtrl-C takes the call %s back\n", a.ApprovalID, a.CallID)
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	for {
+		st, err := hubapi.Call(ctx, c, rest.GetCall, rest.CallID{ID: a.CallID})
+		switch {
+		case ctx.Err() != nil:
+			return a, takeBack(ctx, c, a.CallID)
+		case err != nil:
+			return a, callFailed(err)
+		case st.Error != nil:
+			return a, &exitError{code: 3, text: string(st.Error.Code) + ": " + visible.Line(st.Error.Message)}
+		case st.State == rest.StateDone:
+			return rest.CallAnswer{OK: true, CallID: a.CallID, Result: st.Result}, nil
+		case st.State == rest.StateQueued:
+			return rest.CallAnswer{OK: true, CallID: a.CallID, State: st.State, Expires: st.Expires}, nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// takeBack cancels a call for somebody who pressed Ctrl-C.
+func takeBack(ctx context.Context, c *hubapi.Client, call string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer cancel()
+	st, err := hubapi.Call(ctx, c, rest.CancelCall, rest.CallID{ID: call})
+	switch {
+	case err != nil:
+		return &exitError{code: exitCancelled, text: fmt.Sprintf("the call %s could not be taken back: %v", call, err)}
+	case st.State == rest.StateCancelled:
+		return &exitError{code: exitCancelled, text: "cancelled: nothing ran"}
+	}
+	return &exitError{code: exitCancelled, text: fmt.Sprintf("too late: the call %s is %s", call, st.State)}
 }

@@ -10,8 +10,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
-	"parley/internal/fleet/update"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 )
 
 // updateFlags are the flags of machine update.
@@ -76,15 +74,13 @@ func (g *globals) update(ctx context.Context, cmd *cobra.Command, c *hubapi.Clie
 		}
 	}
 	if len(args) == 1 {
-		var done update.Updated
-		err := c.Patient().Do(ctx, http.MethodPost, "/api/machines/"+url.PathEscape(args[0])+"/update", nil, map[string]string{"version": version}, &done)
+		done, err := hubapi.Call(ctx, c.Patient(), rest.UpdateMachine, rest.UpdateRequest{ID: args[0], Body: rest.Version{Version: version}})
 		if err != nil {
 			return callFailed(err)
 		}
 		return g.show(cmd, done, func(p *printer) { p.line("staged " + done.Version) })
 	}
-	var r update.Rollout
-	err := c.Patient().Do(ctx, http.MethodPost, "/api/fleet/updates", nil, map[string]any{"all": f.all, "tag": f.tag, "version": version}, &r)
+	r, err := hubapi.Call(ctx, c.Patient(), rest.StartRollout, rest.RolloutRequest{All: f.all, Tag: f.tag, Version: version})
 	if err != nil {
 		return callFailed(err)
 	}
@@ -95,8 +91,7 @@ func (g *globals) update(ctx context.Context, cmd *cobra.Command, c *hubapi.Clie
 }
 
 // addBinary signs a build and gives it to the hub.
-func addBinary(ctx context.Context, c *hubapi.Client, f updateFlags) (update.Binary, error) {
-	var b update.Binary
+func addBinary(ctx context.Context, c *hubapi.Client, f updateFlags) (b rest.Binary, err error) {
 	if f.signKey == "" {
 		return b, usageError("an own build needs --sign-key")
 	}
@@ -123,16 +118,15 @@ func addBinary(ctx context.Context, c *hubapi.Client, f updateFlags) (update.Bin
 		return b, err
 	}
 	public, _ := key.Public().(ed25519.PublicKey)
-	query := url.Values{
-		"platform": {platform}, "version": {version}, "public_key": {kenny.FormatPublicKey(public)},
-		"signature": {base64.StdEncoding.EncodeToString(ed25519.Sign(key, kenny.ReleaseMessage(version, platform, sum)))},
-	}
 	file, err := os.Open(f.binary)
 	if err != nil {
 		return b, err
 	}
 	defer func() { _ = file.Close() }()
-	return b, c.Do(ctx, http.MethodPost, "/api/fleet/binaries", query, io.Reader(file), &b)
+	return hubapi.Call(ctx, c, rest.AddBinary, rest.BinaryUpload{
+		Platform: platform, Version: version, Key: kenny.FormatPublicKey(public), Body: file,
+		Signature: base64.StdEncoding.EncodeToString(ed25519.Sign(key, kenny.ReleaseMessage(version, platform, sum))),
+	})
 }
 
 func sumOf(path string) (total [sha256.Size]byte, err error) {

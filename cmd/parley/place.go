@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/protocol/rest"
 )
 
 func newPlace(g *globals) *cobra.Command {
@@ -28,37 +29,27 @@ func newPlace(g *globals) *cobra.Command {
 	return cmd
 }
 
-// onHub runs a command's work with a client of the hub.
-func (g *globals) onHub(cmd *cobra.Command, work func(context.Context, *hubapi.Client) error) error {
-	c, done, err := g.connect(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer done()
-	return work(cmd.Context(), c)
-}
-
 func newPlaceStatus(g *globals) *cobra.Command {
 	return jsonFlag(&cobra.Command{
 		Use: "status", Short: "The place in one look, with its queues", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				p, err := c.Place(ctx)
+			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+				p, err := hubapi.Call(ctx, c, rest.GetPlace, rest.None{})
 				if err != nil {
 					return err
 				}
-				queues, err := c.PlaceQueues(ctx)
+				waiting, err := hubapi.Call(ctx, c, rest.ListPlaceQueues, rest.PlaceLimit{})
 				if err != nil {
 					return err
 				}
-				return g.show(cmd, map[string]any{"place": p, "queues": queues}, func(out *printer) {
+				return g.show(cmd, map[string]any{"place": p, "queues": waiting.Queues}, func(out *printer) {
 					out.note("%s (%s), policy %s: %d agents, %d postings, %d messages waiting", p.Name, p.PlaceID, p.Auth, p.Agents, p.Postings, p.PendingMessages)
 					out.note("key for peers: %s", p.PlaceKey)
 					for _, w := range p.Warnings {
 						out.note("warning: %s", w)
 					}
 					out.table("QUEUE", "WAITING", "LEASED", "LOST", "OLDEST")
-					for _, q := range queues {
+					for _, q := range waiting.Queues {
 						out.row(q.Agent, fmt.Sprintf("%d of %d", q.Pending, q.Limit), strconv.Itoa(q.Leased), strconv.FormatInt(q.Dropped, 10), ago(q.Oldest))
 					}
 				})
@@ -79,14 +70,14 @@ func newPlaceAgents(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "agents", Short: "List registered agents", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				agents, err := c.PlaceAgents(ctx, search)
+			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+				list, err := hubapi.Call(ctx, c, rest.ListPlaceAgents, rest.PlaceAgentQuery{Search: search})
 				if err != nil {
 					return err
 				}
-				return g.show(cmd, agents, func(p *printer) {
+				return g.show(cmd, list.Agents, func(p *printer) {
 					p.table("ID", "NAME", "TRUST", "SCOPE", "LAST SEEN", "KEY")
-					for _, a := range agents {
+					for _, a := range list.Agents {
 						p.row(a.ID, a.Name, a.Trust, a.Scope, ago(a.LastSeen), a.KeyID)
 					}
 				})
@@ -102,14 +93,14 @@ func newPlaceBoard(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "board", Short: "List postings, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				postings, err := c.PlacePostings(ctx, kind, search)
+			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+				list, err := hubapi.Call(ctx, c, rest.ListPostings, rest.PostingQuery{Type: kind, Search: search})
 				if err != nil {
 					return err
 				}
-				return g.show(cmd, postings, func(p *printer) {
+				return g.show(cmd, list.Postings, func(p *printer) {
 					p.table("ID", "AGENT", "TYPE", "SKILL", "SUMMARY", "TAGS")
-					for _, one := range postings {
+					for _, one := range list.Postings {
 						p.row(one.ID, one.AgentID, one.Type, one.SkillName, one.Summary, strings.Join(one.Tags, " "))
 					}
 				})
@@ -127,14 +118,14 @@ func newPlaceAudit(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "audit", Short: "What happened at the place: who, when, how much; never what", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				events, err := c.PlaceAudit(ctx, kind, limit)
+			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+				list, err := hubapi.Call(ctx, c, rest.PlaceAudit, rest.PlaceAuditQuery{Type: kind, Limit: limit})
 				if err != nil {
 					return err
 				}
-				return g.show(cmd, events, func(p *printer) {
+				return g.show(cmd, list.Events, func(p *printer) {
 					p.table("TIME", "EVENT", "ACTION", "WHO", "TYPE", "BYTES", "REASON")
-					for _, e := range events {
+					for _, e := range list.Events {
 						who, size := e.AgentID, ""
 						if len(e.Participants) == 2 {
 							who = e.Participants[0] + " → " + e.Participants[1]
@@ -159,16 +150,15 @@ func newPlaceTrust(g *globals) *cobra.Command {
 		Use: "trust ADDRESS KEY-ID", Short: "Trust the key an agent has, after comparing it with its owner", Args: cobra.ExactArgs(2),
 		Example: "  parley place trust bob sha256:…\n  parley place trust bob sha256:… --remove",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				if remove {
-					return c.UntrustPlaceKey(ctx, args[1])
-				}
-				if err := c.TrustPlaceKey(ctx, args[0], args[1]); err != nil {
-					return err
-				}
-				fmt.Fprintln(cmd.OutOrStdout(), "trusted", args[0])
-				return nil
-			})
+			if remove {
+				_, err := ask(g, cmd, rest.UntrustKey, rest.PlaceKeyID{Key: args[1]})
+				return err
+			}
+			if _, err := ask(g, cmd, rest.TrustKey, rest.TrustRequest{Address: args[0], KeyID: args[1]}); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "trusted", args[0])
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&remove, "remove", false, "trust it no more")
@@ -179,13 +169,11 @@ func newPlaceForget(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use: "forget AGENT", Short: "Release an agent's pinned key: it was lost, and whoever comes next may have the id", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				if err := c.ForgetPlaceAgent(ctx, args[0]); err != nil {
-					return err
-				}
-				fmt.Fprintln(cmd.OutOrStdout(), "forgot", args[0])
-				return nil
-			})
+			if _, err := ask(g, cmd, rest.ForgetPlaceKey, rest.PlaceID{ID: args[0]}); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "forgot", args[0])
+			return nil
 		},
 	}
 }
@@ -200,12 +188,12 @@ func newPlacePeer(g *globals) *cobra.Command {
 		Use: "add NAME URL", Short: "Peer with a place; its agents appear as id@NAME", Args: cobra.ExactArgs(2),
 		Example: "  parley place peer add friends https://place.example.org --key ed25519:…",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				p, err := c.AddPlacePeer(ctx, args[0], args[1], key)
+			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+				p, err := hubapi.Call(ctx, c, rest.AddPeer, rest.PeerRequest{Name: args[0], URL: args[1], Key: key})
 				if err != nil {
 					return err
 				}
-				us, err := c.Place(ctx)
+				us, err := hubapi.Call(ctx, c, rest.GetPlace, rest.None{})
 				if err != nil {
 					return err
 				}
@@ -220,14 +208,14 @@ func newPlacePeer(g *globals) *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List peered places", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				peers, err := c.PlacePeers(ctx)
+			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+				found, err := hubapi.Call(ctx, c, rest.ListPeers, rest.None{})
 				if err != nil {
 					return err
 				}
-				return g.show(cmd, peers, func(out *printer) {
+				return g.show(cmd, found.Peers, func(out *printer) {
 					out.table("NAME", "URL", "AGENTS", "WAITING", "SEEN", "PROBLEM")
-					for _, p := range peers {
+					for _, p := range found.Peers {
 						out.row(p.Name, p.URL, strconv.Itoa(p.Agents), strconv.Itoa(p.Waiting), ago(p.Seen), p.Problem)
 					}
 				})
@@ -237,7 +225,8 @@ func newPlacePeer(g *globals) *cobra.Command {
 	remove := &cobra.Command{
 		Use: "remove NAME", Short: "End peering at once", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error { return c.RemovePlacePeer(ctx, args[0]) })
+			_, err := ask(g, cmd, rest.RemovePeer, rest.PeerName{Name: args[0]})
+			return err
 		},
 	}
 	cmd.AddCommand(jsonFlag(addPeer, g), jsonFlag(list, g), remove)

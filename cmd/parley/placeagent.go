@@ -19,6 +19,7 @@ import (
 	"parley/internal/hub"
 	"parley/internal/visible"
 	"parley/protocol/mmp"
+	"parley/protocol/rest"
 )
 
 // visitor is how a command acts as an agent: where, and with which key.
@@ -353,18 +354,13 @@ func newKeysRestore(g *globals) *cobra.Command {
 }
 
 func placeKeys(cmd *cobra.Command, g *globals) error {
-	c, done, err := g.connect(cmd.Context())
+	list, err := ask(g, cmd, rest.ListPlaceKeys, rest.PlaceLimit{})
 	if err != nil {
 		return err
 	}
-	defer done()
-	keys, err := c.PlaceKeys(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return g.show(cmd, keys, func(p *printer) {
+	return g.show(cmd, list.Keys, func(p *printer) {
 		p.table("AGENT", "PROOF", "TRUSTED", "ENVELOPES", "CHANGED", "KEY ID")
-		for _, k := range keys {
+		for _, k := range list.Keys {
 			trusted := ""
 			if k.Trusted {
 				trusted = "yes"

@@ -3,29 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/protocol/rest"
 )
-
-// visiting is an agent of the hub at another place as commands print it.
-type visiting struct {
-	ID           string    `json:"id"`
-	Agent        string    `json:"agent"`
-	AgentID      string    `json:"agent_id"`
-	URL          string    `json:"url"`
-	Place        string    `json:"place"`
-	Name         string    `json:"name"`
-	PlaceKey     string    `json:"place_key,omitempty"`
-	Until        time.Time `json:"until"`
-	Interactions int       `json:"interactions"`
-	Limit        int       `json:"limit"`
-	Warning      string    `json:"warning,omitempty"`
-	Problem      string    `json:"problem,omitempty"`
-}
 
 func newPlaceVisit(g *globals) *cobra.Command {
 	var length time.Duration
@@ -40,19 +24,17 @@ goodbye, when the time is over or 50 messages went in and out.
   parley place visit                                              who is where, and for how long
   parley place visit --end ID                                     come home`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
 				switch {
 				case end != "":
-					return c.Do(ctx, "DELETE", "/api/place/visits/"+url.PathEscape(end), nil, nil, nil)
+					_, err := hubapi.Call(ctx, c, rest.EndVisit, rest.ByID{ID: end})
+					return err
 				case len(args) == 0:
 					return g.listVisits(ctx, cmd, c)
 				case len(args) == 1:
 					return &exitError{exitFailed, "name the agent and the address of the place"}
 				}
-				var v visiting
-				err := c.Do(ctx, "POST", "/api/place/visits", nil, map[string]any{
-					"agent": args[0], "url": args[1], "minutes": int(length.Minutes()), "keep": keep, "insecure": insecure,
-				}, &v)
+				v, err := hubapi.Call(ctx, c, rest.StartVisit, rest.VisitRequest{Agent: args[0], URL: args[1], Minutes: int(length.Minutes()), Keep: keep, Insecure: insecure})
 				if err != nil {
 					return err
 				}
@@ -71,10 +53,8 @@ goodbye, when the time is over or 50 messages went in and out.
 }
 
 func (g *globals) listVisits(ctx context.Context, cmd *cobra.Command, c *hubapi.Client) error {
-	var out struct {
-		Visits []visiting `json:"visits"`
-	}
-	if err := c.Do(ctx, "GET", "/api/place/visits", nil, nil, &out); err != nil {
+	out, err := hubapi.Call(ctx, c, rest.ListVisits, rest.None{})
+	if err != nil {
 		return err
 	}
 	return g.show(cmd, out.Visits, func(p *printer) {

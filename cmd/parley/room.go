@@ -4,10 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -20,6 +19,7 @@ import (
 	"parley/internal/fit"
 	"parley/internal/visible"
 	"parley/protocol/kibitz"
+	"parley/protocol/rest"
 )
 
 func newRoom(g *globals) *cobra.Command {
@@ -49,27 +49,9 @@ func (g *globals) withRoom(body func(ctx context.Context, cmd *cobra.Command, c 
 	}
 }
 
-func roomPath(room string, more ...string) string {
-	parts := []string{"/api/rooms", url.PathEscape(room)}
-	for _, m := range more {
-		parts = append(parts, url.PathEscape(m))
-	}
-	return strings.Join(parts, "/")
-}
-
-// roomView is a room as the hub shows it.
-type roomView struct {
-	Room    string     `json:"room"`
-	Title   string     `json:"title"`
-	URL     string     `json:"url"`
-	WS      string     `json:"ws"`
-	Key     kibitz.Raw `json:"key"`
-	Version int64      `json:"version"`
-	Members int        `json:"members,omitempty"`
-	Agents  int        `json:"agents,omitempty"`
-	Locked  bool       `json:"locked,omitempty"`
-	Owner   string     `json:"owner,omitempty"`
-	// RoomKey is the secret of a sealed room. The hub never sees it.
+// openedRoom is a room, and the secret of a sealed one. The hub never sees that.
+type openedRoom struct {
+	rest.Room
 	RoomKey string `json:"room_key,omitempty"`
 }
 
@@ -79,15 +61,18 @@ func newRoomOpen(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "open ROOM", Short: "Make a room and print its link", Args: cobra.ExactArgs(1),
 		RunE: g.withRoom(func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, args []string) error {
-			policy := map[string]any{
+			policy, err := json.Marshal(map[string]any{
 				"humans": map[string]any{"mode": humans}, "agents": map[string]any{"mode": agents},
 				"lobby": map[string]any{"on": lobby}, "sealed": sealed,
-			}
-			var room roomView
-			err := c.Do(ctx, http.MethodPost, "/api/rooms", nil, map[string]any{"room": args[0], "title": title, "policy": policy, "demo": demo}, &room)
+			})
 			if err != nil {
 				return err
 			}
+			made, err := hubapi.Call(ctx, c, rest.OpenRoom, rest.RoomRequest{Room: args[0], Title: title, Policy: policy, Demo: demo})
+			if err != nil {
+				return err
+			}
+			room := openedRoom{Room: made}
 			if sealed {
 				secret := make([]byte, kibitz.SecretSize)
 				_, _ = rand.Read(secret) // never fails
@@ -116,16 +101,14 @@ func newRoomList(g *globals) *cobra.Command {
 	return jsonFlag(&cobra.Command{
 		Use: "list", Short: "List rooms", Args: cobra.NoArgs,
 		RunE: g.withRoom(func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, _ []string) error {
-			var out struct {
-				Rooms []roomView `json:"rooms"`
-			}
-			if err := c.Do(ctx, http.MethodGet, "/api/rooms", nil, nil, &out); err != nil {
+			out, err := hubapi.Call(ctx, c, rest.ListRooms, rest.None{})
+			if err != nil {
 				return err
 			}
 			return g.show(cmd, out.Rooms, func(p *printer) {
 				p.table("ROOM", "OWNER", "MEMBERS", "AGENTS", "LOCKED", "TITLE")
 				for _, r := range out.Rooms {
-					p.row(r.Room, r.Owner, strconv.Itoa(r.Members), strconv.Itoa(r.Agents), strconv.FormatBool(r.Locked), r.Title)
+					p.row(r.Room.Room, r.Owner, strconv.Itoa(r.Members), strconv.Itoa(r.Agents), strconv.FormatBool(r.Locked), r.Title)
 				}
 			})
 		}),
@@ -136,7 +119,8 @@ func newRoomClose(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use: "close ROOM", Short: "End a room for good; everybody is told", Args: cobra.ExactArgs(1),
 		RunE: g.withRoom(func(ctx context.Context, _ *cobra.Command, c *hubapi.Client, args []string) error {
-			return c.Do(ctx, http.MethodDelete, roomPath(args[0]), nil, nil, nil)
+			_, err := hubapi.Call(ctx, c, rest.CloseRoom, rest.RoomName{Room: args[0]})
+			return err
 		}),
 	}
 }
@@ -147,19 +131,16 @@ func newRoomInvite(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "invite ROOM", Short: "Make a pass to a room", Args: cobra.ExactArgs(1),
 		RunE: g.withRoom(func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, args []string) error {
-			req := map[string]any{"name": name, "ttl": ttl.Seconds(), "jkt": forKey}
+			req := rest.InviteRequest{Name: name, TTL: ttl.Seconds(), JKT: forKey}
 			if caps != "" {
 				grant, err := readCaps(caps)
 				if err != nil {
 					return err
 				}
-				req["caps"] = grant
+				req.Caps = grant
 			}
-			var out struct {
-				Token string `json:"token"`
-				URL   string `json:"url"`
-			}
-			if err := c.Do(ctx, http.MethodPost, roomPath(args[0], "invites"), nil, req, &out); err != nil {
+			out, err := hubapi.Call(ctx, c, rest.InviteToRoom, rest.RoomInvitation{Room: args[0], Body: req})
+			if err != nil {
 				return err
 			}
 			return g.show(cmd, out, func(p *printer) { p.line(c.Base() + out.URL) })
@@ -198,29 +179,18 @@ func newRoomGrant(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "grant ROOM PARTICIPANT a,b,…", Short: "Change what somebody may perceive and do, now", Args: cobra.RangeArgs(2, 3),
 		RunE: g.withRoom(func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, args []string) error {
-			var out struct {
-				Rev   uint64       `json:"rev"`
-				Grant kibitz.Grant `json:"grant"`
-			}
-			path := roomPath(args[0], "grants", args[1])
-			switch {
-			case unset == (len(args) == 3):
+			if unset == (len(args) == 3) {
 				return usageError("give either capabilities or --clear")
-			case unset:
-				if err := c.Do(ctx, http.MethodDelete, path, nil, nil, &out); err != nil {
-					return err
-				}
-			default:
-				grant, err := readCaps(args[2])
-				if err != nil {
-					return err
-				}
-				if lasts > 0 {
-					grant.ExpiresAt = float64(time.Now().Add(lasts).Unix())
-				}
-				if err := c.Do(ctx, http.MethodPut, path, nil, grant, &out); err != nil {
-					return err
-				}
+			}
+			whose := rest.Participant{Room: args[0], Participant: args[1]}
+			out, err := rest.GrantState{}, error(nil)
+			if unset {
+				out, err = hubapi.Call(ctx, c, rest.ClearGrant, whose)
+			} else {
+				out, err = giveGrant(ctx, c, whose, args[2], lasts)
+			}
+			if err != nil {
+				return err
 			}
 			return g.show(cmd, out, func(p *printer) { p.line(out.Grant.String()) })
 		}),
@@ -230,18 +200,20 @@ func newRoomGrant(g *globals) *cobra.Command {
 	return jsonFlag(cmd, g)
 }
 
-// roomEntry is one entry of a room's trail.
-type roomEntry struct {
-	Seq    int64  `json:"seq"`
-	TS     int64  `json:"ts"`
-	Actor  string `json:"actor"`
-	ID     string `json:"id"`
-	KeyID  string `json:"keyId,omitempty"`
-	Kind   string `json:"kind"`
-	Detail string `json:"detail"`
-	Code   string `json:"code,omitempty"`
-	Count  int    `json:"count,omitempty"`
-	Hash   string `json:"hash"`
+// giveGrant overrides somebody's grant, for a while or for good.
+func giveGrant(ctx context.Context, c *hubapi.Client, whose rest.Participant, caps string, lasts time.Duration) (out rest.GrantState, err error) {
+	grant, err := readCaps(caps)
+	if err != nil {
+		return out, err
+	}
+	if lasts > 0 {
+		grant.ExpiresAt = float64(time.Now().Add(lasts).Unix())
+	}
+	text, err := json.Marshal(grant)
+	if err != nil {
+		return out, err
+	}
+	return hubapi.Call(ctx, c, rest.SetGrant, rest.GrantChange{Participant: whose, Body: text})
 }
 
 func newRoomAudit(g *globals) *cobra.Command {
@@ -250,22 +222,18 @@ func newRoomAudit(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "audit ROOM", Short: "Show what was decided in a room", Args: cobra.ExactArgs(1),
 		RunE: g.withRoom(func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, args []string) error {
-			after := int64(0)
+			q := rest.RoomAuditQuery{Room: args[0], Limit: 1000, Kind: kind}
 			for {
-				var page struct {
-					Entries []roomEntry `json:"entries"`
-					Next    int64       `json:"next"`
-				}
-				query := url.Values{"after": {strconv.FormatInt(after, 10)}, "limit": {"1000"}, "kind": {kind}}
-				if err := c.Do(ctx, http.MethodGet, roomPath(args[0], "audit"), query, nil, &page); err != nil {
+				page, err := hubapi.Call(ctx, c, rest.RoomAudit, q)
+				if err != nil {
 					return err
 				}
 				for _, e := range page.Entries {
-					if err := g.show(cmd, e, func(p *printer) { p.line(e.text()) }); err != nil {
+					if err := g.show(cmd, e, func(p *printer) { p.line(entryText(e)) }); err != nil {
 						return err
 					}
 				}
-				if after = page.Next; len(page.Entries) == 1000 {
+				if q.After = page.Next; len(page.Entries) == q.Limit {
 					continue
 				}
 				if !follow {
@@ -284,9 +252,9 @@ func newRoomAudit(g *globals) *cobra.Command {
 	return jsonFlag(cmd, g)
 }
 
-func (e roomEntry) text() string {
+func entryText(e rest.RoomEntry) string {
 	words := []string{time.UnixMilli(e.TS).Local().Format("15:04:05"), fmt.Sprintf("%-9s %s", e.Kind, visible.Line(e.Actor))}
-	for _, more := range []string{e.ID, e.Detail, e.Code} {
+	for _, more := range []string{e.ID, e.Detail, string(e.Code)} {
 		if more != "" && more != e.Actor {
 			words = append(words, visible.Line(more))
 		}

@@ -18,6 +18,7 @@ import (
 	"parley/internal/fit"
 	"parley/internal/visible"
 	"parley/protocol/kibitz"
+	"parley/protocol/rest"
 )
 
 // joinFlags say as whom to join.
@@ -187,4 +188,20 @@ func sayLines(ctx context.Context, conn *roomagent.Conn, in io.Reader) {
 			}
 		}
 	}
+}
+
+// seat has the hub seat one of its agents, or take it out again.
+func (f *joinFlags) seat(ctx context.Context, g *globals, cmd *cobra.Command, c *hubapi.Client, room string) error {
+	if f.leave {
+		_, err := hubapi.Call(ctx, c, rest.UnseatAgent, rest.SeatName{Room: room, Agent: f.agent})
+		return err
+	}
+	out, err := hubapi.Call(ctx, c, rest.SeatAgent, rest.SeatRequest{Room: room, Body: rest.SeatWish{Agent: f.agent, Tools: f.tools}})
+	if err != nil {
+		return err
+	}
+	return g.show(cmd, out, func(p *printer) {
+		p.line(out.Agent + " sits in " + out.Room + " and watches; let it speak with: parley room grant")
+		p.note("%s", "its key: "+out.KeyID)
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
-	"net/http"
 	"os"
 	"strings"
 
@@ -16,14 +15,8 @@ import (
 	"parley/client/hubapi"
 	"parley/internal/fit"
 	"parley/protocol/kibitz"
+	"parley/protocol/rest"
 )
-
-// policyView is a policy as the hub shows it.
-type policyView struct {
-	Version  int64           `json:"version"`
-	Policy   json.RawMessage `json:"policy"`
-	Warnings []string        `json:"warnings"`
-}
 
 // policyFlags say what to do with a policy.
 type policyFlags struct {
@@ -41,9 +34,8 @@ func newRoomPolicy(g *globals) *cobra.Command {
 				return err
 			}
 			return g.show(cmd, out, func(p *printer) {
-				var text bytes.Buffer
-				_ = json.Indent(&text, out.Policy, "", "  ")
-				p.line(text.String())
+				text, _ := json.MarshalIndent(out.Policy, "", "  ") // it came as JSON
+				p.line(string(text))
 				p.note("version %d", out.Version)
 				for _, w := range out.Warnings {
 					p.note("warning: %s", w)
@@ -64,15 +56,14 @@ func newRoomPolicy(g *globals) *cobra.Command {
 	return jsonFlag(cmd, g)
 }
 
-func (f *policyFlags) run(ctx context.Context, c *hubapi.Client, room string) (out policyView, err error) {
-	path := roomPath(room, "policy")
+func (f *policyFlags) run(ctx context.Context, c *hubapi.Client, room string) (out rest.PolicyState, err error) {
 	switch {
 	case f.set != "":
 		doc, err := readFile(f.set)
 		if err != nil {
 			return out, err
 		}
-		return out, c.Do(ctx, http.MethodPut, path, nil, bytes.NewReader(doc), &out)
+		return hubapi.Call(ctx, c, rest.SetRoomPolicy, rest.PolicyChange{Room: room, Body: doc})
 	case f.manifest != "":
 		token, err := readFile(f.manifest)
 		if err != nil {
@@ -82,27 +73,34 @@ func (f *policyFlags) run(ctx context.Context, c *hubapi.Client, room string) (o
 		if err != nil {
 			return out, err
 		}
-		return out, c.Do(ctx, http.MethodPut, path, nil, map[string]any{"manifest": strings.TrimSpace(string(token)), "key": key}, &out)
+		doc, err := json.Marshal(rest.Manifest{Manifest: strings.TrimSpace(string(token)), Key: key})
+		if err != nil {
+			return out, err
+		}
+		return hubapi.Call(ctx, c, rest.SetRoomPolicy, rest.PolicyChange{Room: room, Body: doc})
 	case f.allow != "":
 		return f.allowKey(ctx, c, room)
 	case f.thumbprint != "":
-		return out, c.Do(ctx, http.MethodDelete, roomPath(room, "keys", f.thumbprint), nil, nil, &out)
+		return hubapi.Call(ctx, c, rest.RevokeKey, rest.RoomKey{Room: room, Thumbprint: f.thumbprint})
 	}
-	return out, c.Do(ctx, http.MethodGet, path, nil, nil, &out)
+	return hubapi.Call(ctx, c, rest.RoomPolicy, rest.RoomName{Room: room})
 }
 
-func (f *policyFlags) allowKey(ctx context.Context, c *hubapi.Client, room string) (out policyView, err error) {
+func (f *policyFlags) allowKey(ctx context.Context, c *hubapi.Client, room string) (out rest.PolicyState, err error) {
 	key, err := readPublic(f.allow)
 	if err != nil {
 		return out, err
 	}
-	entry := map[string]any{"key": key, "label": f.label}
+	entry := kibitz.AllowedKey{Label: f.label}
+	if entry.Key, err = json.Marshal(key); err != nil {
+		return out, err
+	}
 	if f.caps != "" {
-		if entry["caps"], err = readCaps(f.caps); err != nil {
+		if entry.Caps, err = readCaps(f.caps); err != nil {
 			return out, err
 		}
 	}
-	return out, c.Do(ctx, http.MethodPost, roomPath(room, "keys"), nil, entry, &out)
+	return hubapi.Call(ctx, c, rest.AllowKey, rest.KeyAllowance{Room: room, Body: entry})
 }
 
 // readPublic reads the public half of a key file, whichever half it holds.

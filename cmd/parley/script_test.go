@@ -22,6 +22,7 @@ import (
 	"parley/internal/hub"
 	"parley/internal/store"
 	wire "parley/protocol/agentfirst"
+	"parley/protocol/rest"
 	"parley/test/pgtest"
 )
 
@@ -198,10 +199,8 @@ func waitAsked(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(err)
 	c := hubapi.New(running.URL, token)
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
-		var out struct {
-			Approvals []waiting `json:"approvals"`
-		}
-		ts.Check(c.Do(context.Background(), http.MethodGet, "/api/approvals", nil, nil, &out))
+		out, err := hubapi.Call(context.Background(), c, rest.ListApprovals, rest.ApprovalQuery{})
+		ts.Check(err)
 		for _, a := range out.Approvals {
 			if a.Kind == "tool" {
 				ts.Setenv("ASKED", a.ID)

@@ -3,39 +3,25 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/protocol/rest"
 )
-
-// extension is one of the protocol's extensions as commands print it.
-type extension struct {
-	Agent    string   `json:"agent,omitempty"`
-	Name     string   `json:"name"`
-	Version  string   `json:"version"`
-	State    string   `json:"state"`
-	Sender   string   `json:"sender,omitempty"`
-	Hash     string   `json:"hash"`
-	Actions  []string `json:"actions"`
-	Reason   string   `json:"reason,omitempty"`
-	Approval string   `json:"approval_id,omitempty"`
-}
 
 func newSkillExtensions(g *globals) *cobra.Command {
 	var on, off string
 	cmd := &cobra.Command{
 		Use: "extensions", Short: "Extensions of the protocol: proposed, promoted, switched off", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
 				for hash, enabled := range map[string]bool{on: true, off: false} {
 					if hash == "" {
 						continue
 					}
-					if err := c.Do(ctx, "POST", "/api/skills/extensions/"+url.PathEscape(hash), nil, map[string]bool{"enabled": enabled}, nil); err != nil {
+					if _, err := hubapi.Call(ctx, c, rest.SwitchExtension, rest.ExtensionSwitch{Hash: hash, Body: rest.Enabled{Enabled: enabled}}); err != nil {
 						return err
 					}
 				}
@@ -49,10 +35,8 @@ func newSkillExtensions(g *globals) *cobra.Command {
 }
 
 func (g *globals) listExtensions(ctx context.Context, cmd *cobra.Command, c *hubapi.Client) error {
-	var out struct {
-		Extensions []extension `json:"extensions"`
-	}
-	if err := c.Do(ctx, "GET", "/api/skills/extensions", nil, nil, &out); err != nil {
+	out, err := hubapi.Call(ctx, c, rest.ListExtensions, rest.None{})
+	if err != nil {
 		return err
 	}
 	return g.show(cmd, out.Extensions, func(p *printer) {
@@ -63,43 +47,26 @@ func (g *globals) listExtensions(ctx context.Context, cmd *cobra.Command, c *hub
 	})
 }
 
-// thread is a discussion or negotiation as commands print it.
-type thread struct {
-	ID       string          `json:"id"`
-	Agent    string          `json:"agent"`
-	Kind     string          `json:"kind"`
-	Peer     string          `json:"peer"`
-	Place    string          `json:"place,omitempty"`
-	State    string          `json:"state"`
-	Approval string          `json:"approval_id,omitempty"`
-	Body     json.RawMessage `json:"body"`
-	Active   time.Time       `json:"active_at"`
-}
-
 func newSkillThreads(g *globals) *cobra.Command {
 	return jsonFlag(&cobra.Command{
 		Use: "threads", Short: "Discussions and negotiations with other agents, the latest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				var out struct {
-					Threads []thread `json:"threads"`
+			out, err := ask(g, cmd, rest.ListThreads, rest.SkillLimit{})
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, out.Threads, func(p *printer) {
+				p.table("ID", "KIND", "WITH", "STATE", "WAITS FOR YOU", "ACTIVE")
+				for _, t := range out.Threads {
+					p.row(t.ID, t.Kind, t.Peer, t.State, t.Approval, ago(t.Active))
 				}
-				if err := c.Do(ctx, "GET", "/api/skills/threads", nil, nil, &out); err != nil {
-					return err
-				}
-				return g.show(cmd, out.Threads, func(p *printer) {
-					p.table("ID", "KIND", "WITH", "STATE", "WAITS FOR YOU", "ACTIVE")
-					for _, t := range out.Threads {
-						p.row(t.ID, t.Kind, t.Peer, t.State, t.Approval, ago(t.Active))
-					}
-				})
 			})
 		},
 	}, g)
 }
 
 func newSkillSay(g *globals) *cobra.Command {
-	var to toAgent
+	var to rest.ToPeer
 	var in string
 	cmd := &cobra.Command{
 		Use: "say ACTION AGENT [JSON]", Short: "Open a discussion (propose) or negotiation (offer), or answer in one", Args: cobra.RangeArgs(2, 3),
@@ -117,19 +84,15 @@ func newSkillSay(g *globals) *cobra.Command {
 					return &exitError{exitFailed, "what is said must be a JSON object: " + err.Error()}
 				}
 			}
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				var t thread
-				err := c.Do(ctx, "POST", "/api/skills/threads", nil, map[string]any{
-					"action": args[0], "to": args[1], "agent": to.agent, "place": to.place, "thread": in, "payload": payload,
-				}, &t)
-				if err != nil {
-					return err
-				}
-				return g.show(cmd, t, func(p *printer) { p.line(t.State + " " + t.ID) })
-			})
+			to.To = args[1]
+			t, err := ask(g, cmd, rest.SayInThread, rest.ThreadMove{ToPeer: to, Action: args[0], Thread: in, Payload: payload})
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, t, func(p *printer) { p.line(t.State + " " + t.ID) })
 		},
 	}
-	to.flags(cmd)
+	speakerFlags(cmd, &to)
 	cmd.Flags().StringVar(&in, "in", "", "id of the thread")
 	return jsonFlag(cmd, g)
 }

@@ -1,33 +1,34 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"parley/client/hubapi"
+	"parley/protocol/rest"
 )
 
 func newStatus(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show how the hub is", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, done, err := g.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer done()
-			s, err := c.Status(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return g.show(cmd, s, func(p *printer) {
-				p.note("%s %s at %s, up %s", s.Name, s.Version, c.Base(), time.Since(s.Started).Round(time.Second))
-				p.table("CHECK", "STATE", "DETAIL")
-				for _, check := range s.Checks {
-					p.row(check.Name, okWord(check.OK), check.Detail)
+			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+				s, err := hubapi.Call(ctx, c, rest.GetStatus, rest.None{})
+				if err != nil {
+					return err
 				}
-				for _, w := range s.Warnings {
-					p.note("warning: %s", w.Text)
-				}
+				return g.show(cmd, s, func(p *printer) {
+					p.note("%s %s at %s, up %s", s.Name, s.Version, c.Base(), time.Since(s.Started).Round(time.Second))
+					p.table("CHECK", "STATE", "DETAIL")
+					for _, check := range s.Checks {
+						p.row(check.Name, okWord(check.OK), check.Detail)
+					}
+					for _, w := range s.Warnings {
+						p.note("warning: %s", w.Text)
+					}
+				})
 			})
 		},
 	}

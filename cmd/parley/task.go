@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"strconv"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/viber"
+	"parley/protocol/rest"
 	wire "parley/protocol/viber"
 )
 
@@ -206,47 +206,24 @@ func newTaskMessage(g *globals) *cobra.Command {
 	return jsonFlag(cmd, g)
 }
 
-// taskRow is a task in the hub's list.
-type taskRow struct {
-	ID        string    `json:"task_id"`
-	Goal      string    `json:"goal"`
-	Status    string    `json:"status"`
-	Agent     string    `json:"agent"`
-	Started   time.Time `json:"started_at"`
-	Ended     time.Time `json:"ended_at,omitzero"`
-	LastSeq   int64     `json:"last_seq"`
-	Approvals int       `json:"pending_approvals"`
-}
-
 func newTaskList(g *globals) *cobra.Command {
 	var status string
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List tasks, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, done, err := g.connect(cmd.Context())
+			out, err := ask(g, cmd, rest.ListTasks, rest.TaskQuery{Status: status, Limit: limit})
 			if err != nil {
-				return err
-			}
-			defer done()
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			if status != "" {
-				query.Set("status", status)
-			}
-			var out struct {
-				Tasks []taskRow `json:"tasks"`
-			}
-			if err := c.Do(cmd.Context(), "GET", "/api/tasks", query, nil, &out); err != nil {
 				return err
 			}
 			return g.show(cmd, out.Tasks, func(p *printer) {
 				p.table("ID", "STATUS", "AGENT", "STARTED", "GOAL")
 				for _, t := range out.Tasks {
-					state := t.Status
-					if t.Approvals > 0 {
-						state += fmt.Sprintf(" (%d to approve)", t.Approvals)
+					state := string(t.Status)
+					if t.PendingApprovals > 0 {
+						state += fmt.Sprintf(" (%d to approve)", t.PendingApprovals)
 					}
-					p.row(t.ID, state, t.Agent, t.Started.Local().Format("2006-01-02 15:04"), short(t.Goal, 60))
+					p.row(t.TaskID, state, t.Agent, t.StartedAt.Local().Format("2006-01-02 15:04"), short(t.Goal, 60))
 				}
 			})
 		},

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"parley/client/viber"
+	"parley/protocol/rest"
 	wire "parley/protocol/viber"
 )
 
@@ -27,43 +27,22 @@ func newTerminal(g *globals) *cobra.Command {
 	return cmd
 }
 
-// terminalRow is a terminal in the hub's list.
-type terminalRow struct {
-	ID      string    `json:"id"`
-	Name    string    `json:"name"`
-	Created time.Time `json:"created_at"`
-	Size    wire.Size `json:"size"`
-	Task    string    `json:"task_id,omitempty"`
-	Status  string    `json:"status"`
-	Exit    *int      `json:"exit_code,omitempty"`
-	Cwd     string    `json:"cwd,omitempty"`
-	Command string    `json:"command,omitempty"`
-	Viewers int       `json:"viewers,omitempty"`
-}
-
 func newTerminalList(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List terminals", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, done, err := g.connect(cmd.Context())
+			out, err := ask(g, cmd, rest.ListTerminals, rest.None{})
 			if err != nil {
-				return err
-			}
-			defer done()
-			var out struct {
-				Terminals []terminalRow `json:"terminals"`
-			}
-			if err := c.Do(cmd.Context(), "GET", "/api/terminals", nil, nil, &out); err != nil {
 				return err
 			}
 			return g.show(cmd, out.Terminals, func(p *printer) {
 				p.table("ID", "NAME", "STATUS", "SIZE", "VIEWERS", "TASK", "COMMAND")
 				for _, t := range out.Terminals {
-					state := t.Status
-					if t.Exit != nil {
-						state += fmt.Sprintf(" (%d)", *t.Exit)
+					state := string(t.Status)
+					if t.ExitCode != nil {
+						state += fmt.Sprintf(" (%d)", *t.ExitCode)
 					}
-					p.row(t.ID, t.Name, state, fmt.Sprintf("%dx%d", t.Size.Cols, t.Size.Rows), fmt.Sprint(t.Viewers), t.Task, short(t.Command, 60))
+					p.row(t.ID, t.Name, state, fmt.Sprintf("%dx%d", t.Size.Cols, t.Size.Rows), fmt.Sprint(t.Viewers), t.TaskID, short(t.Command, 60))
 				}
 			})
 		},

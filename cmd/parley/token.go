@@ -9,6 +9,7 @@ import (
 
 	"parley/client/hubapi"
 	"parley/internal/identity"
+	"parley/protocol/rest"
 )
 
 func newToken(g *globals) *cobra.Command {
@@ -21,23 +22,18 @@ func newToken(g *globals) *cobra.Command {
 }
 
 func newTokenCreate(g *globals) *cobra.Command {
-	var req hubapi.TokenRequest
+	var req rest.TokenRequest
 	var ttl time.Duration
 	var scopes []string
 	cmd := &cobra.Command{
 		Use: "create", Short: "Make a token; its secret is shown once", Args: cobra.NoArgs,
 		Example: "  parley token create --name laptop --scopes task,approval --ttl 24h\n  parley token create --name phone --pairing",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, done, err := g.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer done()
 			req.Scopes = scopes
 			if ttl != 0 {
 				req.TTL = ttl.String()
 			}
-			t, err := c.CreateToken(cmd.Context(), req)
+			t, err := ask(g, cmd, rest.CreateToken, req)
 			if err != nil {
 				return err
 			}
@@ -67,18 +63,13 @@ func newTokenList(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List tokens, without their secrets", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, done, err := g.connect(cmd.Context())
+			list, err := ask(g, cmd, rest.ListTokens, rest.None{})
 			if err != nil {
 				return err
 			}
-			defer done()
-			tokens, err := c.Tokens(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return g.show(cmd, tokens, func(p *printer) {
+			return g.show(cmd, list.Tokens, func(p *printer) {
 				p.table("ID", "NAME", "KIND", "PERSON", "STATE", "SCOPES")
-				for _, t := range tokens {
+				for _, t := range list.Tokens {
 					p.row(t.ID, t.Name, t.Kind, t.Principal.Name, tokenState(t), strings.Join(t.Scopes, " "))
 				}
 			})
@@ -87,7 +78,7 @@ func newTokenList(g *globals) *cobra.Command {
 	return jsonFlag(cmd, g)
 }
 
-func tokenState(t hubapi.Token) string {
+func tokenState(t rest.Token) string {
 	switch {
 	case !t.Revoked.IsZero():
 		return "revoked"
@@ -109,12 +100,7 @@ func newTokenRotate(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rotate ID", Short: "Replace a token's secret; the old one works five minutes more", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, done, err := g.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer done()
-			t, err := c.RotateToken(cmd.Context(), args[0])
+			t, err := ask(g, cmd, rest.RotateToken, rest.Rotation{ID: args[0]})
 			if err != nil {
 				return err
 			}
@@ -131,12 +117,7 @@ func newTokenRevoke(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID", Short: "Revoke a token; what it opened and made ends within a second", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, done, err := g.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer done()
-			if err := c.RevokeToken(cmd.Context(), args[0]); err != nil {
+			if _, err := ask(g, cmd, rest.RevokeToken, rest.ByID{ID: args[0]}); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "revoked", args[0])
@@ -157,7 +138,7 @@ func newLogin(g *globals) *cobra.Command {
 				return err
 			}
 			defer done()
-			link, err := c.CreateLoginLink(cmd.Context(), principal, scopes...)
+			link, err := hubapi.Call(cmd.Context(), c, rest.CreateLoginLink, rest.LoginLinkRequest{Principal: principal, Scopes: scopes})
 			if err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	"parley/internal/endpoint"
 	"parley/internal/hub"
 	"parley/internal/hub/config"
+	"parley/protocol/rest"
 )
 
 // thisMachine runs an endpoint for this machine beside the hub of 'parley up',
@@ -52,13 +53,6 @@ func serveMachine(ctx context.Context, conf config.Config, address string, log *
 	return e.Run(ctx)
 }
 
-// minted is a hub's answer to a request for an enrolment token.
-type minted struct {
-	AgentID   string `json:"agent_id"`
-	Token     string `json:"token"`
-	ServerKey string `json:"server_public_key"`
-}
-
 // enrolHere gets a token for this machine as the hub's owner. A name that is
 // taken belongs to another machine: this one gets a longer name.
 func enrolHere(ctx context.Context, conf config.Config, address string, opts *endpoint.Options) error {
@@ -78,13 +72,12 @@ func enrolHere(ctx context.Context, conf config.Config, address string, opts *en
 		return fmt.Errorf("a token for this machine: %w", err)
 	}
 	opts.Token = m.Token
-	opts.Config.ID, opts.Config.ServerKeys = m.AgentID, []string{m.ServerKey}
+	opts.Config.ID, opts.Config.ServerKeys = m.Machine, []string{m.ServerPublicKey}
 	return nil
 }
 
-func mint(ctx context.Context, client *hubapi.Client, id string) (m minted, err error) {
-	err = client.Do(ctx, http.MethodPost, "/api/machines/"+id+"/token", nil, struct{}{}, &m)
-	return m, err
+func mint(ctx context.Context, client *hubapi.Client, id string) (rest.EnrolToken, error) {
+	return hubapi.Call(ctx, client, rest.MachineToken, rest.EnrolRequest{ID: id})
 }
 
 // machineID makes an id of the machine's name.

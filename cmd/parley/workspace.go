@@ -1,29 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
+	"parley/protocol/rest"
 )
-
-// workspaceGrant is a folder that somebody shared.
-type workspaceGrant struct {
-	ID       string    `json:"id"`
-	Owner    string    `json:"owner"`
-	Person   string    `json:"person"`
-	Folder   string    `json:"folder"`
-	Path     string    `json:"path,omitempty"`
-	ReadOnly bool      `json:"read_only"`
-	Until    time.Time `json:"until,omitzero"`
-}
-
-const workspaceGrants = "/api/workspace/grants"
 
 func newWorkspace(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
@@ -44,20 +28,16 @@ func newWorkspaceList(g *globals) *cobra.Command {
 	return jsonFlag(&cobra.Command{
 		Use: "list", Short: "List folders that you share, and that others share with you", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				var out struct {
-					Grants []workspaceGrant `json:"grants"`
-				}
-				if err := c.Do(ctx, http.MethodGet, workspaceGrants, nil, nil, &out); err != nil {
-					return err
-				}
-				return g.show(cmd, out.Grants, func(p *printer) { showGrants(p, out.Grants) })
-			})
+			out, err := ask(g, cmd, rest.ListWorkspaceGrants, rest.None{})
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, out.Grants, func(p *printer) { showGrants(p, out.Grants) })
 		},
 	}, g)
 }
 
-func showGrants(p *printer, list []workspaceGrant) {
+func showGrants(p *printer, list []rest.WorkspaceGrant) {
 	p.table("ID", "OF", "FOR", "MAY", "UNTIL", "FOLDER")
 	for _, one := range list {
 		may, until, path := "change", "taken back", one.Path
@@ -75,12 +55,7 @@ func showGrants(p *printer, list []workspaceGrant) {
 }
 
 func newWorkspaceGrant(g *globals) *cobra.Command {
-	var body struct {
-		Person   string     `json:"person"`
-		Folder   string     `json:"folder,omitempty"`
-		ReadOnly bool       `json:"read_only,omitempty"`
-		Until    *time.Time `json:"until,omitempty"`
-	}
+	var body rest.WorkspaceGrantRequest
 	var until string
 	cmd := &cobra.Command{
 		Use: "grant PERSON", Short: "Let the agents of somebody use your folder, or one in it", Args: cobra.ExactArgs(1),
@@ -91,15 +66,13 @@ func newWorkspaceGrant(g *globals) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				body.Until = &at
+				body.Until = at
 			}
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				var made workspaceGrant
-				if err := c.Do(ctx, http.MethodPost, workspaceGrants, nil, body, &made); err != nil {
-					return err
-				}
-				return g.show(cmd, made, func(p *printer) { showGrants(p, []workspaceGrant{made}) })
-			})
+			made, err := ask(g, cmd, rest.GrantWorkspace, body)
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, made, func(p *printer) { showGrants(p, []rest.WorkspaceGrant{made}) })
 		},
 	}
 	cmd.Flags().StringVar(&body.Folder, "folder", "", "only this folder, in yours")
@@ -124,9 +97,8 @@ func newWorkspaceRevoke(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID", Short: "End a grant, at once", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.onHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
-				return c.Do(ctx, http.MethodDelete, workspaceGrants+"/"+url.PathEscape(args[0]), nil, nil, nil)
-			})
+			_, err := ask(g, cmd, rest.RevokeWorkspaceGrant, rest.ByID{ID: args[0]})
+			return err
 		},
 	}
 }

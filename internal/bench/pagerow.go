@@ -18,6 +18,7 @@ import (
 
 	"parley/client/hubapi"
 	"parley/internal/bench/browser"
+	"parley/protocol/rest"
 )
 
 // pageRow: what a browser fetches before the page can be used.
@@ -92,10 +93,8 @@ func browse(ctx context.Context, env *Env, base string) ([]Result, error) {
 	var most int64
 	times := make([]time.Duration, 0, 20)
 	for range pick(env, 15, 2) {
-		var link struct {
-			Path string `json:"path"`
-		}
-		if err := owner.Do(ctx, http.MethodPost, "/api/login-links", nil, struct{}{}, &link); err != nil {
+		link, err := hubapi.Call(ctx, owner, rest.CreateLoginLink, rest.LoginLinkRequest{})
+		if err != nil {
 			return nil, err
 		}
 		received, ready, err := b.Load(base + link.Path)

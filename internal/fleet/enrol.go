@@ -12,6 +12,7 @@ import (
 	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 )
 
 // MintRequest asks for a one-time enrolment token.
@@ -28,13 +29,7 @@ type MintRequest struct {
 }
 
 // Minted is a token, shown once.
-type Minted struct {
-	Machine         string    `json:"agent_id"`
-	Token           string    `json:"token"`
-	ServerPublicKey string    `json:"server_public_key"`
-	URL             string    `json:"url"`
-	Expires         time.Time `json:"expires_at"`
-}
+type Minted = rest.EnrolToken
 
 // EnrolRequest binds a key to an id with a one-time token.
 type EnrolRequest struct {
@@ -42,11 +37,7 @@ type EnrolRequest struct {
 }
 
 // InstallLines is an installer link: one line per family of systems.
-type InstallLines struct {
-	Sh      string    `json:"sh,omitempty" doc:"absent when this hub has no program for Linux and macOS"`
-	PS1     string    `json:"ps1,omitempty" doc:"absent when this hub has no program for Windows"`
-	Expires time.Time `json:"expires_at"`
-}
+type InstallLines = rest.InstallLines
 
 // Lives of enrolment tokens.
 const (

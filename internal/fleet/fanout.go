@@ -16,6 +16,7 @@ import (
 	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 )
 
 // FanRequest is one call on many machines.
@@ -41,25 +42,10 @@ type FanRequest struct {
 }
 
 // FanItem is what became of one machine's share.
-type FanItem struct {
-	Machine string         `json:"agent_id"`
-	CallID  string         `json:"call_id,omitempty"`
-	State   call.State     `json:"state" doc:"done, queued, failed, or cancelled when it was never sent"`
-	Canary  bool           `json:"canary,omitempty"`
-	Result  jsontext.Value `json:"result,omitzero"`
-	Error   *call.Failure  `json:"error,omitempty"`
-}
+type FanItem = rest.FanItem
 
 // FanResult has every target, in the order they were chosen, whatever happened.
-type FanResult struct {
-	Items   []FanItem `json:"items"`
-	Done    int       `json:"done"`
-	Failed  int       `json:"failed"`
-	Stopped bool      `json:"stopped"`
-	// Shortened says that the machines' own answers are left out: they are too large
-	// to be kept for somebody who looks later.
-	Shortened bool `json:"shortened,omitempty"`
-}
+type FanResult = rest.FanResult
 
 const (
 	usualParallel = 8

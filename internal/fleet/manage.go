@@ -192,7 +192,7 @@ func (e Edit) columns() (sets []string, args []any, refusal *fault.Error) {
 		add("mobile", store.Bool(*e.Mobile))
 	}
 	if e.Thresholds != nil {
-		if err := e.Thresholds.check(); err != nil {
+		if err := checkThresholds(*e.Thresholds); err != nil {
 			return nil, nil, err
 		}
 		add("thresholds", text(e.Thresholds))
@@ -212,7 +212,7 @@ func (e Edit) columns() (sets []string, args []any, refusal *fault.Error) {
 	return sets, args, nil
 }
 
-func (t Thresholds) check() *fault.Error {
+func checkThresholds(t Thresholds) *fault.Error {
 	ping, silence := t.PingS, t.SilenceS
 	if ping < 0 || silence < 0 || t.OverdueS < 0 || ping > 3600 || silence > 86_400 || t.OverdueS > 2_592_000 {
 		return fault.Errorf(fault.BadArgs, "a threshold is out of bounds")

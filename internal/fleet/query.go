@@ -90,7 +90,7 @@ func (f *Fleet) Overview(_ context.Context, who identity.Actor, q ListQuery) (Ov
 	out := Overview{Overall: kenny.StatusUnknown}
 	for _, m := range list {
 		out.Overall = health.Worst(out.Overall, m.Overall)
-		out.Counts.add(m)
+		count(&out.Counts, m)
 	}
 	slices.SortFunc(list, func(a, b Machine) int { return cmp.Compare(badness(a), badness(b)) })
 	part, next, refusal := page(list, badness, q.Cursor, q.Limit)
@@ -101,7 +101,7 @@ func (f *Fleet) Overview(_ context.Context, who identity.Actor, q ListQuery) (Ov
 	return out, nil
 }
 
-func (c *Counts) add(m Machine) {
+func count(c *Counts, m Machine) {
 	switch m.Overall {
 	case kenny.StatusOK:
 		c.OK++

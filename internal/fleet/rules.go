@@ -17,23 +17,14 @@ import (
 	"parley/internal/store"
 	"parley/protocol/kenny"
 	"parley/protocol/kenny/policy"
+	"parley/protocol/rest"
 )
 
 // Rules are the deny rules in force.
-type Rules struct {
-	Builtin  []RuleView `json:"builtin"`
-	Operator []RuleView `json:"operator"`
-	Revision int64      `json:"revision"`
-}
+type Rules = rest.Rules
 
 // RuleView is a rule as people see it.
-type RuleView struct {
-	ID        string          `json:"id"`
-	AppliesTo kenny.AppliesTo `json:"applies_to"`
-	Class     string          `json:"class,omitempty"`
-	Pattern   string          `json:"pattern"`
-	Reason    string          `json:"reason"`
-}
+type RuleView = rest.Rule
 
 // RuleTest asks whether the mirror would refuse a call.
 type RuleTest struct {

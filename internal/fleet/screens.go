@@ -17,18 +17,11 @@ import (
 	"parley/internal/fleet/fault"
 	"parley/internal/identity"
 	"parley/internal/store"
+	"parley/protocol/rest"
 )
 
 // Screenshot is one picture of a machine's screen.
-type Screenshot struct {
-	N      int64     `json:"n"`
-	At     time.Time `json:"at"`
-	By     string    `json:"by"`
-	Width  int       `json:"width"`
-	Height int       `json:"height"`
-	Size   int       `json:"size"`
-	CallID string    `json:"call_id"`
-}
+type Screenshot = rest.Screenshot
 
 // screensKept is how many pictures of one machine are kept.
 const screensKept = 10

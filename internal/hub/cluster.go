@@ -9,21 +9,21 @@ import (
 	"time"
 
 	"parley/internal/brain"
-	"parley/internal/face/api"
 	"parley/internal/fit"
 	"parley/internal/fleet"
 	"parley/internal/hub/config"
 	"parley/internal/lease"
 	"parley/internal/store"
+	"parley/protocol/rest"
 )
 
 // cluster is all hubs on this database, and what they share.
-func (h *Hub) cluster(ctx context.Context) (api.Cluster, error) {
+func (h *Hub) cluster(ctx context.Context) (rest.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	alone := h.db.Dialect() == store.SQLite
-	c := api.Cluster{
-		Alone: alone, Hubs: []api.Member{},
+	c := rest.Cluster{
+		Alone: alone, Hubs: []rest.Member{},
 		Database: engine("postgres", h.db.String(), h.db.Ping(ctx)),
 		Bus:      engine("nats", h.conf.Bus().Hosts(), h.bus.Healthy()),
 		Door:     h.door(),
@@ -43,7 +43,7 @@ func (h *Hub) cluster(ctx context.Context) (api.Cluster, error) {
 
 // member counts things by the words people know. A hub that is alone takes no
 // lease for a machine, so it counts those connected.
-func (h *Hub) member(m lease.Member) api.Member {
+func (h *Hub) member(m lease.Member) rest.Member {
 	here := m.ID == h.leases.ID()
 	holds := map[string]int64{"conversations": 0, "tasks": 0, "rooms": 0, "machines": 0, "duties": 0}
 	words := map[string]string{"talk": "conversations", "task": "tasks", "room": "rooms", "machine": "machines"}
@@ -57,11 +57,11 @@ func (h *Hub) member(m lease.Member) api.Member {
 	if here && h.db.Dialect() == store.SQLite {
 		holds["machines"] = int64(h.fleet.Presences()[fleet.Online])
 	}
-	return api.Member{ID: m.ID, Here: here, Alive: m.Alive, Started: m.Started.UTC(), SilentAfter: m.Expires.UTC(), Holds: holds}
+	return rest.Member{ID: m.ID, Here: here, Alive: m.Alive, Started: m.Started.UTC(), SilentAfter: m.Expires.UTC(), Holds: holds}
 }
 
-func engine(kind, where string, err error) api.Engine {
-	e := api.Engine{Kind: kind, Where: where, OK: err == nil}
+func engine(kind, where string, err error) rest.Engine {
+	e := rest.Engine{Kind: kind, Where: where, OK: err == nil}
 	if err != nil {
 		e.Detail = fit.OneLine(err.Error())
 	}
@@ -69,9 +69,9 @@ func engine(kind, where string, err error) api.Engine {
 }
 
 // door says how clients come in; the verdict is what 'parley doctor' finds.
-func (h *Hub) door() api.Door {
+func (h *Hub) door() rest.Door {
 	f := examineTLS(context.Background(), h.conf)
-	d := api.Door{Listen: h.conf.Listen, URL: h.url(), TLS: "none", Verdict: string(f.State), Found: f.Found, Advice: f.Advice}
+	d := rest.Door{Listen: h.conf.Listen, URL: h.url(), TLS: "none", Verdict: string(f.State), Found: f.Found, Advice: f.Advice}
 	switch t := h.conf.TLS; {
 	case t.ACMEDomain != "":
 		d.TLS, d.Certificate = "acme", certificate(acmeFile(h.folder, t))
@@ -96,7 +96,7 @@ func acmeFile(f Folder, t config.TLS) string {
 }
 
 // certificate is nil for a file that has none: the verdict says so.
-func certificate(file string) *api.Certificate {
+func certificate(file string) *rest.Certificate {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil
@@ -113,14 +113,14 @@ func certificate(file string) *api.Certificate {
 	for _, ip := range leaf.IPAddresses {
 		names = append(names, ip.String())
 	}
-	return &api.Certificate{Names: names, Issuer: leaf.Issuer.String(), NotAfter: leaf.NotAfter.UTC()}
+	return &rest.Certificate{Names: names, Issuer: leaf.Issuer.String(), NotAfter: leaf.NotAfter.UTC()}
 }
 
 // spending is what every agent used today and this month.
-func (h *Hub) spending(ctx context.Context) ([]api.AgentSpend, error) {
+func (h *Hub) spending(ctx context.Context) ([]rest.AgentSpend, error) {
 	now := time.Now()
 	today := brain.Day(now)
-	out := []api.AgentSpend{}
+	out := []rest.AgentSpend{}
 	for _, a := range h.minds.agents.List() {
 		day, err := h.minds.ledger.Spent(ctx, a.Name, today, today)
 		if err != nil {
@@ -130,7 +130,7 @@ func (h *Hub) spending(ctx context.Context) ([]api.AgentSpend, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, api.AgentSpend{
+		out = append(out, rest.AgentSpend{
 			Agent: a.Name, TodayUSD: float64(day.Micros) / 1e6, TodayTokens: day.Tokens,
 			MonthUSD: float64(month.Micros) / 1e6, MonthTokens: month.Tokens,
 		})

@@ -15,14 +15,14 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/face/api"
 	"parley/internal/hub/config"
+	"parley/protocol/rest"
 )
 
-func clusterOf(t *testing.T, r *rig) api.Cluster {
+func clusterOf(t *testing.T, r *rig) rest.Cluster {
 	t.Helper()
 	got := r.do(ask{method: "GET", path: "/api/cluster", token: r.owner})
-	var c api.Cluster
+	var c rest.Cluster
 	if err := json.Unmarshal(got.body, &c); err != nil || got.status != http.StatusOK {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
@@ -62,7 +62,7 @@ func TestSpendListsEveryAgent(t *testing.T) {
 	r := newRig(t)
 	got := r.do(ask{method: "GET", path: "/api/spend", token: r.owner})
 	var list struct {
-		Agents []api.AgentSpend `json:"agents"`
+		Agents []rest.AgentSpend `json:"agents"`
 	}
 	if err := json.Unmarshal(got.body, &list); err != nil || got.status != http.StatusOK || len(list.Agents) == 0 {
 		t.Fatalf("%d %s", got.status, got.body)

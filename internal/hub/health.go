@@ -6,33 +6,33 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/face/api"
+	"parley/protocol/rest"
 )
 
 // checkTime bounds how long one look at a dependency may take.
 const checkTime = 2 * time.Second
 
 // checks looks at everything the hub depends on.
-func (h *Hub) checks(ctx context.Context) []api.Check {
+func (h *Hub) checks(ctx context.Context) []rest.Check {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	checks := []api.Check{
+	checks := []rest.Check{
 		check("database", h.db.String()+" answers", h.db.Ping(ctx)),
 		check("bus", busName(h.conf.NATS), h.bus.Healthy()),
 		check("data folder", "writable", h.folder.Make()),
 		check("box", h.sandbox.Support().String(), nil), // what there is not is a warning
 	}
 	if h.draining.Load() {
-		checks = append(checks, api.Check{Name: "hub", OK: false, Detail: "stopping"})
+		checks = append(checks, rest.Check{Name: "hub", OK: false, Detail: "stopping"})
 	}
 	return checks
 }
 
-func check(name, good string, err error) api.Check {
+func check(name, good string, err error) rest.Check {
 	if err != nil {
-		return api.Check{Name: name, Detail: err.Error()}
+		return rest.Check{Name: name, Detail: err.Error()}
 	}
-	return api.Check{Name: name, OK: true, Detail: good}
+	return rest.Check{Name: name, OK: true, Detail: good}
 }
 
 func busName(nats string) string {

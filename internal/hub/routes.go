@@ -17,6 +17,7 @@ import (
 	"parley/internal/hub/config"
 	"parley/internal/identity"
 	"parley/internal/limit"
+	"parley/protocol/rest"
 	"parley/web"
 )
 
@@ -94,17 +95,17 @@ func pprofRoutes(routes *front.Routes) {
 }
 
 // status is the hub in one look.
-func (h *Hub) status(ctx context.Context, who identity.Actor) (api.Status, error) {
-	s := api.Status{
+func (h *Hub) status(ctx context.Context, who identity.Actor) (rest.Status, error) {
+	s := rest.Status{
 		Name: "parley", Version: h.opts.Version, HubID: h.leases.ID(), PublicKey: h.PublicKey(), Started: h.started.UTC(),
 		UptimeS: int64(time.Since(h.started) / time.Second), Healthy: true, Checks: h.checks(ctx), Counts: map[string]int64{},
-		Warnings: []api.Warning{},
+		Warnings: []rest.Warning{},
 	}
 	for _, c := range s.Checks {
 		s.Healthy = s.Healthy && c.OK
 	}
 	active := model.ParseRef(h.minds.models.Active())
-	s.Model = api.ModelInfo{Active: active.String(), Provider: active.Provider}
+	s.Model = rest.ModelInfo{Active: active.String(), Provider: active.Provider}
 	if err := h.spend(ctx, &s); err != nil {
 		return s, err
 	}
@@ -114,13 +115,13 @@ func (h *Hub) status(ctx context.Context, who identity.Actor) (api.Status, error
 	}
 	s.Warnings = append(s.Warnings, warnings...)
 	for _, gap := range h.sandbox.Support().Gaps() {
-		s.Warnings = append(s.Warnings, api.Warning{Code: "box", Text: "the box of programs of agents: " + gap})
+		s.Warnings = append(s.Warnings, rest.Warning{Code: "box", Text: "the box of programs of agents: " + gap})
 	}
 	return s, h.count(ctx, who, s.Counts)
 }
 
 // spend adds up what all agents cost today.
-func (h *Hub) spend(ctx context.Context, s *api.Status) error {
+func (h *Hub) spend(ctx context.Context, s *rest.Status) error {
 	today := brain.Day(time.Now())
 	for _, a := range h.minds.agents.List() {
 		spent, err := h.minds.ledger.Spent(ctx, a.Name, today, today)
@@ -129,7 +130,7 @@ func (h *Hub) spend(ctx context.Context, s *api.Status) error {
 		}
 		s.SpendTodayUSD += float64(spent.Micros) / 1e6
 		if a.Err != nil {
-			s.Warnings = append(s.Warnings, api.Warning{Code: "agent", Text: "the agent " + a.Name + " is broken: " + fit.OneLine(a.Err.Error())})
+			s.Warnings = append(s.Warnings, rest.Warning{Code: "agent", Text: "the agent " + a.Name + " is broken: " + fit.OneLine(a.Err.Error())})
 		}
 	}
 	s.Counts["agents"] = int64(len(h.minds.agents.List()))

@@ -15,6 +15,7 @@ import (
 	"parley/internal/hub/config"
 	"parley/internal/store"
 	"parley/internal/witness"
+	"parley/protocol/rest"
 )
 
 // auditFace is the trail as the REST face shows it.
@@ -39,18 +40,18 @@ func (h *Hub) lastKept() []audit.Kept {
 }
 
 // auditWarnings tell of a cut, and of witnesses that take nothing.
-func (h *Hub) auditWarnings(ctx context.Context) ([]api.Warning, error) {
-	warnings := []api.Warning{}
+func (h *Hub) auditWarnings(ctx context.Context) ([]rest.Warning, error) {
+	warnings := []rest.Warning{}
 	c, err := h.trail.Compare(ctx, h.lastKept()...)
 	for _, cut := range c.Cuts {
 		if cut.Acknowledged == nil {
-			warnings = append(warnings, api.Warning{Code: "audit_cut", Text: "audit: " + cut.String()})
+			warnings = append(warnings, rest.Warning{Code: "audit_cut", Text: "audit: " + cut.String()})
 		}
 	}
 	for _, s := range h.keeper.States() {
 		if s.Error != "" {
 			text := fmt.Sprintf("audit: the witness %s takes no checkpoints (%d wait, %d attempts failed): %s", s.Name, s.Waiting, s.Failures, s.Error)
-			warnings = append(warnings, api.Warning{Code: "audit_witness", Text: text})
+			warnings = append(warnings, rest.Warning{Code: "audit_witness", Text: text})
 		}
 	}
 	return warnings, err

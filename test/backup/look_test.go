@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 
+	"parley/client/hubapi"
+	wire "parley/protocol/rest"
 	"parley/test/hubtest"
 )
 
@@ -55,20 +57,20 @@ func (u *user) lookAround() map[string]string {
 	}
 	// Keys of hosted agents are in no backup: those who lost theirs get new ones. What
 	// is known of others stays.
-	keys, err := u.h.Client().PlaceKeys(u.t.Context())
+	keys, err := hubapi.Call(u.t.Context(), u.h.Client(), wire.ListPlaceKeys, wire.PlaceLimit{})
 	if err != nil {
 		u.t.Fatal(err)
 	}
-	for _, key := range keys {
+	for _, key := range keys.Keys {
 		if key.Agent == "bob" {
 			seen["bob's key"] = fmt.Sprint(key.KeyID, key.Proof, key.Trusted)
 		}
 	}
-	report, err := u.h.Client().VerifyAudit(u.t.Context())
+	report, err := hubapi.Call(u.t.Context(), u.h.Client(), wire.VerifyAudit, wire.None{})
 	if err != nil || !report.OK {
 		u.t.Errorf("the trail is not intact: %+v, %v", report, err)
 	}
-	machines, err := u.h.Client().Machines(u.t.Context(), nil)
+	machines, err := hubapi.Machines(u.t.Context(), u.h.Client(), wire.MachineQuery{})
 	if err != nil {
 		u.t.Fatal(err)
 	}

@@ -13,8 +13,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/client/agentfirst"
+	"parley/client/hubapi"
 	talkwire "parley/protocol/agentfirst"
 	"parley/protocol/kenny"
+	wire "parley/protocol/rest"
 	"parley/test/hubtest"
 )
 
@@ -153,13 +155,13 @@ func (u *user) place() {
 	u.run("place", "receive", "--as", "bob.pem", "--id", "bob")
 	u.run("place", "send", "bob", "Good evening") // it waits
 	u.run("place", "post", "offer_skill", "Tea", "How to brew it", "--tags", "drink", "--as", "bob.pem", "--id", "bob")
-	keys, err := u.h.Client().PlaceKeys(u.t.Context())
+	keys, err := hubapi.Call(u.t.Context(), u.h.Client(), wire.ListPlaceKeys, wire.PlaceLimit{})
 	if err != nil {
 		u.t.Fatal(err)
 	}
-	for _, key := range keys {
+	for _, key := range keys.Keys {
 		if key.Agent == "bob" {
-			if err := u.h.Client().TrustPlaceKey(u.t.Context(), "bob", key.KeyID); err != nil {
+			if _, err := hubapi.Call(u.t.Context(), u.h.Client(), wire.TrustKey, wire.TrustRequest{Address: "bob", KeyID: key.KeyID}); err != nil {
 				u.t.Fatal(err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"parley/client/hubapi"
 	"parley/client/viber"
+	"parley/protocol/rest"
 	wire "parley/protocol/viber"
 	"parley/test/hubtest"
 )
@@ -183,13 +184,13 @@ func TestATerminalOfOneHubIsUsedOnAnother(t *testing.T) {
 func TestARevokedTokenEndsItsBoardsOnEveryHub(t *testing.T) {
 	t.Parallel()
 	c := start(t, 2)
-	made, err := c.hubs[0].Client().CreateToken(t.Context(), hubapi.TokenRequest{Name: "x", Scopes: []string{"task"}})
+	made, err := hubapi.Call(t.Context(), c.hubs[0].Client(), rest.CreateToken, rest.TokenRequest{Name: "x", Scopes: []string{"task"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	there := board(t, c.hubs[1], made.Token)
 	task := goal(t, there, "/say On.\n/sleep 600000", nil)
-	if err := c.hubs[0].Client().RevokeToken(t.Context(), made.ID); err != nil {
+	if _, err := hubapi.Call(t.Context(), c.hubs[0].Client(), rest.RevokeToken, rest.ByID{ID: made.ID}); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -19,6 +19,7 @@ import (
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
+	"parley/protocol/rest"
 	"parley/test/hubtest"
 	"parley/test/pgtest"
 )
@@ -26,9 +27,9 @@ import (
 // things is how many a doomed hub holds.
 const things = 20
 
-func newToken(t *testing.T, h *hubtest.Hub) hubapi.NewToken {
+func newToken(t *testing.T, h *hubtest.Hub) rest.NewToken {
 	t.Helper()
-	made, err := h.Client().CreateToken(t.Context(), hubapi.TokenRequest{Name: "x", Scopes: []string{"approval:read", "status:read"}})
+	made, err := hubapi.Call(t.Context(), h.Client(), rest.CreateToken, rest.TokenRequest{Name: "x", Scopes: []string{"approval:read", "status:read"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func newToken(t *testing.T, h *hubtest.Hub) hubapi.NewToken {
 func listen(t *testing.T, h *hubtest.Hub, token string) (ended <-chan error) {
 	t.Helper()
 	c := hubapi.New(h.URL, token)
-	body, err := c.Open(t.Context(), http.MethodGet, "/api/events", nil, nil)
+	body, err := hubapi.Open(t.Context(), c, rest.Events, rest.EventsQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestATokenRevokedOnOneHubIsRefusedAndCutOffOnTheOther(t *testing.T) {
 		t.Fatalf("the other hub does not know the token: %d %s", got.Status, got.Body)
 	}
 	ended := listen(t, b, made.Token)
-	if err := a.Client().RevokeToken(t.Context(), made.ID); err != nil {
+	if _, err := hubapi.Call(t.Context(), a.Client(), rest.RevokeToken, rest.ByID{ID: made.ID}); err != nil {
 		t.Fatal(err)
 	}
 	hubtest.Eventually(t, "the stream on the other hub ends", func() bool { return len(ended) > 0 })
@@ -73,8 +74,8 @@ func TestATokenRevokedOnOneHubIsRefusedAndCutOffOnTheOther(t *testing.T) {
 		return b.As(made.Token, "GET", "/api/status", "").Status == http.StatusUnauthorized
 	})
 	// Each folder has an owner's token of its own; both are the same person's.
-	if tokens, err := b.Client().Tokens(t.Context()); err != nil || len(tokens) < 3 {
-		t.Errorf("%d tokens, %v", len(tokens), err)
+	if tokens, err := hubapi.Call(t.Context(), b.Client(), rest.ListTokens, rest.None{}); err != nil || len(tokens.Tokens) < 3 {
+		t.Errorf("%d tokens, %v", len(tokens.Tokens), err)
 	}
 }
 
@@ -141,7 +142,7 @@ func TestTheTrailThatThreeHubsWriteIsOneChain(t *testing.T) {
 	}
 	writers.Wait()
 	for _, h := range c.hubs {
-		report, err := h.Client().VerifyAudit(t.Context())
+		report, err := hubapi.Call(t.Context(), h.Client(), rest.VerifyAudit, rest.None{})
 		if err != nil || !report.OK || report.Entries < 2*each*int64(len(c.hubs)) {
 			t.Errorf("%+v, %v", report, err)
 		}
@@ -154,7 +155,7 @@ func TestTheTrailThatThreeHubsWriteIsOneChain(t *testing.T) {
 	newToken(t, c.hubs[1])
 	c.hubs[1].Kill9()
 	newToken(t, c.hubs[0])
-	if report, err := c.hubs[0].Client().VerifyAudit(t.Context()); err != nil || !report.OK {
+	if report, err := hubapi.Call(t.Context(), c.hubs[0].Client(), rest.VerifyAudit, rest.None{}); err != nil || !report.OK {
 		t.Errorf("after the others were gone: %+v, %v", report, err)
 	}
 }
@@ -223,7 +224,7 @@ func TestANATSNodeThatDiesIsSurvived(t *testing.T) {
 		made := newToken(t, a)
 		ended := listen(t, b, made.Token)
 		node.Kill()
-		if err := a.Client().RevokeToken(t.Context(), made.ID); err != nil {
+		if _, err := hubapi.Call(t.Context(), a.Client(), rest.RevokeToken, rest.ByID{ID: made.ID}); err != nil {
 			t.Fatalf("with node %d down: %v", i, err)
 		}
 		hubtest.Eventually(t, "the stream on the other hub ends", func() bool { return len(ended) > 0 })

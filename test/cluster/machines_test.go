@@ -9,6 +9,7 @@ import (
 
 	"parley/client/hubapi"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 	"parley/test/hubtest"
 )
 
@@ -26,23 +27,23 @@ func TestAMachineIsReachedThroughEveryHub(t *testing.T) {
 		return r.Args, nil
 	})
 	stop := m.Connect(t, a)
-	var answer hubapi.CallAnswer
+	var answer rest.CallAnswer
 	hubtest.Eventually(t, "the other hub knows the machine", func() bool {
 		var err error
-		answer, err = b.Client().CallMachine(t.Context(), "lab.pc-1", hubapi.MachineCall{Tool: "fs_list", Args: []byte(`{"path":"/tmp"}`)})
+		answer, err = hubapi.Call(t.Context(), b.Client().Patient(), rest.CallMachine, rest.MachineCall{ID: "lab.pc-1", Body: rest.Call{Tool: "fs_list", Args: []byte(`{"path":"/tmp"}`)}})
 		return err == nil
 	})
 	if string(answer.Result) != `{"path":"/tmp"}` {
 		t.Errorf("%s", answer.Result)
 	}
-	answer, err := b.Client().CallMachine(t.Context(), "lab.pc-1", hubapi.MachineCall{Tool: "fs_read", Args: []byte(`{"path":"/big"}`)})
+	answer, err := hubapi.Call(t.Context(), b.Client().Patient(), rest.CallMachine, rest.MachineCall{ID: "lab.pc-1", Body: rest.Call{Tool: "fs_read", Args: []byte(`{"path":"/big"}`)}})
 	if err != nil || string(answer.Result) != big {
 		t.Errorf("%d of %d bytes, %v", len(answer.Result), len(big), err)
 	}
 	a.Kill9()
 	stop()
 	m.Connect(t, b)
-	answer, err = b.Client().CallMachine(t.Context(), "lab.pc-1", hubapi.MachineCall{Tool: "fs_list", Args: []byte(`{"path":"/x"}`)})
+	answer, err = hubapi.Call(t.Context(), b.Client().Patient(), rest.CallMachine, rest.MachineCall{ID: "lab.pc-1", Body: rest.Call{Tool: "fs_list", Args: []byte(`{"path":"/x"}`)}})
 	if err != nil || string(answer.Result) != `{"path":"/x"}` {
 		t.Errorf("%+v %v", answer, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"parley/client/hubapi"
 	talkwire "parley/protocol/agentfirst"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 	wire "parley/protocol/viber"
 	"parley/test/hubtest"
 )
@@ -155,7 +156,7 @@ func TestWhoeverReachesNATSRunsNothingOnAMachine(t *testing.T) {
 	m := hubtest.Enrol(t, a, "pc1", func(_ context.Context, r *kenny.Request) (jsontext.Value, error) { return r.Args, nil })
 	m.Connect(t, a)
 	list := func(path string) error {
-		_, err := b.Client().CallMachine(t.Context(), "pc1", hubapi.MachineCall{Tool: "fs_list", Args: []byte(`{"path":"` + path + `"}`)})
+		_, err := hubapi.Call(t.Context(), b.Client().Patient(), rest.CallMachine, rest.MachineCall{ID: "pc1", Body: rest.Call{Tool: "fs_list", Args: []byte(`{"path":"` + path + `"}`)}})
 		return err
 	}
 	tries := 0

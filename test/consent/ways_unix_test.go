@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/client/hubapi"
+	"parley/protocol/rest"
 	"parley/test/hubtest"
 )
 
@@ -45,7 +46,7 @@ func newSite(t *testing.T) *site {
 // endpoint runs the real program on this machine.
 func (s *site) endpoint() {
 	s.t.Helper()
-	minted, err := s.Client().MachineToken(s.t.Context(), machineID, hubapi.EnrolRequest{})
+	minted, err := hubapi.Call(s.t.Context(), s.Client(), rest.MachineToken, rest.EnrolRequest{ID: machineID})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func (s *site) endpoint() {
 		}
 	})
 	hubtest.Eventually(s.t, "the endpoint is connected", func() bool {
-		m, err := s.Client().Machine(s.t.Context(), machineID)
+		m, err := hubapi.Call(s.t.Context(), s.Client(), rest.GetMachine, rest.ByID{ID: machineID})
 		return err == nil && m.Online
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"parley/internal/bus"
 	"parley/internal/eventlog"
 	"parley/internal/store"
+	"parley/protocol/rest"
 	"parley/test/hubtest"
 	"parley/test/pgtest"
 )
@@ -41,7 +42,7 @@ func (a *acknowledged) add(made, revoked string) (total int) {
 func (a *acknowledged) work(c *hubapi.Client, name string, seen func(total int)) {
 	ctx := context.Background()
 	for i := 0; ; i++ {
-		made, err := c.CreateToken(ctx, hubapi.TokenRequest{Name: fmt.Sprintf("%s-%d", name, i), Scopes: []string{"status:read"}})
+		made, err := hubapi.Call(ctx, c, rest.CreateToken, rest.TokenRequest{Name: fmt.Sprintf("%s-%d", name, i), Scopes: []string{"status:read"}})
 		if err != nil {
 			return
 		}
@@ -49,7 +50,7 @@ func (a *acknowledged) work(c *hubapi.Client, name string, seen func(total int))
 		if i%2 == 0 {
 			continue
 		}
-		if err := c.RevokeToken(ctx, made.ID); err != nil {
+		if _, err := hubapi.Call(ctx, c, rest.RevokeToken, rest.ByID{ID: made.ID}); err != nil {
 			return
 		}
 		seen(a.add("", made.ID))
@@ -59,12 +60,12 @@ func (a *acknowledged) work(c *hubapi.Client, name string, seen func(total int))
 // check looks for everything that was acknowledged, and at the trail.
 func (a *acknowledged) check(t *testing.T, c *hubapi.Client) {
 	t.Helper()
-	tokens, err := c.Tokens(t.Context())
+	tokens, err := hubapi.Call(t.Context(), c, rest.ListTokens, rest.None{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	revoked := map[string]bool{}
-	for _, token := range tokens {
+	for _, token := range tokens.Tokens {
 		revoked[token.ID] = !token.Revoked.IsZero()
 	}
 	for _, id := range a.made {
@@ -77,7 +78,7 @@ func (a *acknowledged) check(t *testing.T, c *hubapi.Client) {
 			t.Errorf("the revocation of %s was acknowledged and is lost", id)
 		}
 	}
-	report, err := c.VerifyAudit(t.Context())
+	report, err := hubapi.Call(t.Context(), c, rest.VerifyAudit, rest.None{})
 	if err != nil || !report.OK || report.Entries < int64(len(a.made)+len(a.revoked)) {
 		t.Errorf("the trail: %+v, %v", report, err)
 	}

@@ -2,24 +2,20 @@ package faults_test
 
 import (
 	"context"
-	"net/http"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/client/hubapi"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 	"parley/test/hubtest"
 )
 
-type callState struct {
-	State  string         `json:"state"`
-	Result jsontext.Value `json:"result"`
-}
-
-func stateOf(t *testing.T, h *hubtest.Hub, id string) (s callState) {
+func stateOf(t *testing.T, h *hubtest.Hub, id string) rest.CallStatus {
 	t.Helper()
-	if err := h.Client().Do(t.Context(), http.MethodGet, "/api/fleet/calls/"+id, nil, nil, &s); err != nil {
+	s, err := hubapi.Call(t.Context(), h.Client(), rest.GetCall, rest.CallID{ID: id})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -40,7 +36,7 @@ func TestKill9LosesNoEnrolmentAndNoQueuedCall(t *testing.T) {
 	unasked := hubapi.New(h.URL, h.Token("fleet:*", "fleet:unattended"))
 	queue := func(tool, args string) string {
 		t.Helper()
-		a, err := unasked.CallMachine(t.Context(), "pc", hubapi.MachineCall{Tool: tool, Args: []byte(args), QueueForS: 3600})
+		a, err := hubapi.Call(t.Context(), unasked.Patient(), rest.CallMachine, rest.MachineCall{ID: "pc", Body: rest.Call{Tool: tool, Args: []byte(args), QueueForS: 3600}})
 		if err != nil || a.State != "queued" {
 			t.Fatalf("%+v %v", a, err)
 		}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/client/hubapi"
+	"parley/protocol/rest"
 	"parley/test/hubtest"
 	"parley/test/pgtest"
 )
@@ -104,7 +106,7 @@ func (to target) works(t *testing.T, file string) {
 		t.Errorf("beside the restored folder is something: %v", beside)
 	}
 	h := hubtest.Start(t, hubtest.Config{Data: to.data})
-	report, err := h.Client().VerifyAudit(t.Context())
+	report, err := hubapi.Call(t.Context(), h.Client(), rest.VerifyAudit, rest.None{})
 	if err != nil || !report.OK || report.Entries == 0 {
 		t.Errorf("the trail of the restored hub: %+v, %v", report, err)
 	}
@@ -289,7 +291,7 @@ func TestARestoreThatDiedWhileItMovedInIsFinishedByTheHub(t *testing.T) {
 		if now, err := os.ReadFile(h.Path("keys/hub.key")); err != nil || !bytes.Equal(key, now) {
 			t.Errorf("the hub has another key than the backup, %v", err)
 		}
-		if report, err := h.Client().VerifyAudit(t.Context()); err != nil || !report.OK {
+		if report, err := hubapi.Call(t.Context(), h.Client(), rest.VerifyAudit, rest.None{}); err != nil || !report.OK {
 			t.Errorf("the trail: %+v, %v", report, err)
 		}
 		h.Kill9()

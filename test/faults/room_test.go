@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"testing"
 
+	"parley/client/hubapi"
 	"parley/protocol/kibitz"
+	"parley/protocol/rest"
 	"parley/test/hubtest"
 	"parley/test/roomwire"
 )
@@ -65,7 +67,7 @@ func TestARoomSurvivesKill9(t *testing.T) {
 	if err := json.Unmarshal(h.Do("GET", "/api/rooms/r/bans", "").Body, &bans); err != nil || len(bans.Bans) != 1 {
 		t.Errorf("%+v %v", bans, err)
 	}
-	if report, err := h.Client().VerifyAudit(t.Context()); err != nil || !report.OK {
+	if report, err := hubapi.Call(t.Context(), h.Client(), rest.VerifyAudit, rest.None{}); err != nil || !report.OK {
 		t.Errorf("%+v %v", report, err)
 	}
 }

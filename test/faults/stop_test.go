@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"parley/client/hubapi"
+	"parley/protocol/rest"
 	"parley/test/hubtest"
 	"parley/test/pgtest"
 )
@@ -16,7 +18,7 @@ import (
 // slowBackup is a request that goes on as long as nobody reads its answer.
 func slowBackup(t *testing.T, h *hubtest.Hub) io.ReadCloser {
 	t.Helper()
-	body, err := h.Client().Open(t.Context(), http.MethodPost, "/api/backup", nil, nil)
+	body, err := hubapi.Open(t.Context(), h.Client(), rest.Backup, rest.None{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,7 @@ func TestTheGraceIsNotForEver(t *testing.T) {
 func TestALiveStreamDoesNotHoldTheHubUp(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Config{Args: []string{"--shutdown-grace", "1h"}})
-	body, err := h.Client().Open(t.Context(), http.MethodGet, "/api/events", nil, nil)
+	body, err := hubapi.Open(t.Context(), h.Client(), rest.Events, rest.EventsQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

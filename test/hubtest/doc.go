@@ -4,7 +4,7 @@
 //	func TestMain(m *testing.M) { hubtest.Main(m) }
 //
 //	h := hubtest.Start(t, hubtest.Config{})           // ready when it returns
-//	made, err := h.Client().CreateToken(ctx, …)
+//	made, err := hubapi.Call(ctx, h.Client(), rest.CreateToken, …)
 //	h.Kill9()                                         // as a power cut would
 //	h.Restart()                                       // the same data folder
 //

@@ -13,6 +13,7 @@ import (
 	"parley/client/hubapi"
 	"parley/client/kenny"
 	wire "parley/protocol/kenny"
+	"parley/protocol/rest"
 )
 
 // Machine is a managed machine made of a function, on the SDK.
@@ -32,7 +33,7 @@ func Enrol(t testing.TB, h *Hub, id string, answer func(ctx context.Context, r *
 	if err != nil {
 		t.Fatal(err)
 	}
-	minted, err := h.Client().MachineToken(t.Context(), id, hubapi.EnrolRequest{})
+	minted, err := hubapi.Call(t.Context(), h.Client(), rest.MachineToken, rest.EnrolRequest{ID: id})
 	if err != nil {
 		t.Fatal(err)
 	}

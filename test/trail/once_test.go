@@ -13,6 +13,7 @@ import (
 	"parley/client/viber"
 	"parley/internal/audit"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 	wire "parley/protocol/viber"
 	"parley/test/archtest"
 	"parley/test/hubtest"
@@ -35,7 +36,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 func counts(t *testing.T, h *hubtest.Hub) map[audit.Action]int {
 	t.Helper()
 	var all strings.Builder
-	if err := h.Client().ExportAudit(t.Context(), &all); err != nil {
+	if err := hubapi.Copy(t.Context(), h.Client(), &all, rest.ExportAudit, rest.None{}); err != nil {
 		t.Fatal(err)
 	}
 	got := map[audit.Action]int{}
@@ -128,12 +129,12 @@ func known(t *testing.T, got map[audit.Action]int) {
 func people(t *testing.T, h *hubtest.Hub) {
 	c := h.Client()
 	ok(t, h, "POST", "/api/people", `{"name":"ada"}`)
-	made := must(c.CreateToken(t.Context(), hubapi.TokenRequest{Name: "one"}))(t)
-	must(c.RotateToken(t.Context(), made.ID))(t)
-	if err := c.RevokeToken(t.Context(), made.ID); err != nil {
+	made := must(hubapi.Call(t.Context(), c, rest.CreateToken, rest.TokenRequest{Name: "one"}))(t)
+	must(hubapi.Call(t.Context(), c, rest.RotateToken, rest.Rotation{ID: made.ID}))(t)
+	if _, err := hubapi.Call(t.Context(), c, rest.RevokeToken, rest.ByID{ID: made.ID}); err != nil {
 		t.Fatal(err)
 	}
-	link := must(c.CreateLoginLink(t.Context(), ""))(t)
+	link := must(hubapi.Call(t.Context(), c, rest.CreateLoginLink, rest.LoginLinkRequest{}))(t)
 	_, secret, _ := strings.Cut(link.Path, "#login=")
 	page(t, h, secret)
 }
@@ -201,7 +202,7 @@ func task(t *testing.T, h *hubtest.Hub) {
 }
 
 func weak(t *testing.T, h *hubtest.Hub) {
-	made := must(h.Client().CreateToken(t.Context(), hubapi.TokenRequest{Name: "weak", Scopes: []string{"status:read"}}))(t)
+	made := must(hubapi.Call(t.Context(), h.Client(), rest.CreateToken, rest.TokenRequest{Name: "weak", Scopes: []string{"status:read"}}))(t)
 	if a := h.As(made.Token, "POST", "/api/backup", ""); a.Status != http.StatusForbidden {
 		t.Errorf("a backup without the scope: %d", a.Status)
 	}
@@ -247,7 +248,7 @@ func TestAHubThatWasStoppedAgreesWithItsKeptCheckpoints(t *testing.T) {
 	h.Terminate()
 	h.Wait()
 	h.Restart()
-	report := must(h.Client().VerifyAudit(t.Context()))(t)
+	report := must(hubapi.Call(t.Context(), h.Client(), rest.VerifyAudit, rest.None{}))(t)
 	if !report.OK || len(report.Kept) != 1 || report.Kept[0].Agree == 0 {
 		t.Errorf("a hub that was stopped and started: %+v", report)
 	}
@@ -264,14 +265,14 @@ func TestAWitnessThatFailsIsShownAndStopsNothing(t *testing.T) {
 	h.Restart()
 	weak(t, h)
 	hubtest.Eventually(t, "the status warns of the witness", func() bool {
-		for _, w := range must(h.Client().Status(t.Context()))(t).Warnings {
+		for _, w := range must(hubapi.Call(t.Context(), h.Client(), rest.GetStatus, rest.None{}))(t).Warnings {
 			if w.Code == "audit_witness" && strings.Contains(w.Text, folder) {
 				return true
 			}
 		}
 		return false
 	})
-	if report := must(h.Client().VerifyAudit(t.Context()))(t); !report.OK {
+	if report := must(hubapi.Call(t.Context(), h.Client(), rest.VerifyAudit, rest.None{}))(t); !report.OK {
 		t.Errorf("the trail of a hub whose witness fails: %+v", report)
 	}
 	if a := h.As("", "GET", "/readyz", ""); a.Status != http.StatusOK {

@@ -2,7 +2,6 @@ package transcripts_test
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -18,6 +17,7 @@ import (
 	tunnel "parley/protocol/kenny"
 	"parley/protocol/kibitz"
 	"parley/protocol/mmp/board"
+	"parley/protocol/rest"
 	"parley/test/hubtest"
 )
 
@@ -69,7 +69,7 @@ func TestMachines(t *testing.T) {
 		return jsontext.Value(`{"entries":[]}`), nil
 	})
 	_, stop := machine.Client(t, &hubtest.Hub{URL: p.URL})
-	must(p.hub.Client().CallMachine(t.Context(), "studio", hubapi.MachineCall{Tool: "fs_list", Args: json.RawMessage(`{"path":"/tmp"}`)}))(t)
+	must(hubapi.Call(t.Context(), p.hub.Client().Patient(), rest.CallMachine, rest.MachineCall{ID: "studio", Body: rest.Call{Tool: "fs_list", Args: jsontext.Value(`{"path":"/tmp"}`)}}))(t)
 	stop()
 	p.told(t, "machines", "A machine proves its key, the hub proves its own, and one call is answered.")
 }

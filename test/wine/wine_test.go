@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"parley/client/hubapi"
+	"parley/protocol/rest"
 	"parley/test/hubtest"
 )
 
@@ -61,7 +62,7 @@ type desk struct {
 // call does something on the machine; code is "" when it went well.
 func (d desk) call(tool, args string, into any) (code string) {
 	d.t.Helper()
-	a, err := hubapi.New(d.URL, d.unasked).CallMachine(d.t.Context(), "winpc", hubapi.MachineCall{Tool: tool, Args: []byte(args)})
+	a, err := hubapi.Call(d.t.Context(), hubapi.New(d.URL, d.unasked).Patient(), rest.CallMachine, rest.MachineCall{ID: "winpc", Body: rest.Call{Tool: tool, Args: []byte(args)}})
 	if problem, ok := errors.AsType[*hubapi.Error](err); ok {
 		return problem.Code
 	}
@@ -81,7 +82,7 @@ func (d desk) call(tool, args string, into any) (code string) {
 func endpoint(t *testing.T, w *windows, exe string) {
 	h := hubtest.Start(t, hubtest.Config{Env: []string{"PARLEY_FLEET_MIRROR=false"}})
 	d := desk{h, t, h.Token("fleet:*", "fleet:unattended")}
-	minted, err := d.Client().MachineToken(t.Context(), "winpc", hubapi.EnrolRequest{})
+	minted, err := hubapi.Call(t.Context(), d.Client(), rest.MachineToken, rest.EnrolRequest{ID: "winpc"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func endpoint(t *testing.T, w *windows, exe string) {
 		}
 	})
 	hubtest.Eventually(t, "the machine is online", func() bool {
-		m, err := d.Client().Machine(t.Context(), "winpc")
+		m, err := hubapi.Call(t.Context(), d.Client(), rest.GetMachine, rest.ByID{ID: "winpc"})
 		return err == nil && m.Online && m.Meta.OS == "windows" && m.Meta.Arch == "amd64"
 	})
 	d.looks()
@@ -112,7 +113,7 @@ func endpoint(t *testing.T, w *windows, exe string) {
 		t.Fatal(err)
 	}
 	hubtest.Eventually(t, "the machine is off", func() bool {
-		m, err := d.Client().Machine(t.Context(), "winpc")
+		m, err := hubapi.Call(t.Context(), d.Client(), rest.GetMachine, rest.ByID{ID: "winpc"})
 		return err == nil && m.Presence == "off"
 	})
 	<-ended

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -13,13 +14,16 @@ import (
 	"parley/internal/face/front"
 	"parley/internal/fit"
 	"parley/internal/identity"
+	"parley/protocol/rest"
 )
 
 // API serves the REST routes.
 type API struct {
 	front *front.Front
 	huma  huma.API
-	door  *door
+	// document describes routes that read and write by themselves.
+	document huma.API
+	door     *door
 }
 
 // New makes the face among the hub's routes; subjects are added by their Register
@@ -32,12 +36,14 @@ func New(routes *front.Routes, f *front.Front, version string) *API {
 	conf.SchemasPath = ""
 	conf.CreateHooks = nil // no $schema links in answers
 	conf.Info.Description = "One hub where people and AI agents meet, talk and work, under consent."
+	conf.Components.Schemas = schemas()
 	conf.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token":  {Type: "http", Scheme: "bearer", Description: "a token made by 'parley token create'"},
 		"cookie": {Type: "apiKey", In: "cookie", Name: front.CookieName, Description: "the page's session; changes also need the header " + front.CSRFHeader},
 	}
 	d := newDoor(routes)
 	a := &API{front: f, door: d, huma: humago.New(d, conf)}
+	a.document = huma.NewAPI(huma.Config{OpenAPI: a.huma.OpenAPI(), Formats: conf.Formats, DefaultFormat: conf.DefaultFormat}, paper{})
 	routes.HandleFunc(front.Route{Pattern: "/api/", Who: front.Stranger, Body: front.Nothing}, a.unknown)
 	return a
 }
@@ -105,15 +111,11 @@ func complaint(err error) string {
 	return d.Message + " (" + d.Location + ")"
 }
 
-// route is one entry of the REST face.
-type route struct {
-	Method, Path string
+// access says who may use an operation, and how much of it.
+type access struct {
 	// Scope is what the caller needs; empty for any authenticated caller.
-	Scope   string
-	Summary string
-	Tag     string
-	// Status of success; 0 for 200, or 204 without a body.
-	Status int
+	Scope string
+	Tag   string
 	// MaxBody limits the request; 0 for 1 MiB.
 	MaxBody int64
 	// Public routes do not ask who the caller is.
@@ -122,10 +124,22 @@ type route struct {
 	PerMinute int
 }
 
+// route is an operation behind its access.
+type route struct {
+	access
+	method, path, summary string
+	status                int
+}
+
+func routeOf[In, Out any](to access, op rest.Operation[In, Out]) route {
+	return route{to, op.Method, op.Path, op.Summary, op.Status}
+}
+
 func (rt route) operation() huma.Operation {
+	path := strings.ReplaceAll(rt.path, "...}", "}") // the mux's own sign for the rest of a path
 	op := huma.Operation{
-		Method: rt.Method, Path: rt.Path, Summary: rt.Summary, Tags: []string{rt.Tag}, DefaultStatus: rt.Status,
-		OperationID: operationID(rt.Method, rt.Path), MaxBodyBytes: rt.maxBody(),
+		Method: rt.method, Path: path, Summary: rt.summary, Tags: []string{rt.Tag}, DefaultStatus: rt.status,
+		OperationID: operationID(rt.method, path), MaxBodyBytes: rt.maxBody(),
 	}
 	if rt.Public {
 		op.Security = []map[string][]string{{}} // says that none is needed
@@ -145,21 +159,54 @@ func operationID(method, path string) string {
 	return strings.ToLower(method) + "-" + strings.Join(words, "-")
 }
 
-// add registers a route whose handler is told who calls.
-func add[In, Out any](a *API, rt route, handle func(ctx context.Context, who identity.Actor, in *In) (*Out, error)) {
-	op := rt.operation()
-	op.Middlewares = huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
-		r, w := humago.Unwrap(c)
-		next(huma.WithValue(c, callKey{}, call{w, r}))
-	}}
+// handler does what an operation says; it is told who calls.
+type handler[In, Out any] func(ctx context.Context, who identity.Actor, in *In) (Out, error)
+
+// add registers an operation.
+func add[In, Out any](a *API, to access, op rest.Operation[In, Out], handle handler[In, Out]) {
+	rt := routeOf(to, op)
 	a.door.declare(rt)
-	huma.Register(a.huma, op, func(ctx context.Context, in *In) (*Out, error) {
+	o := rt.operation()
+	o.Middlewares = huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
+		r, w := humago.Unwrap(c)
+		next(huma.WithValue(c, callKey{}, &call{w: w, r: r}))
+	}}
+	register(a.huma, o, op.IsBody(), func(ctx context.Context, in *In) (Out, error) {
 		who, _ := front.Admitted(ctx) // nobody, if the route is public
 		out, err := handle(ctx, who, in)
 		if err != nil {
-			return nil, a.problem(ctx, err)
+			return out, a.problem(ctx, err)
 		}
 		return out, nil
+	})
+}
+
+// whole is a request that is a body, or an answer.
+type whole[T any] struct{ Body T }
+
+// register makes of a handler what the library takes.
+func register[In, Out any](to huma.API, op huma.Operation, isBody bool, handle func(context.Context, *In) (Out, error)) {
+	if isBody {
+		registerAnswer(to, op, func(ctx context.Context, in *whole[In]) (Out, error) { return handle(ctx, &in.Body) })
+		return
+	}
+	registerAnswer(to, op, handle)
+}
+
+func registerAnswer[In, Out any](to huma.API, op huma.Operation, handle func(context.Context, *In) (Out, error)) {
+	if reflect.TypeFor[Out]() == reflect.TypeFor[rest.None]() {
+		huma.Register(to, op, func(ctx context.Context, in *In) (*struct{}, error) {
+			_, err := handle(ctx, in)
+			return nil, err
+		})
+		return
+	}
+	huma.Register(to, op, func(ctx context.Context, in *In) (*whole[Out], error) {
+		out, err := handle(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return &whole[Out]{out}, nil
 	})
 }
 
@@ -167,14 +214,22 @@ func add[In, Out any](a *API, rt route, handle func(ctx context.Context, who ide
 type call struct {
 	w http.ResponseWriter
 	r *http.Request
+	// status is that of the answer, where it depends.
+	status int
 }
 
 type callKey struct{}
 
-func callOf(ctx context.Context) call {
-	c, _ := ctx.Value(callKey{}).(call)
+func callOf(ctx context.Context) *call {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		panic("api: not a request of this face")
+	}
 	return c
 }
+
+// keepNowhere says that an answer with a secret is for its reader only.
+func keepNowhere(ctx context.Context) { callOf(ctx).w.Header().Set("Cache-Control", "no-store") }
 
 // problem finds what the client may see; what it may not goes to the log.
 func (a *API) problem(ctx context.Context, err error) error {

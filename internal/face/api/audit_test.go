@@ -11,28 +11,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/client/hubapi"
+	"parley/protocol/rest"
 )
 
 // The chart of the trail agrees with the entries, whatever is filtered for.
 func TestTheHoursOfTheTrailCountWhatTheFilterLetsThrough(t *testing.T) {
 	r, ctx := newRig(t), t.Context()
 	for _, name := range []string{"one", "two", "three"} {
-		must(r.owner.CreateToken(ctx, hubapi.TokenRequest{Name: name, Principal: name, Scopes: []string{"talk"}}))(t)
+		must(hubapi.Call(ctx, r.owner, rest.CreateToken, rest.TokenRequest{Name: name, Principal: name, Scopes: []string{"talk"}}))(t)
 	}
 	// Whoever is turned away is on record a moment later.
-	_, err := hubapi.WithTransport(r.url, "prl_wrong", r.client).Conversations(ctx, "", "")
+	_, err := hubapi.Call(ctx, hubapi.WithTransport(r.url, "prl_wrong", r.client), rest.ListConversations, rest.ConversationQuery{})
 	refused(t, "a wrong token", "unauthorized", err)
-	turnedAway := hubapi.AuditFilter{Action: "auth.refused"}
-	for len(must(r.owner.Audit(ctx, turnedAway))(t)) == 0 {
+	turnedAway := rest.AuditQuery{Action: "auth.refused"}
+	for len(must(hubapi.Call(ctx, r.owner, rest.ListAudit, turnedAway))(t).Entries) == 0 {
 		continue
 	}
-	made := must(r.owner.Audit(ctx, hubapi.AuditFilter{Action: "token.created"}))(t)
-	away := must(r.owner.Audit(ctx, turnedAway))(t)
+	made := must(hubapi.Call(ctx, r.owner, rest.ListAudit, rest.AuditQuery{Action: "token.created"}))(t).Entries
+	away := must(hubapi.Call(ctx, r.owner, rest.ListAudit, turnedAway))(t).Entries
 	if len(made) < 3 || made[0].Outcome != "ok" || len(away) != 1 || away[0].Outcome == "ok" {
 		t.Fatalf("made %+v, turned away %+v", made, away)
 	}
 
-	mine := slices.DeleteFunc(slices.Clone(made), func(e hubapi.AuditEntry) bool { return e.Actor != made[0].Actor })
+	mine := slices.DeleteFunc(slices.Clone(made), func(e rest.AuditEntry) bool { return e.Actor != made[0].Actor })
 	if len(mine) < 3 || len(mine) == len(made) {
 		t.Fatalf("%d of %d are the owner's: the hub made one itself", len(mine), len(made))
 	}
@@ -40,7 +41,7 @@ func TestTheHoursOfTheTrailCountWhatTheFilterLetsThrough(t *testing.T) {
 	type counts struct{ Count, Failed int64 }
 	for name, c := range map[string]struct {
 		filter url.Values
-		want   []hubapi.AuditEntry
+		want   []rest.AuditEntry
 	}{
 		"an action":                  {url.Values{"action": {"token.created"}}, made},
 		"the beginning of actions":   {url.Values{"action": {"token.cre"}}, made},
@@ -88,10 +89,10 @@ func TestTheHoursOfTheTrailCountWhatTheFilterLetsThrough(t *testing.T) {
 }
 
 // of waits until the trail has entries of an action, which are written a moment later.
-func (r *rig) of(t *testing.T, action string, n int) []hubapi.AuditEntry {
+func (r *rig) of(t *testing.T, action string, n int) []rest.AuditEntry {
 	t.Helper()
 	for {
-		found := must(r.owner.Audit(t.Context(), hubapi.AuditFilter{Action: action}))(t)
+		found := must(hubapi.Call(t.Context(), r.owner, rest.ListAudit, rest.AuditQuery{Action: action}))(t).Entries
 		if len(found) >= n {
 			return found
 		}
@@ -100,18 +101,18 @@ func (r *rig) of(t *testing.T, action string, n int) []hubapi.AuditEntry {
 
 func TestARequestWithoutItsScopeIsInTheTrailOnce(t *testing.T) {
 	r, ctx := newRig(t), t.Context()
-	_, err := r.alice.CreateToken(ctx, hubapi.TokenRequest{Name: "more"})
+	_, err := hubapi.Call(ctx, r.alice, rest.CreateToken, rest.TokenRequest{Name: "more"})
 	refused(t, "a token for somebody who may only talk", "insufficient_scope", err)
 	got := r.of(t, "scope.refused", 1)
-	if len(got) != 1 || got[0].Actor != "person:alice" || got[0].Target != "POST /api/tokens" || got[0].Outcome != "insufficient_scope" || !strings.Contains(string(got[0].Detail), `"scope":"device:manage"`) {
+	if len(got) != 1 || got[0].Actor != "person:alice" || got[0].Target != "POST /api/tokens" || got[0].Outcome != "insufficient_scope" || got[0].Detail["scope"] != "device:manage" {
 		t.Errorf("one entry about the refused request, got %+v", got)
 	}
 	// What a caller can repeat at will fills the trail no further than this.
 	for range 40 {
-		_, err := r.alice.Tokens(ctx)
+		_, err := hubapi.Call(ctx, r.alice, rest.ListTokens, rest.None{})
 		refused(t, "listing tokens", "insufficient_scope", err)
 	}
-	if _, err := hubapi.WithTransport(r.url, "prl_wrong", r.client).Tokens(ctx); err == nil {
+	if _, err := hubapi.Call(ctx, hubapi.WithTransport(r.url, "prl_wrong", r.client), rest.ListTokens, rest.None{}); err == nil {
 		t.Error("a wrong token was accepted")
 	}
 	r.of(t, "auth.refused", 1) // behind everything that was noted before it

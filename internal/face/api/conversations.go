@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"time"
 
 	"parley/internal/brain/model"
 	"parley/internal/face/front"
@@ -18,30 +17,29 @@ import (
 	"parley/internal/talk"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
+	"parley/protocol/rest"
 )
 
 // RegisterConversations adds what was said and what is remembered.
 func RegisterConversations(a *API, t talk.API) {
 	c := conversationRoutes{t, a}
-	at := func(method, path, summary string, status int) route {
-		return route{Method: method, Path: path, Tag: "conversations", Summary: summary, Status: status}
-	}
-	add(a, at("GET", "/api/conversations", "List conversations, newest activity first", 0), c.list)
-	add(a, at("GET", "/api/conversations/search", "Find messages, archives and notes", 0), c.search)
-	add(a, at("GET", "/api/conversations/{id}", "One conversation", 0), c.get)
-	add(a, at("PATCH", "/api/conversations/{id}", "Give it another title", 0), c.rename)
-	add(a, at("DELETE", "/api/conversations/{id}", "Remove it and everything in it", http.StatusNoContent), c.remove)
-	add(a, at("GET", "/api/conversations/{id}/messages", "What was said, oldest first", 0), c.messages)
-	add(a, at("GET", "/api/conversations/{id}/tools", "What its tools did, oldest first", 0), c.tools)
-	add(a, at("GET", "/api/conversations/{id}/archives", "Its archives, oldest first", 0), c.archives)
-	add(a, at("POST", "/api/conversations/{id}/compact", "Archive the window behind a summary", 0), c.compact)
-	addRaw(a, rawRoute{at("GET", "/api/conversations/{id}/export", "All of it as JSON lines", 0), "application/jsonl"}, c.export)
-	restore := at("POST", "/api/conversations/import", "Store a conversation from JSON lines; query: agent, sender, thread, append, dry_run", 0)
-	restore.MaxBody = maxImport
-	addRaw(a, rawRoute{restore, "application/json"}, c.importFile)
-	add(a, at("GET", "/api/archives/{id}", "An archive and its raw messages", 0), c.archive)
+	see := access{Tag: "conversations"}
+	add(a, see, rest.ListConversations, c.list)
+	add(a, see, rest.SearchConversations, c.search)
+	add(a, see, rest.GetConversation, c.get)
+	add(a, see, rest.RenameConversation, c.rename)
+	add(a, see, rest.RemoveConversation, c.remove)
+	add(a, see, rest.ListMessages, c.messages)
+	add(a, see, rest.ListToolUses, c.tools)
+	add(a, see, rest.ListArchives, c.archives)
+	add(a, see, rest.CompactConversation, c.compact)
+	addRaw(a, see, rest.ExportConversation, c.export)
+	load := see
+	load.MaxBody = maxImport
+	addRaw(a, load, rest.ImportConversation, c.importFile)
+	add(a, see, rest.GetArchive, c.archive)
 	registerShares(a, c)
-	add(a, at("POST", "/api/archives/{id}/redo", "Summarise it again from its raw messages", 0), c.redo)
+	add(a, see, rest.RedoArchive, c.redo)
 }
 
 type conversationRoutes struct {
@@ -49,36 +47,8 @@ type conversationRoutes struct {
 	api  *API
 }
 
-// conversationView is a conversation in JSON. FilePath is its handle on the wire.
-type conversationView struct {
-	ID       string    `json:"id"`
-	FilePath string    `json:"file_path"`
-	Agent    string    `json:"agent"`
-	Sender   string    `json:"sender"`
-	Thread   string    `json:"thread"`
-	Number   int64     `json:"seq" doc:"1 for the main thread of its pair"`
-	Title    string    `json:"title"`
-	Messages int64     `json:"message_count"`
-	Live     int64     `json:"live_count" doc:"messages in the window"`
-	Loaded   time.Time `json:"loaded_at,omitzero"`
-	Created  time.Time `json:"created_at"`
-	Last     time.Time `json:"last_at"`
-	// Usage is in the answer about one conversation: a list would have to sum all of them.
-	Usage *usageView `json:"usage,omitempty" doc:"what its turns and its summaries used so far; only when one conversation is asked for"`
-}
-
-// usageView is a use of models in JSON.
-type usageView struct {
-	Prompt     int64    `json:"prompt_tokens"`
-	Completion int64    `json:"completion_tokens"`
-	Total      int64    `json:"total_tokens"`
-	Cost       *float64 `json:"cost_usd,omitempty" doc:"absent while no price is known of any of it"`
-	CostWhole  bool     `json:"cost_known" doc:"whether cost_usd covers all of it"`
-	Rounds     int64    `json:"rounds" doc:"calls of a model"`
-}
-
-func viewUsage(u model.Usage) *usageView {
-	out := &usageView{Prompt: u.Prompt, Completion: u.Completion, Total: u.Total(), CostWhole: u.CostKnown || u == model.Usage{}, Rounds: u.Rounds}
+func viewUsage(u model.Usage) *rest.Usage {
+	out := &rest.Usage{Prompt: u.Prompt, Completion: u.Completion, Total: u.Total(), CostKnown: u.CostKnown || u == model.Usage{}, Rounds: u.Rounds}
 	if u.CostKnown || u.CostMicros > 0 {
 		cost := float64(u.CostMicros) / 1e6
 		out.Cost = &cost
@@ -86,209 +56,98 @@ func viewUsage(u model.Usage) *usageView {
 	return out
 }
 
-func viewConversation(c talk.Info) conversationView {
-	return conversationView{
+func viewConversation(c talk.Info) rest.Conversation {
+	return rest.Conversation{
 		ID: c.ID, FilePath: agentfirst.Handle(c.ID), Agent: c.Agent, Sender: c.Sender, Thread: c.Thread, Number: c.Number, Title: c.Title,
 		Messages: c.Messages, Live: c.Live, Loaded: c.Loaded, Created: c.Created, Last: c.Last,
 	}
 }
 
-type conversationQuery struct {
-	Agent  string `query:"agent"`
-	Sender string `query:"sender"`
-}
-
-type conversationList struct {
-	Body struct {
-		Conversations []conversationView `json:"conversations"`
-	}
-}
-
-func (c conversationRoutes) list(ctx context.Context, s identity.Actor, in *conversationQuery) (*conversationList, error) {
+func (c conversationRoutes) list(ctx context.Context, s identity.Actor, in *rest.ConversationQuery) (rest.Conversations, error) {
 	who, err := talker(s)
 	if err != nil {
-		return nil, err
+		return rest.Conversations{}, err
 	}
 	list, err := c.talk.List(ctx, who, talk.Filter{Agent: in.Agent, Sender: in.Sender})
 	if err != nil {
-		return nil, err
+		return rest.Conversations{}, err
 	}
-	out := &conversationList{}
-	out.Body.Conversations = make([]conversationView, len(list))
-	for i, info := range list {
-		out.Body.Conversations[i] = viewConversation(info)
-	}
-	return out, nil
+	return rest.Conversations{Conversations: each(list, viewConversation)}, nil
 }
 
-type conversationAnswer struct{ Body conversationView }
-
-func (c conversationRoutes) get(ctx context.Context, s identity.Actor, in *byID) (*conversationAnswer, error) {
+func (c conversationRoutes) get(ctx context.Context, s identity.Actor, in *rest.ByID) (rest.Conversation, error) {
 	who, err := talker(s)
 	if err != nil {
-		return nil, err
+		return rest.Conversation{}, err
 	}
 	info, err := c.talk.Get(ctx, who, in.ID)
 	if err != nil {
-		return nil, err
+		return rest.Conversation{}, err
 	}
 	used, err := c.talk.Usage(ctx, who, in.ID)
 	out := viewConversation(info)
 	out.Usage = viewUsage(used)
-	return &conversationAnswer{out}, err
+	return out, err
 }
 
-type titleRequest struct {
-	ID   string `path:"id"`
-	Body struct {
-		Title string `json:"title" maxLength:"512"`
-	}
-}
-
-func (c conversationRoutes) rename(ctx context.Context, s identity.Actor, in *titleRequest) (*conversationAnswer, error) {
+func (c conversationRoutes) rename(ctx context.Context, s identity.Actor, in *rest.ConversationTitle) (rest.Conversation, error) {
 	who, err := talker(s)
 	if err != nil {
-		return nil, err
+		return rest.Conversation{}, err
 	}
 	if err := c.talk.SetTitle(ctx, who, in.ID, in.Body.Title); err != nil {
-		return nil, err
+		return rest.Conversation{}, err
 	}
-	return c.get(ctx, s, &byID{in.ID})
+	return c.get(ctx, s, &rest.ByID{ID: in.ID})
 }
 
-func (c conversationRoutes) remove(ctx context.Context, s identity.Actor, in *byID) (*struct{}, error) {
+func (c conversationRoutes) remove(ctx context.Context, s identity.Actor, in *rest.ByID) (rest.None, error) {
 	who, err := talker(s)
 	if err != nil {
-		return nil, err
+		return rest.None{}, err
 	}
-	return nil, c.talk.Delete(ctx, who, in.ID)
+	return rest.None{}, c.talk.Delete(ctx, who, in.ID)
 }
 
-// messageView is one message; agent is the guest who said it.
-type messageView struct {
-	Seq     int64     `json:"seq"`
-	Role    string    `json:"role"`
-	Content string    `json:"content"`
-	Agent   string    `json:"agent,omitempty"`
-	At      time.Time `json:"at,omitzero"`
-	Summary bool      `json:"summary,omitempty" doc:"the summary of what was archived before"`
-	// Outcome is on the last words of a turn.
-	Outcome     string `json:"outcome,omitempty" doc:"how the turn ended whose last words these are: complete, cut, cancelled, interrupted or failed"`
-	OutcomeCode string `json:"outcome_code,omitempty" doc:"why"`
+func viewMessage(m memory.Message) rest.Message {
+	return rest.Message{Seq: m.Seq, Role: string(m.Role), Content: m.Text, Agent: m.Agent, At: m.At, Summary: m.Summary, Outcome: m.Outcome.How, OutcomeCode: m.Outcome.Code}
 }
 
-func viewMessages(list []memory.Message) []messageView {
-	out := make([]messageView, len(list))
-	for i, m := range list {
-		out[i] = messageView{Seq: m.Seq, Role: string(m.Role), Content: m.Text, Agent: m.Agent, At: m.At, Summary: m.Summary, Outcome: m.Outcome.How, OutcomeCode: m.Outcome.Code}
-	}
-	return out
-}
-
-type messageQuery struct {
-	ID       string `path:"id"`
-	Before   int64  `query:"before" minimum:"0" doc:"only numbers below"`
-	Limit    int    `query:"limit" minimum:"0" maximum:"10000" doc:"the newest of them; 0 for all"`
-	Archived bool   `query:"archived" doc:"the raw messages from the beginning instead of the window"`
-}
-
-type messageList struct {
-	Body struct {
-		Messages  []messageView `json:"messages"`
-		Truncated bool          `json:"truncated"`
-	}
-}
-
-func (c conversationRoutes) messages(ctx context.Context, s identity.Actor, in *messageQuery) (*messageList, error) {
+func (c conversationRoutes) messages(ctx context.Context, s identity.Actor, in *rest.MessageQuery) (rest.Messages, error) {
 	who, err := talker(s)
 	if err != nil {
-		return nil, err
+		return rest.Messages{}, err
 	}
 	h, err := c.talk.History(ctx, who, in.ID, talk.HistoryRequest{BeforeSeq: in.Before, Limit: in.Limit, Archived: in.Archived})
 	if err != nil {
-		return nil, err
+		return rest.Messages{}, err
 	}
-	out := &messageList{}
-	out.Body.Messages, out.Body.Truncated = viewMessages(h.Messages), h.Truncated
-	return out, nil
+	return rest.Messages{Messages: each(h.Messages, viewMessage), Truncated: h.Truncated}, nil
 }
 
-type toolUseView struct {
-	Seq       int64  `json:"seq" doc:"number of the message that made the call"`
-	Run       string `json:"run_id"`
-	Agent     string `json:"agent,omitempty" doc:"the guest who called; empty for the conversation's own agent"`
-	Call      string `json:"call_id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-	Output    string `json:"output"`
-	LeftOut   int    `json:"left_out_bytes,omitempty"`
-	Failed    bool   `json:"failed,omitempty"`
-	Answered  bool   `json:"answered" doc:"false while the tool is at work, or when it was cut short"`
-}
-
-type toolUseQuery struct {
-	ID     string `path:"id"`
-	After  int64  `query:"after" minimum:"0" doc:"only of messages with numbers above"`
-	Before int64  `query:"before" minimum:"0" doc:"only of messages with numbers below"`
-}
-
-type toolUseList struct {
-	Body struct {
-		Tools     []toolUseView `json:"tools"`
-		Truncated bool          `json:"truncated" doc:"there are older ones"`
-	}
-}
-
-func (c conversationRoutes) tools(ctx context.Context, s identity.Actor, in *toolUseQuery) (*toolUseList, error) {
+func (c conversationRoutes) tools(ctx context.Context, s identity.Actor, in *rest.ToolUseQuery) (rest.ToolUses, error) {
 	who, err := talker(s)
 	if err != nil {
-		return nil, err
+		return rest.ToolUses{}, err
 	}
 	list, truncated, err := c.talk.ToolUses(ctx, who, in.ID, in.After, in.Before)
 	if err != nil {
-		return nil, err
+		return rest.ToolUses{}, err
 	}
-	out := &toolUseList{}
-	out.Body.Tools, out.Body.Truncated = make([]toolUseView, len(list)), truncated
-	for i, u := range list {
-		out.Body.Tools[i] = toolUseView{
-			Seq: u.Seq, Run: u.Run, Agent: u.Agent, Call: u.ID, Name: u.Name, Arguments: u.Arguments, Output: u.Output, LeftOut: u.LeftOut,
-			Failed: u.Failed, Answered: u.Answered,
-		}
-	}
-	return out, nil
+	return rest.ToolUses{Tools: each(list, viewToolUse), Truncated: truncated}, nil
 }
 
-type archiveView struct {
-	ID         string `json:"id"`
-	Title      string `json:"title"`
-	Summary    string `json:"summary"`
-	ArchivedAt string `json:"archived_at"`
-	FromSeq    int64  `json:"from_seq"`
-	ToSeq      int64  `json:"to_seq"`
-	Messages   int64  `json:"message_count"`
-	Thread     string `json:"thread"`
-	Automatic  bool   `json:"automatic"`
-	Focus      string `json:"focus,omitempty"`
-	Model      string `json:"model,omitempty"`
+func viewToolUse(u talk.ToolUse) rest.ToolUse {
+	return rest.ToolUse{
+		Seq: u.Seq, Run: u.Run, Agent: u.Agent, Call: u.ID, Name: u.Name, Arguments: u.Arguments, Output: u.Output, LeftOut: u.LeftOut,
+		Failed: u.Failed, Answered: u.Answered,
+	}
 }
 
-func viewArchive(a memory.Archive) archiveView {
-	return archiveView{
+func viewArchive(a memory.Archive) rest.Archive {
+	return rest.Archive{
 		ID: a.ID, Title: a.Title, Summary: a.Summary, ArchivedAt: a.ArchivedAt, FromSeq: a.FromSeq, ToSeq: a.ToSeq, Messages: a.Messages,
 		Thread: a.Thread, Automatic: a.Automatic, Focus: a.Focus, Model: a.Model,
-	}
-}
-
-type archiveQuery struct {
-	ID     string `path:"id"`
-	Before string `query:"before" doc:"only those before this archive"`
-	Limit  int    `query:"limit" minimum:"0" maximum:"10000"`
-}
-
-type archiveList struct {
-	Body struct {
-		Archives []archiveView `json:"archives"`
 	}
 }
 
@@ -302,130 +161,55 @@ func (c conversationRoutes) keyOf(ctx context.Context, s identity.Actor, id stri
 	return who, info.Key, err
 }
 
-func (c conversationRoutes) archives(ctx context.Context, s identity.Actor, in *archiveQuery) (*archiveList, error) {
+func (c conversationRoutes) archives(ctx context.Context, s identity.Actor, in *rest.ArchiveQuery) (rest.Archives, error) {
 	who, key, err := c.keyOf(ctx, s, in.ID)
 	if err != nil {
-		return nil, err
+		return rest.Archives{}, err
 	}
 	list, err := c.talk.Archives(ctx, who, key, in.Before, in.Limit)
 	if err != nil {
-		return nil, err
+		return rest.Archives{}, err
 	}
-	out := &archiveList{}
-	out.Body.Archives = make([]archiveView, len(list))
-	for i, a := range list {
-		out.Body.Archives[i] = viewArchive(a)
-	}
-	return out, nil
+	return rest.Archives{Archives: each(list, viewArchive)}, nil
 }
 
-type compactRequest struct {
-	ID   string `path:"id"`
-	Body struct {
-		Focus string `json:"focus,omitempty" maxLength:"4000" doc:"what the summary should keep in particular"`
-	} `required:"false"`
-}
-
-type compactAnswer struct{ Body archiveView }
-
-func (c conversationRoutes) compact(ctx context.Context, s identity.Actor, in *compactRequest) (*compactAnswer, error) {
+func (c conversationRoutes) compact(ctx context.Context, s identity.Actor, in *rest.Summary) (rest.Archive, error) {
 	who, key, err := c.keyOf(ctx, s, in.ID)
 	if err != nil {
-		return nil, err
+		return rest.Archive{}, err
 	}
 	archive, err := c.talk.Compact(ctx, who, key, in.Body.Focus)
-	return &compactAnswer{viewArchive(archive)}, err
+	return viewArchive(archive), err
 }
 
 // redo replaces a summary that was found wrong; the id is the archive's.
-func (c conversationRoutes) redo(ctx context.Context, s identity.Actor, in *compactRequest) (*compactAnswer, error) {
+func (c conversationRoutes) redo(ctx context.Context, s identity.Actor, in *rest.Summary) (rest.Archive, error) {
 	who, err := talker(s)
 	if err != nil {
-		return nil, err
+		return rest.Archive{}, err
 	}
 	archive, err := c.talk.SummariseAgain(ctx, who, in.ID, in.Body.Focus)
-	return &compactAnswer{viewArchive(archive)}, err
+	return viewArchive(archive), err
 }
 
-type archivePageQuery struct {
-	ID    string `path:"id"`
-	After int64  `query:"after" minimum:"0"`
-	Limit int    `query:"limit" minimum:"0" maximum:"10000"`
-}
-
-type archivePage struct {
-	Body struct {
-		archiveView
-		Agent     string        `json:"agent"`
-		Sender    string        `json:"sender"`
-		List      []messageView `json:"messages"`
-		Truncated bool          `json:"truncated"`
-	}
-}
-
-func (c conversationRoutes) archive(ctx context.Context, s identity.Actor, in *archivePageQuery) (*archivePage, error) {
+func (c conversationRoutes) archive(ctx context.Context, s identity.Actor, in *rest.ArchivePageQuery) (rest.ArchivePage, error) {
 	who, err := talker(s)
 	if err != nil {
-		return nil, err
+		return rest.ArchivePage{}, err
 	}
 	p, err := c.talk.Archive(ctx, who, in.ID, in.After, in.Limit)
 	if err != nil {
-		return nil, err
+		return rest.ArchivePage{}, err
 	}
-	out := &archivePage{}
-	out.Body.archiveView, out.Body.Agent, out.Body.Sender = viewArchive(p.Archive), p.Key.Agent, p.Key.Sender
-	out.Body.List, out.Body.Truncated = viewMessages(p.Messages), p.Truncated
-	return out, nil
+	return rest.ArchivePage{
+		Archive: viewArchive(p.Archive), Agent: p.Key.Agent, Sender: p.Key.Sender, List: each(p.Messages, viewMessage), Truncated: p.Truncated,
+	}, nil
 }
 
-type searchQuery struct {
-	Text   string    `query:"q" required:"true" maxLength:"1000"`
-	Agent  string    `query:"agent"`
-	Sender string    `query:"sender"`
-	Thread string    `query:"thread"`
-	After  time.Time `query:"after"`
-	Before time.Time `query:"before"`
-	Limit  int       `query:"limit" minimum:"0" maximum:"20"`
-	Window int       `query:"window" minimum:"0" maximum:"16" doc:"neighbours shown on each side"`
-}
-
-type hitView struct {
-	Kind         string          `json:"kind" enum:"message,archive,note"`
-	Conversation string          `json:"conversation_id,omitempty"`
-	Archive      string          `json:"archive_id,omitempty"`
-	Agent        string          `json:"agent"`
-	Sender       string          `json:"sender"`
-	Thread       string          `json:"thread"`
-	Seq          int64           `json:"seq,omitempty"`
-	Role         string          `json:"role,omitempty"`
-	Speaker      string          `json:"speaker,omitempty"`
-	Snippet      string          `json:"snippet"`
-	Cut          bool            `json:"cut,omitempty"`
-	At           time.Time       `json:"at,omitzero"`
-	Score        float64         `json:"score"`
-	Title        string          `json:"title,omitempty"`
-	Window       []neighbourView `json:"window,omitempty"`
-}
-
-type neighbourView struct {
-	Seq     int64  `json:"seq"`
-	Role    string `json:"role"`
-	Speaker string `json:"speaker,omitempty"`
-	Text    string `json:"text"`
-	Cut     bool   `json:"cut,omitempty"`
-}
-
-type searchAnswer struct {
-	Body struct {
-		Hits      []hitView `json:"hits"`
-		Truncated bool      `json:"truncated"`
-	}
-}
-
-func (c conversationRoutes) search(ctx context.Context, s identity.Actor, in *searchQuery) (*searchAnswer, error) {
+func (c conversationRoutes) search(ctx context.Context, s identity.Actor, in *rest.SearchQuery) (rest.Hits, error) {
 	who, err := talker(s)
 	if err != nil {
-		return nil, err
+		return rest.Hits{}, err
 	}
 	q := memory.Query{Text: in.Text, Agent: in.Agent, Sender: in.Sender, After: in.After, Before: in.Before, Limit: in.Limit, Near: in.Window}
 	if in.Thread != "" {
@@ -433,23 +217,18 @@ func (c conversationRoutes) search(ctx context.Context, s identity.Actor, in *se
 	}
 	found, err := c.talk.Search(ctx, who, q)
 	if err != nil {
-		return nil, err
+		return rest.Hits{}, err
 	}
-	out := &searchAnswer{}
-	out.Body.Truncated, out.Body.Hits = found.Truncated, make([]hitView, len(found.Hits))
-	for i, h := range found.Hits {
-		out.Body.Hits[i] = viewHit(h)
-	}
-	return out, nil
+	return rest.Hits{Hits: each(found.Hits, viewHit), Truncated: found.Truncated}, nil
 }
 
-func viewHit(h memory.Hit) hitView {
-	out := hitView{
+func viewHit(h memory.Hit) rest.Hit {
+	out := rest.Hit{
 		Kind: h.Kind, Conversation: h.Conversation, Archive: h.ArchiveID, Agent: h.Agent, Sender: h.Sender, Thread: h.Thread, Seq: h.Seq,
 		Role: h.Role, Speaker: h.Speaker, Snippet: h.Snippet, Cut: h.Cut, At: h.At, Score: h.Score, Title: h.Title,
 	}
 	for _, n := range h.Near {
-		out.Window = append(out.Window, neighbourView{n.Seq, n.Role, n.Speaker, n.Text, n.Cut})
+		out.Window = append(out.Window, rest.Neighbour{Seq: n.Seq, Role: n.Role, Speaker: n.Speaker, Text: n.Text, Cut: n.Cut})
 	}
 	return out
 }
@@ -478,18 +257,6 @@ func (c conversationRoutes) export(w http.ResponseWriter, r *http.Request, s ide
 // maxImport is how large an imported conversation may be.
 const maxImport = 512 << 20
 
-type importedView struct {
-	ID       string `json:"id,omitempty"`
-	FilePath string `json:"file_path,omitempty"`
-	Agent    string `json:"agent"`
-	Sender   string `json:"sender"`
-	Thread   string `json:"thread"`
-	Messages int    `json:"messages"`
-	Archives int    `json:"archives"`
-	Skipped  int    `json:"skipped"`
-	DryRun   bool   `json:"dry_run,omitempty"`
-}
-
 func (c conversationRoutes) importFile(w http.ResponseWriter, r *http.Request, s identity.Actor) error {
 	who, err := talker(s)
 	if err != nil {
@@ -511,7 +278,7 @@ func (c conversationRoutes) importFile(w http.ResponseWriter, r *http.Request, s
 	if err != nil {
 		return err
 	}
-	out := importedView{
+	out := rest.Imported{
 		Agent: done.Key.Agent, Sender: done.Key.Sender, Thread: done.Key.Thread, Messages: done.Messages, Archives: done.Archives,
 		Skipped: done.Skipped, DryRun: opts.DryRun,
 	}

@@ -2,9 +2,9 @@ package api_test
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +18,7 @@ import (
 	"parley/internal/hub"
 	"parley/internal/hub/config"
 	wire "parley/protocol/agentfirst"
+	"parley/protocol/rest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,8 +41,18 @@ func newRig(t *testing.T) *rig {
 	server := httptest.NewServer(h.Handler())
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close(); h.Close() })
 	owner := hubapi.WithTransport(server.URL, must(hub.Folder(dir).OwnerToken())(t), server.Client().Transport)
-	token := must(owner.CreateToken(t.Context(), hubapi.TokenRequest{Name: "a", Principal: "alice", Scopes: []string{"talk"}}))(t)
+	token := must(hubapi.Call(t.Context(), owner, rest.CreateToken, rest.TokenRequest{Name: "a", Principal: "alice", Scopes: []string{"talk"}}))(t)
 	return &rig{dir: dir, url: server.URL, client: server.Client().Transport, owner: owner, alice: hubapi.WithTransport(server.URL, token.Token, server.Client().Transport)}
+}
+
+// agentFile is an agent's file as the hub shows it.
+func (r *rig) agentFile(t *testing.T, name string) string {
+	t.Helper()
+	var text strings.Builder
+	if err := hubapi.Copy(t.Context(), r.owner, &text, rest.AgentFile, rest.ByName{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
 }
 
 // say has a client say something to an agent.
@@ -72,53 +83,53 @@ func refused(t *testing.T, what, code string, err error) {
 // What REST does to an agent is in its file, and the other way round.
 func TestAgentsAgreeWithTheirFiles(t *testing.T) {
 	r, ctx := newRig(t), t.Context()
-	made := must(r.owner.CreateAgent(ctx, hubapi.Agent{"name": "scout", "prompt": "You look around.", "tools": []string{"files"}}))(t)
+	made := must(hubapi.Call(ctx, r.owner, rest.CreateAgent, rest.Agent{"name": "scout", "prompt": "You look around.", "tools": []string{"files"}}))(t)
 	if made.Text("name") != "scout" || made.Text("prompt") != "You look around." {
 		t.Errorf("made %v", made)
 	}
 	file := filepath.Join(r.dir, "agents", "scout.md")
 	onDisk := string(must(os.ReadFile(file))(t))
-	if text := must(r.owner.AgentFile(ctx, "scout"))(t); text != onDisk || !strings.Contains(text, "tools: [files]") {
+	if text := r.agentFile(t, "scout"); text != onDisk || !strings.Contains(text, "tools: [files]") {
 		t.Errorf("file %q, on disk %q", text, onDisk)
 	}
-	changed := must(r.owner.UpdateAgent(ctx, "scout", hubapi.Agent{"max_iterations": 3, "tools": nil}))(t)
+	changed := must(hubapi.Call(ctx, r.owner, rest.UpdateAgent, rest.AgentChange{Name: "scout", Body: rest.Agent{"max_iterations": 3, "tools": nil}}))(t)
 	if changed["max_iterations"] != 3.0 || changed.Text("prompt") != "You look around." {
 		t.Errorf("changed %v", changed)
 	}
-	must(r.owner.PutAgentFile(ctx, "scout", "---\nmodel: offline\n---\nYou wander.\n"))(t)
-	if got := must(r.owner.Agent(ctx, "scout"))(t); got.Text("model") != "offline" || got.Text("description") != "You wander." {
+	must(hubapi.Call(ctx, r.owner, rest.PutAgentFile, rest.AgentFileChange{Name: "scout", Body: strings.NewReader("---\nmodel: offline\n---\nYou wander.\n")}))(t)
+	if got := must(hubapi.Call(ctx, r.owner, rest.GetAgent, rest.ByName{Name: "scout"}))(t); got.Text("model") != "offline" || got.Text("description") != "You wander." {
 		t.Errorf("got %v", got)
 	}
-	_, err := r.owner.PutAgentFile(ctx, "scout", "---\nmodell: x\n---\n")
+	_, err := hubapi.Call(ctx, r.owner, rest.PutAgentFile, rest.AgentFileChange{Name: "scout", Body: strings.NewReader("---\nmodell: x\n---\n")})
 	refused(t, "a mistake in the file", "invalid", err)
 	if !strings.Contains(err.Error(), "line 2") || !strings.Contains(err.Error(), "model") {
 		t.Errorf("the error does not help: %v", err)
 	}
-	_, err = r.owner.CreateAgent(ctx, hubapi.Agent{"name": "scout"})
+	_, err = hubapi.Call(ctx, r.owner, rest.CreateAgent, rest.Agent{"name": "scout"})
 	refused(t, "a second of that name", "conflict", err)
-	_, err = r.owner.CreateAgent(ctx, hubapi.Agent{"prompt": "x"})
+	_, err = hubapi.Call(ctx, r.owner, rest.CreateAgent, rest.Agent{"prompt": "x"})
 	refused(t, "no name", "bad_request", err)
-	_, err = r.owner.CreateAgent(ctx, hubapi.Agent{"name": "../evil"})
+	_, err = hubapi.Call(ctx, r.owner, rest.CreateAgent, rest.Agent{"name": "../evil"})
 	refused(t, "a path for a name", "invalid", err)
 
 	// Others see agents but not their prompts, and change nothing.
-	if got := must(r.alice.Agent(ctx, "scout"))(t); got.Text("prompt") != "" || got.Text("model") != "offline" {
+	if got := must(hubapi.Call(ctx, r.alice, rest.GetAgent, rest.ByName{Name: "scout"}))(t); got.Text("prompt") != "" || got.Text("model") != "offline" {
 		t.Errorf("alice sees %v", got)
 	}
-	_, err = r.alice.UpdateAgent(ctx, "scout", hubapi.Agent{"model": "x"})
+	_, err = hubapi.Call(ctx, r.alice, rest.UpdateAgent, rest.AgentChange{Name: "scout", Body: rest.Agent{"model": "x"}})
 	refused(t, "alice changing an agent", "insufficient_scope", err)
-	_, err = r.alice.AgentFile(ctx, "scout")
+	err = hubapi.Copy(ctx, r.alice, io.Discard, rest.AgentFile, rest.ByName{Name: "scout"})
 	refused(t, "alice reading a file", "insufficient_scope", err)
 
-	if err := r.owner.RemoveAgent(ctx, "scout"); err != nil {
+	if _, err := hubapi.Call(ctx, r.owner, rest.RemoveAgent, rest.ByName{Name: "scout"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("the file is still there: %v", err)
 	}
-	_, err = r.owner.Agent(ctx, "scout")
+	_, err = hubapi.Call(ctx, r.owner, rest.GetAgent, rest.ByName{Name: "scout"})
 	refused(t, "a removed agent", "agent_not_found", err)
-	if len(must(r.alice.Agents(ctx))(t)) == 0 {
+	if len(must(hubapi.Call(ctx, r.alice, rest.ListAgents, rest.None{}))(t).Agents) == 0 {
 		t.Error("no first agents")
 	}
 }
@@ -127,80 +138,81 @@ func TestConversationsOverREST(t *testing.T) {
 	r, ctx := newRig(t), t.Context()
 	r.say(t, r.owner, "parley", "", "/say The harbour opens at nine.")
 	r.say(t, r.alice, "parley", "", "/say Alice's secret.")
-	list := must(r.owner.Conversations(ctx, "parley", "user"))(t)
+	list := must(hubapi.Call(ctx, r.owner, rest.ListConversations, rest.ConversationQuery{Agent: "parley", Sender: "user"}))(t).Conversations
 	if len(list) != 1 || list[0].Messages != 2 || list[0].Sender != "user" {
 		t.Fatalf("list %+v", list)
 	}
 	id := list[0].ID
-	if got := must(r.owner.RenameConversation(ctx, id, "Harbour"))(t); got.Title != "Harbour" {
+	if got := must(hubapi.Call(ctx, r.owner, rest.RenameConversation, rest.ConversationTitle{ID: id, Body: rest.Title{Title: "Harbour"}}))(t); got.Title != "Harbour" {
 		t.Errorf("renamed %+v", got)
 	}
-	messages := must(r.owner.Messages(ctx, id, hubapi.MessageQuery{Limit: 1}))(t)
+	messages := must(hubapi.Call(ctx, r.owner, rest.ListMessages, rest.MessageQuery{ID: id, Limit: 1}))(t).Messages
 	if len(messages) != 1 || messages[0].Content != "The harbour opens at nine." {
 		t.Errorf("messages %+v", messages)
 	}
-	archive := must(r.owner.Compact(ctx, id, "times"))(t)
+	archive := must(hubapi.Call(ctx, r.owner, rest.CompactConversation, rest.Summary{ID: id, Body: rest.Focus{Focus: "times"}}))(t)
 	if !strings.Contains(archive.Summary, "Focus: times.") || archive.Messages != 2 {
 		t.Errorf("archive %+v", archive)
 	}
-	_, err := r.owner.Compact(ctx, id, "")
+	_, err := hubapi.Call(ctx, r.owner, rest.CompactConversation, rest.Summary{ID: id})
 	refused(t, "nothing to compact", "nothing_to_compact", err)
-	if all := must(r.owner.Archives(ctx, id))(t); len(all) != 1 || all[0].ID != archive.ID {
+	if all := must(hubapi.Call(ctx, r.owner, rest.ListArchives, rest.ArchiveQuery{ID: id}))(t).Archives; len(all) != 1 || all[0].ID != archive.ID {
 		t.Errorf("archives %+v", all)
 	}
-	page := must(r.owner.Archive(ctx, archive.ID))(t)
-	if len(page.Messages) != 2 || page.Agent != "parley" || page.Title != archive.Title {
+	page := must(hubapi.Call(ctx, r.owner, rest.GetArchive, rest.ArchivePageQuery{ID: archive.ID}))(t)
+	if len(page.List) != 2 || page.Agent != "parley" || page.Title != archive.Title {
 		t.Errorf("page %+v", page)
 	}
-	if hits := must(r.owner.SearchConversations(ctx, hubapi.SearchQuery{Text: "harbour nine"}))(t); len(hits) == 0 || hits[0].Conversation != id {
+	if hits := must(hubapi.Call(ctx, r.owner, rest.SearchConversations, rest.SearchQuery{Text: "harbour nine"}))(t).Hits; len(hits) == 0 || hits[0].Conversation != id {
 		t.Errorf("hits %+v", hits)
 	}
-	live := must(r.owner.Messages(ctx, id, hubapi.MessageQuery{}))(t)
+	live := must(hubapi.Call(ctx, r.owner, rest.ListMessages, rest.MessageQuery{ID: id}))(t).Messages
 	if len(live) != 1 || !live[0].Summary {
 		t.Errorf("the window %+v", live)
 	}
-	if raw := must(r.owner.Messages(ctx, id, hubapi.MessageQuery{Archived: true}))(t); len(raw) != 2 {
+	if raw := must(hubapi.Call(ctx, r.owner, rest.ListMessages, rest.MessageQuery{ID: id, Archived: true}))(t).Messages; len(raw) != 2 {
 		t.Errorf("from the beginning %+v", raw)
 	}
 
 	// Alice sees hers and nobody else's.
-	if mine := must(r.alice.Conversations(ctx, "", ""))(t); len(mine) != 1 || mine[0].Sender != "alice" {
+	if mine := must(hubapi.Call(ctx, r.alice, rest.ListConversations, rest.ConversationQuery{}))(t).Conversations; len(mine) != 1 || mine[0].Sender != "alice" {
 		t.Errorf("alice's list %+v", mine)
 	}
-	_, err = r.alice.Conversation(ctx, id)
+	_, err = hubapi.Call(ctx, r.alice, rest.GetConversation, rest.ByID{ID: id})
 	refused(t, "alice reading another's", "forbidden", err)
-	_, err = r.alice.Archive(ctx, archive.ID)
+	_, err = hubapi.Call(ctx, r.alice, rest.GetArchive, rest.ArchivePageQuery{ID: archive.ID})
 	refused(t, "alice reading another's archive", "forbidden", err)
-	refused(t, "alice exporting another's", "forbidden", r.alice.ExportConversation(ctx, id, &bytes.Buffer{}))
-	refused(t, "alice removing another's", "forbidden", r.alice.RemoveConversation(ctx, id))
-	if hits := must(r.alice.SearchConversations(ctx, hubapi.SearchQuery{Text: "harbour"}))(t); len(hits) != 0 {
+	refused(t, "alice exporting another's", "forbidden", hubapi.Copy(ctx, r.alice, io.Discard, rest.ExportConversation, rest.ByID{ID: id}))
+	_, err = hubapi.Call(ctx, r.alice, rest.RemoveConversation, rest.ByID{ID: id})
+	refused(t, "alice removing another's", "forbidden", err)
+	if hits := must(hubapi.Call(ctx, r.alice, rest.SearchConversations, rest.SearchQuery{Text: "harbour"}))(t).Hits; len(hits) != 0 {
 		t.Errorf("alice finds %+v", hits)
 	}
 
-	if err := r.owner.RemoveConversation(ctx, id); err != nil {
+	if _, err := hubapi.Call(ctx, r.owner, rest.RemoveConversation, rest.ByID{ID: id}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.owner.Conversation(ctx, id)
+	_, err = hubapi.Call(ctx, r.owner, rest.GetConversation, rest.ByID{ID: id})
 	refused(t, "a removed one", "not_found", err)
 }
 
 // The sum is the hub's: the same for everybody who asks, whoever paid the attention.
 func TestAConversationTellsWhatItUsed(t *testing.T) {
 	r, ctx := newRig(t), t.Context()
-	used := func(thread string) *hubapi.Usage {
+	used := func(thread string) *rest.Usage {
 		t.Helper()
-		for _, c := range must(r.owner.Conversations(ctx, "parley", "user"))(t) {
+		for _, c := range must(hubapi.Call(ctx, r.owner, rest.ListConversations, rest.ConversationQuery{Agent: "parley", Sender: "user"}))(t).Conversations {
 			if c.Usage != nil {
 				t.Error("a list has no sums")
 			}
 			if c.Thread == thread {
-				return must(r.owner.Conversation(ctx, c.ID))(t).Usage
+				return must(hubapi.Call(ctx, r.owner, rest.GetConversation, rest.ByID{ID: c.ID}))(t).Usage
 			}
 		}
 		t.Fatal("no such conversation")
 		return nil
 	}
-	check := func(thread string, want hubapi.Usage) {
+	check := func(thread string, want rest.Usage) {
 		t.Helper()
 		if diff := cmp.Diff(&want, used(thread)); diff != "" {
 			t.Error(diff)
@@ -209,19 +221,19 @@ func TestAConversationTellsWhatItUsed(t *testing.T) {
 	dollars := func(d float64) *float64 { return &d }
 	r.say(t, r.owner, "parley", "", "/usage 1000 200\n/cost 0.25\n/say one")
 	r.say(t, r.owner, "parley", "other", "/usage 7 3\n/cost 0\n/say elsewhere")
-	check("", hubapi.Usage{Prompt: 1000, Completion: 200, Total: 1200, Cost: dollars(0.25), CostKnown: true, Rounds: 1})
+	check("", rest.Usage{Prompt: 1000, Completion: 200, Total: 1200, Cost: dollars(0.25), CostKnown: true, Rounds: 1})
 	r.say(t, r.owner, "parley", "", "/usage 10 5\n/cost 0.5\n/say two")
-	check("", hubapi.Usage{Prompt: 1010, Completion: 205, Total: 1215, Cost: dollars(0.75), CostKnown: true, Rounds: 2})
-	check("other", hubapi.Usage{Prompt: 7, Completion: 3, Total: 10, Cost: dollars(0), CostKnown: true, Rounds: 1})
+	check("", rest.Usage{Prompt: 1010, Completion: 205, Total: 1215, Cost: dollars(0.75), CostKnown: true, Rounds: 2})
+	check("other", rest.Usage{Prompt: 7, Completion: 3, Total: 10, Cost: dollars(0), CostKnown: true, Rounds: 1})
 
 	// Summaries are paid for too, every time.
-	id := must(r.owner.Conversations(ctx, "parley", "user"))(t)[0].ID
-	archive := must(r.owner.Compact(ctx, id, ""))(t)
+	id := must(hubapi.Call(ctx, r.owner, rest.ListConversations, rest.ConversationQuery{Agent: "parley", Sender: "user"}))(t).Conversations[0].ID
+	archive := must(hubapi.Call(ctx, r.owner, rest.CompactConversation, rest.Summary{ID: id}))(t)
 	once := used("")
 	if once.Rounds != 3 || once.Total <= 1215 {
 		t.Errorf("with a summary %+v", once)
 	}
-	must(r.owner.RedoArchive(ctx, archive.ID, ""))(t)
+	must(hubapi.Call(ctx, r.owner, rest.RedoArchive, rest.Summary{ID: archive.ID}))(t)
 	if twice := used(""); twice.Rounds != 4 || twice.Total <= once.Total {
 		t.Errorf("with the summary made again %+v", twice)
 	}
@@ -231,93 +243,79 @@ func TestAConversationTellsWhatItUsed(t *testing.T) {
 func TestExportAndImportOverREST(t *testing.T) {
 	r, ctx := newRig(t), t.Context()
 	r.say(t, r.owner, "parley", "", "/say One & <two>.")
-	id := must(r.owner.Conversations(ctx, "parley", ""))(t)[0].ID
-	must(r.owner.Compact(ctx, id, ""))(t)
+	id := must(hubapi.Call(ctx, r.owner, rest.ListConversations, rest.ConversationQuery{Agent: "parley"}))(t).Conversations[0].ID
+	must(hubapi.Call(ctx, r.owner, rest.CompactConversation, rest.Summary{ID: id}))(t)
 	r.say(t, r.owner, "parley", "", "/say Three.")
 	var first bytes.Buffer
-	if err := r.owner.ExportConversation(ctx, id, &first); err != nil {
+	if err := hubapi.Copy(ctx, r.owner, &first, rest.ExportConversation, rest.ByID{ID: id}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := r.owner.ImportConversation(ctx, bytes.NewReader(first.Bytes()), hubapi.ImportTarget{})
+	_, err := hubapi.Call(ctx, r.owner, rest.ImportConversation, rest.ConversationImport{Body: bytes.NewReader(first.Bytes())})
 	refused(t, "importing over messages", "conflict", err)
-	dry := must(r.owner.ImportConversation(ctx, bytes.NewReader(first.Bytes()), hubapi.ImportTarget{Thread: "copy", DryRun: true}))(t)
+	dry := must(hubapi.Call(ctx, r.owner, rest.ImportConversation, rest.ConversationImport{Thread: "copy", DryRun: true, Body: bytes.NewReader(first.Bytes())}))(t)
 	if dry.ID != "" || dry.Messages != 4 || dry.Archives != 1 {
 		t.Errorf("dry run %+v", dry)
 	}
-	done := must(r.owner.ImportConversation(ctx, bytes.NewReader(first.Bytes()), hubapi.ImportTarget{Thread: "copy"}))(t)
+	done := must(hubapi.Call(ctx, r.owner, rest.ImportConversation, rest.ConversationImport{Thread: "copy", Body: bytes.NewReader(first.Bytes())}))(t)
 	if done.Messages != 4 || done.Archives != 1 || done.Thread != "copy" {
 		t.Errorf("imported %+v", done)
 	}
 	var second bytes.Buffer
-	if err := r.owner.ExportConversation(ctx, done.ID, &second); err != nil {
+	if err := hubapi.Copy(ctx, r.owner, &second, rest.ExportConversation, rest.ByID{ID: done.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(first.String(), second.String()); diff != "" {
 		t.Errorf("the copy differs: %s", diff)
 	}
-	_, err = r.owner.ImportConversation(ctx, strings.NewReader(""), hubapi.ImportTarget{})
+	_, err = hubapi.Call(ctx, r.owner, rest.ImportConversation, rest.ConversationImport{Body: strings.NewReader("")})
 	refused(t, "an empty file", "invalid", err)
-	_, err = r.owner.ImportConversation(ctx, strings.NewReader("{\"agent\":\"x\"}\n"), hubapi.ImportTarget{})
+	_, err = hubapi.Call(ctx, r.owner, rest.ImportConversation, rest.ConversationImport{Body: strings.NewReader("{\"agent\":\"x\"}\n")})
 	refused(t, "a file without a sender", "invalid", err)
-	_, err = r.alice.ImportConversation(ctx, bytes.NewReader(first.Bytes()), hubapi.ImportTarget{})
+	_, err = hubapi.Call(ctx, r.alice, rest.ImportConversation, rest.ConversationImport{Body: bytes.NewReader(first.Bytes())})
 	refused(t, "alice importing as user", "forbidden", err)
 }
 
 func TestModelsProvidersAndSkillsOverREST(t *testing.T) {
 	r, ctx := newRig(t), t.Context()
-	active, models, err := r.owner.Models(ctx)
-	if err != nil || active == "" || len(models) == 0 {
-		t.Errorf("models %v %v %v", active, models, err)
+	models, err := hubapi.Call(ctx, r.owner, rest.ListModels, rest.None{})
+	if err != nil || models.Active == "" || len(models.Models) == 0 {
+		t.Errorf("models %+v %v", models, err)
 	}
-	if providers := must(r.owner.Providers(ctx))(t); len(providers) == 0 || providers[0].HasKey {
+	if providers := must(hubapi.Call(ctx, r.owner, rest.ListProviders, rest.None{}))(t).Providers; len(providers) == 0 || providers[0].HasKey {
 		t.Errorf("providers %+v", providers)
 	}
-	token := must(r.owner.CreateToken(ctx, hubapi.TokenRequest{Principal: "bob", Scopes: []string{"task:read"}}))(t)
+	token := must(hubapi.Call(ctx, r.owner, rest.CreateToken, rest.TokenRequest{Principal: "bob", Scopes: []string{"task:read"}}))(t)
 	stranger := hubapi.WithTransport(r.url, token.Token, r.client)
-	must(r.alice.Skills(ctx))(t)
-	_, err = stranger.Skills(ctx)
+	must(hubapi.Call(ctx, r.alice, rest.ListSkills, rest.None{}))(t)
+	_, err = hubapi.Call(ctx, stranger, rest.ListSkills, rest.None{})
 	refused(t, "no talk scope", "insufficient_scope", err)
 }
 
 func TestWhatToolsDidIsToldWithTheNumberOfItsMessage(t *testing.T) {
 	r := newRig(t)
-	must(r.owner.CreateAgent(t.Context(), hubapi.Agent{"name": "reader", "prompt": "You read.", "tools": []string{"files"}}))(t)
+	must(hubapi.Call(t.Context(), r.owner, rest.CreateAgent, rest.Agent{"name": "reader", "prompt": "You read.", "tools": []string{"files"}}))(t)
 	r.say(t, r.alice, "reader", "", "/say Let me look.\n/tool file_list {}\n/tool file_read {\"path\":\"none\"}\n/say Done.")
-	list := must(r.alice.Conversations(t.Context(), "reader", ""))(t)
-	var got struct {
-		Tools []struct {
-			Seq          int64
-			Name, Output string
-			CallID       string `json:"call_id"`
-			RunID        string `json:"run_id"`
-			Failed       bool
-			Answered     bool
-			Arguments    string
-			LeftOut      int `json:"left_out_bytes"`
-		}
-		Truncated bool
-	}
-	path := "/api/conversations/" + list[0].ID + "/tools"
-	if err := r.alice.Do(t.Context(), "GET", path, nil, nil, &got); err != nil {
-		t.Fatal(err)
-	}
+	list := must(hubapi.Call(t.Context(), r.alice, rest.ListConversations, rest.ConversationQuery{Agent: "reader"}))(t).Conversations
+	q := rest.ToolUseQuery{ID: list[0].ID}
+	got := must(hubapi.Call(t.Context(), r.alice, rest.ListToolUses, q))(t)
 	if len(got.Tools) != 2 || got.Truncated {
 		t.Fatalf("%+v", got)
 	}
 	first, second := got.Tools[0], got.Tools[1]
-	if first.Name != "file_list" || first.Failed || !first.Answered || first.Seq < 2 || first.RunID == "" || first.CallID == "" {
+	if first.Name != "file_list" || first.Failed || !first.Answered || first.Seq < 2 || first.Run == "" || first.Call == "" {
 		t.Errorf("%+v", first)
 	}
 	if second.Name != "file_read" || !second.Failed || second.Output == "" || !strings.Contains(second.Arguments, "none") {
 		t.Errorf("%+v", second)
 	}
 	// Only what lies between the numbers, and only for whoever may read it.
-	if err := r.alice.Do(t.Context(), "GET", path, url.Values{"after": {"1000"}}, nil, &got); err != nil || len(got.Tools) != 0 {
-		t.Errorf("%+v %v", got, err)
+	q.After = 1000
+	if got := must(hubapi.Call(t.Context(), r.alice, rest.ListToolUses, q))(t); len(got.Tools) != 0 {
+		t.Errorf("after the last message tools did %+v, want nothing", got)
 	}
-	token := must(r.owner.CreateToken(t.Context(), hubapi.TokenRequest{Name: "b", Principal: "bob", Scopes: []string{"talk"}}))(t)
+	token := must(hubapi.Call(t.Context(), r.owner, rest.CreateToken, rest.TokenRequest{Name: "b", Principal: "bob", Scopes: []string{"talk"}}))(t)
 	bob := hubapi.WithTransport(r.url, token.Token, r.client)
-	if err := bob.Do(t.Context(), "GET", path, nil, nil, &got); err == nil {
+	if _, err := hubapi.Call(t.Context(), bob, rest.ListToolUses, q); err == nil {
 		t.Error("somebody else reads it")
 	}
 }

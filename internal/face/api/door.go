@@ -31,7 +31,7 @@ const maxDrain = 1 << 20
 
 // declare says what a route lets callers do, before the library registers it.
 func (d *door) declare(rt route) front.Route {
-	out := front.Route{Pattern: rt.Method + " " + rt.Path, Who: front.SignedIn, Body: front.Body{Max: rt.maxBody(), Drain: maxDrain}}
+	out := front.Route{Pattern: rt.method + " " + rt.path, Who: front.SignedIn, Body: front.Body{Max: rt.maxBody(), Drain: maxDrain}}
 	switch {
 	case rt.Public:
 		out.Who, out.Strangers = front.Stranger, limit.Share{PerNetwork: 32, Total: 1000, Local: 1000}
@@ -45,7 +45,7 @@ func (d *door) declare(rt route) front.Route {
 			out.Who = front.Who(rt.Scope)
 		}
 	}
-	if rt.Method == http.MethodGet || rt.Method == http.MethodHead {
+	if rt.method == http.MethodGet || rt.method == http.MethodHead {
 		out.Body = front.Nothing
 	}
 	d.declared[out.Pattern] = out

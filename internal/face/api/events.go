@@ -10,6 +10,7 @@ import (
 	"parley/internal/approval"
 	"parley/internal/fleet"
 	"parley/internal/identity"
+	"parley/protocol/rest"
 )
 
 // beat is how often a quiet stream says that it lives, so that proxies and the
@@ -28,8 +29,7 @@ type Live struct {
 
 // RegisterEvents adds the page's live stream (server-sent events).
 func RegisterEvents(a *API, l Live) {
-	rt := rawRoute{route{Method: "GET", Path: "/api/events", Tag: "hub", Summary: "What happens, live: approvals added and resolved, for callers with approval:read; with ?machines=1 what /api/fleet/stream tells too, for callers with fleet:read"}, "text/event-stream"}
-	addRaw(a, rt, l.stream)
+	addRaw(a, access{Tag: "hub"}, rest.Events, l.stream)
 }
 
 func (l Live) stream(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
@@ -138,7 +138,7 @@ func (s *sse) approval(ev approval.Event) error {
 		return s.send("approval", viewApproval(ev.Item))
 	case approval.Resolved:
 		o := ev.Item.Outcome
-		return s.send("approval_resolved", map[string]any{"id": ev.Item.ID, "outcome": o.State, "by": o.By, "reason": o.Reason, "resolved_at": o.At})
+		return s.send("approval_resolved", rest.Resolution{ID: ev.Item.ID, Outcome: string(o.State), By: o.By, Reason: o.Reason, Resolved: o.At})
 	default:
 		return s.send("ready", map[string]any{})
 	}

@@ -1,57 +1,41 @@
 package api
 
 import (
-	"net/http"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"context"
 
 	"parley/internal/fleet"
 	"parley/internal/identity"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 )
 
 func (fr fleetRoutes) ruleRoutes() {
-	fr.json("GET", "/api/fleet/policy/rules", identity.FleetRead, "The deny rules in force: {builtin, operator, revision}", fr.rules)
-	fr.json("POST", "/api/fleet/policy/rules", identity.FleetAdmin, "Add a rule, or replace that of the same id: {id, applies_to, pattern, reason}", fr.addRule)
-	fr.json("DELETE", "/api/fleet/policy/rules/{id}", identity.FleetAdmin, "Remove a rule; a missing one is no error", fr.removeRule)
-	fr.json("POST", "/api/fleet/policy/test", identity.FleetRead, "Would a call be refused: {os, tool, args, rule?}", fr.testRule)
+	serve(fr, identity.FleetRead, rest.ListRules, fr.rules)
+	serve(fr, identity.FleetAdmin, rest.AddRule, fr.addRule)
+	serve(fr, identity.FleetAdmin, rest.RemoveRule, fr.removeRule)
+	serve(fr, identity.FleetRead, rest.TestRule, fr.testRule)
 }
 
-func (fr fleetRoutes) rules(r *http.Request, who identity.Actor) (int, any, error) {
-	v, err := fr.fleet.Rules(r.Context(), who)
-	return http.StatusOK, v, err
+func (fr fleetRoutes) rules(ctx context.Context, who identity.Actor, _ *rest.None) (rest.Rules, error) {
+	return fr.fleet.Rules(ctx, who)
 }
 
-func (fr fleetRoutes) addRule(r *http.Request, who identity.Actor) (int, any, error) {
-	var rule kenny.Rule
-	if err := readFleetBody(r, &rule); err != nil {
-		return 0, nil, err
-	}
-	v, err := fr.fleet.AddRule(r.Context(), who, rule)
-	return http.StatusOK, v, err
+func (fr fleetRoutes) addRule(ctx context.Context, who identity.Actor, in *kenny.Rule) (rest.Rules, error) {
+	return fr.fleet.AddRule(ctx, who, *in)
 }
 
-func (fr fleetRoutes) removeRule(r *http.Request, who identity.Actor) (int, any, error) {
-	removed, err := fr.fleet.RemoveRule(r.Context(), who, r.PathValue("id"))
-	return http.StatusOK, map[string]any{"ok": true, "removed": removed}, err
+func (fr fleetRoutes) removeRule(ctx context.Context, who identity.Actor, in *rest.ByID) (rest.Removed, error) {
+	removed, err := fr.fleet.RemoveRule(ctx, who, in.ID)
+	return rest.Removed{OK: true, Removed: removed}, err
 }
 
-func (fr fleetRoutes) testRule(r *http.Request, who identity.Actor) (int, any, error) {
-	var body struct {
-		OS   kenny.OS       `json:"os"`
-		Tool string         `json:"tool"`
-		Args jsontext.Value `json:"args"`
-		Rule *kenny.Rule    `json:"rule"`
-	}
-	if err := readFleetBody(r, &body); err != nil {
-		return 0, nil, err
-	}
-	rule, hit, err := fr.fleet.TestRule(r.Context(), who, fleet.RuleTest{OS: body.OS, Tool: body.Tool, Args: body.Args, Rule: body.Rule})
+func (fr fleetRoutes) testRule(ctx context.Context, who identity.Actor, in *rest.RuleTest) (rest.RuleVerdict, error) {
+	rule, hit, err := fr.fleet.TestRule(ctx, who, fleet.RuleTest(*in))
 	if err != nil || !hit {
-		return http.StatusOK, map[string]any{"blocked": false}, err
+		return rest.RuleVerdict{}, err
 	}
-	return http.StatusOK, map[string]any{
-		"blocked": true, "message": rule.Refusal(),
-		"rule": fleet.RuleView{ID: rule.ID, AppliesTo: rule.AppliesTo, Class: rule.Class, Pattern: rule.Pattern, Reason: rule.Reason},
+	return rest.RuleVerdict{
+		Blocked: true, Message: rule.Refusal(),
+		Rule: &rest.Rule{ID: rule.ID, AppliesTo: rule.AppliesTo, Class: rule.Class, Pattern: rule.Pattern, Reason: rule.Reason},
 	}, nil
 }

@@ -1,36 +1,33 @@
 package api
 
 import (
-	"net/http"
+	"context"
 
 	"parley/internal/fleet/fault"
 	"parley/internal/fleet/update"
 	"parley/internal/identity"
+	"parley/protocol/rest"
 )
 
 func (fr fleetRoutes) updateRoutes() {
 	const read, admin = identity.FleetRead, identity.FleetAdmin
-	fr.json("POST", "/api/machines/{id}/update", admin, "Update one machine's endpoint: {version?}", fr.update)
-	fr.json("GET", "/api/fleet/updates", read, "Roll-outs, newest first", fr.rollouts)
-	fr.json("POST", "/api/fleet/updates", admin, "Start a roll-out: {machines? | tag? | all?, version?}", fr.startRollout)
-	fr.json("PATCH", "/api/fleet/updates/{id}", admin, "Pause, resume or cancel: {state: paused | running | cancelled}", fr.steerRollout)
-	fr.json("GET", "/api/fleet/binaries", read, "Endpoint programs this hub hands out", fr.binaries)
-	fr.json("POST", "/api/fleet/binaries", admin, "Add one: the program as body; query: platform, version, signature, public_key", fr.addBinary)
+	serve(fr, admin, rest.UpdateMachine, fr.update)
+	serve(fr, read, rest.ListRollouts, fr.rollouts)
+	serve(fr, admin, rest.StartRollout, fr.startRollout)
+	serve(fr, admin, rest.SteerRollout, fr.steerRollout)
+	serve(fr, read, rest.ListBinaries, fr.binaries)
+	upload := fleetAccess(admin)
+	upload.MaxBody = update.MaxBinary + 1 // one more, so that the fleet itself says that it is too large
+	addWire(fr.api, fleetDialect, upload, rest.AddBinary, fr.addBinary)
 }
 
-func (fr fleetRoutes) update(r *http.Request, who identity.Actor) (int, any, error) {
-	var body struct {
-		Version string `json:"version"`
-	}
-	if err := readFleetBody(r, &body); err != nil {
-		return 0, nil, err
-	}
-	v, err := fr.fleet.Update(r.Context(), who, r.PathValue("id"), body.Version)
+func (fr fleetRoutes) update(ctx context.Context, who identity.Actor, in *rest.UpdateRequest) (rest.Updated, error) {
+	v, err := fr.fleet.Update(ctx, who, in.ID, in.Body.Version)
 	if code := fault.CodeOf(err); err != nil && updateRefused(code) {
 		// Away or refused, by whatever name, is the machine's no.
 		err = &fault.Error{Code: code, Message: err.Error(), FromMachine: true}
 	}
-	return http.StatusOK, v, err
+	return v, err
 }
 
 func updateRefused(code fault.Code) bool {
@@ -41,46 +38,37 @@ func updateRefused(code fault.Code) bool {
 	return false
 }
 
-func (fr fleetRoutes) rollouts(r *http.Request, who identity.Actor) (int, any, error) {
-	list, err := fr.fleet.Rollouts(r.Context(), who)
-	return http.StatusOK, map[string]any{"updates": list}, err
+func viewRollout(r update.Rollout) rest.Rollout {
+	return rest.Rollout{
+		ID: r.ID, Version: r.Version, State: string(r.State), Wave: r.Wave, Reason: r.Reason, By: r.By, Created: r.Created,
+		Machines: each(r.Machines, func(m update.RolloutMachine) rest.RolloutMachine {
+			return rest.RolloutMachine{ID: m.ID, Wave: m.Wave, State: string(m.State), Error: m.Error}
+		}),
+	}
 }
 
-func (fr fleetRoutes) startRollout(r *http.Request, who identity.Actor) (int, any, error) {
-	var body struct {
-		Machines []string `json:"machines"`
-		Tag      string   `json:"tag"`
-		All      bool     `json:"all"`
-		Version  string   `json:"version"`
-	}
-	if err := readFleetBody(r, &body); err != nil {
-		return 0, nil, err
-	}
-	v, err := fr.fleet.StartRollout(r.Context(), who, update.RolloutRequest{Machines: body.Machines, Tag: body.Tag, All: body.All, Version: body.Version})
-	return http.StatusOK, v, err
+func (fr fleetRoutes) rollouts(ctx context.Context, who identity.Actor, _ *rest.None) (rest.Rollouts, error) {
+	list, err := fr.fleet.Rollouts(ctx, who)
+	return rest.Rollouts{Updates: each(list, viewRollout)}, err
 }
 
-func (fr fleetRoutes) steerRollout(r *http.Request, who identity.Actor) (int, any, error) {
-	var body struct {
-		State update.RolloutState `json:"state"`
-	}
-	if err := readFleetBody(r, &body); err != nil {
-		return 0, nil, err
-	}
-	v, err := fr.fleet.SteerRollout(r.Context(), who, r.PathValue("id"), body.State)
-	return http.StatusOK, v, err
+func (fr fleetRoutes) startRollout(ctx context.Context, who identity.Actor, in *rest.RolloutRequest) (rest.Rollout, error) {
+	v, err := fr.fleet.StartRollout(ctx, who, update.RolloutRequest(*in))
+	return viewRollout(v), err
 }
 
-func (fr fleetRoutes) binaries(r *http.Request, who identity.Actor) (int, any, error) {
-	list, err := fr.fleet.Binaries(r.Context(), who)
-	return http.StatusOK, map[string]any{"binaries": list}, err
+func (fr fleetRoutes) steerRollout(ctx context.Context, who identity.Actor, in *rest.RolloutSteering) (rest.Rollout, error) {
+	v, err := fr.fleet.SteerRollout(ctx, who, in.ID, update.RolloutState(in.Body.State))
+	return viewRollout(v), err
 }
 
-func (fr fleetRoutes) addBinary(r *http.Request, who identity.Actor) (int, any, error) {
-	q := r.URL.Query()
-	v, err := fr.fleet.AddBinary(r.Context(), who, update.Upload{
-		Platform: q.Get("platform"), Version: q.Get("version"), Signature: q.Get("signature"), Key: q.Get("public_key"),
-		Body: r.Body,
+func (fr fleetRoutes) binaries(ctx context.Context, who identity.Actor, _ *rest.None) (rest.Binaries, error) {
+	list, err := fr.fleet.Binaries(ctx, who)
+	return rest.Binaries{Binaries: list}, err
+}
+
+func (fr fleetRoutes) addBinary(ctx context.Context, who identity.Actor, in *rest.BinaryUpload) (rest.Binary, error) {
+	return fr.fleet.AddBinary(ctx, who, update.Upload{
+		Platform: in.Platform, Version: in.Version, Signature: in.Signature, Key: in.Key, Body: in.Body,
 	})
-	return http.StatusCreated, v, err
 }

@@ -2,42 +2,37 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"parley/internal/identity"
 	"parley/internal/place"
 	"parley/protocol/mmp/board"
+	"parley/protocol/rest"
 )
 
 // RegisterPlace adds the meeting place as people of this hub see it: metadata, keys and
 // trust, never content. Whose things they reach is the place's to say. warnings says what the page should warn of.
 func RegisterPlace(a *API, p place.API, warnings func() []string) {
-	needs := func(scope string) func(method, path, summary string) route {
-		return func(method, path, summary string) route {
-			return route{Method: method, Path: "/api/place" + path, Scope: scope, Tag: "place", Summary: summary}
-		}
-	}
-	rt, run := needs(identity.Place), needs(identity.PlaceManage)
+	see, run := access{Scope: identity.Place, Tag: "place"}, access{Scope: identity.PlaceManage, Tag: "place"}
 	r := placeRoutes{p, warnings}
-	add(a, rt("GET", "", "The place in one look"), r.overview)
-	add(a, rt("GET", "/agents", "Registered agents, of peered places too"), r.agents)
-	add(a, rt("GET", "/agents/{id}", "One agent with its postings, needs and deposits"), r.agent)
-	add(a, rt("DELETE", "/agents/{id}/sessions", "End all sessions of one's own agent, or any"), r.revoke)
-	add(a, run("GET", "/graph", "Who sent how much to whom"), r.graph)
-	add(a, rt("GET", "/postings", "Postings, newest first"), r.postings)
-	add(a, rt("DELETE", "/postings/{id}", "Take a posting of one's own agent down, or any"), r.unpost)
-	add(a, rt("GET", "/queues", "Queues of one's own agents, or all: waiting, leased, lost"), r.queues)
-	add(a, rt("GET", "/keys", "Keys of one's own agents, or all: pins, changes, proofs"), r.keys)
-	add(a, rt("DELETE", "/keys/{id}", "Release the pin of one's own agent, or any: its key was lost"), r.forget)
-	add(a, run("GET", "/trust", "Keys a person trusts"), r.trusted)
-	add(a, run("POST", "/trust", "Trust the key an address has now"), r.trust)
-	add(a, run("DELETE", "/trust/{key}", "Trust a key no more"), r.untrust)
-	add(a, run("GET", "/audit", "The last events, without content"), r.audit)
-	add(a, run("GET", "/audit/hours", "Traffic by hour"), r.hours)
-	add(a, run("POST", "/audit/salt", "Make all anonymised ids new ones"), r.salt)
-	add(a, run("GET", "/peers", "Peered places"), r.peers)
-	add(a, run("POST", "/peers", "Peer with a place; its operator must do the same"), r.addPeer)
-	add(a, run("DELETE", "/peers/{name}", "End peering"), r.removePeer)
+	add(a, see, rest.GetPlace, r.overview)
+	add(a, see, rest.ListPlaceAgents, r.agents)
+	add(a, see, rest.GetPlaceAgent, r.agent)
+	add(a, see, rest.EndPlaceSessions, r.revoke)
+	add(a, run, rest.PlaceGraph, r.graph)
+	add(a, see, rest.ListPostings, r.postings)
+	add(a, see, rest.RemovePosting, r.unpost)
+	add(a, see, rest.ListPlaceQueues, r.queues)
+	add(a, see, rest.ListPlaceKeys, r.keys)
+	add(a, see, rest.ForgetPlaceKey, r.forget)
+	add(a, run, rest.ListTrusted, r.trusted)
+	add(a, run, rest.TrustKey, r.trust)
+	add(a, run, rest.UntrustKey, r.untrust)
+	add(a, run, rest.PlaceAudit, r.audit)
+	add(a, run, rest.PlaceTraffic, r.hours)
+	add(a, run, rest.RenewPlaceSalt, r.salt)
+	add(a, run, rest.ListPeers, r.peers)
+	add(a, run, rest.AddPeer, r.addPeer)
+	add(a, run, rest.RemovePeer, r.removePeer)
 }
 
 type placeRoutes struct {
@@ -45,49 +40,17 @@ type placeRoutes struct {
 	warnings func() []string
 }
 
-type placeOverview struct {
-	Body struct {
-		PlaceID         string    `json:"place_id"`
-		PlaceKey        string    `json:"place_key" doc:"what the operator of a peered place needs"`
-		Name            string    `json:"name"`
-		Auth            string    `json:"auth"`
-		Features        []string  `json:"features"`
-		Agents          int64     `json:"agents"`
-		Postings        int64     `json:"postings"`
-		PendingMessages int64     `json:"pending_messages"`
-		Started         time.Time `json:"started_at"`
-		Warnings        []string  `json:"warnings"`
-	}
-}
-
-func (r placeRoutes) overview(ctx context.Context, who identity.Actor, _ *struct{}) (*placeOverview, error) {
+func (r placeRoutes) overview(ctx context.Context, who identity.Actor, _ *rest.None) (rest.PlaceOverview, error) {
 	info, err := r.place.Info(ctx, visitor(who))
-	out := &placeOverview{}
-	b := &out.Body
-	b.PlaceID, b.PlaceKey, b.Name, b.Auth, b.Features = info.PlaceID, r.place.PlaceKey(), info.Name, info.Auth, info.Features
-	b.Agents, b.Postings, b.PendingMessages, b.Started = info.AgentsCount, info.PostingsCount, info.PendingMessages, info.StartedAt.Time
-	b.Warnings = append([]string{}, r.warnings()...)
-	return out, err
+	return rest.PlaceOverview{
+		PlaceID: info.PlaceID, PlaceKey: r.place.PlaceKey(), Name: info.Name, Auth: info.Auth, Features: info.Features,
+		Agents: info.AgentsCount, Postings: info.PostingsCount, PendingMessages: info.PendingMessages, Started: info.StartedAt.Time,
+		Warnings: append([]string{}, r.warnings()...),
+	}, err
 }
 
-type placeAgent struct {
-	ID           string    `json:"id"`
-	Name         string    `json:"name"`
-	Description  string    `json:"description"`
-	Scope        string    `json:"scope"`
-	Capabilities []string  `json:"capabilities"`
-	Endpoint     string    `json:"endpoint,omitempty"`
-	Place        string    `json:"place,omitempty" doc:"the peered place it is at; empty for this one"`
-	Proven       bool      `json:"proven"`
-	Trust        string    `json:"trust" doc:"L0 trusted by a person, L1 proven, L2 anybody"`
-	KeyID        string    `json:"key_id,omitempty"`
-	Registered   time.Time `json:"registered_at"`
-	LastSeen     time.Time `json:"last_seen"`
-	Expires      time.Time `json:"expires_at"`
-}
-
-func placeAgentOf(a board.Agent) placeAgent {
-	return placeAgent{
+func placeAgentOf(a board.Agent) rest.PlaceAgent {
+	return rest.PlaceAgent{
 		ID: a.ID, Name: a.Name, Description: a.Description, Scope: a.Scope, Capabilities: append([]string{}, board.CapabilityNames(a.Capabilities)...),
 		Endpoint: str(a.Endpoint), Place: str(a.Place), Proven: a.Proven, Trust: str(a.Trust), KeyID: str(a.KeyID),
 		Registered: a.RegisteredAt.Time, LastSeen: a.LastSeen.Time, Expires: a.ExpiresAt.Time,
@@ -101,188 +64,61 @@ func str(s *string) string {
 	return *s
 }
 
-type placeAgentsQuery struct {
-	Scope      string `query:"scope"`
-	Capability string `query:"capability"`
-	Search     string `query:"search" maxLength:"200"`
-	Limit      int    `query:"limit" minimum:"1" maximum:"10000" default:"500"`
-}
-
-type placeAgents struct {
-	Body struct {
-		Agents []placeAgent `json:"agents"`
-	}
-}
-
-func (r placeRoutes) agents(ctx context.Context, who identity.Actor, in *placeAgentsQuery) (*placeAgents, error) {
+func (r placeRoutes) agents(ctx context.Context, who identity.Actor, in *rest.PlaceAgentQuery) (rest.PlaceAgents, error) {
 	found, err := r.place.Agents(ctx, visitor(who), board.AgentsQuery{
 		Scope: in.Scope, Capability: in.Capability, Search: in.Search, IncludeSelf: true, IncludeRemote: true, Limit: in.Limit,
 	})
-	out := &placeAgents{}
-	out.Body.Agents = []placeAgent{}
-	for _, a := range found.Agents {
-		out.Body.Agents = append(out.Body.Agents, placeAgentOf(a))
-	}
-	return out, err
+	return rest.PlaceAgents{Agents: each(found.Agents, placeAgentOf)}, err
 }
 
-type placeID struct {
-	ID string `path:"id" maxLength:"256"`
-}
-
-type placeDeposit struct {
-	SkillID     string    `json:"skill_id"`
-	Name        string    `json:"name"`
-	Description string    `json:"description"`
-	ContentHash string    `json:"content_hash"`
-	SizeBytes   int       `json:"size_bytes"`
-	Deposited   time.Time `json:"deposited_at"`
-}
-
-type placeProfile struct {
-	Body struct {
-		Agent    placeAgent     `json:"agent"`
-		Postings []placePosting `json:"postings"`
-		Needs    []board.Need   `json:"needs"`
-		Deposits []placeDeposit `json:"deposits"`
-	}
-}
-
-func (r placeRoutes) agent(ctx context.Context, who identity.Actor, in *placeID) (*placeProfile, error) {
+func (r placeRoutes) agent(ctx context.Context, who identity.Actor, in *rest.PlaceID) (rest.PlaceProfile, error) {
 	p, err := r.place.Profile(ctx, visitor(who), in.ID)
 	if err != nil {
-		return nil, err
+		return rest.PlaceProfile{}, err
 	}
-	out := &placeProfile{}
-	out.Body.Agent, out.Body.Needs = placeAgentOf(p.Agent), append([]board.Need{}, p.Needs...)
-	out.Body.Postings, out.Body.Deposits = []placePosting{}, []placeDeposit{}
-	for _, one := range p.Postings {
-		out.Body.Postings = append(out.Body.Postings, placePostingOf(one))
-	}
-	for _, d := range p.DepositedSkills {
-		out.Body.Deposits = append(out.Body.Deposits, placeDeposit{d.SkillID, d.Name, d.Description, d.ContentHash, d.SizeBytes, d.DepositedAt.Time})
-	}
-	return out, nil
+	return rest.PlaceProfile{
+		Agent: placeAgentOf(p.Agent), Postings: each(p.Postings, placePostingOf), Needs: append([]board.Need{}, p.Needs...),
+		Deposits: each(p.DepositedSkills, placeDepositOf),
+	}, nil
 }
 
-type revokedAnswer struct {
-	Body struct {
-		Revoked int `json:"revoked"`
+func placeDepositOf(d board.Deposit) rest.PlaceDeposit {
+	return rest.PlaceDeposit{
+		SkillID: d.SkillID, Name: d.Name, Description: d.Description, ContentHash: d.ContentHash, SizeBytes: d.SizeBytes, Deposited: d.DepositedAt.Time,
 	}
 }
 
-func (r placeRoutes) revoke(ctx context.Context, who identity.Actor, in *placeID) (*revokedAnswer, error) {
+func (r placeRoutes) revoke(ctx context.Context, who identity.Actor, in *rest.PlaceID) (rest.RevokedSessions, error) {
 	n, err := r.place.RevokeTokens(ctx, visitor(who), in.ID)
-	out := &revokedAnswer{}
-	out.Body.Revoked = n
-	return out, err
+	return rest.RevokedSessions{Revoked: n}, err
 }
 
 // visitor is somebody of this hub at its place.
 func visitor(who identity.Actor) place.Visitor { return place.Visitor{Actor: who} }
 
-type placeLimit struct {
-	Limit int `query:"limit" minimum:"1" maximum:"5000" default:"500"`
-}
-
-type placeEdge struct {
-	From     string    `json:"from"`
-	To       string    `json:"to"`
-	Messages int64     `json:"messages"`
-	Bytes    int64     `json:"bytes"`
-	Last     time.Time `json:"last_at"`
-}
-
-type placeGraph struct {
-	Body struct {
-		Edges []placeEdge `json:"edges"`
-	}
-}
-
-func (r placeRoutes) graph(ctx context.Context, who identity.Actor, in *placeLimit) (*placeGraph, error) {
+func (r placeRoutes) graph(ctx context.Context, who identity.Actor, in *rest.PlaceLimit) (rest.PlaceEdges, error) {
 	edges, err := r.place.Graph(ctx, visitor(who), in.Limit)
-	out := &placeGraph{}
-	out.Body.Edges = []placeEdge{}
-	for _, e := range edges {
-		out.Body.Edges = append(out.Body.Edges, placeEdge(e))
-	}
-	return out, err
+	return rest.PlaceEdges{Edges: each(edges, func(v place.Edge) rest.PlaceEdge { return rest.PlaceEdge(v) })}, err
 }
 
-type placePosting struct {
-	ID        string    `json:"id"`
-	AgentID   string    `json:"agent_id"`
-	AgentName string    `json:"agent_name"`
-	Type      string    `json:"type"`
-	SkillName string    `json:"skill_name"`
-	Summary   string    `json:"summary"`
-	Format    string    `json:"format"`
-	Tags      []string  `json:"tags"`
-	Proven    bool      `json:"proven"`
-	Created   time.Time `json:"created_at"`
-	Expires   time.Time `json:"expires_at"`
-}
-
-func placePostingOf(p board.Posting) placePosting {
-	return placePosting{
+func placePostingOf(p board.Posting) rest.Posting {
+	return rest.Posting{
 		ID: p.ID, AgentID: p.AgentID, AgentName: str(p.AgentName), Type: p.Type, SkillName: str(p.SkillName), Summary: str(p.SkillSummary),
 		Format: p.SkillFormat, Tags: p.Tags, Proven: p.Proven, Created: p.CreatedAt.Time, Expires: p.ExpiresAt.Time,
 	}
 }
 
-type placePostingsQuery struct {
-	Type   string `query:"type"`
-	Agent  string `query:"agent_id" maxLength:"128"`
-	Search string `query:"search" maxLength:"200"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
-}
-
-type placePostings struct {
-	Body struct {
-		Postings []placePosting `json:"postings"`
-	}
-}
-
-func (r placeRoutes) postings(ctx context.Context, who identity.Actor, in *placePostingsQuery) (*placePostings, error) {
+func (r placeRoutes) postings(ctx context.Context, who identity.Actor, in *rest.PostingQuery) (rest.Postings, error) {
 	found, err := r.place.Browse(ctx, visitor(who), board.BrowseQuery{Type: in.Type, AgentID: in.Agent, Search: in.Search, Limit: in.Limit})
-	out := &placePostings{}
-	out.Body.Postings = []placePosting{}
-	for _, one := range found.Postings {
-		out.Body.Postings = append(out.Body.Postings, placePostingOf(one))
-	}
-	return out, err
+	return rest.Postings{Postings: each(found.Postings, placePostingOf)}, err
 }
 
-func (r placeRoutes) unpost(ctx context.Context, who identity.Actor, in *placeID) (*struct{}, error) {
+func (r placeRoutes) unpost(ctx context.Context, who identity.Actor, in *rest.PlaceID) (rest.None, error) {
 	_, err := r.place.RemovePosting(ctx, visitor(who), in.ID, "")
-	return nil, err
+	return rest.None{}, err
 }
 
-type placeQueue struct {
-	Agent    string    `json:"agent"`
-	Pending  int       `json:"pending"`
-	Leased   int       `json:"leased"`
-	Bytes    int64     `json:"bytes"`
-	Dropped  int64     `json:"dropped" doc:"lost because the queue was full, ever"`
-	Oldest   time.Time `json:"oldest_at"`
-	Newest   time.Time `json:"newest_at"`
-	Limit    int       `json:"limit"`
-	Proven   bool      `json:"proven"`
-	Outgoing bool      `json:"outgoing" doc:"waits for a peered place"`
-}
-
-type placeQueues struct {
-	Body struct {
-		Queues []placeQueue `json:"queues"`
-	}
-}
-
-func (r placeRoutes) queues(ctx context.Context, who identity.Actor, in *placeLimit) (*placeQueues, error) {
+func (r placeRoutes) queues(ctx context.Context, who identity.Actor, in *rest.PlaceLimit) (rest.PlaceQueues, error) {
 	found, err := r.place.Queues(ctx, visitor(who), in.Limit)
-	out := &placeQueues{}
-	out.Body.Queues = []placeQueue{}
-	for _, q := range found {
-		out.Body.Queues = append(out.Body.Queues, placeQueue(q))
-	}
-	return out, err
+	return rest.PlaceQueues{Queues: each(found, func(v place.Queue) rest.PlaceQueue { return rest.PlaceQueue(v) })}, err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parley/client/hubapi"
+	"parley/protocol/rest"
 )
 
 // may reports whether a request is let through to what it asks for; whether it
@@ -27,7 +28,7 @@ func may(t *testing.T, err error) bool {
 func TestReachingBeyondOnesOwnThingsIsGivenByName(t *testing.T) {
 	r, ctx := newRig(t), t.Context()
 	r.say(t, r.owner, "parley", "", "/say the walrus is in the bank")
-	theirs := must(r.owner.Conversations(ctx, "", ""))(t)[0].ID
+	theirs := must(hubapi.Call(ctx, r.owner, rest.ListConversations, rest.ConversationQuery{}))(t).Conversations[0].ID
 	body := map[string]any{"name": "spy", "prompt": "x", "auto_approve": []string{"shell"}, "mode": "always_execute"}
 	for _, rt := range []struct {
 		method, path string
@@ -50,7 +51,7 @@ func TestReachingBeyondOnesOwnThingsIsGivenByName(t *testing.T) {
 		{"POST", "/api/people", map[string]any{"name": "x y"}, "admin"},
 	} {
 		for _, scopes := range []string{"*", "talk", "task", "talk:admin", "agents:manage", "admin"} {
-			token := must(r.owner.CreateToken(ctx, hubapi.TokenRequest{Principal: "bob", Scopes: []string{scopes}}))(t)
+			token := must(hubapi.Call(ctx, r.owner, rest.CreateToken, rest.TokenRequest{Principal: "bob", Scopes: []string{scopes}}))(t)
 			c := hubapi.WithTransport(r.url, token.Token, r.client)
 			want := scopes == rt.needs || scopes == "admin"
 			if got := may(t, c.Do(ctx, rt.method, rt.path, nil, rt.body, nil)); got != want {
@@ -58,8 +59,8 @@ func TestReachingBeyondOnesOwnThingsIsGivenByName(t *testing.T) {
 			}
 		}
 	}
-	everyday := hubapi.WithTransport(r.url, must(r.owner.CreateToken(ctx, hubapi.TokenRequest{Principal: "bob", Scopes: []string{"*"}}))(t).Token, r.client)
-	if list := must(everyday.Conversations(ctx, "", ""))(t); len(list) != 0 {
+	everyday := hubapi.WithTransport(r.url, must(hubapi.Call(ctx, r.owner, rest.CreateToken, rest.TokenRequest{Principal: "bob", Scopes: []string{"*"}}))(t).Token, r.client)
+	if list := must(hubapi.Call(ctx, everyday, rest.ListConversations, rest.ConversationQuery{}))(t).Conversations; len(list) != 0 {
 		t.Errorf("everyday rights list other people's conversations: %+v", list)
 	}
 }

@@ -7,7 +7,9 @@ import (
 
 	"parley/internal/face/front"
 	"parley/internal/identity"
+	"parley/internal/room"
 	"parley/protocol/kibitz"
+	"parley/protocol/rest"
 )
 
 // nameOf is what a person is called; somebody who is gone is called by their id.
@@ -21,83 +23,53 @@ func (rr roomRoutes) nameOf(ctx context.Context, id string) string {
 	return id
 }
 
-// roomAndPerson are the ids of the room a request is about and of a person by id or
-// name.
-func (rr roomRoutes) roomAndPerson(r *http.Request, idOrName string) (room, person string, err error) {
-	if room, err = rr.find(r); err != nil {
-		return "", "", err
-	}
+// personOf is the id of a person by id or name.
+func (rr roomRoutes) personOf(ctx context.Context, idOrName string) (string, error) {
 	if rr.people != nil {
-		if p, err := rr.people.Person(r.Context(), idOrName); err == nil {
-			return room, p.ID, nil
+		if p, err := rr.people.Person(ctx, idOrName); err == nil {
+			return p.ID, nil
 		}
 	}
-	return "", "", front.NewProblem(http.StatusNotFound, string(kibitz.ToUnknown), "nobody here has that name", nil)
+	return "", front.NewProblem(http.StatusNotFound, string(kibitz.ToUnknown), "nobody here has that name", nil)
 }
 
-func (rr roomRoutes) giveTo(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
-	var req struct {
-		Person string `json:"person"`
+func (rr roomRoutes) giveTo(ctx context.Context, who identity.Actor, id string, in *rest.RoomGift) (rest.RoomInfo, error) {
+	person, err := rr.personOf(ctx, in.Body.Person)
+	if err == nil {
+		err = rr.rooms.GiveTo(ctx, who, id, person)
 	}
-	if err := readBody(w, r, &req); err != nil {
-		return err
-	}
-	id, person, err := rr.roomAndPerson(r, req.Person)
 	if err != nil {
-		return err
+		return rest.RoomInfo{}, err
 	}
-	if err := rr.rooms.GiveTo(r.Context(), who, id, person); err != nil {
-		return err
-	}
-	return rr.get(w, r, who)
+	return rr.get(ctx, who, id, nil)
 }
 
-func (rr roomRoutes) hosts(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
-	id, err := rr.find(r)
-	if err != nil {
-		return err
-	}
-	list, err := rr.rooms.Hosts(r.Context(), who, id)
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		list[i].Name = rr.nameOf(r.Context(), list[i].Person)
-	}
-	return writeJSON(w, http.StatusOK, map[string]any{"hosts": list})
+func (rr roomRoutes) viewHost(ctx context.Context, h room.Hosting) rest.Host {
+	return rest.Host{Person: h.Person, Name: rr.nameOf(ctx, h.Person), By: h.By, At: h.At, Expires: h.Expires}
 }
 
-func (rr roomRoutes) appoint(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
-	var req struct {
-		TTL float64 `json:"ttl"`
-	}
-	if err := readBody(w, r, &req); err != nil {
-		return err
-	}
-	id, person, err := rr.roomAndPerson(r, r.PathValue("person"))
-	if err != nil {
-		return err
-	}
-	ttl := time.Duration(min(max(req.TTL, 0), longestHosting) * float64(time.Second))
-	made, err := rr.rooms.Appoint(r.Context(), who, id, person, ttl)
-	if err != nil {
-		return err
-	}
-	made.Name = rr.nameOf(r.Context(), person)
-	return writeJSON(w, http.StatusOK, made)
+func (rr roomRoutes) hosts(ctx context.Context, who identity.Actor, id string, _ *rest.RoomName) (rest.Hosts, error) {
+	list, err := rr.rooms.Hosts(ctx, who, id)
+	return rest.Hosts{Hosts: each(list, func(h room.Hosting) rest.Host { return rr.viewHost(ctx, h) })}, err
 }
 
 // longestHosting is ten years in seconds: longer is for good.
 const longestHosting = 10 * 365 * 24 * 3600
 
-func (rr roomRoutes) dismiss(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
-	id, person, err := rr.roomAndPerson(r, r.PathValue("person"))
+func (rr roomRoutes) appoint(ctx context.Context, who identity.Actor, id string, in *rest.HostAppointment) (rest.Host, error) {
+	person, err := rr.personOf(ctx, in.Person)
 	if err != nil {
-		return err
+		return rest.Host{}, err
 	}
-	if err := rr.rooms.Dismiss(r.Context(), who, id, person); err != nil {
-		return err
+	ttl := time.Duration(min(max(in.Body.TTL, 0), longestHosting) * float64(time.Second))
+	made, err := rr.rooms.Appoint(ctx, who, id, person, ttl)
+	return rr.viewHost(ctx, made), err
+}
+
+func (rr roomRoutes) dismiss(ctx context.Context, who identity.Actor, id string, in *rest.HostName) (rest.None, error) {
+	person, err := rr.personOf(ctx, in.Person)
+	if err != nil {
+		return rest.None{}, err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return rest.None{}, rr.rooms.Dismiss(ctx, who, id, person)
 }

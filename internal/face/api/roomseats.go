@@ -2,13 +2,12 @@ package api
 
 import (
 	"context"
-	"net/http"
 
-	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/room"
 	"parley/internal/room/seat"
 	"parley/protocol/kibitz"
+	"parley/protocol/rest"
 )
 
 // RoomSeats seats agents of the hub in rooms; *seat.Seats is one.
@@ -22,58 +21,28 @@ type RoomSeats interface {
 // RegisterRoomSeats adds the hub's own agents to rooms.
 func RegisterRoomSeats(a *API, rooms room.API, seats RoomSeats) {
 	rr := roomRoutes{rooms: rooms, seats: seats}
-	at := func(method, path, summary string, handle roomHandler) {
-		rt := rawRoute{route{Method: method, Path: "/api/rooms/{room}/agents" + path, Scope: identity.Rooms, Tag: "rooms", Summary: summary}, "application/json"}
-		addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, s identity.Actor) error {
-			return front.RoomProblem(handle(w, r, s))
-		})
-	}
-	at("GET", "", "Agents of this hub that sit in the room", rr.seated)
-	at("POST", "", "Seat an agent of this hub; it watches until a host lets it speak", rr.seat)
-	at("DELETE", "/{agent}", "Take an agent of this hub out", rr.unseat)
+	inRoom(a, rr, rest.ListSeats, rr.seated)
+	inRoom(a, rr, rest.SeatAgent, rr.seat)
+	inRoom(a, rr, rest.UnseatAgent, rr.unseat)
 }
 
-func (rr roomRoutes) seated(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
-	id, err := rr.find(r)
-	if err != nil {
-		return err
+func viewSeat(s seat.Seated) rest.Seat { return rest.Seat(s) }
+
+func (rr roomRoutes) seated(ctx context.Context, who identity.Actor, id string, _ *rest.RoomName) (rest.Seats, error) {
+	if _, err := rr.rooms.Policy(ctx, who, id); err != nil {
+		return rest.Seats{}, err
 	}
-	if _, err := rr.rooms.Policy(r.Context(), who, id); err != nil {
-		return err
-	}
-	list, err := rr.seats.List(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, map[string]any{"agents": list})
+	list, err := rr.seats.List(ctx, id)
+	return rest.Seats{Agents: each(list, viewSeat)}, err
 }
 
-func (rr roomRoutes) seat(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
-	id, err := rr.find(r)
-	if err != nil {
-		return err
-	}
-	var req seat.Request
-	if err := readBody(w, r, &req); err != nil {
-		return err
-	}
-	s, err := rr.seats.Seat(r.Context(), who, id, req)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusCreated, s)
+func (rr roomRoutes) seat(ctx context.Context, who identity.Actor, id string, in *rest.SeatRequest) (rest.Seat, error) {
+	s, err := rr.seats.Seat(ctx, who, id, seat.Request(in.Body))
+	return viewSeat(s), err
 }
 
-func (rr roomRoutes) unseat(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
-	id, err := rr.find(r)
-	if err != nil {
-		return err
-	}
-	if err := rr.seats.Unseat(r.Context(), who, id, r.PathValue("agent")); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (rr roomRoutes) unseat(ctx context.Context, who identity.Actor, id string, in *rest.SeatName) (rest.None, error) {
+	return rest.None{}, rr.seats.Unseat(ctx, who, id, in.Agent)
 }
 
 // openRoom opens a room, with a demo in it if one is asked for.

@@ -13,25 +13,29 @@ import (
 	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/work"
+	"parley/protocol/rest"
 	"parley/protocol/viber"
 )
 
 // RegisterTasks adds tasks: handing them over, what they are doing, what happened, what they made.
 func RegisterTasks(a *API, tasks work.API) {
 	tr := taskRoutes{tasks}
-	at := func(method, path, scope, summary, contentType string, handle func(http.ResponseWriter, *http.Request, identity.Actor) error) {
-		rt := rawRoute{route{Method: method, Path: "/api/tasks" + path, Scope: scope, Tag: "tasks", Summary: summary, MaxBody: viber.MaxFrame}, contentType}
-		addRaw(a, rt, func(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
-			return taskProblem(handle(w, r, who))
-		})
+	at := func(scope string) access { return access{Scope: scope, Tag: "tasks", MaxBody: viber.MaxFrame} }
+	read, control := at(identity.TaskRead), at(identity.TaskControl)
+	addRaw(a, read, rest.ListTasks, inTasks(tr.list))
+	addRaw(a, read, rest.GetTask, inTasks(tr.snapshot))
+	addRaw(a, read, rest.TaskEvents, inTasks(tr.events))
+	addRaw(a, read, rest.TaskArtifact, inTasks(tr.artifact))
+	addRaw(a, at(identity.TaskSubmit), rest.SubmitTask, inTasks(tr.submit))
+	addRaw(a, control, rest.MessageTask, inTasks(tr.message))
+	addRaw(a, control, rest.StopTask, inTasks(tr.stop))
+}
+
+// inTasks makes of what tasks refuse what HTTP says.
+func inTasks(handle writer) writer {
+	return func(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
+		return taskProblem(handle(w, r, who))
 	}
-	at("GET", "", identity.TaskRead, "List tasks, newest first; query: status, limit, cursor", "application/json", tr.list)
-	at("GET", "/{id}", identity.TaskRead, "A task as it is now", "application/json", tr.snapshot)
-	at("GET", "/{id}/events", identity.TaskRead, "What was logged of a task, as JSON lines; query: after", "application/jsonl", tr.events)
-	at("GET", "/{id}/artifacts/{name...}", identity.TaskRead, "A file the task made", "application/octet-stream", tr.artifact)
-	at("POST", "", identity.TaskSubmit, "Hand over a goal, as the payload of task:submit; the same idempotency_key never starts a second task", "application/json", tr.submit)
-	at("POST", "/{id}/messages", identity.TaskControl, "Say something to a running task, as the payload of task:message; query: request_id", "application/json", tr.message)
-	at("POST", "/{id}/stop", identity.TaskControl, "Stop a task, as the payload of task:stop; what it did is kept", "application/json", tr.stop)
 }
 
 type taskRoutes struct{ tasks work.API }
@@ -117,13 +121,6 @@ func (tr taskRoutes) snapshot(w http.ResponseWriter, r *http.Request, who identi
 	return wireJSON(w, http.StatusOK, snap)
 }
 
-// loggedEvent is one line of the log: an envelope without id, which only frames have.
-type loggedEvent struct {
-	Type      viber.Type      `json:"type"`
-	Timestamp viber.Time      `json:"timestamp"` // when it happened
-	Payload   viber.TaskEvent `json:"payload"`
-}
-
 func (tr taskRoutes) events(w http.ResponseWriter, r *http.Request, who identity.Actor) error {
 	after := int64(0)
 	if text := r.URL.Query().Get("after"); text != "" {
@@ -140,7 +137,7 @@ func (tr taskRoutes) events(w http.ResponseWriter, r *http.Request, who identity
 	for ev, err := range tr.tasks.Events(ctx, who, r.PathValue("id"), after) {
 		var line []byte
 		if err == nil {
-			line, err = jsonx.Marshal(loggedEvent{ev.Type(), viber.At(ev.Ref().At), ev})
+			line, err = jsonx.Marshal(rest.LoggedEvent{Type: ev.Type(), Timestamp: viber.At(ev.Ref().At), Payload: ev})
 		}
 		switch {
 		case err != nil && !begun:

@@ -13,6 +13,7 @@ import (
 
 	"parley/client/hubapi"
 	"parley/client/viber"
+	"parley/protocol/rest"
 	wire "parley/protocol/viber"
 )
 
@@ -74,7 +75,7 @@ func TestTasksByREST(t *testing.T) {
 	if status != http.StatusOK || seq != done.Seq || head.Get("Content-Type") != "application/jsonl" {
 		t.Errorf("%d, %d events, %v", status, seq, head)
 	}
-	limited := must(r.owner.CreateToken(t.Context(), tokenFor("bob", "task:read")))(t).Token
+	limited := must(hubapi.Call(t.Context(), r.owner, rest.CreateToken, tokenFor("bob", "task:read")))(t).Token
 	for _, c := range []struct {
 		token, path string
 		status      int
@@ -132,8 +133,8 @@ func TestAnArtifactIsAFileAndNothingThatRuns(t *testing.T) {
 	}
 }
 
-func tokenFor(person string, scopes ...string) hubapi.TokenRequest {
-	return hubapi.TokenRequest{Name: person, Principal: person, Scopes: scopes}
+func tokenFor(person string, scopes ...string) rest.TokenRequest {
+	return rest.TokenRequest{Name: person, Principal: person, Scopes: scopes}
 }
 
 // post sends a body and gives status and answer.
@@ -169,8 +170,8 @@ func TestTasksAreHandedOverCorrectedAndStoppedByREST(t *testing.T) {
 	if status, body := r.post(t, owner, at+"/stop", `{"reason":"enough"}`); status != http.StatusOK || !strings.Contains(body, `"stopped"`) {
 		t.Errorf("a stop answers %d %s, want 200 and a stopped task", status, body)
 	}
-	reader := must(r.owner.CreateToken(t.Context(), tokenFor("bob", "task:read", "task:submit", "task:control")))(t).Token
-	looker := must(r.owner.CreateToken(t.Context(), tokenFor("carol", "task:read")))(t).Token
+	reader := must(hubapi.Call(t.Context(), r.owner, rest.CreateToken, tokenFor("bob", "task:read", "task:submit", "task:control")))(t).Token
+	looker := must(hubapi.Call(t.Context(), r.owner, rest.CreateToken, tokenFor("carol", "task:read")))(t).Token
 	for _, c := range []struct {
 		what, token, path, body string
 		status                  int

@@ -11,6 +11,7 @@ import (
 	"parley/internal/face/front"
 	"parley/internal/identity"
 	"parley/internal/terminal"
+	"parley/protocol/rest"
 )
 
 // Terminals are terminals and what they printed, on whatever hub.
@@ -23,9 +24,10 @@ type Terminals interface {
 // RegisterTerminals adds the list of terminals and their recordings.
 func RegisterTerminals(a *API, terminals Terminals) {
 	t := terminalRoutes{terminals}
-	addRaw(a, rawRoute{route{Method: "GET", Path: "/api/terminals", Scope: identity.TerminalRead, Tag: "terminals", Summary: "Your terminals, oldest first, as terminal:list_response"}, "application/json"}, t.list)
-	add(a, route{Method: "GET", Path: "/api/recordings", Scope: identity.TerminalRead, Tag: "terminals", Summary: "Recordings of your terminals, newest first"}, t.recorded)
-	addRaw(a, rawRoute{route{Method: "GET", Path: "/api/terminals/{id}/recording", Scope: identity.TerminalRead, Tag: "terminals", Summary: "What a terminal printed, as an asciicast (version 2)"}, "application/x-asciicast"}, t.recording)
+	see := access{Scope: identity.TerminalRead, Tag: "terminals"}
+	addRaw(a, see, rest.ListTerminals, t.list)
+	add(a, see, rest.ListRecordings, t.recorded)
+	addRaw(a, see, rest.GetRecording, t.recording)
 }
 
 type terminalRoutes struct{ terminals Terminals }
@@ -38,23 +40,14 @@ func (t terminalRoutes) list(w http.ResponseWriter, r *http.Request, who identit
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	return json.MarshalWrite(w, map[string]any{"terminals": list})
+	return json.MarshalWrite(w, rest.Terminals{Terminals: list})
 }
 
-type recordingList struct {
-	Body struct {
-		Recordings []terminal.Recording `json:"recordings"`
-	}
-}
-
-func (t terminalRoutes) recorded(ctx context.Context, who identity.Actor, _ *struct{}) (*recordingList, error) {
+func (t terminalRoutes) recorded(ctx context.Context, who identity.Actor, _ *rest.None) (rest.Recordings, error) {
 	list, err := t.terminals.Recordings(ctx, who)
-	if err != nil {
-		return nil, err
-	}
-	out := &recordingList{}
-	out.Body.Recordings = list
-	return out, nil
+	return rest.Recordings{Recordings: each(list, func(r terminal.Recording) rest.Recording {
+		return rest.Recording{ID: r.ID, Name: r.Name, Command: r.Command, Task: r.Task, Began: r.Began, Bytes: r.Bytes}
+	})}, err
 }
 
 func (t terminalRoutes) recording(w http.ResponseWriter, r *http.Request, who identity.Actor) error {

@@ -8,45 +8,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/internal/fit"
-	"parley/internal/fleet/fault"
 	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley/protocol/rest"
 )
 
 // Entry is one row of the call log.
-type Entry struct {
-	CallID   string         `json:"call_id"`
-	At       time.Time      `json:"at"`
-	Machine  string         `json:"agent_id"`
-	Tool     string         `json:"tool"`
-	Class    kenny.Class    `json:"class"`
-	Actor    string         `json:"actor"`
-	OnBehalf string         `json:"on_behalf_of,omitempty"`
-	Surface  string         `json:"surface"`
-	TokenID  string         `json:"token_id,omitempty"`
-	Address  string         `json:"address,omitempty"`
-	Hub      string         `json:"hub"`
-	Digest   string         `json:"digest"`
-	Args     jsontext.Value `json:"arguments" doc:"with secrets masked"`
-	Approval *Approval      `json:"approval,omitempty"`
-	State    State          `json:"state"`
-	Code     fault.Code     `json:"code,omitempty"`
-	Message  string         `json:"message,omitempty"`
-	ExitCode *int           `json:"exit_code,omitempty"`
-	// DurationMS counts from the frame to its answer, QueueMS from the request to
-	// the frame.
-	DurationMS   int64  `json:"duration_ms"`
-	QueueMS      int64  `json:"queue_ms"`
-	ResultSize   int64  `json:"result_size"`
-	ResultDigest string `json:"result_digest,omitempty"`
-}
+type Entry = rest.LoggedCall
 
 // Approval is how a call was approved.
-type Approval struct {
-	ID  string `json:"id,omitempty"`
-	By  string `json:"by"`
-	How string `json:"how"`
-}
+type Approval = rest.CallApproval
 
 // Filter chooses rows of the call log, newest first.
 type Filter struct {
@@ -59,10 +29,7 @@ type Filter struct {
 }
 
 // Page is a page of the call log.
-type Page struct {
-	Calls []Entry `json:"calls"`
-	Next  string  `json:"next_cursor,omitempty"`
-}
+type Page = rest.Calls
 
 const callColumns = `id, at, machine, tool, class, actor, on_behalf, surface, token_id, address, hub, digest, args, approval,
 	state, code, message, exit_code, duration, queued, result_size, result_digest`

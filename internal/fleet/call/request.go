@@ -10,6 +10,7 @@ import (
 	"parley/internal/approval"
 	"parley/internal/fleet/fault"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 )
 
 // Request asks one machine to do one thing.
@@ -69,22 +70,19 @@ type Decision struct {
 }
 
 // State is where a call stands.
-type State string
+type State = rest.CallState
 
 // The states of a call. All but the first three are final.
 const (
-	StateAsking    State = "asking"
-	StateQueued    State = "queued"
-	StateSent      State = "sent"
-	StateDone      State = "done"
-	StateFailed    State = "failed"
-	StateLost      State = "lost"
-	StateExpired   State = "expired"
-	StateCancelled State = "cancelled"
+	StateAsking    = rest.StateAsking
+	StateQueued    = rest.StateQueued
+	StateSent      = rest.StateSent
+	StateDone      = rest.StateDone
+	StateFailed    = rest.StateFailed
+	StateLost      = rest.StateLost
+	StateExpired   = rest.StateExpired
+	StateCancelled = rest.StateCancelled
 )
-
-// Final reports whether nothing more will happen.
-func (s State) Final() bool { return s != StateAsking && s != StateQueued && s != StateSent }
 
 // Result is a finished call, or one that waits for its machine.
 type Result struct {
@@ -101,22 +99,10 @@ type Result struct {
 }
 
 // Status is a call looked at later.
-type Status struct {
-	CallID  string         `json:"call_id"`
-	Machine string         `json:"agent_id"`
-	Tool    string         `json:"tool"`
-	State   State          `json:"state"`
-	Result  jsontext.Value `json:"result,omitzero"`
-	Error   *Failure       `json:"error,omitempty"`
-	Created time.Time      `json:"created_at"`
-	Expires time.Time      `json:"expires_at,omitzero"`
-}
+type Status = rest.CallStatus
 
 // Failure is a failure as records keep it.
-type Failure struct {
-	Code    fault.Code `json:"code"`
-	Message string     `json:"message"`
-}
+type Failure = rest.CallError
 
 // ErrAskInbox is what an [Approver] returns that cannot ask (a client without
 // elicitation): the question goes to the inbox instead.

@@ -14,6 +14,7 @@ import (
 	"parley/internal/fit"
 	"parley/internal/store"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 )
 
 // EventQuery chooses events, newest first.
@@ -29,24 +30,10 @@ type EventQuery struct {
 }
 
 // Event is something that happened around a machine, or a line of its log.
-type Event struct {
-	Seq     int64          `json:"seq"`
-	At      time.Time      `json:"at" doc:"when the hub learned of it"`
-	Sent    time.Time      `json:"sent_at,omitzero" doc:"the machine's own time"`
-	Machine string         `json:"agent_id"`
-	Source  string         `json:"source"`
-	Kind    string         `json:"kind"`
-	Level   kenny.Level    `json:"level"`
-	Target  string         `json:"target"`
-	Message string         `json:"message"`
-	Fields  jsontext.Value `json:"fields,omitzero"`
-}
+type Event = rest.FleetEvent
 
 // EventPage is a page of events.
-type EventPage struct {
-	Events []Event `json:"events"`
-	Next   string  `json:"next_cursor,omitempty"`
-}
+type EventPage = rest.FleetEvents
 
 const (
 	// eventQueue is what may wait for the disk; more is dropped and counted, and

@@ -3,17 +3,12 @@ package telemetry
 import (
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"parley/protocol/rest"
 )
 
 // Snapshot is the newest telemetry of a machine; Sections is nil when there is
 // none yet.
-type Snapshot struct {
-	ID        string                    `json:"agent_id"`
-	Collected time.Time                 `json:"collected_at,omitzero"`
-	Received  time.Time                 `json:"received_at,omitzero"`
-	Sections  map[string]jsontext.Value `json:"snapshot"`
-}
+type Snapshot = rest.Snapshot
 
 // HistoryQuery chooses points of a machine's past.
 type HistoryQuery struct {
@@ -27,35 +22,13 @@ type HistoryQuery struct {
 }
 
 // Point is one value of a series. Min and Max differ from Value for days.
-type Point struct {
-	At    time.Time `json:"at"`
-	Label string    `json:"label,omitempty"`
-	Value float64   `json:"value"`
-	Min   float64   `json:"min"`
-	Max   float64   `json:"max"`
-}
+type Point = rest.Point
 
 // Past is one earlier section.
-type Past struct {
-	At      time.Time      `json:"at"`
-	Section jsontext.Value `json:"section"`
-}
+type Past = rest.Past
 
 // History is a machine's past.
-type History struct {
-	ID       string  `json:"agent_id"`
-	Section  string  `json:"section,omitempty"`
-	Metric   string  `json:"metric,omitempty"`
-	Points   []Point `json:"points,omitempty"`
-	Sections []Past  `json:"sections,omitempty"`
-}
+type History = rest.History
 
 // TrendDay is the fleet on one day, by the worst each machine was.
-type TrendDay struct {
-	Day  string   `json:"day"`
-	OK   int      `json:"ok"`
-	Warn int      `json:"warn"`
-	Crit int      `json:"crit"`
-	Bad  []string `json:"crit_members"`
-	Poor []string `json:"warn_members"`
-}
+type TrendDay = rest.TrendDay

@@ -248,7 +248,7 @@ func (p *Store) Trend(ctx context.Context, days int, seen func(machine string) b
 			}
 			i := int(store.Time(at).Sub(first) / (24 * time.Hour))
 			if i >= 0 && i < days && seen(id) {
-				out[i].count(id, int(worst))
+				countDay(&out[i], id, int(worst))
 			}
 			return nil
 		}, `SELECT machine, at, high FROM fleet_series WHERE span = ? AND metric = ? AND at >= ? ORDER BY machine`, spanDay, metricOverall, store.Micros(first))
@@ -256,7 +256,7 @@ func (p *Store) Trend(ctx context.Context, days int, seen func(machine string) b
 	return out, err
 }
 
-func (d *TrendDay) count(id string, worst int) {
+func countDay(d *TrendDay, id string, worst int) {
 	switch worst {
 	case 1:
 		d.OK++

@@ -21,17 +21,11 @@ import (
 	"parley/internal/fleet/fault"
 	"parley/internal/store"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 )
 
 // Binary is an endpoint program the hub can hand out.
-type Binary struct {
-	Platform string    `json:"platform" doc:"os-arch, such as linux-amd64"`
-	Version  string    `json:"version"`
-	SHA256   string    `json:"sha256"`
-	Size     int64     `json:"size"`
-	Key      string    `json:"public_key" doc:"the release key that signed it"`
-	Added    time.Time `json:"added_at"`
-}
+type Binary = rest.Binary
 
 // Upload is a program with its signature.
 type Upload struct {

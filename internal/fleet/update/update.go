@@ -15,15 +15,11 @@ import (
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/kenny"
+	"parley/protocol/rest"
 )
 
 // Updated is the answer of a single update.
-type Updated struct {
-	OK      bool           `json:"ok"`
-	Version string         `json:"version"`
-	SHA256  string         `json:"sha256"`
-	Result  jsontext.Value `json:"result"`
-}
+type Updated = rest.Updated
 
 // State is where an update stands.
 type State string
