@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/hubapi"
+	"parley/cmd/parley/direct"
 	"parley/internal/hub"
 	"parley/internal/hub/config"
 	"parley/protocol/rest"
@@ -93,7 +94,7 @@ func (g *globals) inProcess(ctx context.Context, token string) (*hubapi.Client, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return hubapi.WithTransport("http://127.0.0.1", token, direct{h.Handler()}), h.Close, nil
+	return hubapi.WithTransport("http://127.0.0.1", token, direct.Transport{Handler: h.Handler()}), h.Close, nil
 }
 
 func firstOf(values ...string) string {

@@ -157,3 +157,49 @@ func flagsExist(cmd *cobra.Command, words []string) error {
 	}
 	return nil
 }
+
+// Every command that does something is driven by a script or a test, as people would use it. One that
+// is not would break without anybody noticing.
+func TestEveryCommandIsDrivenBySomething(t *testing.T) {
+	text := scriptsAndTests(t)
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+		path := strings.TrimPrefix(cmd.CommandPath(), "parley ")
+		if cmd.HasSubCommands() || cmd.Hidden || path == "parley" {
+			return
+		}
+		if !drives(text, strings.Fields(path)) {
+			t.Errorf("no script in testdata/script and no test runs 'parley %s'", path)
+		}
+	}
+	walk(newRoot())
+}
+
+// drives reports whether a script line or a list of arguments in a test has the words of a command.
+func drives(text string, words []string) bool {
+	shell := `\bparley (-\S+ )*` + strings.Join(words, " ") + `\b`
+	list := `"` + strings.Join(words, `", "`) + `"`
+	return regexp.MustCompile(shell).MatchString(text) || strings.Contains(text, list)
+}
+
+func scriptsAndTests(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, pattern := range []string{"testdata/script/*.txtar", "*_test.go", "../../test/*/*.go", "../../test/browser/*.mjs", "../../test/browser/lib/*.mjs"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("no file is called %s: %v", pattern, err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(data)
+		}
+	}
+	return all.String()
+}

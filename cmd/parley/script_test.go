@@ -19,6 +19,7 @@ import (
 
 	"parley/client/agentfirst"
 	"parley/client/hubapi"
+	"parley/internal/endpoint"
 	"parley/internal/hub"
 	"parley/internal/store"
 	wire "parley/protocol/agentfirst"
@@ -67,6 +68,7 @@ func TestScripts(t *testing.T) {
 			"cuttrail":    cutTrail,
 			"sqlite":      sqlite,
 			"waitasked":   waitAsked,
+			"until":       runUntil,
 		},
 	})
 }
@@ -249,4 +251,28 @@ func setFrom(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("no match for %s", args[1])
 	}
 	ts.Setenv(args[0], found[1])
+}
+
+// waitMachine waits until the endpoint of a state folder is connected:
+// waitmachine FOLDER.
+func waitMachine(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		if st, err := endpoint.Look(context.Background(), ts.MkAbs(args[0])); err == nil && st.Connected {
+			return
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	ts.Fatalf("the endpoint did not connect")
+}
+
+// runUntil runs a program again and again until what it prints matches: until PATTERN PROGRAM ARGS...
+func runUntil(ts *testscript.TestScript, _ bool, args []string) {
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
+		if ts.Exec(args[1], args[2:]...) == nil && pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+	}
+	ts.Fatalf("%v never printed %s", args[1:], args[0])
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/viber"
+	"parley/cmd/parley/screen"
 	"parley/protocol/rest"
 	wire "parley/protocol/viber"
 )
@@ -116,18 +117,18 @@ func (g *globals) attach(ctx context.Context, cmd *cobra.Command, c *viber.Clien
 	}
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	screen, err := openScreen(os.Stdin, os.Stdout)
+	here, err := screen.Open(os.Stdin, os.Stdout)
 	if err != nil {
 		return err
 	}
-	defer screen.close()
+	defer here.Close()
 	go typing(ctx, leave, t, cmd.InOrStdin(), readOnly)
 	if !readOnly {
-		screen.follow(ctx, func(rows, cols int) { _ = t.Resize(ctx, rows, cols) }) // a lost connection shows elsewhere
+		here.Follow(ctx, func(rows, cols int) { _ = t.Resize(ctx, rows, cols) }) // a lost connection shows elsewhere
 	}
-	err = mirror(ctx, t, cmd.OutOrStdout(), screen)
+	err = mirror(ctx, t, cmd.OutOrStdout(), here)
 	if errors.Is(context.Cause(ctx), errLeave) {
-		screen.close()
+		here.Close()
 		fmt.Fprintln(cmd.ErrOrStderr(), "\nleft; the terminal goes on")
 		return nil
 	}
@@ -167,7 +168,7 @@ func typing(ctx context.Context, leave context.CancelCauseFunc, t *viber.Termina
 }
 
 // mirror shows a terminal until its process ends.
-func mirror(ctx context.Context, t *viber.Terminal, out io.Writer, screen *screen) error {
+func mirror(ctx context.Context, t *viber.Terminal, out io.Writer, here *screen.Screen) error {
 	first := true
 	for m, err := range t.Events(ctx) {
 		if err != nil {
@@ -175,7 +176,7 @@ func mirror(ctx context.Context, t *viber.Terminal, out io.Writer, screen *scree
 		}
 		switch p := m.Body.(type) {
 		case *wire.TerminalAttached:
-			if !first && screen.raw() {
+			if !first && here.Raw() {
 				fmt.Fprint(out, "\x1b[H\x1b[2J\x1b[3J") // all of it follows again
 			}
 			first = false

@@ -3,10 +3,12 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
 	"parley/client/viber"
+	wire "parley/protocol/kenny"
 )
 
 // A command that comes too soon comes again, when the hub says.
@@ -27,5 +29,12 @@ func TestACommandWaitsWhenTheHubAsksItTo(t *testing.T) {
 	_, err := dialPatiently(t.Context(), strings.Replace(hub.URL, "http", "ws", 1), viber.Options{Token: "secret"})
 	if err == nil || asked != 2 {
 		t.Errorf("the hub was asked %d times: %v, want twice", asked, err)
+	}
+}
+
+func TestTheMachinesNameMakesAnID(t *testing.T) {
+	id := machineID()
+	if err := wire.CheckID(id); err != nil || !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(id) {
+		t.Errorf("%q: %v", id, err)
 	}
 }

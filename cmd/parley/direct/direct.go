@@ -1,4 +1,5 @@
-package main
+// Package direct reaches a hub that is opened in this process, without a socket.
+package direct
 
 import (
 	"io"
@@ -6,17 +7,18 @@ import (
 	"sync"
 )
 
-// direct is a transport into a handler of this process. Answers stream.
-type direct struct{ handler http.Handler }
+// Transport leads into a handler of this process. Answers stream.
+type Transport struct{ Handler http.Handler }
 
-func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip implements [http.RoundTripper].
+func (d Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.RemoteAddr, r.Host = "127.0.0.1:0", "127.0.0.1"
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}
 	body, w := io.Pipe()
-	answer := &directWriter{header: http.Header{}, body: w, started: make(chan struct{})}
+	answer := &writer{header: http.Header{}, body: w, started: make(chan struct{})}
 	go func() {
 		defer func() {
 			// A handler cuts its answer by panicking; the reader must see that.
@@ -28,7 +30,7 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 			_ = w.Close()
 		}()
-		d.handler.ServeHTTP(answer, r)
+		d.Handler.ServeHTTP(answer, r)
 	}()
 	<-answer.started
 	return &http.Response{
@@ -37,7 +39,7 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-type directWriter struct {
+type writer struct {
 	header, sent http.Header
 	body         *io.PipeWriter
 	status       int
@@ -45,16 +47,16 @@ type directWriter struct {
 	started      chan struct{}
 }
 
-func (w *directWriter) Header() http.Header { return w.header }
+func (w *writer) Header() http.Header { return w.header }
 
-func (w *directWriter) WriteHeader(status int) {
+func (w *writer) WriteHeader(status int) {
 	w.once.Do(func() {
 		w.status, w.sent = status, w.header.Clone()
 		close(w.started)
 	})
 }
 
-func (w *directWriter) Write(b []byte) (int, error) {
+func (w *writer) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(b)
 }
