@@ -1,7 +1,7 @@
 # `make` alone lists the targets. The work is in scripts/, one file each.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint fmt fuzz mutants bench cross vuln setup clean
+.PHONY: help run build types test race lint fmt fuzz mutants bench cross vuln setup clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +13,9 @@ build: ## build the page and bin/parley
 	@scripts/setup.sh page
 	@scripts/page.sh
 	@scripts/build.sh
+
+types: ## make the page's types anew, after a change of the REST face
+	@scripts/types.sh
 
 test: ## everything CI checks: set-up, page, lint, vet, tests, the race detector on the core, browser, cross-builds
 	@scripts/test.sh

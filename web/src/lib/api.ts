@@ -152,7 +152,7 @@ export class Client {
   }
 
   #keep(session: Session): Session {
-    this.#csrf = session.csrf;
+    this.#csrf = session.csrf ?? '';
     return session;
   }
 

@@ -29,7 +29,7 @@ export class Verification {
 
   async #here(): Promise<Verdict> {
     const [newest, key] = await Promise.all([api.audit({ limit: 1 }), publicKey()]);
-    this.total = newest.entries[0]?.seq ?? 0;
+    this.total = newest.entries?.[0]?.seq ?? 0;
     const stream = await api.auditExport();
     try {
       return { by: 'browser', ...(await walkExport(stream, key, (n) => (this.done = n))) };
