@@ -1,11 +1,11 @@
 package main
 
 import (
-	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"parley/protocol/rest"
 	wire "parley/protocol/viber"
 )
 
@@ -14,13 +14,8 @@ func newTaskShow(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Show a task as it is now: state, text, what it waits for, why it failed", Args: exactly(1, "name one task; see 'parley task list'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, done, err := g.connect(cmd.Context())
+			t, err := ask(g, cmd, rest.GetTask, rest.ByID{ID: args[0]})
 			if err != nil {
-				return err
-			}
-			defer done()
-			var t wire.TaskSnapshot
-			if err := c.Do(cmd.Context(), "GET", "/api/tasks/"+url.PathEscape(args[0]), nil, nil, &t); err != nil {
 				return err
 			}
 			return g.show(cmd, t, func(p *printer) { showTask(p, &t) })
