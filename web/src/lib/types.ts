@@ -32,6 +32,7 @@ export type Passkey = Schemas['Passkey'];
 export type Pairing = Schemas['Pairing'];
 export type ToolUse = Schemas['ToolUse'];
 export type StoredConversation = Schemas['Conversation'];
+export type WorkspaceGrant = Schemas['WorkspaceGrant'];
 
 /** A token's secret, when it is made and when it is replaced. */
 export type NewToken = Schemas['NewToken'] & Partial<Schemas['Rotated']>;
