@@ -25,8 +25,9 @@ func (u *user) eventually(args ...string) (out string) {
 	return out
 }
 
-// present is who is in a room just now, which is nothing a backup holds.
-var present = regexp.MustCompile(`,"(members|agents)":\d+`)
+// present is who is in a room just now, which is nothing a backup holds, and how long
+// the log of a task is: one that waits notes that another hub has taken it up.
+var present = regexp.MustCompile(`,"(members|agents|last_seq)":\d+`)
 
 // lookAround is what somebody sees who looks at everything: it must be the same
 // before a backup and after its restore.

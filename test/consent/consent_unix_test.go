@@ -50,7 +50,7 @@ func TestATokenIsAskedWhateverWayItComes(t *testing.T) {
 			}
 		}
 	}
-	s.isOnRecord("denied", len(ways)-1) // a task asks in its own name, and its own record has the no
+	s.isOnRecord("denied", len(ways))
 }
 
 // isOnRecord checks that as many calls ended with a code in the call log and the trail.
