@@ -71,7 +71,7 @@ test('what waits and costs is on the home page; it survives a reload; allowed fo
   await visit(home, '/inbox');
   await home.reload();
   const card = home.getByRole('article').filter({ hasText: 'echo the-same; true' });
-  await card.getByText(/^\d+:\d\d$/).waitFor();
+  await card.getByText(/^6 d 23 h$/).waitFor(); // a question waits for a week
   for (const word of ['asked by', TESTER, 'for', 'shell', 'Runs a command']) await card.getByText(word).first().waitFor();
   await card.getByRole('button', { name: 'Allow for this task' }).click();
   await card.waitFor({ state: 'detached' });
