@@ -3,6 +3,7 @@ package rest
 import (
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"parley/protocol/kenny"
@@ -222,10 +223,21 @@ type SnapshotQuery struct {
 
 // Snapshot is the newest telemetry; no telemetry yet is null, which an empty object is not.
 type Snapshot struct {
-	ID        string                    `json:"agent_id"`
-	Collected time.Time                 `json:"collected_at,omitzero"`
-	Received  time.Time                 `json:"received_at,omitzero"`
-	Sections  map[string]jsontext.Value `json:"snapshot,format:emitnull"`
+	ID        string    `json:"agent_id"`
+	Collected time.Time `json:"collected_at,omitzero"`
+	Received  time.Time `json:"received_at,omitzero"`
+	Sections  Measured  `json:"snapshot"`
+}
+
+// Measured are the sections of a machine's telemetry, by their names; null before the first time.
+type Measured map[string]jsontext.Value
+
+// MarshalJSONTo writes them; nothing is null, and not an empty object.
+func (s Measured) MarshalJSONTo(e *jsontext.Encoder) error {
+	if s == nil {
+		return e.WriteToken(jsontext.Null)
+	}
+	return json.MarshalEncode(e, map[string]jsontext.Value(s))
 }
 
 // HistoryQuery chooses a part of a machine's past.

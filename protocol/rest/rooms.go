@@ -123,8 +123,9 @@ type Participant struct {
 
 // GrantChange overrides a grant.
 type GrantChange struct {
-	Participant
-	Body json.RawMessage
+	Room        string `path:"room"`
+	Participant string `path:"participant"`
+	Body        json.RawMessage
 }
 
 // GrantState is a grant after a change: the effective one.
