@@ -213,7 +213,7 @@ func giveGrant(ctx context.Context, c *hubapi.Client, whose rest.Participant, ca
 	if err != nil {
 		return out, err
 	}
-	return hubapi.Call(ctx, c, rest.SetGrant, rest.GrantChange{Room: whose.Room, Participant: whose.Participant, Body: text})
+	return hubapi.Call(ctx, c, rest.SetGrant, rest.GrantChange{Participant: whose, Body: text})
 }
 
 func newRoomAudit(g *globals) *cobra.Command {

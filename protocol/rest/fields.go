@@ -3,6 +3,7 @@ package rest
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,20 +16,28 @@ type field struct {
 	where, name string
 }
 
-// fieldsOf lists them, those of embedded types too.
-func fieldsOf(t reflect.Type) (out []field) {
+// fieldsOf lists them, those of embedded types too: also one that has the name of the
+// type it stands in, which Go itself takes for hidden.
+func fieldsOf(t reflect.Type) []field { return fieldsBelow(t, nil) }
+
+func fieldsBelow(t reflect.Type, above []int) (out []field) {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
-	for _, f := range reflect.VisibleFields(t) {
-		if f.Name == "Body" && len(f.Index) == 1 {
-			out = append(out, field{f.Index, "body", ""})
+	for f := range t.Fields() {
+		index := append(slices.Clone(above), f.Index...)
+		if f.Anonymous {
+			out = append(out, fieldsBelow(f.Type, index)...)
+			continue
+		}
+		if f.Name == "Body" && len(above) == 0 {
+			out = append(out, field{index, "body", ""})
 			continue
 		}
 		for _, where := range []string{"path", "query", "header"} {
 			if name := f.Tag.Get(where); name != "" {
 				name, _, _ = strings.Cut(name, ",")
-				out = append(out, field{f.Index, where, name})
+				out = append(out, field{index, where, name})
 			}
 		}
 	}

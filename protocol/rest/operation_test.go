@@ -38,6 +38,10 @@ func TestARequestGoesWhereItsTagsSay(t *testing.T) {
 			rest.WitnessedOf.Request(rest.WitnessedQuery{Key: "ab", CheckpointQuery: rest.CheckpointQuery{After: 7}}),
 			rest.Request{Method: "GET", Path: "/api/audit/witnessed/ab", Query: url.Values{"after": {"7"}}},
 		},
+		"an embedded field that has its type's name": {
+			rest.SetGrant.Request(rest.GrantChange{Participant: rest.Participant{Room: "r", Participant: "p1"}, Body: []byte("{}")}),
+			rest.Request{Method: "PUT", Path: "/api/rooms/r/grants/p1", Body: json.RawMessage("{}")},
+		},
 		"a header, and a body beside a path": {
 			rest.SetRoomPolicy.Request(rest.PolicyChange{Room: "r", IfMatch: `"3"`, Body: []byte("{}")}),
 			rest.Request{Method: "PUT", Path: "/api/rooms/r/policy", Header: map[string]string{"If-Match": `"3"`}, Body: json.RawMessage("{}")},

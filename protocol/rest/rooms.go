@@ -123,9 +123,8 @@ type Participant struct {
 
 // GrantChange overrides a grant.
 type GrantChange struct {
-	Room        string `path:"room"`
-	Participant string `path:"participant"`
-	Body        json.RawMessage
+	Participant
+	Body json.RawMessage
 }
 
 // GrantState is a grant after a change: the effective one.

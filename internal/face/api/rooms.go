@@ -180,7 +180,7 @@ func (rr roomRoutes) roster(ctx context.Context, who identity.Actor, id string, 
 
 func (rr roomRoutes) grant(ctx context.Context, who identity.Actor, id string, in *rest.GrantChange) (rest.GrantState, error) {
 	g := kibitz.Sanitise(kibitz.Raw(in.Body))
-	s, err := rr.rooms.SetGrant(ctx, who, id, in.Participant, &g)
+	s, err := rr.rooms.SetGrant(ctx, who, id, in.Participant.Participant, &g)
 	return rest.GrantState(s), err
 }
 
