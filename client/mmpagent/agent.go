@@ -17,6 +17,9 @@ import (
 	"parley/protocol/mmp/meeting"
 )
 
+// leaveTime is how long a place may take to let an agent go that was hardly there.
+const leaveTime = 5 * time.Second
+
 // Options say who an agent is. Only Name is worth giving always.
 type Options struct {
 	// ID is the agent's id at the place; empty takes the one its key gives, or lets
@@ -208,12 +211,25 @@ func (a *Agent) Register(ctx context.Context) (board.RegisterAnswer, error) {
 		return out, err
 	}
 	a.mu.Lock()
-	a.id, a.token, a.entered = out.AgentID, out.SessionToken, true
+	before := a.entered
+	a.id, a.token, a.entered = orElse(out.AgentID, a.id), out.SessionToken, true
 	a.mu.Unlock()
 	if a.ring().RSA == nil {
 		return out, nil
 	}
-	return out, a.PublishKey(ctx)
+	err := a.PublishKey(ctx)
+	if err != nil && !before {
+		a.stepBack(ctx)
+	}
+	return out, err
+}
+
+// stepBack leaves after a registration that came to nothing. What cannot be taken back
+// expires there; Entered tells.
+func (a *Agent) stepBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	_, _ = a.Unregister(ctx)
 }
 
 // admitted asks whether whoever answers at the address is who was meant.
@@ -296,7 +312,17 @@ func (a *Agent) PublishKey(ctx context.Context) error {
 		body["entry"], body["entry_signature"] = entry.Entry, entry.Signature
 	}
 	var out mmp.KeyRegistered
-	return a.call(ctx, request{method: "POST", path: "/keys/register", body: body, once: true}, &out)
+	err := a.call(ctx, request{method: "POST", path: "/keys/register", body: body, once: true}, &out)
+	if missing(err) && a.Token() != "" {
+		return nil // the place keeps the key that came with the registration
+	}
+	return err
+}
+
+// missing tells that a place does not know a route at all.
+func missing(err error) bool {
+	e, answered := errors.AsType[*Error](err)
+	return answered && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented)
 }
 
 // Rotate replaces the agent's key; the old one names its successor. All sessions
@@ -345,8 +371,7 @@ func (a *Agent) Unregister(ctx context.Context) (out board.UnregisterAnswer, err
 	return out, err
 }
 
-// Entered tells whether the place has let this agent in, also when Register failed
-// after that.
+// Entered tells whether the place has let this agent in and not heard yet that it left.
 func (a *Agent) Entered() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -114,7 +114,7 @@ func (a *Agent) fetch(ctx context.Context, base string, r request, into any) err
 	if into == nil {
 		return nil
 	}
-	return mmp.Decode(answer, into)
+	return mmp.DecodeTolerant(answer, into)
 }
 
 // readError reads the error of a place of any generation.

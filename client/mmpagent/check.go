@@ -156,7 +156,7 @@ func (c *checker) register(ctx context.Context) {
 }
 
 func (c *checker) leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, leaveTime)
 	defer cancel()
 	for _, agent := range []*Agent{c.a, c.b} {
 		if _, err := agent.Unregister(ctx); err != nil && !errors.Is(err, ErrNotFound) {

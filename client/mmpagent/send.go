@@ -22,11 +22,7 @@ type Sent struct {
 // Key fetches the key of an address, checks its entry and holds it to the pin. The
 // entry is nil when there is none.
 func (a *Agent) Key(ctx context.Context, address string) (*mmp.PublicKey, *mmp.KeyEntry, error) {
-	var k mmp.KeyAnswer
-	if err := a.call(ctx, request{method: "GET", path: "/keys/" + url.PathEscape(address)}, &k); err != nil {
-		return nil, nil, err
-	}
-	key, err := mmp.ParsePublicKey(k.PublicKey)
+	k, key, err := a.shownKey(ctx, address)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -42,6 +38,21 @@ func (a *Agent) Key(ctx context.Context, address string) (*mmp.PublicKey, *mmp.K
 	}
 	_, err = a.opts.Peers.meet(a.placeName(ctx), address, key, entry.Reads(2), a.opts.Now())
 	return key, entry, err
+}
+
+// shownKey is the key the place shows for an address. A place without a directory of
+// keys may tell it with the agent itself.
+func (a *Agent) shownKey(ctx context.Context, address string) (k mmp.KeyAnswer, key *mmp.PublicKey, err error) {
+	err = a.call(ctx, request{method: "GET", path: "/keys/" + url.PathEscape(address)}, &k)
+	if missing(err) {
+		if a.call(ctx, request{method: "GET", path: "/agents/" + url.PathEscape(address)}, &k) != nil || k.PublicKey == "" {
+			return k, nil, err
+		}
+	} else if err != nil {
+		return k, nil, err
+	}
+	key, err = mmp.ParsePublicKey(k.PublicKey)
+	return k, key, err
 }
 
 // ownKey: an id that is a key's hash says itself whose key it has, whatever the place
@@ -136,11 +147,7 @@ func (a *Agent) Fate(ctx context.Context, relayID string) (relay.SentMessage, er
 // AcceptKey pins a key for an address, after a person has asked its owner. It must
 // be the one the place shows now.
 func (a *Agent) AcceptKey(ctx context.Context, address, keyID string) error {
-	var k mmp.KeyAnswer
-	if err := a.call(ctx, request{method: "GET", path: "/keys/" + url.PathEscape(address)}, &k); err != nil {
-		return err
-	}
-	key, err := mmp.ParsePublicKey(k.PublicKey)
+	_, key, err := a.shownKey(ctx, address)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -27,6 +28,24 @@ func Decode(data []byte, into any) error {
 		return err
 	}
 	return json.Unmarshal(data, into)
+}
+
+// DecodeTolerant reads an answer of a place of any generation: a member of another
+// shape than ours counts as absent, and only what is no object at all is an error.
+func DecodeTolerant(data []byte, into any) error {
+	if Decode(data, into) == nil {
+		return nil
+	}
+	o := OpenObject(data)
+	if o.Err() != nil {
+		return o.Err()
+	}
+	for name, value := range o.All() {
+		if quoted, err := Encode(name); err == nil {
+			_ = json.Unmarshal(slices.Concat([]byte("{"), quoted, []byte(":"), value, []byte("}")), into) // left out
+		}
+	}
+	return nil
 }
 
 // bounded refuses bombs before anything is allocated for them.

@@ -15,6 +15,7 @@ import (
 	"parley/protocol/mmp"
 	"parley/protocol/mmp/board"
 	"parley/test/hubtest"
+	"parley/test/placetest"
 )
 
 // brokenPlace is a place that lets agents in and then fails them.
@@ -91,5 +92,31 @@ func TestAVisitThatFailsLeavesNoRegistrationBehind(t *testing.T) {
 	}
 	if ada.agent() == "" {
 		t.Error("the agent is not at home any more")
+	}
+}
+
+// A place of today has neither an id nor a key of its own to show, tells its limits in
+// words and takes no keys but with a registration. Agents visit it all the same, and
+// leave when something fails there.
+func TestAPlaceOfTodaysGenerationIsVisited(t *testing.T) {
+	ada := hub{hubtest.Start(t, hubtest.Config{Env: []string{hubtest.Visits}}), t}
+	me, today := ada.agent(), placetest.Today(t)
+	body := `{"agent":"parley","url":"` + today.URL + `","minutes":10}`
+	today.Break("/keys/register")
+	if a := ada.Do("POST", "/api/place/visits", body); a.Status < 400 || len(today.Agents()) != 0 {
+		t.Fatalf("a visit that failed left %v behind: %d %s", today.Agents(), a.Status, a.Body)
+	}
+	today.Break("")
+	ada.post("/api/place/visits", json.RawMessage(body), nil)
+	if there := today.Agents(); !slices.Equal(there, []string{me}) {
+		t.Fatalf("visiting are %v, not %s", there, me)
+	}
+	for _, v := range ada.visits() {
+		if a := ada.Do("DELETE", "/api/place/visits/"+v.ID, ""); a.Status >= 300 {
+			t.Fatalf("ending the visit: %d %s", a.Status, a.Body)
+		}
+	}
+	if there := today.Agents(); len(there) != 0 {
+		t.Errorf("after the visit %v are still registered", there)
 	}
 }

@@ -1,6 +1,9 @@
 package board
 
 import (
+	"strconv"
+	"strings"
+
 	"parley/protocol/mmp"
 	"parley/protocol/mmp/relay"
 )
@@ -51,12 +54,27 @@ type Info struct {
 	MaxAgents            int64            `json:"max_agents"`
 	PostingsCount        int64            `json:"postings_count"`
 	PendingMessages      int64            `json:"pending_messages"`
-	Limits               map[string]int64 `json:"limits"`
-	DepositLimits        map[string]int64 `json:"deposit_limits"`
+	Limits               Limits           `json:"limits"`
+	DepositLimits        Limits           `json:"deposit_limits"`
 	SessionRatePerMinute int64            `json:"session_rate_limit_per_minute"`
 	PrivacyNote          string           `json:"privacy_note"`
 	StartedAt            mmp.Time         `json:"started_at"`
 	Timestamp            mmp.Time         `json:"timestamp"`
+}
+
+// Limits are a place's figures by name.
+type Limits map[string]int64
+
+// UnmarshalJSON leaves out what is no whole number: places of today tell their limits
+// in words, too.
+func (l *Limits) UnmarshalJSON(raw []byte) error {
+	*l = Limits{}
+	for name, value := range mmp.OpenObject(raw).All() {
+		if n, err := strconv.ParseInt(strings.Trim(string(value), `"`), 10, 64); err == nil {
+			(*l)[name] = n
+		}
+	}
+	return nil
 }
 
 // Stats answers /stats.
