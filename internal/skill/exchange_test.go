@@ -236,7 +236,7 @@ func TestOffersAreJudgedByTheirFormatFirst(t *testing.T) {
 		{proven("ada"), "yaml_frontmatter", meeting.ResultReceived},
 		{proven("ada"), "ruby", meeting.ResultRejected},
 		{proven("ada"), "executable", meeting.ResultRejected},
-		{proven("ada"), "", meeting.ResultRejected},
+		{proven("ada"), "", meeting.ResultReceived},
 		{proven("ada"), "python", meeting.ResultRejected},
 		{w.trustedPeer("zoe"), "python", meeting.ResultReceived},
 	} {

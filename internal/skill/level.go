@@ -118,14 +118,18 @@ func (t *turn) mayAskInbox() (bool, error) {
 	return n < l1InboxDay, err
 }
 
-// roomFor tells whether one more skill of the peer may wait.
+// roomFor tells whether one more skill of the peer may wait. Strangers share the room
+// of one peer that proved its key: they take new names as they like.
 func (t *turn) roomFor(size int) (bool, error) {
-	if t.level == L0 {
+	whose, args := `sender = ?`, []any{t.host.ID, t.from.ID}
+	switch t.level {
+	case L0:
 		return true, nil
+	case L2:
+		whose, args = `level = ?`, []any{t.host.ID, string(L2)}
 	}
 	var n, bytes int64
-	err := t.tx.QueryRow(`SELECT count(*), COALESCE(sum(size), 0) FROM skill_items WHERE me = ? AND sender = ? AND state = 'quarantined'`,
-		t.host.ID, t.from.ID).Scan(&n, &bytes)
+	err := t.tx.QueryRow(`SELECT count(*), COALESCE(sum(size), 0) FROM skill_items WHERE me = ? AND state = 'quarantined' AND `+whose, args...).Scan(&n, &bytes)
 	return n < l1Waiting && bytes+int64(size) <= l1Bytes, err
 }
 

@@ -71,7 +71,7 @@ func (t *turn) offered() (meeting.Result, error) {
 	if err := e.become(t.tx, meeting.ExOfferReceived, t.now); err != nil {
 		return meeting.Result{}, err
 	}
-	if !t.from.Direct && t.level != L2 {
+	if !t.from.Direct {
 		if err := t.takeOffer(&e); err != nil {
 			return meeting.Result{}, err
 		}

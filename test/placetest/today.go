@@ -249,4 +249,3 @@ func (p *Place) message(w http.ResponseWriter, _ *http.Request, id string, in me
 		answer(w, 200, members{"status": meeting.ResultError, "error": "Unsupported action: " + action})
 	}
 }
-

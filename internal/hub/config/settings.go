@@ -75,7 +75,7 @@ var settings = []setting{
 	{"place.hash_form", text, "", "bare", "hashes of skills that are sent: bare or prefixed (sha256:…); both are understood"},
 	{"place.queue_limit", number, "", "100", "messages that may wait for one agent"},
 	{"skills.allow_formats", list, "", "", "further formats of skills, from agents you trust only and as inert text"},
-	{"skills.l2_offers", truth, "", "false", "let agents that never proved a key send skills; they wait without a question in the inbox"},
+	{"skills.l2_offers", truth, "", "true", "let agents that never proved a key send skills; they wait, twenty at most, without a question in the inbox"},
 	{"extensions.allow_unprefixed", truth, "", "false", "take extensions whose name has no namespace"},
 	{"policy.max_mode", text, "", "always_execute", "least strict mode of a task: always_ask, agent_decides or always_execute"},
 	{"policy.deny", list, "", "", "further regular expressions of commands that never run"},

@@ -41,25 +41,25 @@ const PrivacyNote = "Messages are encrypted end to end. The place keeps metadata
 
 // Info answers /info. Counts that a reader may not see are null.
 type Info struct {
-	Name                 string           `json:"name"`
-	Description          string           `json:"description"`
-	Version              string           `json:"version"`
-	ProtocolVersion      string           `json:"protocol_version"`
-	PlaceID              string           `json:"place_id"`
-	PlaceKey             *string          `json:"place_key"`
-	Auth                 string           `json:"auth"`
-	Features             []string         `json:"features"`
-	AgentsCount          int64            `json:"agents_count"`
-	RegisteredAgents     int64            `json:"registered_agents"`
-	MaxAgents            int64            `json:"max_agents"`
-	PostingsCount        int64            `json:"postings_count"`
-	PendingMessages      int64            `json:"pending_messages"`
-	Limits               Limits           `json:"limits"`
-	DepositLimits        Limits           `json:"deposit_limits"`
-	SessionRatePerMinute int64            `json:"session_rate_limit_per_minute"`
-	PrivacyNote          string           `json:"privacy_note"`
-	StartedAt            mmp.Time         `json:"started_at"`
-	Timestamp            mmp.Time         `json:"timestamp"`
+	Name                 string   `json:"name"`
+	Description          string   `json:"description"`
+	Version              string   `json:"version"`
+	ProtocolVersion      string   `json:"protocol_version"`
+	PlaceID              string   `json:"place_id"`
+	PlaceKey             *string  `json:"place_key"`
+	Auth                 string   `json:"auth"`
+	Features             []string `json:"features"`
+	AgentsCount          int64    `json:"agents_count"`
+	RegisteredAgents     int64    `json:"registered_agents"`
+	MaxAgents            int64    `json:"max_agents"`
+	PostingsCount        int64    `json:"postings_count"`
+	PendingMessages      int64    `json:"pending_messages"`
+	Limits               Limits   `json:"limits"`
+	DepositLimits        Limits   `json:"deposit_limits"`
+	SessionRatePerMinute int64    `json:"session_rate_limit_per_minute"`
+	PrivacyNote          string   `json:"privacy_note"`
+	StartedAt            mmp.Time `json:"started_at"`
+	Timestamp            mmp.Time `json:"timestamp"`
 }
 
 // Limits are a place's figures by name.

@@ -143,8 +143,15 @@ func (m Message) ReadGoodbye() (GoodbyePayload, error) {
 // OfferedFormat reads only the format of an offer: it is judged before any other
 // field is looked at.
 func (m Message) OfferedFormat() string {
-	o := m.payload()
-	return o.First(mmp.MaxScope, "skill_format", "format")
+	return format(m.payload(), "skill_format", "format")
+}
+
+// format reads the format of a skill; the first nodes name none and mean Markdown.
+func format(o *mmp.Object, keys ...string) string {
+	if f := o.First(mmp.MaxScope, keys...); f != "" {
+		return f
+	}
+	return FormatMarkdown
 }
 
 // ReadOfferSkill reads an offer.
@@ -152,7 +159,7 @@ func (m Message) ReadOfferSkill() (OfferSkillPayload, error) {
 	o := m.payload()
 	p := OfferSkillPayload{
 		SkillID: o.Text("skill_id", mmp.MaxID), SkillName: o.First(mmp.MaxName, "skill_name", "name"),
-		SkillSummary: o.First(mmp.MaxSummary, "skill_summary", "summary"), SkillFormat: o.First(mmp.MaxScope, "skill_format", "format"),
+		SkillSummary: o.First(mmp.MaxSummary, "skill_summary", "summary"), SkillFormat: format(o, "skill_format", "format"),
 		ContentHash: o.Text("content_hash", mmp.MaxID), Tags: o.Texts("tags", mmp.MaxTags, mmp.MaxTag),
 	}
 	return p, o.Err()
@@ -180,7 +187,7 @@ func (m Message) ReadSkillContent() (SkillContentPayload, error) {
 	o := m.payload()
 	p := SkillContentPayload{
 		SkillID: o.Text("skill_id", mmp.MaxID), SkillName: o.First(mmp.MaxName, "skill_name", "name"),
-		Format: o.First(mmp.MaxScope, "format", "skill_format"), Content: o.Text("content", mmp.MaxMeetingBody),
+		Format: format(o, "format", "skill_format"), Content: o.Text("content", mmp.MaxMeetingBody),
 		ContentHash: o.Text("content_hash", mmp.MaxID), Provenance: ReadProvenance(o, "provenance"),
 	}
 	return p, o.Err()

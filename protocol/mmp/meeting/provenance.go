@@ -84,6 +84,12 @@ func (p *Provenance) Receive(sender, me string) (Provenance, error) {
 	if out.Origin != "" && (len(out.Chain) == 0 || out.Chain[0] != out.Origin) {
 		out.Chain = append([]string{out.Origin}, out.Chain...)
 	}
+	// The first nodes put themselves at the end when they receive a skill and again
+	// when they hand it on. That is one hop, and they count two.
+	for n := len(out.Chain); n > 1 && out.Chain[n-1] == sender && out.Chain[n-2] == sender; n-- {
+		out.Chain = out.Chain[:n-1]
+		in.HopCount--
+	}
 	if len(out.Chain) == 0 || out.Chain[len(out.Chain)-1] != sender {
 		out.Chain = append(out.Chain, sender)
 	}

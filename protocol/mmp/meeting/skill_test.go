@@ -28,6 +28,9 @@ func TestProvenanceReceived(t *testing.T) {
 		"other origin":     {&Provenance{Origin: "o", Chain: []string{"x", "ada"}}, Provenance{Origin: "o", Chain: []string{"o", "x", "ada"}, HopCount: 2}, nil},
 		"three hops":       {&Provenance{Origin: "o", Chain: []string{"o", "x", "y", "ada"}}, Provenance{}, ErrHopLimit},
 		"claims three":     {&Provenance{Origin: "ada", Chain: []string{"ada"}, HopCount: 3}, Provenance{}, ErrHopLimit},
+		"sender twice":     {&Provenance{Origin: "o", Chain: []string{"o", "ada", "ada"}, HopCount: 2}, Provenance{Origin: "o", Chain: []string{"o", "ada"}, HopCount: 1}, nil},
+		"twice, own":       {&Provenance{Chain: []string{"ada", "ada"}, HopCount: 1}, Provenance{Origin: "ada", Chain: []string{"ada"}}, nil},
+		"another twice":    {&Provenance{Chain: []string{"o", "o", "ada"}}, Provenance{}, ErrLoop},
 		"loop":             {&Provenance{Origin: "o", Chain: []string{"o", "x", "o"}}, Provenance{}, ErrLoop},
 		"came back to me":  {&Provenance{Origin: "bob", Chain: []string{"bob", "ada"}}, Provenance{}, ErrLoop},
 	} {
