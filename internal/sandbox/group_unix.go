@@ -12,12 +12,25 @@ import (
 // they type could be read there, and typed for them.
 func own(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-func stop(cmd *exec.Cmd) { signal(cmd, syscall.SIGTERM) }
-
-func kill(cmd *exec.Cmd) { signal(cmd, syscall.SIGKILL) }
-
-func signal(cmd *exec.Cmd, s syscall.Signal) {
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, s)
+// stop signals the group, and those that have left it one by one. Of a program with
+// processes of its own the first one tells the others, and they cannot outlive it.
+func (p *Process) stop(pid int) {
+	var left []int
+	if !p.contained {
+		for _, m := range members(pid, p.mark) {
+			if m.group != pid {
+				left = append(left, m.pid)
+			}
+		}
 	}
+	_ = syscall.Kill(-pid, syscall.SIGTERM)
+	signalAll(left, syscall.SIGTERM)
+}
+
+func (p *Process) kill(pid int) {
+	if p.contained {
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+		return
+	}
+	KillMembers(pid, p.mark)
 }

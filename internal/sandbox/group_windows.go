@@ -11,14 +11,11 @@ func own(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
 
-func stop(cmd *exec.Cmd) { taskkill(cmd) }
+func (p *Process) stop(pid int) { taskkill(pid) }
 
-func kill(cmd *exec.Cmd) { taskkill(cmd, "/F") }
+func (p *Process) kill(pid int) { taskkill(pid, "/F") }
 
-func taskkill(cmd *exec.Cmd, more ...string) {
-	if cmd.Process == nil {
-		return
-	}
-	args := append([]string{"/T", "/PID", strconv.Itoa(cmd.Process.Pid)}, more...)
+func taskkill(pid int, more ...string) {
+	args := append([]string{"/T", "/PID", strconv.Itoa(pid)}, more...)
 	_ = exec.Command("taskkill.exe", args...).Run()
 }

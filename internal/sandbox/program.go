@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+
+	"parley/internal/ids"
 )
 
 // Program is what to run.
@@ -38,6 +40,9 @@ type Process struct {
 	Cmd   *exec.Cmd
 	temp  string
 	files []*os.File // for the launcher
+	mark  string     // by which what it started is found
+	// contained tells that the kernel ends whatever it started with its first process.
+	contained bool
 
 	exit   Exit
 	handed net.Conn // by which the launcher hands the way out over
@@ -64,21 +69,31 @@ func (s *Sandbox) Prepare(p Program) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Process{temp: temp, exit: p.Exit}
-	if !s.Boxed() {
-		if run.Cmd, err = s.unboxed(path, p.Args); err != nil {
-			run.Close()
-			return nil, err
-		}
-		run.Cmd.Dir, run.Cmd.Env = p.Dir, s.environment(p, temp, "")
-		own(run.Cmd)
-		return run, nil
-	}
-	if err := s.box(run, path, p); err != nil {
+	run := &Process{temp: temp, exit: p.Exit, mark: markName + "=" + ids.New(), contained: s.Boxed() && s.o.Support.Isolation == Full}
+	if err := s.command(run, path, p); err != nil {
 		run.Close()
 		return nil, err
 	}
+	if !run.contained {
+		run.Cmd.Env = append(run.Cmd.Env, run.mark)
+	}
 	return run, nil
+}
+
+// markName is the variable by which the processes of a program are found where nothing
+// holds them together. It is no secret.
+const markName = "AGENT_PROGRAM"
+
+// command makes what is started: the program, in its box where there are boxes.
+func (s *Sandbox) command(run *Process, path string, p Program) (err error) {
+	if s.Boxed() {
+		return s.box(run, path, p)
+	}
+	if run.Cmd, err = s.unboxed(path, p.Args); err == nil {
+		run.Cmd.Dir, run.Cmd.Env = p.Dir, s.environment(p, run.temp, "")
+		own(run.Cmd)
+	}
+	return err
 }
 
 // orders say what is inside a box.
@@ -123,10 +138,19 @@ func (s *Sandbox) orders(path string, p Program, temp string) (o orders, err err
 func Outside(cmd *exec.Cmd) *Process { return &Process{Cmd: cmd} }
 
 // Stop asks the program and all it started to end. Nothing happens if they have.
-func (p *Process) Stop() { stop(p.Cmd) }
+func (p *Process) Stop() {
+	if p.Cmd.Process != nil {
+		p.stop(p.Cmd.Process.Pid)
+	}
+}
 
-// Kill ends the program and all it started.
-func (p *Process) Kill() { kill(p.Cmd) }
+// Kill ends the program and all it started, also what made itself a session of its own.
+// All of it but the program's first process, which the caller waits for, is dead then.
+func (p *Process) Kill() {
+	if p.Cmd.Process != nil {
+		p.kill(p.Cmd.Process.Pid)
+	}
+}
 
 // Close shuts the way out and removes the temporary folder. The program has ended by then.
 func (p *Process) Close() {

@@ -112,15 +112,20 @@ func (ts *Terminals) awaitExit(ctx context.Context, who identity.Actor, id strin
 	}
 }
 
-// EndTask ends what a task opened on this hub and nobody looks at.
+// EndTask ends what a task opened on this hub and nobody looks at, and waits for it.
 func (ts *Terminals) EndTask(ctx context.Context, task string) {
+	var ending []*terminal
 	for _, t := range ts.mine(func(t *terminal) bool { return task != "" && t.task == task }) {
 		// One that has left meanwhile needs no ending.
 		_ = t.do(ctx, func() {
 			if t.describe().Viewers == 0 {
 				t.hangUp()
+				ending = append(ending, t)
 			}
 		})
+	}
+	for _, t := range ending {
+		_, _ = ts.awaitExit(ctx, t.creator, t.info.ID) // whoever waits has a bound
 	}
 }
 

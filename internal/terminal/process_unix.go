@@ -72,10 +72,5 @@ func (p *process) wait() viber.TerminalExit {
 // hangUp asks the whole group to end, as closing a window does.
 func (p *process) hangUp() { _ = syscall.Kill(-p.Cmd.Process.Pid, syscall.SIGHUP) }
 
-// kill ends everything the terminal's session holds.
-func (p *process) kill() {
-	for _, pid := range sessionOf(p.Cmd.Process.Pid) {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
-	_ = syscall.Kill(-p.Cmd.Process.Pid, syscall.SIGKILL)
-}
+// kill ends everything the terminal's session holds, and of an agent all it started.
+func (p *process) kill() { p.Kill() }

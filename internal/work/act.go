@@ -189,7 +189,7 @@ func (t *task) toolDone(c *openCall, res tool.Result, err error) {
 	}
 	t.batch.running = nil
 	if t.stopNow != nil {
-		t.stopNow()
+		t.stopOnceDead()
 		return
 	}
 	t.refreshStatus()

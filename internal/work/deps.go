@@ -51,7 +51,7 @@ type Terminals interface {
 	// Read gives output after a byte position, waiting for some up to a while.
 	Read(ctx context.Context, owner TerminalOwner, id string, after int64, wait time.Duration) (TerminalOutput, error)
 	Close(ctx context.Context, owner TerminalOwner, id string) error
-	// CloseTask ends the terminals of a task that nobody looks at.
+	// CloseTask ends the terminals of a task that nobody looks at, and waits for their ends.
 	CloseTask(ctx context.Context, task string)
 }
 

@@ -66,6 +66,9 @@ func (t *task) stop(by, reason string, answer func(Stopped, error)) {
 		return // who stops it a second time waits with the first
 	}
 	t.stopNow = func() {
+		if t.ending {
+			return
+		}
 		t.halt("the task was stopped", tool.Cancelled, "the task was stopped")
 		usage := wireUsage(t.usage)
 		t.end(viber.TaskHalted, &viber.TaskStopped{
@@ -75,15 +78,24 @@ func (t *task) stop(by, reason string, answer func(Stopped, error)) {
 	}
 	t.cancel(errOver)
 	t.cutCall(errOver)
-	if t.batch == nil || t.batch.running == nil {
-		t.stopNow()
-		return
-	}
 	t.killed.set(killTime)
+	t.closing = t.w.d.Terminals != nil
+	t.closeTerminals(func() {
+		t.closing = false
+		t.stopOnceDead()
+	})
+	t.stopOnceDead()
 }
 
-// killTime is how long a stopped task waits for the programs of its tool: they get three
-// seconds to end by themselves and are killed then.
+// stopOnceDead ends a task that is being stopped, unless a program of its still runs.
+func (t *task) stopOnceDead() {
+	if t.stopNow != nil && !t.over && !t.closing && (t.batch == nil || t.batch.running == nil) {
+		t.stopNow()
+	}
+}
+
+// killTime is how long a stopped task waits for the programs of its tool and in its
+// terminals: they get three seconds to end by themselves and are killed then.
 const killTime = 5 * time.Second
 
 // halt ends whatever is going on.
@@ -115,7 +127,7 @@ func (t *task) end(status viber.TaskStatus, ev viber.TaskEvent, holds bool) {
 		t.w.countEnd(status)
 		t.auditEnd(ev)
 		t.lease.Retired()
-		t.closeTerminals()
+		t.closeTerminals(func() {})
 	})
 }
 
@@ -135,7 +147,8 @@ func (t *task) writeEnd(tx *store.Tx, holds bool, left []*queued) error {
 	return t.lease.RetireTx(tx)
 }
 
-func (t *task) closeTerminals() {
+// closeTerminals ends what runs in the task's terminals, and posts what comes then.
+func (t *task) closeTerminals(then func()) {
 	if t.w.d.Terminals == nil {
 		return
 	}
@@ -143,6 +156,7 @@ func (t *task) closeTerminals() {
 		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 		defer cancel()
 		t.w.d.Terminals.CloseTask(ctx, t.id)
+		t.post(then)
 	})
 }
 

@@ -94,6 +94,7 @@ type task struct {
 
 	deadline, beat, collect, flush, killed *alarm
 	stopNow                                func()                 // ends a task that is being stopped, once its programs have ended
+	closing                                bool                   // its terminals are being ended, because it is being stopped
 	stopped                                []func(Stopped, error) // who waits for the end
 }
 

@@ -103,3 +103,22 @@ func TestAnAgentHasOnlyTheToolsItsFileLists(t *testing.T) {
 		t.Errorf("%s %v", done.Result.Text, r.results())
 	}
 }
+
+// A stop was confirmed while what ran in the task's terminals was still being ended.
+func TestAStopIsConfirmedOnceTheTerminalsHaveEnded(t *testing.T) {
+	f := &terminals{closed: make(chan string)} // whoever ends terminals waits for us
+	h := newHub(t, sqlite(t), withDeps(func(d *work.Deps) { d.Terminals = f }))
+	r := h.submit(mode(goal(`/tool terminal_open {"command":"sh"}`), viber.AgentDecides))
+	untilType[*viber.ApprovalRequired](r)
+	stopped := make(chan *viber.TaskStopped, 1)
+	go func() { stopped <- r.stopTask() }()
+	select {
+	case task := <-f.closed:
+		if task != r.id {
+			t.Errorf("the terminals of %q were ended, and %q was stopped", task, r.id)
+		}
+	case <-stopped:
+		t.Error("the stop was confirmed before the task's terminals were ended")
+	}
+	<-f.closed // what was opened meanwhile
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -122,6 +123,45 @@ func TestTimeoutKillsEverythingTheCommandStarted(t *testing.T) {
 	}
 	if _, err := io.ReadAll(f); err != nil {
 		t.Error(err)
+	}
+}
+
+// daemon leaves the command's session and parents behind, as daemons do, ignores polite
+// signals and keeps the pipe open.
+const daemon = `exec 3>fifo; (setsid sh -c 'trap "" TERM HUP; echo >up; while :; do sleep 100; done' </dev/null >/dev/null 2>&1 &); while [ ! -e up ]; do sleep 0.01; done; `
+
+// Without a box a daemon outlived the command that had started it, and so the task that
+// was stopped.
+func TestADaemonEndsWithItsCommandAlsoWithoutABox(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("setsid is not installed: daemons cannot be made")
+	}
+	for _, end := range []string{"sleep 1000", "echo done"} {
+		t.Run(end, func(t *testing.T) {
+			b := newBench(t, Config{grace: 50 * time.Millisecond})
+			f, err := syscall.Open(fifo(t, b), syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = syscall.Close(f) }()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_, _ = b.run(ctx, "shell", obj{"command": daemon + end})
+			}()
+			for up := filepath.Join(b.call.Workspace, "up"); end != "echo done"; <-time.After(time.Millisecond) {
+				if _, err := os.Stat(up); err == nil {
+					cancel()
+					break
+				}
+			}
+			<-done
+			if n, err := syscall.Read(f, make([]byte, 1)); n != 0 || err != nil {
+				t.Errorf("the command is over, and a daemon of its still holds the pipe: %d, %v", n, err)
+			}
+		})
 	}
 }
 

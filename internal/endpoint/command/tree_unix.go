@@ -4,9 +4,7 @@ package command
 
 import (
 	"os/exec"
-	"slices"
 	"syscall"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -22,12 +20,6 @@ type tree struct{ mark string }
 // to. It names no secret; it is how runaways are found, and how the switch
 // knows that the caller is a script.
 const MarkName = "ENDPOINT_CALL"
-
-// killRounds bounds the hunt: a process stuck in the kernel must not hold us.
-const (
-	killRounds = 200
-	killPause  = 5 * time.Millisecond
-)
 
 func newTree() *tree { return &tree{mark: MarkName + "=" + uuid.NewString()} }
 
@@ -46,10 +38,8 @@ func (t *tree) close() {}
 
 // left names what of the tree still runs.
 func (t *tree) left(root int) []Process {
-	pids := t.members(root)
-	slices.Sort(pids)
 	var out []Process
-	for _, pid := range slices.Compact(pids) {
+	for _, pid := range sandbox.Members(root, t.mark) {
 		out = append(out, Process{Name: nameOf(pid), PID: pid})
 	}
 	return out
@@ -58,18 +48,8 @@ func (t *tree) left(root int) []Process {
 // keep lets it go on. It stays marked: it is a script's, and cannot use the switch.
 func (t *tree) keep() {}
 
-// kill ends the tree. A dying parent hands its children to init, so the list
-// is made before anything is killed, and made again until it stays empty.
-func (t *tree) kill(cmd *exec.Cmd) {
-	for range killRounds {
-		victims := t.members(cmd.Process.Pid)
-		sandbox.Outside(cmd).Kill()
-		if len(victims) == 0 {
-			return
-		}
-		for _, pid := range victims {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
-		}
-		time.Sleep(killPause) // dying takes the kernel a moment
-	}
-}
+// kill ends the tree.
+func (t *tree) kill(cmd *exec.Cmd) { sandbox.KillMembers(cmd.Process.Pid, t.mark) }
+
+// Belongs reports whether a process is part of any call of an endpoint.
+func Belongs(pid int) bool { return sandbox.Carries(pid, MarkName+"=") }
