@@ -172,8 +172,12 @@ func (h *Hub) openFolder(context.Context) error {
 	return h.folder.finishRestore()
 }
 
+// diskReserve is enough for SQLite's log to go round, so that messages can be handed out
+// for as long as the disk is full.
+const diskReserve = 8 << 20
+
 func (h *Hub) openStore(ctx context.Context) error {
-	db, err := store.Open(ctx, h.conf.Database(), store.Options{Logger: h.logger})
+	db, err := store.Open(ctx, h.conf.Database(), store.Options{Logger: h.logger, Reserve: diskReserve})
 	if err != nil {
 		return err
 	}

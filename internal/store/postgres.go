@@ -64,8 +64,8 @@ func (e *pgEngine) alone(ctx context.Context, fn func(*Tx) error) error {
 	})
 }
 
-func (e *pgEngine) write(ctx context.Context, soft bool, fn func(*Tx) error) error {
-	if soft {
+func (e *pgEngine) write(ctx context.Context, how manner, fn func(*Tx) error) error {
+	if how.soft {
 		hard := fn
 		fn = func(tx *Tx) error {
 			if _, err := tx.Exec(`SET LOCAL synchronous_commit TO off`); err != nil {

@@ -102,7 +102,7 @@ func (e *liteEngine) open(ctx context.Context, path string, opts Options) ([]int
 	}
 	tidyPool.SetMaxOpenConns(1)
 	e.tidy = startCheckpointer(tidyPool)
-	e.writer = startWriter(main, e.tidy)
+	e.writer = startWriter(main, e.tidy, reserve{path: path + "-reserve", size: opts.Reserve})
 	return applied, e.openReaders(path)
 }
 
@@ -159,8 +159,8 @@ func (e *liteEngine) openReaders(path string) error {
 	return nil
 }
 
-func (e *liteEngine) write(ctx context.Context, soft bool, fn func(*Tx) error) error {
-	return e.writer.do(ctx, soft, fn)
+func (e *liteEngine) write(ctx context.Context, how manner, fn func(*Tx) error) error {
+	return e.writer.do(ctx, how, fn)
 }
 
 func (e *liteEngine) read(ctx context.Context, fn func(*Tx) error) error {

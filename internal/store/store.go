@@ -16,6 +16,8 @@ type Options struct {
 	Readers int
 	// Writers bounds the write connections of PostgreSQL (default 16).
 	Writers int
+	// Reserve is how much room on the disk a file of SQLite keeps for WriteFreeing.
+	Reserve int64
 	// KeepVersion opens the database without migrating it, for tools that only look.
 	KeepVersion bool
 	// AfterLoad changes a database that Load made before anybody can see it: what a copy
@@ -36,10 +38,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// manner is how to write: a soft write need not outlive a loss of power, and one that
+// frees may use what is kept for a full disk.
+type manner struct{ soft, frees bool }
+
 // engine is one database behind the API.
 type engine interface {
-	// A soft write need not outlive a loss of power.
-	write(ctx context.Context, soft bool, fn func(*Tx) error) error
+	write(ctx context.Context, how manner, fn func(*Tx) error) error
 	read(ctx context.Context, fn func(*Tx) error) error
 	ping(ctx context.Context) error
 	close() error
@@ -71,14 +76,20 @@ func isPostgres(target string) bool {
 // fn may run more than once and must not wait for anything but tx. An error of
 // fn undoes its changes and is returned as it is.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	return describe(db.engine.write(ctx, false, fn))
+	return describe(db.engine.write(ctx, manner{}, fn))
 }
 
 // WriteSoft is Write without waiting for the disk: what was written outlives the
 // death of this process, but the last of it may be gone after a loss of power or
 // a crash of the database server. What is written after it never outlives it.
 func (db *DB) WriteSoft(ctx context.Context, fn func(*Tx) error) error {
-	return describe(db.engine.write(ctx, true, fn))
+	return describe(db.engine.write(ctx, manner{soft: true}, fn))
+}
+
+// WriteFreeing is Write, or WriteSoft, for what makes room. On a full disk it still
+// works, for a good while, where the database has a reserve.
+func (db *DB) WriteFreeing(ctx context.Context, soft bool, fn func(*Tx) error) error {
+	return describe(db.engine.write(ctx, manner{soft: soft, frees: true}, fn))
 }
 
 // Read runs fn on a read-only snapshot.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -25,12 +26,13 @@ type writer struct {
 	done chan struct{}
 	once sync.Once
 	// soft says that commits do not wait for the disk at present.
-	soft bool
+	soft    bool
+	reserve reserve
 }
 
 type job struct {
-	ctx    context.Context
-	soft   bool
+	ctx context.Context
+	manner
 	fn     func(*Tx) error
 	state  atomic.Int32
 	result chan struct{}
@@ -44,19 +46,20 @@ const (
 	abandoned
 )
 
-func startWriter(on *session, tidy *checkpointer) *writer {
-	w := &writer{on: on, tidy: tidy, jobs: make(chan *job, maxBatch), quit: make(chan struct{}), done: make(chan struct{})}
+func startWriter(on *session, tidy *checkpointer, r reserve) *writer {
+	r.keep(time.Now())
+	w := &writer{on: on, tidy: tidy, reserve: r, jobs: make(chan *job, maxBatch), quit: make(chan struct{}), done: make(chan struct{})}
 	go w.loop()
 	return w
 }
 
 // do hands fn to the writer and waits. A caller whose context ends before fn
 // began leaves without effect; once begun it waits for the verdict.
-func (w *writer) do(ctx context.Context, soft bool, fn func(*Tx) error) error {
+func (w *writer) do(ctx context.Context, how manner, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	j := &job{ctx: ctx, soft: soft, fn: fn, result: make(chan struct{})}
+	j := &job{ctx: ctx, manner: how, fn: fn, result: make(chan struct{})}
 	select {
 	case w.jobs <- j:
 	case <-w.quit:
@@ -119,9 +122,44 @@ func (w *writer) gather(batch []*job) []*job {
 
 // commit runs a batch in one transaction and answers every job of it.
 func (w *writer) commit(batch []*job) {
-	if len(batch) == 0 {
+	if batch = w.refuse(batch); len(batch) == 0 {
 		return
 	}
+	err := w.transact(batch)
+	if errors.Is(describe(err), ErrFull) && slices.ContainsFunc(batch, func(j *job) bool { return j.frees }) && w.reserve.giveUp(time.Now()) {
+		for _, j := range batch {
+			j.again()
+		}
+		w.commit(batch)
+		return
+	}
+	for _, j := range batch {
+		if err != nil && j.err == nil {
+			j.err = fmt.Errorf("store: commit: %w", err)
+		}
+		close(j.result)
+	}
+	w.tidy.committed()
+	if w.tidy.last.Swap(false) {
+		_ = w.on.run("PRAGMA wal_checkpoint(PASSIVE)")
+	}
+}
+
+// refuse answers those who may not use what the reserve left.
+func (w *writer) refuse(batch []*job) []*job {
+	if w.reserve.keep(time.Now()); !w.reserve.lent {
+		return batch
+	}
+	return slices.DeleteFunc(batch, func(j *job) bool {
+		if !j.frees {
+			j.err = ErrFull
+			close(j.result)
+		}
+		return !j.frees
+	})
+}
+
+func (w *writer) transact(batch []*job) error {
 	w.on.turn = time.Now()
 	err := w.flush(batch)
 	if err == nil {
@@ -135,16 +173,7 @@ func (w *writer) commit(batch []*job) {
 		}
 		err = w.end(true)
 	}
-	for _, j := range batch {
-		if err != nil && j.err == nil {
-			j.err = fmt.Errorf("store: commit: %w", err)
-		}
-		close(j.result)
-	}
-	w.tidy.committed()
-	if w.tidy.last.Swap(false) {
-		_ = w.on.run("PRAGMA wal_checkpoint(PASSIVE)")
-	}
+	return err
 }
 
 // flush has the next commit wait for the disk unless nobody in the batch asks for
@@ -201,6 +230,12 @@ func (w *writer) runOne(j *job) {
 	if err := w.on.run("RELEASE one"); err != nil && j.err == nil {
 		j.err = err
 	}
+}
+
+// again has a job run once more, unless its caller has gone.
+func (j *job) again() {
+	j.err, j.panics = nil, nil
+	j.state.CompareAndSwap(taken, waiting)
 }
 
 // call keeps a panic of fn for the goroutine that asked for it.
