@@ -40,7 +40,7 @@ func openHandled(ctx context.Context, path string) (*handled, error) {
 	}
 	h := &handled{db: db, bus: bus.NewLocal(), blob: strings.Repeat("QUJDRA==", 140)}
 	h.hash = mmp.HashOf(h.blob).Prefixed()
-	h.place, err = place.New(ctx, place.Deps{DB: db, Bus: h.bus, Dir: filepath.Dir(path), Key: ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))}, place.Config{Auth: place.TOFU})
+	h.place, err = place.New(ctx, place.Deps{DB: db, Bus: h.bus, Key: ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))}, place.Config{Auth: place.TOFU})
 	if err != nil {
 		return nil, errors.Join(err, h.bus.Close(), db.Close())
 	}

@@ -138,11 +138,6 @@ func (h *Hub) addDump(ctx context.Context, out *tar.Writer) error {
 	// Where the system allows it the file has no name from now on: a hub that is
 	// killed leaves no copy of its database behind.
 	_ = os.Remove(tmp.Name())
-	// What was acknowledged and is only in the log beside the database goes into it
-	// first; the dump is all there is then.
-	if err := h.place.Bundle(ctx); err != nil {
-		return err
-	}
 	if err := h.db.Dump(ctx, tmp); err != nil {
 		return err
 	}

@@ -8,19 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/place/relay"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 	"parley/protocol/mmp/board"
-)
-
-// The actions of relay entries.
-const (
-	actEnqueue   = "enqueue"
-	actDequeue   = "dequeue"
-	actExpired   = "expired"
-	actDropped   = "dropped"
-	actRefused   = "refused"
-	actForwarded = "forwarded"
 )
 
 // detail is what only some events have; it is kept as JSON.
@@ -44,10 +35,18 @@ func (p *Place) note(tx *store.Tx, e board.AuditEntry) error {
 		}
 		text = string(encoded)
 	}
-	if err := p.catchUp(tx); err != nil {
-		return err
-	}
 	return writeNotes(tx, []any{store.Micros(p.now()), e.EventType, e.Action, e.AgentID, "", e.PostingID + e.SkillID, "", int64(0), "", text})
+}
+
+const (
+	noteRow  = `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	intoNote = ` INTO place_audit (at, event, action, agent, other, ref, kind, size, hash, detail) VALUES `
+)
+
+// With OR FAIL SQLite keeps no copy of each page it changes to undo the statement.
+var newNotes = map[store.Dialect]store.Rows{
+	store.SQLite:   store.ManyRows(`INSERT OR FAIL`+intoNote, noteRow, ``),
+	store.Postgres: store.ManyRows(`INSERT`+intoNote, noteRow, ``),
 }
 
 func writeNotes(tx *store.Tx, args []any) error {
@@ -55,58 +54,33 @@ func writeNotes(tx *store.Tx, args []any) error {
 	return notes.Exec(tx, args)
 }
 
-// relayEntry is an entry about a message that is still to be written.
-type relayEntry struct {
-	action, reason string
-	m              *message
-}
-
-// writeRelay writes entries about messages, as a pack if there are several.
-func writeRelay(tx *store.Tx, now time.Time, entries []relayEntry) (err error) {
-	if len(entries) < 2 || tx.Dialect() != store.SQLite {
-		var args []any
-		for _, e := range entries {
-			if args, err = relayNote(args, now, e.action, e.m, e.reason); err != nil {
-				return err
-			}
-		}
-		return writeNotes(tx, args)
-	}
-	lines := make([]byte, 0, 192*len(entries))
-	for _, e := range entries {
-		text, err := relayDetail(e.m, e.reason)
+// noteRelay writes what the relay says of messages, as a pack if that is several things.
+func noteRelay(tx *store.Tx, at time.Time, notes []relay.Note) error {
+	var args []any
+	lines := make([]byte, 0, 192*len(notes))
+	for _, n := range notes {
+		text, err := relayDetail(n)
 		if err != nil {
 			return err
 		}
-		lines = packEntry(lines, e.action, e.m.sender, e.m.recipient, e.m.id, e.m.kind, e.m.size, e.m.hash, text)
+		if m := n.Message; len(notes) > 1 && tx.Dialect() == store.SQLite {
+			lines = packEntry(lines, n.Action, m.Sender, m.Recipient, m.ID, m.Kind, m.Size, m.Hash, text)
+		} else {
+			args = append(args, store.Micros(at), board.AuditRelay, n.Action, m.Sender, m.Recipient, m.ID, m.Kind, m.Size, m.Hash, text)
+		}
 	}
-	return writePack(tx, store.Micros(now), board.AuditRelay, len(entries), lines)
-}
-
-// noteRelay is note for the one event that happens all the time.
-func (p *Place) noteRelay(tx *store.Tx, action string, m *message, reason string) error {
-	args, err := relayNote(nil, p.now(), action, m, reason)
-	if err == nil {
-		err = p.catchUp(tx)
-	}
-	if err != nil {
-		return err
+	if len(lines) > 0 {
+		return writePack(tx, store.Micros(at), board.AuditRelay, len(notes), lines)
 	}
 	return writeNotes(tx, args)
 }
 
-// relayNote adds an entry about a message to what is to be written.
-func relayNote(args []any, now time.Time, action string, m *message, reason string) ([]any, error) {
-	text, err := relayDetail(m, reason)
-	return append(args, store.Micros(now), board.AuditRelay, action, m.sender, m.recipient, m.id, m.kind, m.size, m.hash, text), err
-}
-
 // relayDetail is what only the unusual has.
-func relayDetail(m *message, reason string) (string, error) {
-	if reason == "" {
+func relayDetail(n relay.Note) (string, error) {
+	if n.Reason == "" {
 		return "", nil
 	}
-	encoded, err := mmp.Encode(detail{Reason: reason, Peer: m.peer})
+	encoded, err := mmp.Encode(detail{Reason: n.Reason, Peer: n.Message.Peer})
 	return string(encoded), err
 }
 
@@ -125,9 +99,6 @@ func (p *Place) Audit(ctx context.Context, who Visitor, q board.AuditQuery) (boa
 			return out, mmp.ErrNotYourAgent
 		}
 		q.AgentID = who.Agent
-	}
-	if err := p.audited(ctx); err != nil {
-		return out, err
 	}
 	err := p.read(ctx, func(tx *store.Tx) error {
 		hide, err := p.hider(tx, who)

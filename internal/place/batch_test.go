@@ -16,7 +16,7 @@ import (
 	"parley/internal/store/storetest"
 	"parley/protocol/mmp"
 	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/relay"
+	wire "parley/protocol/mmp/relay"
 )
 
 // together runs n calls at once, so that many of them share a transaction.
@@ -47,7 +47,7 @@ func overflowTogether(t *testing.T, p *place.Place) {
 	dropped := map[string]bool{}
 	together(90, func(i int) {
 		blob := fmt.Sprint("m", i)
-		out, err := p.Send(t.Context(), stranger, &relay.SendRequest{From: "ada", To: "full", Blob: []byte(blob), BlobHash: mmp.HashOf(blob).Bare(), MessageType: "test"})
+		out, err := p.Send(t.Context(), stranger, &wire.SendRequest{From: "ada", To: "full", Blob: []byte(blob), BlobHash: mmp.HashOf(blob).Bare(), MessageType: "test"})
 		if err != nil {
 			t.Error(err)
 			return
@@ -82,7 +82,7 @@ func orderTogether(t *testing.T, p *place.Place) {
 		}
 	})
 	next := map[byte]byte{}
-	for _, blob := range receive(t, p, stranger, relay.ReceiveQuery{AgentID: "order"}) {
+	for _, blob := range receive(t, p, stranger, wire.ReceiveQuery{AgentID: "order"}) {
 		if blob[2] != '0'+next[blob[0]] {
 			t.Errorf("%q came where %d was due", blob, next[blob[0]])
 		}
@@ -97,7 +97,7 @@ func idempotentTogether(t *testing.T, p *place.Place) {
 	var mu sync.Mutex
 	ids, first := map[string]int{}, 0
 	together(20, func(int) {
-		out, err := p.Send(t.Context(), stranger, &relay.SendRequest{From: "ada", To: "once", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test", IdempotencyKey: "k"})
+		out, err := p.Send(t.Context(), stranger, &wire.SendRequest{From: "ada", To: "once", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test", IdempotencyKey: "k"})
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
@@ -122,7 +122,7 @@ func refusedTogether(t *testing.T, p *place.Place) {
 		if i%4 == 0 {
 			from = "proven"
 		}
-		_, err := p.Send(t.Context(), stranger, &relay.SendRequest{From: from, To: fmt.Sprint("calm", i), Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
+		_, err := p.Send(t.Context(), stranger, &wire.SendRequest{From: from, To: fmt.Sprint("calm", i), Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -144,7 +144,7 @@ func receiveTogether(t *testing.T, p *place.Place) {
 	var mu sync.Mutex
 	var got []string
 	together(10, func(int) {
-		blobs := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "shared", Limit: 3})
+		blobs := receive(t, p, stranger, wire.ReceiveQuery{AgentID: "shared", Limit: 3})
 		mu.Lock()
 		defer mu.Unlock()
 		if !slices.IsSorted(blobs) {
@@ -190,23 +190,23 @@ func TestABoundOnAQueueIsCountedBeforeAnythingIsRefused(t *testing.T) {
 		for i := range 5 {
 			send(t, p, bob, "bob", "bob", fmt.Sprint(i))
 		}
-		_, err := p.Send(t.Context(), bob, &relay.SendRequest{From: "bob", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
+		_, err := p.Send(t.Context(), bob, &wire.SendRequest{From: "bob", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
 		if full, _ := errors.AsType[mmp.Error](err); full.Code != mmp.ErrQueueFull.Code {
 			t.Fatalf("the sixth: %v", err)
 		}
-		if got := receive(t, p, bob, relay.ReceiveQuery{AgentID: "bob", Limit: 100}); len(got) != 5 {
+		if got := receive(t, p, bob, wire.ReceiveQuery{AgentID: "bob", Limit: 100}); len(got) != 5 {
 			t.Fatalf("%v", got)
 		}
 	}
 	open, _ := open(t, storetest.SQLite(t), place.Config{Auth: place.Open, QueueLimit: 5, MaxUnknown: 1}, func(d *place.Deps) { d.Now = clk.now })
 	for range 30 {
 		send(t, open, stranger, "ada", "eve", "x")
-		if got := receive(t, open, stranger, relay.ReceiveQuery{AgentID: "eve"}); len(got) != 1 {
+		if got := receive(t, open, stranger, wire.ReceiveQuery{AgentID: "eve"}); len(got) != 1 {
 			t.Fatalf("%v", got)
 		}
 	}
 	// One unknown queue was allowed, however often it was emptied; a second is not.
-	_, err := open.Send(t.Context(), stranger, &relay.SendRequest{From: "ada", To: "mallory", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
+	_, err := open.Send(t.Context(), stranger, &wire.SendRequest{From: "ada", To: "mallory", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
 	if !errors.Is(err, mmp.ErrPlaceFull) {
 		t.Errorf("%v", err)
 	}
@@ -238,7 +238,7 @@ func TestWithSyncOSAMessageOutlivesTheHub(t *testing.T) {
 	id := send(t, p, stranger, "ada", "bob", "x")
 	// Another process, while the first still has everything open.
 	again, _ := open(t, storetest.Open(t, path), place.Config{Auth: place.Open})
-	out, err := again.Peek(t.Context(), stranger, relay.ReceiveQuery{AgentID: "bob", Limit: 10})
+	out, err := again.Peek(t.Context(), stranger, wire.ReceiveQuery{AgentID: "bob", Limit: 10})
 	if err != nil || out.Count != 1 || out.Messages[0].ID != id {
 		t.Errorf("%+v %v", out, err)
 	}
@@ -250,9 +250,6 @@ func TestMessagesOfAnOlderDatabaseAreFoundByTheirIDs(t *testing.T) {
 	p, _ := open(t, db, place.Config{Auth: place.Open})
 	who := prove(t, p, "ada")
 	send(t, p, who, "ada", "bob", "old")
-	if _, err := p.Peek(t.Context(), stranger, relay.ReceiveQuery{AgentID: "bob", Limit: 1}); err != nil { // from now on it has a row
-		t.Fatal(err)
-	}
 	err := db.Write(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.Exec(`UPDATE place_messages SET num = 7, id = 'relay_00000000000000ff'`)
 		return err
@@ -260,15 +257,16 @@ func TestMessagesOfAnOlderDatabaseAreFoundByTheirIDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent, err := p.Sent(t.Context(), who, relay.SentQuery{AgentID: "ada", RelayID: "relay_00000000000000ff", Limit: 10})
+	p, _ = open(t, db, place.Config{Auth: place.Open})
+	sent, err := p.Sent(t.Context(), who, wire.SentQuery{AgentID: "ada", RelayID: "relay_00000000000000ff", Limit: 10})
 	if err != nil || sent.Count != 1 {
 		t.Errorf("%+v %v", sent, err)
 	}
-	got, err := p.Receive(t.Context(), stranger, relay.ReceiveQuery{AgentID: "bob", Limit: 10, ManualAck: true, Lease: time.Minute})
+	got, err := p.Receive(t.Context(), stranger, wire.ReceiveQuery{AgentID: "bob", Limit: 10, ManualAck: true, Lease: time.Minute})
 	if err != nil || got.Count != 1 {
 		t.Fatalf("%+v %v", got, err)
 	}
-	ack, err := p.Ack(t.Context(), stranger, &relay.AckRequest{AgentID: "bob", IDs: []string{got.Messages[0].ID, "relay_" + strings.Repeat("0", 16), "x"}})
+	ack, err := p.Ack(t.Context(), stranger, &wire.AckRequest{AgentID: "bob", IDs: []string{got.Messages[0].ID, "relay_" + strings.Repeat("0", 16), "x"}})
 	if err != nil || len(ack.Acked) != 1 || len(ack.Unknown) != 2 {
 		t.Errorf("%+v %v", ack, err)
 	}
@@ -279,11 +277,11 @@ func TestACallerWhoLeftHasNoEffect(t *testing.T) {
 	p, _ := open(t, storetest.SQLite(t), place.Config{Auth: place.Open})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := p.Send(ctx, stranger, &relay.SendRequest{From: "ada", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
+	_, err := p.Send(ctx, stranger, &wire.SendRequest{From: "ada", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); len(got) != 0 {
+	if got := receive(t, p, stranger, wire.ReceiveQuery{AgentID: "bob"}); len(got) != 0 {
 		t.Errorf("%v", got)
 	}
 }

@@ -67,8 +67,7 @@ type Deps struct {
 	Trail audit.Recorder
 	Peers PeerClient
 	Log   *slog.Logger
-	// Dir is the folder for the log that makes messages durable before the database
-	// has them, where this hub is alone with SQLite; empty has the database do it.
+	// Dir is the data folder, where an earlier release may have left a log of the relay.
 	Dir string
 	// Clustered says that other hubs share the store and the bus.
 	Clustered bool

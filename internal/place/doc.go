@@ -6,8 +6,8 @@
 //	defer p.Close(ctx)
 //
 //	who, err := p.Authenticate(ctx, token)                  // or place.Visitor{Actor: identity.Stranger(address)}
-//	answer, err := p.Send(ctx, who, &mmp.SendRequest{…})    // durable when err is nil
-//	got, err := p.Receive(ctx, who, mmp.ReceiveQuery{…})    // waits if the query says so
+//	answer, err := p.Send(ctx, who, &relay.SendRequest{…})    // durable when err is nil
+//	got, err := p.Receive(ctx, who, relay.ReceiveQuery{…})    // waits if the query says so
 //
 // Requests and answers are those of protocol/mmp; what is refused is an mmp.Error
 // with the status and the words of the protocol.
@@ -16,15 +16,9 @@
 //	                                                     │ state + audit
 //	                       sweeper, outbox, federation ◀─┘ one hub at a time (lease)
 //
-// A hub that is alone with its SQLite file needs no transaction for most messages.
-// What a turn of the group did is a parcel, durable in a log of its own, and in the
-// database a second later; the front knows where each message is, and those that
-// stay get rows of their own:
-//
-//	send ─▶ parcel in the log ─▶ bundle of parcels in the database
-//	           │ front                 │ front
-//	           └─▶ receive             ├─▶ receive, and nothing is left
-//	                                   └─▶ after a while, or asked for ─▶ place_messages
+// Messages are kept by package relay, which asks a judge of this one, in its own
+// transactions, who may do what. Callers of one moment share transactions (package
+// turns).
 //
 // What it guarantees:
 //

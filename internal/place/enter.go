@@ -1,10 +1,20 @@
 package place
 
 import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"parley/internal/place/relay"
+	"parley/internal/place/turns"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 	"parley/protocol/mmp/board"
 )
+
+// stuck is how long a transaction may take before it is given up.
+const stuck = 30 * time.Second
 
 // entering is one registration without a key.
 type entering struct {
@@ -14,12 +24,64 @@ type entering struct {
 	answer board.RegisterAnswer
 }
 
-// enter decides about one registration of the batch.
-func (b *batch) enter(o *op) error {
-	e := o.enter
-	if e == nil {
-		return nil
+// arrival is one transaction of registrations without keys.
+type arrival struct {
+	*lookup
+	now time.Time
+	// fresh are registrations still to be written, at is where each begins, and entered
+	// what the audit says of them.
+	fresh   []any
+	at      map[string]int
+	entered []board.RegisterAnswer
+}
+
+// enterAll lets many in at once. Who was let in before a loss of power registers again.
+func (p *Place) enterAll(batch []*turns.Call[*entering]) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].Ctx), stuck)
+	defer cancel()
+	defer p.caught(&err)
+	err = p.writeSoft(ctx, func(tx *store.Tx) error {
+		b := &arrival{lookup: p.newLookup(tx), now: p.now(), at: map[string]int{}}
+		return b.run(batch)
+	})
+	if err != nil {
+		p.keys.forgetAll()
 	}
+	return err
+}
+
+func (b *arrival) run(batch []*turns.Call[*entering]) error {
+	var ids names
+	var locks []string
+	for _, c := range batch {
+		c.Err = nil
+		ids.add(c.What.req.ID)
+		locks = append(locks, "key "+c.What.req.ID)
+	}
+	if err := relay.Lock(b.tx, locks); err != nil {
+		return err
+	}
+	if err := b.lookKeys(ids.args); err != nil {
+		return err
+	}
+	if err := b.lookAgents(ids.args); err != nil {
+		return err
+	}
+	for _, c := range batch {
+		err := b.enter(c.What)
+		if err != nil && !refusal(err) {
+			return err
+		}
+		c.Err = err
+	}
+	if err := putAgents.Exec(b.tx, b.fresh); err != nil {
+		return err
+	}
+	return b.writeEntered()
+}
+
+// enter decides about one registration.
+func (b *arrival) enter(e *entering) error {
 	p, id := b.p, e.req.ID
 	e.answer = board.RegisterAnswer{AgentID: id, Status: board.StatusRegistered, PlaceID: p.id, RegisteredAt: mmp.At(b.now)}
 	proven, err := b.key(id)
@@ -54,41 +116,23 @@ func (b *batch) enter(o *op) error {
 
 // put keeps a registration for the end of the transaction. One statement cannot
 // write an id twice, so of two registrations of one id the later one is written.
-func (b *batch) put(e *entering, v verdict, row *agentRow) {
-	if b.entries == nil {
-		b.entries = map[string]int{}
-	}
+func (b *arrival) put(e *entering, v verdict, row *agentRow) {
 	values := agentValues(nil, e.req, v, row.ttl, b.now, e.answer)
-	if i, twice := b.entries[row.id]; twice {
+	if i, twice := b.at[row.id]; twice {
 		copy(b.fresh[i:], values)
 	} else {
-		b.entries[row.id] = len(b.fresh)
+		b.at[row.id] = len(b.fresh)
 		b.fresh = append(b.fresh, values...)
 	}
 	b.agents[row.id] = row
 	b.entered = append(b.entered, e.answer)
 }
 
-func (b *batch) writeAgents() error {
-	if err := putAgents.Exec(b.tx, b.fresh); err != nil {
-		return err
-	}
-	if err := b.writeEntered(); err != nil {
-		return err
-	}
-	b.fresh, b.entered = b.fresh[:0], b.entered[:0]
-	clear(b.entries)
-	return nil
-}
-
 // writeEntered writes what the audit says of registrations, as a pack if there are
 // several.
-func (b *batch) writeEntered() error {
+func (b *arrival) writeEntered() error {
 	if len(b.entered) == 0 {
 		return nil
-	}
-	if err := b.p.catchUp(b.tx); err != nil {
-		return err
 	}
 	if len(b.entered) < 2 || b.tx.Dialect() != store.SQLite {
 		var args []any
@@ -102,4 +146,19 @@ func (b *batch) writeEntered() error {
 		lines = packEntry(lines, enterAction(e), e.AgentID, "", "", "", 0, "", "")
 	}
 	return writePack(b.tx, store.Micros(b.now), board.AuditRegistration, len(b.entered), lines)
+}
+
+// refusal tells an answer of the protocol, which concerns one request, from trouble
+// that undoes the whole transaction.
+func refusal(err error) bool {
+	_, is := errors.AsType[mmp.Error](err)
+	return is
+}
+
+// caught makes an error of a panic: one bad request must not take the hub with it.
+func (p *Place) caught(err *error) {
+	if cause := recover(); cause != nil {
+		p.d.Log.Error("place: panic in a transaction", "panic", cause, "stack", string(debug.Stack()))
+		*err = mmp.ErrInternal
+	}
 }

@@ -38,11 +38,7 @@ func (c *clock) pass(d time.Duration) { c.ahead.Add(int64(d)) }
 
 var hubKey = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
 
-// newest is the place that was opened last on a database. One that is opened while
-// it is still there stands for a hub that comes after another ended without a word.
-var newest sync.Map
-
-// folderOf is where the log of a database is.
+// folderOf is where the file of a database is.
 func folderOf(db *store.DB) string {
 	if db.Dialect() != store.SQLite {
 		return ""
@@ -50,7 +46,8 @@ func folderOf(db *store.DB) string {
 	return filepath.Dir(strings.TrimPrefix(db.String(), "sqlite:"))
 }
 
-// open makes a place; it is closed with the test.
+// open makes a place; it is closed with the test. One that is opened on a database
+// before stands for a hub that comes after another ended without a word.
 func open(t testing.TB, db *store.DB, c place.Config, change ...func(*place.Deps)) (*place.Place, *clock) {
 	t.Helper()
 	b := bus.NewLocal()
@@ -59,16 +56,11 @@ func open(t testing.TB, db *store.DB, c place.Config, change ...func(*place.Deps
 	for _, f := range change {
 		f(&d)
 	}
-	if before, ok := newest.Swap(db.String(), nil); ok && before != nil && !d.Clustered {
-		before.(*place.Place).Vanish()
-	}
 	p, err := place.New(t.Context(), d, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	newest.Store(db.String(), p)
 	t.Cleanup(func() {
-		newest.CompareAndDelete(db.String(), p)
 		if err := p.Close(context.Background()); err != nil {
 			t.Errorf("closing: %v", err)
 		}

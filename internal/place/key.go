@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/place/relay"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 	"parley/protocol/mmp/board"
@@ -55,20 +56,11 @@ func keyOf(tx *store.Tx, agent string, locked bool) (*keyRow, error) {
 	if locked {
 		// A key that is not there yet cannot be locked by its row, and two hubs must
 		// not both be first.
-		if err := alone(tx, "key "+agent); err != nil {
+		if err := relay.Lock(tx, []string{"key " + agent}); err != nil {
 			return nil, err
 		}
 	}
 	return scanKey(tx.QueryRow(`SELECT `+keyColumns+` FROM place_keys WHERE agent = ?`, agent))
-}
-
-// alone keeps others that name the same thing waiting until the transaction ends.
-// SQLite has one writer and needs nothing.
-func alone(tx *store.Tx, thing string) error {
-	if tx.Dialect() != store.Postgres {
-		return nil
-	}
-	return lockAll.Exec(tx, []any{lockOf(thing)})
 }
 
 // heldID tells whether an id was ever entered with a proof.

@@ -27,15 +27,11 @@ const mostKeys = 20_000
 // loadKeys reads the keys, if there are not too many.
 func (p *Place) loadKeys(ctx context.Context) error {
 	k := &p.keys
-	if !k.alone {
+	if k.alone = p.d.DB.Dialect() == store.SQLite; !k.alone {
 		return nil
 	}
 	of := map[string]int64{}
 	err := p.read(ctx, func(tx *store.Tx) error {
-		if tx.Dialect() != store.SQLite {
-			k.alone = false
-			return nil
-		}
 		return tx.Each(func(r *sql.Rows) error {
 			var id string
 			var at int64
@@ -44,7 +40,7 @@ func (p *Place) loadKeys(ctx context.Context) error {
 			return err
 		}, `SELECT agent, proven_at FROM place_keys LIMIT ?`, mostKeys+1)
 	})
-	if k.all = err == nil && k.alone && len(of) <= mostKeys; k.all {
+	if k.all = err == nil && len(of) <= mostKeys; k.all {
 		k.of = of
 	}
 	return err

@@ -56,7 +56,7 @@ func (p *Place) loadMeta(ctx context.Context) error {
 	now := p.now()
 	var since string
 	err := p.write(ctx, func(tx *store.Tx) error {
-		for name, value := range map[string]string{"salt": newSalt(now), "since": strconv.FormatInt(store.Micros(now), 10), "rolled": "0", "redo": hex.EncodeToString(randomBytes(16))} {
+		for name, value := range map[string]string{"salt": newSalt(now), "since": strconv.FormatInt(store.Micros(now), 10), "rolled": "0"} {
 			if _, err := tx.Exec(`INSERT INTO place_meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING`, name, value); err != nil {
 				return err
 			}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"parley/internal/identity"
-	"parley/internal/store"
+	"parley/internal/place/relay"
 	"parley/protocol/mmp"
 )
 
@@ -74,32 +74,26 @@ func (p *Place) Federate(ctx context.Context) error {
 // forward sends what is due, in order; a queue that is full there holds up only
 // its own messages.
 func (p *Place) forward(ctx context.Context, peer Peer) error {
-	var due []*message
-	err := p.read(ctx, func(tx *store.Tx) (err error) {
-		now := store.Micros(p.now())
-		due, err = messages(tx, true, `SELECT `+messageColumns+`, blob FROM place_messages
-			WHERE peer = ? AND peer <> '' AND state = 0 AND next_at <= ? AND expires_at > ? ORDER BY num LIMIT ?`, peer.Name, now, now, outboxBatch)
-		return err
-	})
+	due, err := p.relay.Due(ctx, peer.Name, outboxBatch)
 	if err != nil {
-		return err
+		return p.storage(err)
 	}
 	held := map[string]bool{}
 	for _, m := range due {
-		if held[m.recipient] {
+		if held[m.Recipient] {
 			continue
 		}
 		verdict := p.deliver(ctx, peer, m)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := p.settle(ctx, m, verdict); err != nil {
+		if err := p.told(ctx, m, verdict); err != nil {
 			return err
 		}
 		if verdict.away {
 			return nil
 		}
-		held[m.recipient] = verdict.wait
+		held[m.Recipient] = verdict.wait
 	}
 	return nil
 }
@@ -112,12 +106,12 @@ type outcome struct {
 	reason string // it will never work
 }
 
-func (p *Place) deliver(ctx context.Context, peer Peer, m *message) outcome {
+func (p *Place) deliver(ctx context.Context, peer Peer, m *relay.Message) outcome {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	to, _ := mmp.SplitAddress(m.recipient)
+	to, _ := mmp.SplitAddress(m.Recipient)
 	body, err := mmp.Encode(Forwarded{
-		RelayID: m.id, From: m.sender, To: to, Type: m.kind, Blob: string(m.blob), BlobHash: m.hash, CreatedAt: mmp.At(m.created), ExpiresAt: mmp.At(m.expires),
+		RelayID: m.ID, From: m.Sender, To: to, Type: m.Kind, Blob: string(m.Blob), BlobHash: m.Hash, CreatedAt: mmp.At(m.Created), ExpiresAt: mmp.At(m.Expires),
 	})
 	if err != nil {
 		return outcome{reason: "internal_error"}
@@ -138,20 +132,13 @@ func (p *Place) deliver(ctx context.Context, peer Peer, m *message) outcome {
 	return outcome{reason: refusal.Code}
 }
 
-func (p *Place) settle(ctx context.Context, m *message, o outcome) error {
-	return p.write(ctx, func(tx *store.Tx) error {
-		switch {
-		case o.done:
-			if err := m.finish(tx, stateForwarded, "", p.now()); err != nil {
-				return err
-			}
-			p.figures.bytes.Add(-m.size)
-			return p.noteRelay(tx, actForwarded, m, "")
-		case o.wait:
-			pause := min(retryFirst<<min(m.attempt, 5), retryMost)
-			_, err := tx.Exec(`UPDATE place_messages SET attempt = attempt + 1, next_at = ? WHERE num = ?`, store.Micros(p.now().Add(pause)), m.num)
-			return err
-		}
-		return p.refuseMessage(tx, m, o.reason)
-	})
+// told keeps what came of it.
+func (p *Place) told(ctx context.Context, m *relay.Message, o outcome) error {
+	switch {
+	case o.wait:
+		return p.storage(p.relay.Postpone(ctx, m, p.now().Add(min(retryFirst<<min(m.Attempt, 5), retryMost))))
+	case o.done:
+		return p.storage(p.relay.Forwarded(ctx, m, ""))
+	}
+	return p.storage(p.relay.Forwarded(ctx, m, o.reason))
 }

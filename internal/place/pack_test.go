@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/internal/place/relay"
 	"parley/protocol/mmp/board"
 )
 
@@ -20,7 +21,7 @@ func FuzzPack(f *testing.F) {
 		}
 		want := []auditRow{
 			{seq: 41, at: 7, event: board.AuditRelay, action: action, agent: agent, other: other, ref: ref, kind: kind, size: size, hash: hash, detailRaw: detail},
-			{seq: 42, at: 7, event: board.AuditRelay, action: actDequeue, agent: agent},
+			{seq: 42, at: 7, event: board.AuditRelay, action: relay.Dequeue, agent: agent},
 		}
 		var lines []byte
 		for _, e := range want {

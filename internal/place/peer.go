@@ -13,10 +13,11 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/identity"
+	"parley/internal/place/relay"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/relay"
+	wire "parley/protocol/mmp/relay"
 )
 
 // Calls between places, under this path.
@@ -99,7 +100,7 @@ func (p *Place) RemovePeer(ctx context.Context, who Visitor, name string) error 
 	if err := who.mustRun(); err != nil {
 		return err
 	}
-	return p.write(ctx, func(tx *store.Tx) error {
+	return p.storage(p.relay.RefuseAll(ctx, name, "peer_removed", func(tx *store.Tx) error {
 		n, err := tx.Exec(`DELETE FROM place_peers WHERE name = ?`, name)
 		if err == nil && n == 0 {
 			err = errPeerGone
@@ -110,28 +111,11 @@ func (p *Place) RemovePeer(ctx context.Context, who Visitor, name string) error 
 		if _, err := tx.Exec(`DELETE FROM place_remote WHERE peer = ?`, name); err != nil {
 			return err
 		}
-		waiting, err := messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE peer = ? AND peer <> '' AND state = 0`, name)
-		if err != nil {
-			return err
-		}
-		for _, m := range waiting {
-			if err := p.refuseMessage(tx, m, "peer_removed"); err != nil {
-				return err
-			}
-		}
 		if err := p.note(tx, board.AuditEntry{EventType: board.AuditPeer, Action: "remove", Peer: name}); err != nil {
 			return err
 		}
 		return p.d.Trail.AppendTx(tx, audit.Entry{Actor: who.Actor.String(), Action: audit.PlacePeerRemoved, Target: name})
-	})
-}
-
-func (p *Place) refuseMessage(tx *store.Tx, m *message, reason string) error {
-	if err := m.finish(tx, stateRefused, reason, p.now()); err != nil {
-		return err
-	}
-	p.figures.bytes.Add(-m.size)
-	return p.noteRelay(tx, actRefused, m, reason)
+	}))
 }
 
 const peerColumns = `name, url, key, place_id, added_at, seen_at, problem`
@@ -153,8 +137,10 @@ func (p *Place) Peers(ctx context.Context, who Visitor) ([]Peer, error) {
 		err := tx.Each(store.IntoBy(&out, scanPeer), `SELECT `+peerColumns+` FROM place_peers ORDER BY name`)
 		for i := range out {
 			if err == nil {
-				err = tx.QueryRow(`SELECT (SELECT count(*) FROM place_remote WHERE peer = ? AND seen_at > ?), (SELECT count(*) FROM place_messages WHERE peer = ? AND peer <> '' AND state = 0)`,
-					out[i].Name, store.Micros(p.now().Add(-remoteLife)), out[i].Name).Scan(&out[i].Agents, &out[i].Waiting)
+				err = tx.QueryRow(`SELECT count(*) FROM place_remote WHERE peer = ? AND seen_at > ?`, out[i].Name, store.Micros(p.now().Add(-remoteLife))).Scan(&out[i].Agents)
+			}
+			if err == nil {
+				out[i].Waiting, err = p.relay.Outgoing(tx, out[i].Name)
 			}
 		}
 		return err
@@ -252,27 +238,27 @@ func (p *Place) PeerKey(ctx context.Context, _ Peer, agent string) (mmp.KeyAnswe
 }
 
 // PeerRelay takes a message a peer forwards for one of its own agents.
-func (p *Place) PeerRelay(ctx context.Context, from Peer, f Forwarded) (relay.SendAnswer, error) {
+func (p *Place) PeerRelay(ctx context.Context, from Peer, f Forwarded) (wire.SendAnswer, error) {
 	if !mmp.ValidID(f.From) || !mmp.ValidID(f.To) { // one hop, one '@'
-		return relay.SendAnswer{}, mmp.ErrInvalidID
+		return wire.SendAnswer{}, mmp.ErrInvalidID
 	}
 	now := p.now()
 	switch {
 	case f.RelayID == "" || len(f.RelayID) > mmp.MaxIdempotency || clean("id", f.RelayID, "type", f.Type) != nil || len(f.Type) > 4*mmp.MaxMessageType:
-		return relay.SendAnswer{}, mmp.InvalidField("relay_id")
+		return wire.SendAnswer{}, mmp.InvalidField("relay_id")
 	case f.Blob == "":
-		return relay.SendAnswer{}, mmp.ErrBlobEmpty
+		return wire.SendAnswer{}, mmp.ErrBlobEmpty
 	case len(f.Blob) > mmp.MaxBlob:
-		return relay.SendAnswer{}, mmp.ErrBlobTooLarge
+		return wire.SendAnswer{}, mmp.ErrBlobTooLarge
 	case !mmp.HashFits(f.BlobHash, f.Blob):
-		return relay.SendAnswer{}, mmp.ErrBlobHash
+		return wire.SendAnswer{}, mmp.ErrBlobHash
 	case !f.ExpiresAt.After(now):
-		return relay.SendAnswer{}, errExpired
+		return wire.SendAnswer{}, errExpired
 	}
 	sender := f.From + "@" + from.Name
-	return p.queue(ctx, &sending{who: Visitor{Agent: sender, Proven: true}, m: &message{
-		sender: sender, recipient: f.To, kind: f.Type, hash: f.BlobHash, size: int64(len(f.Blob)), blob: []byte(f.Blob),
-		idem: f.RelayID, created: now, expires: earlier(f.ExpiresAt.Time, now.Add(p.c.RelayTTL)),
+	return p.queue(ctx, &relay.Sending{Who: Visitor{Agent: sender, Proven: true}, Message: &relay.Message{
+		Sender: sender, Recipient: f.To, Kind: f.Type, Hash: f.BlobHash, Size: int64(len(f.Blob)), Blob: []byte(f.Blob),
+		Key: f.RelayID, Created: now, Expires: earlier(f.ExpiresAt.Time, now.Add(p.c.RelayTTL)),
 	}})
 }
 

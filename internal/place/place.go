@@ -5,13 +5,14 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"parley/internal/bus"
 	"parley/internal/limit"
+	"parley/internal/place/relay"
+	"parley/internal/place/turns"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 )
@@ -35,14 +36,11 @@ type Place struct {
 
 	figures  figures
 	scopes   scopes
-	relayed  atomic.Uint64 // how many ids were made, from a random start
 	remember meta
-	group    group
-	front    front
-	// Of the group's transaction, of which there is one at a time:
-	bounds  bounds
-	keys    keyMemory
-	lastNum int64 // the newest number given to a message
+	relay    *relay.Relay
+	court    judge
+	arrivals turns.Group[*entering]
+	keys     keyMemory
 
 	subs []bus.Subscription
 	stop context.CancelFunc
@@ -52,8 +50,6 @@ type Place struct {
 	serving, leading atomic.Bool
 	// outbox holds a word that something waits for a peer.
 	outbox chan struct{}
-	// heavy holds a word that there is much in the log.
-	heavy chan struct{}
 }
 
 var _ API = (*Place)(nil)
@@ -74,25 +70,23 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 	}
 	p := &Place{
 		d: d, c: c, id: placeIDOf(public), public: public,
-		outbox: make(chan struct{}, 1), heavy: make(chan struct{}, 1), newIDs: limit.Window{Most: c.NewIDs}, deposits: limit.Window{Most: 60, Every: time.Hour},
+		outbox: make(chan struct{}, 1), newIDs: limit.Window{Most: c.NewIDs}, deposits: limit.Window{Most: 60, Every: time.Hour},
 		peerCalls: limit.Window{Most: peerCalls}, peerBytes: limit.Window{Most: peerBytes},
 	}
 	p.started = p.now()
-	p.relayed.Store(rand.Uint64())
 	p.sessions.known = map[string]session{}
-	p.group.run, p.group.quick, p.keys.alone = p.commit, p.doQuick, !d.Clustered
-	p.bounds.alone = !d.Clustered && d.DB.Dialect() == store.SQLite
+	p.arrivals.Run, p.court.p = p.enterAll, p
 	p.waiters.of = map[string]map[*waiter]struct{}{}
 	if err := p.loadMeta(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.newest(ctx); err != nil {
+	var err error
+	if p.relay, err = relay.Open(ctx, relay.Deps{
+		DB: d.DB, Dir: d.Dir, Judge: &p.court, Note: noteRelay, Log: d.Log, Now: p.now, Limit: c.QueueLimit, MaxBytes: c.MaxBytes, Soft: c.Sync == SyncOS,
+	}); err != nil {
 		return nil, err
 	}
-	if err := p.openFront(ctx); err != nil {
-		return nil, err
-	}
-	if err := p.refreshBytes(ctx); err != nil {
+	if err := p.recount(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.loadKeys(ctx); err != nil {
@@ -109,8 +103,6 @@ func (p *Place) Start(context.Context) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.stop = cancel
 	p.wg.Go(func() { p.every(ctx, time.Second, p.flush) })
-	p.wg.Go(func() { p.every(ctx, time.Second, p.tidy) })
-	p.wg.Go(func() { p.bundleSoon(ctx) })
 	p.wg.Go(func() { p.housekeep(ctx) })
 	if p.c.Federation {
 		p.wg.Go(func() { p.federate(ctx) })
@@ -130,11 +122,7 @@ func (p *Place) Close(ctx context.Context) error {
 	p.subs = nil
 	p.waiters.close()
 	p.wg.Wait()
-	err := errors.Join(p.flush(ctx), p.Bundle(ctx))
-	if p.front.log != nil {
-		err = errors.Join(err, p.front.log.Close())
-	}
-	return err
+	return p.flush(ctx)
 }
 
 // Drain ends waiting requests, so that a hub can stop.
@@ -175,11 +163,6 @@ func (p *Place) write(ctx context.Context, fn func(*store.Tx) error) error {
 // writeSoft is write for what may be done again after a loss of power.
 func (p *Place) writeSoft(ctx context.Context, fn func(*store.Tx) error) error {
 	return p.storage(p.d.DB.WriteSoft(ctx, fn))
-}
-
-// writeSynced is write for what the setting place.sync is about.
-func (p *Place) writeSynced(ctx context.Context, fn func(*store.Tx) error) error {
-	return p.storage(p.writeAs(ctx, p.c.Sync == SyncOS, fn))
 }
 
 func (p *Place) read(ctx context.Context, fn func(*store.Tx) error) error {

@@ -2,23 +2,53 @@ package place
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"time"
 
+	"parley/internal/place/relay"
 	"parley/internal/store"
 	"parley/protocol/mmp"
-	"parley/protocol/mmp/relay"
+	wire "parley/protocol/mmp/relay"
 )
 
+// Peek looks at the queue without taking anything.
+func (p *Place) Peek(ctx context.Context, who Visitor, q wire.ReceiveQuery) (wire.PeekAnswer, error) {
+	out := wire.PeekAnswer{Messages: []wire.Message{}}
+	err := p.read(ctx, func(tx *store.Tx) error {
+		if _, err := p.guard(tx, who, q.AgentID); err != nil {
+			return err
+		}
+		found, total, err := p.relay.Peek(tx, q.AgentID, q.Limit)
+		for _, m := range found {
+			out.Messages = append(out.Messages, m.Wire())
+		}
+		out.TotalPending = total
+		return err
+	})
+	out.Count = len(out.Messages)
+	out.More = out.TotalPending > out.Count
+	return out, err
+}
+
+// Ack settles leased messages: done, or back to their place in the queue.
+func (p *Place) Ack(ctx context.Context, who Visitor, req *wire.AckRequest) (wire.AckAnswer, error) {
+	s := &relay.Settling{Queue: req.AgentID, Done: req.IDs, Back: req.Release, Guard: func(tx *store.Tx) error {
+		_, err := p.guard(tx, who, req.AgentID)
+		return err
+	}}
+	if err := p.storage(p.relay.Settle(ctx, s)); err != nil {
+		return wire.AckAnswer{}, err
+	}
+	p.figures.stale()
+	if len(s.Released) > 0 {
+		p.tell(subjectWake, req.AgentID)
+	}
+	return wire.AckAnswer{Acked: s.Acked, Released: s.Released, Unknown: s.Unknown}, nil
+}
+
 // QueueStatus tells how full a queue is. Its agent's person may look, and the operator at any.
-func (p *Place) QueueStatus(ctx context.Context, who Visitor, agent string) (relay.StatusAnswer, error) {
-	out := relay.StatusAnswer{AgentID: agent, Limit: p.c.QueueLimit}
+func (p *Place) QueueStatus(ctx context.Context, who Visitor, agent string) (wire.StatusAnswer, error) {
+	out := wire.StatusAnswer{AgentID: agent, Limit: p.c.QueueLimit}
 	mine, err := p.manages(ctx, who, agent)
 	if err != nil {
-		return out, err
-	}
-	if err := p.settled(ctx, settling{queue: agent}); err != nil {
 		return out, err
 	}
 	err = p.read(ctx, func(tx *store.Tx) error {
@@ -27,23 +57,9 @@ func (p *Place) QueueStatus(ctx context.Context, who Visitor, agent string) (rel
 				return err
 			}
 		}
-		now := store.Micros(p.now())
-		var oldest, newest sql.NullInt64
-		err := tx.QueryRow(`SELECT count(CASE WHEN leased_until <= ? THEN 1 END), count(CASE WHEN leased_until > ? THEN 1 END), min(num), max(num)
-			FROM place_messages WHERE recipient = ? AND state = 0 AND expires_at > ?`, now, now, agent, now).
-			Scan(&out.PendingCount, &out.LeasedCount, &oldest, &newest)
-		if err != nil {
-			return err
-		}
-		if oldest.Valid {
-			if out.OldestAt, err = createdAt(tx, oldest.Int64); err == nil {
-				out.NewestAt, err = createdAt(tx, newest.Int64)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		out.DroppedCount, err = droppedCount(tx, agent)
+		s, err := p.relay.Status(tx, agent)
+		out.PendingCount, out.LeasedCount, out.DroppedCount = s.Pending, s.Leased, s.Dropped
+		out.OldestAt, out.NewestAt = mmp.At(s.Oldest), mmp.At(s.Newest)
 		return err
 	})
 	if err == nil && who.Agent == "" && !who.OfHub() {
@@ -52,64 +68,22 @@ func (p *Place) QueueStatus(ctx context.Context, who Visitor, agent string) (rel
 	return out, err
 }
 
-func createdAt(tx *store.Tx, num int64) (mmp.Time, error) {
-	var us int64
-	err := tx.QueryRow(`SELECT created_at FROM place_messages WHERE num = ?`, num).Scan(&us)
-	return mmp.At(store.Time(us)), err
-}
-
-func droppedCount(tx *store.Tx, agent string) (n int64, err error) {
-	err = tx.QueryRow(`SELECT count FROM place_dropped WHERE agent = ?`, agent).Scan(&n)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	return n, err
-}
-
-var fates = map[int]relay.Fate{
-	stateReceived: relay.FateReceived, stateForwarded: relay.FateForwarded, stateExpired: relay.FateExpired,
-	stateDropped: relay.FateDropped, stateRefused: relay.FateRefused,
-}
-
-// fate is what became of a message, by now.
-func (m *message) fate(now time.Time) relay.Fate {
-	switch {
-	case m.state != stateQueued:
-		return fates[m.state]
-	case !m.expires.After(now):
-		return relay.FateExpired
-	case m.leasedUntil.After(now):
-		return relay.FateLeased
-	}
-	return relay.FateQueued
-}
-
 // Sent tells an agent what became of its messages, newest first.
-func (p *Place) Sent(ctx context.Context, who Visitor, q relay.SentQuery) (relay.SentAnswer, error) {
-	out := relay.SentAnswer{Messages: []relay.SentMessage{}}
+func (p *Place) Sent(ctx context.Context, who Visitor, q wire.SentQuery) (wire.SentAnswer, error) {
+	out := wire.SentAnswer{Messages: []wire.SentMessage{}}
 	if !who.holds(q.AgentID) {
 		return out, mmp.ErrAuthRequired
 	}
 	if err := clean("relay_id", q.RelayID); err != nil {
 		return out, mmp.InvalidParam("relay_id")
 	}
-	if err := p.settled(ctx, settling{sender: q.AgentID}); err != nil {
-		return out, err
-	}
-	query, args := `SELECT `+messageColumns+` FROM place_messages WHERE sender = ? AND tracked = 1 ORDER BY num DESC LIMIT ?`, []any{q.AgentID, q.Limit}
 	err := p.read(ctx, func(tx *store.Tx) error {
-		var found []*message
-		var err error
-		if q.RelayID != "" {
-			found, err = sentOne(tx, q.AgentID, q.RelayID)
-		} else {
-			found, err = messages(tx, false, query, args...)
-		}
+		found, err := p.relay.Sent(tx, q.AgentID, q.RelayID, q.Limit)
 		now := p.now()
 		for _, m := range found {
-			out.Messages = append(out.Messages, relay.SentMessage{
-				RelayID: m.id, To: m.recipient, MessageType: m.kind, SizeBytes: int(m.size), BlobHash: m.hash, Status: m.fate(now), Reason: m.reason,
-				CreatedAt: mmp.At(m.created), ExpiresAt: mmp.At(m.expires), ChangedAt: mmp.At(m.changed),
+			out.Messages = append(out.Messages, wire.SentMessage{
+				RelayID: m.ID, To: m.Recipient, MessageType: m.Kind, SizeBytes: int(m.Size), BlobHash: m.Hash, Status: m.Fate(now), Reason: m.Reason,
+				CreatedAt: mmp.At(m.Created), ExpiresAt: mmp.At(m.Expires), ChangedAt: mmp.At(m.Changed),
 			})
 		}
 		return err
@@ -118,66 +92,38 @@ func (p *Place) Sent(ctx context.Context, who Visitor, q relay.SentQuery) (relay
 	return out, err
 }
 
-// sentOne finds one message of a sender.
-func sentOne(tx *store.Tx, sender, id string) ([]*message, error) {
-	if tx.Dialect() != store.SQLite {
-		return messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE id = ? AND sender = ? AND tracked = 1`, id, sender)
-	}
-	found, err := messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE num = ? AND id = ? AND sender = ? AND tracked = 1`, numOf(id), id, sender)
-	if err != nil || len(found) > 0 {
-		return found, err
-	}
-	// One that came here from another database, where numbers are small.
-	return messages(tx, false, `SELECT `+messageColumns+` FROM place_messages WHERE sender = ? AND tracked = 1 AND num < ? AND id = ?`, sender, int64(1)<<40, id)
-}
-
 // RelayStats sums all queues.
-func (p *Place) RelayStats(ctx context.Context, who Visitor) (relay.Stats, error) {
+func (p *Place) RelayStats(ctx context.Context, who Visitor) (wire.Stats, error) {
 	if err := p.admit(who); err != nil {
-		return relay.Stats{}, err
+		return wire.Stats{}, err
 	}
 	f, err := p.counted(ctx)
 	return f.relay, err
 }
 
-// Queues lists the fullest queues for the operator.
+// Queues lists the fullest queues: of the caller's agents, or all for the operator.
 func (p *Place) Queues(ctx context.Context, who Visitor, limit int) ([]Queue, error) {
 	var out []Queue
 	mine, err := p.reach(ctx, who)
 	if err != nil {
 		return nil, err
 	}
-	recipients, ids := mine.Where("recipient")
-	agents, _ := mine.Where("agent")
-	if err := p.settled(ctx, settling{all: true}); err != nil {
-		return nil, err
-	}
 	err = p.read(ctx, func(tx *store.Tx) error {
-		now := store.Micros(p.now())
-		err := tx.Each(func(r *sql.Rows) error {
-			var q Queue
-			var oldest, newest, proven int64
-			var peer string
-			err := r.Scan(&q.Agent, &q.Pending, &q.Leased, &q.Bytes, &oldest, &newest, &peer, &q.Dropped, &proven)
-			q.Oldest, q.Newest, q.Limit, q.Proven, q.Outgoing = store.Time(oldest), store.Time(newest), p.c.QueueLimit, proven != 0, peer != ""
-			out = append(out, q)
-			return err
-		}, `SELECT q.recipient, q.pending, q.leased, q.bytes, q.oldest, q.newest, q.peer, COALESCE(d.count, 0), `+provenSince+` FROM (
-				SELECT recipient, count(CASE WHEN leased_until <= ? THEN 1 END) AS pending, count(CASE WHEN leased_until > ? THEN 1 END) AS leased,
-					sum(size) AS bytes, min(created_at) AS oldest, max(created_at) AS newest, max(peer) AS peer
-				FROM place_messages WHERE state = 0 AND expires_at > ? AND `+recipients+` GROUP BY recipient ORDER BY 2 DESC, 1 LIMIT ?) q
-			LEFT JOIN place_dropped d ON d.agent = q.recipient LEFT JOIN place_keys k ON k.agent = q.recipient
-			ORDER BY q.pending DESC, q.recipient`, append(append([]any{now, now, now}, ids...), limit)...)
-		if err != nil || len(out) >= limit {
+		found, err := p.relay.Fullest(tx, limit, mine.Has)
+		if err != nil {
 			return err
 		}
-		return tx.Each(func(r *sql.Rows) error {
-			q := Queue{Limit: p.c.QueueLimit}
-			err := r.Scan(&q.Agent, &q.Dropped)
-			out = append(out, q)
-			return err
-		}, `SELECT agent, count FROM place_dropped WHERE agent NOT IN (SELECT recipient FROM place_messages WHERE state = 0 AND expires_at > ?)
-			AND `+agents+` ORDER BY at DESC LIMIT ?`, append(append([]any{now}, ids...), limit-len(out))...)
+		for _, s := range found {
+			key, err := keyOf(tx, s.Queue, false)
+			if err != nil {
+				return err
+			}
+			out = append(out, Queue{
+				Agent: s.Queue, Pending: s.Pending, Leased: s.Leased, Bytes: s.Bytes, Dropped: s.Dropped, Oldest: s.Oldest, Newest: s.Newest,
+				Limit: p.c.QueueLimit, Proven: key.isProven(), Outgoing: s.Outgoing,
+			})
+		}
+		return nil
 	})
 	return out, err
 }

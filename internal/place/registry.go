@@ -88,7 +88,7 @@ func (p *Place) Register(ctx context.Context, who Visitor, req *board.Registrati
 func (p *Place) enroll(ctx context.Context, who Visitor, req *board.Registration, c claim) (out board.RegisterAnswer, err error) {
 	if c.key == nil {
 		e := &entering{who: who, req: req, claim: c}
-		err = p.group.add(&op{ctx: ctx, enter: e})
+		err = p.arrivals.Do(ctx, e)
 		return e.answer, err
 	}
 	revoked := false
@@ -146,9 +146,6 @@ func (p *Place) register(tx *store.Tx, who Visitor, req *board.Registration, c c
 	}
 	out.ExpiresAt = mmp.At(now.Add(ttl))
 	if err := putAgents.Exec(tx, agentValues(nil, req, v, ttl, now, out)); err != nil {
-		return out, false, err
-	}
-	if err := p.catchUp(tx); err != nil {
 		return out, false, err
 	}
 	return out, revoked, newEntries.Exec(tx, enterNote(nil, now, out))

@@ -13,16 +13,16 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/lease"
+	"parley/internal/place/relay"
 	"parley/internal/store"
 	"parley/protocol/mmp/board"
 )
 
 // How long things are kept after they ended, and how much at a time is swept.
 const (
-	auditLife  = 30 * 24 * time.Hour
-	auditMost  = 1_000_000
-	hoursLife  = 400 * 24
-	sweepBatch = 2_000
+	auditLife = 30 * 24 * time.Hour
+	auditMost = 1_000_000
+	hoursLife = 400 * 24
 )
 
 // housekeep sweeps, sums and keeps peers company. Of several hubs one does.
@@ -73,7 +73,7 @@ func (p *Place) chores(ctx context.Context, n int) error {
 		errs = append(errs, p.rollUp(ctx))
 	}
 	if n%60 == 30 {
-		errs = append(errs, p.trim(ctx), p.refreshBytes(ctx), p.oldSalt(ctx), p.digest(ctx))
+		errs = append(errs, p.trim(ctx), p.recount(ctx), p.oldSalt(ctx), p.digest(ctx))
 	}
 	return errors.Join(errs...)
 }
@@ -82,13 +82,14 @@ func (p *Place) chores(ctx context.Context, n int) error {
 // rest just goes. What is expired is never served, swept or not.
 func (p *Place) Sweep(ctx context.Context) error {
 	for {
-		n, err := p.sweepMessages(ctx)
+		gone, err := p.relay.Expire(ctx)
 		if err != nil {
-			return err
+			return p.storage(err)
 		}
-		if n < sweepBatch {
+		if len(gone) == 0 {
 			break
 		}
+		p.figures.stale()
 	}
 	now := p.now()
 	gone := now.Add(-5 * time.Second)
@@ -101,7 +102,7 @@ func (p *Place) Sweep(ctx context.Context) error {
 		// One further life in which a heartbeat revives. The first condition has an
 		// index, so that nobody alive is looked at.
 		{`place_agents`, `id`, `expires_at <= ? AND expires_at + ttl <= ?`, []any{store.Micros(gone.Add(-min(p.c.RegistryTTL, p.c.ProvenTTL))), store.Micros(gone)}},
-		{`place_messages`, `num`, `state <> 0 AND changed_at <= ?`, []any{store.Micros(now.Add(-keepFates))}},
+		{`place_messages`, `num`, `state <> 0 AND changed_at <= ?`, []any{store.Micros(now.Add(-relay.KeepFates))}},
 	})
 }
 
@@ -138,48 +139,6 @@ func (p *Place) deleteSome(ctx context.Context, all []sweeping) error {
 	return nil
 }
 
-const expiredRows = `SELECT ` + messageColumns + ` FROM place_messages WHERE state = 0 AND expires_at <= ? ORDER BY expires_at LIMIT ?`
-
-func (p *Place) sweepMessages(ctx context.Context) (int, error) {
-	if err := p.settled(ctx, settling{expired: true}); err != nil {
-		return 0, err
-	}
-	now := p.now()
-	var found []*message
-	err := p.read(ctx, func(tx *store.Tx) (err error) {
-		found, err = messages(tx, false, expiredRows, store.Micros(now), 1)
-		return err
-	})
-	if err != nil || len(found) == 0 {
-		return 0, err
-	}
-	err = p.writeSoft(ctx, func(tx *store.Tx) (err error) {
-		found, err = messages(tx, false, expiredRows+skipLocked(tx), store.Micros(now), sweepBatch)
-		if err != nil {
-			return err
-		}
-		notes := make([]relayEntry, 0, len(found))
-		for _, m := range found {
-			if err := m.finish(tx, stateExpired, "", now); err != nil {
-				return err
-			}
-			notes = append(notes, relayEntry{action: actExpired, m: m})
-		}
-		if err := p.catchUp(tx); err != nil {
-			return err
-		}
-		return writeRelay(tx, now, notes)
-	})
-	if err != nil {
-		return 0, err
-	}
-	for _, m := range found {
-		p.figures.bytes.Add(-m.size)
-	}
-	p.figures.stale()
-	return len(found), err
-}
-
 // trim bounds the audit and its sums.
 func (p *Place) trim(ctx context.Context) error {
 	now := p.now()
@@ -213,9 +172,6 @@ func (p *Place) digest(ctx context.Context) error {
 	name := strconv.FormatInt(hour, 10)
 	var done, sum string
 	var entries int
-	if err := p.audited(ctx); err != nil {
-		return err
-	}
 	err := p.read(ctx, func(tx *store.Tx) (err error) {
 		if done, err = getMeta(tx, "digested"); err == nil && done < name {
 			sum, entries, err = auditDigest(tx, hour)

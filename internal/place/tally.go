@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/place/relay"
 	"parley/internal/store"
 	"parley/protocol/mmp/board"
 )
@@ -66,7 +67,7 @@ func (t *tally) add(e auditRow) {
 	}
 	t.agents[hourAgent{k.hour, e.agent}] = struct{}{}
 	t.agents[hourAgent{k.hour, e.other}] = struct{}{}
-	if e.action == actEnqueue {
+	if e.action == relay.Enqueue {
 		edge := t.edges[[2]string{e.agent, e.other}]
 		t.edges[[2]string{e.agent, e.other}] = edgeSum{edge.count + 1, edge.bytes + e.size, max(edge.last, e.at)}
 	}

@@ -11,9 +11,10 @@ const (
 	// tidyAfter commits the log is copied into the database, but not more often
 	// than tidyEvery: each time costs two flushes of the disk.
 	tidyAfter = 64
-	tidyEvery = time.Second
-	// A log this long (in pages, 32 MiB) is begun anew when all of it is copied.
-	longLog = 8000
+	tidyEvery = 250 * time.Millisecond
+	// A log this long (in pages, 4 MiB) is begun anew when all of it is copied: as long
+	// as it grows, each flush of it costs half as much again.
+	longLog = 1000
 )
 
 // checkpointer copies SQLite's log into the database beside the writer, which

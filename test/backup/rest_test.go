@@ -14,7 +14,7 @@ import (
 var exceptions = map[string]string{
 	"sqlite brain_agents":        "agents are rows on PostgreSQL only; here they are files",
 	"sqlite brain_agent_imports": "agents are rows on PostgreSQL only; here they are files",
-	"postgres place_parcels":     "the relay writes them on SQLite only",
+	"place_parcels":              "only an earlier release wrote them, and a start takes them over",
 
 	"talk_queue":    "turns wait only while another runs, and a hub that starts runs them",
 	"event_journal": "events pass through it under load only, and leave it within a moment",

@@ -116,6 +116,10 @@ func TestAFullDiskRefusesMessagesAndStillHandsThemOut(t *testing.T) {
 		if got := strings.Count(string(a.Body), blob); a.Status != 200 || got != n {
 			t.Fatalf("%s on a full disk: %d, %d messages of %d", to, a.Status, got, n)
 		}
+		// The room that was made for those who receive is not for those who send.
+		if a := send(); a.Status != 503 || a.Code != "storage_unavailable" {
+			t.Fatalf("a message after one was handed out on a full disk: %d %s", a.Status, a.Body)
+		}
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)

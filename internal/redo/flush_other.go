@@ -1,8 +1,0 @@
-//go:build !linux
-
-package redo
-
-import "os"
-
-// flush makes what was written durable.
-func flush(f *os.File) error { return f.Sync() }
