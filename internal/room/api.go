@@ -17,8 +17,8 @@ type API interface {
 	Resolve(ctx context.Context, text string) (string, error)
 	// Enter connects to a room, as a WebSocket does: hello goes to the link before
 	// Enter returns, or soon after when another hub has the room. The caller feeds
-	// what the client sends to the visit and calls Gone once at the end.
-	Enter(ctx context.Context, e Entry) (Visit, error)
+	// what the client sends to the connection and calls Gone once at the end.
+	Enter(ctx context.Context, e Entry) (Connection, error)
 
 	// Open makes a room.
 	Open(ctx context.Context, by identity.Actor, req OpenRequest) (Info, error)
@@ -91,8 +91,8 @@ type Link interface {
 	Admitted()
 }
 
-// Visit is a connection as the client's side uses it.
-type Visit interface {
+// Connection is what the client's side has of its connection to a room.
+type Connection interface {
 	// Receive takes one message of the client. It may block while the room is
 	// busy; the data is not kept.
 	Receive(data []byte)

@@ -20,7 +20,7 @@ func (mute) Admitted()         {}
 func BenchmarkAMessageThatFourHear(b *testing.B) {
 	h := alone(b)
 	id := h.open("lively", obj{"humans": obj{"mode": "open"}})
-	var speaker room.Visit
+	var speaker room.Connection
 	for range 5 {
 		v, err := h.Enter(context.Background(), room.Entry{Room: id, Link: mute{}, Origin: origin})
 		if err != nil {

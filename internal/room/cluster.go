@@ -206,7 +206,7 @@ func (cl *cluster) demand(ctx context.Context, hub, id string, q question) (answ
 }
 
 // arrive takes a connection of this hub to the room's owner.
-func (cl *cluster) arrive(ctx context.Context, v *visit, hub string) error {
+func (cl *cluster) arrive(ctx context.Context, v *connection, hub string) error {
 	about := v.arrival()
 	rr := cl.remoteRoom(v.room, hub)
 	rr.add(v)
@@ -227,7 +227,7 @@ func (cl *cluster) remoteRoom(id, hub string) *remoteRoom {
 	key := remoteKey{id, hub}
 	rr := cl.remote[key]
 	if rr == nil {
-		rr = &remoteRoom{cl: cl, remoteKey: key, visits: map[string]*visit{}}
+		rr = &remoteRoom{cl: cl, remoteKey: key, connections: map[string]*connection{}}
 		cl.remote[key] = rr
 	}
 	return rr
@@ -242,7 +242,7 @@ func (cl *cluster) heard(m bus.Msg) {
 	out := &Out{Data: data, Newest: h.Newest, seq: h.Seq}
 	for _, cid := range h.CIDs {
 		cl.e.mu.Lock()
-		v := cl.e.visits[cid]
+		v := cl.e.connections[cid]
 		cl.e.mu.Unlock()
 		switch {
 		case v == nil:
@@ -316,35 +316,35 @@ type remoteRoom struct {
 	remoteKey
 	beating atomic.Bool
 
-	mu     sync.Mutex
-	visits map[string]*visit
+	mu          sync.Mutex
+	connections map[string]*connection
 }
 
-func (rr *remoteRoom) add(v *visit) {
+func (rr *remoteRoom) add(v *connection) {
 	rr.mu.Lock()
 	defer rr.mu.Unlock()
-	rr.visits[v.about.CID] = v
+	rr.connections[v.about.CID] = v
 }
 
-func (rr *remoteRoom) remove(v *visit) {
+func (rr *remoteRoom) remove(v *connection) {
 	rr.mu.Lock()
 	defer rr.mu.Unlock()
-	delete(rr.visits, v.about.CID)
+	delete(rr.connections, v.about.CID)
 }
 
 func (rr *remoteRoom) empty() bool {
 	rr.mu.Lock()
 	defer rr.mu.Unlock()
-	return len(rr.visits) == 0
+	return len(rr.connections) == 0
 }
 
-func (rr *remoteRoom) all() []*visit {
+func (rr *remoteRoom) all() []*connection {
 	rr.mu.Lock()
 	defer rr.mu.Unlock()
-	return slices.Collect(maps.Values(rr.visits))
+	return slices.Collect(maps.Values(rr.connections))
 }
 
-func (rr *remoteRoom) frame(v *visit, in *inbound) bool {
+func (rr *remoteRoom) frame(v *connection, in *inbound) bool {
 	h := head{Op: "frame", Hub: rr.cl.e.hub, CID: v.about.CID}
 	v.open.sent(in)
 	if err := publish(rr.cl.e.d.Bus, roomSubject(rr.id), h.message(in.data)); err != nil {
@@ -353,7 +353,7 @@ func (rr *remoteRoom) frame(v *visit, in *inbound) bool {
 	return true
 }
 
-func (rr *remoteRoom) end(v *visit, revoked bool, why Fault) {
+func (rr *remoteRoom) end(v *connection, revoked bool, why Fault) {
 	rr.remove(v)
 	h := head{Op: "gone", Hub: rr.cl.e.hub, CID: v.about.CID, Reason: string(why)}
 	if revoked {

@@ -54,7 +54,7 @@ type conn struct {
 // sink is the shortest way to the client. What a connection of this hub has seen
 // is what the room has sent, so nobody need count on the way.
 func (c *conn) sink() sink {
-	if v, ok := c.link.(*visit); ok {
+	if v, ok := c.link.(*connection); ok {
 		return v.link
 	}
 	return c.link

@@ -5,11 +5,11 @@
 //	err = rooms.Start(ctx)
 //	defer rooms.Shutdown(ctx)
 //
-//	visit, err := rooms.Enter(ctx, room.Entry{Room: "standup", Link: link, Origin: "https://hub.example"})
-//	visit.Receive(message)            // what the client says
-//	defer visit.Gone()
+//	connection, err := rooms.Enter(ctx, room.Entry{Room: "standup", Link: link, Origin: "https://hub.example"})
+//	connection.Receive(message)            // what the client says
+//	defer connection.Gone()
 //
-//	socket ─▶ visit (form, rates) ─▶ room (one goroutine) ─▶ links of those who may perceive it
+//	socket ─▶ connection (form, rates) ─▶ room (one goroutine) ─▶ links of those who may perceive it
 //	                                   │  gate: proofs, off the room's goroutine
 //	                                   └▶ store: policy, grants, bans, presences; trail
 //

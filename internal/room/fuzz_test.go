@@ -32,11 +32,11 @@ func FuzzWhateverAClientSends(f *testing.F) {
 		h.t, host.t = t, t // one input at a time
 		c := h.dial(id, nil)
 		for line := range strings.SplitSeq(string(data), "\n") {
-			c.visit.Receive([]byte(line))
+			c.connection.Receive([]byte(line))
 		}
 		c.voice2()
 		for line := range strings.SplitSeq(string(data), "\n") {
-			c.visit.Receive([]byte(line))
+			c.connection.Receive([]byte(line))
 		}
 		c.gone()
 		host.settled()
@@ -51,5 +51,5 @@ func FuzzWhateverAClientSends(f *testing.F) {
 
 // voice2 announces if that is still possible.
 func (c *client) voice2() {
-	c.visit.Receive([]byte(`{"t":"voice","on":true,"name":"Fuzz"}`))
+	c.connection.Receive([]byte(`{"t":"voice","on":true,"name":"Fuzz"}`))
 }

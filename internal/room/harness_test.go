@@ -128,12 +128,12 @@ func (h *hub) entries(id, kind string) (out []room.AuditEntry) {
 
 // client is a connection in memory.
 type client struct {
-	t     testing.TB
-	h     *hub
-	room  string
-	visit room.Visit
-	self  *kibitz.Self
-	nonce string
+	t          testing.TB
+	h          *hub
+	room       string
+	connection room.Connection
+	self       *kibitz.Self
+	nonce      string
 
 	mu     sync.Mutex
 	cond   *sync.Cond
@@ -180,11 +180,11 @@ func (h *hub) dial(id string, session *identity.Actor) *client {
 	h.t.Helper()
 	c := &client{t: h.t, h: h, room: id}
 	c.cond = sync.NewCond(&c.mu)
-	visit, err := h.Enter(context.Background(), room.Entry{Room: id, Link: c, Origin: origin, Actor: session})
+	connection, err := h.Enter(context.Background(), room.Entry{Room: id, Link: c, Origin: origin, Actor: session})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	c.visit = visit
+	c.connection = connection
 	c.nonce = want[*kibitz.Hello](c).Nonce
 	h.t.Cleanup(c.gone)
 	return c
@@ -193,8 +193,8 @@ func (h *hub) dial(id string, session *identity.Actor) *client {
 // gone is the end of the connection.
 func (c *client) gone() {
 	c.mu.Lock()
-	v := c.visit
-	c.visit = nil
+	v := c.connection
+	c.connection = nil
 	c.mu.Unlock()
 	if v != nil {
 		v.Gone()
@@ -271,7 +271,7 @@ func (c *client) open() bool {
 
 func (c *client) send(v any) {
 	c.t.Helper()
-	c.visit.Receive(must(json.Marshal(v))(c.t))
+	c.connection.Receive(must(json.Marshal(v))(c.t))
 }
 
 func (c *client) ask(v obj) (*kibitz.Ack, *kibitz.Nak) {

@@ -14,7 +14,7 @@ func (h *hub) hosted(id string, by room.Hosted) *client {
 	h.t.Helper()
 	c := &client{t: h.t, h: h, room: id}
 	c.cond = sync.NewCond(&c.mu)
-	c.visit = must(h.Enter(context.Background(), room.Entry{Room: id, Link: c, Origin: origin, Actor: &me, Hosted: &by}))(h.t)
+	c.connection = must(h.Enter(context.Background(), room.Entry{Room: id, Link: c, Origin: origin, Actor: &me, Hosted: &by}))(h.t)
 	c.nonce = want[*kibitz.Hello](c).Nonce
 	h.t.Cleanup(c.gone)
 	return c

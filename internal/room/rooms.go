@@ -31,9 +31,9 @@ type Rooms struct {
 
 	rooms *owner.Things[*room, question, answer]
 
-	mu      sync.Mutex
-	visits  map[string]*visit
-	closing bool
+	mu          sync.Mutex
+	connections map[string]*connection
+	closing     bool
 }
 
 var _ API = (*Rooms)(nil)
@@ -47,7 +47,7 @@ func New(d Deps) (*Rooms, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	e := &Rooms{
 		d: d, hub: d.Leases.ID(), keys: vouch.NewKeys(d.Fetch), auditor: newAuditor(d.Trail), ctx: ctx, stop: stop,
-		visits: map[string]*visit{},
+		connections: map[string]*connection{},
 	}
 	e.rooms = e.newThings()
 	e.cluster = newCluster(e)
@@ -148,11 +148,11 @@ func (r *room) on(ctx context.Context, f func()) error {
 func (e *Rooms) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return Stats{Rooms: e.rooms.Count(), Connections: len(e.visits), Members: e.seatedCount()}
+	return Stats{Rooms: e.rooms.Count(), Connections: len(e.connections), Members: e.seatedCount()}
 }
 
 func (e *Rooms) seatedCount() (n int) {
-	for _, v := range e.visits {
+	for _, v := range e.connections {
 		if v.participant() != "" {
 			n++
 		}
@@ -166,7 +166,7 @@ func (e *Rooms) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
 	already := e.closing
 	e.closing = true
-	visits := slices.Collect(maps.Values(e.visits))
+	connections := slices.Collect(maps.Values(e.connections))
 	e.mu.Unlock()
 	if already {
 		return nil
@@ -179,7 +179,7 @@ func (e *Rooms) Shutdown(ctx context.Context) error {
 	for _, r := range all {
 		<-r.gone
 	}
-	for _, v := range visits {
+	for _, v := range connections {
 		v.link.Close(kibitz.CloseGoingAway, "the hub is leaving")
 	}
 	e.cluster.close()

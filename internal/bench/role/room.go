@@ -64,7 +64,7 @@ type roomServer struct {
 	trail   *audit.Log
 	rooms   *room.Rooms
 	face    *faceroom.Face
-	speaker room.Visit
+	speaker room.Connection
 	message []byte
 }
 

@@ -23,7 +23,7 @@ type seat struct {
 	room     string
 	readOnly bool
 	key      *kibitz.SealKey // of a sealed room, if the link had one
-	visit    room.Visit
+	visit    room.Connection
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and renewed when anything happens

@@ -53,7 +53,7 @@ const gated = `{"humans":{"mode":"hub"},"agents":{"mode":"gated"}}`
 // guest is a person in the room, without a socket.
 type guest struct {
 	t      *testing.T
-	visit  room.Visit
+	visit  room.Connection
 	frames chan kibitz.Frame
 	id     string
 }

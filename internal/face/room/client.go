@@ -21,7 +21,7 @@ type client struct {
 	caller *front.Caller
 	live   *identity.Live
 
-	visit room.Visit // set before the first message is handled
+	connection room.Connection // set before the first message is handled
 }
 
 var (
@@ -40,15 +40,15 @@ func (c *client) release() {
 // begin enters the room; hello is on its way when it returns.
 func (c *client) begin() {
 	c.entry.Link = c
-	visit, err := c.face.d.Rooms.Enter(context.Background(), c.entry)
+	connection, err := c.face.d.Rooms.Enter(context.Background(), c.entry)
 	if err != nil {
 		c.refused(err)
 		return
 	}
-	c.visit = visit
+	c.connection = connection
 	if s := c.entry.Actor; s != nil && (s.TokenID != "" || s.PageID != "") {
 		c.live = c.face.d.People.Track(*s, func(identity.Reason) {
-			visit.Revoked()
+			connection.Revoked()
 			_ = c.ws.Close(kibitz.CloseRevoked, "credential revoked")
 		})
 	}
@@ -68,22 +68,22 @@ func (c *client) refused(err error) {
 
 // Message takes one frame; binary ones are refused before they come here.
 func (c *client) Message(_ *wsconn.Conn, _ wsconn.Kind, data []byte) {
-	if c.visit != nil {
-		c.visit.Receive(data)
+	if c.connection != nil {
+		c.connection.Receive(data)
 	}
 }
 
 // Closed is the end of the connection.
 func (c *client) Closed(_ *wsconn.Conn, how wsconn.Ended) {
-	if c.visit != nil {
+	if c.connection != nil {
 		switch {
 		case how.ByPeer:
 		case how.Close == tooSlow:
-			c.visit.Cut(room.FaultSlow)
+			c.connection.Cut(room.FaultSlow)
 		case how.Code == wsconn.CodeTooLarge:
-			c.visit.Cut(room.FaultOversize)
+			c.connection.Cut(room.FaultOversize)
 		}
-		c.visit.Gone()
+		c.connection.Gone()
 	}
 	c.release()
 }

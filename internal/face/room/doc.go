@@ -4,7 +4,7 @@
 //	mux.Handle("GET /rooms/{room}/ws", face)
 //	defer face.Close(ctx)
 //
-//	socket ─▶ client (text frames, heartbeat, queue) ─▶ room.Visit
+//	socket ─▶ client (text frames, heartbeat, queue) ─▶ room.Connection
 //	   ▲                                                   │
 //	   └────────── frames, encoded once for many ◀─────────┘
 //

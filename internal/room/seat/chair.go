@@ -36,13 +36,13 @@ type chair struct {
 	name string
 	key  *kibitz.PrivateKey
 
-	visit   room.Visit
-	guest   guest
-	self    *kibitz.Self
-	grants  map[string]kibitz.Grant
-	members []kibitz.Member
-	next    int64
-	answers map[int64]func(*kibitz.Nak)
+	connection room.Connection
+	guest      guest
+	self       *kibitz.Self
+	grants     map[string]kibitz.Grant
+	members    []kibitz.Member
+	next       int64
+	answers    map[int64]func(*kibitz.Nak)
 	// resume and since take up an earlier presence; remember keeps what takes up
 	// this one.
 	resume   string
@@ -109,14 +109,14 @@ func (c *chair) collect() []any {
 // sit enters the room, by nothing but the key, and stays until it ends or ctx
 // does. The error tells why it ended; a *kibitz.Refusal is the room's own word.
 func (c *chair) sit(ctx context.Context, rooms room.API) error {
-	visit, err := rooms.Enter(ctx, room.Entry{Room: c.room, Link: c, Origin: ownOrigin, Address: "hub"})
+	connection, err := rooms.Enter(ctx, room.Entry{Room: c.room, Link: c, Origin: ownOrigin, Address: "hub"})
 	if err != nil {
 		return err
 	}
-	c.visit = visit
+	c.connection = connection
 	defer func() {
 		c.guest.stop()
-		visit.Gone()
+		connection.Gone()
 		c.tasks.Wait()
 	}()
 	for {
@@ -247,7 +247,7 @@ func (c *chair) proof(nonce string) (string, error) {
 
 func (c *chair) write(f kibitz.Frame) {
 	if data, err := kibitz.Encode(f); err == nil {
-		c.visit.Receive(data)
+		c.connection.Receive(data)
 	}
 }
 

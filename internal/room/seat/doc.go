@@ -6,7 +6,7 @@
 //	defer seats.Shutdown(ctx)
 //	_, err = seats.Seat(ctx, who, "standup", seat.Request{Agent: "kibitzer"})
 //
-//	row in the store ─▶ keeper (lease) ─▶ chair (one goroutine) ─▶ room.Visit
+//	row in the store ─▶ keeper (lease) ─▶ chair (one goroutine) ─▶ room.Connection
 //	                                        ├ sitter: manners ─▶ Mind (one model call)
 //	                                        └ table: game ─▶ one view per participant
 //

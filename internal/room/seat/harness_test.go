@@ -139,8 +139,8 @@ const gated = `{"humans":{"mode":"open"}}`
 
 // person is a connection in memory.
 type person struct {
-	t     *testing.T
-	visit room.Visit
+	t          *testing.T
+	connection room.Connection
 
 	mu     sync.Mutex
 	frames []string
@@ -215,8 +215,8 @@ func (*person) Admitted()         {}
 func (h *house) enter(id, name string, session *identity.Actor) *person {
 	h.t.Helper()
 	p := &person{t: h.t}
-	p.visit = must(h.rooms.Enter(h.t.Context(), room.Entry{Room: id, Link: p, Actor: session}))(h.t)
-	h.t.Cleanup(p.visit.Gone)
+	p.connection = must(h.rooms.Enter(h.t.Context(), room.Entry{Room: id, Link: p, Actor: session}))(h.t)
+	h.t.Cleanup(p.connection.Gone)
 	p.do(obj{"t": "voice", "on": true, "name": name})
 	later(time.Second)
 	if p.self == nil {
@@ -234,7 +234,7 @@ func (h *house) host(id string) *person {
 
 func (p *person) do(v obj) {
 	p.t.Helper()
-	p.visit.Receive(must(json.Marshal(v))(p.t))
+	p.connection.Receive(must(json.Marshal(v))(p.t))
 	synctest.Wait()
 }
 

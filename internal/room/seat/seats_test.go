@@ -227,8 +227,8 @@ func TestTheKibitzerIgnoresAgents(t *testing.T) {
 		k, _ := host.find("kibitzer")
 		h.let(id, k.ID, kibitz.SendChat)
 		bot := &person{t: t}
-		bot.visit = must(h.rooms.Enter(t.Context(), room.Entry{Room: id, Link: bot}))(t)
-		t.Cleanup(bot.visit.Gone)
+		bot.connection = must(h.rooms.Enter(t.Context(), room.Entry{Room: id, Link: bot}))(t)
+		t.Cleanup(bot.connection.Gone)
 		bot.do(obj{"t": "voice", "on": true, "name": "Bot", "meta": obj{"role": "agent"}})
 		later(time.Second)
 		h.let(id, bot.self.ID, kibitz.SendChat)

@@ -61,8 +61,8 @@ func TestNoFrameOfAnOpponentOrABystanderHasAHand(t *testing.T) {
 		later(time.Second)
 		players := []*person{h.host(id), h.enter(id, "Ben", nil), h.enter(id, "Cat", nil)}
 		bystander := &person{t: t}
-		bystander.visit = must(h.rooms.Enter(t.Context(), room.Entry{Room: id, Link: bystander}))(t)
-		t.Cleanup(bystander.visit.Gone)
+		bystander.connection = must(h.rooms.Enter(t.Context(), room.Entry{Room: id, Link: bystander}))(t)
+		t.Cleanup(bystander.connection.Gone)
 		bystander.do(obj{"t": "voice", "on": true, "name": "Bot", "meta": obj{"role": "agent"}})
 		later(5 * time.Second)
 		table, ok := players[0].find("cards")

@@ -21,13 +21,13 @@ type roomLink interface {
 	seated(id string, kind kibitz.Kind)
 }
 
-// target is where a visit's frames go: a room here, or the hub that has it.
+// target is where a connection's frames go: a room here, or the hub that has it.
 type target interface {
 	// frame hands a frame over; false when nobody takes it any more.
-	frame(v *visit, in *inbound) bool
+	frame(v *connection, in *inbound) bool
 	// end says that the connection is gone, and perhaps why; revoked that its
 	// credential is.
-	end(v *visit, revoked bool, why Fault)
+	end(v *connection, revoked bool, why Fault)
 }
 
 // inbound is one frame with what was found out about it off the room.
@@ -37,8 +37,8 @@ type inbound struct {
 	m     *message
 }
 
-// visit is a connection to a room, on the hub that has the socket.
-type visit struct {
+// connection is one to a room, on the hub that has the socket; the room has a conn for it.
+type connection struct {
 	e     *Rooms
 	room  string
 	link  Link
@@ -52,7 +52,7 @@ type visit struct {
 
 	mu     sync.Mutex
 	to     target
-	moved  chan struct{} // closed when to changes, or the visit ends
+	moved  chan struct{} // closed when to changes, or the connection ends
 	who    string
 	seen   uint64
 	gone   bool
@@ -61,13 +61,13 @@ type visit struct {
 }
 
 var (
-	_ Visit    = (*visit)(nil)
-	_ roomLink = (*visit)(nil)
+	_ Connection = (*connection)(nil)
+	_ roomLink   = (*connection)(nil)
 )
 
 // Enter implements API.
-func (e *Rooms) Enter(ctx context.Context, entry Entry) (Visit, error) {
-	v := &visit{e: e, room: entry.Room, link: entry.Link, rates: newRates(), moved: make(chan struct{})}
+func (e *Rooms) Enter(ctx context.Context, entry Entry) (Connection, error) {
+	v := &connection{e: e, room: entry.Room, link: entry.Link, rates: newRates(), moved: make(chan struct{})}
 	v.about = arrival{CID: shortID("c"), Nonce: secret(), Origin: entry.Origin, Address: entry.Address, Hosted: entry.Hosted}
 	if s := entry.Actor; s != nil {
 		v.about.Principal, v.about.PrincipalID = s.String(), s.Person.ID
@@ -79,7 +79,7 @@ func (e *Rooms) Enter(ctx context.Context, entry Entry) (Visit, error) {
 		e.mu.Unlock()
 		return nil, ErrUnavailable
 	}
-	e.visits[v.about.CID] = v
+	e.connections[v.about.CID] = v
 	e.mu.Unlock()
 	for tries := enterTries; ; tries-- {
 		err := v.attach(ctx)
@@ -87,13 +87,13 @@ func (e *Rooms) Enter(ctx context.Context, entry Entry) (Visit, error) {
 		case err == nil:
 			return v, nil
 		case errors.Is(err, owner.ErrClosed):
-			e.forgetVisit(v)
+			e.forgetConnection(v)
 			return nil, ErrUnavailable
 		case !moving(err):
-			e.forgetVisit(v)
+			e.forgetConnection(v)
 			return nil, err
 		case tries == 0 || pause.For(ctx, 250*time.Millisecond) != nil:
-			e.forgetVisit(v)
+			e.forgetConnection(v)
 			return nil, ErrUnavailable
 		}
 	}
@@ -107,14 +107,14 @@ func moving(err error) bool {
 	return errors.Is(err, owner.ErrGone) || errors.Is(err, owner.ErrMoving) || errors.Is(err, owner.ErrSilent)
 }
 
-func (e *Rooms) forgetVisit(v *visit) {
+func (e *Rooms) forgetConnection(v *connection) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.visits, v.about.CID)
+	delete(e.connections, v.about.CID)
 }
 
 // attach finds whoever has the room and goes there.
-func (v *visit) attach(ctx context.Context) error {
+func (v *connection) attach(ctx context.Context) error {
 	r, err := v.e.rooms.Take(ctx, v.room)
 	if held, ok := errors.AsType[*lease.HeldError](err); ok {
 		return v.e.cluster.arrive(ctx, v, held.Owner)
@@ -133,7 +133,7 @@ func (v *visit) attach(ctx context.Context) error {
 }
 
 // arrival is what the next owner is told.
-func (v *visit) arrival() arrival {
+func (v *connection) arrival() arrival {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	a := v.about
@@ -142,7 +142,7 @@ func (v *visit) arrival() arrival {
 }
 
 // moveTo makes t the target; false when the connection is gone.
-func (v *visit) moveTo(t target) bool {
+func (v *connection) moveTo(t target) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.gone {
@@ -155,8 +155,8 @@ func (v *visit) moveTo(t target) bool {
 	return true
 }
 
-// target waits until there is somebody to talk to; nil when the visit has ended.
-func (v *visit) target() target {
+// target waits until there is somebody to talk to; nil when the connection has ended.
+func (v *connection) target() target {
 	for {
 		v.mu.Lock()
 		t, moved, gone := v.to, v.moved, v.gone
@@ -175,14 +175,14 @@ func (v *visit) target() target {
 	}
 }
 
-// at tells whether t is where the visit's frames go.
-func (v *visit) at(t target) bool {
+// at tells whether t is where the connection's frames go.
+func (v *connection) at(t target) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.to == t
 }
 
-func (v *visit) participant() string {
+func (v *connection) participant() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.who
@@ -190,7 +190,7 @@ func (v *visit) participant() string {
 
 // Send implements roomLink: it passes a frame on and remembers how far the
 // client has come.
-func (v *visit) Send(o *Out) {
+func (v *connection) Send(o *Out) {
 	if o.seq > 0 {
 		v.mu.Lock()
 		v.seen = max(v.seen, o.seq)
@@ -200,9 +200,9 @@ func (v *visit) Send(o *Out) {
 }
 
 // Close implements roomLink.
-func (v *visit) Close(code int, reason string) { v.link.Close(code, reason) }
+func (v *connection) Close(code int, reason string) { v.link.Close(code, reason) }
 
-func (v *visit) seated(id string, kind kibitz.Kind) {
+func (v *connection) seated(id string, kind kibitz.Kind) {
 	v.mu.Lock()
 	v.who = id
 	v.mu.Unlock()
@@ -212,10 +212,10 @@ func (v *visit) seated(id string, kind kibitz.Kind) {
 	v.link.Admitted()
 }
 
-func (v *visit) send(f kibitz.Frame) { v.link.Send(encode(f)) }
+func (v *connection) send(f kibitz.Frame) { v.link.Send(encode(f)) }
 
-// Receive implements Visit: form and rate are judged here, the rest by the room.
-func (v *visit) Receive(data []byte) {
+// Receive implements Connection: form and rate are judged here, the rest by the room.
+func (v *connection) Receive(data []byte) {
 	f, err := kibitz.DecodeClient(data)
 	if err != nil {
 		v.badFrame(err)
@@ -248,7 +248,7 @@ func (v *visit) Receive(data []byte) {
 }
 
 // lost says that a target took nothing any more.
-func (v *visit) lost(t target) {
+func (v *connection) lost(t target) {
 	v.mu.Lock()
 	same := v.to == t
 	v.mu.Unlock()
@@ -258,7 +258,7 @@ func (v *visit) lost(t target) {
 }
 
 // mayNow applies the rates.
-func (v *visit) mayNow(in *inbound, size int) bool {
+func (v *connection) mayNow(in *inbound, size int) bool {
 	if v.e.d.Limits.NoRates {
 		return true
 	}
@@ -276,7 +276,7 @@ func (v *visit) mayNow(in *inbound, size int) bool {
 }
 
 // badFrame answers what is no frame; too many of them end the connection.
-func (v *visit) badFrame(err error) {
+func (v *connection) badFrame(err error) {
 	f, ok := errors.AsType[*kibitz.FrameError](err)
 	if !ok {
 		return
@@ -296,8 +296,8 @@ func (v *visit) badFrame(err error) {
 	}
 }
 
-// Revoked implements Visit.
-func (v *visit) Revoked() {
+// Revoked implements Connection.
+func (v *connection) Revoked() {
 	v.mu.Lock()
 	t := v.to
 	v.mu.Unlock()
@@ -306,8 +306,8 @@ func (v *visit) Revoked() {
 	}
 }
 
-// Cut implements Visit: the first fault counts.
-func (v *visit) Cut(why Fault) {
+// Cut implements Connection: the first fault counts.
+func (v *connection) Cut(why Fault) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.fault == "" {
@@ -315,9 +315,9 @@ func (v *visit) Cut(why Fault) {
 	}
 }
 
-// Gone implements Visit.
-func (v *visit) Gone() {
-	v.e.forgetVisit(v)
+// Gone implements Connection.
+func (v *connection) Gone() {
+	v.e.forgetConnection(v)
 	v.mu.Lock()
 	t, why := v.to, v.fault
 	v.gone, v.to = true, nil
@@ -333,7 +333,7 @@ func (v *visit) Gone() {
 const reattachTime = 30 * time.Second
 
 // reattach looks for the room's next owner.
-func (e *Rooms) reattach(v *visit, from target) {
+func (e *Rooms) reattach(v *connection, from target) {
 	v.mu.Lock()
 	if v.gone || v.ending || v.to != from {
 		v.mu.Unlock()
@@ -350,7 +350,7 @@ func (e *Rooms) reattach(v *visit, from target) {
 	e.mu.Unlock()
 }
 
-func (e *Rooms) attachAgain(v *visit) {
+func (e *Rooms) attachAgain(v *connection) {
 	ctx, cancel := context.WithTimeout(e.ctx, reattachTime)
 	defer cancel()
 	defer func() {
@@ -383,7 +383,7 @@ func (e *Rooms) attachAgain(v *visit) {
 }
 
 // giveUp frees whoever waits for a target: there will be none.
-func (v *visit) giveUp() {
+func (v *connection) giveUp() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.gone = true
@@ -394,7 +394,7 @@ func (v *visit) giveUp() {
 // orphaned is a connection of this hub whose room has another owner now.
 func (e *Rooms) orphaned(c *conn, seq uint64) {
 	e.mu.Lock()
-	v := e.visits[c.CID]
+	v := e.connections[c.CID]
 	e.mu.Unlock()
 	if v == nil || c.hub != "" {
 		return
@@ -409,7 +409,7 @@ func (e *Rooms) orphaned(c *conn, seq uint64) {
 // localRoom is a room of this hub.
 type localRoom struct{ r *room }
 
-func (l localRoom) frame(v *visit, in *inbound) bool {
+func (l localRoom) frame(v *connection, in *inbound) bool {
 	run := func() { l.r.frame(v.about.CID, in.frame, in.m) }
 	// A message may be judged here and now, unless something of the same connection
 	// goes before it.
@@ -427,12 +427,12 @@ func (l localRoom) frame(v *visit, in *inbound) bool {
 }
 
 // refuse answers a frame that nobody looked at.
-func (v *visit) refuse(in *inbound) {
+func (v *connection) refuse(in *inbound) {
 	no := refusalOf(owner.ErrGone)
 	v.send(&kibitz.Nak{N: in.frame.Number(), Code: no.Code, Reason: no.Reason})
 }
 
-func (l localRoom) end(v *visit, revoked bool, why Fault) {
+func (l localRoom) end(v *connection, revoked bool, why Fault) {
 	cid := v.about.CID
 	l.r.post(func() { l.r.endConn(cid, revoked, why) })
 }
