@@ -11,8 +11,3 @@ type Limits struct {
 	// CPU is the processor time of each process, in seconds.
 	CPU int
 }
-
-// DefaultLimits are far above what ordinary work needs, and far below what ends a machine.
-func DefaultLimits() Limits {
-	return Limits{Processes: 1024, Memory: 8 << 30, FileSize: 16 << 30, OpenFiles: 16384}
-}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -50,9 +49,6 @@ func complaint(stderr []byte) string {
 	}
 	return strings.TrimSpace(line)
 }
-
-// Missing reports whether an error says that a program is not installed.
-func Missing(err error) bool { return errors.Is(err, exec.ErrNotFound) }
 
 // Have reports whether a program is installed.
 func Have(name string) bool {
