@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/client/agentfirst"
+	"parley/client/hubapi"
 	"parley/cmd/parley/tui"
 	"parley/internal/fit"
 	"parley/internal/hub"
@@ -55,7 +56,7 @@ else on standard error. Exit codes: 0 replied, 1 failed, 2 usage, 130 cancelled.
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.message, "message", "m", "", "say this and print the reply")
-	flags.StringArrayVar(&o.files, "attach", nil, "take a text file along (may be given several times)")
+	flags.StringArrayVarP(&o.files, "attach", "a", nil, "take a file along: text, a picture, a PDF or a voice note (may be given several times)")
 	flags.StringVar(&o.guest, "guest", "", "another agent that answers, in this agent's conversation")
 	flags.StringVar(&o.sender, "sender", "", "speak as this sender (default: yourself)")
 	flags.StringVar(&o.thread, "thread", "", "a thread of the conversation (default: the main one)")
@@ -106,15 +107,17 @@ func (g *globals) chat(cmd *cobra.Command, o chatOptions) error {
 	if o.message, err = o.withInput(cmd.InOrStdin()); err != nil {
 		return err
 	}
-	files, err := readFiles(o.files)
+	files, err := g.readFiles(cmd, o.files)
 	if err != nil {
 		return err
 	}
-	if o.message = tui.Compose(o.message, files); strings.TrimSpace(o.message) == "" {
+	if o.message = tui.Compose(o.message, files); strings.TrimSpace(o.message) == "" && len(files) == 0 {
 		return usageError("there is nothing to say: give -m TEXT, or pipe something in")
 	}
 	out := &plainChat{client: c, out: cmd.OutOrStdout(), remarks: cmd.ErrOrStderr(), options: o}
-	return out.say(cmd.Context(), o.turn(o.message))
+	turn := o.turn(o.message)
+	turn.Files = tui.Stored(files)
+	return out.say(cmd.Context(), turn)
 }
 
 // withInput is what is said: the message, and below it what is piped in, if anything is.
@@ -143,9 +146,17 @@ func piped(in io.Reader) bool {
 	return err == nil && (info.Mode().IsRegular() || info.Mode()&os.ModeNamedPipe != 0)
 }
 
-func readFiles(paths []string) (files []tui.Attachment, err error) {
+// readFiles reads text files, and puts all others into the hub.
+func (g *globals) readFiles(cmd *cobra.Command, paths []string) (files []tui.Attachment, err error) {
+	put := func(path string) (ref *wire.FileRef, err error) {
+		err = g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+			ref, err = putFile(ctx, c, path)
+			return err
+		})
+		return ref, err
+	}
 	for _, path := range paths {
-		file, err := tui.Read(path, files)
+		file, err := tui.Read(path, files, put)
 		if err != nil {
 			return nil, err
 		}

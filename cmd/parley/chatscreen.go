@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"os"
+	"path/filepath"
 
 	"parley/client/agentfirst"
 	"parley/client/hubapi"
@@ -42,15 +44,36 @@ func (l *chatLink) Attach(ctx context.Context, thread string) iter.Seq2[*wire.Co
 
 // Say follows the run only to know whether it was accepted: what it says comes
 // through the attachment, as for every other device.
-func (l *chatLink) Say(ctx context.Context, thread, guest, text string) error {
+func (l *chatLink) Say(ctx context.Context, thread, guest, text string, files []*wire.FileRef) error {
 	o := l.options
 	o.sender, o.thread, o.guest = l.sender, thread, guest
-	for _, err := range l.client.Stream(ctx, o.turn(text)) {
+	turn := o.turn(text)
+	turn.Files = files
+	for _, err := range l.client.Stream(ctx, turn) {
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Put brings a file into the hub.
+func (l *chatLink) Put(ctx context.Context, path string) (*wire.FileRef, error) {
+	if l.hub == nil {
+		return nil, errors.New("files cannot be put into the hub from here")
+	}
+	return putFile(ctx, l.hub, path)
+}
+
+// putFile brings a picture, a PDF or a voice note into the hub.
+func putFile(ctx context.Context, c *hubapi.Client, path string) (*wire.FileRef, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	kept, err := hubapi.Call(ctx, c, rest.PutFile, rest.FileUpload{Name: filepath.Base(path), Body: f})
+	return &wire.FileRef{Digest: kept.Digest, Name: kept.Name, Type: kept.Type, Size: uint64(kept.Size)}, err
 }
 
 func (l *chatLink) Cancel(ctx context.Context, thread string) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
+	"parley/client/hubapi"
 	"parley/client/viber"
 	"parley/protocol/rest"
 	wire "parley/protocol/viber"
@@ -34,7 +35,7 @@ type submitFlags struct {
 	timeout                        time.Duration
 	maxTokens                      int64
 	budget                         float64
-	artifacts                      []string
+	artifacts, attached            []string
 	watch, noWait                  bool
 
 	approvalTimeout              time.Duration
@@ -53,6 +54,9 @@ func newTaskSubmit(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := g.handOver(cmd, submit, f.attached); err != nil {
+				return err
+			}
 			return g.withBoard(cmd, func(ctx context.Context, c *viber.Client) error { return g.submit(ctx, cmd, c, submit, f) })
 		},
 	}
@@ -65,6 +69,7 @@ func newTaskSubmit(g *globals) *cobra.Command {
 	flags.Float64Var(&f.budget, "budget", 0, "how many US dollars it may cost")
 	flags.StringVar(&f.plan, "plan", "", "a file with a plan: Markdown, or JSON with goal and steps")
 	flags.StringArrayVar(&f.artifacts, "artifact", nil, "a file of the workspace, or a web address, to look at")
+	flags.StringArrayVar(&f.attached, "attach", nil, "a picture, PDF or voice note of this machine to show to the agent (may be given several times)")
 	flags.StringVar(&f.memory, "memory", "", "a file with what the agent should remember")
 	flags.DurationVar(&f.approvalTimeout, "approval-timeout", 0, "how long a question waits, such as 12h (default 7 days)")
 	flags.StringVar(&f.onApprovalTimeout, "on-approval-timeout", "", "what follows then: reject (the default) or fail")
@@ -110,6 +115,23 @@ func (f submitFlags) submit(goal string) (*wire.TaskSubmit, error) {
 		s.Plan = planOf(text)
 	}
 	return s, nil
+}
+
+// handOver puts files into the hub and names them in the submit.
+func (g *globals) handOver(cmd *cobra.Command, s *wire.TaskSubmit, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
+		for _, path := range paths {
+			f, err := putFile(ctx, c, path)
+			if err != nil {
+				return fmt.Errorf("%s was not attached: %w", path, err)
+			}
+			s.Artifacts = append(s.Artifacts, wire.Artifact{ID: strconv.Itoa(len(s.Artifacts) + 1), Title: f.GetName(), Type: wire.ArtifactFile, Ref: wire.FileRef(f.GetDigest())})
+		}
+		return nil
+	})
 }
 
 // planOf reads steps where there are some, else text.

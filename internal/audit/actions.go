@@ -37,6 +37,12 @@ const (
 	BoardMisuse   Action = "board.misuse"   // a client broke the rules of the board's connection
 )
 
+// Pictures, PDFs and voice notes.
+const (
+	FileAdded Action = "file.added" // somebody put a file into the hub
+	FileShown Action = "file.shown" // a file was shown to a model
+)
+
 // Folders that agents work in.
 const (
 	WorkspaceGranted Action = "workspace.granted" // a person let the agents of another use a folder of theirs

@@ -167,7 +167,7 @@ func (r *run) think() (model.Message, error) {
 	}
 	// Not Call: an iterator would move every event to the heap.
 	r.calling.req, r.calling.sent = r.spec.Request, false
-	r.calling.req.Messages = r.msgs
+	r.calling.req.Messages = r.spec.Show.Prepare(r.ctx, r.msgs)
 	err := r.calling.run()
 	h.close()
 	msg := h.message(r.out.Rounds)

@@ -53,6 +53,8 @@ type RunSpec struct {
 	// Compact is asked, at most once, when the model's window is nearly or quite
 	// full: it gets the messages as they would be sent and gives back fewer.
 	Compact func(ctx context.Context, msgs []model.Message) ([]model.Message, error)
+	// Show puts files of messages before the model; nil = it is only told of them.
+	Show *Showing
 	// NewFilter, if set, makes a filter for the text of each round.
 	NewFilter func() TextFilter
 }

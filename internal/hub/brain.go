@@ -56,6 +56,9 @@ func openaiProvider(c brain.ProviderConfig) (model.Provider, error) {
 }
 
 func (h *Hub) openBrain(ctx context.Context) (err error) {
+	if err := h.openFiles(ctx); err != nil {
+		return err
+	}
 	if err := h.openSpaces(ctx); err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ import (
 	faceroom "parley/internal/face/room"
 	facetalk "parley/internal/face/talk"
 	"parley/internal/face/tunnel"
+	"parley/internal/files"
 	"parley/internal/fleet"
 	"parley/internal/hub/config"
 	"parley/internal/hub/metrics"
@@ -92,6 +93,7 @@ type Hub struct {
 	minds    *minds
 	spaces   *workspace.Spaces
 	grants   *workspace.Grants
+	files    *files.Store
 	sandbox  *sandbox.Sandbox
 	parts    []part
 	// notices is nil in a hub opened for a single command.
@@ -283,7 +285,7 @@ func (h *Hub) openFaces(ctx context.Context) error {
 	h.front = front.New(front.Deps{
 		People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Parking: h.parking,
 		Paces:  front.Paces{Time: h.conf.Limits.BodyTime, Pause: h.conf.Limits.BodyPause},
-		Errors: slices.Concat(storeErrors, visitErrors, workspaceErrors),
+		Errors: slices.Concat(storeErrors, visitErrors, workspaceErrors, fileErrors),
 	})
 	if err := h.eachPart(func(p part) error { return call(ctx, p.faces) }); err != nil {
 		return err

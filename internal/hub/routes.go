@@ -64,6 +64,7 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	api.RegisterEvents(a, api.Live{Inbox: h.inbox, People: h.people, Fleet: h.fleet, Stopping: h.stopping})
 	api.RegisterAgents(a, api.Minds{Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf})
 	api.RegisterWorkspace(a, h.grants)
+	api.RegisterFiles(a, h.files)
 	api.RegisterStatus(a, h.status)
 	api.RegisterCluster(a, h.cluster)
 	api.RegisterSpend(a, h.spending)

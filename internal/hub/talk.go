@@ -33,7 +33,7 @@ func (h *Hub) talkPart() part {
 func (h *Hub) openTalk(ctx context.Context) error {
 	t, err := talk.New(talk.Deps{
 		Memory: memory.New(h.db), Leases: h.leases, Bus: h.bus, Agents: h.minds.agents, Models: h.minds.models, Ledger: h.minds.ledger,
-		Inbox: h.inbox, Audit: h.trail, Skills: h.minds, Tools: h.minds.toolsForTurn, PersonOf: h.personOf, Mask: h.mask, Log: h.logger,
+		Inbox: h.inbox, Audit: h.trail, Files: h.files, Skills: h.minds, Tools: h.minds.toolsForTurn, PersonOf: h.personOf, Mask: h.mask, Log: h.logger,
 		Commands: h.minds.policy, Rules: h.approvalRules(ctx), People: h.people, Workspace: h.spaces.Dir, WhoseOf: h.whoseFolder, Roots: h.conf.Box.Write, Clustered: h.conf.NATS != "",
 		Limits: talk.Limits{Drain: h.conf.ShutdownGrace},
 	})

@@ -45,7 +45,7 @@ func (h *Hub) openWork(ctx context.Context) error {
 	mem := memory.New(h.db)
 	w, err := work.New(work.Deps{
 		DB: h.db, Log: eventlog.New(h.db, h.bus, h.logger), Leases: h.leases, Bus: h.bus, Agents: h.minds.agents, Models: h.minds.models,
-		Inbox: h.inbox, Terminals: agentTerminals{h.terminals, h.terminalWayOut}, Ledger: h.minds.ledger, Audit: h.trail, Skills: h.minds.shelf.Usable, Policy: h.minds.policy,
+		Inbox: h.inbox, Terminals: agentTerminals{h.terminals, h.terminalWayOut}, Ledger: h.minds.ledger, Audit: h.trail, Files: h.files, Skills: h.minds.shelf.Usable, Policy: h.minds.policy,
 		Tools: func(ctx context.Context, s work.ToolScope) ([]*tool.Tool, error) {
 			return h.minds.toolsFor(ctx, s.Agent, s.Names, s.Workspace, false)
 		},

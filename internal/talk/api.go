@@ -28,6 +28,8 @@ const (
 type TurnRequest struct {
 	Key     Key
 	Content string
+	// Files are digests of files of the caller's that go along.
+	Files []string
 	// Guest answers instead of the primary agent, in the primary's conversation.
 	Guest string
 	// Cwd is the client's working directory; used if the workspace allows it.

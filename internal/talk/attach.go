@@ -173,14 +173,14 @@ func (a *attachment) lastOnes(n int) (int64, error) {
 
 // shown tells which messages people see: what was said, not what tools did.
 func shown(m memory.Message) bool {
-	return m.Text != "" && (m.Role == model.User || m.Role == model.Assistant)
+	return (m.Text != "" || len(m.Files) > 0) && (m.Role == model.User || m.Role == model.Assistant)
 }
 
 func (a *attachment) event(ev Event) ConversationEvent {
 	out := ConversationEvent{Key: a.conv.Key, Seq: ev.Seq, Run: ev.Run}
 	switch ev.Kind {
 	case UserMessage:
-		out.Message = &memory.Message{Seq: ev.Seq, Run: ev.Run, At: time.Now(), Message: model.Message{Role: model.User, Text: ev.Text}}
+		out.Message = &memory.Message{Seq: ev.Seq, Run: ev.Run, At: time.Now(), Message: model.Message{Role: model.User, Text: ev.Text, Files: ev.Files}}
 	case Deleted:
 		out.Deleted = true
 	default:

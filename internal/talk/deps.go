@@ -13,6 +13,7 @@ import (
 	"parley/internal/brain/tool"
 	"parley/internal/bus"
 	"parley/internal/defaults"
+	"parley/internal/files"
 	"parley/internal/identity"
 	"parley/internal/judge"
 	"parley/internal/lease"
@@ -96,6 +97,8 @@ type Deps struct {
 	// Tools gives the tools of a run beside talk's own: those that Names selects,
 	// and those of the agent's MCP servers. A failing provider leaves them out.
 	Tools func(ctx context.Context, scope ToolScope) ([]*tool.Tool, error)
+	// Files are pictures, PDFs and voice notes; nil takes none.
+	Files *files.Store
 	// Rules say who must agree to certain calls.
 	Rules judge.Rules
 	// People look after what schedules act with; nil trusts what they were made with.

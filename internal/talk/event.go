@@ -46,6 +46,8 @@ type Event struct {
 	Text  string `json:"text,omitempty"`
 	Code  string `json:"code,omitempty"`
 
+	Files []model.File `json:"files,omitempty"` // of a UserMessage
+
 	Calls      []model.Call `json:"calls,omitempty"`
 	Result     *Result      `json:"result,omitempty"`
 	Ask        *Question    `json:"ask,omitempty"`

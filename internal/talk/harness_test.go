@@ -79,6 +79,7 @@ type models struct {
 	requests []model.Request
 	window   int64
 	price    *brain.Price
+	kind     brain.ProviderKind
 	// play, if set, answers instead of the offline model; returning false passes on.
 	play func(ctx context.Context, req model.Request, yield func(model.Event, error) bool) bool
 }
@@ -95,7 +96,7 @@ func (m *models) Resolve(ref string) (brain.Model, error) {
 	if price == nil && r.Provider == "offline" {
 		price = &brain.Price{} // it costs nothing, which is a price
 	}
-	return brain.Model{Provider: m, Ref: r, Name: r.Model, Window: m.window, Price: price}, nil
+	return brain.Model{Provider: m, Ref: r, Name: r.Model, Window: m.window, Price: price, Kind: m.kind}, nil
 }
 
 func (*models) Name() string { return "offline" }

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
+	"parley/internal/files"
 	"parley/internal/identity"
 	"parley/internal/talk/memory"
 	"parley/protocol/agentfirst"
@@ -54,7 +56,7 @@ func (r *running) prepare(ctx context.Context) (spec brain.RunSpec, err error) {
 			MaxOutput: r.agent.MaxOutputTokens, Temperature: r.agent.Temperature, Thinking: r.agent.Thinking,
 		},
 		Tools: tools, Call: r.template(), DropCalls: r.guest() && tools.Len() == 0,
-		Policy: r.policy(), Approve: r.approve, Tainted: r.tainted,
+		Policy: r.policy(), Approve: r.approve, Tainted: r.tainted || brain.HasFiles(msgs), Show: r.showing(),
 		MaxRounds: r.agent.MaxIterations, Timeout: r.agent.RunTimeout, Meter: r.meter,
 		Store: r, Pending: r.pending, Compact: r.makeRoom, NewFilter: filter,
 	}
@@ -149,6 +151,29 @@ func (r *running) policy() brain.Policy {
 	p := brain.PolicyFor(r.c.key.Sender, r.agent.AutoApprove, r.c.t.d.Commands)
 	p.Rules = r.c.t.d.Rules
 	return p
+}
+
+// showing puts the conversation's files before the model. What is in a file may be anybody's
+// words, and the trail says which model was given them.
+func (r *running) showing() *brain.Showing {
+	c := r.c
+	if c.t.d.Files == nil {
+		return nil
+	}
+	return &brain.Showing{
+		Model: r.model,
+		Bytes: func(ctx context.Context, digest string) ([]byte, error) {
+			return c.t.d.Files.Bytes(ctx, files.Conversation(c.id), digest)
+		},
+		Shown: func(f model.File) {
+			detail := r.trace()
+			detail["conversation"], detail["model"], detail["name"], detail["type"], detail["bytes"] = c.id, r.model.Ref.String(), f.Name, f.Type, f.Size
+			c.t.note("agent:"+r.speaker, audit.FileShown, f.Digest, detail)
+		},
+		Withheld: func(f model.File, why string) {
+			c.feed.publish(Event{Kind: Notice, Run: r.tn.id, Code: agentfirst.NoticeFileNotShown, Text: valid(fmt.Sprintf("%s was not shown to %s: %s", f.Name, r.speaker, why))})
+		},
+	}
 }
 
 // actor is the agent that speaks, as it acts for whoever wrote the turn.

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/brain"
+	"parley/internal/brain/model"
+	"parley/internal/files"
 	"parley/internal/identity"
 	"parley/internal/ids"
 	"parley/internal/lease"
@@ -20,15 +22,16 @@ import (
 
 // order is a waiting turn or compaction as the store keeps it.
 type order struct {
-	Kind     string `json:"kind"`
-	Content  string `json:"content,omitempty"`
-	Guest    string `json:"guest,omitempty"`
-	Cwd      string `json:"cwd,omitempty"`
-	Mode     Mode   `json:"mode,omitempty"`
-	Detached bool   `json:"detached,omitempty"`
-	NoStream bool   `json:"no_stream,omitempty"`
-	Key      string `json:"key,omitempty"`
-	Focus    string `json:"focus,omitempty"`
+	Kind     string       `json:"kind"`
+	Content  string       `json:"content,omitempty"`
+	Files    []model.File `json:"files,omitempty"`
+	Guest    string       `json:"guest,omitempty"`
+	Cwd      string       `json:"cwd,omitempty"`
+	Mode     Mode         `json:"mode,omitempty"`
+	Detached bool         `json:"detached,omitempty"`
+	NoStream bool         `json:"no_stream,omitempty"`
+	Key      string       `json:"key,omitempty"`
+	Focus    string       `json:"focus,omitempty"`
 	// By is whoever wrote it; the run it makes acts for nobody else.
 	By identity.Actor `json:"actor,omitzero"`
 }
@@ -110,15 +113,45 @@ func (t *Talk) Turn(ctx context.Context, who identity.Actor, req TurnRequest) (*
 	if t.isClosing() {
 		return nil, ErrUnavailable
 	}
+	if err := t.checkFiles(ctx, who, req.Files); err != nil {
+		return nil, err
+	}
 	conv, err := t.d.Memory.Open(ctx, key, false)
 	if err != nil {
 		return nil, err
 	}
+	held, err := t.holdFiles(ctx, who, conv, req.Files)
+	if err != nil {
+		return nil, err
+	}
 	tn := &turn{order: order{
-		Kind: orderTurn, Content: req.Content, Guest: req.Guest, Cwd: req.Cwd, Mode: req.Mode,
+		Kind: orderTurn, Content: req.Content, Files: held, Guest: req.Guest, Cwd: req.Cwd, Mode: req.Mode,
 		Detached: req.Detached, NoStream: req.NoStream, Key: req.IdempotencyKey, By: who,
 	}, left: req.Left}
 	return t.submit(ctx, conv, tn)
+}
+
+// checkFiles refuses files of others: whoever only knows their digests has no right to them.
+func (t *Talk) checkFiles(ctx context.Context, who identity.Actor, digests []string) error {
+	switch {
+	case len(digests) == 0:
+		return nil
+	case t.d.Files == nil:
+		return files.ErrNotFound
+	}
+	return t.d.Files.Check(ctx, who, digests...)
+}
+
+// holdFiles keeps the files of a turn for its conversation.
+func (t *Talk) holdFiles(ctx context.Context, who identity.Actor, conv memory.Conversation, digests []string) (list []model.File, err error) {
+	if len(digests) == 0 {
+		return nil, nil
+	}
+	held, err := t.d.Files.HoldFor(ctx, who, files.Conversation(conv.ID), digests...)
+	for _, f := range held {
+		list = append(list, model.File{Digest: f.Digest, Name: f.Name, Type: f.Type, Size: f.Size})
+	}
+	return list, err
 }
 
 // unknownGuest is a turn whose guest does not exist: it starts and ends, and

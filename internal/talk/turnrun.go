@@ -94,7 +94,7 @@ func (c *conversation) slot(ctx context.Context, tn *turn) (release func()) {
 // begin makes the words and the run durable, then tells that it starts.
 func (r *running) begin() error {
 	c, tn := r.c, r.tn
-	msg := memory.Message{Run: tn.id, At: time.Now(), Message: model.Message{Role: model.User, Text: tn.Content}}
+	msg := memory.Message{Run: tn.id, At: time.Now(), Message: model.Message{Role: model.User, Text: tn.Content, Files: tn.Files}}
 	err := c.write(func(tx *store.Tx) error {
 		if tn.durable {
 			if err := c.t.d.Memory.Dequeue(tx, tn.id); err != nil {
@@ -115,7 +115,7 @@ func (r *running) begin() error {
 	r.userSeq, r.lastSeq = msg.Seq, msg.Seq
 	c.window.add(msg)
 	tn.accept(acceptance{})
-	c.feed.publish(Event{Kind: UserMessage, Run: tn.id, Seq: msg.Seq, Text: tn.Content})
+	c.feed.publish(Event{Kind: UserMessage, Run: tn.id, Seq: msg.Seq, Text: tn.Content, Files: tn.Files})
 	c.feed.publish(Event{Kind: Start, Run: tn.id, Agent: r.speaker, Seq: msg.Seq})
 	return nil
 }
@@ -287,7 +287,7 @@ func (r *running) pending() []model.Message {
 	}
 	msgs := make([]memory.Message, len(steers))
 	for i, tn := range steers {
-		msgs[i] = memory.Message{Run: tn.id, At: time.Now(), Message: model.Message{Role: model.User, Text: tn.Content}}
+		msgs[i] = memory.Message{Run: tn.id, At: time.Now(), Message: model.Message{Role: model.User, Text: tn.Content, Files: tn.Files}}
 	}
 	err := c.write(func(tx *store.Tx) error { return r.join(tx, steers, msgs) })
 	if err != nil {
@@ -305,7 +305,7 @@ func (r *running) pending() []model.Message {
 		tn.durable = false
 		r.lastSeq = msgs[i].Seq
 		c.feed.publish(Event{Kind: Steered, Run: tn.id, Host: r.tn.id, Text: tn.Content, Seq: msgs[i].Seq})
-		out[i] = model.Message{Role: model.User, Text: r.expand(tn.Content)}
+		out[i] = model.Message{Role: model.User, Text: r.expand(tn.Content), Files: tn.Files}
 	}
 	return out
 }

@@ -99,7 +99,7 @@ func (r reading) message(m *memory.Message, primary, speaker string) (model.Mess
 		if r.expand != nil {
 			text = r.expand(text)
 		}
-		return model.Message{Role: model.User, Text: r.escape(text)}, true
+		return model.Message{Role: model.User, Text: r.escape(text), Files: m.Files}, true
 	default:
 		return model.Message{Role: m.Role, Text: r.escape(m.Text)}, true
 	}

@@ -9,7 +9,12 @@ import (
 	"path"
 	"path/filepath"
 
+	"parley/internal/audit"
+	"parley/internal/brain"
+	"parley/internal/brain/model"
+	"parley/internal/files"
 	"parley/internal/identity"
+	"parley/internal/store"
 	"parley/internal/workspace"
 	"parley/protocol/viber"
 )
@@ -21,7 +26,7 @@ const artifactsDir = "artifacts"
 // checkArtifacts refuses paths that lead out of the workspace.
 func checkArtifacts(dir string, list []viber.Artifact) error {
 	for i, a := range list {
-		if a.Ref == "" || a.IsURL() {
+		if a.Ref == "" || a.IsURL() || a.FileDigest() != "" {
 			continue
 		}
 		if !inside(dir, a.Ref) {
@@ -56,6 +61,63 @@ func inside(folder, name string) bool {
 			return false // a link that leads nowhere
 		}
 		rest, full = filepath.Join(filepath.Base(full), rest), filepath.Dir(full)
+	}
+}
+
+// holdFiles keeps the files of the hub that a submit hands over, for its task: in the transaction
+// that makes the task, so that it never waits for one that is gone.
+func (w *Work) holdFiles(tx *store.Tx, r *record) error {
+	var digests []string
+	for _, a := range r.spec.Submit.Artifacts {
+		if digest := a.FileDigest(); digest != "" {
+			digests = append(digests, digest)
+		}
+	}
+	if len(digests) == 0 {
+		return nil
+	}
+	if w.d.Files == nil {
+		return files.ErrNotFound
+	}
+	held, err := w.d.Files.HoldTx(tx, r.spec.By, files.Task(r.id), digests...)
+	r.spec.Files = nil
+	for _, f := range held {
+		r.spec.Files = append(r.spec.Files, model.File{Digest: f.Digest, Name: f.Name, Type: f.Type, Size: f.Size})
+	}
+	return err
+}
+
+// badFile says what is wrong with a file of a submit in the protocol's words.
+func badFile(err error) error {
+	if errors.Is(err, files.ErrNotFound) || errors.Is(err, files.ErrTooMany) {
+		return &viber.Violation{Reason: viber.ReasonBadArtifact, Field: "/artifacts", Message: err.Error()}
+	}
+	return err
+}
+
+// showing puts the task's files before its model. Notices and the trail hear of each once.
+func (t *task) showing() *brain.Showing {
+	if t.w.d.Files == nil || len(t.spec.Files) == 0 {
+		return nil
+	}
+	named := t.model
+	return &brain.Showing{
+		Model: named,
+		Bytes: func(ctx context.Context, digest string) ([]byte, error) {
+			return t.w.d.Files.Bytes(ctx, files.Task(t.id), digest)
+		},
+		Shown: func(f model.File) {
+			t.post(func() {
+				t.w.note(t, audit.FileShown, "", 0, map[string]any{"digest": f.Digest, "name": f.Name, "type": f.Type, "bytes": f.Size, "model": named.Ref.String()})
+			})
+		},
+		Withheld: func(f model.File, why string) {
+			t.post(func() {
+				if !t.over {
+					t.progress(valid(fmt.Sprintf("%s was not shown to %s: %s", f.Name, t.agentName(), why)))
+				}
+			})
+		},
 	}
 }
 

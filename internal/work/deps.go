@@ -14,6 +14,7 @@ import (
 	"parley/internal/bus"
 	"parley/internal/defaults"
 	"parley/internal/eventlog"
+	"parley/internal/files"
 	"parley/internal/identity"
 	"parley/internal/judge"
 	"parley/internal/lease"
@@ -86,7 +87,9 @@ type Deps struct {
 	Bus    bus.Bus
 	Agents Agents
 	Models Models
-	Inbox  *approval.Inbox
+	// Files are pictures, PDFs and voice notes; nil takes none.
+	Files *files.Store
+	Inbox *approval.Inbox
 	// Ledger counts what agents spend; nil keeps no days.
 	Ledger brain.Ledger
 	Audit  audit.Recorder

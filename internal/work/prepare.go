@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"parley/internal/approval"
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/brain/skillfile"
@@ -80,6 +82,7 @@ func (t *task) equipped(e equipment, err error, next func()) {
 	t.agent, t.model, t.tools, t.skills = e.agent, e.model, e.tools, e.skills
 	t.meter = brain.NewMeter(e.agent.Name, brain.Budget{}, t.w.d.Ledger)
 	t.system = t.prompt()
+	t.show = t.showing()
 	t.ready = true
 	for _, s := range t.skills {
 		for _, name := range t.state.Skills {
@@ -107,6 +110,10 @@ func (t *task) equipped(e equipment, err error, next func()) {
 // open begins the history. It follows from what was submitted, so it need not be on
 // disk before the model is asked: it goes with the next transaction.
 func (t *task) open() {
+	if len(t.spec.Files) > 0 {
+		// What is in a file may be anybody's words.
+		t.state.Tainted, t.state.Taint = true, &approval.Taint{Since: time.Now().UTC(), By: "attached files"}
+	}
 	for _, m := range t.opening() {
 		t.history = append(t.history, m)
 		t.opened = append(t.opened, t.historyRow(m))
@@ -122,16 +129,26 @@ func (t *task) agentName() string { return t.record.agent }
 func (t *task) opening() []model.Message {
 	s := t.spec.Submit
 	msgs := historyOf(s.Messages)
-	for _, m := range slices.Backward(s.Messages) {
-		if m.Role != viber.RoleUser || m.Content == "" {
-			continue
-		}
-		if strings.TrimSpace(m.Content) == strings.TrimSpace(s.Goal) {
-			return msgs
-		}
-		break
+	if !saidAlready(s) {
+		msgs = append(msgs, model.Message{Role: model.User, Text: t.expand(s.Goal)})
 	}
-	return append(msgs, model.Message{Role: model.User, Text: t.expand(s.Goal)})
+	for i, m := range slices.Backward(msgs) {
+		if m.Role == model.User {
+			msgs[i].Files = t.spec.Files
+			break
+		}
+	}
+	return msgs
+}
+
+// saidAlready tells whether the goal is what the person said last.
+func saidAlready(s *viber.TaskSubmit) bool {
+	for _, m := range slices.Backward(s.Messages) {
+		if m.Role == viber.RoleUser && m.Content != "" {
+			return strings.TrimSpace(m.Content) == strings.TrimSpace(s.Goal)
+		}
+	}
+	return false
 }
 
 // historyOf makes a model's history of a client's. Results may stand on a message

@@ -30,6 +30,8 @@ type spec struct {
 	// OwnFolder: what it hands over is in its person's folder. Tasks from before people
 	// had folders of their own left it in the one that everybody shared.
 	OwnFolder bool `json:"own_folder,omitzero"`
+	// Files are those of the hub that were handed over.
+	Files []model.File `json:"files,omitzero"`
 }
 
 // state is what of a running task another hub needs to go on with it, besides its

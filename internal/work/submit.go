@@ -219,6 +219,9 @@ func (w *Work) insert(ctx context.Context, t *task, p *proposal) error {
 		if t.spec.Attempt, err = w.reserveKey(tx, p); err != nil {
 			return err
 		}
+		if err := w.holdFiles(tx, &t.record); err != nil {
+			return badFile(err)
+		}
 		t.started = time.UnixMilli(time.Now().UnixMilli()).UTC()
 		if err := t.record.insert(tx); err != nil {
 			return err

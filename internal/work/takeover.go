@@ -14,6 +14,7 @@ import (
 	"parley/internal/brain/model"
 	"parley/internal/brain/tool"
 	"parley/internal/eventlog"
+	"parley/internal/files"
 	"parley/internal/lease"
 	"parley/internal/store"
 	"parley/protocol/viber"
@@ -382,6 +383,6 @@ func (w *Work) purgeTask(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		return nil
+		return files.ReleaseTx(tx, files.Task(id))
 	})
 }

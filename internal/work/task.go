@@ -65,6 +65,7 @@ type task struct {
 	skills []skillfile.Skill // the agent's
 	inUse  []skillfile.Skill // those that narrow its tools
 	meter  *brain.Meter
+	show   *brain.Showing // nil without files
 	ready  bool
 
 	history  []model.Message

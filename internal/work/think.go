@@ -71,7 +71,7 @@ func (t *task) think() {
 		Purpose: model.ForTask, Model: t.model.Name, System: t.system, Messages: slices.Clip(t.history), Tools: t.tools.Specs(),
 		MaxOutput: maxOutput, Temperature: t.agent.Temperature, Thinking: t.agent.Thinking,
 	}
-	provider, policy := t.model.Provider, t.w.d.Calls
+	provider, policy, show := t.model.Provider, t.w.d.Calls, t.show
 	policy.Early = func(ev *model.Event) {
 		c.put(*ev, nil)
 		t.said()
@@ -85,7 +85,9 @@ func (t *task) think() {
 	}
 	t.background(func() {
 		defer cancel(nil)
-		for ev, err := range brain.Call(ctx, provider, c.req, policy) {
+		req := c.req
+		req.Messages = show.Prepare(ctx, req.Messages)
+		for ev, err := range brain.Call(ctx, provider, req, policy) {
 			c.put(ev, err)
 			t.poke()
 		}

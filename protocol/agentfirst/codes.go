@@ -4,6 +4,10 @@ package agentfirst
 // conversation's new title, which is its text.
 const NoticeTitled = "titled"
 
+// NoticeFileNotShown is the code of the notice that a file which goes along with a message was
+// not shown to the model; its text says why.
+const NoticeFileNotShown = "file_not_shown"
+
 // Code is the number in an error answer.
 type Code uint32
 

@@ -15,11 +15,11 @@ type golden struct {
 func clientGolden() []golden {
 	fullTurn := &af.Turn{
 		Agent: "crab", Content: "hello", Sender: proto.String("user"), Cwd: proto.String("/tmp"),
-		Guest: proto.String("twin"), Thread: "side", Mode: af.ModeInterrupt, Detached: true, Key: "k1",
+		Guest: proto.String("twin"), Thread: "side", Mode: af.ModeInterrupt, Detached: true, Key: "k1", Files: []*af.FileRef{fileRef()},
 	}
 	handTurn := func(n int) hand {
 		return msg(n, str(1, "crab"), str(2, "hello"), str(4, "user"), str(5, "/tmp"), str(6, "twin"),
-			str(200, "side"), num(201, 2), yes(202), str(203, "k1"))
+			str(200, "side"), num(201, 2), yes(202), str(203, "k1"), handFileRef(204))
 	}
 	mcp := &af.McpInfo{
 		Name: "m", Command: "c", Args: []string{"-a", "-b"}, Env: map[string]string{"K": "V"}, Url: "u", Auth: true,

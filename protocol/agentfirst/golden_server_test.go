@@ -18,11 +18,19 @@ func handUsage(n int) hand {
 }
 
 func historyMessage() *af.HistoryMessage {
-	return &af.HistoryMessage{Role: "assistant", Content: "hi", Agent: "twin", Seq: 8, At: "2026-04-03T10:00:00Z", Summary: true, Outcome: "failed", OutcomeCode: "timeout"}
+	return &af.HistoryMessage{Role: "assistant", Content: "hi", Agent: "twin", Seq: 8, At: "2026-04-03T10:00:00Z", Summary: true, Outcome: "failed", OutcomeCode: "timeout", Files: []*af.FileRef{fileRef()}}
+}
+
+func fileRef() *af.FileRef {
+	return &af.FileRef{Digest: "0f", Name: "photo.png", Type: "image/png", Size: 108}
+}
+
+func handFileRef(n int) hand {
+	return msg(n, str(1, "0f"), str(2, "photo.png"), str(3, "image/png"), num(4, 108))
 }
 
 func handHistoryMessage(n int) hand {
-	return msg(n, str(1, "assistant"), str(2, "hi"), str(200, "twin"), num(201, 8), str(202, "2026-04-03T10:00:00Z"), yes(203), str(204, "failed"), str(205, "timeout"))
+	return msg(n, str(1, "assistant"), str(2, "hi"), str(200, "twin"), num(201, 8), str(202, "2026-04-03T10:00:00Z"), yes(203), str(204, "failed"), str(205, "timeout"), handFileRef(206))
 }
 
 func agentInfo() *af.AgentInfo {

@@ -92,6 +92,7 @@ type Message struct {
 	// Outcome is on the last words of a turn.
 	Outcome     string `json:"outcome,omitempty" doc:"how the turn ended whose last words these are: complete, cut, cancelled, interrupted or failed"`
 	OutcomeCode string `json:"outcome_code,omitempty" doc:"why"`
+	Files       []File `json:"files,omitempty" doc:"what goes along with it"`
 }
 
 // Messages is a list of them.

@@ -95,8 +95,8 @@ type Artifact struct {
 	ID    string       `json:"id"`
 	Title string       `json:"title,omitzero"`
 	Type  ArtifactType `json:"type,omitzero"`
-	// Ref is an http or https address, or a path of the workspace. Whether a path
-	// lies there is for whoever has the workspace to find out.
+	// Ref is an http or https address, file: and the digest of a file of the hub, or a path
+	// of the workspace. Whether a path lies there is for whoever has the workspace to find out.
 	Ref string `json:"ref,omitzero"`
 }
 
@@ -104,6 +104,21 @@ type Artifact struct {
 func (a Artifact) IsURL() bool {
 	u, err := url.Parse(a.Ref)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// fileScheme leads the digest of a file that was put into the hub.
+const fileScheme = "file:"
+
+// FileRef is the ref of a file of the hub.
+func FileRef(digest string) string { return fileScheme + digest }
+
+// FileDigest is the digest of the file of the hub that the artifact is; "" if it is none.
+func (a Artifact) FileDigest() string {
+	digest, ok := strings.CutPrefix(a.Ref, fileScheme)
+	if !ok || len(digest) != 64 || strings.Trim(digest, "0123456789abcdef") != "" {
+		return ""
+	}
+	return digest
 }
 
 func (a Artifact) problem() string {
@@ -117,8 +132,8 @@ func (a Artifact) problem() string {
 		return "an artifact needs an id"
 	case strings.Contains(a.Ref, "\x00"):
 		return "an artifact's ref holds a zero byte"
-	case a.Ref != "" && hasScheme(a.Ref) && !a.IsURL():
-		return "an artifact's ref is an http or https address, or a path of the workspace"
+	case a.Ref != "" && hasScheme(a.Ref) && !a.IsURL() && a.FileDigest() == "":
+		return "an artifact's ref is an http or https address, file: and a digest, or a path of the workspace"
 	}
 	return ""
 }

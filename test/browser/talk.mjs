@@ -112,13 +112,13 @@ test('text files go along with a message, and are folded for everybody who reads
   await startTurn(one, '/say ready');
   await settled(one);
   const files = one.getByRole('list', { name: 'Attached files' });
-  const [chooser] = await Promise.all([one.waitForEvent('filechooser'), one.getByRole('button', { name: 'Attach text files' }).click()]);
+  const [chooser] = await Promise.all([one.waitForEvent('filechooser'), one.getByRole('button', { name: 'Attach files' }).click()]);
   await chooser.setFiles([
     { name: 'notes.md', mimeType: 'text/markdown', buffer: Buffer.from('# Notes\n```\n<b>kept</b>\n```\n') },
     { name: 'photo.png', mimeType: 'image/png', buffer: Buffer.from([0x89, 0x50, 0x4e, 0x47, 0xff, 0]) },
   ]);
   await files.getByText('notes.md').waitFor();
-  await one.getByRole('alert').filter({ hasText: 'photo.png was not attached: it is not a text file' }).waitFor();
+  await one.getByRole('alert').filter({ hasText: 'photo.png was not attached: this is no picture, PDF or voice note' }).waitFor();
   await give(one, 'drop', 'dropped.txt', 'by the mouse');
   await give(one, 'paste', 'pasted.txt', 'from elsewhere');
   await give(one, 'drop', 'wrong.txt', 'not this one');
@@ -144,6 +144,35 @@ test('text files go along with a message, and are folded for everybody who reads
   const [saved] = await Promise.all([two.waitForEvent('download'), two.locator('details').getByRole('button', { name: 'Save' }).click()]);
   assert.equal(saved.suggestedFilename(), 'notes.md');
   assert.equal(readFileSync(await saved.path(), 'utf8'), '# Notes\n```\n<b>kept</b>\n```\n');
+});
+
+// The smallest picture there is: one red dot.
+const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
+
+test('pictures are shown in place, and a voice note is told of', async () => {
+  const one = await stage.person();
+  await startTurn(one, '/say ready');
+  await settled(one);
+  const [chooser] = await Promise.all([one.waitForEvent('filechooser'), one.getByRole('button', { name: 'Attach files' }).click()]);
+  await chooser.setFiles([
+    { name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(DOT, 'base64') },
+    { name: 'note.ogg', mimeType: 'audio/ogg', buffer: Buffer.from('OggS and some sound') },
+  ]);
+  const files = one.getByRole('list', { name: 'Attached files' });
+  await files.getByText('note.ogg').waitFor();
+  await say(one, 'What is this?');
+  await one.getByText('got "dot.png" (image/png, 70 bytes)').waitFor();
+  const two = await stage.person();
+  await two.goto(one.url());
+  for (const page of [one, two]) {
+    const said = page.locator('.bubble').filter({ hasText: 'What is this?' });
+    const picture = said.getByRole('img', { name: 'dot.png' });
+    await picture.waitFor();
+    assert.equal(await picture.evaluate((img) => img.decode().then(() => img.naturalWidth)), 1, 'the picture is there, from the hub');
+    await said.getByRole('link', { name: 'note.ogg' }).waitFor();
+  }
+  const answer = await one.request.get(new URL(await one.getByRole('img', { name: 'dot.png' }).getAttribute('src'), one.url()).href);
+  assert.equal(answer.headers()['content-security-policy'], "default-src 'none'; sandbox");
 });
 
 test('files too large for the tab are kept over a reload, until they are sent or removed, or the page says that they are not', async () => {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,9 +11,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"parley/internal/fit"
 	wire "parley/protocol/agentfirst"
 )
 
@@ -21,23 +22,27 @@ const (
 	roomForWords = 64 << 10
 	// maxFiles is how many files one message takes along.
 	maxFiles = 20
-	maxName  = 120
 )
 
 // ErrNotText says that a file is no text.
 var ErrNotText = errors.New("it is not a text file (UTF-8)")
 
-// Attachment is a text file that goes along with a message. The wire carries
-// words only, so it becomes a named block between fences, which the page and
-// this chat show as a file again.
+// Attachment is a file that goes along with a message. A text file becomes a named
+// block between fences, which the page and this chat show as a file again; a picture,
+// a PDF or a voice note is put into the hub, and the message names it.
 type Attachment struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
+	// Stored is the file in the hub; nil for text.
+	Stored *wire.FileRef `json:"-"`
 }
 
+// Put brings a file that is no text into the hub.
+type Put func(path string) (*wire.FileRef, error)
+
 // Read reads a file that a message can carry beside the others.
-func Read(path string, others []Attachment) (a Attachment, err error) {
-	a.Name = plainName(path)
+func Read(path string, others []Attachment, put Put) (a Attachment, err error) {
+	a.Name = fit.FileName(path)
 	if len(others) >= maxFiles {
 		return a, fmt.Errorf("%s was not attached: %d files are the most in one message", a.Name, maxFiles)
 	}
@@ -45,7 +50,11 @@ func Read(path string, others []Attachment) (a Attachment, err error) {
 	for _, o := range others {
 		room -= len(o.Text)
 	}
-	if a.Text, err = readText(path, max(0, room)); err != nil {
+	a.Text, err = readText(path, max(0, room))
+	if errors.Is(err, ErrNotText) && put != nil {
+		a.Stored, err = put(path)
+	}
+	if err != nil {
 		return a, fmt.Errorf("%s was not attached: %w", a.Name, err)
 	}
 	return a, nil
@@ -65,6 +74,9 @@ func readText(path string, room int) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if !begunAsText(raw) {
+		return "", ErrNotText
+	}
 	if len(raw) > room {
 		return "", fmt.Errorf("it is too large: there is room for %s", fileSize(room))
 	}
@@ -75,21 +87,28 @@ func readText(path string, room int) (string, error) {
 	return text, nil
 }
 
-// plainName is a name that cannot be taken for anything else: no path, no
-// quotes, nothing invisible.
-func plainName(path string) string {
-	name := path[strings.LastIndexAny(path, `/\`)+1:]
-	name = strings.Map(func(r rune) rune {
-		if r == '"' || r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return '_'
-		}
-		return r
-	}, name)
-	name = strings.TrimSpace(name)
-	if r := []rune(name); len(r) > maxName {
-		name = string(r[:maxName])
+// begunAsText reports whether a file begins like text: large pictures are no text that is too long.
+func begunAsText(raw []byte) bool {
+	head := raw[:min(len(raw), 4096)]
+	if bytes.HasPrefix(head, []byte("%PDF-")) {
+		return false // some are nothing but letters, and still nothing to read
 	}
-	return cmp.Or(name, "file")
+	for cut := 0; cut < utf8.UTFMax && cut < len(head); cut++ { // a character may be cut at the end
+		if utf8.Valid(head[:len(head)-cut]) {
+			return !bytes.Contains(head, []byte{0})
+		}
+	}
+	return len(head) == 0
+}
+
+// Stored are the files of the hub among those of a message.
+func Stored(files []Attachment) (out []*wire.FileRef) {
+	for _, f := range files {
+		if f.Stored != nil {
+			out = append(out, f.Stored)
+		}
+	}
+	return out
 }
 
 // Compose makes one message of words and files. The form has no escapes: a fence
@@ -100,8 +119,11 @@ func Compose(words string, files []Attachment) string {
 		parts = append(parts, words)
 	}
 	for _, f := range files {
+		if f.Stored != nil {
+			continue
+		}
 		fence := strings.Repeat("`", max(3, longestFence(f.Text)+1))
-		parts = append(parts, fmt.Sprintf("Attached file \"%s\" (%d bytes):\n%s\n%s\n%s", plainName(f.Name), len(f.Text), fence, f.Text, fence))
+		parts = append(parts, fmt.Sprintf("Attached file \"%s\" (%d bytes):\n%s\n%s\n%s", fit.FileName(f.Name), len(f.Text), fence, f.Text, fence))
 	}
 	return strings.Join(parts, "\n\n")
 }

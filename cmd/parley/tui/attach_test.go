@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	wire "parley/protocol/agentfirst"
 )
 
 // The page is held to the same vectors.
@@ -45,7 +47,7 @@ func FuzzFold(f *testing.F) {
 	f.Add("words", "a`b.txt", "x\n```\n")
 	f.Add("Attached file \"a\" (1 bytes):\n```\nx\n```", "\x1b\"", "")
 	f.Fuzz(func(t *testing.T, words, name, text string) {
-		message := Compose(words, []Attachment{{name, text}})
+		message := Compose(words, []Attachment{{Name: name, Text: text}})
 		if !strings.HasSuffix(Fold(message), "]") && strings.TrimSpace(words) == "" {
 			t.Errorf("%q is not folded: %q", message, Fold(message))
 		}
@@ -61,10 +63,10 @@ func TestAFileIsReadOrRefusedWithAReason(t *testing.T) {
 		}
 		return path
 	}
-	if got, err := Read(write("a.txt", "\ufeffhej"), nil); err != nil || got != (Attachment{"a.txt", "hej"}) {
+	if got, err := Read(write("a.txt", "\ufeffhej"), nil, nil); err != nil || got != (Attachment{Name: "a.txt", Text: "hej"}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	full := []Attachment{{"b", strings.Repeat("x", 8<<20)}}
+	full := []Attachment{{Name: "b", Text: strings.Repeat("x", 8<<20)}}
 	for _, c := range []struct {
 		path, why string
 		others    []Attachment
@@ -76,12 +78,31 @@ func TestAFileIsReadOrRefusedWithAReason(t *testing.T) {
 		{dir, "it is a folder", nil},
 		{filepath.Join(dir, "none"), "none was not attached", nil},
 	} {
-		if _, err := Read(c.path, c.others); err == nil || !strings.Contains(err.Error(), c.why) {
+		if _, err := Read(c.path, c.others, nil); err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v, want %q", c.path, err, c.why)
 		}
 	}
-	if _, err := Read(filepath.Join(dir, "none"), nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Read(filepath.Join(dir, "none"), nil, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestAPictureIsPutIntoTheHubAndNotIntoTheWords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "photo.png")
+	picture := append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 9<<20)...)
+	if err := os.WriteFile(path, picture, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put := func(string) (*wire.FileRef, error) { return &wire.FileRef{Digest: "d"}, nil }
+	got, err := Read(path, nil, put)
+	if err != nil || got.Stored.GetDigest() != "d" {
+		t.Fatalf("a large picture: %v, %v; want it put into the hub, not refused as a long text", got.Stored, err)
+	}
+	if text := Compose("look", []Attachment{got}); text != "look" {
+		t.Errorf("the words are %q; want the picture named beside them only", text)
+	}
+	if refs := Stored([]Attachment{{Name: "a", Text: "a"}, got}); len(refs) != 1 {
+		t.Errorf("%d files of the hub; want the picture alone", len(refs))
 	}
 }
 

@@ -98,7 +98,7 @@ func (c *Chat) message(m *wire.HistoryMessage) []string {
 	case m.GetSummary():
 		return []string{dim.Render("— what came before —"), dim.Render(Render(m.GetContent(), c.Width)), ""}
 	case m.GetRole() == "user":
-		return append([]string{accent.Render(cmp.Or(c.Sender, wire.DefaultSender)), Render(Fold(m.GetContent()), c.Width)}, ending(m)...)
+		return append([]string{accent.Render(cmp.Or(c.Sender, wire.DefaultSender)), Render(Fold(m.GetContent())+filesOf(m), c.Width)}, ending(m)...)
 	}
 	return append([]string{c.speaker(cmp.Or(m.GetAgent(), c.Agent)), Render(m.GetContent(), c.Width)}, ending(m)...)
 }
@@ -432,4 +432,13 @@ func (m *Menu) View(width int) string {
 		hint = "Space marks, Enter answers; or type your own answer"
 	}
 	return strings.Join(append(lines, dim.Render(hint)), "\n")
+}
+
+// filesOf names the pictures, PDFs and voice notes that go along with a message.
+func filesOf(m *wire.HistoryMessage) string {
+	text := ""
+	for _, f := range m.GetFiles() {
+		text += fmt.Sprintf("\n[%s: %s, %s]", f.GetType(), f.GetName(), fileSize(int(f.GetSize())))
+	}
+	return text
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	wire "parley/protocol/agentfirst"
 )
 
 // command is something the chat itself understands; any other /word is sent.
@@ -22,7 +24,7 @@ func chatCommands() []command {
 		{"/exit", "", "leave", func(*Model, string) tea.Cmd { return tea.Quit }},
 		{"/guest", "[NAME]", "let another agent answer from now on; without a name, the agent itself", (*Model).setGuest},
 		{"/thread", "[NAME]", "go to a thread; without a name, to the main one", (*Model).setThread},
-		{"/attach", "FILE", "take a text file along with the next message; without a name, none", (*Model).attachFile},
+		{"/attach", "FILE", "take a file along with the next message: text, a picture, a PDF or a voice note; without a name, none", (*Model).attachFile},
 		{"/compact", "[FOCUS]", "archive what was said behind a summary", (*Model).compact},
 		{"/archives", "", "list what was archived", func(m *Model, _ string) tea.Cmd { return m.archives() }},
 		{"/search", "WORDS", "find what was said, archived or noted", (*Model).find},
@@ -69,7 +71,7 @@ func (m *Model) attachFile(path string) tea.Cmd {
 		m.files = nil
 		return nil
 	}
-	file, err := Read(expand(path), m.files)
+	file, err := Read(expand(path), m.files, func(path string) (*wire.FileRef, error) { return m.link.Put(m.ctx, path) })
 	if err != nil {
 		m.print(failure.Render(brief(err.Error(), 400)))
 		return nil

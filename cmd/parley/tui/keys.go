@@ -103,8 +103,9 @@ func (m *Model) enter() tea.Cmd {
 	if guest == "" {
 		guest = m.guest
 	}
-	said, m.files = Compose(said, m.files), nil
-	return m.say(guest, said)
+	files := m.files
+	m.files = nil
+	return m.say(guest, Compose(said, files), Stored(files))
 }
 
 // remember keeps a line to be brought back.

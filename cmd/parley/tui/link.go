@@ -12,7 +12,9 @@ type Link interface {
 	Attach(ctx context.Context, thread string) iter.Seq2[*wire.ConversationEvent, error]
 	// Say sends a turn and returns when it is over, with what refused it. When ctx
 	// ends first, the turn is cancelled, also if the hub has not answered yet.
-	Say(ctx context.Context, thread, guest, text string) error
+	Say(ctx context.Context, thread, guest, text string, files []*wire.FileRef) error
+	// Put brings a picture, a PDF or a voice note into the hub.
+	Put(ctx context.Context, path string) (*wire.FileRef, error)
 	Cancel(ctx context.Context, thread string) error
 	Reply(ctx context.Context, thread, askID, answer string) error
 	Approve(ctx context.Context, id string, yes bool) error

@@ -258,12 +258,12 @@ func (m *Model) run(what func(ctx context.Context) error) tea.Cmd {
 	return func() tea.Msg { return doneMsg{what(ctx)} }
 }
 
-func (m *Model) say(guest, text string) tea.Cmd {
+func (m *Model) say(guest, text string, files []*wire.FileRef) tea.Cmd {
 	ctx, stop := context.WithCancel(m.ctx)
 	thread, turn := m.chat.Thread, m.turns
 	m.turns++
 	m.saying[turn] = saying{thread, stop}
-	return func() tea.Msg { return saidMsg{turn, m.link.Say(ctx, thread, guest, text)} }
+	return func() tea.Msg { return saidMsg{turn, m.link.Say(ctx, thread, guest, text, files)} }
 }
 
 // takeBack stops turns of this thread that were sent and have not begun as far as

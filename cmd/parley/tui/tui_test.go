@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -212,7 +213,15 @@ func (h *hub) Attach(context.Context, string) iter.Seq2[*wire.ConversationEvent,
 	return func(func(*wire.ConversationEvent, error) bool) {}
 }
 
-func (h *hub) Say(ctx context.Context, thread, guest, text string) error {
+func (h *hub) Put(_ context.Context, path string) (*wire.FileRef, error) {
+	h.note("put %s", filepath.Base(path))
+	return &wire.FileRef{Digest: "digest", Name: filepath.Base(path)}, nil
+}
+
+func (h *hub) Say(ctx context.Context, thread, guest, text string, files []*wire.FileRef) error {
+	for _, f := range files {
+		defer h.note("with %s", f.GetName())
+	}
 	if h.say != nil {
 		return h.say(ctx)
 	}

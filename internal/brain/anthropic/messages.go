@@ -1,10 +1,12 @@
 package anthropic
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"parley/internal/brain/model"
 	"parley/internal/brain/modelhttp"
@@ -73,8 +75,24 @@ func (l *layout) message(m model.Message) {
 	case m.Role == model.Tool:
 		l.add(sdk.MessageParamRoleUser, result(m))
 	default:
-		l.texts(m.Text)
+		for _, f := range m.Files {
+			if f.Data != nil {
+				l.add(sdk.MessageParamRoleUser, fileBlock(f))
+			}
+		}
+		l.texts(m.Words())
 	}
+}
+
+// fileBlock is a file as the API takes it: pictures and PDFs.
+func fileBlock(f model.File) sdk.ContentBlockParamUnion {
+	data := base64.StdEncoding.EncodeToString(f.Data)
+	if f.Type == "application/pdf" {
+		b := sdk.NewDocumentBlock(sdk.Base64PDFSourceParam{Data: data})
+		b.OfDocument.Title = param.NewOpt(f.Name)
+		return b
+	}
+	return sdk.NewImageBlockBase64(f.Type, data)
 }
 
 func (l *layout) assistant(m model.Message) {

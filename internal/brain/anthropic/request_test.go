@@ -55,6 +55,16 @@ func TestRequestOnTheWire(t *testing.T) {
 	}
 }
 
+func TestPicturesAndPDFsOnTheWire(t *testing.T) {
+	s := serve(t, Options{Key: key, BaseURL: "/v1"}, modeltest.Replay(t, "text"))
+	s.read(model.Request{Model: "claude-opus-4-6", Messages: []model.Message{{Role: model.User, Text: "Look.", Files: []model.File{
+		{Name: "a.png", Type: "image/png", Size: 1, Data: []byte("1")},
+		{Name: "b.pdf", Type: "application/pdf", Size: 1, Data: []byte("2")},
+		{Name: "c.wav", Type: "audio/wav", Size: 7},
+	}}}})
+	s.Compare(t, "request_files.json")
+}
+
 func TestEnvironmentIsNotRead(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "from-environment")
 	t.Setenv("ANTHROPIC_AUTH_TOKEN", "from-environment")

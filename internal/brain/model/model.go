@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"strings"
 )
@@ -22,6 +23,8 @@ const (
 type Message struct {
 	Role Role
 	Text string
+	// Files go along with what a person said.
+	Files []File `json:",omitempty"`
 	// Reasoning is the model's own thinking, kept for providers that want it back.
 	Reasoning string
 	// ReasoningSignature proves Reasoning to the provider that made it.
@@ -41,6 +44,27 @@ type Message struct {
 	// Interrupted marks an assistant message that was cut short: it is history,
 	// but not a finished answer.
 	Interrupted bool
+}
+
+// File is a picture, a PDF or a voice note. Data is there only in a request that is on its way.
+type File struct {
+	Digest string `json:"digest"`
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Size   int64  `json:"size"`
+	Data   []byte `json:"-"`
+}
+
+// Words is the text of a message, with a line for every file that is not shown: nothing is left
+// out in silence.
+func (m *Message) Words() string {
+	text := m.Text
+	for _, f := range m.Files {
+		if f.Data == nil {
+			text += fmt.Sprintf("\n[attached, and not shown to you: %q, %s, %d bytes]", f.Name, f.Type, f.Size)
+		}
+	}
+	return strings.TrimPrefix(text, "\n")
 }
 
 // Call is one complete tool call of a model.

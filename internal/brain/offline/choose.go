@@ -9,8 +9,9 @@ import (
 // script is what a request asks this model to play, and where it stands in it.
 type script struct {
 	text  string
-	skip  int // batches of calls already made
-	round int // names the calls of this round, from 1
+	files []model.File // that came with it
+	skip  int          // batches of calls already made
+	round int          // names the calls of this round, from 1
 }
 
 // choose finds the script of a request.
@@ -27,7 +28,7 @@ func turnScript(msgs []model.Message) script {
 	for i := len(msgs) - 1; i >= 0; i-- {
 		m := &msgs[i]
 		if spoken(m) {
-			s.text = m.Text
+			s.text, s.files = m.Text, m.Files
 			return s
 		}
 		if m.Role == model.Assistant && len(m.Calls) > 0 {
@@ -60,6 +61,7 @@ func taskScript(msgs []model.Message) script {
 	for i := start; i < len(msgs); i++ {
 		if spoken(&msgs[i]) {
 			said = append(said, msgs[i].Text)
+			s.files = append(s.files, msgs[i].Files...)
 		}
 	}
 	s.text = strings.Join(said, "\n")

@@ -40,6 +40,14 @@ type givenMessage struct {
 	Name       string      `json:"name,omitempty"`
 	IsError    bool        `json:"is_error,omitempty"`
 	Injected   bool        `json:"injected,omitempty"`
+	Files      []givenFile `json:"files,omitempty"`
+}
+
+type givenFile struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Digest string `json:"digest"`
+	Bytes  int    `json:"bytes"`
 }
 
 type givenCall struct {
@@ -66,6 +74,9 @@ func contextJSON(req *model.Request) string {
 		}
 		for _, c := range m.Calls {
 			gm.ToolCalls = append(gm.ToolCalls, givenCall(c))
+		}
+		for _, f := range m.Files {
+			gm.Files = append(gm.Files, givenFile{f.Name, f.Type, f.Digest, len(f.Data)})
 		}
 		g.History = append(g.History, gm)
 	}

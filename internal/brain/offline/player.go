@@ -80,7 +80,7 @@ func (p *player) play() error {
 	s := choose(*p.req)
 	steps := parse(s.text, p.req.Purpose == model.ForTask)
 	if len(steps) == 0 {
-		return p.say(noScriptAnswer(s.text))
+		return p.say(noScriptAnswer(s.text, s.files))
 	}
 	return p.run(p.resume(steps, s.skip), s.round)
 }
@@ -267,9 +267,22 @@ func (s *step) failure() error {
 }
 
 // noScriptAnswer is for people who just talk to it.
-func noScriptAnswer(text string) string {
+func noScriptAnswer(text string, files []model.File) string {
 	return strings.Join([]string{
-		`Offline model: I read "`, firstLine(text, 120), `". No model is configured: set PARLEY_MODEL, `,
+		`Offline model: I read "`, firstLine(text, 120), `"`, received(files), `. No model is configured: set PARLEY_MODEL, `,
 		`or script me with /say TEXT, /tool NAME {json}, /sleep MS, /fail TEXT.`,
 	}, "")
+}
+
+// received says what files came, by the bytes that are really there.
+func received(files []model.File) string {
+	var b strings.Builder
+	for _, f := range files {
+		if f.Data == nil {
+			fmt.Fprintf(&b, " and was told of %q", f.Name)
+			continue
+		}
+		fmt.Fprintf(&b, " and got %q (%s, %d bytes)", f.Name, f.Type, len(f.Data))
+	}
+	return b.String()
 }

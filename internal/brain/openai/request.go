@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 
@@ -76,8 +77,41 @@ func (p *Provider) message(m model.Message) sdk.ChatCompletionMessageParamUnion 
 	case m.Role == model.Tool:
 		return sdk.ToolMessage(m.Text, m.CallID)
 	default:
-		return sdk.UserMessage(m.Text)
+		return said(m)
 	}
+}
+
+// said is what a person said, with the files that go along.
+func said(m model.Message) sdk.ChatCompletionMessageParamUnion {
+	var parts []sdk.ChatCompletionContentPartUnionParam
+	if text := m.Words(); text != "" {
+		parts = append(parts, sdk.TextContentPart(text))
+	}
+	words := len(parts)
+	for _, f := range m.Files {
+		if f.Data != nil {
+			parts = append(parts, filePart(f))
+		}
+	}
+	if len(parts) == words {
+		return sdk.UserMessage(m.Words())
+	}
+	return sdk.UserMessage(parts)
+}
+
+// filePart is a file as the API takes it: by its type.
+func filePart(f model.File) sdk.ChatCompletionContentPartUnionParam {
+	data := base64.StdEncoding.EncodeToString(f.Data)
+	address := "data:" + f.Type + ";base64," + data
+	switch {
+	case strings.HasPrefix(f.Type, "image/"):
+		return sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: address})
+	case f.Type == "audio/wav":
+		return sdk.InputAudioContentPart(sdk.ChatCompletionContentPartInputAudioInputAudioParam{Data: data, Format: "wav"})
+	case f.Type == "audio/mpeg":
+		return sdk.InputAudioContentPart(sdk.ChatCompletionContentPartInputAudioInputAudioParam{Data: data, Format: "mp3"})
+	}
+	return sdk.FileContentPart(sdk.ChatCompletionContentPartFileFileParam{FileData: param.NewOpt(address), Filename: param.NewOpt(f.Name)})
 }
 
 func (p *Provider) assistant(m model.Message) sdk.ChatCompletionMessageParamUnion {

@@ -44,6 +44,22 @@ func TestRequestOnTheWire(t *testing.T) {
 	}
 }
 
+func TestPicturesPDFsAndVoiceNotesOnTheWire(t *testing.T) {
+	s := serve(t, Options{Key: key}, modeltest.Replay(t, "text"))
+	s.read(withFiles())
+	s.Compare(t, "request_files.json")
+}
+
+func withFiles() model.Request {
+	return model.Request{Model: "gpt-x", Messages: []model.Message{{Role: model.User, Text: "Look.", Files: []model.File{
+		{Name: "a.png", Type: "image/png", Size: 1, Data: []byte("1")},
+		{Name: "b.pdf", Type: "application/pdf", Size: 1, Data: []byte("2")},
+		{Name: "c.wav", Type: "audio/wav", Size: 1, Data: []byte("3")},
+		{Name: "d.mp3", Type: "audio/mpeg", Size: 1, Data: []byte("4")},
+		{Name: "e.ogg", Type: "audio/ogg", Size: 7},
+	}}, {Role: model.Assistant, Text: "Yes."}, {Role: model.User, Files: []model.File{{Name: "f.jpg", Type: "image/jpeg", Data: []byte("5")}}}}}
+}
+
 func TestSystemFirstFoldsInjectedTexts(t *testing.T) {
 	s := serve(t, Options{SystemFirst: true}, modeltest.Replay(t, "text"))
 	s.read(long())

@@ -110,7 +110,11 @@ func (c conversationRoutes) remove(ctx context.Context, s identity.Actor, in *re
 }
 
 func viewMessage(m memory.Message) rest.Message {
-	return rest.Message{Seq: m.Seq, Role: string(m.Role), Content: m.Text, Agent: m.Agent, At: m.At, Summary: m.Summary, Outcome: m.Outcome.How, OutcomeCode: m.Outcome.Code}
+	return rest.Message{Files: each(m.Files, viewMessageFile), Seq: m.Seq, Role: string(m.Role), Content: m.Text, Agent: m.Agent, At: m.At, Summary: m.Summary, Outcome: m.Outcome.How, OutcomeCode: m.Outcome.Code}
+}
+
+func viewMessageFile(f model.File) rest.File {
+	return rest.File{Digest: f.Digest, Name: f.Name, Type: f.Type, Size: f.Size}
 }
 
 func (c conversationRoutes) messages(ctx context.Context, s identity.Actor, in *rest.MessageQuery) (rest.Messages, error) {

@@ -10,6 +10,7 @@ import (
 	"parley/internal/brain/mcpclient"
 	"parley/internal/brain/model"
 	"parley/internal/brain/resource"
+	"parley/internal/files"
 	"parley/internal/identity"
 	"parley/internal/limit"
 	"parley/internal/talk"
@@ -45,6 +46,7 @@ var codes = []struct {
 	{errBad, wire.CodeBadRequest},
 	{errPlain, wire.CodeBadRequest},
 	{talk.ErrBadRequest, wire.CodeBadRequest},
+	{files.ErrTooMany, wire.CodeBadRequest},
 	{wire.ErrBadName, wire.CodeBadRequest},
 	{wire.ErrEmptyFile, wire.CodeBadRequest},
 	{wire.ErrBadMeta, wire.CodeBadRequest},
@@ -54,6 +56,7 @@ var codes = []struct {
 	{mcpclient.ErrServers, wire.CodeBadRequest},
 	{resource.ErrConfigured, wire.CodeBadRequest},
 	{errHandle, wire.CodeNotFound},
+	{files.ErrNotFound, wire.CodeNotFound},
 	{errNoService, wire.CodeNotFound},
 	{talk.ErrNoAgent, wire.CodeNotFound},
 	{brain.ErrNoAgent, wire.CodeNotFound},

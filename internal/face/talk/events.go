@@ -167,8 +167,13 @@ func moment(t time.Time) string {
 }
 
 func historyMessage(m memory.Message) *wire.HistoryMessage {
+	var files []*wire.FileRef
+	for _, f := range m.Files {
+		files = append(files, &wire.FileRef{Digest: f.Digest, Name: f.Name, Type: f.Type, Size: number(f.Size)})
+	}
 	return &wire.HistoryMessage{
-		Role: string(m.Role), Content: m.Text, Agent: m.Agent, Seq: number(m.Seq), At: moment(m.At), Summary: m.Summary,
+		Files: files,
+		Role:  string(m.Role), Content: m.Text, Agent: m.Agent, Seq: number(m.Seq), At: moment(m.At), Summary: m.Summary,
 		Outcome: m.Outcome.How, OutcomeCode: m.Outcome.Code,
 	}
 }

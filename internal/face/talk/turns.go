@@ -16,7 +16,12 @@ import (
 const acceptTime = 30 * time.Second
 
 func turnRequest(t *wire.Turn, whole bool) talk.TurnRequest {
+	var digests []string
+	for _, f := range t.GetFiles() {
+		digests = append(digests, f.GetDigest())
+	}
 	return talk.TurnRequest{
+		Files:   digests,
 		Key:     talk.Key{Agent: t.GetAgent(), Sender: t.GetSender(), Thread: t.GetThread()},
 		Content: t.GetContent(), Guest: t.GetGuest(), Cwd: t.GetCwd(), Mode: talk.Mode(t.GetMode()),
 		Detached: t.GetDetached(), IdempotencyKey: t.GetKey(), NoStream: whole,

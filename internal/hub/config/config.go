@@ -37,6 +37,7 @@ type Config struct {
 	Box           Box           `koanf:"box"`
 	Budget        Budget        `koanf:"budget"`
 	Board         Board         `koanf:"board"`
+	Files         Files         `koanf:"files"`
 	Terminal      Terminal      `koanf:"terminal"`
 	Fleet         Fleet         `koanf:"fleet"`
 	Model         string        `koanf:"model"`
@@ -173,6 +174,12 @@ type Box struct {
 // Budget is about money.
 type Budget struct {
 	Unattended string `koanf:"unattended"`
+}
+
+// Files bounds pictures, PDFs and voice notes, in bytes.
+type Files struct {
+	MaxSize int64 `koanf:"max_size"`
+	Quota   int64 `koanf:"quota"`
 }
 
 // Board is about the board protocol.

@@ -53,6 +53,8 @@ var settings = []setting{
 	{"net.allow_private", list, "", "", "networks inside, such as 10.0.0.0/8, that visits, peers, key servers of rooms, webhooks and web_fetch may reach (default: the public internet only)"},
 	{"limits.body_time", duration, "", "30s", "what sending a request may take; longer ones need 8 KiB a second"},
 	{"limits.body_pause", duration, "", "10s", "how long not a byte of a request may come"},
+	{"files.max_size", number, "", "20971520", "bytes of one picture, PDF or voice note"},
+	{"files.quota", number, "", "1073741824", "bytes of such files that one person may keep"},
 	{"auth.challenge", text, "", "auto", "signed challenge on /ws: auto, always or never"},
 	{"auth.mode", text, "", "token", "credential on /ws: token, or none: every program on this machine is the owner (loopback listeners only)"},
 	{"audit.witness_file", list, "", "", "files that also get every checkpoint of the audit trail; best on another disk"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/internal/files"
 	"parley/internal/identity"
 	"parley/internal/store"
 )
@@ -176,6 +177,9 @@ func (m *Memory) Delete(ctx context.Context, guard Guard, id string) error {
 			}
 		}
 		if _, err := tx.Exec(`DELETE FROM talk_conversations WHERE num = ?`, num); err != nil {
+			return err
+		}
+		if err := files.ReleaseTx(tx, files.Conversation(id)); err != nil {
 			return err
 		}
 		return forgetPair(tx, c.Key)

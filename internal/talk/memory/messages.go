@@ -61,28 +61,31 @@ func titleFrom(tx *store.Tx, num int64, title string, msgs []Message) error {
 }
 
 func insertMessage(tx *store.Tx, num int64, key Key, msg Message) error {
-	_, err := tx.Exec(`INSERT INTO talk_messages (conversation, seq, at, run, role, agent, text, reasoning, signature, calls, call_id, name, is_error, interrupted, usage, outcome, outcome_code)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err := tx.Exec(`INSERT INTO talk_messages (conversation, seq, at, run, role, agent, text, reasoning, signature, calls, call_id, name, is_error, interrupted, usage, outcome, outcome_code, files)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		num, msg.Seq, store.Micros(msg.At), msg.Run, string(msg.Role), msg.Agent, []byte(msg.Text), []byte(msg.Reasoning), msg.ReasoningSignature,
-		encodeCalls(msg.Calls), msg.CallID, msg.Name, store.Bool(msg.IsError), store.Bool(msg.Interrupted), encodeUsage(msg.Usage), msg.Outcome.How, msg.Outcome.Code)
+		encodeCalls(msg.Calls), msg.CallID, msg.Name, store.Bool(msg.IsError), store.Bool(msg.Interrupted), encodeUsage(msg.Usage), msg.Outcome.How, msg.Outcome.Code, encodeFiles(msg.Files))
 	if err != nil {
 		return err
 	}
 	return indexMessage(tx, num, key, msg)
 }
 
-const selectMessage = `SELECT seq, at, run, role, agent, text, reasoning, signature, calls, call_id, name, is_error, interrupted, usage, outcome, outcome_code FROM talk_messages`
+const selectMessage = `SELECT seq, at, run, role, agent, text, reasoning, signature, calls, call_id, name, is_error, interrupted, usage, outcome, outcome_code, files FROM talk_messages`
 
 func scanMessage(row store.Row) (Message, error) {
 	var m Message
 	var at, isError, interrupted int64
-	var role, calls, usage string
-	err := row.Scan(&m.Seq, &at, &m.Run, &role, &m.Agent, &m.Text, &m.Reasoning, &m.ReasoningSignature, &calls, &m.CallID, &m.Name, &isError, &interrupted, &usage, &m.Outcome.How, &m.Outcome.Code)
+	var role, calls, usage, files string
+	err := row.Scan(&m.Seq, &at, &m.Run, &role, &m.Agent, &m.Text, &m.Reasoning, &m.ReasoningSignature, &calls, &m.CallID, &m.Name, &isError, &interrupted, &usage, &m.Outcome.How, &m.Outcome.Code, &files)
 	if err != nil {
 		return m, err
 	}
 	m.At, m.Role, m.IsError, m.Interrupted = store.Time(at), model.Role(role), isError == 1, interrupted == 1
 	if m.Calls, err = decodeCalls(calls); err != nil {
+		return m, err
+	}
+	if m.Files, err = decodeFiles(files); err != nil {
 		return m, err
 	}
 	m.Usage, err = decodeUsage(usage)

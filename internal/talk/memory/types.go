@@ -105,6 +105,22 @@ func decodeCalls(text string) (calls []model.Call, err error) {
 	return calls, err
 }
 
+func encodeFiles(files []model.File) string {
+	if len(files) == 0 {
+		return ""
+	}
+	b, _ := json.Marshal(files) // names and numbers: cannot fail
+	return string(b)
+}
+
+func decodeFiles(text string) (files []model.File, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	err = json.Unmarshal([]byte(text), &files)
+	return files, err
+}
+
 func encodeUsage(u model.Usage) string {
 	if u == (model.Usage{}) {
 		return ""

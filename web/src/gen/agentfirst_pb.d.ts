@@ -604,6 +604,13 @@ export declare type Turn = Message<"parley.agentfirst.Turn"> & {
    * @generated from field: string key = 203;
    */
   key: string;
+
+  /**
+   * Pictures, PDFs and voice notes that were put into the hub before; only the digest counts.
+   *
+   * @generated from field: repeated parley.agentfirst.FileRef files = 204;
+   */
+  files: FileRef[];
 };
 
 /**
@@ -611,6 +618,39 @@ export declare type Turn = Message<"parley.agentfirst.Turn"> & {
  * Use `create(TurnSchema)` to create a new message.
  */
 export declare const TurnSchema: GenMessage<Turn>;
+
+/**
+ * FileRef names a file of the hub by the digest of its bytes.
+ *
+ * @generated from message parley.agentfirst.FileRef
+ */
+export declare type FileRef = Message<"parley.agentfirst.FileRef"> & {
+  /**
+   * @generated from field: string digest = 1;
+   */
+  digest: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string type = 3;
+   */
+  type: string;
+
+  /**
+   * @generated from field: uint64 size = 4;
+   */
+  size: bigint;
+};
+
+/**
+ * Describes the message parley.agentfirst.FileRef.
+ * Use `create(FileRefSchema)` to create a new message.
+ */
+export declare const FileRefSchema: GenMessage<FileRef>;
 
 /**
  * @generated from message parley.agentfirst.ReplyToAsk
@@ -2660,6 +2700,11 @@ export declare type HistoryMessage = Message<"parley.agentfirst.HistoryMessage">
    * @generated from field: string outcome_code = 205;
    */
   outcomeCode: string;
+
+  /**
+   * @generated from field: repeated parley.agentfirst.FileRef files = 206;
+   */
+  files: FileRef[];
 };
 
 /**

@@ -134,6 +134,8 @@ const words: Record<string, string> = {
   'visit.place_accepted': 'Other place’s new key accepted',
   'visit.place_changed': 'Other place answered with another key',
   'visit.warned': 'Visit to another place about to end',
+  'file.added': 'File put into the hub',
+  'file.shown': 'File shown to a model',
   'workspace.granted': 'Folder shared',
   'workspace.revoked': 'Folder shared no more',
 };

@@ -4,6 +4,7 @@
 import type {
   Agent, AgentSpend, Approval, ApprovalAnswer, AuditComparison, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, StoredConversation, Token, ToolUse, WorkspaceGrant,
 } from './types';
+import type { Stored } from './attach';
 import type { Ceremony, Proof } from './passkey';
 
 /** A refusal or failure, read from a problem document (RFC 9457) where the hub sent one. */
@@ -83,7 +84,10 @@ export class Client {
   async #once(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Response> {
     const headers: Record<string, string> = { Accept: 'application/json', ...more };
     const init: RequestInit = { method, headers, credentials: 'same-origin', cache: 'no-store' };
-    if (body !== undefined) {
+    if (body instanceof Blob) {
+      headers['Content-Type'] = 'application/octet-stream';
+      init.body = body;
+    } else if (body !== undefined) {
       headers['Content-Type'] = 'application/json';
       init.body = JSON.stringify(body);
     }
@@ -164,6 +168,9 @@ export class Client {
     if (!answer.ok) throw await problemOf(answer);
     return answer.blob();
   };
+
+  /** Puts a picture, a PDF or a voice note into the hub. */
+  putFile = (file: File) => this.post<Stored>(address('/api/files', { name: file.name }), file);
 
   status = () => this.get<Status>('/api/status');
   cluster = () => this.get<Cluster>('/api/cluster');

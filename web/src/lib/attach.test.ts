@@ -34,19 +34,29 @@ describe('files in a message', () => {
 });
 
 describe('reading a file', () => {
+  const stored = { digest: 'd', name: 'photo.png', type: 'image/png', size: 3 };
+  const put = async () => stored;
+  it('puts pictures, PDFs and sound into the hub, and nothing that runs', async () => {
+    const picture = new File([new Uint8Array([1, 2, 3])], 'photo.png', { type: 'image/png' });
+    expect(await readAttachment(picture, [], put)).toEqual({ name: 'photo.png', text: '', stored });
+    expect(compose('look', [{ name: 'photo.png', text: '', stored }])).toBe('look');
+    const drawing = new File(['<svg/>'], 'a.svg', { type: 'image/svg+xml' });
+    expect(await readAttachment(drawing, [], put)).toEqual({ name: 'a.svg', text: '<svg/>' });
+    await expect(readAttachment(picture, [], async () => { throw new Error('there is no room left'); })).rejects.toThrow('photo.png was not attached: there is no room left');
+  });
   it('takes text, without its byte order mark', async () => {
-    expect(await readAttachment(file('a.txt', '\ufeffhej'), [])).toEqual({ name: 'a.txt', text: 'hej' });
+    expect(await readAttachment(file('a.txt', '\ufeffhej'), [], put)).toEqual({ name: 'a.txt', text: 'hej' });
   });
   it('refuses what is not text, and says so', async () => {
-    await expect(readAttachment(file('a.png', new Uint8Array([0x89, 0x50, 0xff, 0])), [])).rejects.toThrow('a.png was not attached: it is not a text file');
-    await expect(readAttachment(file('a.bin', 'a\0b'), [])).rejects.toThrow('not a text file');
+    await expect(readAttachment(file('a.png', new Uint8Array([0x89, 0x50, 0xff, 0])), [], put)).rejects.toThrow('a.png was not attached: it is not a text file');
+    await expect(readAttachment(file('a.bin', 'a\0b'), [], put)).rejects.toThrow('not a text file');
   });
   it('refuses what a message cannot hold, alone or with the others', async () => {
-    await expect(readAttachment({ name: 'big.log', size: 9 << 20 } as File, [])).rejects.toThrow('big.log was not attached: it has 9.4 MB, and a message holds 8.3 MB.');
+    await expect(readAttachment({ name: 'big.log', size: 9 << 20 } as File, [], put)).rejects.toThrow('big.log was not attached: it has 9.4 MB, and a message holds 8.3 MB.');
     const other = { name: 'b', text: 'x'.repeat(8 << 20) };
-    await expect(readAttachment(file('small', 'x'), [other])).rejects.toThrow('there is room for 0 bytes more');
+    await expect(readAttachment(file('small', 'x'), [other], put)).rejects.toThrow('there is room for 0 bytes more');
     const many = Array.from({ length: 20 }, () => ({ name: 'a', text: '' }));
-    await expect(readAttachment(file('one-more', ''), many)).rejects.toThrow('20 files are the most');
+    await expect(readAttachment(file('one-more', ''), many, put)).rejects.toThrow('20 files are the most');
   });
 });
 

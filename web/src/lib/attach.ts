@@ -1,5 +1,5 @@
-// Files said with a message. The conversations wire carries words only, so a text
-// file goes into the message as a named block between fences, which every model
+// Files said with a message. Pictures, PDFs and voice notes are put into the hub, and the message
+// names them. A text file goes into the message as a named block between fences, which every model
 // can read and every client can find again:
 //
 //   Attached file "notes.txt" (11 bytes):
@@ -13,7 +13,20 @@
 export interface Attachment {
   name: string;
   text: string;
+  /** Set for a file that is in the hub: it has no text. */
+  stored?: Stored;
 }
+
+/** A picture, a PDF or a voice note as the hub keeps it. */
+export interface Stored {
+  digest: string;
+  name: string;
+  type: string;
+  size: number;
+}
+
+/** Where the hub shows a file. */
+export const fileAddress = (file: Stored): string => `/api/files/${encodeURIComponent(file.digest)}`;
 
 /** A piece of a message: words, or a file. */
 export type Piece = { kind: 'words'; text: string } | ({ kind: 'file'; size: number } & Attachment);
@@ -36,7 +49,7 @@ export function plainName(name: string): string {
 
 /** The words and the files as one message. */
 export function compose(words: string, files: readonly Attachment[]): string {
-  return [words, ...files.map(block)].filter(Boolean).join('\n\n');
+  return [words, ...files.filter((f) => !f.stored).map(block)].filter(Boolean).join('\n\n');
 }
 
 function block({ name, text }: Attachment): string {
@@ -87,10 +100,20 @@ export function decompose(message: string): { words: string; files: Attachment[]
   };
 }
 
-/** Reads a file that a message can carry; throws a line that says why it cannot. */
-export async function readAttachment(file: File, already: readonly Attachment[]): Promise<Attachment> {
+// Whatever else a file is, the hub says, by its bytes.
+const seenOrHeard = /^(image\/(?!svg)|audio\/|application\/pdf$)/;
+
+/** Reads a file that a message can carry, or puts it into the hub; throws a line that says why it cannot. */
+export async function readAttachment(file: File, already: readonly Attachment[], put: (file: File) => Promise<Stored>): Promise<Attachment> {
   const name = plainName(file.name);
   if (already.length >= FILES_LIMIT) throw new Error(`${name} was not attached: ${FILES_LIMIT} files are the most in one message.`);
+  if (seenOrHeard.test(file.type)) {
+    try {
+      return { name, text: '', stored: await put(file) };
+    } catch (error) {
+      throw new Error(`${name} was not attached: ${(error as Error).message}`, { cause: error });
+    }
+  }
   const room = MESSAGE_LIMIT - FOR_WORDS - already.reduce((sum, a) => sum + bytesOf(a.text), 0);
   if (file.size > room) throw new Error(`${name} was not attached: it has ${size(file.size)}, and ${already.length ? 'there is room for ' + size(Math.max(0, room)) + ' more' : 'a message holds ' + size(room)}.`);
   let text: string;

@@ -5,10 +5,11 @@
 import type { ConversationEvent, HistoryMessage, StreamEvent } from '../../gen/agentfirst_pb.js';
 import { TurnMode } from '../../gen/agentfirst_pb.js';
 import { asProblem, type Problem } from '../api';
+import type { Stored } from '../attach';
 import type { Question, ToolUse } from '../types';
 import { finish, Run, type Call, type Result } from './run.svelte';
 import type { Link, Place } from './link.svelte';
-import { earlierLines, ending, type Line } from './wire';
+import { earlierLines, ending, filesOf, type Line } from './wire';
 
 export interface Said {
   kind: 'said';
@@ -24,6 +25,7 @@ export interface Said {
   run: string;
   /** The tools it called after that; a message may have nothing else. */
   calls: Call[];
+  files: Stored[];
 }
 
 export interface Archived {
@@ -40,6 +42,7 @@ export type Entry = Said | Run | Archived;
 export interface Pending {
   key: string;
   text: string;
+  files: Stored[];
   guest: string;
   mode: TurnMode;
   /** Place in the queue; 0 while on its way. */
@@ -140,8 +143,8 @@ export class Chat {
 
   // Sending
 
-  async say(text: string, options: { guest?: string; mode?: Mode } = {}): Promise<void> {
-    const turn: Pending = { key: crypto.randomUUID(), text, guest: options.guest ?? '', mode: modes[options.mode ?? 'queue'], position: 0, problem: null };
+  async say(text: string, options: { guest?: string; mode?: Mode; files?: Stored[] } = {}): Promise<void> {
+    const turn: Pending = { key: crypto.randomUUID(), text, files: options.files ?? [], guest: options.guest ?? '', mode: modes[options.mode ?? 'queue'], position: 0, problem: null };
     this.pending.push(turn);
     await this.#submit(turn);
   }
@@ -160,7 +163,8 @@ export class Chat {
 
   async #submit(turn: Pending): Promise<void> {
     const { key, text, guest, mode } = turn;
-    const value = { ...this.place, content: text, mode, key, detached: true, ...(guest ? { guest } : {}) };
+    const files = turn.files.map((f) => ({ digest: f.digest }));
+    const value = { ...this.place, content: text, files, mode, key, detached: true, ...(guest ? { guest } : {}) };
     let run = '';
     try {
       await this.#link.each({ case: 'stream', value }, (answer) => {
@@ -234,7 +238,7 @@ export class Chat {
       // A going run comes after its earlier rounds, though its number is that of its turn.
       const at = this.entries.findIndex((e) => e === run || (e.kind !== 'run' && e.seq > use.seq));
       this.entries.splice(at < 0 ? this.entries.length : at, 0, {
-        kind: 'said', seq: use.seq, role: 'assistant', agent: use.agent ?? '', text: '', at: '', summary: false, ending: '', run: use.run_id, calls: [],
+        kind: 'said', seq: use.seq, role: 'assistant', agent: use.agent ?? '', text: '', at: '', summary: false, ending: '', run: use.run_id, calls: [], files: [],
       });
       said = this.entries.find((e): e is Said => e.kind === 'said' && e.seq === use.seq)!;
     }
@@ -265,7 +269,7 @@ export class Chat {
     if (m.role !== 'user' && runId && this.entries.some((e) => e.kind === 'run' && e.id === runId)) return;
     if (this.entries.some((e) => (e.kind === 'said' && e.seq === seq) || (e.kind === 'run' && e.holds(seq)))) return;
     if (m.role !== 'user' && this.entries.some((e) => e.kind === 'run' && e.seq === seq)) return;
-    this.#insert({ kind: 'said', seq, role: m.role, agent: m.agent, text: m.content, at: m.at, summary: m.summary, ending: ending(m.outcome, m.outcomeCode), run: runId, calls: [] });
+    this.#insert({ kind: 'said', seq, role: m.role, agent: m.agent, text: m.content, at: m.at, summary: m.summary, ending: ending(m.outcome, m.outcomeCode), run: runId, calls: [], files: filesOf(m) });
   }
 
   // A run may be told twice on one connection: as the answer to our turn and
@@ -366,7 +370,7 @@ export class Chat {
     if (!mine) return;
     this.#take(key);
     if (seq && this.entries.some((e) => e.kind === 'said' && e.seq === seq)) return;
-    this.#insert({ kind: 'said', seq: seq || this.#last() + 1, role: 'user', agent: '', text: mine.text, at: new Date().toISOString(), summary: false, ending: '', run: '', calls: [] });
+    this.#insert({ kind: 'said', seq: seq || this.#last() + 1, role: 'user', agent: '', text: mine.text, at: new Date().toISOString(), summary: false, ending: '', run: '', calls: [], files: mine.files });
   }
 
   #take(key: string): void {

@@ -228,7 +228,7 @@ describe('a conversation', () => {
     const here = { agent: 'a', sender: 'ada', thread: '', filePath: 'h' };
     const page = (truncated: boolean, ...seqs: number[]) => [
       { case: 'conversationList', value: { conversations: [other, here] } },
-      { case: 'conversationHistory', value: { truncated, messages: seqs.map((n) => ({ seq: BigInt(n), role: 'user', content: `m${n}`, agent: '', at: '', summary: false })) } },
+      { case: 'conversationHistory', value: { truncated, messages: seqs.map((n) => ({ seq: BigInt(n), role: 'user', content: `m${n}`, agent: '', at: '', summary: false, files: [] })) } },
     ] as unknown as Answer[];
     hub.answers = page(true, 3, 4, 5);
     await Promise.all([chat.earlier(), chat.earlier()]);

@@ -1,5 +1,6 @@
 // What can be asked of the conversations besides talking, in the page's own words.
 
+import type { Stored } from '../attach';
 import type { ArchiveInfo, HistoryMessage } from '../../gen/agentfirst_pb.js';
 import { Problem } from '../api';
 import type { Answer, Link, Place } from './link.svelte';
@@ -29,6 +30,7 @@ export interface Line {
   summary: boolean;
   /** How the turn ended whose last words these are, if not well; empty otherwise. */
   ending: string;
+  files: Stored[];
 }
 
 export interface Hit {
@@ -130,6 +132,11 @@ export function ending(outcome: string, code: string): string {
   return '';
 }
 
+/** The files that go along with a message. */
+export function filesOf(m: HistoryMessage): Stored[] {
+  return m.files.map((f) => ({ digest: f.digest, name: f.name, type: f.type, size: Number(f.size) }));
+}
+
 function line(m: HistoryMessage): Line {
-  return { seq: Number(m.seq), role: m.role, agent: m.agent, text: m.content, at: m.at, summary: m.summary, ending: ending(m.outcome, m.outcomeCode) };
+  return { seq: Number(m.seq), role: m.role, agent: m.agent, text: m.content, at: m.at, summary: m.summary, ending: ending(m.outcome, m.outcomeCode), files: filesOf(m) };
 }
