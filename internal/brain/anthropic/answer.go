@@ -67,14 +67,14 @@ func (a *answer) open(index int64, b sdk.ContentBlockStartEventContentBlockUnion
 		}
 		n := len(a.calls)
 		a.calls[index] = n
-		return []model.Event{{Kind: model.CallDelta, Index: n, ID: b.ID, Name: b.Name, Arguments: whole(b.Input)}}
+		return []model.Event{{Kind: model.CallDelta, Index: n, ID: b.ID, Name: b.Name, Arguments: complete(b.Input)}}
 	}
 	return nil
 }
 
-// whole is the input a block starts with: empty from the API, complete from
+// complete is the input a block starts with: empty from the API, complete from
 // some compatible servers.
-func whole(input any) string {
+func complete(input any) string {
 	if m, ok := input.(map[string]any); !ok || len(m) == 0 {
 		return ""
 	}

@@ -3,10 +3,7 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"parley/internal/brain/model"
 	"parley/internal/brain/modelhttp"
@@ -28,10 +25,7 @@ var statuses = map[string]int{
 
 // failure explains a stream that ended without its last event.
 func (p *Provider) failure(ctx context.Context, w *modelhttp.Watchdog, resp *http.Response, err error, events int) *model.Error {
-	var api *sdk.Error
 	switch {
-	case errors.As(err, &api):
-		return p.event(api)
 	case err != nil:
 		return modelhttp.Fail(p.Name(), ctx, w, err)
 	case events == 0:
@@ -41,12 +35,9 @@ func (p *Provider) failure(ctx context.Context, w *modelhttp.Watchdog, resp *htt
 	}
 }
 
-func (p *Provider) event(api *sdk.Error) *model.Error {
-	var doc struct {
-		Error json.RawMessage `json:"error"`
-	}
-	_ = json.Unmarshal([]byte(api.RawJSON()), &doc)
-	kind, text := modelhttp.Words(doc.Error)
+// event is an error that the server put into the stream, or in place of it.
+func (p *Provider) event(raw json.RawMessage) *model.Error {
+	kind, text := modelhttp.Words(raw)
 	status := statuses[kind]
 	if status == 0 {
 		status = http.StatusInternalServerError

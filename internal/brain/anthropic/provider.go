@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
 	"parley/internal/brain/model"
 	"parley/internal/brain/modelhttp"
@@ -85,28 +86,45 @@ func (p *Provider) Stream(ctx context.Context, req model.Request) iter.Seq2[mode
 		w := modelhttp.Watch(ctx, p.opts.FirstToken, p.opts.BetweenTokens)
 		defer w.Stop()
 		var resp *http.Response
-		stream := p.messages.NewStreaming(w.Context(), p.params(req), option.WithResponseInto(&resp))
-		if stream.Err() == nil || (resp != nil && resp.StatusCode >= 300) {
-			defer resp.Body.Close()
-		}
-		if resp != nil && resp.StatusCode >= 300 {
+		err := p.messages.NewStreaming(w.Context(), p.params(req), option.WithResponseInto(&resp)).Err()
+		switch {
+		case resp != nil && resp.StatusCode >= 300:
 			yield(model.Event{}, modelhttp.FromStatus(p.Name(), p.opts.Key, resp))
-			return
-		}
-		a := answer{}
-		for stream.Next() {
-			w.Pause()
-			for _, ev := range a.translate(stream.Current()) {
-				if !yield(ev, nil) {
-					return
-				}
-			}
-			if a.stopped {
-				yield(a.done(), nil)
+		case err != nil:
+			yield(model.Event{}, modelhttp.Fail(p.Name(), ctx, w, err))
+		default:
+			defer resp.Body.Close()
+			if modelhttp.IsWhole(resp) {
+				p.readWhole(ctx, w, resp, yield)
 				return
 			}
-			w.Wait()
+			p.read(ctx, w, resp, yield)
 		}
-		yield(model.Event{}, p.failure(ctx, w, resp, stream.Err(), a.events))
 	}
+}
+
+// read follows the event stream. The SDK's typed stream is not used for it: it goes by the names
+// of events, which some gateways leave out, and would take their errors for silence.
+func (p *Provider) read(ctx context.Context, w *modelhttp.Watchdog, resp *http.Response, yield func(model.Event, error) bool) {
+	a := answer{}
+	events := ssestream.NewDecoder(resp)
+	for events.Next() {
+		w.Pause()
+		out, err := p.readEvent(&a, events.Event().Data)
+		if err != nil {
+			yield(model.Event{}, err)
+			return
+		}
+		for _, ev := range out {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+		if a.stopped {
+			yield(a.done(), nil)
+			return
+		}
+		w.Wait()
+	}
+	yield(model.Event{}, p.failure(ctx, w, resp, events.Err(), a.events))
 }

@@ -79,9 +79,13 @@ func TestBadAnswers(t *testing.T) {
 		{"context with output", modeltest.Status(400, `{"error":{"type":"invalid_request_error","message":"input length and max_tokens exceed context limit: 199000 + 32000 > 200000"}}`), model.CauseContext, 400, false, 0, "199000"},
 		{"413", modeltest.Status(413, `{"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`), model.CauseContext, 413, false, 0, "maximum size"},
 		{"error event", modeltest.Replay(t, "overloaded"), model.CauseStatus, 529, true, 0, "Overloaded"},
-		{"garbage", modeltest.Replay(t, "garbage"), model.CauseBadData, 0, false, 0, "cannot be read"},
+		{"garbage", modeltest.Replay(t, "garbage"), model.CauseBadData, 0, false, 0, "not JSON"},
 		{"nothing", modeltest.Status(200, "", "Content-Type", "text/event-stream"), model.CauseBadData, 0, false, 0, "empty"},
 		{"a page", modeltest.Status(200, "<html></html>", "Content-Type", "text/html"), model.CauseBadData, 0, false, 0, "base URL"},
+		{"an error without the name of its event", modeltest.Status(200, "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n", "Content-Type", "text/event-stream"), model.CauseStatus, 529, true, 0, "Overloaded"},
+		{"an error with a good status", modeltest.Status(200, `{"type":"error","error":{"type":"rate_limit_error","message":"quota used up"}}`, "Content-Type", "application/json"), model.CauseStatus, 429, true, 0, "quota used up"},
+		{"JSON that is no answer", modeltest.Status(200, `{"hello":"world"}`, "Content-Type", "application/json"), model.CauseBadData, 0, false, 0, "no message"},
+		{"JSON that is none", modeltest.Status(200, `{"type":`, "Content-Type", "application/json"), model.CauseBadData, 0, false, 0, "not JSON"},
 		{"unfinished", modeltest.Replay(t, "unfinished"), model.CauseConnect, 0, true, 0, "cut"},
 		{"cut", modeltest.Cut(oneToken), model.CauseConnect, 0, true, 0, "cut"},
 	}
@@ -103,6 +107,23 @@ func TestBadAnswers(t *testing.T) {
 				t.Errorf("%d requests, want one attempt", s.Count)
 			}
 		})
+	}
+}
+
+// Some gateways ignore "stream": true and send the whole answer as one document.
+func TestAnAnswerInOnePieceIsRead(t *testing.T) {
+	s := serve(t, Options{Key: key}, modeltest.Status(200, `{"type":"message","role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"sig"},
+		{"type":"text","text":"Reading."},{"type":"tool_use","id":"toolu_1","name":"file_read","input":{"path":"a"}}],
+		"stop_reason":"tool_use","usage":{"input_tokens":5,"output_tokens":2,"cache_read_input_tokens":3}}`, "Content-Type", "application/json; charset=utf-8"))
+	r := s.read(hello())
+	if r.Err != nil || r.Done == nil || r.Text != "Reading." || r.Thinking != "Hm." || r.Done.Signature != "sig" {
+		t.Fatalf("got %q, thinking %q, done %+v, err %v, want the whole answer", r.Text, r.Thinking, r.Done, r.Err)
+	}
+	if len(r.Calls) != 1 || r.Calls[0].Name != "file_read" || r.Calls[0].Arguments != `{"path":"a"}` || r.Done.Finish != model.FinishCalls {
+		t.Errorf("calls %+v, finish %s, want the call of the answer", r.Calls, r.Done.Finish)
+	}
+	if u := r.Done.Usage; u.Prompt != 8 || u.Completion != 2 || u.CacheHit != 3 {
+		t.Errorf("usage %+v, want what the answer reports", u)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"log/slog"
-	"mime"
 	"net/http"
 	"strings"
 	"time"
@@ -103,7 +102,7 @@ func (p *Provider) Stream(ctx context.Context, req model.Request) iter.Seq2[mode
 			yield(model.Event{}, modelhttp.Fail(p.Name(), ctx, w, err))
 		default:
 			defer resp.Body.Close()
-			if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" {
+			if modelhttp.IsWhole(resp) {
 				p.readWhole(ctx, w, resp, yield)
 				return
 			}

@@ -3,15 +3,11 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 
 	"parley/internal/brain/model"
 	"parley/internal/brain/modelhttp"
 )
-
-// maxWhole bounds an answer that comes in one piece.
-const maxWhole = 32 << 20
 
 // whole is a completion in one piece. Its messages have the members of a stream's deltas.
 type whole struct {
@@ -30,9 +26,9 @@ type wholeChoice struct {
 // readWhole reads the answer of a gateway that does not stream although it was asked to,
 // or that says with a good status what went wrong.
 func (p *Provider) readWhole(ctx context.Context, w *modelhttp.Watchdog, resp *http.Response, yield func(model.Event, error) bool) {
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxWhole))
-	if err != nil {
-		yield(model.Event{}, modelhttp.Fail(p.Name(), ctx, w, err))
+	raw, failed := modelhttp.ReadWhole(p.Name(), ctx, w, resp)
+	if failed != nil {
+		yield(model.Event{}, failed)
 		return
 	}
 	var doc whole
