@@ -27,7 +27,10 @@ func Run(ctx context.Context, spec RunSpec, sink Sink) Outcome {
 	r.spec.defaults()
 	r.spec.Calls.Early, r.spec.Calls.OnRetry = r.early, r.retried
 	if r.spec.Timeout > 0 {
-		defer time.AfterFunc(r.spec.Timeout, func() { cancel(ErrRunTimeout) }).Stop()
+		if r.spec.Clock == nil {
+			r.spec.Clock = &Stopwatch{}
+		}
+		defer r.spec.Clock.start(r.spec.Timeout, func() { cancel(ErrRunTimeout) })()
 	}
 	r.ctx, r.sink, r.msgs = ctx, sink, slices.Clip(spec.Request.Messages)
 	r.calling.ctx, r.calling.cancel, r.calling.provider, r.calling.policy = ctx, cancel, spec.Model.Provider, &r.spec.Calls

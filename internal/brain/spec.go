@@ -34,9 +34,11 @@ type RunSpec struct {
 	Approve func(ctx context.Context, call tool.Call, class tool.Class) (tool.Decision, error)
 	Tainted bool
 
-	// MaxRounds and Timeout limit the run (0 = the defaults).
+	// MaxRounds and Timeout limit the run (0 = the defaults). Clock counts the time; whoever asks a
+	// person lets it stand still (nil = it never does).
 	MaxRounds int
 	Timeout   time.Duration
+	Clock     *Stopwatch
 	// Calls is how patient model calls are; zero = TurnPolicy.
 	Calls CallPolicy
 	// ToolTimeout limits one tool call; zero = the usual 120 s.

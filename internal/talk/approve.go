@@ -23,14 +23,16 @@ func (r *running) approve(ctx context.Context, call tool.Call, class tool.Class)
 		Principal: c.person, Kind: approval.KindTool, Title: fmt.Sprintf("%s wants to use %s", r.speaker, call.Name),
 		Tool: call.Name, Arguments: call.Arguments, Reason: cmp.Or(call.Why, "a "+class.String()+" tool in a conversation"),
 		RequestedBy: "agent:" + r.speaker, OnBehalfOf: c.key.Sender, Conversation: c.id, Asker: approval.AskerOf(r.tn.By), Taint: call.Taint,
-		Quorum: call.Need.Quorum, Policy: r.answerable(call.Need.Policy),
+		Quorum: call.Need.Quorum, Policy: r.answerable(call.Need.Policy), Timeout: r.patience(),
 	})
 	if err != nil {
 		return tool.Decision{}, err
 	}
 	shown := Approval{ID: p.ID(), Tool: call.Name, Summary: summary(call)}
 	c.feed.publish(Event{Kind: Waiting, Run: r.tn.id, Agent: r.speaker, Approval: &shown})
+	goOn := r.waitForPerson(ctx)
 	out, err := p.Wait(ctx)
+	goOn()
 	resolved := shown
 	if err != nil {
 		resolved.Resolved = "withdrawn"

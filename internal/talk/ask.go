@@ -1,6 +1,7 @@
 package talk
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,7 +55,7 @@ func (r *running) ask(ctx context.Context, parts []AskPart) (tool.Result, error)
 	if r.tn.NoStream && c.watched() == 0 {
 		return tool.Result{}, tool.Errorf(tool.Denied, "the person cannot be asked here; decide yourself or say what you need to know in your answer")
 	}
-	limit := c.t.d.Limits.AskTimeout
+	limit := r.patience()
 	q := &Question{ID: ids.New(), Expires: time.Now().Add(limit).UTC(), Parts: parts}
 	a := &ask{id: q.ID, answer: make(chan answered, 1)}
 	c.mu.Lock()
@@ -65,12 +66,36 @@ func (r *running) ask(ctx context.Context, parts []AskPart) (tool.Result, error)
 	r.c.feed.publish(Event{Kind: Ask, Run: r.tn.id, Agent: r.speaker, Ask: q})
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
+	defer r.waitForPerson(ctx)()
 	out := r.awaitAnswer(ctx, a, inbox, timer.C)
 	r.c.feed.publish(Event{Kind: AskResolved, Run: r.tn.id, Ask: &Question{ID: q.ID}, By: out.by})
 	if inbox != nil && out.by != byInbox {
 		c.t.withdrawn(q.ID, "answered elsewhere or no longer asked")
 	}
 	return tool.Result{Text: out.content}, out.err
+}
+
+// patience is how long questions of this run wait.
+func (r *running) patience() time.Duration {
+	return cmp.Or(r.agent.ApprovalTimeout, r.c.t.d.Limits.AskTimeout)
+}
+
+// waitForPerson is for as long as the run only waits: its clock stands still, with those of
+// whoever delegated, and its place among the hub's runs is somebody else's.
+func (r *running) waitForPerson(ctx context.Context) (goOn func()) {
+	root := r
+	var clocks []func()
+	for at := r; at != nil; at = at.caller {
+		root = at
+		clocks = append(clocks, at.clock.Wait())
+	}
+	root.place.leave()
+	return func() {
+		root.place.comeBack(ctx)
+		for _, start := range clocks {
+			start()
+		}
+	}
 }
 
 // By whom a question was resolved.
@@ -93,7 +118,7 @@ func (r *running) awaitAnswer(ctx context.Context, a *ask, inbox *approval.Pendi
 		case <-ctx.Done():
 			return answered{by: byCancel, err: context.Cause(ctx)}
 		case <-late:
-			return answered{by: byTimeout, err: tool.Errorf(tool.TimedOut, "nobody answered within %s; go on without the answer", r.c.t.d.Limits.AskTimeout)}
+			return answered{by: byTimeout, err: tool.Errorf(tool.TimedOut, "nobody answered within %s; go on without the answer", r.patience())}
 		case <-decided:
 			decided = nil
 			o, err := inbox.Wait(ctx)
@@ -129,7 +154,7 @@ func (r *running) askInbox(ctx context.Context, q *Question) *approval.Pending {
 	}
 	req := approval.Request{
 		ID: q.ID, Principal: c.person, Kind: approval.KindAsk, Title: q.Parts[0].Question, Tool: toolAsk,
-		RequestedBy: "agent:" + r.speaker, OnBehalfOf: c.key.Sender, Conversation: c.id, Timeout: c.t.d.Limits.AskTimeout, Asker: approval.AskerOf(r.tn.By), Policy: r.answerable(approval.Policy{}),
+		RequestedBy: "agent:" + r.speaker, OnBehalfOf: c.key.Sender, Conversation: c.id, Timeout: r.patience(), Asker: approval.AskerOf(r.tn.By), Policy: r.answerable(approval.Policy{}),
 	}
 	for _, p := range q.Parts {
 		part := approval.Question{Question: p.Question, Header: p.Header, MultiSelect: p.MultiSelect}

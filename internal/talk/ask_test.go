@@ -110,7 +110,7 @@ func TestTheOldestQuestionIsAnsweredFirst(t *testing.T) {
 
 func TestAQuestionTimesOutAndIsRefusedWhereNobodyCanAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHub(t, sqlite(t))
+		h := newHub(t, sqlite(t), withLimits(talk.Limits{AskTimeout: 5 * time.Minute}))
 		defer h.stop()
 		start := time.Now()
 		got := h.turn(talk.TurnRequest{Content: question})

@@ -140,7 +140,7 @@ func (r *running) child(ctx context.Context, task delegateTask, n int) (*running
 	tn := &turn{order: order{Kind: orderTurn, Content: task.Message, Detached: true, NoStream: r.tn.NoStream, By: r.actor()}, id: ids.New()}
 	return &running{
 		c: c, j: &job{turn: tn, cancel: func(error) {}}, tn: tn, speaker: task.Agent, began: time.Now(),
-		depth: r.depth + 1, delegated: r.delegated, meter: r.meter.Child(agent.Name, agent.Budget),
+		caller: r, depth: r.depth + 1, delegated: r.delegated, meter: r.meter.Child(agent.Name, agent.Budget),
 	}, nil
 }
 

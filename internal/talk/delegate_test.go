@@ -135,7 +135,7 @@ func TestOldDelegationsAreRemoved(t *testing.T) {
 
 // askingDelegate makes a hub on which a delegate needs a person's word.
 func askingDelegate(t *testing.T) *hub {
-	h := newHub(t, sqlite(t), withInbox, func(_ *hub, d *talk.Deps) { d.PersonOf = func(string) string { return "user" } })
+	h := newHub(t, sqlite(t), withInbox, withLimits(talk.Limits{AskTimeout: 5 * time.Minute}), func(_ *hub, d *talk.Deps) { d.PersonOf = func(string) string { return "user" } })
 	h.agents.put(t, "crab", "---\ntools: [delegate]\nmembers: [twin]\n---\n")
 	h.agents.put(t, "twin", "---\ntools: [delegate, ask_user]\nmembers: [owl]\n---\n")
 	h.agents.put(t, "owl", "You are owl.")

@@ -57,7 +57,7 @@ func (r *running) prepare(ctx context.Context) (spec brain.RunSpec, err error) {
 		},
 		Tools: tools, Call: r.template(), DropCalls: r.guest() && tools.Len() == 0,
 		Policy: r.policy(), Approve: r.approve, Tainted: r.tainted || brain.HasFiles(msgs), Show: r.showing(),
-		MaxRounds: r.agent.MaxIterations, Timeout: r.agent.RunTimeout, Meter: r.meter,
+		MaxRounds: r.agent.MaxIterations, Timeout: r.agent.RunTimeout, Clock: &r.clock, Meter: r.meter,
 		Store: r, Pending: r.pending, Compact: r.makeRoom, NewFilter: filter,
 	}
 	return spec, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,13 +43,73 @@ type running struct {
 	depth     int  // of delegation; 0 is a person's own turn
 	tainted   bool // it began with words of strangers
 	sink      runSink
+	// caller is who delegated; clock counts the run's own time; place is among the hub's runs.
+	caller *running
+	clock  brain.Stopwatch
+	place  place
+}
+
+// place is a run's among those a hub does at a time. While the run waits for a person, somebody
+// else may have it.
+type place struct {
+	pool  chan struct{}
+	mu    sync.Mutex
+	taken bool
+	away  int // how many questions of the run wait
+}
+
+// leave gives the place up, for the first question that waits.
+func (p *place) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.away++; p.away == 1 {
+		p.giveBack()
+	}
+}
+
+// comeBack waits for a place again, after the last question. A run that is cancelled needs none.
+func (p *place) comeBack(ctx context.Context) {
+	p.mu.Lock()
+	p.away--
+	last := p.away == 0 && !p.taken
+	p.mu.Unlock()
+	if !last {
+		return
+	}
+	select {
+	case p.pool <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken {
+		<-p.pool // another question came and went meanwhile
+	}
+	p.taken = true
+}
+
+// giveBack makes room for another run; p.mu is held.
+func (p *place) giveBack() {
+	if p.taken {
+		<-p.pool
+		p.taken = false
+	}
+}
+
+// end gives the place up for good.
+func (p *place) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.giveBack()
 }
 
 // runTurn does a turn from its words to its end.
 func (c *conversation) runTurn(ctx context.Context, j *job) settled {
 	r := &running{c: c, j: j, tn: j.turn, speaker: j.turn.speaker(c.key.Agent), began: time.Now(), delegated: &delegations{}}
-	release := c.slot(ctx, r.tn)
-	defer release()
+	r.place.pool = c.t.slots
+	r.place.taken = c.slot(ctx, r.tn)
+	defer r.place.end()
 	first := c.window.Conversation.LastSeq == 0
 	if err := r.begin(); err != nil {
 		r.refused(err)
@@ -67,17 +128,16 @@ func (c *conversation) runTurn(ctx context.Context, j *job) settled {
 
 // slot waits until the hub may do one more run. A turn that has to wait for that
 // waits like any other: durably, and its client knows.
-func (c *conversation) slot(ctx context.Context, tn *turn) (release func()) {
-	release = func() { <-c.t.slots }
+func (c *conversation) slot(ctx context.Context, tn *turn) (taken bool) {
 	select {
 	case c.t.slots <- struct{}{}:
-		return release
+		return true
 	default:
 	}
 	if !tn.durable {
 		err := c.t.d.Memory.Enqueue(ctx, c.lease, c.id, tn.waiting(), c.t.d.Limits.Waiting+1, true)
 		if err != nil {
-			return func() {} // begin will say what is wrong
+			return false // begin will say what is wrong
 		}
 		tn.durable = true
 	}
@@ -85,9 +145,9 @@ func (c *conversation) slot(ctx context.Context, tn *turn) (release func()) {
 	c.feed.publish(Event{Kind: Queued, Run: tn.id, Position: 1})
 	select {
 	case c.t.slots <- struct{}{}:
-		return release
+		return true
 	case <-ctx.Done(): // cancelled: its words are stored, and that is all
-		return func() {}
+		return false
 	}
 }
 
