@@ -27,7 +27,8 @@ func newImport(g *globals) *cobra.Command {
 		Long: `Reads what other programs keep or export and stores each conversation in a thread
 of its own, where the agent can recall it:
 
-  conversations.json    an export of ChatGPT or of Claude (unpack the archive first)
+  export.zip            an export of ChatGPT or of Claude as it was downloaded
+  conversations.json    the same, unpacked
   ~/.claude/projects    histories of Claude Code
   ~/.openclaw           sessions of OpenClaw
   sessions/             session files of the agent-first protocol
@@ -107,15 +108,38 @@ func (t *taking) file(ctx context.Context, name string) {
 		return
 	}
 	defer func() { _ = f.Close() }()
-	kind, err := elsewhere.KindOf(f)
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
+	if !elsewhere.IsArchive(f) {
+		t.source(ctx, name, func() (io.ReadCloser, error) { return os.Open(name) })
+		return
 	}
-	switch {
-	case err != nil:
+	info, err := f.Stat()
+	if err != nil {
 		t.note(taken{File: name}, err)
 		return
-	case kind == elsewhere.Session:
+	}
+	for entry, err := range elsewhere.Archive(f, info.Size()) {
+		if err != nil {
+			t.note(taken{File: name}, err)
+			return
+		}
+		t.source(ctx, name+": "+entry.Name, entry.Open)
+	}
+}
+
+// source takes the conversations of one file, or of one in an archive.
+func (t *taking) source(ctx context.Context, name string, open func() (io.ReadCloser, error)) {
+	kind, err := kindOf(open)
+	if err != nil {
+		t.note(taken{File: name}, err)
+		return
+	}
+	f, err := open()
+	if err != nil {
+		t.note(taken{File: name}, err)
+		return
+	}
+	defer func() { _ = f.Close() }()
+	if kind == elsewhere.Session {
 		t.session(ctx, name, f)
 		return
 	}
@@ -128,8 +152,17 @@ func (t *taking) file(ctx context.Context, name string) {
 	}
 }
 
+func kindOf(open func() (io.ReadCloser, error)) (elsewhere.Kind, error) {
+	f, err := open()
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	return elsewhere.KindOf(f)
+}
+
 // session stores a file that hubs import as it is: it says itself whose it is.
-func (t *taking) session(ctx context.Context, name string, f *os.File) {
+func (t *taking) session(ctx context.Context, name string, f io.Reader) {
 	to := t.to
 	to.Agent = ""
 	to.Body = f
