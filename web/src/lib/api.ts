@@ -2,7 +2,7 @@
 // so that a page has one thing to catch and one thing to show.
 
 import type {
-  Agent, AgentSpend, Approval, ApprovalAnswer, AuditComparison, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, StoredConversation, Token, ToolUse, WorkspaceGrant,
+  Agent, AgentSpend, Approval, ApprovalAnswer, AuditComparison, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, StoredConversation, MemoryShare, Token, ToolUse, WorkspaceGrant,
 } from './types';
 import type { Stored } from './attach';
 import type { Ceremony, Proof } from './passkey';
@@ -205,6 +205,9 @@ export class Client {
   rotateToken = (id: string) => this.post<NewToken>(`/api/tokens/${part(id)}/rotate`, {});
   workspaceGrants = async () => list<WorkspaceGrant>(await this.get('/api/workspace/grants'), 'grants');
   shareFolder = (body: { person: string; folder?: string; read_only?: boolean; until?: string }) => this.post<WorkspaceGrant>('/api/workspace/grants', body);
+  memoryShares = async () => list<MemoryShare>(await this.get('/api/memory/shares'), 'shares');
+  shareMemory = (body: { agent: string; archive_id?: string; to_agent: string; to_sender?: string; expires_at?: string }) => this.post<MemoryShare>('/api/memory/shares', body);
+  unshareMemory = (id: string) => this.delete(`/api/memory/shares/${part(id)}`);
   unshareFolder = (id: string) => this.delete(`/api/workspace/grants/${part(id)}`);
   revokeToken = (id: string) => this.delete(`/api/tokens/${part(id)}`);
   people = async () => list<Person>(await this.get('/api/people'), 'people');

@@ -33,6 +33,7 @@ export type Pairing = Schemas['Pairing'];
 export type ToolUse = Schemas['ToolUse'];
 export type StoredConversation = Schemas['Conversation'];
 export type WorkspaceGrant = Schemas['WorkspaceGrant'];
+export type MemoryShare = Schemas['Share'];
 
 /** A token's secret, when it is made and when it is replaced. */
 export type NewToken = Schemas['NewToken'] & Partial<Schemas['Rotated']>;
