@@ -18,9 +18,9 @@ import (
 // a little longer each time, and goes on after the last message it has yielded;
 // no stored message comes twice. A run that was going on is then told anew: a
 // start with a run id you know replaces the text you have of it, and caught_up
-// comes again. It ends with the conversation (deleted), with ctx, or with an
+// comes again. Whoever gives lost hears, before each new try, why the one before ended. It ends with the conversation (deleted), with ctx, or with an
 // answer that trying again would not change.
-func (c *Client) Attach(ctx context.Context, attach *wire.Attach) iter.Seq2[*wire.ConversationEvent, error] {
+func (c *Client) Attach(ctx context.Context, attach *wire.Attach, lost ...func(error)) iter.Seq2[*wire.ConversationEvent, error] {
 	return func(yield func(*wire.ConversationEvent, error) bool) {
 		a := attachment{client: c, at: position{after: attach.GetAfterSeq(), history: attach.GetHistory()}, attach: attach, yield: yield}
 		for try := 0; ; try++ {
@@ -34,6 +34,9 @@ func (c *Client) Attach(ctx context.Context, attach *wire.Attach) iter.Seq2[*wir
 			}
 			if a.progress {
 				try, a.progress = 0, false
+			}
+			for _, hear := range lost {
+				hear(err)
 			}
 			if err := c.pause(ctx, try); err != nil {
 				yield(nil, err)

@@ -38,8 +38,8 @@ type chatLink struct {
 	sender  string
 }
 
-func (l *chatLink) Attach(ctx context.Context, thread string) iter.Seq2[*wire.ConversationEvent, error] {
-	return l.client.Attach(ctx, &wire.Attach{Agent: l.options.agent, Sender: l.sender, Thread: thread, History: chatHistory})
+func (l *chatLink) Attach(ctx context.Context, thread string, lost func(error)) iter.Seq2[*wire.ConversationEvent, error] {
+	return l.client.Attach(ctx, &wire.Attach{Agent: l.options.agent, Sender: l.sender, Thread: thread, History: chatHistory}, lost)
 }
 
 // Say follows the run only to know whether it was accepted: what it says comes

@@ -40,6 +40,7 @@ type run struct {
 	thinking strings.Builder
 	calls    []call
 	begun    bool // its speaker was printed
+	lost     bool // the hub was lost while it went on
 }
 
 type call struct{ id, name, arguments string }
@@ -73,6 +74,18 @@ func (c *Chat) Consent() *wire.Waiting {
 	return c.consent[0]
 }
 
+// Lost notes that the hub is away. What waits is told again when it is back, and so is a run, if
+// it goes on.
+func (c *Chat) Lost() {
+	if c.live != nil {
+		c.live.lost = true
+		c.live.text.Reset()
+		c.live.thinking.Reset()
+	}
+	c.menu, c.consent = nil, nil
+	clear(c.waiting)
+}
+
 // Apply takes one event in and returns what to print.
 func (c *Chat) Apply(ev *wire.ConversationEvent) []string {
 	switch e := ev.GetEvent().(type) {
@@ -80,6 +93,9 @@ func (c *Chat) Apply(ev *wire.ConversationEvent) []string {
 		return c.message(e.Message)
 	case *wire.ConversationEvent_CaughtUp:
 		c.caughtUp = true
+		if c.live != nil && c.live.lost {
+			c.live = nil // it did not outlive the hub; what it said is among the messages
+		}
 	case *wire.ConversationEvent_Deleted:
 		c.deleted = true
 		return []string{failure.Render("This conversation was deleted.")}

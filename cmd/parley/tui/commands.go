@@ -53,13 +53,13 @@ func (m *Model) help(string) tea.Cmd {
 		"  Up and Down bring back earlier lines, PgUp and PgDn scroll",
 		"  @NAME text asks another agent in this conversation, Tab completes names and files",
 		"  Ctrl-C cancels what runs, twice leaves", "")
-	m.print(lines...)
+	m.remark(lines...)
 	return nil
 }
 
 func (m *Model) setGuest(name string) tea.Cmd {
 	if name != "" && !slices.Contains(m.agents, name) {
-		m.print(failure.Render("There is no agent " + brief(name, 60) + "."))
+		m.remark(failure.Render("There is no agent " + brief(name, 60) + "."))
 		return nil
 	}
 	m.guest = name
@@ -73,7 +73,7 @@ func (m *Model) attachFile(path string) tea.Cmd {
 	}
 	file, err := Read(expand(path), m.files, func(path string) (*wire.FileRef, error) { return m.link.Put(m.ctx, path) })
 	if err != nil {
-		m.print(failure.Render(brief(err.Error(), 400)))
+		m.remark(failure.Render(brief(err.Error(), 400)))
 		return nil
 	}
 	m.files = append(m.files, file)
@@ -86,7 +86,7 @@ func (m *Model) setThread(name string) tea.Cmd {
 	if name != "" {
 		where = "thread " + brief(name, 60)
 	}
-	m.print(dim.Render("— " + where + " —"))
+	m.remark(dim.Render("— " + where + " —"))
 	return m.attach()
 }
 
@@ -97,7 +97,7 @@ func (m *Model) compact(focus string) tea.Cmd {
 
 func (m *Model) find(query string) tea.Cmd {
 	if query == "" {
-		m.print(dim.Render("/search WORDS"))
+		m.remark(dim.Render("/search WORDS"))
 		return nil
 	}
 	return m.search(query)

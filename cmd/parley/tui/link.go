@@ -9,7 +9,8 @@ import (
 
 // Link is the hub, as far as a chat needs it.
 type Link interface {
-	Attach(ctx context.Context, thread string) iter.Seq2[*wire.ConversationEvent, error]
+	// Attach follows a conversation, also over breaks; lost hears of each.
+	Attach(ctx context.Context, thread string, lost func(error)) iter.Seq2[*wire.ConversationEvent, error]
 	// Say sends a turn and returns when it is over, with what refused it. When ctx
 	// ends first, the turn is cancelled, also if the hub has not answered yet.
 	Say(ctx context.Context, thread, guest, text string, files []*wire.FileRef) error

@@ -52,6 +52,8 @@ type Model struct {
 	leaving bool     // one more Ctrl-C leaves
 	lines   []string // what has been said, as it was shown
 	scroll  int      // lines between the end and what is shown
+	kept    []kept   // what the lines were made of
+	away    bool     // the hub is lost, and looked for
 }
 
 // saying is a turn of ours that is not over.
@@ -65,6 +67,10 @@ type (
 	eventMsg struct {
 		thread string
 		ev     *wire.ConversationEvent
+		err    error
+	}
+	lostMsg struct { // the hub is gone, and is looked for
+		thread string
 		err    error
 	}
 	doneMsg struct{ err error } // something we asked for is done
@@ -122,7 +128,7 @@ func (m *Model) attach() tea.Cmd {
 	m.follow = cancel
 	thread, send, link := m.chat.Thread, m.send, m.link
 	return func() tea.Msg {
-		for ev, err := range link.Attach(ctx, thread) {
+		for ev, err := range link.Attach(ctx, thread, func(err error) { send(lostMsg{thread, err}) }) {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -146,16 +152,22 @@ func (m *Model) findAgents() tea.Cmd {
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
+		was := m.chat.Width
 		m.chat.Width, m.height = max(20, msg.Width), msg.Height
 		m.input.SetWidth(max(20, msg.Width))
+		if was != m.chat.Width {
+			m.rewrap()
+		}
 	case tea.KeyPressMsg:
 		return m, m.key(msg)
 	case eventMsg:
 		m.event(msg)
+	case lostMsg:
+		m.hubLost(msg)
 	case agentsMsg:
 		m.agents = msg.names
 	case printMsg:
-		m.print(msg.lines...)
+		m.remark(msg.lines...)
 	case saidMsg:
 		m.saying[msg.turn].stop()
 		delete(m.saying, msg.turn)
@@ -164,7 +176,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case doneMsg:
 		if msg.err != nil && m.ctx.Err() == nil {
-			m.print(failure.Render(brief(msg.err.Error(), 400)))
+			m.remark(failure.Render(brief(msg.err.Error(), 400)))
 		}
 	default:
 		var cmd tea.Cmd
@@ -178,9 +190,11 @@ func (m *Model) event(msg eventMsg) {
 	switch {
 	case msg.thread != m.chat.Thread: // of a thread that was left
 	case msg.err != nil:
-		m.print(failure.Render(brief(msg.err.Error(), 400)))
+		m.remark(failure.Render(brief(msg.err.Error(), 400)))
 	default:
+		m.keep(kept{thread: msg.thread, event: msg.ev})
 		m.print(m.chat.Apply(msg.ev)...)
+		m.hubBack(msg.ev)
 	}
 }
 

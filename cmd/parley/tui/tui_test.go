@@ -209,7 +209,7 @@ func (h *hub) note(format string, args ...any) {
 	h.asked = append(h.asked, fmt.Sprintf(format, args...))
 }
 
-func (h *hub) Attach(context.Context, string) iter.Seq2[*wire.ConversationEvent, error] {
+func (h *hub) Attach(context.Context, string, func(error)) iter.Seq2[*wire.ConversationEvent, error] {
 	return func(func(*wire.ConversationEvent, error) bool) {}
 }
 
