@@ -18,6 +18,7 @@ const (
 	ctlCancel   = "cancel"
 	ctlKill     = "kill"
 	ctlLeave    = "leave"
+	ctlDetach   = "detach" // it goes on when its client leaves
 	ctlReply    = "reply"
 	ctlCompact  = "compact"
 	ctlDelete   = "delete"
@@ -120,6 +121,8 @@ func (t *Talk) answer(ctx context.Context, c *conversation, q question) (a answe
 		err = c.kill(ctx)
 	case ctlLeave:
 		c.leave(q.Run)
+	case ctlDetach:
+		c.detach(q.Run)
 	case ctlReply:
 		err = c.reply(q.Ask, q.Content)
 	case ctlDelete:

@@ -42,6 +42,7 @@ func (c *conversation) follow(run *Run) *sub {
 	s := &sub{run: run.ID, put: run.events.put, end: run.events.close}
 	run.leave = func() { c.leave(run.ID); c.feed.leave(s); c.t.forget(c.feed) }
 	run.cancel = func(ctx context.Context) error { return c.t.cancel(ctx, c.id, run.ID) }
+	run.detach = func(ctx context.Context) error { return c.t.control(ctx, c.id, question{Op: ctlDetach, Run: run.ID}) }
 	c.feed.join(s)
 	return s
 }
@@ -232,6 +233,19 @@ func (c *conversation) leave(run string) {
 		if tn.id == run {
 			tn.followers--
 		}
+	}
+}
+
+// detach lets a turn go on without its client.
+func (c *conversation) detach(run string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := slices.Concat(c.steers, c.queue)
+	if c.current != nil {
+		all = append(append(all, c.current.turn), c.current.joined...)
+	}
+	for _, tn := range all {
+		tn.Detached = tn.Detached || tn.id == run
 	}
 }
 

@@ -243,6 +243,7 @@ func (cl *cluster) followRun(f *feed, id string) (*Run, *sub) {
 		})
 	}
 	run.cancel = func(ctx context.Context) error { return cl.t.cancel(ctx, f.id, id) }
+	run.detach = func(ctx context.Context) error { return cl.t.control(ctx, f.id, question{Op: ctlDetach, Run: id}) }
 	f.join(s)
 	return run, s
 }

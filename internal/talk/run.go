@@ -18,6 +18,7 @@ type Run struct {
 	once   sync.Once
 	leave  func()
 	cancel func(ctx context.Context) error
+	detach func(ctx context.Context) error
 }
 
 func newRun(id string, key Key) *Run {
@@ -49,6 +50,14 @@ func (r *Run) Cancel(ctx context.Context) error {
 		return ErrNotActive
 	}
 	return r.cancel(ctx)
+}
+
+// Detach lets the run go on when its client leaves.
+func (r *Run) Detach(ctx context.Context) error {
+	if r.detach == nil {
+		return ErrNotActive
+	}
+	return r.detach(ctx)
 }
 
 // Leave says that the client is gone. Unless the turn is detached or a device is

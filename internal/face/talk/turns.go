@@ -93,11 +93,15 @@ func told(ev talk.Event) talk.Event {
 	if a == nil {
 		return ev
 	}
-	text := fmt.Sprintf("[%s waits until a person allows %s %s: see the inbox of the hub, or parley approvals]\n", ev.Agent, a.Tool, a.Summary)
+	text := waitsFor(ev) + "\n"
 	if a.Resolved != "" {
 		text = fmt.Sprintf("[%s: %s]\n", a.Tool, a.Resolved)
 	}
 	return talk.Event{Kind: talk.Thinking, Run: ev.Run, Text: text}
+}
+
+func waitsFor(ev talk.Event) string {
+	return fmt.Sprintf("[%s waits until a person allows %s %s: see the inbox of the hub, or parley approvals]", ev.Agent, ev.Approval.Tool, ev.Approval.Summary)
 }
 
 // lost is for a stream that broke off before its end. A reader that was too slow
@@ -118,13 +122,20 @@ func (r *request) sendTurn() error {
 	}
 	defer run.Leave()
 	var text strings.Builder
-	for ev, err := range run.Events(r.c.ctx) {
+	waits := r.waits()
+	defer waits.stop()
+	for ev, err := range run.Events(waits.ctx) {
+		if err != nil && waits.tooLong() {
+			return r.goesOn(run, waits.said)
+		}
 		if err != nil {
 			return r.lost(err)
 		}
 		switch ev.Kind {
 		case talk.Queued:
 			r.stream(ev)
+		case talk.Waiting:
+			waits.hear(ev)
 		case talk.Chunk:
 			text.WriteString(ev.Text)
 		case talk.ToolsComplete:
