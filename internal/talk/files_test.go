@@ -15,6 +15,7 @@ import (
 	"parley/internal/store/storetest"
 	"parley/internal/talk"
 	"parley/protocol/agentfirst"
+	"parley/test/trailtest"
 )
 
 var (
@@ -25,7 +26,7 @@ var (
 // withFiles gives the hub a store of files, which the test keeps.
 func withFiles(s **files.Store) option {
 	return func(h *hub, d *talk.Deps) {
-		*s = files.New(files.Deps{DB: h.db})
+		*s = files.New(files.Deps{DB: h.db, Trail: trailtest.Watch(h.trail)})
 		d.Files = *s
 	}
 }

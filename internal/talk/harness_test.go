@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if runCrashChild() {
 		return
 	}
-	trailtest.Main(m, "talk.")
+	trailtest.Main(m, "talk.", "file.")
 }
 
 // agents is a library in memory.

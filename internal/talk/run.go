@@ -52,7 +52,7 @@ func (r *Run) Cancel(ctx context.Context) error {
 	return r.cancel(ctx)
 }
 
-// Detach lets the run go on when its client leaves.
+// Detach lets the run go on after its client has left.
 func (r *Run) Detach(ctx context.Context) error {
 	if r.detach == nil {
 		return ErrNotActive

@@ -146,6 +146,18 @@ test('text files go along with a message, and are folded for everybody who reads
   assert.equal(readFileSync(await saved.path(), 'utf8'), '# Notes\n```\n<b>kept</b>\n```\n');
 });
 
+test('memory is shared and taken back on the page', async () => {
+  const page = await stage.person();
+  await visit(page, '/settings/sharing');
+  await page.getByLabel('Whose memory').selectOption(TESTER);
+  await page.getByLabel('For which agent').selectOption('parley');
+  await page.getByRole('button', { name: 'Share this memory' }).click();
+  const row = page.getByRole('region', { name: 'Shared memory' }).getByRole('row').filter({ hasText: 'all archives' });
+  await row.filter({ hasText: 'parley' }).waitFor();
+  await row.getByRole('button', { name: 'Take back' }).click();
+  await page.getByText('No memory is shared').waitFor();
+});
+
 // The smallest picture there is: one red dot.
 const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
 
