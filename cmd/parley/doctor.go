@@ -10,11 +10,15 @@ import (
 )
 
 func newDoctor(g *globals) *cobra.Command {
+	var end bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look whether everything is in order, and say what to do", Args: cobra.NoArgs,
-		Long: "Checks the settings, the data folder's rights, the clock, the listener's port, the\ndatabase, who holds more than everyday rights, the bus, the model's key and TLS.\nChanges nothing.",
+		Long: "Checks the settings, the data folder's rights, the clock, the listener's port, the\ndatabase, who holds more than everyday rights, the bus, the model's key, TLS, the box and terminals without a hub. Changes nothing,\nunless --end-terminals asks for it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conf, err := config.Load(config.Sources{Data: g.data, Environ: os.Environ()})
+			if end && err == nil {
+				hub.EndTerminals(conf)
+			}
 			findings := hub.Examine(cmd.Context(), conf, err)
 			bad := false
 			for _, f := range findings {
@@ -32,6 +36,7 @@ func newDoctor(g *globals) *cobra.Command {
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&end, "end-terminals", false, "end terminals that live on without a hub")
 	return jsonFlag(cmd, g)
 }
 

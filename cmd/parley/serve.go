@@ -80,7 +80,7 @@ type quick struct {
 // serve runs the hub; a login link is printed on the first start, or always.
 func serve(ctx context.Context, conf config.Config, out, remarks io.Writer, extra quick) error {
 	log := newLogger(remarks, conf.Log)
-	h, err := hub.Open(ctx, conf, hub.Options{Version: version, Logger: log, Box: sandbox.Probe(conf.Box.User)})
+	h, err := hub.Open(ctx, conf, hub.Options{Version: version, Logger: log, Box: sandbox.Probe(conf.Box.User), Keeper: keeperProgram()})
 	if err != nil {
 		return err
 	}

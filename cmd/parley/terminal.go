@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"parley/client/viber"
 	"parley/cmd/parley/screen"
+	"parley/internal/terminal/keeper"
 	"parley/protocol/rest"
 	wire "parley/protocol/viber"
 )
@@ -26,6 +28,28 @@ func newTerminal(g *globals) *cobra.Command {
 	}
 	cmd.AddCommand(newTerminalList(g), newTerminalOpen(g), newTerminalAttach(g), newTerminalClose(g))
 	return cmd
+}
+
+// keeperRole is how this program is told to keep a terminal that outlives its hub.
+const keeperRole = "keeper"
+
+// keeperProgram is this very program, also when another version has taken its place.
+func keeperProgram() []string {
+	path, err := os.Executable()
+	if runtime.GOOS == "linux" {
+		path, err = "/proc/self/exe", nil
+	}
+	if err != nil {
+		return nil
+	}
+	return []string{path, keeperRole}
+}
+
+func newKeeper() *cobra.Command {
+	return &cobra.Command{
+		Use: keeperRole, Hidden: true, Short: "Keep a terminal while its hub is away", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return keeper.Main(os.Stdin, os.Stdout) },
+	}
 }
 
 func newTerminalList(g *globals) *cobra.Command {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"parley/internal/identity"
 	"parley/internal/sandbox"
 	"parley/internal/store"
+	"parley/internal/terminal/keeper"
 )
 
 // State is a finding's verdict.
@@ -56,7 +58,7 @@ func Examine(ctx context.Context, conf config.Config, loaded error) []Finding {
 	}
 	findings := []Finding{good("settings", "readable")}
 	for _, look := range []func(context.Context, config.Config) Finding{
-		examineFolder, examineKey, examineClock, examinePort, examineDatabase, examineRights, examineTrail, examineBus, examineModel, examineTLS, examineBox,
+		examineFolder, examineKey, examineClock, examinePort, examineDatabase, examineRights, examineTrail, examineBus, examineModel, examineTLS, examineBox, examineTerminals,
 	} {
 		findings = append(findings, look(ctx, conf))
 	}
@@ -73,6 +75,40 @@ func examineBox(_ context.Context, conf config.Config) Finding {
 		return note("box", box.String()+": "+strings.Join(gaps, "; "), "see 'The box' in docs/security.md")
 	}
 	return good("box", box.String())
+}
+
+// examineTerminals counts terminals that live on without a hub that has them.
+func examineTerminals(_ context.Context, conf config.Config) Finding {
+	left := len(orphans(conf))
+	if left == 0 {
+		return good("terminals", "none waits for a hub")
+	}
+	return note("terminals", fmt.Sprintf("%d live on without a hub", left),
+		fmt.Sprintf("start the hub, which goes on with those of its version; 'parley doctor --end-terminals' ends them, and so do %v without a hub", conf.Terminal.KeepFor))
+}
+
+// orphans are terminals that no hub has: all of them while none runs, else those of a
+// version that it cannot speak to.
+func orphans(conf config.Config) []string {
+	f := Folder(conf.Data)
+	all := keeper.Living(f.Path(keptFolder))
+	if len(all) == 0 {
+		return nil
+	}
+	if unlock, err := f.lock(); err == nil {
+		unlock()
+		return all
+	}
+	return slices.DeleteFunc(all, keeper.Current)
+}
+
+// EndTerminals ends terminals that no hub has, and tells how many.
+func EndTerminals(conf config.Config) int {
+	left := orphans(conf)
+	for _, folder := range left {
+		keeper.Free(folder)
+	}
+	return len(left)
 }
 
 func examineFolder(_ context.Context, conf config.Config) Finding {

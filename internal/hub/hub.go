@@ -59,6 +59,9 @@ type Options struct {
 	// Box is what boxes for programs of agents can be made: sandbox.Probe. Without any, every
 	// command asks.
 	Box sandbox.Support
+	// Keeper is how this program is told to keep a terminal: without, terminals end with
+	// the hub.
+	Keeper []string
 	// Quiet opens the hub for a single command: no listener, no log.
 	Quiet bool
 	// Lookup resolves names of the outside; nil asks the system.

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -12,13 +13,14 @@ import (
 	"parley/internal/identity"
 	"parley/internal/sandbox"
 	"parley/internal/terminal"
+	"parley/internal/terminal/keeper"
 	"parley/internal/work"
 )
 
 // terminalPart is terminals, for people and for agents.
 func (h *Hub) terminalPart() part {
 	return part{
-		name: "terminal", open: h.openTerminals,
+		name: "terminal", open: h.openTerminals, listen: h.endLeftTerminals,
 		routes: func(_ *front.Routes, rest *api.API) error {
 			api.RegisterTerminals(rest, h.terminals)
 			return nil
@@ -42,10 +44,49 @@ func (h *Hub) openTerminals(context.Context) error {
 	if h.conf.NATS != "" {
 		d.Bus, d.Leases = h.bus, h.leases
 	}
+	d.Keep = h.keepTerminals()
 	if h.terminals, err = terminal.New(d); err != nil {
 		return err
 	}
 	h.onClose(h.terminals.Close)
+	return nil
+}
+
+// keptFolder has a folder for each terminal that outlives the hub.
+const keptFolder = "terminals"
+
+// keepTerminals is how terminals outlive this hub; nil if they do not. What was kept until
+// now ends then.
+func (h *Hub) keepTerminals() *terminal.Keep {
+	dir := h.folder.Path(keptFolder)
+	if len(h.opts.Keeper) == 0 {
+		return nil
+	}
+	if err := keeper.Possible(dir); err != nil {
+		h.logger.Info("terminals end with the hub", "why", err)
+		return nil
+	}
+	if !h.conf.Terminal.Keep || h.conf.Terminal.KeepFor <= 0 {
+		if n := keeper.FreeAll(dir); n > 0 {
+			h.logger.Warn("terminals were ended: terminal.keep is off", "terminals", n)
+		}
+		return nil
+	}
+	return &terminal.Keep{
+		Program: h.opts.Keeper, Dir: dir, Alone: h.conf.Terminal.KeepFor, Lasting: h.people.Lasting, Ended: h.hasEnded,
+		Exit: func() sandbox.Exit { return h.terminalWayOut(tool.Call{}) },
+	}
+}
+
+// endLeftTerminals ends terminals that were taken up and whose tasks are over: another hub
+// may have had the task meanwhile.
+func (h *Hub) endLeftTerminals(ctx context.Context) error {
+	for _, task := range h.terminals.Tasks() {
+		snapshot, err := h.work.Snapshot(ctx, identity.Hub(), task)
+		if errors.Is(err, work.ErrNotFound) || err == nil && snapshot.Status.Ended() {
+			h.terminals.EndTask(ctx, task)
+		}
+	}
 	return nil
 }
 

@@ -58,6 +58,11 @@ func (m *Mask) Text(s string) string {
 // Stream masks a text that comes in pieces.
 func (m *Mask) Stream() *Stream { return &Stream{known: m.known()} }
 
+// StreamAt goes on where another stream stood.
+func (m *Mask) StreamAt(at Mark) *Stream {
+	return &Stream{known: m.known(), shown: at.Shown, swallow: at.Swallow}
+}
+
 // Now is a mask that stays as it is at this moment, for whoever has many texts.
 func (m *Mask) Now() *Mask {
 	k := m.known()

@@ -40,6 +40,17 @@ func (s *Stream) Relent() []byte {
 	return out
 }
 
+// Mark is where a stream stands, for [Mask.StreamAt]: the last Held bytes it was given are
+// to be given again.
+type Mark struct {
+	Held    int  `json:"held,omitzero"`
+	Shown   int  `json:"shown,omitzero"`
+	Swallow bool `json:"swallow,omitzero"`
+}
+
+// Mark tells where it stands.
+func (s *Stream) Mark() Mark { return Mark{Held: len(s.held), Shown: s.shown, Swallow: s.swallow} }
+
 func (s *Stream) replace(data []byte, last bool) []byte {
 	if s.swallow {
 		n := body(data)

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"parley/internal/localsocket"
 )
 
 // waitForExit makes the pair of sockets by which the launcher hands over the box's way out, and
@@ -16,42 +18,23 @@ func (p *Process) waitForExit(serve Exit) (*os.File, error) {
 		return nil, err
 	}
 	ours, theirs := os.NewFile(uintptr(pair[0]), "exit of a box"), os.NewFile(uintptr(pair[1]), "exit of a box")
-	conn, err := net.FileConn(ours)
+	end, err := net.FileConn(ours)
 	_ = ours.Close()
 	if err != nil {
 		_ = theirs.Close()
 		return nil, err
 	}
+	conn, ok := end.(*net.UnixConn)
+	if !ok {
+		_ = theirs.Close()
+		return nil, errors.Join(errors.New("not a Unix socket"), end.Close())
+	}
 	p.handed, p.served = conn, make(chan struct{})
 	go func() {
 		defer close(p.served)
-		if l, err := receiveListener(conn); err == nil {
+		if l, _, err := localsocket.ReceiveListener(conn); err == nil {
 			serve.Serve(l, "")
 		}
 	}()
 	return theirs, nil
-}
-
-// receiveListener waits for the launcher's message.
-func receiveListener(conn net.Conn) (net.Listener, error) {
-	unixConn, ok := conn.(*net.UnixConn)
-	if !ok {
-		return nil, errors.New("not a Unix socket")
-	}
-	room := make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := unixConn.ReadMsgUnix(make([]byte, 1), room)
-	if err != nil {
-		return nil, err
-	}
-	messages, err := unix.ParseSocketControlMessage(room[:n])
-	if err != nil || len(messages) != 1 {
-		return nil, errors.New("no socket came")
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return nil, errors.New("no socket came")
-	}
-	f := os.NewFile(uintptr(fds[0]), "exit of a box")
-	defer func() { _ = f.Close() }()
-	return net.FileListener(f)
 }

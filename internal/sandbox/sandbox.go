@@ -103,3 +103,6 @@ func Resolved(path string) string {
 		rest = filepath.Join(filepath.Base(at), rest)
 	}
 }
+
+// Options are what it was made with, for a process that makes boxes in the hub's place.
+func (s *Sandbox) Options() Options { return s.o }

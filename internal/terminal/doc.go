@@ -26,8 +26,10 @@
 //     pieces. A process does not inherit the hub's secrets, and an agent's runs in a box
 //     ([sandbox]); agents reach no other terminals.
 //   - Another person's terminal looks exactly like one that does not exist.
-//   - A terminal lives and dies with the hub that has the process. Other hubs of
-//     a cluster reach it over the bus, with the same calls.
+//   - A terminal stays on its machine. With a keeper ([Keep]) it outlives its hub, and
+//     the next one there goes on with it, no byte twice and none left out, on screens and
+//     in recordings; else it ends with the hub. Other hubs of a cluster reach it over the
+//     bus, with the same calls.
 //   - Who opened, watched, typed into and closed a terminal is in the audit trail;
 //     what was typed or printed is not.
 package terminal

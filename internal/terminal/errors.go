@@ -3,6 +3,7 @@ package terminal
 import (
 	"errors"
 
+	"parley/internal/terminal/pty"
 	"parley/protocol/viber"
 )
 
@@ -17,7 +18,7 @@ var (
 	// ErrBadSize says that a size is out of bounds.
 	ErrBadSize = errors.New("rows and cols are between 1 and 1000")
 	// ErrSpawn says that the process could not be started.
-	ErrSpawn = errors.New("the process could not be started")
+	ErrSpawn = pty.ErrSpawn
 	// ErrStopping says that the hub is stopping.
 	ErrStopping = errors.New("the hub is stopping")
 )

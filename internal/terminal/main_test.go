@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -11,12 +12,21 @@ import (
 
 	"parley/internal/audit"
 	"parley/internal/identity"
+	"parley/internal/terminal/keeper"
 	"parley/internal/workspace"
 	"parley/protocol/viber"
 	"parley/test/trailtest"
 )
 
-func TestMain(m *testing.M) { trailtest.Main(m, "terminal.") }
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "keeper" { // this very program, started again by a terminal
+		if err := keeper.Main(os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	trailtest.Main(m, "terminal.")
+}
 
 // patience bounds every wait; only something broken reaches it.
 const patience = 30 * time.Second

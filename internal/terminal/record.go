@@ -30,6 +30,13 @@ type recording struct {
 	written int
 }
 
+// recorded is how far a recording has come: the length of the file, and the position of
+// the output that is in it.
+type recorded struct {
+	Bytes int   `json:"bytes"`
+	Text  int64 `json:"text"`
+}
+
 // castHeader is the first line of the file.
 type castHeader struct {
 	Version   int               `json:"version"`
@@ -86,8 +93,35 @@ func (r *recording) line(v any) {
 		err = r.out.Flush()
 	}
 	if err != nil {
-		r.log.Warn("a terminal is no longer recorded", "error", err)
-		r.close()
+		r.fail(err)
+	}
+}
+
+func (r *recording) fail(err error) {
+	r.log.Warn("a terminal is no longer recorded", "error", err)
+	r.close()
+}
+
+// flush writes what was recorded, and tells how long the file is then and up to where the
+// output is in it; ok is false for what is not recorded.
+func (r *recording) flush() (at recorded, ok bool) {
+	if r == nil || r.file == nil {
+		return at, false
+	}
+	r.flushed = time.Now()
+	if err := r.out.Flush(); err != nil {
+		r.fail(err)
+		return at, false
+	}
+	return recorded{Bytes: r.written, Text: r.text.Offset()}, true
+}
+
+// leave stops without an end: the hub that comes next goes on.
+func (r *recording) leave() {
+	if r != nil && r.file != nil {
+		_ = r.out.Flush() // what was not acknowledged is recorded again
+		_ = r.file.Close()
+		r.file = nil
 	}
 }
 

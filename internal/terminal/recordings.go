@@ -85,7 +85,7 @@ func (r *Recordings) begin(info viber.Terminal, owner string, size viber.Size, n
 		return nil
 	}
 	r.prune()
-	file, err := os.OpenFile(r.path(info.ID), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(r.path(info.ID), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		r.o.Log.Warn("a terminal cannot be recorded", "terminal", info.ID, "error", err)
 		return nil
@@ -94,6 +94,28 @@ func (r *Recordings) begin(info viber.Terminal, owner string, size viber.Size, n
 		Version: 2, Width: size.Cols, Height: size.Rows, Timestamp: now.Unix(), Title: info.Name, Command: info.Command,
 		Env: map[string]string{"TERM": "xterm-256color"}, Owner: owner, Task: info.TaskID,
 	}, now, r.o.Log)
+}
+
+// resume goes on with the recording of a terminal that an earlier hub began. What that
+// hub wrote and did not acknowledge comes again, so it goes. held is what was shown and is
+// not in the file yet: the beginning of a character.
+func (r *Recordings) resume(id string, began time.Time, at recorded, held []byte) *recording {
+	if r == nil {
+		return nil
+	}
+	file, err := os.OpenFile(r.path(id), os.O_WRONLY, 0o600)
+	if err == nil {
+		if err = file.Truncate(int64(at.Bytes)); err == nil {
+			_, err = file.Seek(0, io.SeekEnd)
+		}
+	}
+	if err != nil {
+		r.o.Log.Warn("a terminal is no longer recorded", "terminal", id, "error", err)
+		return nil
+	}
+	rec := &recording{file: file, out: bufio.NewWriter(file), log: r.o.Log, began: began, flushed: time.Now(), written: at.Bytes, text: *viber.NewTextSplitter(at.Text)}
+	rec.output(held)
+	return rec
 }
 
 func (r *Recordings) path(id string) string { return filepath.Join(r.o.Dir, id+castSuffix) }

@@ -10,6 +10,8 @@ import (
 	"parley/internal/audit"
 	"parley/internal/identity"
 	"parley/internal/mask"
+	"parley/internal/pause"
+	"parley/internal/terminal/keeper"
 	"parley/protocol/viber"
 )
 
@@ -26,6 +28,20 @@ const (
 	maxTyped = 1 << 20
 )
 
+// program is what runs on a terminal: a process of the hub, or one that a keeper has.
+type program interface {
+	// Read gives output until there will be no more; Write types until in is closed.
+	Read(out chan<- []byte)
+	Write(in <-chan []byte)
+	// Wait returns how it ended.
+	Wait() viber.TerminalExit
+	Resize(size viber.Size) error
+	HangUp()
+	Kill()
+	// Close gives everything back, once it has ended.
+	Close()
+}
+
 // terminal is one process with its screen. Its goroutine owns everything below
 // mail; the rest of the world sends it functions to run.
 type terminal struct {
@@ -40,7 +56,11 @@ type terminal struct {
 	over    atomic.Bool   // the process has ended
 
 	info    viber.Terminal // without what changes
-	process *process
+	process program
+	kept    *keeper.Kept // the same, of a terminal that outlives the hub
+	read    int64        // how much of its output has come
+	news    []byte       // what was shown and its keeper does not know yet
+	unsaid  bool         // its keeper does not know all
 	screen  *viber.Scrollback
 	mask    *mask.Stream
 	sizes   sizes
@@ -73,15 +93,15 @@ func (t *terminal) do(ctx context.Context, fn func()) error {
 func (t *terminal) run() {
 	var workers sync.WaitGroup
 	printed, typed, waited := make(chan []byte), make(chan []byte), make(chan viber.TerminalExit, 1)
-	workers.Go(func() { t.process.read(printed) })
-	workers.Go(func() { t.process.write(typed) })
-	workers.Go(func() { waited <- t.process.wait() })
+	workers.Go(func() { t.process.Read(printed) })
+	workers.Go(func() { t.process.Write(typed) })
+	workers.Go(func() { waited <- t.process.Wait() })
 	out, in := printed, typed // nil once they are over
-	quiet, over, late := newAlarm(), newAlarm(), newAlarm()
+	quiet, over, late := &pause.Alarm{}, &pause.Alarm{}, &pause.Alarm{}
 	defer func() {
-		quiet.stop()
-		over.stop()
-		late.stop()
+		quiet.Clear()
+		over.Clear()
+		late.Clear()
 		workers.Wait()
 		t.leave()
 	}()
@@ -93,7 +113,7 @@ func (t *terminal) run() {
 		case fn := <-t.mail:
 			fn()
 			if t.closing && t.exit == nil {
-				late.set(grace) // only the first call counts
+				late.Set(grace) // only the first call counts
 			}
 		case next <- head:
 			t.typing = t.typing[1:]
@@ -103,38 +123,47 @@ func (t *terminal) run() {
 				out = nil
 				break
 			}
+			t.read, t.unsaid = t.read+int64(len(data)), true
 			t.print(t.mask.Push(data))
 			if t.mask.Waiting() {
-				quiet.set(hesitate)
+				quiet.Set(hesitate)
 			}
-		case <-quiet.c:
-			quiet.clear()
+		case <-quiet.C:
+			quiet.Clear()
 			t.print(t.mask.Relent())
 		case e := <-waited:
 			status = &e
-			over.set(drain)
-		case <-over.c:
-			over.clear()
+			over.Set(drain)
+		case <-over.C:
+			over.Clear()
 			if t.exit == nil {
-				t.process.close() // somebody else holds it; reading ends now
+				t.process.Close() // somebody else holds it; reading ends now
 				break
 			}
 			return // listed long enough
-		case <-late.c:
-			late.clear()
-			t.process.kill()
+		case <-late.C:
+			late.Clear()
+			t.process.Kill()
 		case <-stop:
 			stop = nil
+			if t.kept != nil && t.exit == nil {
+				t.detach()
+				close(in)
+				return
+			}
 			t.hangUp()
-			late.reset(t.set.grace)
+			late.Reset(t.set.grace)
 		}
 		if status != nil && !reading && t.exit == nil {
 			t.print(t.mask.End())
 			t.finish(*status)
 			close(in)
 			in = nil
-			over.reset(kept)
-			late.clear()
+			over.Reset(kept)
+			late.Clear()
+		}
+		if t.unsaid {
+			t.acknowledge()
 		}
 		if t.exit != nil && t.set.isStopping() {
 			return
@@ -156,6 +185,9 @@ func (t *terminal) print(data []byte) {
 		return
 	}
 	t.screen.Append(data)
+	if t.kept != nil {
+		t.news, t.unsaid = append(t.news, data...), true
+	}
 	t.record.output(data)
 	t.wake()
 }
@@ -170,7 +202,7 @@ func (t *terminal) wake() {
 func (t *terminal) hangUp() {
 	if t.exit == nil && !t.closing {
 		t.closing = true
-		t.process.hangUp()
+		t.process.HangUp()
 	}
 }
 
@@ -180,9 +212,10 @@ func (t *terminal) finish(e viber.TerminalExit) {
 	t.exit = &e
 	t.over.Store(true)
 	t.typing, t.waits = nil, 0
-	t.process.close()
 	t.record.close()
 	t.set.exited(t)
+	t.process.Close()
+	t.unsaid = false
 	t.wake()
 }
 
@@ -204,10 +237,11 @@ func (t *terminal) resize() {
 		return
 	}
 	if t.exit == nil {
-		if err := t.process.resize(t.sizes.current); err != nil {
+		if err := t.process.Resize(t.sizes.current); err != nil {
 			t.log.Warn("a terminal cannot be resized", "terminal", t.info.ID, "error", err)
 		}
 		t.record.resize(t.sizes.current)
+		t.unsaid = true
 	}
 	for v := range t.views {
 		v.resized = true

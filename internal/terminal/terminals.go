@@ -22,6 +22,7 @@ import (
 	"parley/internal/mask"
 	"parley/internal/owner"
 	"parley/internal/sandbox"
+	"parley/internal/terminal/pty"
 	"parley/internal/workspace"
 	"parley/protocol/viber"
 )
@@ -36,6 +37,8 @@ type Deps struct {
 	Mask *mask.Mask
 	// MaxRunning is how many of one principal may run, in the whole cluster (16).
 	MaxRunning int
+	// Keep is how terminals outlive this hub; nil lets them end with it.
+	Keep *Keep
 	// Recordings is where what terminals print is kept; nil keeps nothing.
 	Recordings *Recordings
 	// Bus joins the hubs of a cluster, and Leases say which live; a hub that is alone
@@ -82,11 +85,12 @@ func New(d Deps) (*Terminals, error) {
 			return nil, err
 		}
 	}
-	mindHangUps()
+	pty.MindHangUps()
+	ts.resume()
 	return ts, nil
 }
 
-// Close hangs up on every process and waits until all have ended.
+// Close hangs up on every process that has no keeper, and waits until all of them have ended.
 func (ts *Terminals) Close() error {
 	ts.mu.Lock()
 	if !ts.closed {
@@ -97,7 +101,11 @@ func (ts *Terminals) Close() error {
 	if ts.things != nil {
 		ts.things.Close()
 	}
+	kept := len(ts.mine(func(t *terminal) bool { return t.kept != nil && !t.over.Load() }))
 	ts.running.Wait()
+	if kept > 0 {
+		ts.d.Log.Info("terminals live on and wait for the next hub", "terminals", kept, "for", ts.d.Keep.Alone)
+	}
 	return nil
 }
 
@@ -124,7 +132,7 @@ func (ts *Terminals) Create(ctx context.Context, who identity.Actor, spec Spec) 
 	err := ts.roomElsewhere(ctx, who)
 	var t *terminal
 	if err == nil {
-		t, err = ts.spawn(who, spec)
+		t, err = ts.spawn(ctx, who, spec)
 	}
 	ts.mu.Lock()
 	ts.starting[who.Person.ID]--
@@ -149,11 +157,14 @@ func (ts *Terminals) Create(ctx context.Context, who identity.Actor, spec Spec) 
 	}
 	ts.note(who, audit.TerminalCreated, t, "ok", 0, nil)
 	info := t.describe()
-	go func() {
-		defer ts.running.Done()
-		t.run()
-	}()
+	go ts.runs(t)
 	return info, nil
+}
+
+// runs is a terminal's goroutine.
+func (ts *Terminals) runs(t *terminal) {
+	defer ts.running.Done()
+	t.run()
 }
 
 // reserve counts a terminal that is about to be, before anything is started.
@@ -206,28 +217,43 @@ func (ts *Terminals) countLocked(principal string) int {
 	return n
 }
 
-func (ts *Terminals) spawn(who identity.Actor, spec Spec) (*terminal, error) {
+func (ts *Terminals) spawn(ctx context.Context, who identity.Actor, spec Spec) (*terminal, error) {
 	dir := ts.folder(who, spec.Cwd)
-	p, err := start(ts.d.Sandbox, spec, dir)
-	if err != nil {
-		return nil, err
-	}
 	now := time.Now()
 	command := spec.Command
 	if command == "" {
-		command, _ = shell("")
+		command, _ = pty.Shell("")
 	}
-	t := &terminal{
-		set: ts, owner: who.Person.ID, creator: who, task: spec.Task, boxed: spec.Box != nil, log: ts.d.Log, mail: make(chan func()), gone: make(chan struct{}),
-		process: p, screen: viber.NewScrollback(viber.MaxScrollback), mask: ts.d.Mask.Stream(),
-		sizes: sizes{current: spec.Size}, views: map[*view]struct{}{}, lent: map[string]*view{}, typed: map[string]bool{}, began: now,
-		info: viber.Terminal{
-			ID: ids.New(), Name: nameOf(spec, command), CreatedAt: viber.At(now), TaskID: spec.Task, CWD: dir,
-			Command: ts.d.Mask.Text(command),
-		},
+	t := ts.newTerminal(who, viber.Terminal{
+		ID: ids.New(), Name: nameOf(spec, command), CreatedAt: viber.At(now), TaskID: spec.Task, CWD: dir,
+		Command: ts.d.Mask.Text(command),
+	}, now)
+	t.boxed, t.sizes.current = spec.Box != nil, spec.Size
+	t.screen, t.mask = viber.NewScrollback(viber.MaxScrollback), ts.d.Mask.Stream()
+	if err := ts.start(ctx, t, spec); err != nil {
+		return nil, err
 	}
 	t.record = ts.d.Recordings.begin(t.info, who.Person.ID, spec.Size, now)
+	t.acknowledge() // that it is recorded, or not
 	return t, nil
+}
+
+// newTerminal is one without a process yet.
+func (ts *Terminals) newTerminal(who identity.Actor, info viber.Terminal, began time.Time) *terminal {
+	return &terminal{
+		set: ts, owner: who.Person.ID, creator: who, task: info.TaskID, log: ts.d.Log, mail: make(chan func()), gone: make(chan struct{}),
+		views: map[*view]struct{}{}, lent: map[string]*view{}, typed: map[string]bool{}, began: began, info: info,
+	}
+}
+
+// start runs the process: with a keeper, where there are any.
+func (ts *Terminals) start(ctx context.Context, t *terminal, spec Spec) error {
+	if ts.d.Keep != nil {
+		return ts.keep(ctx, t, spec)
+	}
+	p, err := pty.Start(ts.d.Sandbox, pty.Program{Command: spec.Command, Dir: t.info.CWD, Size: spec.Size, Box: spec.Box, Exit: spec.Exit})
+	t.process = p
+	return err
 }
 
 // folder is where a process starts.
@@ -303,6 +329,15 @@ func (ts *Terminals) mine(wanted func(*terminal) bool) []*terminal {
 		}
 	}
 	return found
+}
+
+// Tasks are those whose agents have terminals here.
+func (ts *Terminals) Tasks() []string {
+	var tasks []string
+	for _, t := range ts.mine(func(t *terminal) bool { return t.task != "" && !t.over.Load() }) {
+		tasks = append(tasks, t.task)
+	}
+	return tasks
 }
 
 // Running counts the terminals whose process runs on this hub.

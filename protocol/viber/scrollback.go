@@ -58,6 +58,27 @@ func (s *Scrollback) End() int64 { return s.end }
 // Truncated reports whether earlier output is gone.
 func (s *Scrollback) Truncated() bool { return s.lost }
 
+// ScreenState is what a scrollback remembers besides its bytes.
+type ScreenState struct {
+	End    int64 `json:"end,omitzero"`
+	Lost   bool  `json:"lost,omitzero"`
+	Inside int   `json:"inside,omitzero"`
+}
+
+// State is the whole of it, for [ScrollbackAt]. The bytes are the caller's.
+func (s *Scrollback) State() (ScreenState, []byte) {
+	return ScreenState{End: s.end, Lost: s.lost, Inside: int(s.inside)}, bytes.Clone(s.buf)
+}
+
+// ScrollbackAt goes on where another stood.
+func ScrollbackAt(limit int, at ScreenState, kept []byte) *Scrollback {
+	inside := escape(at.Inside)
+	if inside < ground || inside > textEscaped {
+		inside = ground
+	}
+	return &Scrollback{limit: limit, buf: kept, end: at.End, lost: at.Lost, inside: inside}
+}
+
 func (s *Scrollback) skipRest(raw []byte) []byte {
 	for i, b := range raw {
 		if s.inside = s.inside.next(b); s.inside == ground {

@@ -8,10 +8,10 @@ import (
 	"net"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strconv"
 
 	"parley/internal/endpoint/command"
+	"parley/internal/localsocket"
 )
 
 const socketName = "control.sock"
@@ -19,7 +19,7 @@ const socketName = "control.sock"
 // listen takes over a socket that a dead endpoint left. Everybody may connect;
 // who they are is the kernel's word.
 func listen(folder string) (net.Listener, error) {
-	path, done, err := socketPath(folder)
+	path, done, err := localsocket.Path(folder, socketName)
 	if err != nil {
 		return nil, err
 	}
@@ -39,28 +39,8 @@ func listen(folder string) (net.Listener, error) {
 	return l, nil
 }
 
-func dial(ctx context.Context, folder string) (net.Conn, error) {
-	path, done, err := socketPath(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	var d net.Dialer
-	return d.DialContext(ctx, "unix", path)
-}
-
-// socketPath spells the socket's path so that it fits the 104 bytes the
-// smallest of our systems allows.
-func socketPath(folder string) (path string, done func(), err error) {
-	path = filepath.Join(folder, socketName)
-	if len(path) < 100 {
-		return path, func() {}, nil
-	}
-	dir, err := os.Open(folder)
-	if err != nil {
-		return "", nil, err
-	}
-	return filepath.Join("/proc/self/fd", strconv.Itoa(int(dir.Fd())), socketName), func() { _ = dir.Close() }, nil
+func dial(_ context.Context, folder string) (net.Conn, error) {
+	return localsocket.Dial(folder, socketName)
 }
 
 // identify asks the kernel who is at the other end.
@@ -69,17 +49,9 @@ func identify(conn net.Conn) (Caller, error) {
 	if !ok {
 		return Caller{}, errors.New("not a local socket")
 	}
-	raw, err := uc.SyscallConn()
+	uid, pid, err := localsocket.Peer(uc)
 	if err != nil {
 		return Caller{}, err
-	}
-	var uid, pid int
-	var credErr error
-	if err := raw.Control(func(fd uintptr) { uid, pid, credErr = peer(int(fd)) }); err != nil {
-		return Caller{}, err
-	}
-	if credErr != nil {
-		return Caller{}, credErr
 	}
 	return callerOf(uid, pid), nil
 }

@@ -13,6 +13,7 @@ import (
 	"parley/internal/brain"
 	"parley/internal/brain/model"
 	"parley/internal/identity"
+	"parley/internal/localsocket"
 	"parley/internal/talk"
 	wire "parley/protocol/agentfirst"
 )
@@ -47,7 +48,7 @@ func TestOtherUsersAreRefusedAtTheSocket(t *testing.T) {
 		"root":                {peer(0, nil), true, false},
 		"somebody else":       {peer(os.Geteuid()+12345, nil), false, true},
 		"a system that fails": {peer(0, errors.New("no")), false, true},
-		"a system that is no help: a token is needed": {peer(0, errNoPeer), false, false},
+		"a system that is no help: a token is needed": {peer(0, localsocket.ErrUnknown), false, false},
 	} {
 		s, err := peerSession(c, owner, try.uid)
 		if (err != nil) != try.refused || (s != nil && s.Senders() == nil) != try.admin {

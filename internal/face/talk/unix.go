@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/internal/identity"
+	"parley/internal/localsocket"
 )
 
 // ErrAnotherHub says that a hub already listens on the socket.
@@ -19,9 +20,6 @@ var ErrPathTooLong = errors.New("the path is too long for a Unix socket")
 
 // maxSocketPath is what every system allows.
 const maxSocketPath = 103
-
-// errNoPeer says that the system does not tell who is at the other end.
-var errNoPeer = errors.New("this system does not tell who is at the other end of a socket")
 
 // ListenUnix serves on a socket at path, for the hub's own user and root. A dead
 // socket is removed; a live one means another hub.
@@ -47,16 +45,22 @@ func (f *Face) ListenUnix(ctx context.Context, path string) error {
 	return f.accept(l, func(c net.Conn) (*identity.Actor, error) { return peerSession(c, owner, peerUID) })
 }
 
+// peerUID is the user at the other end of a socket.
+func peerUID(c *net.UnixConn) (int, error) {
+	uid, _, err := localsocket.Peer(c)
+	return uid, err
+}
+
 // peerSession is who the system says is at the other end. Where it says nothing,
 // nobody is known yet.
 func peerSession(c net.Conn, owner identity.Person, uidOf func(*net.UnixConn) (int, error)) (*identity.Actor, error) {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
-		return nil, errNoPeer
+		return nil, localsocket.ErrUnknown
 	}
 	uid, err := uidOf(u)
 	switch {
-	case errors.Is(err, errNoPeer):
+	case errors.Is(err, localsocket.ErrUnknown):
 		return nil, nil
 	case err != nil:
 		return nil, err

@@ -236,8 +236,10 @@ type FleetLimits struct {
 
 // Terminal is about terminals.
 type Terminal struct {
-	Record string   `koanf:"record"`
-	Mask   []string `koanf:"mask"`
+	Record  string        `koanf:"record"`
+	Keep    bool          `koanf:"keep"`
+	KeepFor time.Duration `koanf:"keep_for"`
+	Mask    []string      `koanf:"mask"`
 }
 
 // Log is about the hub's own log.

@@ -106,6 +106,8 @@ var settings = []setting{
 	{"board.limits.auth_per_minute", number, "", "60", "authentications of one address"},
 	{"board.limits.pairing_per_minute", number, "", "10", "pairings of one address"},
 	{"terminal.record", text, "", "agents", "terminals that are recorded: none, agents or all"},
+	{"terminal.keep", truth, "", "true", "terminals live on while the hub is away (not on Windows)"},
+	{"terminal.keep_for", duration, "", "24h", "how long a terminal waits for the hub before it ends"},
 	{"terminal.mask", list, "", "", "further values that no result, record or terminal shows (8 characters or more), or what such words begin with, as in acme-*"},
 	{"fleet.key_file", text, "", "", "file with the key machines pin, a base64 Ed25519 seed (default: the hub's own key)"},
 	{"fleet.legacy_tokens", truth, "", "false", "admit endpoints without keys by bearer token"},

@@ -1,6 +1,6 @@
 //go:build unix
 
-package terminal
+package pty
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ import (
 	"parley/protocol/viber"
 )
 
-// shell runs a command line, or the user's shell without one.
-func shell(command string) (path string, args []string) {
+// Shell runs a command line, or the user's shell without one.
+func Shell(command string) (path string, args []string) {
 	if command != "" {
 		return "/bin/sh", []string{"-c", command}
 	}
@@ -59,18 +59,15 @@ func handle(pty xpty.Pty) (io.ReadWriteCloser, error) {
 	return os.NewFile(uintptr(fd), u.Name()), nil
 }
 
-// wait returns how the process ended.
-func (p *process) wait() viber.TerminalExit {
-	_ = p.Cmd.Wait() // the state says it all
-	status, ok := p.Cmd.ProcessState.Sys().(syscall.WaitStatus)
+// Wait returns how the process ended.
+func (p *Process) Wait() viber.TerminalExit {
+	_ = p.run.Cmd.Wait() // the state says it all
+	status, ok := p.run.Cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
 		return viber.TerminalExit{ExitCode: 128 + int(status.Signal()), Signal: unix.SignalName(status.Signal())}
 	}
-	return viber.TerminalExit{ExitCode: p.Cmd.ProcessState.ExitCode()}
+	return viber.TerminalExit{ExitCode: p.run.Cmd.ProcessState.ExitCode()}
 }
 
-// hangUp asks the whole group to end, as closing a window does.
-func (p *process) hangUp() { _ = syscall.Kill(-p.Cmd.Process.Pid, syscall.SIGHUP) }
-
-// kill ends everything the terminal's session holds, and of an agent all it started.
-func (p *process) kill() { p.Kill() }
+// HangUp asks the whole group to end, as closing a window does.
+func (p *Process) HangUp() { _ = syscall.Kill(-p.run.Cmd.Process.Pid, syscall.SIGHUP) }

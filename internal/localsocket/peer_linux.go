@@ -1,4 +1,4 @@
-package control
+package localsocket
 
 import "golang.org/x/sys/unix"
 
