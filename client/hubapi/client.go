@@ -23,6 +23,8 @@ type Client struct {
 	base  string
 	token string
 	http  *http.Client
+	// Waits, if there is one, is told when the hub asks to come again and the client does.
+	Waits func(time.Duration)
 }
 
 // New makes a client of the hub at base, such as http://127.0.0.1:7788.
@@ -104,6 +106,9 @@ func (c *Client) send(ctx context.Context, r rest.Request) (io.ReadCloser, error
 			return answer, err
 		}
 		waited += refusal.RetryAfter
+		if c.Waits != nil {
+			c.Waits(refusal.RetryAfter)
+		}
 		select {
 		case <-time.After(refusal.RetryAfter):
 		case <-ctx.Done():

@@ -31,9 +31,14 @@ func (b *busy) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAClientWaitsWhenTheHubAsksItTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := &busy{refusals: 2, wait: "3"}
-		began := time.Now()
-		if err := hubapi.WithTransport("http://hub", "", hub).Do(t.Context(), "POST", "/x", nil, map[string]any{"a": 1}, nil); err != nil {
+		began, told := time.Now(), 0
+		client := hubapi.WithTransport("http://hub", "", hub)
+		client.Waits = func(time.Duration) { told++ }
+		if err := client.Do(t.Context(), "POST", "/x", nil, map[string]any{"a": 1}, nil); err != nil {
 			t.Fatalf("gave up: %v", err)
+		}
+		if told != 2 {
+			t.Errorf("told %d times that it waits, want each time", told)
 		}
 		if took := time.Since(began); hub.asked != 3 || took != 6*time.Second {
 			t.Errorf("asked %d times in %v, want three times with three seconds between", hub.asked, took)

@@ -75,6 +75,7 @@ func dialPatiently(ctx context.Context, target string, opts viber.Options) (*vib
 			return c, err
 		}
 		waited += e.RetryAfter
+		sayWait(e.RetryAfter)
 		select {
 		case <-time.After(e.RetryAfter):
 		case <-ctx.Done():

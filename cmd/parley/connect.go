@@ -36,6 +36,18 @@ func ask[In, Out any](g *globals, cmd *cobra.Command, op rest.Operation[In, Out]
 	return out, err
 }
 
+// patientClient comes again when the hub asks it to, and says so.
+func patientClient(address, token string) *hubapi.Client {
+	c := hubapi.New(address, token)
+	c.Waits = sayWait
+	return c
+}
+
+// sayWait tells whoever sits there why nothing happens.
+func sayWait(d time.Duration) {
+	fmt.Fprintf(os.Stderr, "parley: the hub asks to come again in %v; waiting\n", d)
+}
+
 // connect finds the hub a command is about: the one that was named, the one
 // that runs on the data folder, or, if none runs there, the folder itself.
 func (g *globals) connect(ctx context.Context) (*hubapi.Client, func(), error) {
@@ -44,7 +56,7 @@ func (g *globals) connect(ctx context.Context) (*hubapi.Client, func(), error) {
 		if token == "" {
 			return nil, nil, usageError("a token is needed for %s: set PARLEY_TOKEN or give --token", address)
 		}
-		return hubapi.New(address, token), func() {}, nil
+		return patientClient(address, token), func() {}, nil
 	}
 	folder := hub.Folder(g.data)
 	if token == "" {
@@ -55,7 +67,7 @@ func (g *globals) connect(ctx context.Context) (*hubapi.Client, func(), error) {
 		token = owner
 	}
 	if running, err := folder.Running(); err == nil && answers(ctx, running.URL) {
-		return hubapi.New(running.URL, token), func() {}, nil
+		return patientClient(running.URL, token), func() {}, nil
 	}
 	return g.inProcess(ctx, token)
 }
