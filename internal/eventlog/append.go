@@ -14,8 +14,8 @@ func (l *Log) Append(ctx context.Context, guard Guard, stream string, events ...
 	if guard == nil && len(events) == 0 {
 		return 0, ctx.Err()
 	}
-	e := &entry{ctx: ctx, guard: guard, stream: stream, events: events}
-	if err := l.group.add(e); err != nil {
+	e := &entry{guard: guard, stream: stream, events: events}
+	if err := l.turns.Do(ctx, e); err != nil {
 		return 0, err
 	}
 	return e.first, nil
@@ -29,7 +29,8 @@ func (l *Log) Append(ctx context.Context, guard Guard, stream string, events ...
 // done runs on the log's goroutine and must not wait for anything. Until it was
 // called, the writer appends nothing else to the stream.
 func (l *Log) AppendSoon(guard Guard, stream string, done func(first int64, err error), events ...Event) {
-	l.group.addSoon(&entry{ctx: context.Background(), guard: guard, stream: stream, events: events, tell: done})
+	e := &entry{guard: guard, stream: stream, events: events}
+	l.turns.Soon(context.Background(), e, func(err error) { done(e.first, err) })
 }
 
 // Appended is what AppendTx wrote: hand it to Publish once the transaction is

@@ -23,11 +23,11 @@ type batch struct {
 	moved   moved
 }
 
-// commit writes entries in one transaction. Only the group's current writer calls
+// commit writes entries in one transaction. Only the turn that is under way calls
 // it, so nothing else changes the journal.
-func (l *Log) commit(entries []*entry) (*batch, error) {
+func (l *Log) commit(ctx context.Context, entries []*entry) (*batch, error) {
 	// A write that began is finished whatever becomes of its callers.
-	ctx := context.WithoutCancel(entries[0].ctx)
+	ctx = context.WithoutCancel(ctx)
 	if only := entries[0]; only.alone != nil {
 		err := l.db.Write(ctx, only.alone)
 		if err == nil {

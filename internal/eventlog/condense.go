@@ -24,7 +24,7 @@ func (l *Log) Condense(ctx context.Context, guard Guard, stream string, events [
 		return nil
 	}
 	var id int64
-	e := &entry{ctx: ctx}
+	e := &entry{}
 	e.alone = func(tx *store.Tx) (err error) {
 		if guard != nil {
 			if err := guard.Check(tx); err != nil {
@@ -35,7 +35,7 @@ func (l *Log) Condense(ctx context.Context, guard Guard, stream string, events [
 		return err
 	}
 	e.then = func() { l.journal.drop(id) }
-	return l.group.add(e)
+	return l.turns.Do(ctx, e)
 }
 
 func (l *Log) condense(tx *store.Tx, stream string, events []Event) (id int64, err error) {

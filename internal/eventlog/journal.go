@@ -30,7 +30,7 @@ const (
 type journal struct {
 	from, most int
 
-	mu      sync.RWMutex // the group's writer changes it, readers read
+	mu      sync.RWMutex // turns change it, readers read
 	loaded  bool
 	pending map[int64]*pending
 	order   []*pending    // who has waited longest comes first

@@ -122,7 +122,7 @@ func advanceSure(tx *store.Tx, sure map[int64][]*head) error {
 	return nil
 }
 
-// reserve is advance for the group's writer, which mostly knows where streams are.
+// reserve is advance for a turn, which mostly knows where streams are.
 func (l *Log) reserve(tx *store.Tx, heads []head) error {
 	if tx.Dialect() != store.SQLite {
 		return advance(tx, heads)

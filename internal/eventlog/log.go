@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/bus"
 	"parley/internal/store"
+	"parley/internal/turns"
 )
 
 // A reader that hears nothing asks the store this often, in case news from
@@ -20,7 +21,7 @@ type Log struct {
 	db      *store.DB
 	bus     bus.Bus
 	logger  *slog.Logger
-	group   group
+	turns   *turns.Group[*entry]
 	journal journal
 	known   known
 	// subjects are those of streams that were written lately; whoever tells the readers
@@ -31,7 +32,7 @@ type Log struct {
 // New makes a log on a store and a bus.
 func New(db *store.DB, b bus.Bus, logger *slog.Logger) *Log {
 	l := &Log{db: db, bus: b, logger: logger, journal: newJournal(), subjects: map[string]string{}}
-	l.group.log, l.group.hurry = l, make(chan struct{}, 1)
+	l.turns = turns.New(maxGroup, (*entry).weight, l.turn)
 	return l
 }
 
@@ -84,7 +85,7 @@ func (l *Log) Trim(ctx context.Context, guard Guard, stream string, keep int64) 
 // Delete forgets a stream altogether; its numbers start anew.
 func (l *Log) Delete(ctx context.Context, guard Guard, stream string) error {
 	var id int64
-	e := &entry{ctx: ctx, then: func() { l.journal.drop(id); l.known.forget(stream) }, alone: func(tx *store.Tx) (err error) {
+	e := &entry{then: func() { l.journal.drop(id); l.known.forget(stream) }, alone: func(tx *store.Tx) (err error) {
 		if guard != nil {
 			if err := guard.Check(tx); err != nil {
 				return err
@@ -93,7 +94,7 @@ func (l *Log) Delete(ctx context.Context, guard Guard, stream string) error {
 		id, err = l.deleteStream(tx, stream)
 		return err
 	}}
-	return l.group.add(e)
+	return l.turns.Do(ctx, e)
 }
 
 func (l *Log) deleteStream(tx *store.Tx, stream string) (id int64, err error) {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"parley/internal/place/relay"
-	"parley/internal/place/turns"
 	"parley/internal/store"
+	"parley/internal/turns"
 	"parley/protocol/mmp"
 	"parley/protocol/mmp/board"
 )

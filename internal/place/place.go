@@ -12,8 +12,8 @@ import (
 	"parley/internal/bus"
 	"parley/internal/limit"
 	"parley/internal/place/relay"
-	"parley/internal/place/turns"
 	"parley/internal/store"
+	"parley/internal/turns"
 	"parley/protocol/mmp"
 )
 
@@ -39,7 +39,7 @@ type Place struct {
 	remember meta
 	relay    *relay.Relay
 	court    judge
-	arrivals turns.Group[*entering]
+	arrivals *turns.Group[*entering]
 	keys     keyMemory
 
 	subs []bus.Subscription
@@ -75,7 +75,8 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 	}
 	p.started = p.now()
 	p.sessions.known = map[string]session{}
-	p.arrivals.Run, p.court.p = p.enterAll, p
+	p.court.p = p
+	p.arrivals = turns.New(512, func(*entering) int { return 1 }, func(batch []*turns.Call[*entering]) (func(), error) { return nil, p.enterAll(batch) })
 	p.waiters.of = map[string]map[*waiter]struct{}{}
 	if err := p.loadMeta(ctx); err != nil {
 		return nil, err

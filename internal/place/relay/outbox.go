@@ -35,7 +35,7 @@ func (r *Relay) Postpone(ctx context.Context, m *Message, until time.Time) error
 
 // Forwarded ends a message that another place has now, or will never take.
 func (r *Relay) Forwarded(ctx context.Context, m *Message, reason string) error {
-	return r.group.Do(ctx, &request{durable: true, other: func(t *turn) error {
+	return r.turns.Do(ctx, &request{durable: true, other: func(t *turn) error {
 		found, err := heads(t.tx, selectHeads+`num = ? AND state = 0`+t.tx.ForUpdate(), m.Num)
 		if err != nil || len(found) == 0 {
 			return err // it expired meanwhile
@@ -50,7 +50,7 @@ func (r *Relay) Forwarded(ctx context.Context, m *Message, reason string) error 
 // RefuseAll ends everything that waits for another place, with what the caller does in
 // the same transaction.
 func (r *Relay) RefuseAll(ctx context.Context, peer, reason string, with func(tx *store.Tx) error) error {
-	return r.group.Do(ctx, &request{durable: true, other: func(t *turn) error {
+	return r.turns.Do(ctx, &request{durable: true, other: func(t *turn) error {
 		if err := with(t.tx); err != nil {
 			return err
 		}

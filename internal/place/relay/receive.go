@@ -23,7 +23,7 @@ type Receiving struct {
 // Receive hands out the front of a queue. What it removes is gone from the queue when
 // Receive returns, though perhaps not from the disk.
 func (r *Relay) Receive(ctx context.Context, q *Receiving) error {
-	return r.group.Do(ctx, &request{take: q})
+	return r.turns.Do(ctx, &request{take: q})
 }
 
 func (t *turn) take(q *request) (err error) {
@@ -79,7 +79,7 @@ type Settling struct {
 
 // Settle ends leases. It is durable when Settle returns.
 func (r *Relay) Settle(ctx context.Context, s *Settling) error {
-	return r.group.Do(ctx, &request{other: s.run, durable: true})
+	return r.turns.Do(ctx, &request{other: s.run, durable: true})
 }
 
 func (s *Settling) run(t *turn) error {
@@ -139,7 +139,7 @@ func (r *Relay) Expire(ctx context.Context) (gone []*Message, err error) {
 	if some, err := r.ledger.overdue(ctx, r.d.Now()); err != nil || !some {
 		return nil, err
 	}
-	err = r.group.Do(ctx, &request{other: func(t *turn) (err error) {
+	err = r.turns.Do(ctx, &request{other: func(t *turn) (err error) {
 		if gone, err = r.ledger.expired(t, sweepBatch); err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/place/turns"
 	"parley/internal/store"
+	"parley/internal/turns"
 	"parley/protocol/mmp"
 )
 
@@ -85,7 +85,7 @@ const (
 type Relay struct {
 	d      Deps
 	ledger ledger
-	group  turns.Group[*request]
+	turns  *turns.Group[*request]
 	count  atomic.Int64  // of messages that wait, as far as this hub knows
 	bytes  atomic.Int64  // and of their bytes
 	named  atomic.Uint64 // how many ids were made, from a random start
@@ -102,6 +102,17 @@ type request struct {
 	durable bool
 }
 
+// A turn has 512 requests at the most, and fewer if they are large.
+const mostWeight = 8 << 20
+
+func (q *request) weight() int {
+	const each = mostWeight / 512
+	if q.send == nil {
+		return each
+	}
+	return each + len(q.send.Message.Blob)
+}
+
 // Open begins with what the database has.
 func Open(ctx context.Context, d Deps) (*Relay, error) {
 	r := &Relay{d: d, ledger: &table{db: d.DB}}
@@ -109,12 +120,7 @@ func Open(ctx context.Context, d Deps) (*Relay, error) {
 		r.ledger = &memory{db: d.DB}
 	}
 	r.named.Store(rand.Uint64())
-	r.group = turns.Group[*request]{Run: r.commit, Size: func(q *request) int {
-		if q.send == nil {
-			return 0
-		}
-		return len(q.send.Message.Blob)
-	}}
+	r.turns = turns.New(mostWeight, (*request).weight, func(batch []*turns.Call[*request]) (func(), error) { return nil, r.commit(batch) })
 	if err := r.takeOver(ctx); err != nil {
 		return nil, err
 	}

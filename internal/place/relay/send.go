@@ -28,7 +28,7 @@ func (r *Relay) Send(ctx context.Context, s *Sending) error {
 	if r.full(s.Message.Size) {
 		return mmp.ErrPlaceFull
 	}
-	if err := r.group.Do(ctx, &request{send: s, durable: true}); err != nil {
+	if err := r.turns.Do(ctx, &request{send: s, durable: true}); err != nil {
 		return err
 	}
 	return s.Full

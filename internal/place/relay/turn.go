@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/place/turns"
 	"parley/internal/store"
+	"parley/internal/turns"
 	"parley/protocol/mmp"
 )
 
