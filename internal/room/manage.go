@@ -63,7 +63,7 @@ func (e *Rooms) create(ctx context.Context, who identity.Actor, id, title string
 	opened := note{kind: audit.RoomOpened, actor: who.String(), detail: "version 1"}.entry(id)
 	return e.d.DB.Write(ctx, func(tx *store.Tx) error {
 		n, err := tx.Exec(`INSERT INTO rooms (id, title, owner, room_key, version, policy, lobby, publishers, created_at) VALUES (?, ?, ?, ?, 1, ?, ?, '{}', ?) ON CONFLICT (id) DO NOTHING`,
-			id, title, who.Person.ID, string(jwk), string(doc), number(policy.Lobby.On), store.Micros(time.Now()))
+			id, title, who.Person.ID, string(jwk), string(doc), store.Bool(policy.Lobby.On), store.Micros(time.Now()))
 		if err != nil {
 			return err
 		}

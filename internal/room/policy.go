@@ -41,7 +41,7 @@ func (r *room) setPolicy(who by, p *kibitz.Policy, sig *signature, detail string
 	}
 	err = r.write(func(tx *store.Tx) error {
 		_, err := tx.Exec(`UPDATE rooms SET version = ?, policy = ?, signer = ?, signed_ver = ?, lobby = ? WHERE id = ?`,
-			version, string(doc), signer, ver, number(p.Lobby.On), r.id)
+			version, string(doc), signer, ver, store.Bool(p.Lobby.On), r.id)
 		if err != nil {
 			return err
 		}

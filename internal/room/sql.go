@@ -184,15 +184,8 @@ func (r *room) saveState(tx *store.Tx) error {
 		return err
 	}
 	_, err = tx.Exec(`UPDATE rooms SET locked = ?, lobby = ?, publishers = ?, rev = ? WHERE id = ?`,
-		number(r.locked), number(r.lobby), string(publishers), int64(r.rev), r.id)
+		store.Bool(r.locked), store.Bool(r.lobby), string(publishers), int64(r.rev), r.id)
 	return err
-}
-
-func number(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // claimCredit makes a credit's subject this participant's in the whole cluster.

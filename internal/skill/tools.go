@@ -39,9 +39,9 @@ func (h hosted) tool(name string, class tool.Class, description, schema string, 
 	return &tool.Tool{
 		Name: name, Description: description, Schema: json.RawMessage(schema), Class: class,
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			var args toolArgs
-			if err := json.Unmarshal(call.Arguments, &args); err != nil {
-				return tool.Result{}, tool.Errorf(tool.Validation, "the arguments are not what this tool takes: %v", err)
+			args, err := tool.Arguments[toolArgs](call)
+			if err != nil {
+				return tool.Result{}, err
 			}
 			value, err := run(ctx, call, args)
 			if err != nil {

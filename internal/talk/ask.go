@@ -37,7 +37,7 @@ func (r *running) askTool() *tool.Tool {
 		Name: toolAsk, Class: tool.ReadOnly, Asks: true, Schema: askSchema,
 		Description: "Ask the person one to four questions and wait for the answer. Give options to choose from where you can.",
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[struct {
+			args, err := tool.Arguments[struct {
 				Questions []AskPart `json:"questions"`
 			}](call)
 			if err != nil {

@@ -254,7 +254,7 @@ func (r *running) compactTool() *tool.Tool {
 		Description: "Archive this conversation after your answer and go on from a summary. focus names what the summary must keep.",
 		Schema:      json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"focus":{"type":"string"}}}`),
 		Run: func(_ context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[struct{ Focus string }](call)
+			args, err := tool.Arguments[struct{ Focus string }](call)
 			if err != nil {
 				return tool.Result{}, err
 			}

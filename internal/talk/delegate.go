@@ -56,7 +56,7 @@ func (r *running) delegateTool() *tool.Tool {
 		Schema: json.RawMessage(`{"type":"object","required":["tasks"],"additionalProperties":false,"properties":{"tasks":{"type":"array","minItems":1,"maxItems":8,
 "items":{"type":"object","required":["agent","message"],"additionalProperties":false,"properties":{"agent":{"type":"string"},"message":{"type":"string"}}}}}}`),
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[struct{ Tasks []delegateTask }](call)
+			args, err := tool.Arguments[struct{ Tasks []delegateTask }](call)
 			if err != nil {
 				return tool.Result{}, err
 			}

@@ -40,7 +40,7 @@ func (r *running) recallTool() *tool.Tool {
 		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"maximum":20},
 "window":{"type":"integer","minimum":0,"maximum":16},"after":{"type":"string"},"before":{"type":"string"},"archive_id":{"type":"string"},"after_seq":{"type":"integer","minimum":0}}}`),
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[recallArgs](call)
+			args, err := tool.Arguments[recallArgs](call)
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -262,7 +262,7 @@ func (r *running) rememberTool() *tool.Tool {
 		Description: "Keep a note about this person. The same name replaces the note. At most 200 notes of 2 KiB.",
 		Schema:      json.RawMessage(`{"type":"object","required":["name","text"],"additionalProperties":false,"properties":{"name":{"type":"string","minLength":1},"text":{"type":"string"}}}`),
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[struct{ Name, Text string }](call)
+			args, err := tool.Arguments[struct{ Name, Text string }](call)
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -284,7 +284,7 @@ func (r *running) forgetTool() *tool.Tool {
 		Name: toolForget, Class: tool.Mutating, AboutSender: true, Description: "Remove a note by name.",
 		Schema: json.RawMessage(`{"type":"object","required":["name"],"additionalProperties":false,"properties":{"name":{"type":"string"}}}`),
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[struct{ Name string }](call)
+			args, err := tool.Arguments[struct{ Name string }](call)
 			if err != nil {
 				return tool.Result{}, err
 			}

@@ -69,7 +69,7 @@ func (r *running) skillTool() *tool.Tool {
 		Description: "Load a skill: instructions for a kind of work, by name.",
 		Schema:      json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"],"additionalProperties":false}`),
 		Run: func(_ context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[struct{ Name string }](call)
+			args, err := tool.Arguments[struct{ Name string }](call)
 			if err != nil {
 				return tool.Result{}, err
 			}

@@ -2,7 +2,6 @@ package talk
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -139,15 +138,6 @@ func (n *narrowing) guard(t *tool.Tool) *tool.Tool {
 		return t.Run(ctx, call)
 	}
 	return &guarded
-}
-
-// arguments reads what the schema has been checked for.
-func arguments[T any](call tool.Call) (T, error) {
-	var v T
-	if err := json.Unmarshal(call.Arguments, &v); err != nil {
-		return v, tool.Errorf(tool.Validation, "the arguments are not what %s takes: %w", call.Name, err)
-	}
-	return v, nil
 }
 
 func said(format string, args ...any) (tool.Result, error) {

@@ -111,7 +111,7 @@ func (t *task) recallTool() *tool.Tool {
 		Name: toolRecall, Class: tool.ReadOnly, Description: "Search your memory of this person: earlier conversations, their summaries and notes.",
 		Schema: json.RawMessage(`{"type":"object","required":["query"],"additionalProperties":false,"properties":{"query":{"type":"string","minLength":1},"limit":{"type":"integer","minimum":1,"maximum":20}}}`),
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[struct {
+			args, err := tool.Arguments[struct {
 				Query string `json:"query"`
 				Limit int    `json:"limit"`
 			}](call)
@@ -133,7 +133,7 @@ func (t *task) planTool() *tool.Tool {
 		Name: toolPlan, Class: tool.ReadOnly, Description: "Say how far you are with the plan: set the status of one step.",
 		Schema: json.RawMessage(`{"type":"object","required":["step","status"],"additionalProperties":false,"properties":{"step":{"type":"string"},"status":{"enum":["pending","in_progress","completed","blocked"]}}}`),
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := arguments[struct {
+			args, err := tool.Arguments[struct {
 				Step   string           `json:"step"`
 				Status viber.StepStatus `json:"status"`
 			}](call)
@@ -206,7 +206,7 @@ func (t *task) terminalTools(agent *brain.Agent) []*tool.Tool {
 			Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"name":{"type":"string"},"command":{"type":"string"},"cwd":{"type":"string"},
 "rows":{"type":"integer","minimum":1,"maximum":1000},"cols":{"type":"integer","minimum":1,"maximum":1000}}}`),
 			Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-				a, err := arguments[terminalArgs](call)
+				a, err := tool.Arguments[terminalArgs](call)
 				if err != nil {
 					return tool.Result{}, err
 				}
@@ -221,7 +221,7 @@ func (t *task) terminalTools(agent *brain.Agent) []*tool.Tool {
 			Name: "terminal_send", Class: tool.Sensitive, Timeout: -1, Description: "Type into a terminal and read what it prints. Nothing is added: end a line with \\n.",
 			Schema: json.RawMessage(`{"type":"object","required":["terminal_id","data"],"additionalProperties":false,"properties":{"terminal_id":{"type":"string"},"data":{"type":"string","maxLength":65536},` + waitMS + `}}`),
 			Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-				a, err := arguments[terminalArgs](call)
+				a, err := tool.Arguments[terminalArgs](call)
 				if err != nil {
 					return tool.Result{}, err
 				}
@@ -232,7 +232,7 @@ func (t *task) terminalTools(agent *brain.Agent) []*tool.Tool {
 			Name: "terminal_read", Class: tool.ReadOnly, Timeout: -1, Description: "Read what a terminal printed after a byte position, waiting for some up to wait_ms.",
 			Schema: json.RawMessage(`{"type":"object","required":["terminal_id"],"additionalProperties":false,"properties":{"terminal_id":{"type":"string"},"after":{"type":"integer","minimum":0},` + waitMS + `}}`),
 			Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-				a, err := arguments[terminalArgs](call)
+				a, err := tool.Arguments[terminalArgs](call)
 				if err != nil {
 					return tool.Result{}, err
 				}
@@ -243,7 +243,7 @@ func (t *task) terminalTools(agent *brain.Agent) []*tool.Tool {
 			Name: "terminal_close", Class: tool.Mutating, Description: "Close a terminal and end what runs in it.",
 			Schema: json.RawMessage(`{"type":"object","required":["terminal_id"],"additionalProperties":false,"properties":{"terminal_id":{"type":"string"}}}`),
 			Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-				a, err := arguments[terminalArgs](call)
+				a, err := tool.Arguments[terminalArgs](call)
 				if err != nil {
 					return tool.Result{}, err
 				}
@@ -284,15 +284,6 @@ func printed(out TerminalOutput, err error) (tool.Result, error) {
 	res, err := object(out)
 	res.Untrusted, res.Source = true, "terminal"
 	return res, err
-}
-
-// arguments reads what the schema has been checked for.
-func arguments[T any](call tool.Call) (T, error) {
-	var v T
-	if err := json.Unmarshal(call.Arguments, &v); err != nil {
-		return v, tool.Errorf(tool.Validation, "the arguments are not what %s takes: %w", call.Name, err)
-	}
-	return v, nil
 }
 
 // object is a successful result with this output.

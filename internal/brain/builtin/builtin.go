@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"time"
 
@@ -48,13 +47,4 @@ func Tools(c Config) []*tool.Tool {
 	out := []*tool.Tool{shellTool(c)}
 	out = append(out, fileTools(c)...)
 	return append(out, webTool(c))
-}
-
-// decode reads the arguments of a call, which the schema has been checked for.
-func decode[T any](args json.RawMessage) (T, error) {
-	var v T
-	if err := json.Unmarshal(args, &v); err != nil {
-		return v, tool.Errorf(tool.Validation, "the arguments are not what this tool takes: %v", err)
-	}
-	return v, nil
 }

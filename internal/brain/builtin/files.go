@@ -25,7 +25,7 @@ func fileTools(c Config) []*tool.Tool {
 // path lies in, and explains what goes wrong.
 func inWorkspace[A any](c Config, changes bool, path func(A) string, run func(ctx context.Context, root *os.Root, p place, args A) (any, error)) func(context.Context, tool.Call) (tool.Result, error) {
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		args, err := decode[A](call.Arguments)
+		args, err := tool.Arguments[A](call)
 		if err != nil {
 			return tool.Result{}, err
 		}

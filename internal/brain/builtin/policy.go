@@ -120,7 +120,7 @@ func (p *Policy) Unasked(call tool.Call) bool {
 	if !p.Boxed() || call.Name != "shell" {
 		return false
 	}
-	args, err := decode[shellArgs](call.Arguments)
+	args, err := tool.Arguments[shellArgs](call)
 	if err != nil || !args.Needs.empty() {
 		return false
 	}

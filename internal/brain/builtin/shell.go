@@ -52,7 +52,7 @@ func shellTool(c Config) *tool.Tool {
 		Class:   tool.Sensitive,
 		Timeout: -1, // keeps its own
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			args, err := decode[shellArgs](call.Arguments)
+			args, err := tool.Arguments[shellArgs](call)
 			if err != nil {
 				return tool.Result{}, err
 			}

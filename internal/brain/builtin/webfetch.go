@@ -70,14 +70,15 @@ func webTool(c Config) *tool.Tool {
 			"required":["url"],"additionalProperties":false}`),
 		Class: tool.ReadOnly,
 		ClassOf: func(args json.RawMessage) tool.Class {
-			if a, err := decode[webArgs](args); err == nil && a.looks() {
+			var a webArgs
+			if json.Unmarshal(args, &a) == nil && a.looks() {
 				return tool.ReadOnly
 			}
 			return tool.Sensitive
 		},
 		Reach: hostOf,
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			a, err := decode[webArgs](call.Arguments)
+			a, err := tool.Arguments[webArgs](call)
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -93,8 +94,8 @@ func webTool(c Config) *tool.Tool {
 // hostOf is the host of a call's address, in one spelling; the whole address if it
 // has none that can be told.
 func hostOf(args json.RawMessage) string {
-	a, err := decode[webArgs](args)
-	if err != nil {
+	var a webArgs
+	if json.Unmarshal(args, &a) != nil {
 		return string(args)
 	}
 	u, err := url.Parse(a.URL)

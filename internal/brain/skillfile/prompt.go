@@ -83,11 +83,11 @@ func Tool(skills func(tool.Call) []Skill) *tool.Tool {
 			"required":["name"],"additionalProperties":false}`),
 		Class: tool.ReadOnly,
 		Run: func(_ context.Context, call tool.Call) (tool.Result, error) {
-			var args struct {
+			args, err := tool.Arguments[struct {
 				Name string `json:"name"`
-			}
-			if err := json.Unmarshal(call.Arguments, &args); err != nil {
-				return tool.Result{}, tool.Errorf(tool.Validation, "the arguments are not what this tool takes: %v", err)
+			}](call)
+			if err != nil {
+				return tool.Result{}, err
 			}
 			mine := skills(call)
 			s, ok := find(mine, args.Name)

@@ -69,6 +69,15 @@ type Call struct {
 	Permit func(ctx context.Context, t *Tool, args json.RawMessage) error
 }
 
+// Arguments reads what the schema has been checked for.
+func Arguments[T any](call Call) (T, error) {
+	var v T
+	if err := json.Unmarshal(call.Arguments, &v); err != nil {
+		return v, Errorf(Validation, "the arguments are not what %s takes: %w", call.Name, err)
+	}
+	return v, nil
+}
+
 // Result is what a tool gives back to the model.
 type Result struct {
 	Text      string
