@@ -22,7 +22,7 @@ var (
 // AppendTx appends entries in the transaction of the act they describe: both
 // are kept or neither. The end of the chain stays locked until the commit, so
 // call it last, in a transaction that is short.
-func (l *Log) AppendTx(tx *store.Tx, entries ...Entry) error {
+func (l *Chain) AppendTx(tx *store.Tx, entries ...Entry) error {
 	prepared := make([]canonicalEntry, len(entries))
 	for i, e := range entries {
 		var err error
@@ -35,7 +35,7 @@ func (l *Log) AppendTx(tx *store.Tx, entries ...Entry) error {
 }
 
 // appendPrepared links entries to the chain and returns its new end.
-func (l *Log) appendPrepared(tx *store.Tx, entries []canonicalEntry) (head, error) {
+func (l *Chain) appendPrepared(tx *store.Tx, entries []canonicalEntry) (head, error) {
 	end, err := l.lockHead(tx)
 	if err != nil || len(entries) == 0 {
 		return end, err
@@ -87,7 +87,7 @@ type head struct {
 
 // lockHead reads the end of the chain and keeps others from appending until the
 // transaction ends.
-func (l *Log) lockHead(tx *store.Tx) (head, error) {
+func (l *Chain) lockHead(tx *store.Tx) (head, error) {
 	end, err := scanHead(tx, tx.ForUpdate())
 	if err == nil {
 		l.watch(end)
@@ -97,7 +97,7 @@ func (l *Log) lockHead(tx *store.Tx) (head, error) {
 
 // watch finds an end of the chain that lies before what this hub has written itself:
 // somebody cut the trail while the hub runs.
-func (l *Log) watch(end head) {
+func (l *Chain) watch(end head) {
 	l.mu.Lock()
 	seen := l.seen
 	cut := end.seq < seen.seq || end.seq == seen.seq && end.hash != seen.hash

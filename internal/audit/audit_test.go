@@ -31,7 +31,7 @@ func newKey() ed25519.PrivateKey {
 
 func public(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }
 
-func open(t testing.TB, db *store.DB, opts audit.Options) *audit.Log {
+func open(t testing.TB, db *store.DB, opts audit.Options) *audit.Chain {
 	t.Helper()
 	log, err := audit.Open(context.Background(), db, opts)
 	if err != nil {
@@ -41,14 +41,14 @@ func open(t testing.TB, db *store.DB, opts audit.Options) *audit.Log {
 	return log
 }
 
-func mustAppend(t testing.TB, log *audit.Log, entries ...audit.Entry) {
+func mustAppend(t testing.TB, log *audit.Chain, entries ...audit.Entry) {
 	t.Helper()
 	if err := log.Append(context.Background(), entries...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func verify(t testing.TB, log *audit.Log, kept ...audit.Checkpoint) audit.Report {
+func verify(t testing.TB, log *audit.Chain, kept ...audit.Checkpoint) audit.Report {
 	t.Helper()
 	report, err := log.Verify(context.Background(), audit.Kept{Where: "a witness", Checkpoints: kept})
 	if err != nil {
@@ -212,7 +212,7 @@ func TestFilters(t *testing.T) {
 func TestTwoHubsShareOneChain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		keys := []ed25519.PrivateKey{newKey(), newKey()}
-		logs := []*audit.Log{
+		logs := []*audit.Chain{
 			open(t, db, audit.Options{Key: keys[0], Trusted: []ed25519.PublicKey{public(keys[1])}, CheckpointEntries: 50}),
 			open(t, db, audit.Options{Key: keys[1], Trusted: []ed25519.PublicKey{public(keys[0])}, CheckpointEntries: 50}),
 		}

@@ -44,7 +44,7 @@ func (c canonicalEntry) link(prev Hash) (Hash, error) {
 
 // prepare makes an entry fit to be kept: a time, an outcome, clean text and a
 // canonical detail. The number comes later.
-func (l *Log) prepare(e Entry) (canonicalEntry, error) {
+func (l *Chain) prepare(e Entry) (canonicalEntry, error) {
 	if e.Action == "" {
 		return canonicalEntry{}, fmt.Errorf("%w: an entry without an action", ErrInvalid)
 	}

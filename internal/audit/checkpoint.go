@@ -38,7 +38,7 @@ func (c Checkpoint) Valid(trusted ...ed25519.PublicKey) bool {
 }
 
 // checkpoint signs the end of the chain, unless somebody did already.
-func (l *Log) checkpoint(ctx context.Context) (Checkpoint, error) {
+func (l *Chain) checkpoint(ctx context.Context) (Checkpoint, error) {
 	if l.opts.Key == nil {
 		return Checkpoint{}, nil
 	}
@@ -69,7 +69,7 @@ func (l *Log) checkpoint(ctx context.Context) (Checkpoint, error) {
 const clockSkew = 10 * time.Minute
 
 // tellNew hands on what was signed since the last time, here or by other hubs.
-func (l *Log) tellNew() {
+func (l *Chain) tellNew() {
 	if l.opts.OnCheckpoint == nil {
 		return
 	}
@@ -88,7 +88,7 @@ func (l *Log) tellNew() {
 }
 
 // hasTold remembers a checkpoint for as long as it could come up again.
-func (l *Log) hasTold(cp Checkpoint) {
+func (l *Chain) hasTold(cp Checkpoint) {
 	l.told[cp.Hash] = cp.At
 	if !cp.At.After(l.toldAt) {
 		return
@@ -97,7 +97,7 @@ func (l *Log) hasTold(cp Checkpoint) {
 	maps.DeleteFunc(l.told, func(_ Hash, at time.Time) bool { return at.Before(l.toldAt.Add(-clockSkew)) })
 }
 
-func (l *Log) signedSince(ctx context.Context, since time.Time) (found []Checkpoint, err error) {
+func (l *Chain) signedSince(ctx context.Context, since time.Time) (found []Checkpoint, err error) {
 	err = l.db.Read(ctx, func(tx *store.Tx) error {
 		found, err = scanCheckpoints(tx, selectCheckpoint+` WHERE at > ? ORDER BY at, seq`, since.UnixMicro())
 		return err
@@ -106,7 +106,7 @@ func (l *Log) signedSince(ctx context.Context, since time.Time) (found []Checkpo
 }
 
 // Checkpoints lists up to limit of them, those that sign more than after, lowest first.
-func (l *Log) Checkpoints(ctx context.Context, after int64, limit int) (found []Checkpoint, err error) {
+func (l *Chain) Checkpoints(ctx context.Context, after int64, limit int) (found []Checkpoint, err error) {
 	err = l.db.Read(ctx, func(tx *store.Tx) error {
 		found, err = scanCheckpoints(tx, selectCheckpoint+` WHERE seq > ? ORDER BY seq LIMIT ?`, after, limit)
 		return err
@@ -120,14 +120,14 @@ func scanCheckpoints(tx *store.Tx, query string, args ...any) ([]Checkpoint, err
 	return found, err
 }
 
-func (l *Log) sign(end head) Checkpoint {
+func (l *Chain) sign(end head) Checkpoint {
 	cp := Checkpoint{Seq: end.seq, At: time.UnixMicro(time.Now().UnixMicro()).UTC(), Hash: end.hash, PublicKey: l.opts.Key.Public().(ed25519.PublicKey)}
 	cp.Signature = ed25519.Sign(l.opts.Key, cp.text())
 	return cp
 }
 
 // trusted are the keys whose checkpoints count.
-func (l *Log) trusted() []ed25519.PublicKey {
+func (l *Chain) trusted() []ed25519.PublicKey {
 	keys := append([]ed25519.PublicKey{}, l.opts.Trusted...)
 	if l.opts.Key != nil {
 		keys = append(keys, l.opts.Key.Public().(ed25519.PublicKey))
@@ -148,7 +148,7 @@ func scanCheckpoint(row store.Row) (Checkpoint, error) {
 }
 
 // lastCheckpoint is zero when there is none.
-func (l *Log) lastCheckpoint(ctx context.Context) (Checkpoint, error) {
+func (l *Chain) lastCheckpoint(ctx context.Context) (Checkpoint, error) {
 	var cp Checkpoint
 	err := l.db.Read(ctx, func(tx *store.Tx) (err error) {
 		cp, err = scanCheckpoint(tx.QueryRow(selectCheckpoint + ` ORDER BY seq DESC LIMIT 1`))

@@ -210,6 +210,6 @@ func Compare(ctx context.Context, db *store.DB, trusted []ed25519.PublicKey, kep
 }
 
 // Compare holds the trail against kept checkpoints.
-func (l *Log) Compare(ctx context.Context, kept ...Kept) (Comparison, error) {
+func (l *Chain) Compare(ctx context.Context, kept ...Kept) (Comparison, error) {
 	return Compare(ctx, l.db, l.trusted(), kept...)
 }

@@ -76,7 +76,7 @@ func foundEntry(cut Cut) Entry {
 
 // NoteCuts compares, and writes one entry about each cut that nobody has acknowledged
 // and no entry tells of yet. It returns what nobody has acknowledged.
-func (l *Log) NoteCuts(ctx context.Context, kept ...Kept) ([]Cut, error) {
+func (l *Chain) NoteCuts(ctx context.Context, kept ...Kept) ([]Cut, error) {
 	c, err := l.Compare(ctx, kept...)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (l *Log) NoteCuts(ctx context.Context, kept ...Kept) ([]Cut, error) {
 }
 
 // hasEntryAbout reports whether the trail tells of a cut already.
-func (l *Log) hasEntryAbout(ctx context.Context, cut Cut) (bool, error) {
+func (l *Chain) hasEntryAbout(ctx context.Context, cut Cut) (bool, error) {
 	records, err := l.Query(ctx, Filter{Action: string(TrailCut), Target: fmt.Sprint(cut.After), Limit: 1000})
 	for _, r := range records {
 		upTo, _ := r.Detail["up_to"].(float64)
@@ -115,7 +115,7 @@ const maxReason = 500
 // AcknowledgeCuts writes who knows of the cuts that kept checkpoints show, and why
 // they are there. Verify names them from then on instead of calling the trail broken;
 // it never calls it intact again.
-func (l *Log) AcknowledgeCuts(ctx context.Context, by, reason string, kept ...Kept) ([]Cut, error) {
+func (l *Chain) AcknowledgeCuts(ctx context.Context, by, reason string, kept ...Kept) ([]Cut, error) {
 	if l.opts.Key == nil {
 		return nil, fmt.Errorf("%w: a log without a key acknowledges nothing", ErrInvalid)
 	}
@@ -140,7 +140,7 @@ func (l *Log) AcknowledgeCuts(ctx context.Context, by, reason string, kept ...Ke
 	return cuts, nil
 }
 
-func (l *Log) acknowledgement(cut Cut, by, reason string) Entry {
+func (l *Chain) acknowledgement(cut Cut, by, reason string) Entry {
 	c := claim{After: cut.After, UpTo: cut.UpTo, Hash: cut.hash, by: by, at: time.UnixMicro(time.Now().UnixMicro()).UTC()}
 	c.PublicKey = hex.EncodeToString(l.opts.Key.Public().(ed25519.PublicKey))
 	c.Signature = hex.EncodeToString(ed25519.Sign(l.opts.Key, c.text()))

@@ -42,7 +42,7 @@ type exportCheckpoint struct {
 // Export yields the whole trail as JSON lines without line ends: entries with
 // their hashes, and each checkpoint after the entry it signs. It checks the
 // chain on the way and fails at the first entry that is not as it was written.
-func (l *Log) Export(ctx context.Context) iter.Seq2[[]byte, error] {
+func (l *Chain) Export(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		send := func(line any) error {
 			data, err := canonicalJSON(line)

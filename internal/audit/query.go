@@ -62,7 +62,7 @@ func (f Filter) limit() int {
 }
 
 // Query finds entries, always in the order of their numbers.
-func (l *Log) Query(ctx context.Context, f Filter) ([]Record, error) {
+func (l *Chain) Query(ctx context.Context, f Filter) ([]Record, error) {
 	where, args := f.where()
 	order := " ORDER BY seq DESC LIMIT ?"
 	if f.Oldest {
@@ -97,7 +97,7 @@ type HourCount struct {
 
 // Hours counts the entries that match, by hour; hours without any are left out.
 // Limit, Oldest and the numbers' bounds of the filter do not matter here.
-func (l *Log) Hours(ctx context.Context, f Filter) ([]HourCount, error) {
+func (l *Chain) Hours(ctx context.Context, f Filter) ([]HourCount, error) {
 	f.After, f.Before = 0, 0
 	where, args := f.where()
 	counts := []HourCount{}

@@ -6,7 +6,7 @@ import (
 	"parley/internal/store"
 )
 
-// Recorder takes entries; *Log is one. It is what everything that acts is given.
+// Recorder takes entries; *Chain is one. It is what everything that acts is given.
 type Recorder interface {
 	// Note writes soon and never blocks; for what must not wait for the disk.
 	Note(entries ...Entry)

@@ -17,7 +17,7 @@ import (
 
 // tampered lets change loose on a good trail and returns what Verify says. The
 // change is undone afterwards.
-func tampered(t testing.TB, db *store.DB, log *audit.Log, change func(tx *store.Tx) error) audit.Report {
+func tampered(t testing.TB, db *store.DB, log *audit.Chain, change func(tx *store.Tx) error) audit.Report {
 	t.Helper()
 	ctx := context.Background()
 	saved := save(t, db)
@@ -228,7 +228,7 @@ func TestAnySingleChangeIsFound(t *testing.T) {
 // export writes the whole trail to memory.
 func keys(key ...ed25519.PublicKey) []ed25519.PublicKey { return key }
 
-func export(t testing.TB, log *audit.Log) []byte {
+func export(t testing.TB, log *audit.Chain) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	for line, err := range log.Export(context.Background()) {

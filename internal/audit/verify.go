@@ -157,13 +157,13 @@ const pageSize = 1000
 // Verify walks the whole chain as it was when the call began and reports the
 // first thing that is wrong. Checkpoints kept elsewhere find what was cut off
 // together with the checkpoints in the database.
-func (l *Log) Verify(ctx context.Context, kept ...Kept) (Report, error) {
+func (l *Chain) Verify(ctx context.Context, kept ...Kept) (Report, error) {
 	w := newWalk(l.trusted(), kept)
 	return w.done(l.walkAll(ctx, w, nil, nil))
 }
 
 // walkAll feeds the stored chain to w, and shows each thing once it is checked.
-func (l *Log) walkAll(ctx context.Context, w *walk, entry func(stored) error, checkpoint func(Checkpoint) error) error {
+func (l *Chain) walkAll(ctx context.Context, w *walk, entry func(stored) error, checkpoint func(Checkpoint) error) error {
 	e, err := l.extent(ctx)
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ type extent struct {
 	firstSigned, lastSigned int64
 }
 
-func (l *Log) extent(ctx context.Context) (e extent, err error) {
+func (l *Chain) extent(ctx context.Context) (e extent, err error) {
 	err = l.db.Read(ctx, func(tx *store.Tx) error {
 		if e.head, err = readHead(tx); err != nil {
 			return err
@@ -207,7 +207,7 @@ func (l *Log) extent(ctx context.Context) (e extent, err error) {
 	return e, err
 }
 
-func (l *Log) walkPage(ctx context.Context, w *walk, end int64, entry func(stored) error, checkpoint func(Checkpoint) error) error {
+func (l *Chain) walkPage(ctx context.Context, w *walk, end int64, entry func(stored) error, checkpoint func(Checkpoint) error) error {
 	rows, signed, err := l.page(ctx, w.seq, end)
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ func (l *Log) walkPage(ctx context.Context, w *walk, end int64, entry func(store
 }
 
 // page reads the next entries and the checkpoints among them.
-func (l *Log) page(ctx context.Context, after, end int64) (rows []stored, signed map[int64]Checkpoint, err error) {
+func (l *Chain) page(ctx context.Context, after, end int64) (rows []stored, signed map[int64]Checkpoint, err error) {
 	err = l.db.Read(ctx, func(tx *store.Tx) error {
 		rows, signed = rows[:0], map[int64]Checkpoint{}
 		err := tx.Each(store.IntoBy(&rows, scanStored), selectEntries+` WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?`, after, end, pageSize)

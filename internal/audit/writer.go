@@ -8,7 +8,7 @@ import (
 )
 
 // run is the one goroutine of the log: it gathers, writes and signs.
-func (l *Log) run(last Checkpoint) {
+func (l *Chain) run(last Checkpoint) {
 	defer close(l.done)
 	l.tellNew() // signed while this hub, or its witness, was away
 	w := &writer{log: l, signed: last.Seq, written: last.Seq, due: time.NewTimer(l.opts.CheckpointEvery)}
@@ -37,19 +37,19 @@ func (l *Log) run(last Checkpoint) {
 	}
 }
 
-func (l *Log) pendingNotes() bool {
+func (l *Chain) pendingNotes() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.notes) > 0
 }
 
-func (l *Log) urgent() bool {
+func (l *Chain) urgent() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed || len(l.waiting) > 0 || len(l.notes) >= maxGroup
 }
 
-func (l *Log) isClosed() bool {
+func (l *Chain) isClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
@@ -57,7 +57,7 @@ func (l *Log) isClosed() bool {
 
 // writer is the state of the goroutine.
 type writer struct {
-	log *Log
+	log *Chain
 	// signed is the last checkpoint, written the last entry this hub saw.
 	signed, written int64
 	due             *time.Timer
@@ -126,7 +126,7 @@ type group struct {
 }
 
 // nextGroup gathers waiting jobs and notes up to a group's size.
-func (l *Log) nextGroup() group {
+func (l *Chain) nextGroup() group {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var g group
@@ -149,7 +149,7 @@ func (l *Log) nextGroup() group {
 }
 
 // putBack returns the notes of a group that could not be written.
-func (l *Log) putBack(g group) {
+func (l *Chain) putBack(g group) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notes = append(g.notes, l.notes...)
@@ -159,7 +159,7 @@ func (l *Log) putBack(g group) {
 // writeTimeout keeps a database that hangs from holding callers for ever.
 const writeTimeout = 30 * time.Second
 
-func (l *Log) write(entries []canonicalEntry) (end head, err error) {
+func (l *Chain) write(entries []canonicalEntry) (end head, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	err = l.db.Write(ctx, func(tx *store.Tx) error {

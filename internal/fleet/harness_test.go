@@ -39,7 +39,7 @@ type world struct {
 	key    ed25519.PrivateKey
 	bus    bus.Bus
 	leases *lease.Leases
-	trail  *audit.Log
+	trail  *audit.Chain
 	inbox  *approval.Inbox
 	fleet  *fleet.Fleet
 	told   *notices

@@ -81,7 +81,7 @@ type Hub struct {
 	db     *store.DB
 	bus    bus.Bus
 	leases *lease.Leases
-	trail  *audit.Log
+	trail  *audit.Chain
 	// mask is what nobody is shown; thinking is minds once they are there, for it.
 	mask     *mask.Mask
 	thinking atomic.Pointer[minds]

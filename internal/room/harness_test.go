@@ -42,7 +42,7 @@ type hub struct {
 	*room.Rooms
 	t      testing.TB
 	leases *lease.Leases
-	trail  *audit.Log
+	trail  *audit.Chain
 	bus    *bus.Local
 	once   sync.Once
 }

@@ -70,7 +70,7 @@ type machineServer struct {
 	db     *store.DB
 	bus    bus.Bus
 	leases *lease.Leases
-	trail  *audit.Log
+	trail  *audit.Chain
 	fleet  *fleet.Fleet
 }
 

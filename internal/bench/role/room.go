@@ -61,7 +61,7 @@ type roomServer struct {
 	db      *store.DB
 	bus     bus.Bus
 	leases  *lease.Leases
-	trail   *audit.Log
+	trail   *audit.Chain
 	rooms   *room.Rooms
 	face    *faceroom.Face
 	speaker room.Connection

@@ -9,8 +9,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// front is the YAML at the head of a skill. Unknown keys are other people's.
-type front struct {
+// frontMatter is the YAML at the head of a skill. Unknown keys are other people's.
+type frontMatter struct {
 	Name          string            `yaml:"name"`
 	Description   string            `yaml:"description"`
 	License       string            `yaml:"license"`
@@ -87,7 +87,7 @@ func Parse(name string, data []byte) (Skill, error) {
 	if err != nil {
 		return s, err
 	}
-	var f front
+	var f frontMatter
 	if err := yaml.Unmarshal(head, &f); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrFront, err)
 	}
@@ -101,7 +101,7 @@ func Parse(name string, data []byte) (Skill, error) {
 	return s, nil
 }
 
-func (s *Skill) fill(f front, body string) {
+func (s *Skill) fill(f frontMatter, body string) {
 	s.Body = body
 	s.Description = clip(f.Description, MaxDescription)
 	if s.Description == "" {

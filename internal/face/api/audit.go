@@ -14,7 +14,7 @@ import (
 
 // Audit is the trail and what is kept of it outside the database.
 type Audit struct {
-	Trail *audit.Log
+	Trail *audit.Chain
 	// Ledger keeps checkpoints of other hubs.
 	Ledger *witness.Ledger
 	// Kept reads everything that was kept; Ends is the last of it, without reading.
@@ -34,7 +34,7 @@ func RegisterAudit(a *API, deps Audit) {
 
 type auditRoutes struct {
 	Audit
-	trail *audit.Log
+	trail *audit.Chain
 }
 
 func (t auditRoutes) list(ctx context.Context, _ identity.Actor, in *rest.AuditQuery) (rest.AuditEntries, error) {

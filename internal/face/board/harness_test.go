@@ -48,7 +48,7 @@ const patience = 60 * time.Second
 type hub struct {
 	t         testing.TB
 	workspace string
-	trail     *audit.Log
+	trail     *audit.Chain
 	people    *identity.Directory
 	owner     identity.Person
 	token     string // the owner's

@@ -50,7 +50,7 @@ type hub struct {
 	db     *store.DB
 	bus    *bus.Local
 	leases *lease.Leases
-	trail  *audit.Log
+	trail  *audit.Chain
 	people *identity.Directory
 	owner  identity.Person
 	rooms  *room.Rooms

@@ -51,7 +51,7 @@ type hub struct {
 	fleet  *fleet.Fleet
 	face   *tunnel.Face
 	inbox  *approval.Inbox
-	trail  *audit.Log
+	trail  *audit.Chain
 	people *identity.Directory
 	owner  identity.Person
 	token  string

@@ -54,8 +54,8 @@ const (
 	maxNotes = 50_000
 )
 
-// Log is the trail, as this hub writes it.
-type Log struct {
+// Chain is the trail, as this hub writes it.
+type Chain struct {
 	db   *store.DB
 	opts Options
 
@@ -81,8 +81,8 @@ type job struct {
 }
 
 // Open starts the log. Close ends it.
-func Open(ctx context.Context, db *store.DB, opts Options) (*Log, error) {
-	l := &Log{db: db, opts: opts.withDefaults(), wake: make(chan struct{}, 1), done: make(chan struct{}), told: map[Hash]time.Time{}}
+func Open(ctx context.Context, db *store.DB, opts Options) (*Chain, error) {
+	l := &Chain{db: db, opts: opts.withDefaults(), wake: make(chan struct{}, 1), done: make(chan struct{}), told: map[Hash]time.Time{}}
 	for _, cp := range opts.Known {
 		l.hasTold(cp)
 	}
@@ -96,7 +96,7 @@ func Open(ctx context.Context, db *store.DB, opts Options) (*Log, error) {
 
 // Append writes entries and returns once they are on disk. When ctx ends first
 // the entries may still be written.
-func (l *Log) Append(ctx context.Context, entries ...Entry) error {
+func (l *Chain) Append(ctx context.Context, entries ...Entry) error {
 	j := &job{entries: make([]canonicalEntry, len(entries)), result: make(chan error, 1)}
 	for i, e := range entries {
 		var err error
@@ -122,7 +122,7 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 
 // Note writes entries soon: within a second while the database answers, and
 // before Close returns. It never blocks.
-func (l *Log) Note(entries ...Entry) {
+func (l *Chain) Note(entries ...Entry) {
 	for _, e := range entries {
 		c, err := l.prepare(e)
 		if err != nil {
@@ -147,7 +147,7 @@ func (l *Log) Note(entries ...Entry) {
 	}
 }
 
-func (l *Log) poke() {
+func (l *Chain) poke() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -155,7 +155,7 @@ func (l *Log) poke() {
 }
 
 // Close writes what waits, signs a last checkpoint and ends the goroutine.
-func (l *Log) Close() error {
+func (l *Chain) Close() error {
 	l.mu.Lock()
 	already := l.closed
 	l.closed = true
