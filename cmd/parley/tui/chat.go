@@ -452,9 +452,9 @@ func (m *Menu) View(width int) string {
 
 // filesOf names the pictures, PDFs and voice notes that go along with a message.
 func filesOf(m *wire.HistoryMessage) string {
-	text := ""
+	var b strings.Builder
 	for _, f := range m.GetFiles() {
-		text += fmt.Sprintf("\n[%s: %s, %s]", f.GetType(), f.GetName(), fileSize(int(f.GetSize())))
+		fmt.Fprintf(&b, "\n[%s: %s, %s]", f.GetType(), f.GetName(), fileSize(int(f.GetSize())))
 	}
-	return text
+	return b.String()
 }

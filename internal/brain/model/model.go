@@ -58,13 +58,20 @@ type File struct {
 // Words is the text of a message, with a line for every file that is not shown: nothing is left
 // out in silence.
 func (m *Message) Words() string {
-	text := m.Text
+	if len(m.Files) == 0 {
+		return m.Text
+	}
+	var b strings.Builder
+	b.WriteString(m.Text)
 	for _, f := range m.Files {
 		if f.Data == nil {
-			text += fmt.Sprintf("\n[attached, and not shown to you: %q, %s, %d bytes]", f.Name, f.Type, f.Size)
+			fmt.Fprintf(&b, "\n[attached, and not shown to you: %q, %s, %d bytes]", f.Name, f.Type, f.Size)
 		}
 	}
-	return strings.TrimPrefix(text, "\n")
+	if m.Text == "" {
+		return strings.TrimPrefix(b.String(), "\n")
+	}
+	return b.String()
 }
 
 // Call is one complete tool call of a model.
