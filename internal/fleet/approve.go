@@ -228,7 +228,7 @@ func (f *Fleet) awaitInbox(fl *underway, pending *approval.Pending, patience tim
 	case <-late:
 	}
 	f.resume(fl.p, pending)
-	return &fault.Error{Code: fault.ApprovalPending, Message: "this waits for a person's approval; ask again with call_status", CallID: fl.p.id, ApprovalID: pending.ID()}
+	return &fault.Error{Code: fault.ApprovalPending, Message: "a person has been asked, and it runs by itself if they agree: do not call it again; call_status tells how call " + fl.p.id + " stands", CallID: fl.p.id, ApprovalID: pending.ID()}
 }
 
 // resume goes on with a call without its request; it takes the request's place on

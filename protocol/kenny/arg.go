@@ -29,6 +29,9 @@ type Arg struct {
 	// Shape is a pattern a text must match; Hint puts it in words.
 	Shape *regexp.Regexp
 	Hint  string
+	// Words are the entries of a list that our own machines know. A schema offers
+	// them; others are taken too, because other machines may know more.
+	Words []string
 }
 
 // Keys of the call options around a tool's own arguments.

@@ -187,7 +187,7 @@ func deskTools() []Tool {
 
 func careTools() []Tool {
 	sections := Arg{
-		Name: "sections", Kind: KindTexts, Optional: true, Max: maxListed,
+		Name: "sections", Kind: KindTexts, Optional: true, Max: maxListed, Words: Sections(),
 		Description: "names of the sections wanted; leave it out for all. Unknown names are ignored",
 	}
 	return []Tool{

@@ -9,6 +9,14 @@ import (
 // and the options agent_id, timeout_s and queue_for_s.
 func (t Tool) InputSchema() jsontext.Value { return schema(t.inputArgs()) }
 
+// NamedSchema is InputSchema where a call must name its machine, because nothing
+// could have been selected or a selection does not count.
+func (t Tool) NamedSchema() jsontext.Value {
+	args := t.inputArgs()
+	args[0].Optional, args[0].Min, args[0].Description = false, 1, "id of the machine, from list_agents"
+	return schema(args)
+}
+
 // WireSchema is the JSON Schema of the args object a machine gets.
 func (t Tool) WireSchema() jsontext.Value { return schema(t.Args) }
 
@@ -24,6 +32,7 @@ type property struct {
 	Default     *int      `json:"default,omitzero"`
 	Items       *property `json:"items,omitzero"`
 	MaxItems    int       `json:"maxItems,omitzero"`
+	Enum        []string  `json:"enum,omitempty"`
 }
 
 func (a Arg) property() property {
@@ -36,7 +45,7 @@ func (a Arg) property() property {
 		}
 	case KindFlag:
 	case KindTexts:
-		p.Items, p.MaxItems = &property{Type: KindText, MaxLength: MaxText}, a.Max
+		p.Items, p.MaxItems = &property{Type: KindText, MaxLength: MaxText, Enum: a.Words}, a.Max
 	default:
 		p.MinLength, p.MaxLength = a.Min, a.Max
 		if a.Shape != nil {

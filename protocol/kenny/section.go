@@ -44,3 +44,13 @@ func ReadSection(raw jsontext.Value) (Section, error) {
 	}
 	return Section{}, fmt.Errorf("status %q is not ok, warn or crit", clip(status))
 }
+
+// Sections are the names of all sections that our own endpoints send, on any system.
+// Machines of others may send more.
+func Sections() []string {
+	return []string{
+		"disk", "peripherals", "network", "routing", "processes", "services", "defender", "win_update", "disk_smart", "battery",
+		"memory", "thermals", "firewall", "encryption", "av_thirdparty", "defender_quarantine", "reboot_pending", "os_support",
+		"reliability", "app_updates", "uptime", "time_sync", "printers", "wifi_quality", "autostart",
+	}
+}

@@ -201,3 +201,10 @@ func TestTheHubsRuleSetsTheSectionsOwnStatus(t *testing.T) {
 		}
 	}
 }
+
+// Hubs tell models the names of sections; one that is missing there is never asked for.
+func TestEverySectionIsOneThatHubsName(t *testing.T) {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(fields)), slices.Sorted(slices.Values(wire.Sections()))); diff != "" {
+		t.Errorf("sections of endpoints (-) and the protocol's list (+):\n%s", diff)
+	}
+}

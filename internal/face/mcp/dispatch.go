@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime/debug"
-	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/internal/audit"
@@ -19,6 +19,9 @@ func (p *path) middleware(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		switch params := req.GetParams().(type) {
 		case *sdk.CallToolParamsRaw:
+			if err := p.unwrap(params); err != nil {
+				return p.answer(ctx, entry{}, Result{}, err), nil
+			}
 			if e, ok := p.tools[params.Name]; ok {
 				params.Name = e.listed
 			}
@@ -72,15 +75,6 @@ func (p *path) sessionOf(req sdk.Request) *Session {
 	p.face.mu.Lock()
 	defer p.face.mu.Unlock()
 	return p.face.sessions[ss]
-}
-
-// only leaves in a list what the caller may call.
-func (p *path) only(list *sdk.ListToolsResult, req sdk.Request) {
-	c, known := callerOf(req.GetExtra())
-	list.Tools = slices.DeleteFunc(slices.Clone(list.Tools), func(t *sdk.Tool) bool {
-		e, ours := p.tools[t.Name]
-		return ours && (!known || e.allowed(&Call{Who: c.who}) != nil)
-	})
 }
 
 func (e entry) allowed(c *Call) error {
@@ -183,7 +177,7 @@ func (p *path) answer(ctx context.Context, e entry, r Result, err error) *sdk.Ca
 		}
 		return out
 	}
-	text, err := json.Marshal(r.Value)
+	text, err := plainJSON(r.Value)
 	if err != nil {
 		return p.answer(ctx, e, Result{}, err)
 	}
@@ -193,4 +187,15 @@ func (p *path) answer(ctx context.Context, e entry, r Result, err error) *sdk.Ca
 	out.Content = append(out.Content, &sdk.TextContent{Text: string(text)})
 	out.StructuredContent = json.RawMessage(text)
 	return out
+}
+
+// plainJSON is a value as a model should read it: < is <. The standard encoder writes
+// \u003c for the sake of web pages, and so may a machine in what it sent; models copy
+// that into scripts and files.
+func plainJSON(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return jsontext.AppendFormat(nil, text, jsontext.PreserveRawStrings(false), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

@@ -102,6 +102,7 @@ type path struct {
 // entry is a tool on a path.
 type entry struct {
 	Tool
+	part   string // the toolset's name
 	listed string
 	check  func(json.RawMessage) (json.RawMessage, error)
 }
@@ -153,6 +154,11 @@ func (f *Face) add(name string, intro Toolset, sets ...Toolset) error {
 			return err
 		}
 	}
+	if name == "" {
+		if err := p.addTools(p.finding()); err != nil {
+			return err
+		}
+	}
 	p.server.AddReceivingMiddleware(p.middleware)
 	if f.d.Extend.Server != nil {
 		f.d.Extend.Server(name, p.server)
@@ -193,9 +199,9 @@ func (p *path) addTools(set Toolset) error {
 		if _, taken := p.tools[name]; taken {
 			return fmt.Errorf("mcp: two tools are called %s", name)
 		}
-		e := entry{Tool: t, listed: name, check: check}
+		e := entry{Tool: t, part: set.Name, listed: name, check: check}
 		p.tools[name] = e
-		p.server.AddTool(t.describe(name), p.handler(e))
+		p.server.AddTool(e.describe(false), p.handler(e))
 	}
 	if p.name != "" {
 		for alias, name := range set.aliases() {
@@ -207,19 +213,22 @@ func (p *path) addTools(set Toolset) error {
 }
 
 // describe is the tool as clients see it.
-func (t Tool) describe(name string) *sdk.Tool {
+func (e entry) describe(inSession bool) *sdk.Tool {
 	out := &sdk.Tool{
-		Name: name, Title: t.Title, Description: t.Description, InputSchema: t.RawInput,
+		Name: e.listed, Title: e.Title, Description: e.Description, InputSchema: e.RawInput,
 		Annotations: &sdk.ToolAnnotations{
-			Title: t.Title, ReadOnlyHint: t.Hints.ReadOnly, DestructiveHint: &t.Hints.Destructive,
-			IdempotentHint: t.Hints.Idempotent, OpenWorldHint: &t.Hints.OpenWorld,
+			Title: e.Title, ReadOnlyHint: e.Hints.ReadOnly, DestructiveHint: &e.Hints.Destructive,
+			IdempotentHint: e.Hints.Idempotent, OpenWorldHint: &e.Hints.OpenWorld,
 		},
 	}
-	if t.Input != nil {
-		out.InputSchema = t.Input
+	switch {
+	case e.Shown != nil:
+		out.InputSchema = e.Shown(inSession)
+	case e.Input != nil:
+		out.InputSchema = e.Input
 	}
-	if t.Output != nil {
-		out.OutputSchema = t.Output
+	if e.Output != nil {
+		out.OutputSchema = e.Output
 	}
 	return out
 }

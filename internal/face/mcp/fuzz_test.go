@@ -95,7 +95,7 @@ func FuzzRevision(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, version string) {
 		r := httptest.NewRequest(http.MethodPost, "/mcp", bytes.NewReader(body))
 		r.Header[versionHeader] = []string{version}
-		kind, err := face.kindOf(httptest.NewRecorder(), r)
+		kind, _, err := face.kindOf(httptest.NewRecorder(), r)
 		if err != nil {
 			t.Fatal(err)
 		}

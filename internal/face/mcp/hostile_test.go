@@ -41,7 +41,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 		"nothing":               {``, nil, 400, ""},
 		"no JSON at all":        {hello, map[string]string{"Content-Type": "text/plain"}, 415, ""},
 		"not JSON-RPC":          {`[1,2,3]`, nil, 400, ""},
-		"an unknown method":     {`{"jsonrpc":"2.0","id":1,"method":"root/shell","params":{}}`, nil, 400, ""},
+		"an unknown method":     {`{"jsonrpc":"2.0","id":1,"method":"root/shell","params":{}}`, nil, 200, ""},
 		"an unknown session":    {hello, map[string]string{"Mcp-Session-Id": "guess"}, 404, ""},
 		"a bridge without name": {hello, map[string]string{facemcp.LinkHeader: "x"}, 400, "invalid"},
 		"a revision not yet":    {strings.Replace(hello, "initialize", "tools/list", 1), map[string]string{"Mcp-Protocol-Version": "2099-01-01"}, 400, ""},

@@ -33,7 +33,7 @@ func newWhole(t *testing.T) *whole {
 
 func TestAHubOffersEveryPart(t *testing.T) {
 	w := newWhole(t)
-	all := names(t, w.connect("/mcp", standalone, options{}))
+	all := names(t, w.connect("/mcp?tools=all", standalone, options{}))
 	for path, tools := range map[string][2]string{
 		"agents": {"ask", "agent_ask"}, "tasks": {"task_submit", "task_submit"}, "fleet": {"list_agents", "list_agents"},
 		"room": {"join", "room_join"}, "place": {"place_send", "place_send"},

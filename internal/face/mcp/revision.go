@@ -31,38 +31,28 @@ const (
 
 // kindOf looks at the header, and where that does not tell, into the body, which
 // is put back.
-func (f *Face) kindOf(w http.ResponseWriter, r *http.Request) (kind, error) {
+func (f *Face) kindOf(w http.ResponseWriter, r *http.Request) (kind, message, error) {
+	var m message
 	if r.Header.Get(versionHeader) >= firstAlone {
-		return standsAlone, nil
+		return standsAlone, m, nil
 	}
 	if r.Method != http.MethodPost {
-		return inSession, nil
+		return inSession, m, nil
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, f.limits.Body))
 	if err != nil {
-		return 0, err
+		return 0, m, err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	if json.Unmarshal(body, &m) != nil {
+		m = message{} // the library says what is wrong
+	}
 	switch {
-	case namesRevision(body):
-		return standsAlone, nil
+	case m.namesRevision():
+		return standsAlone, m, nil
 	case r.Header.Get(sessionHeader) == "":
-		return beginsSession, nil
+		return beginsSession, m, nil
 	default:
-		return inSession, nil
+		return inSession, m, nil
 	}
-}
-
-// namesRevision reports whether a message carries its own revision.
-func namesRevision(body []byte) bool {
-	var message struct {
-		Params struct {
-			Meta map[string]json.RawMessage `json:"_meta"`
-		} `json:"params"`
-	}
-	if !bytes.Contains(body, []byte(versionMeta)) || json.Unmarshal(body, &message) != nil {
-		return false
-	}
-	_, named := message.Params.Meta[versionMeta]
-	return named
 }

@@ -15,8 +15,9 @@ import (
 
 // caller is what the HTTP side knows of a request.
 type caller struct {
-	who  identity.Actor
-	link *Session
+	who   identity.Actor
+	link  *Session
+	parts []string // whose tools its address asks to list
 }
 
 // callerKey is where the library carries a caller to the tool.
@@ -27,6 +28,11 @@ type callerContext struct{}
 // ServeHTTP lets a request in: who, whether, and to which handler.
 func (p *path) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	who, err := p.admit(r)
+	if err != nil {
+		p.refuse(w, r, err)
+		return
+	}
+	parts, err := p.wished(r)
 	if err != nil {
 		p.refuse(w, r, err)
 		return
@@ -46,7 +52,7 @@ func (p *path) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	live := p.face.d.People.Track(who, func(identity.Reason) { cancel() })
 	defer live.Release()
-	c := caller{who: who}
+	c := caller{who: who, parts: parts}
 	if id := r.Header.Get(LinkHeader); id != "" {
 		release, ended, err := p.link(r, id, &c)
 		if err != nil || ended {
@@ -60,12 +66,14 @@ func (p *path) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // pass gives the request to the handler of its revision.
 func (p *path) pass(w http.ResponseWriter, r *http.Request, who identity.Actor) {
-	kind, err := p.face.kindOf(w, r)
+	kind, m, err := p.face.kindOf(w, r)
 	switch {
 	case err != nil:
 		p.refuse(w, r, err)
 	case kind == standsAlone:
 		p.alone.ServeHTTP(w, r)
+	case m.unknown():
+		m.answerUnknown(w)
 	case kind == beginsSession && p.face.full(who):
 		p.refuse(w, r, errTooManySessions)
 	default:

@@ -32,6 +32,9 @@ type Tool struct {
 	Input *jsonschema.Schema
 	// RawInput is the schema as a part has it ready; used if Input is nil.
 	RawInput json.RawMessage
+	// Shown is the schema that clients see, where it says more than what is checked;
+	// inSession tells whether calls may lean on what was chosen before.
+	Shown func(inSession bool) any
 	// Check replaces the check of arguments against the schema.
 	Check func(json.RawMessage) error
 	// Output is the schema of the result, if it is promised.
@@ -43,7 +46,11 @@ type Tool struct {
 	May func(*Call) error
 	// Audited says that the part keeps its own record of calls.
 	Audited bool
-	Run     func(context.Context, *Call) (Result, error)
+	// Common tools are listed on /mcp even where not all can be.
+	Common bool
+	// InSession tools are of no use to requests that stand alone.
+	InSession bool
+	Run       func(context.Context, *Call) (Result, error)
 }
 
 // Hints tell a client what a tool does to the world.

@@ -57,6 +57,13 @@ type fleetTools struct {
 func (t fleetTools) machineTool(k kenny.Tool) Tool {
 	return Tool{
 		Name: k.Name, Title: k.Title, Description: k.Description, RawInput: json.RawMessage(k.InputSchema()), Audited: true, Scope: scopeOf(k),
+		Common: k.Name == "shell_exec" || k.Name == "powershell_exec" || k.Name == "telemetry_collect",
+		Shown: func(inSession bool) any {
+			if inSession && !t.mustName(k.Class) {
+				return json.RawMessage(k.InputSchema())
+			}
+			return json.RawMessage(k.NamedSchema())
+		},
 		Check: func(raw json.RawMessage) error {
 			_, err := k.CheckInput([]byte(raw))
 			return wireError(err)
@@ -91,13 +98,18 @@ func (t fleetTools) target(c *Call, in kenny.Input, class kenny.Class) (string, 
 		}
 		return in.AgentID, nil
 	}
-	if t.options.RequireAgentID == "always" || t.options.RequireAgentID == "mutating" && class == kenny.Mutating {
+	if t.mustName(class) {
 		return "", Errorf("no_agent", "this hub wants the machine named in the call: give agent_id")
 	}
 	if id, ok := c.selection(); ok {
 		return id, nil
 	}
 	return "", Errorf("no_agent", "no machine was named: give agent_id, or use select_agent first where the client has a session")
+}
+
+// mustName tells whether this hub wants the machine named although one is selected.
+func (t fleetTools) mustName(class kenny.Class) bool {
+	return t.options.RequireAgentID == "always" || t.options.RequireAgentID == "mutating" && class == kenny.Mutating
 }
 
 func (c *Call) selection() (string, bool) {
@@ -177,12 +189,13 @@ func failedCall(machine string, err error) (Result, error) {
 	if e.CallID != "" {
 		out.Meta["parley/call_id"] = e.CallID
 	}
-	message := e.Message
 	if e.Code == fault.ApprovalPending {
-		out.Value = map[string]any{"state": call.StateAsking, "call_id": e.CallID, "approval_id": e.ApprovalID}
-		message += " and call_id " + e.CallID
+		// Nothing has failed: a model that reads of a failure tries again, and a person
+		// is asked the same thing twice.
+		out.Value = map[string]any{"state": call.StateAsking, "code": e.Code, "message": e.Message, "call_id": e.CallID, "approval_id": e.ApprovalID}
+		return out, nil
 	}
-	return out, &Error{Code: string(e.Code), Message: message}
+	return out, &Error{Code: string(e.Code), Message: e.Message}
 }
 
 // fleetError is an error of the part as models read it.

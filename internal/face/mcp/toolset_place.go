@@ -38,7 +38,7 @@ func Place(p place.API, as PlaceAgent, more ...Tool) Toolset {
 				Description: "Say what this meeting place is: name, policy, features, limits, how many are there.",
 			},
 			{
-				Name: "place_agents", Title: "Who is there", Scope: identity.Place, Hints: look, Run: Handle(t.agents),
+				Name: "place_agents", Title: "Who is there", Common: true, Scope: identity.Place, Hints: look, Run: Handle(t.agents),
 				Description: "List the agents registered at the place, of peered places too, with what they offer and when they were last seen.",
 				Input:       Object(search, Optional("capability", Text("only with this capability", 0, mmp.MaxScope)), Optional("limit", Integer("how many at most (50)", 1, 500))),
 			},
@@ -54,13 +54,13 @@ func Place(p place.API, as PlaceAgent, more ...Tool) Toolset {
 					Optional("summary", Text("a few sentences", 0, 2000)), Optional("tags", Texts("words to find it by", 20, 64)), Optional("ttl_hours", Integer("how long it stays", 1, 720)), agent),
 			},
 			{
-				Name: "place_send", Title: "Send a sealed message", Scope: identity.Place, Hints: Hints{OpenWorld: true}, Run: Handle(t.send),
+				Name: "place_send", Title: "Send a sealed message", Common: true, Scope: identity.Place, Hints: Hints{OpenWorld: true}, Run: Handle(t.send),
 				Description: "Send a message to another agent, sealed so that only it can read it. Its key is pinned when first seen; a changed key is refused until a person looks.",
 				Input: Object(Required("to", Text("id of the other agent, or id@place", 1, mmp.MaxID)), Required("content", Text("what to say", 1, 100_000)),
 					Optional("message_type", Text("kind of message (note)", 1, 64)), agent),
 			},
 			{
-				Name: "place_receive", Title: "Fetch messages", Scope: identity.Place, Hints: Hints{OpenWorld: true}, Run: Handle(t.receive),
+				Name: "place_receive", Title: "Fetch messages", Common: true, Scope: identity.Place, Hints: Hints{OpenWorld: true}, Run: Handle(t.receive),
 				Description: "Fetch the messages that wait for an agent of this hub, opened. They are taken from the queue. Waits up to wait_s for one. Each tells how far its sender is known: L0 trusted by a person, L1 proven, L2 anybody.",
 				Input:       Object(Optional("limit", Integer("how many at most (10)", 1, 100)), Optional("wait_s", Integer("seconds to wait for one (0)", 0, 50)), agent),
 			},

@@ -124,7 +124,7 @@ func (h hosted) status(ctx context.Context, who identity.Actor, a lookArgs) (any
 // machineTool makes a tool that does something on a machine. It asks by itself,
 // in the inbox, so the run's own asking stays out of it.
 func (h hosted) machineTool(t kenny.Tool) *tool.Tool {
-	made := &tool.Tool{Name: t.Name, Description: t.Description, Schema: hostedSchema(t), Class: tool.ReadOnly, Timeout: -1}
+	made := &tool.Tool{Name: t.Name, Description: t.Description, Schema: json.RawMessage(t.NamedSchema()), Class: tool.ReadOnly, Timeout: -1}
 	if t.Class != kenny.ReadOnly {
 		made.Class, made.Asks = tool.Mutating, true
 		made.Consent = func(use tool.Call) tool.Consent { return h.consent(use, t) }
@@ -207,25 +207,6 @@ func asJSON(source string, v any) (tool.Result, error) {
 func forModel(source, words string) tool.Result {
 	kept, _ := tool.Clip(words, maxForModel)
 	return tool.Result{Text: kept, Untrusted: true, Source: source}
-}
-
-// hostedSchema is the tool's schema with the machine required: a run always names it.
-func hostedSchema(t kenny.Tool) json.RawMessage {
-	var s struct {
-		Type       string          `json:"type"`
-		Extra      bool            `json:"additionalProperties"`
-		Required   []string        `json:"required"`
-		Properties json.RawMessage `json:"properties"`
-	}
-	if err := json.Unmarshal(t.InputSchema(), &s); err != nil {
-		panic("fleet/tools: the catalogue's own schema does not read: " + err.Error())
-	}
-	s.Required = append([]string{"agent_id"}, s.Required...)
-	out, err := json.Marshal(s)
-	if err != nil {
-		panic("fleet/tools: the catalogue's own schema does not marshal: " + err.Error())
-	}
-	return out
 }
 
 // toolError gives a failure the type runs report and the text models read.
