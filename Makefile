@@ -1,7 +1,7 @@
 # `make` alone lists the targets. The work is in scripts/, one file each.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build types test race lint fmt fuzz mutants bench cross vuln setup clean
+.PHONY: help run build types test race lint fmt fuzz mutants bench cross release vuln setup clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ mutants: ## take mends out again one by one, and see their tests fail (ARGS='tok
 
 bench: build ## measure against the machine's own limits (ARGS=…)
 	@bin/parley bench $(ARGS)
+
+release: ## bin/release/parley-VERSION-….tar.gz: the hub, with endpoints for all other systems beside it
+	@scripts/release.sh
 
 cross: ## bin/cross/parley-… for linux, windows and darwin
 	@scripts/setup.sh page

@@ -59,7 +59,10 @@ type ProgramList []Program
 // Programs are the endpoint programs of a hub.
 type Programs struct {
 	d   ProgramDeps
-	own ownOnce
+	own struct {
+		once sync.Once
+		list ProgramList
+	}
 }
 
 // ProgramDeps is what they are made from.
@@ -118,7 +121,8 @@ func (l *Programs) Signed(ctx context.Context) (ProgramList, error) {
 	return list, err
 }
 
-// Newest is one program per platform: the newest signed one, else the hub's own.
+// Newest is one program per platform: the newest signed one, else the hub's own, else
+// one that came with it.
 func (l *Programs) Newest(ctx context.Context) (ProgramList, error) {
 	all, err := l.Signed(ctx)
 	if err != nil {
@@ -132,35 +136,13 @@ func (l *Programs) Newest(ctx context.Context) (ProgramList, error) {
 			out = append(out, p)
 		}
 	}
-	if own := l.ownProgram(); own != nil && !has[own.Platform] {
-		out = append(out, *own)
+	for _, own := range l.ownPrograms() {
+		if !has[own.Platform] {
+			has[own.Platform] = true
+			out = append(out, own)
+		}
 	}
 	return out, nil
-}
-
-// ownProgram is the program this hub runs: it is an endpoint too.
-func (l *Programs) ownProgram() *Program {
-	l.own.once.Do(func() {
-		o := l.d.Own
-		file, err := os.Open(o.Path)
-		if o.Path == "" || err != nil {
-			return
-		}
-		defer func() { _ = file.Close() }() // only read
-		sum := sha256.New()
-		n, err := io.Copy(sum, file)
-		if err != nil {
-			return
-		}
-		l.own.program = &Program{Platform: o.Platform, Version: o.Version, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: n, path: o.Path}
-	})
-	return l.own.program
-}
-
-// ownOnce reads the hub's own program when somebody first wants it.
-type ownOnce struct {
-	once    sync.Once
-	program *Program
 }
 
 // Content is a program to send.

@@ -1,0 +1,107 @@
+package update
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"parley/internal/fleet/fault"
+)
+
+// A release has programs for other systems beside the hub's own, in a folder with a
+// list of them. Whoever can write there can replace the hub's program too; the sums
+// are against half a copy.
+const (
+	CarriedFolder = "endpoints"
+	CarriedList   = "programs.json"
+)
+
+// maxList bounds the list.
+const maxList = 64 << 10
+
+// carried is one entry of the list.
+type carried struct {
+	Platform string `json:"platform"`
+	File     string `json:"file"`
+	SHA256   string `json:"sha256"`
+}
+
+// ownPrograms are the program this hub runs, which is an endpoint too, and those that
+// came with it. They are read when somebody first wants them.
+func (l *Programs) ownPrograms() ProgramList {
+	l.own.once.Do(func() {
+		own := l.d.Own
+		if own.Path == "" {
+			return
+		}
+		if p, err := readProgram(own.Platform, own.Version, own.Path); err == nil {
+			l.own.list = append(l.own.list, p)
+		}
+		more, err := readCarried(filepath.Join(filepath.Dir(own.Path), CarriedFolder))
+		if err != nil {
+			l.d.Report("the endpoints that came with this program", err)
+		}
+		l.own.list = append(l.own.list, more...)
+	})
+	return l.own.list
+}
+
+// readCarried reads the programs of a release; one that is not what the list says is
+// left out.
+func readCarried(folder string) (list ProgramList, err error) {
+	file, err := os.Open(filepath.Join(folder, CarriedList))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	var all struct {
+		Version  string    `json:"version"`
+		Programs []carried `json:"programs"`
+	}
+	if err := json.NewDecoder(io.LimitReader(file, maxList)).Decode(&all); err != nil {
+		return nil, fmt.Errorf("%s is no list of programs: %w", file.Name(), err)
+	}
+	if !versionText.MatchString(all.Version) {
+		return nil, fmt.Errorf("%s names no version", file.Name())
+	}
+	var failures []error
+	for _, c := range all.Programs {
+		p, err := c.read(folder, all.Version)
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		list = append(list, p)
+	}
+	return list, errors.Join(failures...)
+}
+
+func (c carried) read(folder, version string) (Program, error) {
+	if !platformName.MatchString(c.Platform) || c.File != filepath.Base(c.File) || !filepath.IsLocal(c.File) {
+		return Program{}, fmt.Errorf("%q is no program for %q", fault.Quotable(c.File), fault.Quotable(c.Platform))
+	}
+	p, err := readProgram(c.Platform, version, filepath.Join(folder, c.File))
+	if err == nil && p.SHA256 != c.SHA256 {
+		err = fmt.Errorf("%s is not the file that its list names: fetch the release again", c.File)
+	}
+	return p, err
+}
+
+func readProgram(platform, version, path string) (Program, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Program{}, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	sum := sha256.New()
+	n, err := io.Copy(sum, file)
+	return Program{Platform: platform, Version: version, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: n, path: path}, err
+}
