@@ -131,6 +131,9 @@ func (r *run) mint(by *credential, of *person, wanted []string, life string) *cr
 // Mint is a token for oneself or for somebody else.
 func (r *run) Mint(t *rapid.T) {
 	by := r.usable("by")
+	if rapid.IntRange(0, 3).Draw(t, "a second one by the owner") == 0 {
+		by = r.root
+	}
 	r.mint(by, rapid.SampledFrom(r.people).Draw(t, "for"), drawScopes(t), lives.Draw(t, "life"))
 }
 

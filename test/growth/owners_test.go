@@ -68,7 +68,7 @@ func reachPlaced(r *run, c *credential) outcome {
 	p, id := rapid.SampledFrom(r.people).Draw(r.t, "whose"), r.placedID()
 	r.must(r.Do("PUT", "/api/agents/"+placed, fmt.Sprintf(`{"owner":%q}`, p.name)))
 	out := outcome{may: c.may("place:manage") || c.may("place") && c.person == p, there: true, detail: "agent of " + p.name}
-	ways := []string{"keys", "received", "note", "sessions"}
+	ways := []string{"keys", "received", "note", "sessions", "owner"}
 	if c.kind != "page" {
 		ways = append(ways, "mcp")
 	}
@@ -83,6 +83,9 @@ func reachPlaced(r *run, c *credential) outcome {
 		out.got = r.rest(c, "POST", "/api/skills/note", map[string]any{"agent": placed, "to": "nobody-there", "text": "x"}).in()
 	case "sessions":
 		out.got = r.rest(c, "DELETE", "/api/place/agents/"+id+"/sessions", nil).in()
+	case "owner": // whoever changes agents makes it their own
+		out.got = r.rest(c, "PUT", "/api/agents/"+placed, map[string]any{"owner": c.person.name}).status/100 == 2
+		out.may = c.may("admin") || c.may("agents:manage") && c.person == p
 	case "mcp":
 		ctx, cancel := r.ctx()
 		defer cancel()

@@ -3,11 +3,13 @@
 package growth_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"pgregory.net/rapid"
 
@@ -72,6 +74,9 @@ func touchPlan(r *run, c *credential) (out outcome) {
 	return out
 }
 
+// secretly is what stands in the owner's file.
+const secretly = "pelican and nobody else"
+
 // leaveArtifact has a task of the owner hand a file over.
 func (w *world) leaveArtifact() {
 	w.t.Helper()
@@ -80,10 +85,10 @@ func (w *world) leaveArtifact() {
 	}
 	w.read(w.Do("POST", "/api/tasks", `{"goal":"/say done","messages":[]}`), &made)
 	folder := filepath.Join(w.Path("workspace"), "artifacts", made.ID)
-	if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "plan.txt"), []byte("x"), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "plan.txt"), []byte(secretly), 0o600)); err != nil {
 		w.t.Fatal(err)
 	}
-	w.artifact = "/api/tasks/" + made.ID + "/artifacts/plan.txt"
+	w.artifact, w.artifactPath = "/api/tasks/"+made.ID+"/artifacts/plan.txt", "artifacts/"+made.ID+"/plan.txt"
 }
 
 // readArtifact tries to read a file that a task of the owner handed over.
@@ -92,4 +97,18 @@ func readArtifact(r *run, c *credential) outcome {
 		return outcome{}
 	}
 	return outcome{got: r.rest(c, "GET", r.artifact, nil).in(), may: c.mayUse(r.root.person, "task:read"), there: true}
+}
+
+// readFile has an agent of somebody read a file of the owner's folder, by the path it has
+// in there. No grant leads to it by that name.
+func readFile(r *run, c *credential) outcome {
+	raw, _ := json.Marshal(map[string]string{"path": r.artifactPath}) // strings only
+	id, _ := r.submit(c, "/tool file_read "+string(raw)+"\n/result", writer, "")
+	if id == "" {
+		return outcome{}
+	}
+	y := &try{task: id}
+	r.eventually("a task that reads a file ends", func() bool { return r.over(y) })
+	events := r.rest(r.root, "GET", "/api/tasks/"+id+"/events", nil)
+	return outcome{got: strings.Contains(string(events.body), secretly), there: true, detail: "in the folder of the owner"}
 }

@@ -68,10 +68,11 @@ var probes = map[string]probe{
 	"somebody's room":              manageRoom,
 	"somebody's schedule":          touchPlan,
 	"somebody's artifact":          readArtifact,
+	"somebody's file":              readFile,
 }
 
 // nobodys are the probes that only those try who may not.
-var nobodys = []string{"the secret of the owner", "stopping somebody's task", "the questions of somebody"}
+var nobodys = []string{"the secret of the owner", "stopping somebody's task", "the questions of somebody", "somebody's file"}
 
 func guardedRequest(r *run, c *credential) outcome {
 	g := guarded[rapid.IntRange(0, len(guarded)-1).Draw(r.t, "request")]

@@ -42,18 +42,43 @@ func (r *run) whoOwn(o *roomOf) (list []*credential) {
 }
 
 // OpenRoom opens a room.
-func (r *run) OpenRoom(t *rapid.T) {
-	by, id := r.usable("by"), fmt.Sprintf("room-%d", r.next())
-	a := r.rest(by, "POST", "/api/rooms", map[string]any{"room": id, "title": "t"})
+func (r *run) OpenRoom(*rapid.T) { r.openRoom(r.usable("by")) }
+
+// openRoom is the room that a credential opened; nil if the hub did not let it.
+func (r *run) openRoom(by *credential) *roomOf {
+	a := r.rest(by, "POST", "/api/rooms", map[string]any{"room": fmt.Sprintf("room-%d", r.next()), "title": "t"})
 	if a.status/100 != 2 {
-		return
+		return nil
 	}
 	if !by.may("rooms") {
-		t.Fatalf("%s opened a room without rooms: %s", by, a.body)
+		r.t.Fatalf("%s opened a room without rooms: %s", by, a.body)
 	}
 	var made struct{ Room string }
 	r.decode(a, &made)
-	r.rooms = append(r.rooms, &roomOf{id: made.Room, owner: by.person, hosts: map[*person]*credential{}})
+	o := &roomOf{id: made.Room, owner: by.person, hosts: map[*person]*credential{}}
+	r.rooms = append(r.rooms, o)
+	return o
+}
+
+// LoseRoom has somebody make a host of their room, themselves perhaps, and give the room
+// away or lose what they did it with: then that host tries to go on.
+func (r *run) LoseRoom(t *rapid.T) {
+	by, host := r.usable("by"), rapid.SampledFrom(r.people).Draw(t, "host")
+	o := r.openRoom(by)
+	if o == nil {
+		return
+	}
+	r.decide(o, by, "host", host)
+	if by.id == "" || by.line() != by || rapid.Bool().Draw(t, "given away") {
+		r.decide(o, by, "give", rapid.SampledFrom(r.people).Draw(t, "to"))
+	} else if a := r.end(r.root, by); a.status/100 == 2 {
+		r.hasEnded(by)
+	}
+	for _, c := range r.there {
+		if c.person == host && !c.dead && c.kind != "passkey" {
+			r.hold(c, "somebody's room", r.tryRoom(c, o))
+		}
+	}
 }
 
 // ShareRoom makes somebody a host, takes that back, or gives the room away.
@@ -65,7 +90,12 @@ func (r *run) ShareRoom(t *rapid.T) {
 	if mine := r.whoOwn(o); len(mine) > 0 && rapid.Bool().Draw(t, "by who may") {
 		by = rapid.SampledFrom(mine).Draw(t, "owner")
 	}
-	what, path := r.draw("what", "host", "dismiss", "give"), "/api/rooms/"+o.id
+	r.decide(o, by, r.draw("what", "host", "dismiss", "give"), to)
+}
+
+// decide has somebody decide who manages a room.
+func (r *run) decide(o *roomOf, by *credential, what string, to *person) {
+	path := "/api/rooms/" + o.id
 	var a answer
 	switch what {
 	case "host":
@@ -80,7 +110,7 @@ func (r *run) ShareRoom(t *rapid.T) {
 		return
 	}
 	if !o.owns(by) && !(what == "dismiss" && to == by.person && o.manages(by)) {
-		t.Fatalf("%s decided about %#v, which is not theirs: %s of %s", by, o, what, to.name)
+		r.t.Fatalf("%s decided about %#v, which is not theirs: %s of %s", by, o, what, to.name)
 	}
 	switch what {
 	case "host":
@@ -97,7 +127,10 @@ func manageRoom(r *run, c *credential) outcome {
 	if len(r.rooms) == 0 {
 		return outcome{}
 	}
-	o := rapid.SampledFrom(r.rooms).Draw(r.t, "room")
+	return r.tryRoom(c, rapid.SampledFrom(r.rooms).Draw(r.t, "room"))
+}
+
+func (r *run) tryRoom(c *credential, o *roomOf) outcome {
 	out, path := outcome{may: o.manages(c), there: true, detail: fmt.Sprintf("%#v", o)}, "/api/rooms/"+o.id
 	switch r.draw("way", "policy", "roster", "audit", "lock", "invite", "seat") {
 	case "policy":

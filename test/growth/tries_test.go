@@ -6,8 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -17,12 +17,13 @@ import (
 	agentwire "parley/protocol/agentfirst"
 )
 
-// try is an attempt to change something: by a command on a machine, by one of the hub's
-// own shell in a task, or by a file, which a rule of the hub wants two people to agree to.
+// try is an attempt to change something: by a command on a machine, where a rule of the hub
+// wants somebody else's word about one of two, by one of the hub's own shell in a task, or
+// by a file, which a rule wants two people to agree to.
 type try struct {
 	by      *credential
-	tool    string // shell_exec, shell, file_write
-	machine string // of shell_exec
+	tool    string // shell_exec, powershell_exec, shell, file_write
+	machine string // of those that run on one
 	way     string
 	mode    string // what a task was asked to be
 	screen  bool   // a board submitted the task
@@ -49,31 +50,40 @@ func (y *try) permitted() bool {
 		unattended := y.mode == "always_execute" || y.mode == "" && y.unasking
 		return y.by.scopes["task:submit"] && (len(y.yes) > 0 || unattended && y.by.scopes["task:unattended"])
 	}
-	return y.might() && (len(y.yes) > 0 || y.by.scopes["fleet:unattended"] || y.way == "REST" && y.by.inPerson())
+	unasked := y.by.scopes["fleet:unattended"] || y.way == "REST" && y.by.inPerson()
+	return y.might() && (len(y.yes) > 0 || unasked && !y.ruled())
 }
+
+// ruled says whether a rule wants the word of somebody else, whoever it is that asks.
+func (y *try) ruled() bool { return y.tool == "powershell_exec" }
 
 // might says whether it could be done at all, if somebody said yes.
 func (y *try) might() bool { return y.by.scopes["fleet:call"] && y.by.reaches(y.machine) }
 
-// mayAnswer is the law: a person's own questions or for an admin everybody's, about
-// machines only what the answerer could do, nobody over MCP, and no program itself, with
-// whatever it made. A board is its person's screen, except about machines.
-func (y *try) mayAnswer(c *credential, way string) bool {
+// mayNotAnswer is the law, and says in words whom it keeps from answering: a person's own
+// questions or for an admin everybody's, nobody over MCP, nobody who asked where a rule
+// wants somebody else, about machines only what the answerer could do, and no program
+// itself, with whatever it made. A board is its person's screen, except about machines.
+func (y *try) mayNotAnswer(c *credential, way string) string {
 	switch {
-	case way == "mcp", !c.mayUse(y.by.person, "approval:respond"):
-		return false
-	case y.way == "delegate" && !y.might():
-		return true // a delegate asks before it is told that it may not
+	case way == "mcp":
+		return "over MCP a model would answer"
+	case !c.mayUse(y.by.person, "approval:respond"):
+		return "the question is not theirs to answer"
+	case y.ruled() && c.person == y.by.person:
+		return "a rule wants the word of somebody else than who asked"
 	case y.machine != "" && !(c.may("fleet:call") && c.reaches(y.machine)):
-		return false
+		return "they could not do it themselves"
+	case (y.machine != "" || !y.screen) && sameProgram(c, y.by):
+		return "the same program asked"
 	}
-	return y.screen && y.machine == "" || !sameProgram(c, y.by)
+	return ""
 }
 
 // happened reports whether the script ran.
 func (r *run) happened(y *try) bool {
 	switch y.tool {
-	case "shell_exec":
+	case "shell_exec", "powershell_exec":
 		return r.did(y.word)
 	case "file_write":
 		return r.wrote(y.word + ".txt")
@@ -82,18 +92,15 @@ func (r *run) happened(y *try) bool {
 	return strings.Contains(string(a.body), "ran-"+y.word)
 }
 
-// wrote reports whether there is a file of this name in a workspace.
+// wrote reports whether there is a file of this name in somebody's workspace.
 func (r *run) wrote(name string) bool {
-	found := false
-	err := filepath.WalkDir(r.Path("workspace"), func(path string, _ fs.DirEntry, err error) error {
-		found = found || filepath.Base(path) == name
-		return err
-	})
-	return err == nil && found
+	found, err := filepath.Glob(filepath.Join(r.Path("workspaces"), "*", name))
+	return err == nil && len(found) > 0
 }
 
-// script does something that shows, with a word that is not in the script as a whole.
-func (y *try) script() string { return "printf 'r%s-" + y.word + "' an" }
+// script does something that shows, with a word that is not in the script as a whole. Its
+// first line is what the other of the two tools wants of one for a shell.
+func (y *try) script() string { return "#!/bin/sh\nprintf 'r%s-" + y.word + "' an" }
 
 // CallMachine changes a machine, one way or another.
 func (r *run) CallMachine(*rapid.T) {
@@ -102,7 +109,7 @@ func (r *run) CallMachine(*rapid.T) {
 	if by.kind != "page" {
 		ways = append(ways, "talk", "delegate")
 	}
-	r.begin(&try{by: by, tool: "shell_exec", machine: r.draw("machine", machines...), way: r.draw("way", ways...)})
+	r.begin(&try{by: by, tool: r.draw("tool", "shell_exec", "powershell_exec"), machine: r.draw("machine", machines...), way: r.draw("way", ways...)})
 }
 
 // HandOverWork has a task run a command on the hub, or write a file.
@@ -125,6 +132,9 @@ func (r *run) begin(y *try) {
 		return y.question != "" || y.ended.Load() || r.over(y)
 	})
 	r.onlyWhatIsPermitted(y)
+	if y.question != "" && rapid.Bool().Draw(r.t, "answered at once") {
+		r.answer(y)
+	}
 	r.tally("changing something by "+y.way, r.happened(y))
 }
 
@@ -143,10 +153,10 @@ func (r *run) start(y *try) bool {
 	args := map[string]any{"script": y.script()}
 	switch y.way {
 	case "REST":
-		body := map[string]any{"tool": "shell_exec", "args": args, "approval_wait_s": 0}
+		body := map[string]any{"tool": y.tool, "args": args, "approval_wait_s": 0}
 		return r.rest(y.by, "POST", "/api/machines/"+y.machine+"/calls", body).status == 202
 	case "task":
-		y.task, y.screen = r.submit(y.by, y.words(), map[string]string{"shell": shared, "shell_exec": operator, "file_write": writer}[y.tool], y.mode)
+		y.task, y.screen = r.submit(y.by, y.words(), map[string]string{"shell": shared, "shell_exec": operator, "powershell_exec": operator, "file_write": writer}[y.tool], y.mode)
 		return y.task != ""
 	}
 	args["agent_id"] = y.machine
@@ -156,7 +166,7 @@ func (r *run) start(y *try) bool {
 	if y.way == "mcp" {
 		go func() {
 			defer close(done)
-			_, _ = r.mcp(ctx, y.by, "shell_exec", args)
+			_, _ = r.mcp(ctx, y.by, y.tool, args)
 			y.ended.Store(true)
 		}()
 		return true
@@ -232,32 +242,52 @@ func (r *run) Answer(t *rapid.T) {
 	if len(open) == 0 {
 		return
 	}
-	y, c, yes := rapid.SampledFrom(open).Draw(t, "question"), r.usable("by"), rapid.Bool().Draw(t, "yes")
-	if rapid.IntRange(0, 5).Draw(t, "the owner answers") == 0 {
-		c = r.root
-	}
-	way := "REST"
+	r.answer(rapid.SampledFrom(open).Draw(t, "question"))
+}
+
+func (r *run) answer(y *try) {
+	c, yes, way := r.whoAnswers(y), rapid.Bool().Draw(r.t, "yes"), "REST"
 	if c.kind != "page" {
 		way = r.draw("way", "REST", "mcp", "wire")
 	}
 	r.say(c, way, y, yes)
 	var now struct{ Outcome string }
 	r.decode(r.rest(r.root, "GET", "/api/approvals/"+y.question, nil), &now)
-	if yes && y.mayAnswer(c, way) {
+	why := y.mayNotAnswer(c, way)
+	if yes && why == "" {
 		y.yes[c.person] = true
 	}
 	r.tally("answering over "+way, now.Outcome != "pending")
 	if now.Outcome == "pending" {
 		return
 	}
-	if !y.mayAnswer(c, way) && (now.Outcome == "approved" || now.Outcome == "rejected") {
-		t.Fatalf("%s answered over %s what %s asked by %s: %s\nit holds %v", c, way, y.by, y.way, now.Outcome, c.scopes)
+	if why != "" && (now.Outcome == "approved" || now.Outcome == "rejected") {
+		r.t.Fatalf("%s answered over %s what %s asked by %s: %s, but %s\nit holds %v", c, way, y.by, y.way, now.Outcome, why, c.scopes)
 	}
 	y.question = ""
 	if now.Outcome == "approved" && y.permitted() {
 		r.eventually("what was approved runs or ends", func() bool { return r.happened(y) || y.ended.Load() || r.over(y) })
 	}
 	r.onlyWhatIsPermitted(y)
+}
+
+// whoAnswers is anybody, the owner, or, so that this is tried often, whoever asked, with
+// this or another credential of theirs.
+func (r *run) whoAnswers(y *try) *credential {
+	switch r.draw("who answers", "anybody", "the owner", "the asker", "the asker's person") {
+	case "the owner":
+		return r.root
+	case "the asker":
+		if !y.by.dead {
+			return y.by
+		}
+	case "the asker's person":
+		own := slices.DeleteFunc(slices.Clone(r.there), func(c *credential) bool { return c.dead || c.kind == "passkey" || c.person != y.by.person })
+		if len(own) > 0 {
+			return rapid.SampledFrom(own).Draw(r.t, "by")
+		}
+	}
+	return r.usable("by")
 }
 
 func (r *run) say(c *credential, way string, y *try, yes bool) {

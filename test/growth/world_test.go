@@ -34,11 +34,14 @@ var machines = []string{"pc", "lab"}
 
 const operator, shared, writer, boss = "operator", "shared", "writer", "boss"
 
-// settings has a rule that two people must agree to, in every mode.
+// settings has rules that bind in every mode and by every way: two people must agree, and
+// somebody else than whoever asked must.
 const settings = `policy:
   approvals:
     - tools: [file_write]
       quorum: 2
+    - tools: [powershell_exec]
+      not_asker: true
 `
 
 // world is the hub that all sequences happen on.
@@ -47,8 +50,8 @@ type world struct {
 	t    *testing.T
 	root *credential // owner.token
 	n    int         // numbers that were given out
-	// artifact is where a task of the owner left a file.
-	artifact string
+	// artifact is where a task of the owner left a file, and what path it has in the owner's folder.
+	artifact, artifactPath string
 	// let counts how often each probe got what it may have, and kept how often it was refused.
 	let, kept map[string]int
 
