@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/brain"
 	"parley/internal/brain/model"
+	"parley/internal/identity"
 )
 
 // A budget in dollars counted nothing as long as nobody knew what the model cost: a
@@ -39,15 +40,15 @@ func TestAnAgentWithAMoneyBudgetIsSavedOnlyWithAPricedModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Require(c.Payable)
-	_, err = l.Create(t.Context(), "thrifty", []byte(`{"budget":{"day_usd":1}}`))
+	_, err = l.Create(t.Context(), identity.Hub(), "thrifty", []byte(`{"budget":{"day_usd":1}}`))
 	if !errors.Is(err, brain.ErrAgentConfig) || !errors.Is(err, brain.ErrNoPrice) {
 		t.Errorf("an agent whose budget cannot be held was saved: %v", err)
 	}
 	for _, good := range []string{`{"budget":{"day_usd":1},"model":"openai:gpt-5"}`, `{"budget":{"day_tokens":1}}`, `{"budget":{"day_usd":1},"model":"elsewhere:x"}`} {
-		if _, err := l.Create(t.Context(), "thrifty", []byte(good)); err != nil {
+		if _, err := l.Create(t.Context(), identity.Hub(), "thrifty", []byte(good)); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
-		if err := l.Delete(t.Context(), "thrifty"); err != nil {
+		if err := l.Delete(t.Context(), identity.Hub(), "thrifty"); err != nil {
 			t.Error(err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"parley/internal/identity"
 )
 
 //go:embed firstagents/*.md
@@ -36,7 +38,7 @@ func (l *Library) EnsureDefaults(ctx context.Context) error {
 // putFirst writes an agent; in a shared library only if no hub ever did.
 func (l *Library) putFirst(ctx context.Context, name string, text []byte) error {
 	if l.shared == nil {
-		_, err := l.Put(ctx, name, text)
+		_, err := l.Put(ctx, identity.Hub(), name, text)
 		return err
 	}
 	l.write.Lock()

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"parley/internal/identity"
 )
 
 // Library is the agents of a hub: one Markdown file each, in the hub's folder or,
@@ -27,6 +29,8 @@ type Library struct {
 	log    *slog.Logger
 	// require is what an agent must fulfil besides to be saved; nil is nothing.
 	require func(*Agent) error
+	// remains says whether an agent that had this name left something; nil knows of nothing.
+	remains func(name string) bool
 
 	// write serialises changes of the place; mu guards what is read.
 	write     sync.Mutex
@@ -228,8 +232,8 @@ func readFolder(dir string) (map[string]agentFile, error) {
 
 // Create writes the file of a new agent from its JSON configuration (the keys of
 // the file, and prompt).
-func (l *Library) Create(ctx context.Context, name string, config []byte) (*Agent, error) {
-	return l.change(ctx, name, func(old []byte) ([]byte, error) {
+func (l *Library) Create(ctx context.Context, who identity.Actor, name string, config []byte) (*Agent, error) {
+	return l.change(ctx, who, name, func(old []byte) ([]byte, error) {
 		if old != nil {
 			return nil, fmt.Errorf("%w: %q", ErrAgentExists, name)
 		}
@@ -239,8 +243,8 @@ func (l *Library) Create(ctx context.Context, name string, config []byte) (*Agen
 
 // Update changes the keys the JSON configuration gives and keeps the rest of the
 // file, comments included.
-func (l *Library) Update(ctx context.Context, name string, config []byte) (*Agent, error) {
-	return l.change(ctx, name, func(old []byte) ([]byte, error) {
+func (l *Library) Update(ctx context.Context, who identity.Actor, name string, config []byte) (*Agent, error) {
+	return l.change(ctx, who, name, func(old []byte) ([]byte, error) {
 		if old == nil {
 			return nil, fmt.Errorf("%w: %q", ErrNoAgent, name)
 		}
@@ -249,8 +253,8 @@ func (l *Library) Update(ctx context.Context, name string, config []byte) (*Agen
 }
 
 // Put writes a whole file, as an editor would.
-func (l *Library) Put(ctx context.Context, name string, file []byte) (*Agent, error) {
-	return l.change(ctx, name, func([]byte) ([]byte, error) { return file, nil })
+func (l *Library) Put(ctx context.Context, who identity.Actor, name string, file []byte) (*Agent, error) {
+	return l.change(ctx, who, name, func([]byte) ([]byte, error) { return file, nil })
 }
 
 // File is an agent's file as it is.
@@ -264,7 +268,7 @@ func (l *Library) File(name string) ([]byte, error) {
 }
 
 // change writes what edit makes of the file on disk, if it is a good agent.
-func (l *Library) change(ctx context.Context, name string, edit func(old []byte) ([]byte, error)) (*Agent, error) {
+func (l *Library) change(ctx context.Context, who identity.Actor, name string, edit func(old []byte) ([]byte, error)) (*Agent, error) {
 	if !ValidAgentName(name) {
 		return nil, fmt.Errorf("%w %q: want a-z, 0-9, _ and -, at most 64, a letter or digit first", ErrAgentName, name)
 	}
@@ -281,6 +285,9 @@ func (l *Library) change(ctx context.Context, name string, edit func(old []byte)
 		}
 		if err == nil && l.require != nil {
 			err = l.require(agent)
+		}
+		if err == nil {
+			err = l.mayBelong(who, name, old, agent.Owner)
 		}
 		if err != nil {
 			return nil, asConfigError(err)
@@ -303,14 +310,14 @@ func (l *Library) changed(ctx context.Context) error {
 
 // asConfigError marks mistakes of whoever sent the configuration.
 func asConfigError(err error) error {
-	if errors.Is(err, ErrAgentExists) || errors.Is(err, ErrNoAgent) {
+	if errors.Is(err, ErrAgentExists) || errors.Is(err, ErrNoAgent) || errors.Is(err, identity.ErrForbidden) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrAgentConfig, err)
 }
 
 // Delete removes an agent's file.
-func (l *Library) Delete(ctx context.Context, name string) error {
+func (l *Library) Delete(ctx context.Context, who identity.Actor, name string) error {
 	l.write.Lock()
 	defer l.write.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -323,7 +330,7 @@ func (l *Library) Delete(ctx context.Context, name string) error {
 		if old == nil {
 			return nil, fmt.Errorf("%w: %q", ErrNoAgent, name)
 		}
-		return nil, nil
+		return nil, l.mayBelong(who, name, old, "")
 	})
 	if err != nil {
 		return err

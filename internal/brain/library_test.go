@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley/internal/brain"
+	"parley/internal/identity"
 )
 
 func open(t testing.TB) (*brain.Library, string) {
@@ -39,7 +40,7 @@ func TestTheFirstStartHasTwoAgentsAndADeletedOneStaysDeleted(t *testing.T) {
 	if err != nil || len(kibitzer.Tools) != 0 {
 		t.Errorf("%+v %v", kibitzer, err)
 	}
-	if err := l.Delete(t.Context(), "kibitzer"); err != nil {
+	if err := l.Delete(t.Context(), identity.Hub(), "kibitzer"); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.EnsureDefaults(t.Context()); err != nil {
@@ -125,14 +126,14 @@ func TestAgentsAreCreatedChangedAndDeleted(t *testing.T) {
 	ctx := t.Context()
 	told := 0
 	cancel := l.Subscribe(func() { told++ })
-	a, err := l.Create(ctx, "a", []byte(`{"prompt":"Be kind.","tools":["files"],"max_iterations":4,"budget":{"day_usd":0.5},"temperature":0.5}`))
+	a, err := l.Create(ctx, identity.Hub(), "a", []byte(`{"prompt":"Be kind.","tools":["files"],"max_iterations":4,"budget":{"day_usd":0.5},"temperature":0.5}`))
 	if err != nil || a.Prompt != "Be kind." || a.MaxIterations != 4 || a.Budget.DayMicros != 500_000 {
 		t.Fatalf("%+v %v", a, err)
 	}
-	if _, err := l.Create(ctx, "a", []byte(`{}`)); !errors.Is(err, brain.ErrAgentExists) {
+	if _, err := l.Create(ctx, identity.Hub(), "a", []byte(`{}`)); !errors.Is(err, brain.ErrAgentExists) {
 		t.Error(err)
 	}
-	a, err = l.Update(ctx, "a", []byte(`{"model":"offline","max_iterations":null}`))
+	a, err = l.Update(ctx, identity.Hub(), "a", []byte(`{"model":"offline","max_iterations":null}`))
 	if err != nil || a.Model != "offline" || a.MaxIterations != 16 || a.Prompt != "Be kind." || a.Tools[0] != "files" {
 		t.Errorf("given keys change, the rest stays: %+v %v", a, err)
 	}
@@ -140,28 +141,28 @@ func TestAgentsAreCreatedChangedAndDeleted(t *testing.T) {
 		`{"modell":"x"}`: "did you mean", `{"thinking":"deep"}`: "thinking", `[]`: "not a JSON object", `{} x`: "follows",
 		`{"prompt":3}`: "prompt", `{"tools":{"a":1}}`: "tools",
 	} {
-		if _, err := l.Update(ctx, "a", []byte(config)); !errors.Is(err, brain.ErrAgentConfig) || !strings.Contains(err.Error(), want) {
+		if _, err := l.Update(ctx, identity.Hub(), "a", []byte(config)); !errors.Is(err, brain.ErrAgentConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", config, err)
 		}
 	}
 	if got, _ := l.Get("a"); got.Model != "offline" {
 		t.Error("a refused change took effect")
 	}
-	if _, err := l.Update(ctx, "b", []byte(`{}`)); !errors.Is(err, brain.ErrNoAgent) {
+	if _, err := l.Update(ctx, identity.Hub(), "b", []byte(`{}`)); !errors.Is(err, brain.ErrNoAgent) {
 		t.Error(err)
 	}
 	for _, name := range []string{"../x", "X", ""} {
-		if _, err := l.Create(ctx, name, []byte(`{}`)); !errors.Is(err, brain.ErrAgentName) {
+		if _, err := l.Create(ctx, identity.Hub(), name, []byte(`{}`)); !errors.Is(err, brain.ErrAgentName) {
 			t.Errorf("%q: %v", name, err)
 		}
-		if err := l.Delete(ctx, name); !errors.Is(err, brain.ErrNoAgent) {
+		if err := l.Delete(ctx, identity.Hub(), name); !errors.Is(err, brain.ErrNoAgent) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if err := l.Delete(ctx, "a"); err != nil {
+	if err := l.Delete(ctx, identity.Hub(), "a"); err != nil {
 		t.Error(err)
 	}
-	if err := l.Delete(ctx, "a"); !errors.Is(err, brain.ErrNoAgent) {
+	if err := l.Delete(ctx, identity.Hub(), "a"); !errors.Is(err, brain.ErrNoAgent) {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
@@ -175,7 +176,7 @@ func TestAgentsAreCreatedChangedAndDeleted(t *testing.T) {
 func TestAnEditKeepsTheBodyAndTheComments(t *testing.T) {
 	l, dir := open(t)
 	write(t, filepath.Join(dir, "garden.md"), fullAgent)
-	if _, err := l.Update(t.Context(), "garden", []byte(`{"max_iterations":9}`)); err != nil {
+	if _, err := l.Update(t.Context(), identity.Hub(), "garden", []byte(`{"max_iterations":9}`)); err != nil {
 		t.Fatal(err)
 	}
 	file, err := l.File("garden")
@@ -194,11 +195,11 @@ func TestAnEditKeepsTheBodyAndTheComments(t *testing.T) {
 func TestAnAgentsConfigurationMakesAnEqualAgent(t *testing.T) {
 	l, _ := open(t)
 	for name, file := range map[string]string{"full": fullAgent, "plain": "Hello.\nYou.", "off": "---\ncompact_threshold: off\n---\nx", "tokens": "---\ncompact_threshold: 5000\n---\nx"} {
-		a, err := l.Put(t.Context(), name, []byte(file))
+		a, err := l.Put(t.Context(), identity.Hub(), name, []byte(file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := l.Create(t.Context(), name+"2", a.Config())
+		b, err := l.Create(t.Context(), identity.Hub(), name+"2", a.Config())
 		if err != nil {
 			t.Fatal(err)
 		}

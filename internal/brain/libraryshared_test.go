@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/brain"
 	"parley/internal/bus"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/internal/store/storetest"
 )
@@ -72,25 +73,25 @@ func TestAChangeOnOneHubCountsOnTheOthers(t *testing.T) {
 		untilTwo, untilOne := watched(t, two), watched(t, one)
 		ctx := t.Context()
 
-		if _, err := one.Create(ctx, "a", []byte(`{"prompt":"first"}`)); err != nil {
+		if _, err := one.Create(ctx, identity.Hub(), "a", []byte(`{"prompt":"first"}`)); err != nil {
 			t.Fatal(err)
 		}
 		untilTwo(func() bool { return prompt(two, "a") == "first" })
-		if _, err := two.Update(ctx, "a", []byte(`{"prompt":"second"}`)); err != nil {
+		if _, err := two.Update(ctx, identity.Hub(), "a", []byte(`{"prompt":"second"}`)); err != nil {
 			t.Fatal(err)
 		}
 		untilOne(func() bool { return prompt(one, "a") == "second" })
-		if _, err := two.Create(ctx, "a", []byte(`{}`)); !errors.Is(err, brain.ErrAgentExists) {
+		if _, err := two.Create(ctx, identity.Hub(), "a", []byte(`{}`)); !errors.Is(err, brain.ErrAgentExists) {
 			t.Error(err)
 		}
 		if left, _ := os.ReadDir(dir); len(left) != 0 {
 			t.Error("the folder was written to", left)
 		}
-		if err := one.Delete(ctx, "a"); err != nil {
+		if err := one.Delete(ctx, identity.Hub(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		untilTwo(func() bool { return len(two.List()) == 0 })
-		if err := two.Delete(ctx, "a"); !errors.Is(err, brain.ErrNoAgent) {
+		if err := two.Delete(ctx, identity.Hub(), "a"); !errors.Is(err, brain.ErrNoAgent) {
 			t.Error(err)
 		}
 	})
@@ -108,7 +109,7 @@ func TestFilesOfTheFolderAreTakenOver(t *testing.T) {
 		if e, err := one.Entry("broken"); err != nil || e.Err == nil || e.Agent != nil {
 			t.Errorf("a broken file shows %+v, %v", e, err)
 		}
-		if _, err := one.Update(t.Context(), "a", []byte(`{"prompt":"edited"}`)); err != nil {
+		if _, err := one.Update(t.Context(), identity.Hub(), "a", []byte(`{"prompt":"edited"}`)); err != nil {
 			t.Fatal(err)
 		}
 		// The hub starts again with the old file in its folder.
@@ -154,7 +155,7 @@ func TestTheFirstAgentsComeOnceForAllHubs(t *testing.T) {
 			t.Fatalf("start %d has %v", start, l.List())
 		}
 		for _, e := range l.List() {
-			if err := l.Delete(t.Context(), e.Name); err != nil {
+			if err := l.Delete(t.Context(), identity.Hub(), e.Name); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -170,7 +171,7 @@ func TestTwoHubsEditOneAgentAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for l, config := range map[*brain.Library]string{one: `{"max_iterations":7}`, two: `{"description":"said"}`} {
 		wg.Go(func() {
-			if _, err := l.Update(t.Context(), "a", []byte(config)); err != nil {
+			if _, err := l.Update(t.Context(), identity.Hub(), "a", []byte(config)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -38,6 +38,12 @@ func (h *Hub) agentsOf(ctx context.Context, person string) ([]string, error) {
 	return out, nil
 }
 
+// hasPlaceKey reports whether an agent of this name, perhaps one that is gone, has keys.
+func (h *Hub) hasPlaceKey(name string) bool {
+	_, err := os.Lstat(h.placeKeyPath(name))
+	return !errors.Is(err, os.ErrNotExist)
+}
+
 // placeIDsOf are the ids at the place of the agents of a person: those that have keys.
 func (h *Hub) placeIDsOf(ctx context.Context, person string) ([]string, error) {
 	names, err := h.agentsOf(ctx, person)

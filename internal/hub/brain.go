@@ -74,6 +74,7 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 		return err
 	}
 	m.agents.Require(m.models.Payable)
+	m.agents.Remains(h.hasPlaceKey)
 	if m.policy, err = builtin.NewPolicy(h.policyOptions()); err != nil {
 		return err
 	}

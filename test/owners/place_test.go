@@ -95,3 +95,38 @@ func TestThePlaceIsNotEverybodysToRun(t *testing.T) {
 		t.Errorf("the owner, who has admin, runs the place: %d %s", a.Status, a.Body)
 	}
 }
+
+// Whoever may change agents wrote another name, or their own, under owner: in the files of
+// other people's agents and of the hub's own. From then on they had its keys at the place,
+// its messages and its voice; and whoever they named was spoken for.
+func TestWhoeverChangesAgentsChangesNotWhoseTheyAre(t *testing.T) {
+	h := start(t)
+	h.person("alice")
+	bob := h.person("bob", "agents:manage")
+	made := h.Do("POST", "/api/agents", `{"name":"ada","prompt":"p","place":true,"owner":"alice"}`)
+	if made.Status/100 != 2 {
+		t.Fatalf("an agent of alice: %d %s", made.Status, made.Body)
+	}
+	h.agentAt("ada")
+	h.agentAt("parley")
+	for _, c := range []struct {
+		what, method, path, body string
+		status                   int
+	}{
+		{"takes the agent of alice", "PUT", "/api/agents/ada", `{"owner":"bob"}`, 403},
+		{"gives it to the hub", "PUT", "/api/agents/ada", `{"owner":null}`, 403},
+		{"takes it with a file", "PUT", "/api/agents/ada/file", "---\nowner: bob\n---\np\n", 403},
+		{"removes it", "DELETE", "/api/agents/ada", "", 403},
+		{"takes the hub's own", "PUT", "/api/agents/parley", `{"owner":"bob"}`, 403},
+		{"gives alice one in her name", "POST", "/api/agents", `{"name":"eve","prompt":"p","place":true,"owner":"alice"}`, 403},
+		{"changes something else of it", "PUT", "/api/agents/ada", `{"description":"d"}`, 200},
+		{"makes one of his own", "POST", "/api/agents", `{"name":"bert","prompt":"p","owner":"bob"}`, 201},
+		{"gives that to the hub", "PUT", "/api/agents/bert", `{"owner":null}`, 200},
+		{"removes the hub's own", "DELETE", "/api/agents/parley", "", 204},
+		{"makes one of that name, whose keys are still there", "POST", "/api/agents", `{"name":"parley","prompt":"p","owner":"bob"}`, 403},
+	} {
+		if a := h.As(bob, c.method, c.path, c.body); a.Status != c.status {
+			t.Errorf("bob %s: %d %s, expected %d", c.what, a.Status, a.Body, c.status)
+		}
+	}
+}

@@ -93,7 +93,7 @@ func (m Minds) create(ctx context.Context, s identity.Actor, in *rest.Agent) (re
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.Agents.Create(ctx, name, config); err != nil {
+	if _, err := m.Agents.Create(ctx, s, name, config); err != nil {
 		return nil, err
 	}
 	return m.show(name, s)
@@ -111,14 +111,14 @@ func (m Minds) update(ctx context.Context, s identity.Actor, in *rest.AgentChang
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.Agents.Update(ctx, in.Name, config); err != nil {
+	if _, err := m.Agents.Update(ctx, s, in.Name, config); err != nil {
 		return nil, err
 	}
 	return m.show(in.Name, s)
 }
 
-func (m Minds) remove(ctx context.Context, _ identity.Actor, in *rest.ByName) (rest.None, error) {
-	return rest.None{}, m.Agents.Delete(ctx, in.Name)
+func (m Minds) remove(ctx context.Context, s identity.Actor, in *rest.ByName) (rest.None, error) {
+	return rest.None{}, m.Agents.Delete(ctx, s, in.Name)
 }
 
 func (m Minds) file(w http.ResponseWriter, r *http.Request, _ identity.Actor) error {
@@ -142,7 +142,7 @@ func (m Minds) putFile(w http.ResponseWriter, r *http.Request, s identity.Actor)
 		return err
 	}
 	name := r.PathValue("name")
-	if _, err := m.Agents.Put(r.Context(), name, text); err != nil {
+	if _, err := m.Agents.Put(r.Context(), s, name, text); err != nil {
 		return err
 	}
 	answer, err := m.show(name, s)

@@ -84,7 +84,7 @@ func newHub(t testing.TB, settings ...setting) *hub {
 	t.Cleanup(func() { check(t, h.terminals.Close()) })
 	dir := t.TempDir()
 	agents := must(brain.OpenLibrary(filepath.Join(dir, "agents"), slog.New(slog.DiscardHandler)))(t)
-	must(agents.Put(ctx, "parley", []byte("---\ntools: [\"*\"]\n---\nYou are Parley.\n")))(t)
+	must(agents.Put(ctx, identity.Hub(), "parley", []byte("---\ntools: [\"*\"]\n---\nYou are Parley.\n")))(t)
 	models := must(brain.OpenCatalogue(brain.CatalogueOptions{Dir: dir, Getenv: func(string) string { return "" }}))(t)
 	tools := builtin.Tools(builtin.Config{})
 	h.work = must(work.New(work.Deps{

@@ -62,7 +62,7 @@ func (r *request) window(a *brain.Agent) int64 {
 
 func (r *request) createAgent() (*wire.ServerMessage, error) {
 	in := r.msg.GetCreateAgent()
-	if _, err := r.c.face.d.Agents.Create(r.c.ctx, in.GetName(), []byte(in.GetConfig())); err != nil {
+	if _, err := r.c.face.d.Agents.Create(r.c.ctx, r.who, in.GetName(), []byte(in.GetConfig())); err != nil {
 		return nil, err
 	}
 	return r.agent(in.GetName())
@@ -70,12 +70,12 @@ func (r *request) createAgent() (*wire.ServerMessage, error) {
 
 func (r *request) updateAgent() (*wire.ServerMessage, error) {
 	in := r.msg.GetUpdateAgent()
-	if _, err := r.c.face.d.Agents.Update(r.c.ctx, in.GetName(), []byte(in.GetConfig())); err != nil {
+	if _, err := r.c.face.d.Agents.Update(r.c.ctx, r.who, in.GetName(), []byte(in.GetConfig())); err != nil {
 		return nil, err
 	}
 	return r.agent(in.GetName())
 }
 
 func (r *request) deleteAgent() (*wire.ServerMessage, error) {
-	return pong(r.c.face.d.Agents.Delete(r.c.ctx, r.msg.GetDeleteAgent().GetName()))
+	return pong(r.c.face.d.Agents.Delete(r.c.ctx, r.who, r.msg.GetDeleteAgent().GetName()))
 }

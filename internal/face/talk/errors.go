@@ -43,6 +43,7 @@ var codes = []struct {
 	{errNoScope, wire.CodeForbidden},
 	{errNoManager, wire.CodeForbidden},
 	{talk.ErrForbidden, wire.CodeForbidden},
+	{identity.ErrForbidden, wire.CodeForbidden},
 	{errBad, wire.CodeBadRequest},
 	{errPlain, wire.CodeBadRequest},
 	{talk.ErrBadRequest, wire.CodeBadRequest},

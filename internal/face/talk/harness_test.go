@@ -76,7 +76,7 @@ func newHub(t testing.TB, limits facetalk.Limits, tcp facetalk.TCPOptions) *hub 
 	t.Cleanup(func() { check(t, h.inbox.Close()) })
 	agents := must(brain.OpenLibrary(filepath.Join(h.dir, "agents"), slog.New(slog.DiscardHandler)))(t)
 	for name, text := range map[string]string{"crab": "You are a crab.", "twin": "You are a twin."} {
-		must(agents.Put(ctx, name, []byte(text+"\n")))(t)
+		must(agents.Put(ctx, identity.Hub(), name, []byte(text+"\n")))(t)
 	}
 	h.models = must(brain.OpenCatalogue(brain.CatalogueOptions{Dir: h.dir, Getenv: func(string) string { return "" }}))(t)
 	pool := mcpclient.New(mcpclient.Options{})

@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/approval"
 	facetalk "parley/internal/face/talk"
+	"parley/internal/identity"
 	wire "parley/protocol/agentfirst"
 )
 
@@ -14,7 +15,7 @@ import (
 // the owner was asked, and the gateway's client knows no event that says so.
 func TestAPlainClientIsToldInTextWhenSomethingWaits(t *testing.T) {
 	h := newHub(t, facetalk.Limits{}, facetalk.TCPOptions{})
-	must(h.agents.Put(t.Context(), "gate", []byte("---\ntools: [remember, compact]\n---\n")))(t)
+	must(h.agents.Put(t.Context(), identity.Hub(), "gate", []byte("---\ntools: [remember, compact]\n---\n")))(t)
 	c := h.dialUnix()
 	send(t, c, stream("gate", "/tool remember {\"name\":\"tea\",\"text\":\"green\"}\n/tool compact {}\n/say done", func(m *wire.Turn) { m.Sender = new("tg:1") }))
 	results, thought := 0, ""
