@@ -112,6 +112,9 @@ func TestARoomsOwnerMakesHostsAndGivesTheRoomAway(t *testing.T) {
 	if a, b, c := put(bob, "/hosts/bob", obj{}), put(bob, "/owner", obj{"person": "bob"}), put(bob, "/policy", obj{"humans": obj{"mode": "hub"}}); a != 403 || b != 403 || c != 200 {
 		t.Errorf("bob as a host prolongs it: %d, takes the room: %d, changes the policy: %d; expected 403, 403, 200", a, b, c)
 	}
+	if status, _, _ := h.callAs(bob, "DELETE", "/api/rooms/hers", nil, nil); status != http.StatusForbidden {
+		t.Errorf("bob as a host closes the room of alice: %d, expected 403", status)
+	}
 	if status, _, _ := h.callAs(alice, "DELETE", "/api/rooms/hers/hosts/bob", nil, nil); status != http.StatusNoContent {
 		t.Fatalf("alice takes it back: %d", status)
 	}

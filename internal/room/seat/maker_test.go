@@ -2,6 +2,7 @@ package seat_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -87,10 +88,13 @@ func TestASeatGivesAnAgentNoToolBeyondItsFile(t *testing.T) {
 		}
 		return list, nil
 	}
-	must(b.Agents.Put(t.Context(), "eye", []byte("---\ndescription: d\ntools: [looks]\n---\nYou look.")))(t)
+	must(b.Agents.Put(t.Context(), identity.Hub(), "eye", []byte("---\ndescription: d\ntools: [looks]\n---\nYou look.")))(t)
 	listed := []string{"looks", "spies"}
 	if more := must(b.Beyond(t.Context(), "eye", listed))(t); !slices.Equal(more, []string{"spies"}) {
 		t.Errorf("beyond the agent's file are %v, want [spies]", more)
+	}
+	if more, err := b.Beyond(t.Context(), "eye", []string{"looks", "shel"}); !errors.Is(err, seat.ErrNoTool) {
+		t.Errorf("a name that is no tool's: %v %v, expected to be told", more, err)
 	}
 	shown := must(b.Disclose("eye", listed))(t)
 	maker := me

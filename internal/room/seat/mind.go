@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,9 @@ const passWord = "PASS"
 
 // ErrUndisclosed says that the model is not the one the room was told.
 var ErrUndisclosed = errors.New("the model is not the one that was disclosed")
+
+// ErrNoTool says that a name is no tool's that a seat could have.
+var ErrNoTool = errors.New("there is no such tool for a seat")
 
 // Disclosure is where what an agent perceives goes. Nothing leaves the hub when
 // it is zero.
@@ -56,7 +60,8 @@ type Mind interface {
 	// Disclose tells where a thought of the agent goes, or that there is no such
 	// agent.
 	Disclose(agent string, tools []string) (Disclosure, error)
-	// Beyond gives those of the tools that the agent's own file does not list.
+	// Beyond gives those of the tools that the agent's own file does not list. A name
+	// that is no tool's is ErrNoTool.
 	Beyond(ctx context.Context, agent string, tools []string) ([]string, error)
 	// Think gives what the agent would say.
 	Think(ctx context.Context, t Thought) (string, error)
@@ -152,17 +157,25 @@ func (b *Brain) Beyond(ctx context.Context, name string, listed []string) (more 
 	if err != nil {
 		return nil, err
 	}
-	tools, err := b.Tools(ctx, agent, listed)
+	own, err := b.own(ctx, agent)
 	if err != nil {
 		return nil, err
 	}
-	own, err := b.own(ctx, agent)
-	for _, t := range tools {
-		if !own[t.Name] {
-			more = append(more, t.Name)
+	for _, one := range listed {
+		tools, err := b.Tools(ctx, agent, []string{one})
+		if err != nil {
+			return nil, err
+		}
+		if len(tools) == 0 { // a name that means nothing today might mean something tomorrow
+			return nil, fmt.Errorf("%w: %q", ErrNoTool, one)
+		}
+		for _, t := range tools {
+			if !own[t.Name] {
+				more = append(more, t.Name)
+			}
 		}
 	}
-	return more, err
+	return more, nil
 }
 
 // own are the tools that an agent's file lists.

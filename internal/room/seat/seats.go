@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -178,6 +179,9 @@ func (s *Seats) Seat(ctx context.Context, who identity.Actor, roomID string, req
 		return Seated{}, err
 	}
 	more, err := s.d.Mind.Beyond(ctx, req.Agent, req.Tools)
+	if errors.Is(err, ErrNoTool) {
+		return Seated{}, &kibitz.Refusal{Code: kibitz.ToUnknown, Reason: err.Error()}
+	}
 	if err != nil {
 		return Seated{}, err
 	}
