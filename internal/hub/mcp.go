@@ -9,6 +9,7 @@ import (
 	"parley/internal/face/front"
 	facemcp "parley/internal/face/mcp"
 	"parley/internal/identity"
+	"parley/internal/judge/speak"
 )
 
 // mcpPart is every other part as tools for language models; it comes last.
@@ -27,7 +28,7 @@ func (h *Hub) mcpPart() part {
 	}
 }
 
-func (h *Hub) openMCP(context.Context) error {
+func (h *Hub) openMCP(ctx context.Context) error {
 	// All hubs of a cluster share the key this comes from, so that an answer may
 	// reach another hub than the question.
 	key, err := hkdf.Key(sha256.New, h.key.Seed(), nil, "parley mcp question v1", sha256.Size)
@@ -35,7 +36,7 @@ func (h *Hub) openMCP(context.Context) error {
 		return err
 	}
 	h.mcpFace, err = facemcp.New(facemcp.Deps{
-		Toolsets: h.toolsets(), Front: h.front, People: h.people, Trail: h.trail, Log: h.logger, Version: h.opts.Version,
+		Toolsets: h.toolsets(ctx), Front: h.front, People: h.people, Trail: h.trail, Log: h.logger, Version: h.opts.Version,
 		URL: func() string { return h.conf.PublicURL }, Key: key,
 	})
 	if err != nil {
@@ -49,15 +50,21 @@ func (h *Hub) openMCP(context.Context) error {
 	return nil
 }
 
+// speaking asks before something is said to others in somebody's name.
+func (h *Hub) speaking(ctx context.Context) speak.Gate {
+	return speak.Gate{Rules: h.approvalRules(ctx), Inbox: h.inbox}
+}
+
 // toolsets is what each part offers.
-func (h *Hub) toolsets() []facemcp.Toolset {
+func (h *Hub) toolsets(ctx context.Context) []facemcp.Toolset {
+	say := h.speaking(ctx).Allow
 	return []facemcp.Toolset{
 		facemcp.Agents(h.talk, h.minds.agents),
 		facemcp.Tasks(h.work),
 		facemcp.Fleet(h.fleet, facemcp.FleetOptions{
 			RequireAgentID: h.conf.Fleet.MCP.RequireAgentID, InboxOnly: h.conf.Fleet.Approval.MCP == "inbox",
 		}),
-		facemcp.Room(h.rooms, facemcp.RoomOptions{}),
-		facemcp.Place(h.place, h.hosts.AgentOf, facemcp.SkillTools(h.skills, h.hosts)...),
+		facemcp.Room(h.rooms, facemcp.RoomOptions{Allow: say}),
+		facemcp.Place(h.place, h.hosts.AgentOf, say, facemcp.SkillTools(h.skills, h.hosts)...),
 	}
 }

@@ -42,10 +42,10 @@ func (h *Hub) skillPart() part {
 	}
 }
 
-func (h *Hub) openSkills(context.Context) error {
+func (h *Hub) openSkills(ctx context.Context) error {
 	s, err := skill.New(skill.Deps{
 		DB: h.db, Inbox: h.inbox, Trust: h.place, Trail: h.trail, Log: h.logger, Own: h.ownSkills, Host: h.skillHost,
-		Agents: h.agentNames, AgentsOf: h.agentsOf, PersonOf: h.agentPerson, Deliver: h.deliverNote,
+		Agents: h.agentNames, AgentsOf: h.agentsOf, PersonOf: h.agentPerson, Deliver: h.deliverNote, Allow: h.speaking(ctx).Allow,
 		Owner: func(ctx context.Context) (string, error) {
 			owner, err := h.people.Owner(ctx)
 			return owner.ID, err

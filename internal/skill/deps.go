@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/approval"
 	"parley/internal/audit"
+	"parley/internal/identity"
 	"parley/internal/store"
 	"parley/protocol/mmp"
 	"parley/protocol/mmp/meeting"
@@ -79,6 +80,9 @@ type Deps struct {
 	// AgentsOf names the agents of a person. Without them all agents are the hub's.
 	PersonOf func(ctx context.Context, agent string) (string, error)
 	AgentsOf func(ctx context.Context, person string) ([]string, error)
+	// Allow asks the judge before an actor says something to others, and whoever the judge
+	// wants asked; nil asks nobody.
+	Allow func(ctx context.Context, who identity.Actor, tool string, what any) error
 	// Host finds an agent that meets others, by its name; nil knows only those that
 	// joined. It may take a while: keys are made when they are first needed.
 	Host func(name string) (Host, error)

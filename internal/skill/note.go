@@ -77,7 +77,7 @@ func (t *turn) keepNote(text string) (fate string, err error) {
 
 // SendNote puts a plain text to another agent on its way.
 func (a Acting) SendNote(ctx context.Context, agent, at, to, text string) error {
-	return a.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+	return a.speak(ctx, words{"skill_note", agent, at, to, text}, func(tx *store.Tx, h Host) error {
 		m, err := meeting.NewMessage(ActionNote, h.ID, to, map[string]string{"text": fit.Storable(fit.Clip(text, maxNote))}, a.s.now())
 		if err != nil {
 			return err

@@ -53,7 +53,7 @@ func (a Acting) ProposeExtension(ctx context.Context, agent, at, name, to string
 	if err != nil {
 		return err
 	}
-	return a.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+	return a.speak(ctx, words{"extension_propose", agent, at, to, content}, func(tx *store.Tx, h Host) error {
 		if err := allowed(tx, h.ID, to, meeting.ExtensionEvolution); err != nil {
 			return err
 		}

@@ -60,14 +60,36 @@ func (s *Skills) newRequest(h Host, at, to string, p meeting.RequestSkillPayload
 	}, m, err
 }
 
-// speak runs fn in a transaction, for an agent the actor may speak as, and lets out what it sends.
-func (a Acting) speak(ctx context.Context, agent, to string, fn func(tx *store.Tx, h Host) error) error {
-	h, err := a.host(ctx, agent)
+// words are what somebody says to another agent, as a person is shown them.
+type words struct {
+	tool  string
+	Agent string `json:"agent,omitempty"`
+	Place string `json:"place,omitempty"`
+	To    string `json:"to,omitempty"`
+	What  any    `json:"what,omitempty"`
+}
+
+// Allow asks the judge whether the actor may say something to others.
+func (a Acting) Allow(ctx context.Context, tool string, what any) error {
+	if a.s.d.Allow == nil {
+		return nil
+	}
+	return a.s.d.Allow(ctx, a.who, tool, what)
+}
+
+// speak runs fn in a transaction, for an agent the actor may speak as and once the judge
+// lets them, and lets out what it sends.
+func (a Acting) speak(ctx context.Context, w words, fn func(tx *store.Tx, h Host) error) error {
+	h, err := a.host(ctx, w.Agent)
 	if err != nil {
 		return err
 	}
-	if !mmp.ValidAddress(to) || to == h.ID {
-		return fmt.Errorf("%w: %q is no other agent", ErrInvalid, to)
+	if !mmp.ValidAddress(w.To) || w.To == h.ID {
+		return fmt.Errorf("%w: %q is no other agent", ErrInvalid, w.To)
+	}
+	w.Agent = h.Name
+	if err := a.Allow(ctx, w.tool, w); err != nil {
+		return err
 	}
 	if err := a.s.d.DB.Write(ctx, func(tx *store.Tx) error { return fn(tx, h) }); err != nil {
 		return err
@@ -87,7 +109,7 @@ func allowed(tx *store.Tx, me, to, extension string) error {
 
 // Introduce tells a peer who an agent is; its answer is noted when it comes.
 func (a Acting) Introduce(ctx context.Context, agent, at, to string) error {
-	return a.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+	return a.speak(ctx, words{"skill_introduce", agent, at, to, nil}, func(tx *store.Tx, h Host) error {
 		loaded, err := a.s.loaded(tx, h.ID)
 		if err != nil {
 			return err
@@ -104,7 +126,7 @@ func (a Acting) Introduce(ctx context.Context, agent, at, to string) error {
 // Offer offers a public skill to a peer. The offer is on disk when it returns, and
 // goes out by the relay of the place.
 func (a Acting) Offer(ctx context.Context, agent, at, skill, to string) (e Exchange, err error) {
-	err = a.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+	err = a.speak(ctx, words{"skill_offer", agent, at, to, skill}, func(tx *store.Tx, h Host) error {
 		if err := allowed(tx, h.ID, to, meeting.ExtensionSkillExchange); err != nil {
 			return err
 		}
@@ -123,7 +145,7 @@ func (a Acting) Offer(ctx context.Context, agent, at, skill, to string) (e Excha
 
 // Request asks a peer for a skill.
 func (a Acting) Request(ctx context.Context, agent, at, to string, p meeting.RequestSkillPayload) (e Exchange, err error) {
-	err = a.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+	err = a.speak(ctx, words{"skill_request", agent, at, to, p}, func(tx *store.Tx, h Host) error {
 		if err := allowed(tx, h.ID, to, meeting.ExtensionSkillExchange); err != nil {
 			return err
 		}
@@ -138,14 +160,42 @@ func (a Acting) Request(ctx context.Context, agent, at, to string, p meeting.Req
 
 // Accept takes an offer that waits; what comes goes into quarantine.
 func (a Acting) Accept(ctx context.Context, id string) (Exchange, error) {
+	if err := a.answers(ctx, id, words{tool: "skill_accept", What: id}); err != nil {
+		return Exchange{}, err
+	}
 	return a.reply(ctx, id, meeting.ExAccepted, meeting.ActionAccept, func(e Exchange) any { return meeting.AcceptPayload{SkillID: e.SkillID} })
 }
 
 // Decline turns an offer down.
 func (a Acting) Decline(ctx context.Context, id, reason string) (Exchange, error) {
+	if err := a.answers(ctx, id, words{tool: "skill_decline", What: firstText(reason, id)}); err != nil {
+		return Exchange{}, err
+	}
 	return a.reply(ctx, id, meeting.ExDeclined, meeting.ActionDecline, func(e Exchange) any {
 		return meeting.DeclinePayload{Reason: firstText(reason, meeting.DeclineUser), SkillID: e.SkillID}
 	})
+}
+
+// answers asks the judge about an answer to an offer. Of one that is not the actor's nobody
+// is asked.
+func (a Acting) answers(ctx context.Context, id string, w words) error {
+	mine, err := a.reach(ctx)
+	if err != nil {
+		return err
+	}
+	var e Exchange
+	err = a.s.d.DB.Read(ctx, func(tx *store.Tx) error {
+		e, err = scanExchange(tx.QueryRow(`SELECT `+exchangeColumns+` FROM skill_exchanges WHERE id = ?`, id))
+		return err
+	})
+	if err == nil && !mine.Has(e.Agent) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	w.Agent, w.Place, w.To = e.Agent, e.Place, e.Peer
+	return a.Allow(ctx, w.tool, w)
 }
 
 func (a Acting) reply(ctx context.Context, id string, next meeting.ExchangeState, action string, payload func(Exchange) any) (e Exchange, err error) {

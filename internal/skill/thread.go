@@ -186,19 +186,31 @@ func (a Acting) Say(ctx context.Context, agent, at, to, action, thread string, p
 	if action == meeting.ActionAgree {
 		return a.askAgree(ctx, agent, thread)
 	}
-	err = a.speak(ctx, agent, to, func(tx *store.Tx, h Host) error {
+	err = a.speak(ctx, words{moveTool(action), agent, at, to, payload}, func(tx *store.Tx, h Host) error {
 		th, err = a.s.say(tx, h, at, to, action, thread, payload)
 		return err
 	})
 	return th, err
 }
 
-func (s *Skills) say(tx *store.Tx, h Host, at, to, action, thread string, payload any) (Thread, error) {
-	extension := meeting.ExtensionDiscussion
-	if action == meeting.ActionOffer || action == meeting.ActionCounter || action == meeting.ActionAgree || action == meeting.ActionWithdraw {
-		extension = meeting.ExtensionNegotiation
+// moveTool is the name that rules know a move by: that of its tool over MCP.
+func moveTool(action string) string {
+	if extensionOf(action) == meeting.ExtensionNegotiation {
+		return "negotiation_" + action
 	}
-	if err := allowed(tx, h.ID, to, extension); err != nil {
+	return "discussion_" + action
+}
+
+// extensionOf is what a peer must have for a move.
+func extensionOf(action string) string {
+	if action == meeting.ActionOffer || action == meeting.ActionCounter || action == meeting.ActionAgree || action == meeting.ActionWithdraw {
+		return meeting.ExtensionNegotiation
+	}
+	return meeting.ExtensionDiscussion
+}
+
+func (s *Skills) say(tx *store.Tx, h Host, at, to, action, thread string, payload any) (Thread, error) {
+	if err := allowed(tx, h.ID, to, extensionOf(action)); err != nil {
 		return Thread{}, err
 	}
 	m, err := meeting.NewMessage(action, h.ID, to, payload, s.now())

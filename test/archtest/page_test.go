@@ -42,24 +42,26 @@ func TestConformancePagesNameATestForEveryItem(t *testing.T) {
 	}
 }
 
-// The threat model is a table like theirs, in a page that has others.
+// The threat model and the list of attacks are tables like theirs, in a page that has others.
 func TestTheThreatModelNamesATestForEveryPromise(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "<!-- threats")
-	_, rest, _ = strings.Cut(rest, "-->\n")
-	section, _, ok := strings.Cut(rest, "<!-- /threats -->")
-	if !ok {
-		t.Fatal("docs/security.md has no section between the marks threats and /threats")
-	}
-	page, err := archtest.ParsePage(section)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, problem := range page.Problems(archtest.NewTests(os.DirFS(root)).Look) {
-		t.Error(problem)
+	for _, mark := range []string{"threats", "attacks"} {
+		_, rest, _ := strings.Cut(string(text), "<!-- "+mark)
+		_, rest, _ = strings.Cut(rest, "-->\n")
+		section, _, ok := strings.Cut(rest, "<!-- /"+mark+" -->")
+		if !ok {
+			t.Fatalf("docs/security.md has no section between the marks %s and /%s", mark, mark)
+		}
+		page, err := archtest.ParsePage(section)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range page.Problems(archtest.NewTests(os.DirFS(root)).Look) {
+			t.Error(problem)
+		}
 	}
 }
 

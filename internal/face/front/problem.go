@@ -15,6 +15,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/identity"
+	"parley/internal/judge/speak"
 	"parley/internal/limit"
 	"parley/internal/skill"
 	"parley/internal/talk"
@@ -107,6 +108,7 @@ var mappings = []Mapping{
 	{approval.ErrInvalid, http.StatusBadRequest, "invalid", ""},
 	{skill.ErrNotFound, http.StatusNotFound, "not_found", "there is no such skill, exchange or thread"},
 	{skill.ErrNoAgent, http.StatusNotFound, "not_found", ""},
+	{speak.ErrDenied, http.StatusForbidden, "denied", ""},
 	{skill.ErrNotPublic, http.StatusConflict, "not_public", "this skill is not public: its head must say public: true"},
 	{skill.ErrState, http.StatusConflict, "conflict", "it is past that"},
 	{skill.ErrNotShared, http.StatusConflict, "not_supported", ""},

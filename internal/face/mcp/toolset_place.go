@@ -18,11 +18,15 @@ import (
 // whoever may speak as it.
 type PlaceAgent func(ctx context.Context, who identity.Actor, name string) (*mmpagent.Agent, error)
 
+// Allow asks the judge, and whoever it wants asked, before something is said to others in
+// the caller's name; speak.Gate does.
+type Allow func(ctx context.Context, who identity.Actor, tool string, what any) error
+
 // Place offers the meeting place: who is there, what is posted, and sealed
 // messages in the name of an agent of this hub. None of the tools approves, trusts,
 // forgets or peers: that is for people. more joins the toolset.
-func Place(p place.API, as PlaceAgent, more ...Tool) Toolset {
-	t := placeTools{p, as}
+func Place(p place.API, as PlaceAgent, allow Allow, more ...Tool) Toolset {
+	t := placeTools{p, as, allow}
 	agent := Optional("as", Text("the agent of this hub to act as (parley)", 1, 64))
 	look := Hints{ReadOnly: true, Idempotent: true}
 	search := Optional("search", Text("only with this in them", 0, mmp.MaxSearch))
@@ -76,6 +80,7 @@ func Place(p place.API, as PlaceAgent, more ...Tool) Toolset {
 type placeTools struct {
 	place place.API
 	as    PlaceAgent
+	allow Allow
 }
 
 type placeArgs struct {
@@ -133,9 +138,11 @@ func (t placeTools) post(ctx context.Context, c *Call, in placeArgs) (Result, er
 	if err != nil {
 		return Result{}, skillError(err)
 	}
-	v, err := a.Post(ctx, mmpagent.Posting{
-		Type: in.Type, Skill: in.SkillName, Summary: in.Summary, Tags: in.Tags, TTL: time.Duration(in.TTLHours) * time.Hour,
-	})
+	posting := mmpagent.Posting{Type: in.Type, Skill: in.SkillName, Summary: in.Summary, Tags: in.Tags, TTL: time.Duration(in.TTLHours) * time.Hour}
+	if err := t.allow(ctx, c.Who, c.Tool, map[string]any{"as": a.ID(), "posting": posting}); err != nil {
+		return Result{}, skillError(err)
+	}
+	v, err := a.Post(ctx, posting)
 	return Result{Value: v}, placeError(err)
 }
 
@@ -147,6 +154,9 @@ func (t placeTools) send(ctx context.Context, c *Call, in placeArgs) (Result, er
 	kind := in.MessageType
 	if kind == "" {
 		kind = "note"
+	}
+	if err := t.allow(ctx, c.Who, c.Tool, map[string]any{"as": a.ID(), "to": in.To, "message_type": kind, "content": in.Content}); err != nil {
+		return Result{}, skillError(err)
 	}
 	sent, err := a.Send(ctx, in.To, kind, in.Content)
 	if err != nil {

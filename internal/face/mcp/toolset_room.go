@@ -21,6 +21,8 @@ type RoomOptions struct {
 	Idle time.Duration
 	// Door is how long join waits to be let in (30 s).
 	Door time.Duration
+	// Allow is asked before something is said; nil asks nobody.
+	Allow Allow
 }
 
 // Room lets a model sit in a room: it watches, and speaks if a host lets it.
@@ -345,6 +347,11 @@ func (t *roomTools) say(ctx context.Context, c *Call, in roomArgs) (Result, erro
 	}
 	if s.readOnly {
 		return Result{}, plainly("read-only")
+	}
+	if t.options.Allow != nil {
+		if err := t.options.Allow(ctx, c.Who, "room_say", map[string]any{"room": s.room, "text": in.Text, "to": in.To}); err != nil {
+			return Result{}, skillError(err)
+		}
 	}
 	content, err := s.chat(in.Text, in.To)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/internal/identity"
+	"parley/internal/judge/speak"
 	"parley/internal/skill"
 	"parley/internal/visible"
 	"parley/protocol/mmp"
@@ -400,6 +401,7 @@ var skillErrors = []struct {
 	{skill.ErrInvalid, "bad_args"},
 	{skill.ErrNotShared, "unsupported"},
 	{skill.ErrPlaceChanged, "place_key_changed"},
+	{speak.ErrDenied, "denied"},
 }
 
 func skillError(err error) error {

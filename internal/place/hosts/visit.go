@@ -35,6 +35,9 @@ func (p *Hosts) Visit(ctx context.Context, who identity.Actor, r skill.VisitRequ
 		return skill.Visit{}, fmt.Errorf("%w: %s", skill.ErrNoAgent, r.Agent)
 	}
 	v := skill.Visit{Agent: r.Agent, AgentID: host.ID, URL: r.URL, Keep: r.Keep, Insecure: r.Insecure}
+	if err := p.d.Skills.As(who).Allow(ctx, "place_visit", map[string]any{"agent": r.Agent, "url": r.URL, "insecure": r.Insecure}); err != nil {
+		return skill.Visit{}, err
+	}
 	agent, err := p.enter(ctx, v)
 	if err != nil {
 		p.takeBack(ctx, v, agent)
