@@ -98,7 +98,7 @@ var mutants = []mutant{
 		old: "\tif !may(who, s.Sender) {\n\t\treturn ErrNoSchedule", new: "\tif false {\n\t\treturn ErrNoSchedule",
 	},
 	{
-		name: "approvals: a model answers over MCP", pkg: growth, test: nothingGrows, says: `over MCP a model would answer`, file: "internal/approval/decide.go",
+		name: "approvals: a model answers over MCP", pkg: "internal/approval", test: "TestNobodyAnswersOverMCP", file: "internal/approval/decide.go",
 		old: "case who.Where == identity.AtMCP:", new: "case false:",
 	},
 	{
