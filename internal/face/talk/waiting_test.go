@@ -43,7 +43,7 @@ func TestAPlainClientIsToldInTextWhenSomethingWaits(t *testing.T) {
 // A gateway that only knows send waited in silence, and gave up.
 func TestAPlainSendIsAnsweredInTextWhenSomethingWaits(t *testing.T) {
 	h := newHub(t, facetalk.Limits{SendWait: time.Millisecond}, facetalk.TCPOptions{})
-	must(h.agents.Put(t.Context(), "gate", []byte("---\ntools: [compact]\n---\n")))(t)
+	must(h.agents.Put(t.Context(), identity.Hub(), "gate", []byte("---\ntools: [compact]\n---\n")))(t)
 	c := h.dialUnix()
 	send(t, c, &wire.ClientMessage{Message: &wire.ClientMessage_Send{Send: &wire.Turn{Agent: "gate", Content: "/tool compact {}\n/say done", Sender: new("tg:1")}}})
 	if text := receive(t, c).GetResponse().GetContent(); !strings.Contains(text, "gate waits until a person allows compact") {
