@@ -18,9 +18,11 @@ type rule struct {
 	Severity Severity `json:"severity"`
 	Text     string   `json:"text"`
 	Pattern  string   `json:"pattern"`
-	// Raw rules look at the text as it is, the others at the folded one.
-	Raw bool `json:"raw"`
-	re  *regexp.Regexp
+	// Raw rules look at the text as it is, Markup rules at the same without code, the
+	// others at the folded one.
+	Raw    bool `json:"raw"`
+	Markup bool `json:"markup"`
+	re     *regexp.Regexp
 }
 
 // load reads rules.
@@ -49,8 +51,11 @@ func (r *rule) family() string { return r.Of }
 
 func (r *rule) find(in texts) []Finding {
 	text := in.folded
-	if r.Raw {
+	switch {
+	case r.Raw:
 		text = in.raw
+	case r.Markup:
+		text = in.markup
 	}
 	found := collector{sample: Finding{Rule: r.ID, Family: r.Of, Severity: r.Severity, Text: r.Text}, in: text}
 	for _, at := range r.re.FindAllStringIndex(text.text, -1) {

@@ -58,8 +58,9 @@ type finder interface {
 // texts is one text in the forms that finders look at.
 type texts struct {
 	// raw is as it came. folded is without what is invisible and with look-alikes
-	// unified, so that neither hides a phrase; its lines are the same.
-	raw, folded lines
+	// unified, so that neither hides a phrase; markup is raw with its code blanked. The
+	// lines of all three are the same.
+	raw, folded, markup lines
 }
 
 // New loads the rules that come with the program.
@@ -68,6 +69,11 @@ func New() (*Scanner, error) {
 	if err != nil {
 		return nil, err
 	}
+	phrases, err := loadPhrases(languagesFile)
+	if err != nil {
+		return nil, err
+	}
+	s.finders = append(s.finders, phrases...)
 	s.finders = append(s.finders, characters()...)
 	s.finders = append(s.finders, words{})
 	return s, nil
@@ -86,7 +92,7 @@ func (s *Scanner) Families() []string {
 
 // Scan finds what there is, ordered by line.
 func (s *Scanner) Scan(text string) []Finding {
-	in := texts{raw: newLines(text), folded: newLines(fold(text))}
+	in := texts{raw: newLines(text), folded: newLines(fold(text)), markup: newLines(markup(text))}
 	findings := []Finding{}
 	for _, f := range s.finders {
 		findings = append(findings, f.find(in)...)
