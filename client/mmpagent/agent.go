@@ -65,6 +65,8 @@ type Agent struct {
 	token   string
 	entered bool
 	info    *board.Info
+	// proven is the key the place has shown to hold, at the address that was called.
+	proven string
 }
 
 // Open prepares an agent; nothing is sent yet.
@@ -168,10 +170,13 @@ func (a *Agent) offers(ctx context.Context, feature string) bool {
 	return err == nil && slices.Contains(info.Features, feature)
 }
 
-// placeName is what pins belong to: the place's id, or else its address.
-func (a *Agent) placeName(ctx context.Context) string {
-	if info, err := a.Info(ctx); err == nil && info.PlaceID != "" {
-		return info.PlaceID
+// placeName is what pins belong to: the key that the place has proven, or else its
+// address. What a place only says of itself is not who it is.
+func (a *Agent) placeName(context.Context) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if key, err := mmp.ParsePeerKey(a.proven); err == nil {
+		return mmp.PlaceIDOf(key)
 	}
 	return a.base
 }
@@ -218,6 +223,9 @@ func (a *Agent) Register(ctx context.Context) (board.RegisterAnswer, error) {
 		return out, nil
 	}
 	err := a.PublishKey(ctx)
+	if err == nil {
+		err = a.ownBinding(ctx)
+	}
 	if err != nil && !before {
 		a.stepBack(ctx)
 	}
@@ -284,8 +292,11 @@ func (a *Agent) isPlace(ctx context.Context, id string, c mmp.ChallengeAnswer) e
 	}
 	info, err := a.Info(ctx)
 	if err == nil && (info.PlaceKey == nil || *info.PlaceKey != c.PlaceKey) {
-		err = fmt.Errorf("%w: it shows another one", mmp.ErrPlaceUnproven)
+		return fmt.Errorf("%w: it shows another one", mmp.ErrPlaceUnproven)
 	}
+	a.mu.Lock()
+	a.proven = c.PlaceKey
+	a.mu.Unlock()
 	return err
 }
 
@@ -336,13 +347,17 @@ func (a *Agent) Rotate(ctx context.Context, next Keys) error {
 	if err != nil {
 		return err
 	}
+	taken, err := mmp.SignSuccession(next.Ring.RSA, a.ID(), old.Public())
+	if err != nil {
+		return err
+	}
 	entry, err := mmp.SignEntry(next.Ring.RSA, a.ID(), next.Ring.HPKE, a.opts.Now())
 	if err != nil {
 		return err
 	}
 	body := map[string]any{
 		"agent_id": a.ID(), "public_key": next.Ring.RSA.Public().PEM(), "rotation_signature": sig,
-		"entry": entry.Entry, "entry_signature": entry.Signature,
+		"entry": entry.Entry, "entry_signature": entry.Signature, "successor_signature": taken,
 	}
 	if err := a.call(ctx, request{method: "POST", path: "/keys/register", body: body}, nil); err != nil {
 		return err

@@ -53,12 +53,15 @@ type world struct {
 	http  *http.Client
 }
 
-func newWorld(t *testing.T, c place.Config) *world {
+func newWorld(t *testing.T, c place.Config) *world { t.Helper(); return worldOf(t, 9, c) }
+
+// worldOf is a place whose key has this seed: two of one seed are one place's two faces.
+func worldOf(t *testing.T, seed byte, c place.Config) *world {
 	t.Helper()
 	w := &world{t: t, clock: &clock{}}
 	b := bus.NewLocal()
 	p, err := place.New(t.Context(), place.Deps{
-		DB: storetest.SQLite(t), Bus: b, Key: ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, 32)), Now: w.clock.now,
+		DB: storetest.SQLite(t), Bus: b, Key: ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, 32)), Now: w.clock.now,
 	}, c)
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,10 @@ type Peers struct {
 	path  string
 	peers map[string]Peer
 	seen  map[mmp.ReplayKey]seen
+	// logs is the longest key log each place has shown, by the place's key; told are
+	// heads that others have seen of it.
+	logs map[string]mmp.Head
+	told map[string][]mmp.Head
 }
 
 // Peer is one address at one place.
@@ -32,6 +36,12 @@ type Peer struct {
 	FirstSeen time.Time `json:"first_seen"`
 	// Changed is set while the place shows another key than the pinned one.
 	Changed string `json:"changed,omitempty"`
+	// LogIndex is where its key stands in the place's log, EntryAt when its entry was
+	// made: what is older is not taken again.
+	LogIndex int64     `json:"log_index,omitempty"`
+	EntryAt  time.Time `json:"entry_at,omitzero"`
+	// Earlier are keys it had here before, each of which named the next.
+	Earlier []string `json:"earlier,omitempty"`
 }
 
 // seen is a signed message that arrived. Under the same relay id it may come again
@@ -47,8 +57,10 @@ type seen struct {
 const remember = mmp.ReplayWindow + mmp.MaxAhead
 
 type peersFile struct {
-	Peers map[string]Peer `json:"peers"`
-	Seen  map[string]seen `json:"seen,omitempty"`
+	Peers map[string]Peer       `json:"peers"`
+	Seen  map[string]seen       `json:"seen,omitempty"`
+	Logs  map[string]mmp.Head   `json:"logs,omitempty"`
+	Told  map[string][]mmp.Head `json:"told,omitempty"`
 }
 
 // OpenPeers reads the file, or begins a new one.
@@ -65,7 +77,7 @@ func OpenPeers(path string) (*Peers, error) {
 	if err := json.Unmarshal(text, &f); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	p.peers, p.seen = f.Peers, map[mmp.ReplayKey]seen{}
+	p.peers, p.seen, p.logs, p.told = f.Peers, map[mmp.ReplayKey]seen{}, f.Logs, f.Told
 	for key, s := range f.Seen {
 		if len(key) > 71 { // a key id, a space, an id
 			p.seen[mmp.ReplayKey{FromKey: key[:71], ID: key[72:]}] = s
@@ -121,10 +133,15 @@ func (p *Peers) put(place, address string, peer Peer) {
 }
 
 // meet pins a key that is new, and refuses one that is not the pinned.
-func (p *Peers) meet(place, address string, key *mmp.PublicKey, v2 bool, now time.Time) (Peer, error) {
+func (p *Peers) meet(place, address string, met Peer, key *mmp.PublicKey, now time.Time) (Peer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	peer, known := p.peers[peerKey(place, address)]
+	if known && len(met.Earlier) > 0 && slices.Contains(met.Earlier, peer.KeyID) {
+		// Trust belongs to a key: the new one is known, and not trusted.
+		peer.KeyID, peer.PublicKey, peer.Trusted, peer.EntryAt = key.KeyID(), "", false, time.Time{}
+		peer.Earlier = append(peer.Earlier, met.Earlier...)
+	}
 	if known && peer.KeyID != key.KeyID() {
 		if peer.Changed != key.KeyID() {
 			peer.Changed = key.KeyID()
@@ -135,14 +152,21 @@ func (p *Peers) meet(place, address string, key *mmp.PublicKey, v2 bool, now tim
 		}
 		return peer, &KeyChange{Address: address, Pinned: peer.KeyID, Now: key.KeyID()}
 	}
-	if known && peer.PublicKey != "" && peer.Changed == "" && (peer.Envelope2 || !v2) {
+	if met.EntryAt.Before(peer.EntryAt) && !met.EntryAt.IsZero() {
+		return peer, mmp.ErrOlderKey
+	}
+	if known && peer.PublicKey != "" && peer.Changed == "" && (peer.Envelope2 || !met.Envelope2) && met.LogIndex <= peer.LogIndex && met.EntryAt.Equal(peer.EntryAt) {
 		return peer, nil
+	}
+	peer.LogIndex = max(peer.LogIndex, met.LogIndex)
+	if !met.EntryAt.IsZero() {
+		peer.EntryAt = met.EntryAt
 	}
 	if !known {
 		peer.FirstSeen = now.UTC()
 	}
 	peer.KeyID, peer.PublicKey, peer.Changed = key.KeyID(), key.PEM(), ""
-	peer.Envelope2 = peer.Envelope2 || v2
+	peer.Envelope2 = peer.Envelope2 || met.Envelope2
 	p.put(place, address, peer)
 	return peer, p.save()
 }
@@ -197,7 +221,7 @@ func (p *Peers) save() error {
 	if p.path == "" {
 		return nil
 	}
-	f := peersFile{Peers: p.peers, Seen: map[string]seen{}}
+	f := peersFile{Peers: p.peers, Seen: map[string]seen{}, Logs: p.logs, Told: p.told}
 	for k, s := range p.seen {
 		f.Seen[k.FromKey+" "+k.ID] = s
 	}

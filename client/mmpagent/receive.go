@@ -24,6 +24,8 @@ type Message struct {
 	Signed bool
 	// KeyID is the sender's key, if it is signed.
 	KeyID string
+	// Earlier are keys the sender had before, each of which named the next.
+	Earlier []string
 	// Level is how far the sender is known: L0 trusted by a person and signed, L1
 	// proven at the place, L2 anybody.
 	Level string
@@ -150,8 +152,10 @@ func (a *Agent) Open(ctx context.Context, m relay.Message) Message {
 	if m.SenderProven {
 		out.Level = "L1"
 	}
-	if peer, ok := a.opts.Peers.Get(a.placeName(ctx), m.From); ok && out.Signed && peer.Trusted && peer.KeyID == out.KeyID && peer.Changed == "" {
-		out.Level = "L0"
+	if peer, ok := a.opts.Peers.Get(a.placeName(ctx), m.From); ok && out.Signed && peer.KeyID == out.KeyID && peer.Changed == "" {
+		if out.Earlier = peer.Earlier; peer.Trusted {
+			out.Level = "L0"
+		}
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"parley/protocol/mmp"
 	"parley/protocol/mmp/meeting"
@@ -26,7 +27,11 @@ func (a *Agent) Key(ctx context.Context, address string) (*mmp.PublicKey, *mmp.K
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.ownKey(ctx, address, key); err != nil {
+	if err := a.checkLog(ctx, address, k, key); err != nil {
+		return nil, nil, err
+	}
+	met, err := a.heldKey(ctx, address, key)
+	if err != nil {
 		return nil, nil, err
 	}
 	var entry *mmp.KeyEntry
@@ -36,8 +41,39 @@ func (a *Agent) Key(ctx context.Context, address string) (*mmp.PublicKey, *mmp.K
 			entry = e
 		}
 	}
-	_, err = a.opts.Peers.meet(a.placeName(ctx), address, key, entry.Reads(2), a.opts.Now())
+	if met.Envelope2 = entry.Reads(2); entry != nil {
+		met.EntryAt = entry.IssuedAt
+	}
+	if k.Log != nil {
+		met.LogIndex = k.Log.Index
+	}
+	_, err = a.opts.Peers.meet(a.placeName(ctx), address, met, key, a.opts.Now())
 	return key, entry, err
+}
+
+// heldKey looks for the way from the key an address is known by to the one it shows. The
+// id itself may say whose key it has, whatever the place says; a pin does; a person may
+// have accepted another one. Keys that named their successor are followed without one.
+func (a *Agent) heldKey(ctx context.Context, address string, key *mmp.PublicKey) (Peer, error) {
+	peer, known := a.opts.Peers.Get(a.placeName(ctx), address)
+	if known && peer.KeyID == key.KeyID() {
+		return Peer{}, nil
+	}
+	id, _ := mmp.SplitAddress(address)
+	if !known && mmp.MayHave(id, key) {
+		return Peer{}, nil
+	}
+	var from *mmp.PublicKey
+	if known {
+		from, _ = mmp.ParsePublicKey(peer.PublicKey) // a pin by hand has only an id
+	}
+	if earlier, err := a.succession(ctx, address, from, key); err == nil && (!known || slices.Contains(earlier, peer.KeyID)) {
+		return Peer{Earlier: earlier}, nil
+	}
+	if known {
+		return Peer{}, nil // meet says what is wrong with it
+	}
+	return Peer{}, &KeyChange{Address: address, Pinned: id, Now: key.KeyID()}
 }
 
 // shownKey is the key the place shows for an address. A place without a directory of
@@ -53,19 +89,6 @@ func (a *Agent) shownKey(ctx context.Context, address string) (k mmp.KeyAnswer, 
 	}
 	key, err = mmp.ParsePublicKey(k.PublicKey)
 	return k, key, err
-}
-
-// ownKey: an id that is a key's hash says itself whose key it has, whatever the place
-// says. A person may have accepted another one.
-func (a *Agent) ownKey(ctx context.Context, address string, key *mmp.PublicKey) error {
-	id, _ := mmp.SplitAddress(address)
-	if mmp.MayHave(id, key) {
-		return nil
-	}
-	if peer, ok := a.opts.Peers.Get(a.placeName(ctx), address); ok && peer.KeyID == key.KeyID() {
-		return nil
-	}
-	return &KeyChange{Address: address, Pinned: id, Now: key.KeyID()}
 }
 
 // Send seals content for an address and hands it to the relay. A string travels as

@@ -259,7 +259,7 @@ func newPlaceKeys(g *globals) *cobra.Command {
 		Use: "keys", Short: "The key directory of the place, and an agent's own key files", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return placeKeys(cmd, g) },
 	}
-	cmd.AddCommand(newKeysNew(g), newKeysBackup(), newKeysRestore(g))
+	cmd.AddCommand(newKeysNew(g), newKeysBackup(), newKeysRestore(g), newKeysRotate(g))
 	return jsonFlag(cmd, g)
 }
 
@@ -351,6 +351,31 @@ func newKeysRestore(g *globals) *cobra.Command {
 			return g.showKeys(cmd, keys)
 		},
 	}, g)
+}
+
+func newKeysRotate(g *globals) *cobra.Command {
+	v := &visitor{}
+	cmd := &cobra.Command{
+		Use: "rotate NEWFILE", Short: "Give an agent a new key, made as NEWFILE: the old one (--as) names it, and peers follow", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return v.visit(cmd, g, func(ctx context.Context, a *mmpagent.Agent) error {
+				next, err := mmpagent.CreateKeys(args[0])
+				if err != nil {
+					return err
+				}
+				if err := a.Rotate(ctx, next); err != nil {
+					return err
+				}
+				out := map[string]string{"file": next.Path, "id": a.ID(), "key_id": next.Ring.RSA.Public().KeyID()}
+				return g.show(cmd, out, func(p *printer) {
+					p.line(next.Path)
+					p.note("the agent keeps its id: from now on act with --as %s --id %s", next.Path, a.ID())
+				})
+			})
+		},
+	}
+	v.flags(cmd)
+	return jsonFlag(cmd, g)
 }
 
 func placeKeys(cmd *cobra.Command, g *globals) error {

@@ -116,6 +116,7 @@ const (
 const (
 	NegotiationAgreed  Action = "negotiation.agreed"   // a negotiation was agreed
 	PlaceAuditDigest   Action = "place.audit_digest"   // an hour of the place's own record was sealed
+	PlaceTwoHistories  Action = "place.two_histories"  // a place showed two histories of its keys
 	PlaceKeyChanged    Action = "place.key_changed"    // an agent's key changed
 	PlaceKeyRegistered Action = "place.key_registered" // an agent's key was registered
 	PlacePeerAdded     Action = "place.peer_added"     // another place was added

@@ -64,6 +64,13 @@ type API interface {
 	// under id@place.
 	RegisterKey(ctx context.Context, who Visitor, req *mmp.KeyRequest) (mmp.KeyRegistered, error)
 	Key(ctx context.Context, who Visitor, agent string) (mmp.KeyAnswer, error)
+	// KeyHead, KeyConsistency and KeyHistory are the log of all keys; Heads and HandOver
+	// exchange what was seen of other places' logs.
+	KeyHead(ctx context.Context) (mmp.Head, error)
+	KeyConsistency(ctx context.Context, from, to int64) (mmp.ConsistencyAnswer, error)
+	KeyHistory(ctx context.Context, who Visitor, agent string) (mmp.HistoryAnswer, error)
+	Heads(ctx context.Context, who Visitor) (mmp.SeenAnswer, error)
+	HandOver(ctx context.Context, who Visitor, heads []mmp.Head) (mmp.SeenAnswer, error)
 
 	// Send is durable when it returns. Receive consumes, or leases with ManualAck,
 	// and waits as long as the query says; Peek only looks.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/place/keylog"
 	"parley/internal/place/relay"
 	"parley/internal/store"
 	"parley/protocol/mmp"
@@ -99,7 +100,7 @@ func (p *Place) admit(who Visitor) error {
 
 // putKey stores a key; proof is empty for one nobody has proven. What somebody else
 // may have begun under the id ends with it: revoked tells the caller to say so.
-func (p *Place) putKey(tx *store.Tx, old *keyRow, agent string, key *mmp.PublicKey, entry mmp.SignedEntry, proof string) (revoked bool, err error) {
+func (p *Place) putKey(tx *store.Tx, old *keyRow, agent string, key *mmp.PublicKey, entry mmp.SignedEntry, proof string, turned mmp.Binding) (revoked bool, err error) {
 	p.keys.forget(agent)
 	now := p.now()
 	row := keyRow{
@@ -137,6 +138,15 @@ func (p *Place) putKey(tx *store.Tx, old *keyRow, agent string, key *mmp.PublicK
 	if err := p.noteKey(tx, row, changed); err != nil {
 		return false, err
 	}
+	if old == nil || changed || row.isProven() && !old.isProven() {
+		previous := ""
+		if changed {
+			previous = old.keyID
+		}
+		if err := p.logKey(tx, row, previous, turned); err != nil {
+			return false, err
+		}
+	}
 	switch {
 	case row.isProven() && !old.isProven():
 		return old.isHeld(), p.clearFor(tx, agent)
@@ -168,9 +178,22 @@ func (k *keyRow) keepProof(old *keyRow) {
 	if old.proof == proofChallenge || k.proof == "" {
 		k.proof = old.proof
 	}
-	if k.entry == (mmp.SignedEntry{}) {
-		k.entry = old.entry
+	if k.entry == (mmp.SignedEntry{}) || k.entry != old.entry && k.issued(k.entry).Before(k.issued(old.entry)) {
+		k.entry = old.entry // an older entry may be one that somebody kept
 	}
+}
+
+// issued is when the key signed an entry; zero for none.
+func (k *keyRow) issued(entry mmp.SignedEntry) time.Time {
+	key, err := mmp.ParsePublicKey(k.pem)
+	if err != nil {
+		return time.Time{}
+	}
+	e, err := mmp.VerifyEntry(key, k.agent, entry)
+	if err != nil {
+		return time.Time{}
+	}
+	return e.IssuedAt
 }
 
 func (p *Place) noteKey(tx *store.Tx, k keyRow, changed bool) error {
@@ -214,7 +237,8 @@ func (p *Place) RegisterKey(ctx context.Context, who Visitor, req *mmp.KeyReques
 		if err := p.mayRegisterKey(who, req, old, proof); err != nil {
 			return err
 		}
-		revoked, err = p.putKey(tx, old, req.AgentID, req.Key, req.Entry, p.proofFor(old, req, proof))
+		revoked, err = p.putKey(tx, old, req.AgentID, req.Key, req.Entry, p.proofFor(old, req, proof),
+			mmp.Binding{RotationSignature: req.RotationSignature, SuccessorSignature: req.SuccessorSignature})
 		return err
 	})
 	if err != nil {
@@ -276,6 +300,9 @@ func rotates(who Visitor, req *mmp.KeyRequest, old *keyRow) error {
 	if who.KeyID != old.keyID || mmp.VerifyRotation(previous, req.AgentID, req.Key, req.RotationSignature) != nil {
 		return mmp.ErrKeyPinned
 	}
+	if req.SuccessorSignature != "" && mmp.VerifySuccession(previous, req.AgentID, req.Key, req.SuccessorSignature) != nil {
+		return mmp.ErrKeyPinned
+	}
 	return nil
 }
 
@@ -288,18 +315,20 @@ func (p *Place) Key(ctx context.Context, who Visitor, agent string) (mmp.KeyAnsw
 	if peer != "" {
 		return p.remoteKey(ctx, id, peer)
 	}
-	var k *keyRow
-	err := p.read(ctx, func(tx *store.Tx) (err error) {
-		k, err = keyOf(tx, agent, false)
+	var out mmp.KeyAnswer
+	err := p.read(ctx, func(tx *store.Tx) error {
+		k, err := keyOf(tx, agent, false)
+		if err == nil && k == nil {
+			err = mmp.ErrKeyNotFound
+		}
+		if err != nil {
+			return err
+		}
+		out = k.answer()
+		out.Log, err = keylog.Prove(tx, p.d.Key, agent, k.keyID)
 		return err
 	})
-	if err == nil && k == nil {
-		err = mmp.ErrKeyNotFound
-	}
-	if err != nil {
-		return mmp.KeyAnswer{}, err
-	}
-	return k.answer(), nil
+	return out, err
 }
 
 func (k *keyRow) answer() mmp.KeyAnswer {

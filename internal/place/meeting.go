@@ -20,6 +20,8 @@ type Sender struct {
 	Version int
 	// KeyID is the key a proven sender holds, empty otherwise.
 	KeyID string
+	// Earlier are keys it had before, each of which named the next.
+	Earlier []string
 }
 
 // Meeting is what speaks for hosted agents at the direct endpoints. The agent is

@@ -2,9 +2,6 @@ package place
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"net/url"
@@ -33,12 +30,6 @@ var (
 	errExpired   = mmp.Error{Status: 400, Code: "expired", Text: "The message has expired"}
 )
 
-// placeIDOf is the id a place's key gives it.
-func placeIDOf(key ed25519.PublicKey) string {
-	sum := sha256.Sum256(key)
-	return "place_" + hex.EncodeToString(sum[:8])
-}
-
 // AddPeer starts peering. Nothing travels before the other operator did the same.
 func (p *Place) AddPeer(ctx context.Context, who Visitor, peer Peer) (Peer, error) {
 	if err := who.mustRun(); err != nil {
@@ -54,7 +45,7 @@ func (p *Place) AddPeer(ctx context.Context, who Visitor, peer Peer) (Peer, erro
 	if peer.URL, err = peerURL(peer.URL); err != nil {
 		return peer, errPeerBad
 	}
-	peer.Key, peer.PlaceID, peer.Added = mmp.FormatPeerKey(key), placeIDOf(key), p.now()
+	peer.Key, peer.PlaceID, peer.Added = mmp.FormatPeerKey(key), mmp.PlaceIDOf(key), p.now()
 	err = p.write(ctx, func(tx *store.Tx) error {
 		var n int
 		if err := tx.QueryRow(`SELECT count(*) FROM place_peers WHERE name = ? OR place_id = ?`, peer.Name, peer.PlaceID).Scan(&n); err != nil {

@@ -69,7 +69,7 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 		return nil, errors.New("place: the hub's key is missing")
 	}
 	p := &Place{
-		d: d, c: c, id: placeIDOf(public), public: public,
+		d: d, c: c, id: mmp.PlaceIDOf(public), public: public,
 		outbox: make(chan struct{}, 1), newIDs: limit.Window{Most: c.NewIDs}, deposits: limit.Window{Most: 60, Every: time.Hour},
 		peerCalls: limit.Window{Most: peerCalls}, peerBytes: limit.Window{Most: peerBytes},
 	}
@@ -88,6 +88,9 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 		return nil, err
 	}
 	if err := p.recount(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.beginLog(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.loadKeys(ctx); err != nil {

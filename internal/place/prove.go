@@ -2,6 +2,7 @@ package place
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"time"
 
@@ -195,7 +196,7 @@ func (p *Place) Prove(ctx context.Context, who Visitor, req ProveRequest) (Prove
 // when a challenge is answered.
 func (p *Place) reward(tx *store.Tx, old *keyRow, agent string, c claim, out *Proven) (revoked bool, err error) {
 	if !old.isHeld() || !old.isProven() && c.proof == proofChallenge {
-		if revoked, err = p.putKey(tx, old, agent, c.key, mmp.SignedEntry{}, c.proof); err != nil {
+		if revoked, err = p.putKey(tx, old, agent, c.key, mmp.SignedEntry{}, c.proof, mmp.Binding{}); err != nil {
 			return revoked, err
 		}
 	}
@@ -242,4 +243,17 @@ func (p *Place) Speak(ctx context.Context, who Visitor, from string) (Sender, er
 		_, err := p.guard(tx, Visitor{}, from)
 		return err
 	})
+}
+
+// ProvenBy tells how an id has proven its key: "challenge", "static", or "" for not
+// at all. What rests on a static proof could be a replay.
+func (p *Place) ProvenBy(ctx context.Context, agent string) (how string, err error) {
+	err = p.read(ctx, func(tx *store.Tx) error {
+		err := tx.QueryRow(`SELECT proof FROM place_keys WHERE agent = ?`, agent).Scan(&how)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return how, err
 }

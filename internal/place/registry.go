@@ -172,7 +172,7 @@ func (p *Place) keepKey(tx *store.Tx, old *keyRow, req *board.Registration, c cl
 		return false, nil
 	}
 	if !v.owner {
-		return p.putKey(tx, old, req.ID, c.key, mmp.SignedEntry{}, "")
+		return p.putKey(tx, old, req.ID, c.key, mmp.SignedEntry{}, "", mmp.Binding{})
 	}
 	var won Proven
 	if revoked, err = p.reward(tx, old, req.ID, c, &won); err != nil {

@@ -162,7 +162,7 @@ func (p *Place) remoteKey(ctx context.Context, id, name string) (mmp.KeyAnswer, 
 		return out, errPeerAway
 	}
 	out.AgentID = id + "@" + name
-	return out, nil
+	return out, p.checkRemoteKey(ctx, peer, id, &out)
 }
 
 func (p *Place) peer(ctx context.Context, name string) (peer Peer, err error) {

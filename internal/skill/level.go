@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"parley/internal/place"
 	"parley/internal/store"
@@ -80,8 +81,8 @@ func (t *turn) pin() error {
 		if p.changedKey != "" {
 			t.level = L2
 		}
-	case p.keyID == "":
-		p.keyID = t.from.KeyID
+	case p.keyID == "" || slices.Contains(t.from.Earlier, p.keyID):
+		p.keyID, p.changedKey = t.from.KeyID, ""
 	case p.keyID != t.from.KeyID:
 		t.level = L2
 		if p.changedKey != t.from.KeyID {

@@ -6,7 +6,9 @@ type KeyRequest struct {
 	Key               *PublicKey
 	Entry             SignedEntry
 	RotationSignature string
-	Proof             *Proof
+	// SuccessorSignature is the new key's own word; peers follow a rotation that has both.
+	SuccessorSignature string
+	Proof              *Proof
 }
 
 // DecodeKey reads a key registration; token is the id of the token it came with.
@@ -14,8 +16,9 @@ func DecodeKey(body []byte, token string) (*KeyRequest, error) {
 	o := OpenObject(body)
 	r := &KeyRequest{
 		AgentID: o.ID("agent_id", ValidID), RotationSignature: o.Text("rotation_signature", MaxSignatureText),
-		Entry: SignedEntry{Entry: o.Text("entry", MaxEntry), Signature: o.Text("entry_signature", MaxSignatureText)},
-		Proof: ReadProof(o),
+		SuccessorSignature: o.Text("successor_signature", MaxSignatureText),
+		Entry:              SignedEntry{Entry: o.Text("entry", MaxEntry), Signature: o.Text("entry_signature", MaxSignatureText)},
+		Proof:              ReadProof(o),
 	}
 	text := o.Text("public_key", MaxPEM)
 	if o.err != nil {
@@ -64,4 +67,6 @@ type KeyAnswer struct {
 	Envelopes           []int   `json:"envelopes"`
 	Entry               *string `json:"entry"`
 	EntrySignature      *string `json:"entry_signature"`
+	// Log shows that the key is in the place's log.
+	Log *Inclusion `json:"log,omitzero"`
 }

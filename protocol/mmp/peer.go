@@ -2,7 +2,9 @@ package mmp
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -66,6 +68,12 @@ func (c PeerCall) Verify(k ed25519.PublicKey, signature string, now time.Time) e
 		return fmt.Errorf("%w: its time is off by more than %s", ErrPeerCall, PeerSkew)
 	}
 	return nil
+}
+
+// PlaceIDOf is the id a place's key gives it.
+func PlaceIDOf(k ed25519.PublicKey) string {
+	sum := sha256.Sum256(k)
+	return "place_" + hex.EncodeToString(sum[:8])
 }
 
 const peerKeyPrefix = "ed25519:"

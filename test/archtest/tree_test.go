@@ -83,9 +83,6 @@ func introduces(t *testing.T, path string) bool {
 // maxFiles is how many files of a folder one can know; tests are not counted.
 const maxFiles = 40
 
-// crowded folders are being split right now.
-var crowded = []string{"internal/place"}
-
 func TestNoFolderHasTooManyGoFiles(t *testing.T) {
 	files := map[string]int{}
 	eachFile(t, func(path string) {
@@ -98,7 +95,7 @@ func TestNoFolderHasTooManyGoFiles(t *testing.T) {
 		}
 	})
 	for dir, n := range files {
-		if n > maxFiles && !slices.Contains(crowded, dir) {
+		if n > maxFiles {
 			t.Errorf("%s has %d Go files, more than %d: it is two packages", dir, n, maxFiles)
 		}
 	}

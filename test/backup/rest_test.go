@@ -58,6 +58,7 @@ var rest = map[string][]any{
 	"place_hours":        {494000, "relay", "enqueue", 1, 7},
 	"place_hour_agents":  {494000, "bob"},
 	"place_edges":        {"ada", "bob", 1, 7, 1},
+	"place_heads":        {"ed25519:key", 1, "root", "signature", 1},
 	"place_peers":        {"friends", "https://place.example.org", "ed25519:key", "place", 1, 1, ""},
 	"place_remote":       {"friends", "carl", "{}", 1},
 	"place_meetings":     {"meeting", "parley", "bob", "bob", now, now + 1, "They met."},

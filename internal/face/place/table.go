@@ -60,6 +60,12 @@ func routes() []route {
 		{post, "/place/v1/keys/register", true, mmp.MaxBody, false, (*request).registerKey},
 		{get, "/place/v1/keys/", true, 0, false, (*request).key},
 
+		{get, "/place/v1/keys/log/head", false, 0, false, (*request).keyHead},
+		{get, "/place/v1/keys/log/consistency", false, 0, false, (*request).keyConsistency},
+		{get, "/place/v1/keys/log/history", false, 0, false, (*request).keyHistory},
+		{get, "/place/v1/keys/log/seen", false, 0, false, (*request).seenHeads},
+		{post, "/place/v1/keys/log/seen", false, mmp.MaxBody, false, (*request).handOver},
+
 		{post, "/place/v1/relay/send", true, mmp.MaxRelayBody, false, (*request).send},
 		{get, "/place/v1/relay/receive", true, 0, false, (*request).receive},
 		{get, "/place/v1/relay/peek", true, 0, false, (*request).peek},

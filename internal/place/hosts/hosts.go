@@ -155,7 +155,7 @@ func (p *Hosts) handler(name, at string) mmpagent.Handler {
 			p.d.Log.Info("a message could not be read", "agent", name, "from", m.From, "reason", err)
 			return nil
 		}
-		from := place.Sender{ID: m.From, Proven: m.SenderProven, Version: m.Version, KeyID: m.KeyID}
+		from := place.Sender{ID: m.From, Proven: m.SenderProven, Version: m.Version, KeyID: m.KeyID, Earlier: m.Earlier}
 		return p.d.Skills.Relayed(ctx, name, at, from, m.ID, got)
 	}
 }

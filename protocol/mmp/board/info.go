@@ -21,6 +21,7 @@ const (
 	FeatureAck         = "ack"
 	FeatureIdempotency = "idempotency"
 	FeatureEnvelope2   = "envelope_v2"
+	FeatureKeyLog      = "key_log"
 	FeatureFederation  = "federation"
 )
 
@@ -28,7 +29,7 @@ const (
 func Features(federation bool) []string {
 	all := []string{
 		FeatureRegistry, FeatureBoard, FeatureRelay, FeatureEncryption, FeatureAudit, FeatureDeposit,
-		FeatureChallenge, FeatureLongPoll, FeatureAck, FeatureIdempotency, FeatureEnvelope2,
+		FeatureChallenge, FeatureLongPoll, FeatureAck, FeatureIdempotency, FeatureEnvelope2, FeatureKeyLog,
 	}
 	if federation {
 		all = append(all, FeatureFederation)
