@@ -67,6 +67,18 @@ func (s *Skills) Introduction(ctx context.Context, agent string) (in meeting.Int
 	return in, m, err
 }
 
+// Actions lists what an agent answers to, by its id.
+func (s *Skills) Actions(ctx context.Context, id string) (out []string, err error) {
+	err = s.d.DB.Read(ctx, func(tx *store.Tx) error {
+		loaded, err := s.loaded(tx, id)
+		if err == nil {
+			out = actionsOf(loaded)
+		}
+		return err
+	})
+	return out, err
+}
+
 // Skills lists what is public.
 func (s *Skills) Skills(ctx context.Context, agent string) (out meeting.SkillsAnswer, err error) {
 	h, err := s.host(agent)

@@ -56,6 +56,13 @@ func (p *Place) Agents() []string {
 	return slices.Sorted(maps.Keys(p.agents))
 }
 
+// Can lists what an agent said it can do.
+func (p *Place) Can(id string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return string(p.agents[id].Capabilities)
+}
+
 // Deposits lists "owner/skill" of all that is on the shelf.
 func (p *Place) Deposits() []string {
 	p.mu.Lock()

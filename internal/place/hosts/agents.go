@@ -78,8 +78,12 @@ func (p *homeAgents) open(ctx context.Context, name string) (*mmpagent.Agent, er
 	if err != nil {
 		return nil, err
 	}
+	can, err := p.d.Skills.Actions(ctx, keys.ID())
+	if err != nil {
+		return nil, err
+	}
 	opts := p.d.Home
-	opts.Name, opts.Description, opts.Keys, opts.Peers = name, "An agent of this hub", keys, peers
+	opts.Name, opts.Description, opts.Keys, opts.Peers, opts.Capabilities = name, "An agent of this hub", keys, peers, can
 	a, err := mmpagent.Open("http://127.0.0.1", opts)
 	if err != nil {
 		return nil, err

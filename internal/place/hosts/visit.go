@@ -16,7 +16,6 @@ import (
 	"parley/internal/skill"
 	"parley/protocol/mmp"
 	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/meeting"
 )
 
 const (
@@ -99,8 +98,12 @@ func (p *Hosts) enter(ctx context.Context, v skill.Visit) (*mmpagent.Agent, erro
 	if err != nil {
 		return nil, err
 	}
+	can, err := p.d.Skills.Actions(ctx, keys.ID())
+	if err != nil {
+		return nil, err
+	}
 	opts := p.d.Away
-	opts.Name, opts.Keys, opts.Peers, opts.Insecure, opts.Capabilities = v.Agent, keys, peers, v.Insecure, meeting.CoreActions()
+	opts.Name, opts.Keys, opts.Peers, opts.Insecure, opts.Capabilities = v.Agent, keys, peers, v.Insecure, can
 	opts.Admit = func(ctx context.Context, info board.Info) error { return p.checkPlace(ctx, v.URL, info) }
 	agent, err := mmpagent.Open(v.URL, opts)
 	if err == nil {
