@@ -99,7 +99,7 @@ func TestAVisitThatFailsLeavesNoRegistrationBehind(t *testing.T) {
 // words and takes no keys but with a registration. Agents visit it all the same, and
 // leave when something fails there.
 func TestAPlaceOfTodaysGenerationIsVisited(t *testing.T) {
-	ada := hub{hubtest.Start(t, hubtest.Config{Env: []string{hubtest.Visits, "PARLEY_PUBLIC_URL=https://ada.example"}}), t}
+	ada := hub{hubtest.Start(t, hubtest.Config{Env: []string{hubtest.Visits}}), t}
 	me, today := ada.agent(), placetest.Today(t)
 	body := `{"agent":"parley","url":"` + today.URL + `","minutes":10}`
 	today.Break("/keys/register")
@@ -115,8 +115,8 @@ func TestAPlaceOfTodaysGenerationIsVisited(t *testing.T) {
 	if can := today.Can(me); !strings.Contains(can, "offer_skill") {
 		t.Errorf("the visitor says it can %s", can)
 	}
-	if a := ada.As("", "GET", "/place/v1/agents?capability=offer_skill", ""); !strings.Contains(string(a.Body), me) || !strings.Contains(string(a.Body), "https://ada.example") {
-		t.Errorf("an agent that takes offers is not found as one, with its address: %s", a.Body)
+	if a := ada.As("", "GET", "/place/v1/agents?capability=offer_skill", ""); !strings.Contains(string(a.Body), me) {
+		t.Errorf("an agent that takes offers is not found as one: %s", a.Body)
 	}
 	for _, v := range ada.visits() {
 		if a := ada.Do("DELETE", "/api/place/visits/"+v.ID, ""); a.Status >= 300 {

@@ -85,6 +85,9 @@ func (w *words) plain(text string) string {
 			if (kind.name == "base64" || kind.name == "participant") && found == strings.ToLower(found) && !strings.ContainsAny(found, "0123456789") {
 				return found // a long word
 			}
+			if strings.HasPrefix(found, "/place/v1/") {
+				return found // a long path
+			}
 			if kind.name == "time" || kind.name == "moment" {
 				return "<" + kind.name + ">" // two may or may not be the same
 			}

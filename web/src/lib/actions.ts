@@ -71,6 +71,7 @@ const words: Record<string, string> = {
   'place.salt_renewed': 'Ids in the meeting place’s audit renewed',
   'place.tokens_revoked': 'Agent’s sessions ended',
   'place.trusted': 'Agent’s key trusted',
+  'place.two_histories': 'A place showed two histories of its keys',
   'place.untrusted': 'Agent’s key no longer trusted',
   'room.acted': 'Action asked of a room’s app',
   'room.admitted': 'Admitted to a room',
