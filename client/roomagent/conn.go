@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -180,7 +181,7 @@ func (c *Conn) serve(socket *websocket.Conn) error {
 // not shown.
 func (c *Conn) show(frame kibitz.Frame, data []byte) {
 	c.mu.Lock()
-	sealed, seal := c.hello != nil && c.hello.Sealed, c.seal
+	sealed, seal := c.hello != nil && c.hello.Sealed.On(), c.seal
 	c.mu.Unlock()
 	if from, ok := frame.(*kibitz.From); ok && sealed {
 		if seal == nil {
@@ -291,13 +292,14 @@ func (c *Conn) announce() error {
 	return c.write(v)
 }
 
-// metaOf says at least that an agent with a key is one.
+// metaOf is what the agent says about itself: at least that it is one.
 func (c *Conn) metaOf(meta map[string]any) (kibitz.Raw, error) {
+	meta = maps.Clone(meta)
 	if meta == nil {
 		meta = map[string]any{}
-		if c.opts.Key != nil {
-			meta["role"] = "agent"
-		}
+	}
+	if !c.opts.Person {
+		meta["role"] = "agent"
 	}
 	return json.Marshal(meta)
 }
@@ -380,7 +382,7 @@ func (c *Conn) setCaps(f *kibitz.Caps) {
 func (c *Conn) content(f *kibitz.From) {
 	c.mu.Lock()
 	c.since = max(c.since, f.Seq)
-	sealed, seal := c.hello != nil && c.hello.Sealed, c.seal
+	sealed, seal := c.hello != nil && c.hello.Sealed.On(), c.seal
 	c.mu.Unlock()
 	plain := f.C
 	if sealed {
@@ -518,7 +520,7 @@ func (c *Conn) forget(n int64) {
 func (c *Conn) Send(ctx context.Context, content json.RawMessage, to string) (seq uint64, err error) {
 	wire := kibitz.Raw(content)
 	c.mu.Lock()
-	sealed, seal := c.hello != nil && c.hello.Sealed, c.seal
+	sealed, seal := c.hello != nil && c.hello.Sealed.On(), c.seal
 	c.mu.Unlock()
 	if sealed {
 		if seal == nil {

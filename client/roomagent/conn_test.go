@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -47,7 +48,7 @@ func openPlace(t *testing.T, policy string) *place {
 	return p
 }
 
-func (p *place) call(t *testing.T, method, path, body string) {
+func (p *place) call(t *testing.T, method, path, body string) []byte {
 	t.Helper()
 	req := must(http.NewRequestWithContext(t.Context(), method, p.server.URL+path, strings.NewReader(body)))(t)
 	req.Header.Set("Authorization", "Bearer "+p.token)
@@ -57,6 +58,7 @@ func (p *place) call(t *testing.T, method, path, body string) {
 	if resp.StatusCode >= 300 {
 		t.Fatalf("%s %s: %d", method, path, resp.StatusCode)
 	}
+	return must(io.ReadAll(resp.Body))(t)
 }
 
 // audited tells whether the trail has such an entry.
@@ -156,7 +158,7 @@ func TestTwoAgentsTalkActAndSeeViews(t *testing.T) {
 	if got := next(t, data); string(got) != `{"n":12345678901234567890}` {
 		t.Errorf("%s", got)
 	}
-	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token})
+	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token, Person: true})
 	views := make(chan json.RawMessage, 9)
 	bob.OnView(func(v json.RawMessage, _ string) { views <- v })
 	if err := host.RegisterSchema(t.Context(), "cards", "1", json.RawMessage(`{"type":"object"}`)); err != nil {
@@ -181,7 +183,7 @@ func TestAWatcherIsRefusedByTheRoomUntilAHostLetsIt(t *testing.T) {
 	if err := agent.Say(t.Context(), "may I"); !errors.As(err, &denied) || denied.Code != "act.denied" || agent.CanAct() {
 		t.Fatalf("%v, can act %v", err, agent.CanAct())
 	}
-	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token})
+	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token, Person: true})
 	wide := kibitz.AgentGrant()
 	wide.Act = []kibitz.Capability{kibitz.SendChat}
 	if err := host.Grants(t.Context(), conn.Self().ID, &wide); err != nil {
@@ -282,13 +284,43 @@ func TestWaitingAtTheDoorEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	knocked := make(chan error, 1)
 	go func() {
-		_, err := roomagent.Dial(ctx, p.server.URL+"/r/table", roomagent.DialOptions{Name: "Guest", HTTPClient: p.server.Client()})
+		_, err := roomagent.Dial(ctx, p.server.URL+"/r/table", roomagent.DialOptions{Name: "Guest", Person: true, HTTPClient: p.server.Client()})
 		knocked <- err
 	}()
-	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token})
+	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token, Person: true})
 	_ = host
 	cancel()
 	if err := next(t, knocked); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// The owner's token would make a host of a person. An agent's program that uses it is an
+// agent from the first frame on, and no host.
+func TestAnAgentIsOneFromTheFirstFrame(t *testing.T) {
+	p := openPlace(t, `{"humans":{"mode":"open"},"agents":{"mode":"open"}}`)
+	c := p.dial(t, roomagent.DialOptions{Name: "Helper", Token: p.token})
+	me := c.Members()[0]
+	if me.Kind != kibitz.Agent || me.Host || !me.ReadOnly {
+		t.Errorf("a program with the owner's token came in as %+v; want an agent that only reads", me)
+	}
+	if err := c.SetMeta(t.Context(), map[string]any{"backend": "Claude"}); err != nil {
+		t.Fatal(err)
+	}
+	if g := c.Grant(); len(g.Act) != 0 {
+		t.Errorf("it may %v", g.Act)
+	}
+}
+
+func TestALinkCarriesItsInvite(t *testing.T) {
+	p := openPlace(t, `{"humans":{"mode":"invite"}}`)
+	var made struct{ URL string }
+	if err := json.Unmarshal(p.call(t, "POST", "/api/rooms/table/invites", `{"name":"Zoe"}`), &made); err != nil {
+		t.Fatal(err)
+	}
+	c := must(roomagent.Dial(t.Context(), p.server.URL+made.URL, roomagent.DialOptions{Person: true, HTTPClient: p.server.Client()}))(t)
+	defer func() { _ = c.Leave() }()
+	if me := c.Members()[0]; me.Name != "Zoe" || me.Label != "Zoe" || !me.Proven {
+		t.Errorf("whoever dials an invite's link is %+v", me)
 	}
 }

@@ -53,7 +53,7 @@ func (c *Conn) SetMeta(ctx context.Context, meta map[string]any) error {
 	if !in {
 		return nil // announced with the rest
 	}
-	raw, err := json.Marshal(meta)
+	raw, err := c.metaOf(meta)
 	if err != nil {
 		return err
 	}

@@ -21,11 +21,15 @@ import (
 // DialOptions say as whom to come.
 type DialOptions struct {
 	Name string
+	// Person says that a person comes and no agent: it is what a program for people says,
+	// such as a command line. An agent never does; the room narrows whoever says later
+	// that it is one.
+	Person bool
 	// Key is the agent's own; without it one comes by Token or as a guest.
 	Key *kibitz.PrivateKey
 	// Token is a token of the hub.
 	Token string
-	// JWT is an invite or an identity token, Credit a paid minute; AgentToken and
+	// JWT is an invite, if the link does not carry it, or an identity token; Credit a paid minute; AgentToken and
 	// AgentChain are for rooms with issuers or certificate authorities.
 	JWT, Credit, AgentToken string
 	AgentChain              []string
@@ -51,10 +55,10 @@ type DialOptions struct {
 
 // address is a room as it is dialled.
 type address struct {
-	url, origin, secret string
+	url, origin, secret, invite string
 }
 
-// parseAddress reads a room's link, https://hub/r/NAME#k=…, or its socket.
+// parseAddress reads a room's link, https://hub/r/NAME#k=…&i=…, or its socket.
 func parseAddress(roomURL, secret string) (address, error) {
 	u, err := url.Parse(roomURL)
 	if err != nil || u.Host == "" {
@@ -68,12 +72,13 @@ func parseAddress(roomURL, secret string) (address, error) {
 	if err != nil {
 		return address{}, err
 	}
-	if fragment, err := url.ParseQuery(u.Fragment); err == nil && secret == "" {
+	fragment, _ := url.ParseQuery(u.Fragment)
+	if secret == "" {
 		secret = fragment.Get("k")
 	}
 	// The hub knows which room a spelling means; an id may end in a dash that
 	// normalising it once more would take away.
-	return address{url: "ws" + strings.TrimPrefix(origin, "http") + "/rooms/" + url.PathEscape(name) + "/ws", origin: origin, secret: secret}, nil
+	return address{url: "ws" + strings.TrimPrefix(origin, "http") + "/rooms/" + url.PathEscape(name) + "/ws", origin: origin, secret: secret, invite: fragment.Get("i")}, nil
 }
 
 // Dial joins a room over its WebSocket and returns once the room has let the
@@ -89,6 +94,9 @@ func dial(ctx context.Context, roomURL string, o DialOptions, listen func(*Conn)
 	addr, err := parseAddress(roomURL, o.RoomKey)
 	if err != nil {
 		return nil, err
+	}
+	if o.JWT == "" {
+		o.JWT = addr.invite
 	}
 	if o.Backoff == nil {
 		o.Backoff = backoff

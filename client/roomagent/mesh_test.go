@@ -70,7 +70,7 @@ func TestOnAMeshGrantsHoldOnBothSides(t *testing.T) {
 		t.Fatal(err)
 	}
 	next(t, heard)
-	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token})
+	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token, Person: true})
 	caps := make(chan kibitz.Grant, 9)
 	speaker.OnGrant(func(kibitz.Grant) { caps <- speaker.GrantOf(watch.Self().ID) })
 	if err := host.Grants(t.Context(), watch.Self().ID, &kibitz.Grant{Perceive: []kibitz.Capability{kibitz.ReadRoster}}); err != nil {

@@ -70,7 +70,7 @@ func (s *Server) join(ctx context.Context, in args) (any, error) {
 	s.mu.Unlock()
 	return map[string]any{
 		"session": made.id, "self": made.conn.Self().ID, "room": made.conn.Hello().Room, "canAct": made.canAct(), "readOnly": made.readOnly,
-		"sealed": made.conn.Hello().Sealed, "grant": made.conn.Grant(), "roster": made.conn.Members(),
+		"sealed": made.conn.Hello().Sealed.On(), "grant": made.conn.Grant(), "roster": made.conn.Members(),
 	}, nil
 }
 

@@ -158,7 +158,7 @@ func TestAModelSitsInARoomByItsOwnKey(t *testing.T) {
 			name := "table-" + transport
 			h.open(t, name, transport == "webrtc", key, other)
 			link := h.server.URL + "/r/" + name
-			host := must(roomagent.Dial(t.Context(), link, roomagent.DialOptions{Name: "Host", Token: h.token, HTTPClient: h.server.Client()}))(t)
+			host := must(roomagent.Dial(t.Context(), link, roomagent.DialOptions{Name: "Host", Token: h.token, Person: true, HTTPClient: h.server.Client()}))(t)
 			defer func() { _ = host.Leave() }()
 			second := must(roomagent.DialMesh(t.Context(), link, roomagent.DialOptions{Name: "Second", Key: other, HTTPClient: h.server.Client()}))(t)
 			heard, linked := make(chan roomagent.Chat, 9), make(chan string, 9)

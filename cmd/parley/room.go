@@ -27,7 +27,7 @@ func newRoom(g *globals) *cobra.Command {
 		Use: "room", Short: "Open rooms, decide who may enter and do what, join, look at the trail", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRoomOpen(g), newRoomList(g), newRoomClose(g), newRoomPolicy(g), newRoomKeygen(g), newRoomInvite(g), newRoomJoin(g), newRoomGrant(g), newRoomOwner(g), newRoomHost(g), newRoomAudit(g))
+	cmd.AddCommand(newRoomOpen(g), newRoomList(g), newRoomClose(g), newRoomPolicy(g), newRoomKeygen(g), newRoomInvite(g), newRoomInvites(g), newRoomJoin(g), newRoomGrant(g), newRoomOwner(g), newRoomHost(g), newRoomAudit(g))
 	return cmd
 }
 
@@ -152,6 +152,34 @@ func newRoomInvite(g *globals) *cobra.Command {
 	flags.StringVar(&forKey, "for", "", "thumbprint of the agent it is for; without, whoever carries it")
 	flags.StringVar(&caps, "caps", "", "the grant it gives, such as read-chat,send-chat")
 	_ = cmd.MarkFlagRequired("name")
+	return jsonFlag(cmd, g)
+}
+
+func newRoomInvites(g *globals) *cobra.Command {
+	var withdraw string
+	cmd := &cobra.Command{
+		Use: "invites ROOM", Short: "List the passes that are good, or withdraw one", Args: cobra.ExactArgs(1),
+		Long:    "List the passes to a room that are good. One that is withdrawn is worthless at once,\nand whoever came with it is put out.",
+		Example: "  parley room invites standup\n  parley room invites standup --withdraw ID",
+		RunE: g.withRoom(func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, args []string) error {
+			if withdraw != "" {
+				if _, err := hubapi.Call(ctx, c, rest.WithdrawInvite, rest.InviteName{Room: args[0], Invite: withdraw}); err != nil {
+					return err
+				}
+			}
+			out, err := hubapi.Call(ctx, c, rest.ListInvites, rest.RoomName{Room: args[0]})
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, out.Invites, func(p *printer) {
+				p.table("ID", "FOR", "BY", "UNTIL")
+				for _, i := range out.Invites {
+					p.row(i.ID, i.Name, i.By, i.Expires.Format(time.RFC3339))
+				}
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&withdraw, "withdraw", "", "make the pass of this id worthless")
 	return jsonFlag(cmd, g)
 }
 

@@ -23,11 +23,11 @@ import (
 
 // joinFlags say as whom to join.
 type joinFlags struct {
-	name, key, backend, say, roomKey string
-	readOnly                         bool
-	agent                            string
-	tools                            []string
-	leave                            bool
+	name, key, backend, say, roomKey, invite string
+	readOnly                                 bool
+	agent                                    string
+	tools                                    []string
+	leave                                    bool
 }
 
 func newRoomJoin(g *globals) *cobra.Command {
@@ -48,6 +48,7 @@ func newRoomJoin(g *globals) *cobra.Command {
 	flags.StringVar(&f.backend, "backend", "", "declare where what is seen goes to")
 	flags.StringVar(&f.say, "say", "", "say this and leave")
 	flags.StringVar(&f.roomKey, "room-key", "", "key of a sealed room (the link's part after #k=)")
+	flags.StringVar(&f.invite, "invite", "", "come with this invite (the link's part after #i=)")
 	flags.StringVar(&f.agent, "agent", "", "seat this agent of the hub instead; it watches until a host lets it speak")
 	flags.StringSliceVar(&f.tools, "tools", nil, "with --agent: tools it may use there (only those that change nothing run)")
 	flags.BoolVar(&f.leave, "leave", false, "with --agent: take it out of the room")
@@ -103,7 +104,7 @@ func (f *joinFlags) join(ctx context.Context, g *globals, cmd *cobra.Command, c 
 
 // options are as whom to come to the room, which is an id or a link.
 func (f *joinFlags) options(c *hubapi.Client, where string) (o roomagent.DialOptions, link string, err error) {
-	o = roomagent.DialOptions{Name: f.name, RoomKey: f.roomKey}
+	o = roomagent.DialOptions{Name: f.name, RoomKey: f.roomKey, JWT: f.invite, Person: f.key == "" && f.backend == ""}
 	link = where
 	if u, err := url.Parse(where); err != nil || u.Host == "" {
 		link = c.Base() + "/r/" + url.PathEscape(where)

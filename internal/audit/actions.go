@@ -143,9 +143,11 @@ const (
 	RoomBlocked   Action = "room.blocked"   // a participant tried what it may not, or broke the rules
 	RoomClosed    Action = "room.closed"    // a room was closed
 	RoomCredit    Action = "room.credit"    // a credit was accepted or renewed
+	RoomDisclosed Action = "room.disclosed" // a participant said that it is an agent, or an agent discloses something else
 	RoomExpired   Action = "room.expired"   // rights in a room expired
 	RoomGranted   Action = "room.granted"   // rights in a room were changed
 	RoomHost      Action = "room.host"      // somebody became host of a room
+	RoomInvited   Action = "room.invited"   // a pass to a room was made or withdrawn
 	RoomJoined    Action = "room.joined"    // somebody joined a room
 	RoomKicked    Action = "room.kicked"    // somebody was put out of a room
 	RoomLeft      Action = "room.left"      // somebody left a room
@@ -159,6 +161,7 @@ const (
 	RoomRefused   Action = "room.refused"   // somebody was refused at a room's door
 	RoomReset     Action = "room.reset"     // a room was reset
 	RoomSchema    Action = "room.schema"    // a schema was published in a room
+	RoomShared    Action = "room.shared"    // the hub can read a sealed room: an agent of it was given the key
 	RoomTool      Action = "room.tool"      // a tool was used by an agent of this hub that sits in a room
 	RoomUnbanned  Action = "room.unbanned"  // somebody may come back into a room
 	RoomUnlocked  Action = "room.unlocked"  // a room was unlocked

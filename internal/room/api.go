@@ -42,6 +42,9 @@ type API interface {
 	// Command does what a host's mod frame does.
 	Command(ctx context.Context, by identity.Actor, room string, cmd HostCommand) error
 	Invite(ctx context.Context, by identity.Actor, room string, req InviteRequest) (Invite, error)
+	// Invites lists the passes that are good; Withdraw makes one worthless.
+	Invites(ctx context.Context, by identity.Actor, room string) ([]Invited, error)
+	Withdraw(ctx context.Context, by identity.Actor, room, invite string) error
 	Bans(ctx context.Context, by identity.Actor, room string) ([]Ban, error)
 	// GiveTo makes a person, by id, the room's owner. Appoint makes one a host, for a
 	// while or until Dismiss; only the owner and an admin do these three.
@@ -78,6 +81,8 @@ type Hosted struct {
 	// Backend and Egress are declared by the hub and not by the agent.
 	Backend string `json:"backend,omitempty"`
 	Egress  bool   `json:"egress,omitempty"`
+	// HasKey: it brings the key of a sealed room, which the hub can read with it.
+	HasKey bool `json:"has_key,omitempty"`
 }
 
 // Link is where the frames of one connection go. No method blocks, and they may
@@ -168,6 +173,7 @@ type InviteRequest struct {
 
 // Invite is a pass; it goes into voice.jwt.
 type Invite struct {
+	ID    string `json:"id"`
 	Token string `json:"token"`
 }
 

@@ -48,7 +48,11 @@ func (r *room) do(c *call) (any, error) {
 	case "command":
 		return struct{}{}, r.command(who, c.Command)
 	case "invite":
-		return r.makeInvite(c.Invite)
+		return r.makeInvite(who, c.Invite)
+	case "invites":
+		return r.inviteList(), nil
+	case "withdraw":
+		return struct{}{}, r.withdrawInvite(who, c.ID)
 	case "audit":
 		return struct{}{}, nil // whoever may ask reads the trail itself
 	case "bans":
@@ -139,26 +143,6 @@ func (r *room) rosterState() RosterState {
 		s.Host = hosts[0].ID
 	}
 	return s
-}
-
-// Bounds of an invite's life.
-const (
-	defaultInvite = 24 * time.Hour
-	longestInvite = 366 * 24 * time.Hour
-)
-
-func (r *room) makeInvite(req InviteRequest) (Invite, error) {
-	ttl := req.TTL
-	if ttl <= 0 {
-		ttl = defaultInvite
-	}
-	if req.Name == "" {
-		return Invite{}, deny(kibitz.ContentBad, "an invite needs a name")
-	}
-	token, err := kibitz.Sign(r.key, kibitz.Invite{
-		Name: kibitz.CleanName(req.Name), Room: r.id, Exp: time.Now().Add(min(ttl, longestInvite)).Unix(), JKT: req.JKT, Caps: req.Caps,
-	})
-	return Invite{Token: token}, err
 }
 
 // closeRoom ends the room for good.

@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -92,6 +93,23 @@ func (r *room) command(who by, cmd HostCommand) error {
 	return r.appoint(who, cmd.Target, cmd.Op == kibitz.OpPublisher)
 }
 
+// removes are the orders that put somebody out.
+var removes = map[kibitz.Op]bool{kibitz.OpKick: true, kibitz.OpBan: true}
+
+// outranked tells whether an order of a host that is none by the hub's word is against
+// one that is: its owner's room is nobody else's to keep.
+func (r *room) outranked(who by, target string) bool {
+	if who.tier == kibitz.TierOperator {
+		return false
+	}
+	for _, p := range r.everybody() {
+		if p.Operator && (p.ID == target || slices.Contains(p.marks(), banMark(target))) {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *room) entitled(who by, cmd HostCommand) error {
 	no := deny(kibitz.HostDenied, "not entitled")
 	switch {
@@ -103,6 +121,8 @@ func (r *room) entitled(who by, cmd HostCommand) error {
 		return deny(kibitz.HostDenied, "not on oneself")
 	case who.p != nil && cmd.Target != "" && who.p.KeyID == cmd.Target && cmd.Op == kibitz.OpBan:
 		return deny(kibitz.HostDenied, "not on oneself")
+	case removes[cmd.Op] && r.outranked(who, cmd.Target):
+		return deny(kibitz.HostDenied, "whoever the hub itself calls a host can only be removed by another")
 	case who.tier.Full():
 		return nil
 	case who.tier != kibitz.TierName || !nameOps[cmd.Op]:

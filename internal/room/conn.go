@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"time"
 
+	"parley/internal/audit"
 	"parley/protocol/kibitz"
 )
 
@@ -22,6 +23,8 @@ type arrival struct {
 	Owner       bool    `json:"owner,omitempty"`
 	Admin       bool    `json:"admin,omitempty"`
 	Hosted      *Hosted `json:"hosted,omitempty"`
+	// Declared: somebody on this connection has said that it is an agent.
+	Declared bool `json:"declared,omitempty"`
 	// Participant and Seen are set when a connection changes the hub that answers
 	// for it: who it is, and the last number it has seen.
 	Participant string `json:"participant,omitempty"`
@@ -115,7 +118,7 @@ func (r *room) arrive(c *conn) {
 	p, mesh := r.policy, r.policy.Peers()
 	c.send(&kibitz.Hello{
 		V: 1, Room: r.id, CID: c.CID, Nonce: c.Nonce, Title: r.title, Notice: p.Notice, Humans: p.Humans.Mode, Agents: p.Agents.Mode,
-		Credits: p.Credits.Require, Sealed: p.Sealed, Locked: r.locked, Lobby: r.lobby, Mesh: &mesh, Limits: kibitz.WireLimits(),
+		Credits: p.Credits.Require, Sealed: r.sealed(), Locked: r.locked, Lobby: r.lobby, Mesh: &mesh, Limits: kibitz.WireLimits(),
 	})
 }
 
@@ -177,4 +180,43 @@ func (r *room) askProof(c *conn, now time.Time) {
 	c.Nonce, c.proveBy = secret(), now.Add(r.e.d.Limits.Prove)
 	c.send(&kibitz.Challenge{Nonce: c.Nonce})
 	r.need(c.proveBy)
+}
+
+// Fault is why the hub ended a connection by itself. The trail has it as the detail
+// of an entry blocked.
+type Fault string
+
+// What clients are cut for.
+const (
+	FaultFlood     Fault = "flood"      // it went on though it was told to wait
+	FaultBadFrames Fault = "bad frames" // too much that is no frame
+	FaultOversize  Fault = "oversize"   // a frame above the limit
+	FaultSlow      Fault = "slow"       // it did not read what it was sent
+)
+
+// code is the fault's code; a slow reader was refused nothing.
+func (f Fault) code() kibitz.Code {
+	switch f {
+	case FaultFlood:
+		return kibitz.LimitRate
+	case FaultBadFrames:
+		return kibitz.ProtoBadFrame
+	case FaultOversize:
+		return kibitz.LimitSize
+	}
+	return ""
+}
+
+// noteFault writes down why a connection was cut.
+func (r *room) noteFault(c *conn, f Fault) {
+	n := note{kind: audit.RoomBlocked, actor: "hub", detail: string(f), code: f.code()}
+	switch {
+	case f == "":
+		return
+	case c.p != nil:
+		n.id, n.keyID = c.p.ID, c.p.KeyID
+	default:
+		n.actor = c.actor() // nobody yet
+	}
+	r.note(n)
 }

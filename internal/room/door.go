@@ -29,7 +29,7 @@ func (r *room) announce(c *conn, n int64, a *kibitz.Announce, announced bool) {
 		return
 	}
 	// A key is proven anew each time; everybody else is still who it was.
-	if c.cleared && c.passed != nil && c.passed.KeyID == "" && !fresh(a) {
+	if c.cleared && c.passed != nil && c.passed.KeyID == "" && kindOf(c.arrival, a) == c.passed.kind && !fresh(a) {
 		adm := *c.passed
 		adm.announce, adm.announced = a, announced
 		r.enter(c, &adm)
@@ -48,7 +48,7 @@ func (r *room) door(c *conn, a *kibitz.Announce) error {
 	now := time.Now()
 	host := r.hostRight(c.arrival) != "" && kindOf(c.arrival, a) == kibitz.Human
 	switch {
-	case r.barred(c.arrival.marks(a)...):
+	case r.barred(c.arrival.marks(a)...) && !(host && r.cannotBeBarred(c.arrival)):
 		return errKicked
 	case r.policy.Expired(seconds(now)):
 		return deny(kibitz.GatePolicyExpired, "the room's policy has expired")
@@ -192,8 +192,12 @@ func (c *conn) actor() string {
 // enter passes somebody who proved enough: into the lobby or into the room.
 func (r *room) enter(c *conn, adm *admission) {
 	err := r.door(c, adm.announce)
-	if err == nil && r.barred(adm.marks()...) {
+	switch {
+	case err != nil:
+	case r.barred(adm.marks()...) && !r.cannotBeBarred(c.arrival):
 		err = errKicked
+	case adm.Invite != "" && r.invites[adm.Invite].Withdrawn:
+		err = errWithdrawn
 	}
 	if err != nil {
 		r.refuse(c, err, adm)

@@ -148,10 +148,12 @@ func (r *room) update(c *conn, f *kibitz.Voice) {
 	if fp != "" {
 		p.FP = fp
 	}
-	if a.Name != nil {
-		p.Name = kibitz.CleanName(*a.Name)
+	if err := r.redescribe(c, a); err != nil {
+		if c.p == p {
+			c.nak(f.N, err)
+		}
+		return
 	}
-	r.describe(p, a)
 	r.rank()
 	r.changed()
 	if a.AgentAssertion == "" && (a.AgentCredit == "" || !r.policy.Credits.Require) {

@@ -69,7 +69,7 @@ type gate struct {
 
 // kindOf is what somebody at the door is.
 func kindOf(from arrival, a *kibitz.Announce) kibitz.Kind {
-	if from.Hosted != nil {
+	if from.Hosted != nil || from.Declared {
 		return kibitz.Agent
 	}
 	return a.Kind()
@@ -166,7 +166,7 @@ func (g *gate) invite(adm *admission) error {
 		return deny(kibitz.GateUnlisted, "the invite is for an agent")
 	}
 	adm.Proven, adm.Anchor = true, anchor{Kind: anchorInvite, Caps: in.Caps}
-	adm.Invite, adm.name = hashOf(g.said.JWT), in.Name
+	adm.Invite, adm.name, adm.Label = hashOf(g.said.JWT), in.Name, in.Name
 	if in.Caps != nil {
 		adm.Allowed = *in.Caps
 	}
@@ -304,13 +304,13 @@ func (g *gate) agentInvite(adm *admission) error {
 // or false when the anchor is gone.
 func (c *credentials) reanchor(p *kibitz.Policy, kind kibitz.Kind, room string, now time.Time) (kibitz.Grant, bool) {
 	if kind == kibitz.Human {
-		if c.Anchor.Kind == anchorInvite && c.Anchor.Caps != nil {
-			return *c.Anchor.Caps, true
-		}
-		return humanGrant(p, c.Proven), true
+		return c.humanAnchor(p), true
 	}
 	if p.Agents.Mode == kibitz.AgentsNone {
 		return kibitz.Grant{}, false
+	}
+	if c.Declared {
+		return kibitz.Intersect(kibitz.AgentGrant(), c.humanAnchor(p)), true
 	}
 	switch c.Anchor.Kind {
 	case anchorKey:
@@ -322,10 +322,26 @@ func (c *credentials) reanchor(p *kibitz.Policy, kind kibitz.Kind, room string, 
 		entry, ok := vouch.FindIssuer(p.Agents.Issuers, c.Anchor.Iss, c.Anchor.Sub, c.Anchor.Aud, room)
 		return agentGrant(entry.Grant), ok
 	case anchorCA:
-		_, err := verifyChain(c.Anchor.Chain, p.Agents.CA, now)
+		_, err := vouch.Chain(c.Anchor.Chain, p.Agents.CA, now)
 		return agentGrant(p.Agents.CA.Grant), err == nil
 	case anchorHosted:
 		return kibitz.AgentGrant(), true
 	}
 	return kibitz.AgentGrant(), p.Agents.Mode == kibitz.AgentsOpen
+}
+
+// humanAnchor is what somebody who came as a person is allowed.
+func (c *credentials) humanAnchor(p *kibitz.Policy) kibitz.Grant {
+	if c.Anchor.Kind == anchorInvite && c.Anchor.Caps != nil {
+		return *c.Anchor.Caps
+	}
+	return humanGrant(p, c.Proven)
+}
+
+// shownName is what the newcomer calls itself, else what it was invited as.
+func (a *admission) shownName() string {
+	if n := a.announce.Name; n != nil && *n != "" {
+		return *n
+	}
+	return a.name
 }

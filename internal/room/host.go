@@ -43,7 +43,7 @@ func (r *room) tierOf(p *participant, named *bool) kibitz.Tier {
 		return kibitz.TierOperator
 	case p.HostKey != "" && p.HostKey == thumbprint(h.Key):
 		return kibitz.TierKey
-	case h.Email != "" && p.Email != "" && kibitz.SameEmail(h.Email, p.Email):
+	case h.Email != "" && p.Email != "" && p.Kind == kibitz.Human && kibitz.SameEmail(h.Email, p.Email):
 		return kibitz.TierEmail
 	case h.Name != "" && h.Email == "" && len(h.Key) == 0 && p.Kind == kibitz.Human && p.Name == h.Name && !*named:
 		*named = true

@@ -10,6 +10,10 @@ import (
 
 // join makes a participant of a connection: it is on disk before anybody is told.
 func (r *room) join(c *conn, adm *admission) {
+	if err := r.tellShared(c); err != nil {
+		r.refuse(c, err, adm)
+		return
+	}
 	p := r.newParticipant(c, adm)
 	token := secret()
 	p.resume = hashOf(token)
@@ -41,6 +45,7 @@ func (r *room) join(c *conn, adm *admission) {
 		r.known[m] = true
 	}
 	r.order, r.byID[p.ID], r.byResume[p.resume] = append(r.order, p), p, p
+	r.giveBackName(p)
 	r.rank()
 	r.seat(c, p)
 	r.changed()
@@ -77,11 +82,7 @@ func (r *room) newParticipant(c *conn, adm *admission) *participant {
 		p.ID = shortID("p")
 	}
 	c.waitID = ""
-	name := adm.name
-	if a.Name != nil && *a.Name != "" {
-		name = *a.Name
-	}
-	p.Name = kibitz.CleanName(name)
+	p.Name = r.nameFor(p, adm.shownName())
 	p.Backend, p.Egress = adm.backend, adm.egress
 	r.describe(p, a)
 	if kibitz.ValidFingerprint(kibitz.NormalFingerprint(a.FP)) {
@@ -106,35 +107,6 @@ func (p *participant) setBase() {
 		p.Base = kibitz.Intersect(*p.Want, p.Allowed)
 	}
 	p.refreshGrant()
-}
-
-// describe takes over what an announce says, where it says it.
-func (r *room) describe(p *participant, a *kibitz.Announce) {
-	if a.Cam != nil {
-		p.Cam = *a.Cam
-	}
-	if a.Avatar != nil {
-		p.Avatar = *a.Avatar
-	}
-	if len(a.Meta) > 0 || p.Meta == nil {
-		p.Meta, _ = kibitz.PublicMeta(a.Meta, p.Kind)
-	}
-	if p.Kind == kibitz.Agent && p.Anchor.Kind != anchorHosted {
-		p.disclose(a.Meta)
-	}
-}
-
-// disclose works out where an agent's perception goes: the anchor's word first,
-// else its own. A backend means that it leaves the room.
-func (p *participant) disclose(meta kibitz.Raw) {
-	said := kibitz.Sanitise(meta) // meta has the same two members
-	if len(meta) > 0 {
-		p.Backend, p.Egress = said.Backend, said.Egress
-	}
-	if p.Allowed.Backend != "" {
-		p.Backend = p.Allowed.Backend
-	}
-	p.Egress = p.Egress || p.Allowed.Egress || p.Backend != ""
 }
 
 // seat ties a connection to a participant.

@@ -222,6 +222,17 @@ func (e *Rooms) Invite(ctx context.Context, who identity.Actor, id string, req I
 	return ask[Invite](ctx, e, id, &call{Op: "invite", By: who, Invite: req})
 }
 
+// Invites implements API.
+func (e *Rooms) Invites(ctx context.Context, who identity.Actor, id string) ([]Invited, error) {
+	return ask[[]Invited](ctx, e, id, &call{Op: "invites", By: who})
+}
+
+// Withdraw implements API.
+func (e *Rooms) Withdraw(ctx context.Context, who identity.Actor, id, invite string) error {
+	_, err := ask[struct{}](ctx, e, id, &call{Op: "withdraw", By: who, ID: invite})
+	return err
+}
+
 // Bans implements API.
 func (e *Rooms) Bans(ctx context.Context, who identity.Actor, id string) ([]Ban, error) {
 	return ask[[]Ban](ctx, e, id, &call{Op: "bans", By: who})

@@ -53,6 +53,8 @@ type credentials struct {
 	Key    kibitz.Raw `json:"key,omitempty"`
 	Label  string     `json:"label,omitempty"`
 	Anchor anchor     `json:"anchor"`
+	// Declared: it came as a person and has said that it is an agent.
+	Declared bool `json:"declared,omitempty"`
 	// Allowed is the most the anchor gives; Caps says that the anchor itself named it.
 	Allowed kibitz.Grant `json:"allowed"`
 }

@@ -64,6 +64,7 @@ func insertPolicy(tx *store.Tx, room string, version int64, doc, actor string) e
 // apply finds everybody's anchor again under a new policy.
 func (r *room) apply() {
 	now := time.Now()
+	r.shared = r.shared && r.policy.Sealed // a room that is sealed anew has another key
 	var changed []*participant
 	var entries []audit.Entry
 	before := map[string]kibitz.Grant{}

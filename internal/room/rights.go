@@ -48,6 +48,12 @@ func (r *room) hostRight(from arrival) right {
 	return r.rightOf(from.PrincipalID, from.Owner, from.Admin)
 }
 
+// cannotBeBarred tells that somebody's room it is, or an admin's hub: no host keeps them out.
+func (r *room) cannotBeBarred(from arrival) bool {
+	right := r.hostRight(from)
+	return right == asOwner || right == asAdmin
+}
+
 // hosting tells whether the owner's word that somebody is a host holds now: for as long
 // as it was given, and while whoever gave it could give it: with a credential that stands,
 // and the room still theirs.

@@ -2,10 +2,11 @@ package room
 
 import "strconv"
 
-// The replay ring's bounds.
+// The bounds of what a room replays to whoever comes back. A link must take that much at
+// once, beside what is said meanwhile.
 const (
-	ringItems = 1000
-	ringBytes = 8 << 20
+	ReplayItems = 1000
+	ReplayBytes = 8 << 20
 )
 
 // item is one accepted message: what goes out live and, marked as retained, to
@@ -69,7 +70,7 @@ type ring struct {
 func (r *ring) add(it *item) {
 	r.items = append(r.items, it)
 	r.bytes += len(it.c)
-	for len(r.items) > ringItems || r.bytes > ringBytes && len(r.items) > 1 {
+	for len(r.items) > ReplayItems || r.bytes > ReplayBytes && len(r.items) > 1 {
 		r.floor = r.items[0].seq
 		r.bytes -= len(r.items[0].c)
 		r.items[0] = nil

@@ -36,6 +36,7 @@ type room struct {
 
 	title, owner string
 	hostings     map[string]Hosting // by person
+	invites      map[string]Invited // by id
 	key          *kibitz.PrivateKey
 	version      int64
 	policy       *kibitz.Policy
@@ -43,6 +44,7 @@ type room struct {
 	signedVer    float64
 	locked       bool
 	lobby        bool
+	shared       bool // an agent of this hub has the key of the sealed room
 	appointed    map[string]bool
 
 	seq, reserved uint64
@@ -81,8 +83,8 @@ const (
 func newRoom(e *Rooms, l *lease.Lease, rec *record) *room {
 	r := &room{
 		e: e, id: rec.id, lease: l, mail: make(chan job, mailbox), quit: make(chan struct{}), gone: make(chan struct{}),
-		title: rec.title, owner: rec.owner, hostings: rec.hosts, key: rec.key, version: rec.version, policy: rec.policy, signer: rec.signer, signedVer: rec.signedVer,
-		locked: rec.locked, lobby: rec.lobby, appointed: rec.publishers, seq: rec.seq, reserved: rec.seq, rev: rec.rev,
+		title: rec.title, owner: rec.owner, hostings: rec.hosts, invites: rec.invites, key: rec.key, version: rec.version, policy: rec.policy, signer: rec.signer, signedVer: rec.signedVer,
+		locked: rec.locked, lobby: rec.lobby, shared: rec.shared, appointed: rec.publishers, seq: rec.seq, reserved: rec.seq, rev: rec.rev,
 		conns: map[string]*conn{}, byID: map[string]*participant{}, departed: map[string]*participant{}, byResume: map[string]*participant{},
 		bans: rec.bans, known: rec.known, hubs: map[string]*hubLink{},
 		content: rate.NewLimiter(rate.Limit(e.d.Limits.Room), int(e.d.Limits.Room*roomBurstFactor)),

@@ -72,7 +72,7 @@ func (r *room) rosterFor(p *participant, now time.Time) *Out {
 	switch {
 	case !p.may(bitReadRoster, seconds(now)):
 		mesh := r.policy.Peers()
-		return encode(&kibitz.Roster{Members: []kibitz.Member{r.member(p, now)}, Locked: r.locked, Lobby: r.lobby, Redacted: true, Mesh: &mesh})
+		return encode(&kibitz.Roster{Members: []kibitz.Member{r.member(p, now)}, Locked: r.locked, Lobby: r.lobby, Redacted: true, Mesh: &mesh, Sealed: r.told()})
 	case p.tier != "" && r.anyWaiting():
 		f := r.roster(now)
 		f.Waiting = r.waitingList()
@@ -86,7 +86,7 @@ func (r *room) rosterFor(p *participant, now time.Time) *Out {
 
 func (r *room) roster(now time.Time) *kibitz.Roster {
 	mesh := r.policy.Peers()
-	f := &kibitz.Roster{Members: r.members(now), Hosts: []string{}, Locked: r.locked, Lobby: r.lobby, Mesh: &mesh}
+	f := &kibitz.Roster{Members: r.members(now), Hosts: []string{}, Locked: r.locked, Lobby: r.lobby, Mesh: &mesh, Sealed: r.told()}
 	host := ""
 	for i, h := range r.hosts() {
 		if i == 0 {
@@ -96,6 +96,14 @@ func (r *room) roster(now time.Time) *kibitz.Roster {
 	}
 	f.Host = &host
 	return f
+}
+
+// told is what the roster says of the seal: only that it is open to the hub.
+func (r *room) told() kibitz.Sealed {
+	if s := r.sealed(); s == kibitz.SealedShared {
+		return s
+	}
+	return kibitz.SealedNot
 }
 
 func (r *room) members(now time.Time) []kibitz.Member {
@@ -125,11 +133,8 @@ func (r *room) waitingList() []kibitz.Waiting {
 	out := []kibitz.Waiting{}
 	for _, c := range r.conns {
 		if c.waiting {
-			name := c.passed.name
-			if n := c.passed.announce.Name; n != nil && *n != "" {
-				name = *n
-			}
-			out = append(out, kibitz.Waiting{ID: c.waitID, Name: kibitz.CleanName(name), Kind: c.passed.kind})
+			shown := &participant{presence: presence{credentials: c.passed.credentials}}
+			out = append(out, kibitz.Waiting{ID: c.waitID, Name: r.nameFor(shown, c.passed.shownName()), Kind: c.passed.kind})
 		}
 	}
 	sortBy(out, func(w kibitz.Waiting) string { return w.ID })

@@ -23,12 +23,14 @@ type record struct {
 	signer           string
 	signedVer        float64
 	locked, lobby    bool
+	shared           bool
 	publishers       map[string]bool
 	seq, rev         uint64
 	presences        []stored
 	bans             map[string]Ban
 	known            map[string]bool
 	hosts            map[string]Hosting
+	invites          map[string]Invited
 }
 
 // stored is a presence with the hash of its secret.
@@ -46,16 +48,16 @@ func hashOf(secret string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-const selectRoom = `SELECT id, title, owner, room_key, version, policy, signer, signed_ver, locked, lobby, publishers, seq, rev FROM rooms`
+const selectRoom = `SELECT id, title, owner, room_key, version, policy, signer, signed_ver, locked, lobby, shared, publishers, seq, rev FROM rooms`
 
 func scanRoom(scan func(...any) error) (*record, error) {
 	var rec record
 	var key, policy, publishers string
-	var locked, lobby, seq, rev int64
-	if err := scan(&rec.id, &rec.title, &rec.owner, &key, &rec.version, &policy, &rec.signer, &rec.signedVer, &locked, &lobby, &publishers, &seq, &rev); err != nil {
+	var locked, lobby, shared, seq, rev int64
+	if err := scan(&rec.id, &rec.title, &rec.owner, &key, &rec.version, &policy, &rec.signer, &rec.signedVer, &locked, &lobby, &shared, &publishers, &seq, &rev); err != nil {
 		return nil, err
 	}
-	rec.locked, rec.lobby, rec.seq, rec.rev = locked != 0, lobby != 0, uint64(seq), uint64(rev)
+	rec.locked, rec.lobby, rec.shared, rec.seq, rec.rev = locked != 0, lobby != 0, shared != 0, uint64(seq), uint64(rev)
 	var err error
 	if rec.key, err = kibitz.ParsePrivateKey(kibitz.Raw(key)); err != nil {
 		return nil, err
@@ -82,6 +84,9 @@ func (e *Rooms) loadRoom(ctx context.Context, id string) (rec *record, err error
 			return err
 		}
 		if rec.hosts, err = readHosts(tx, id); err != nil {
+			return err
+		}
+		if rec.invites, err = readInvites(tx, id); err != nil {
 			return err
 		}
 		rec.bans, rec.known, rec.presences = map[string]Ban{}, map[string]bool{}, nil
@@ -183,8 +188,8 @@ func (r *room) saveState(tx *store.Tx) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`UPDATE rooms SET locked = ?, lobby = ?, publishers = ?, rev = ? WHERE id = ?`,
-		store.Bool(r.locked), store.Bool(r.lobby), string(publishers), int64(r.rev), r.id)
+	_, err = tx.Exec(`UPDATE rooms SET locked = ?, lobby = ?, shared = ?, publishers = ?, rev = ? WHERE id = ?`,
+		store.Bool(r.locked), store.Bool(r.lobby), store.Bool(r.shared), string(publishers), int64(r.rev), r.id)
 	return err
 }
 
@@ -218,7 +223,7 @@ func (r *room) know(tx *store.Tx, marks []string) error {
 }
 
 func deleteRoom(tx *store.Tx, id string) error {
-	for _, table := range []string{"room_policies", "room_bans", "room_presences", "room_known", "room_credits", "room_hosts"} {
+	for _, table := range []string{"room_policies", "room_bans", "room_presences", "room_known", "room_credits", "room_hosts", "room_invites"} {
 		if _, err := tx.Exec(`DELETE FROM `+table+` WHERE room = ?`, id); err != nil {
 			return err
 		}

@@ -74,6 +74,7 @@ func (g *gate) idClaims(adm *admission, token *oidc.IDToken) error {
 		return deny(kibitz.GateNotListed, "this email is not listed")
 	}
 	adm.Proven, adm.Anchor.Kind, adm.Email, adm.name = true, anchorOIDC, kibitz.NormalEmail(claims.Email), claims.Name
+	adm.Label = adm.Email
 	return nil
 }
 
@@ -85,4 +86,33 @@ func (g *gate) boundNonce(nonce string) bool {
 		}
 	}
 	return false
+}
+
+// chain lets in an agent with a certificate.
+func (g *gate) chain(adm *admission) error {
+	leaf, err := vouch.Chain(g.said.AgentChain, g.policy.Agents.CA, g.now)
+	if err != nil {
+		return deny(kibitz.GateChain, err.Error())
+	}
+	key, err := vouch.LeafKey(leaf)
+	if err != nil {
+		return deny(kibitz.GateChain, "the certificate has no P-256 key")
+	}
+	jwk, err := key.MarshalJSON()
+	if err != nil {
+		return deny(kibitz.GateChain, "the certificate has no P-256 key")
+	}
+	if len(g.said.AgentKey) > 0 {
+		shown, err := kibitz.ParsePublicKey(g.said.AgentKey)
+		if err != nil || !shown.Equal(key) {
+			return deny(kibitz.GateUnlisted, "the certificate is for another key")
+		}
+	}
+	if _, err := g.proof([]kibitz.AllowedKey{{Key: jwk}}); err != nil {
+		return err
+	}
+	g.setKey(adm, key)
+	adm.Anchor = anchor{Kind: anchorCA, Chain: g.said.AgentChain}
+	adm.Label, adm.Allowed = vouch.SPIFFEName(leaf, g.policy.Agents.CA.SPIFFE), agentGrant(g.policy.Agents.CA.Grant)
+	return nil
 }

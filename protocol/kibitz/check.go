@@ -87,6 +87,9 @@ func (c *Content) opaque(key string) (Raw, error) {
 	if !ok {
 		return nil, refuse(ContentBad, key+" is missing")
 	}
+	if deeper(v, MaxDepth) {
+		return nil, refuse(ContentBad, key+" is nested too deeply")
+	}
 	v, err := compact(v)
 	if err != nil {
 		return nil, refuse(ContentBad, key+" is not JSON")

@@ -13,12 +13,51 @@ type Hello struct {
 	Humans  string `json:"humans"`
 	Agents  string `json:"agents"`
 	Credits bool   `json:"credits"`
-	Sealed  bool   `json:"sealed"`
+	Sealed  Sealed `json:"sealed"`
 	Locked  bool   `json:"locked"`
 	Lobby   bool   `json:"lobby"`
 	// Mesh is what goes peer to peer; the roster repeats it when it changes.
 	Mesh   *MeshPolicy `json:"mesh,omitzero"`
 	Limits Limits      `json:"limits"`
+}
+
+// Sealed is whether what is said in a room is closed to the hub. On the wire it is false,
+// true, or a word.
+type Sealed string
+
+// How a room is sealed.
+const (
+	SealedNot  Sealed = ""
+	SealedFast Sealed = "sealed"
+	// SealedShared: an agent of the hub was given the key, so that the hub can read.
+	SealedShared Sealed = "shared-with-hub"
+)
+
+// On tells whether content is in boxes.
+func (s Sealed) On() bool { return s != SealedNot }
+
+// MarshalJSON writes a boolean where one is enough, as it always was.
+func (s Sealed) MarshalJSON() ([]byte, error) {
+	switch s {
+	case SealedNot:
+		return []byte("false"), nil
+	case SealedFast:
+		return []byte("true"), nil
+	}
+	return []byte(`"` + SealedShared + `"`), nil
+}
+
+// UnmarshalJSON reads either; a word of a later time means sealed.
+func (s *Sealed) UnmarshalJSON(data []byte) error {
+	switch v := Raw(data); {
+	case string(v) == `"`+string(SealedShared)+`"`:
+		*s = SealedShared
+	case truthy(v):
+		*s = SealedFast
+	default:
+		*s = SealedNot
+	}
+	return nil
 }
 
 // Limits tells programs what they may send; sizes in bytes, chat in characters.
@@ -102,6 +141,8 @@ type Roster struct {
 	Redacted bool      `json:"redacted,omitzero"`
 	// Mesh is what goes peer to peer now.
 	Mesh *MeshPolicy `json:"mesh,omitzero"`
+	// Sealed is only said once the hub can read a sealed room.
+	Sealed Sealed `json:"sealed,omitzero"`
 }
 
 // Member is one participant in the roster.

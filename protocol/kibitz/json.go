@@ -155,6 +155,27 @@ func isCompact(v Raw) bool {
 	return true
 }
 
+// deeper tells whether good JSON has more than most arrays and objects within each other.
+func deeper(v Raw, most int) bool {
+	depth, text := 0, false
+	for i := 0; i < len(v); i++ {
+		switch c := v[i]; {
+		case c == '"':
+			text = !text
+		case text && c == '\\':
+			i++
+		case text:
+		case c == '{' || c == '[':
+			if depth++; depth > most {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
 // marshal writes JSON; raw members keep every token.
 func marshal(v any) ([]byte, error) {
 	return json.Marshal(v, jsontext.PreserveRawStrings(true), json.Deterministic(true), lenientText)

@@ -16,6 +16,7 @@ const (
 	MaxSignal    = 65_536
 	MaxInk       = 4_096
 	MaxPayURL    = 512
+	MaxDepth     = 64    // of app.data and a schema: arrays and objects within each other
 	MaxChatBox   = 8_192 // a sealed line: 500 characters, escaped and encoded
 )
 

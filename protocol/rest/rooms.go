@@ -10,28 +10,30 @@ import (
 // Rooms: opening, policy, grants, commands, invites, trail. A change here is the same
 // change as by a frame of a host.
 var (
-	ListRooms     = Get[None, Rooms]("/api/rooms", "List rooms")
-	OpenRoom      = Post[RoomRequest, Room]("/api/rooms", "Open a room").Created()
-	GetRoom       = Get[RoomName, RoomInfo]("/api/rooms/{room}", "One room")
-	CloseRoom     = Delete[RoomName, None]("/api/rooms/{room}", "Close a room for good")
-	RoomPolicy    = Get[RoomName, PolicyState]("/api/rooms/{room}/policy", "Who may enter, with which grants; ETag is the version")
-	SetRoomPolicy = Put[PolicyChange, PolicyState]("/api/rooms/{room}/policy", "Replace the policy, or take a signed manifest; If-Match compares the version")
-	AllowKey      = Post[KeyAllowance, PolicyState]("/api/rooms/{room}/keys", "Allow an agent key, or change its grant")
-	RevokeKey     = Delete[RoomKey, PolicyState]("/api/rooms/{room}/keys/{thumbprint}", "Revoke an agent key; its presence ends at once")
-	RoomRoster    = Get[RoomName, RosterState]("/api/rooms/{room}/roster", "Who is here, unredacted, with all grants")
-	SetGrant      = Put[GrantChange, GrantState]("/api/rooms/{room}/grants/{participant}", "Override a participant's grant")
-	ClearGrant    = Delete[Participant, GrantState]("/api/rooms/{room}/grants/{participant}", "Remove the override")
-	CommandRoom   = Post[RoomCommand, Done]("/api/rooms/{room}/commands", "A host's command: lobbyon, lobbyoff, admit, deny, lock, unlock, reset, kick, ban, unban, publisher, unpublisher")
-	InviteToRoom  = Post[RoomInvitation, Invite]("/api/rooms/{room}/invites", "Make a pass to the room").Created()
-	ListBans      = Get[RoomName, Bans]("/api/rooms/{room}/bans", "Who may not come back")
-	GiveRoom      = Put[RoomGift, RoomInfo]("/api/rooms/{room}/owner", "Give the room to another person")
-	ListHosts     = Get[RoomName, Hosts]("/api/rooms/{room}/hosts", "Whom its owner made a host")
-	AppointHost   = Put[HostAppointment, Host]("/api/rooms/{room}/hosts/{person}", "Make a person a host; ttl is in seconds, none is for good")
-	DismissHost   = Delete[HostName, None]("/api/rooms/{room}/hosts/{person}", "Make them a host no more")
-	RoomAudit     = Get[RoomAuditQuery, RoomEntries]("/api/rooms/{room}/audit", "The room's part of the audit trail, ascending; query: after, limit, kind, id")
-	ListSeats     = Get[RoomName, Seats]("/api/rooms/{room}/agents", "Agents of this hub that sit in the room")
-	SeatAgent     = Post[SeatRequest, Seat]("/api/rooms/{room}/agents", "Seat an agent of this hub; it watches until a host lets it speak").Created()
-	UnseatAgent   = Delete[SeatName, None]("/api/rooms/{room}/agents/{agent}", "Take an agent of this hub out")
+	ListRooms      = Get[None, Rooms]("/api/rooms", "List rooms")
+	OpenRoom       = Post[RoomRequest, Room]("/api/rooms", "Open a room").Created()
+	GetRoom        = Get[RoomName, RoomInfo]("/api/rooms/{room}", "One room")
+	CloseRoom      = Delete[RoomName, None]("/api/rooms/{room}", "Close a room for good")
+	RoomPolicy     = Get[RoomName, PolicyState]("/api/rooms/{room}/policy", "Who may enter, with which grants; ETag is the version")
+	SetRoomPolicy  = Put[PolicyChange, PolicyState]("/api/rooms/{room}/policy", "Replace the policy, or take a signed manifest; If-Match compares the version")
+	AllowKey       = Post[KeyAllowance, PolicyState]("/api/rooms/{room}/keys", "Allow an agent key, or change its grant")
+	RevokeKey      = Delete[RoomKey, PolicyState]("/api/rooms/{room}/keys/{thumbprint}", "Revoke an agent key; its presence ends at once")
+	RoomRoster     = Get[RoomName, RosterState]("/api/rooms/{room}/roster", "Who is here, unredacted, with all grants")
+	SetGrant       = Put[GrantChange, GrantState]("/api/rooms/{room}/grants/{participant}", "Override a participant's grant")
+	ClearGrant     = Delete[Participant, GrantState]("/api/rooms/{room}/grants/{participant}", "Remove the override")
+	CommandRoom    = Post[RoomCommand, Done]("/api/rooms/{room}/commands", "A host's command: lobbyon, lobbyoff, admit, deny, lock, unlock, reset, kick, ban, unban, publisher, unpublisher")
+	InviteToRoom   = Post[RoomInvitation, Invite]("/api/rooms/{room}/invites", "Make a pass to the room").Created()
+	ListInvites    = Get[RoomName, Invites]("/api/rooms/{room}/invites", "The passes that are good, without the passes themselves")
+	WithdrawInvite = Delete[InviteName, None]("/api/rooms/{room}/invites/{invite}", "Make a pass worthless; whoever came with it is out at once")
+	ListBans       = Get[RoomName, Bans]("/api/rooms/{room}/bans", "Who may not come back")
+	GiveRoom       = Put[RoomGift, RoomInfo]("/api/rooms/{room}/owner", "Give the room to another person")
+	ListHosts      = Get[RoomName, Hosts]("/api/rooms/{room}/hosts", "Whom its owner made a host")
+	AppointHost    = Put[HostAppointment, Host]("/api/rooms/{room}/hosts/{person}", "Make a person a host; ttl is in seconds, none is for good")
+	DismissHost    = Delete[HostName, None]("/api/rooms/{room}/hosts/{person}", "Make them a host no more")
+	RoomAudit      = Get[RoomAuditQuery, RoomEntries]("/api/rooms/{room}/audit", "The room's part of the audit trail, ascending; query: after, limit, kind, id")
+	ListSeats      = Get[RoomName, Seats]("/api/rooms/{room}/agents", "Agents of this hub that sit in the room")
+	SeatAgent      = Post[SeatRequest, Seat]("/api/rooms/{room}/agents", "Seat an agent of this hub; it watches until a host lets it speak").Created()
+	UnseatAgent    = Delete[SeatName, None]("/api/rooms/{room}/agents/{agent}", "Take an agent of this hub out")
 )
 
 // RoomName names a room.
@@ -168,8 +170,31 @@ type InviteRequest struct {
 // Invite is a pass. Its token stands in the fragment of the address, which no server and
 // no log sees.
 type Invite struct {
+	ID    string `json:"id"`
 	Token string `json:"token"`
 	URL   string `json:"url"`
+}
+
+// InviteName names a pass by its id.
+type InviteName struct {
+	Room   string `path:"room"`
+	Invite string `path:"invite"`
+}
+
+// Invited is a pass that was given out.
+type Invited struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	JKT       string    `json:"jkt,omitempty" doc:"the thumbprint of the agent it is for"`
+	By        string    `json:"by"`
+	At        time.Time `json:"at"`
+	Expires   time.Time `json:"expires_at"`
+	Withdrawn bool      `json:"withdrawn,omitempty"`
+}
+
+// Invites is a list of them.
+type Invites struct {
+	Invites []Invited `json:"invites"`
 }
 
 // Ban is somebody who may not come back: "key:THUMBPRINT", "person:alice",

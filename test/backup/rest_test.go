@@ -74,6 +74,7 @@ var rest = map[string][]any{
 	"skill_places":     {"https://place.example.org", "place", "ed25519:key", "", "", 1},
 	"skill_visits":     {"visit", "parley", "parley", "https://place.example.org", "place", "", 0, 0, 1, 2, 0, 10, "", "", "over"},
 	"room_bans":        {"den", "eve", "owner", 1, "rude"},
+	"room_invites":     {"den", "i1", "Zoe", "", "person:owner", 1, far, 0},
 	"room_hosts":       {"den", "bob", "person:owner", "{}", 1, far},
 	"room_credits":     {"sub", "den", "nobody", far},
 }

@@ -477,14 +477,25 @@ test('a request to the app is shown to the host, who honours it; the SDK is the 
   assert.deepEqual(await host.evaluate(() => Object.keys(globalThis.Kibitz)), ['createAgent', 'createAgentFromBridge', 'cooldown']);
   const page = await stage.visitor();
   await page.goto(new URL('/r/acts', stage.hub.url).href);
-  await page.evaluate(async (link) => {
+  const agent = await page.evaluate(async (link) => {
     const sdk = await import('/sdk/roomagent.js');
     const room = sdk.connectRoom(link, { name: 'Scripted' });
     await new Promise((done) => room.on('live', done));
     const agent = sdk.createAgent(room, { backend: 'Claude' });
     globalThis.decided = new Promise((done) => agent.onData(done));
-    agent.act({ play: '7♠' });
+    globalThis.denied = new Promise((done) => agent.onDenied(done));
+    globalThis.allowed = new Promise((done) => agent.onGrant((grant) => grant.act.includes('act') && done()));
+    globalThis.act = () => agent.act({ play: '7♠' });
+    globalThis.act();
+    return room.self.id;
   }, new URL('/r/acts', stage.hub.url).href);
+  // Somebody who came as a person and says that it is an agent may what agents may.
+  assert.equal((await page.evaluate(() => globalThis.denied)).code, 'act.denied');
+  await stage.hub.call('PUT', `/api/rooms/acts/grants/${agent}`, { perceive: ['read-chat', 'read-roster', 'receive-directed'], act: ['act'] });
+  await page.evaluate(async () => {
+    await globalThis.allowed;
+    globalThis.act();
+  });
   const asks = host.getByRole('list', { name: 'Requests to the app' });
   await asks.getByText('7♠').waitFor();
   await asks.getByRole('button', { name: 'Approve' }).click();

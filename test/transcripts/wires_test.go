@@ -105,7 +105,7 @@ func TestRooms(t *testing.T) {
 	if a := p.hub.Do("POST", "/api/rooms", `{"room":"table","title":"The round table"}`); a.Status >= 300 {
 		t.Fatalf("the room: %d %s", a.Status, a.Body)
 	}
-	host := must(roomagent.Dial(t.Context(), p.URL+"/r/table", roomagent.DialOptions{Name: "Ann", Token: p.hub.Owner}))(t)
+	host := must(roomagent.Dial(t.Context(), p.URL+"/r/table", roomagent.DialOptions{Name: "Ann", Token: p.hub.Owner, Person: true}))(t)
 	p.seen(`"kind":"joined"`)
 	must(host.Chat(t.Context(), "Welcome.", ""))(t)
 	if err := host.Grants(t.Context(), "nobody", &kibitz.Grant{}); err == nil {

@@ -1,9 +1,9 @@
 // Package roomagenttest is a room in memory for tests of agents: the rules are those
 // of a real hub, and no port is opened.
 //
-//	bus := roomagenttest.New(t, `{"humans":{"mode":"open"}}`)
-//	ann := roomagent.New(bus.Join(t, roomagent.DialOptions{Name: "Ann"}))
-//	bob := roomagent.New(bus.Join(t, roomagent.DialOptions{Name: "Bob"}))
+//	bus := roomagenttest.New(t, `{"humans":{"mode":"open"},"agents":{"mode":"open"}}`)
+//	ann := bus.Join(t, roomagent.DialOptions{Name: "Ann", Person: true})
+//	bot := roomagent.New(bus.Join(t, roomagent.DialOptions{Name: "Bot"}))
 //
 // Whoever joins has a connection of its own and is refused what a real room would
 // refuse it. Everything ends with the test.

@@ -1,6 +1,7 @@
 package roomagenttest_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -14,11 +15,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAgentsMeetInMemoryUnderTheRealRules(t *testing.T) {
 	bus := roomagenttest.New(t, `{"humans":{"mode":"open"},"agents":{"mode":"open"}}`)
-	person := bus.Join(t, roomagent.DialOptions{Name: "Ann"})
-	agent := roomagent.New(bus.Join(t, roomagent.DialOptions{Name: "Notes", Meta: map[string]any{"role": "agent"}}))
+	person := bus.Join(t, roomagent.DialOptions{Name: "Ann", Person: true})
+	agent := roomagent.New(bus.Join(t, roomagent.DialOptions{Name: "Notes"}))
 	heard := make(chan roomagent.Chat, 1)
 	agent.OnChat(func(c roomagent.Chat) { heard <- c })
-	if err := roomagent.New(person).Say(t.Context(), "hello"); err != nil {
+	if err := person.Broadcast(t.Context(), json.RawMessage(`{"__kib_agent":"chat","text":"hello"}`)); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-heard; got.Text != "hello" || got.Name != "Ann" {

@@ -34,6 +34,8 @@ func RegisterRooms(a *API, rooms room.API, seats RoomSeats, people RoomPeople) {
 	inRoom(a, rr, rest.ClearGrant, rr.ungrant)
 	inRoom(a, rr, rest.CommandRoom, rr.command)
 	inRoom(a, rr, rest.InviteToRoom, rr.invite)
+	inRoom(a, rr, rest.ListInvites, rr.invites)
+	inRoom(a, rr, rest.WithdrawInvite, rr.withdraw)
 	inRoom(a, rr, rest.ListBans, rr.bans)
 	inRoom(a, rr, rest.GiveRoom, rr.giveTo)
 	inRoom(a, rr, rest.ListHosts, rr.hosts)
@@ -196,7 +198,16 @@ func (rr roomRoutes) command(ctx context.Context, who identity.Actor, id string,
 func (rr roomRoutes) invite(ctx context.Context, who identity.Actor, id string, in *rest.RoomInvitation) (rest.Invite, error) {
 	ttl := time.Duration(min(in.Body.TTL, 400*24*3600) * float64(time.Second))
 	made, err := rr.rooms.Invite(ctx, who, id, room.InviteRequest{Name: in.Body.Name, TTL: ttl, JKT: in.Body.JKT, Caps: in.Body.Caps})
-	return rest.Invite{Token: made.Token, URL: "/r/" + id + "#i=" + made.Token}, err
+	return rest.Invite{ID: made.ID, Token: made.Token, URL: "/r/" + id + "#i=" + made.Token}, err
+}
+
+func (rr roomRoutes) invites(ctx context.Context, who identity.Actor, id string, _ *rest.RoomName) (rest.Invites, error) {
+	list, err := rr.rooms.Invites(ctx, who, id)
+	return rest.Invites{Invites: each(list, func(i room.Invited) rest.Invited { return rest.Invited(i) })}, err
+}
+
+func (rr roomRoutes) withdraw(ctx context.Context, who identity.Actor, id string, in *rest.InviteName) (rest.None, error) {
+	return rest.None{}, rr.rooms.Withdraw(ctx, who, id, in.Invite)
 }
 
 func (rr roomRoutes) bans(ctx context.Context, who identity.Actor, id string, _ *rest.RoomName) (rest.Bans, error) {

@@ -91,7 +91,7 @@ func (s *seat) Send(o *room.Out) {
 		s.answered(f.N, f)
 		return
 	case *kibitz.Hello:
-		s.sealed = f.Sealed
+		s.sealed = f.Sealed.On()
 	case *kibitz.Lobby:
 		s.door = *f
 	case *kibitz.Self:

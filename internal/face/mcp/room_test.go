@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -327,5 +328,41 @@ func TestLinesThatNobodyReadsAreCounted(t *testing.T) {
 	})
 	if int(dropped)+len(said) != 510 || dropped == 0 {
 		t.Errorf("%d read and %v dropped of 510", len(said), dropped)
+	}
+}
+
+// A model is handed the link of a sealed room with its key, so the hub it sits on can
+// read from then on. Everybody is told before it hears a word.
+func TestASealedRoomIsToldBeforeTheHubCanReadIt(t *testing.T) {
+	h := newHouse(t, facemcp.RoomOptions{})
+	id := h.open("Vault", `{"humans":{"mode":"hub"},"agents":{"mode":"open"},"sealed":true}`)
+	alice := h.enter(id)
+	s := h.connect("/mcp/room", standalone, options{})
+	structured(t, s, "join", map[string]any{"room": "http://hub.example/r/" + id})
+	if r := next[*kibitz.Roster](alice); r.Sealed != kibitz.SealedNot {
+		t.Errorf("a model without the key makes the roster say %q", r.Sealed)
+	}
+	secret := base64.RawURLEncoding.EncodeToString(make([]byte, kibitz.SecretSize))
+	s = h.connect("/mcp/room", standalone, options{})
+	structured(t, s, "join", map[string]any{"room": "http://hub.example/r/" + id + "#k=" + secret})
+	var told *kibitz.Roster
+	for told == nil || told.Sealed == kibitz.SealedNot {
+		told = next[*kibitz.Roster](alice)
+		if len(told.Members) > 2 && told.Sealed == kibitz.SealedNot {
+			t.Fatal("the model with the key is in the room and nobody was told")
+		}
+	}
+	if told.Sealed != kibitz.SealedShared || len(told.Members) != 2 {
+		t.Errorf("the roster says %q with %d members; want %q before the model is among them", told.Sealed, len(told.Members), kibitz.SealedShared)
+	}
+	if page := must(h.rooms.Audit(t.Context(), h.me, id, room.AuditQuery{Kind: "shared"}))(t); len(page.Entries) != 1 {
+		t.Errorf("the trail has %d entries about it, want one", len(page.Entries))
+	}
+	late := &guest{t: t, frames: make(chan kibitz.Frame, 1000)}
+	who := identity.Local(h.owner)
+	late.visit = must(h.rooms.Enter(t.Context(), room.Entry{Room: id, Link: late, Actor: &who}))(t)
+	defer late.visit.Gone()
+	if hello := next[*kibitz.Hello](late); hello.Sealed != kibitz.SealedShared {
+		t.Errorf("hello says %q to whoever comes later", hello.Sealed)
 	}
 }

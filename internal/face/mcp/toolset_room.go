@@ -168,7 +168,7 @@ func (t *roomTools) enter(ctx context.Context, c *Call, in roomArgs) (*seat, err
 		}
 	}
 	s.visit, err = t.rooms.Enter(ctx, room.Entry{
-		Room: id, Link: s, Address: c.Who.Address, Actor: &c.Who, Hosted: &room.Hosted{Agent: c.Who.String(), Backend: in.Backend, Egress: in.Egress || in.Backend != ""},
+		Room: id, Link: s, Address: c.Who.Address, Actor: &c.Who, Hosted: &room.Hosted{Agent: c.Who.String(), Backend: in.Backend, Egress: in.Egress || in.Backend != "", HasKey: s.key != nil},
 	})
 	if err != nil {
 		return nil, refusedEntry(err)

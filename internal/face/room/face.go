@@ -61,7 +61,7 @@ func New(d Deps) *Face {
 		d: d, log: d.Log, open: limit.NewCrowd(limit.Share{Total: l.Connections}),
 		group: wsconn.NewGroup(wsconn.Options{
 			Read: wsconn.ReadLimit{Message: kibitz.MaxFrame}, RefuseBinary: true,
-			Queue:    wsconn.QueueLimit{Frames: 256, Bytes: 2 << 20},
+			Queue:    wsconn.QueueLimit{Frames: room.ReplayItems + 256, Bytes: room.ReplayBytes + 2<<20},
 			Overflow: tooSlow,
 			Ping:     wsconn.Heartbeat{Every: l.Ping},
 			Silence:  wsconn.Silence{After: l.Silence, Close: wsconn.Close{Code: kibitz.CloseSlow, Reason: "silent"}},

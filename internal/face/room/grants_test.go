@@ -285,7 +285,7 @@ func TestSealedRoomsRelayWhatTheHubCannotRead(t *testing.T) {
 	p["sealed"] = true
 	id := h.open("sealed", p)
 	a, b := h.guest(id, "A"), h.guest(id, "B")
-	if !a.hello.Sealed {
+	if !a.hello.Sealed.On() {
 		t.Error("hello does not say so")
 	}
 	secret := make([]byte, kibitz.SecretSize)

@@ -1,6 +1,7 @@
 package room_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -332,6 +333,31 @@ func TestResumeContinuesWithoutGapOrDuplicate(t *testing.T) {
 	d.send(obj{"t": "resume", "resume": self.Resume, "since": 0})
 	want[*kibitz.Live](d)
 	c.closed(kibitz.CloseReplaced)
+}
+
+// Whoever was away for a thousand messages comes back and has them all, though they come
+// faster than it can read.
+func TestAThousandMissedMessagesComeAfterAResume(t *testing.T) {
+	h := newHub(t)
+	id := h.open("r", openTo())
+	a, b := h.guest(id, "A"), h.guest(id, "B")
+	first := a.say("before")
+	want(b, func(f *kibitz.From) bool { return f.Seq == first })
+	b.cut()
+	const missed = 990
+	for i := range missed {
+		a.send(chat(fmt.Sprint("line ", i)))
+	}
+	a.settled()
+	back := h.dial(id, "")
+	back.send(obj{"t": "resume", "resume": b.self.Resume, "since": first})
+	want[*kibitz.Live](back)
+	if got := back.heard(); len(got) != missed || !strings.Contains(got[0], "line 0") || !strings.Contains(got[missed-1], fmt.Sprint("line ", missed-1)) {
+		t.Errorf("%d of %d missed messages came", len(got), missed)
+	}
+	if roster := lastRoster(back); len(roster.Members) != 2 {
+		t.Errorf("the roster after a resume has %d members, want both", len(roster.Members))
+	}
 }
 
 func TestNothingWithdrawnIsReplayed(t *testing.T) {

@@ -22,7 +22,7 @@ export interface ConnectOptions {
   meta?: Record<string, unknown>;
   /** Capabilities asked for, if fewer than allowed. */
   want?: Grant;
-  /** An invite or identity token. */
+  /** An invite, if the link does not carry it, or an identity token. */
   jwt?: string;
   /** This participant's certificate fingerprint, for WebRTC. */
   fp?: string;
@@ -70,12 +70,13 @@ export class RoomConnection implements Controller {
   constructor(url: string, options: ConnectOptions = {}) {
     const base = typeof location === 'undefined' ? undefined : location.href;
     this.#url = new URL(url, base);
-    this.#options = options;
+    const fragment = new URLSearchParams(this.#url.hash.slice(1));
+    this.#options = { ...options, jwt: options.jwt ?? fragment.get('i') ?? '' };
     this.#meta = { ...options.meta };
     if (options.key) this.#meta['role'] ??= 'agent';
     const parts = this.#url.pathname.split('/').filter(Boolean);
     this.room = roomId(decodeURIComponent(parts[0] === 'rooms' || parts[0] === 'r' ? (parts[1] ?? '') : (parts.at(-1) ?? '')));
-    const secret = options.roomKey ?? new URLSearchParams(this.#url.hash.slice(1)).get('k') ?? '';
+    const secret = options.roomKey ?? fragment.get('k') ?? '';
     if (secret) this.#seal = Seal.from(secret, this.room);
     this.#memory = options.memory?.load();
     this.#dial();

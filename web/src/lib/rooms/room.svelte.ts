@@ -43,6 +43,9 @@ export const rights: { id: string; kind: 'perceive' | 'act'; name: string }[] = 
   { id: 'act', kind: 'act', name: 'ask the app to do something' },
 ];
 
+/** What hello and roster say once an agent of the hub has the key of a sealed room. */
+const sharedWithHub = 'shared-with-hub';
+
 export class Room {
   id: string;
   state = $state<State>('connecting');
@@ -53,6 +56,8 @@ export class Room {
   waiting = $state<{ id: string; name: string; kind: string }[]>([]);
   redacted = $state(false);
   locked = $state(false);
+  /** This hub can read the room although it is sealed. */
+  shared = $state(false);
   lobby = $state(false);
   grants = $state<Record<string, Grant>>({});
   lines = $state<Line[]>([]);
@@ -82,7 +87,10 @@ export class Room {
     const room = connectRoom(link, { name: this.#name, memory: memoryOf(this.id), ...(jwt ? { jwt } : {}), ...(certificate ? { fp: certificate.fp } : {}) });
     this.#room = room;
     room.on('state', (s) => (this.state = s));
-    room.on('hello', (f) => (this.hello = f));
+    room.on('hello', (f) => {
+      this.hello = f;
+      this.shared = f.sealed === sharedWithHub;
+    });
     room.on('self', (f) => this.#entered(f, certificate));
     room.on('door', (f) => (this.refusal = f.code ? { code: f.code, reason: f.reason ?? '' } : undefined));
     room.on('state', (s) => s === 'refused' && (this.refusal = { code: room.refusal?.code ?? '', reason: room.refusal?.reason ?? '' }));
@@ -91,6 +99,7 @@ export class Room {
       this.waiting = f.waiting ?? [];
       this.redacted = !!f.redacted;
       this.locked = !!f.locked;
+      if (f.sealed === sharedWithHub) this.shared = true;
       this.lobby = !!f.lobby;
     });
     room.on('caps', (grants) => (this.grants = grants));

@@ -1,4 +1,4 @@
-package room
+package vouch
 
 import (
 	"crypto/ecdsa"
@@ -13,36 +13,8 @@ import (
 
 var errChain = errors.New("no certificate chain to a root of this room")
 
-// chain lets in an agent with a certificate.
-func (g *gate) chain(adm *admission) error {
-	leaf, err := verifyChain(g.said.AgentChain, g.policy.Agents.CA, g.now)
-	if err != nil {
-		return deny(kibitz.GateChain, err.Error())
-	}
-	key, err := leafKey(leaf)
-	if err != nil {
-		return deny(kibitz.GateChain, "the certificate has no P-256 key")
-	}
-	jwk, err := key.MarshalJSON()
-	if err != nil {
-		return deny(kibitz.GateChain, "the certificate has no P-256 key")
-	}
-	if len(g.said.AgentKey) > 0 {
-		shown, err := kibitz.ParsePublicKey(g.said.AgentKey)
-		if err != nil || !shown.Equal(key) {
-			return deny(kibitz.GateUnlisted, "the certificate is for another key")
-		}
-	}
-	if _, err := g.proof([]kibitz.AllowedKey{{Key: jwk}}); err != nil {
-		return err
-	}
-	g.setKey(adm, key)
-	adm.Anchor = anchor{Kind: anchorCA, Chain: g.said.AgentChain}
-	adm.Label, adm.Allowed = spiffeName(leaf, g.policy.Agents.CA.SPIFFE), agentGrant(g.policy.Agents.CA.Grant)
-	return nil
-}
-
-func leafKey(leaf *x509.Certificate) (*kibitz.PublicKey, error) {
+// LeafKey is the key of a certificate.
+func LeafKey(leaf *x509.Certificate) (*kibitz.PublicKey, error) {
 	key, ok := leaf.PublicKey.(*ecdsa.PublicKey)
 	if !ok {
 		return nil, kibitz.ErrBadKey
@@ -50,9 +22,9 @@ func leafKey(leaf *x509.Certificate) (*kibitz.PublicKey, error) {
 	return kibitz.NewPublicKey(key)
 }
 
-// verifyChain checks certificates, leaf first, up to a root of the policy, and
+// Chain checks certificates, leaf first, up to a root of the policy, and
 // the name in the leaf. The texts of its errors repeat nothing of them.
-func verifyChain(chain []string, ca kibitz.CAPolicy, now time.Time) (*x509.Certificate, error) {
+func Chain(chain []string, ca kibitz.CAPolicy, now time.Time) (*x509.Certificate, error) {
 	certs, err := parseChain(chain)
 	if err != nil {
 		return nil, err
@@ -69,7 +41,7 @@ func verifyChain(chain []string, ca kibitz.CAPolicy, now time.Time) (*x509.Certi
 	if err != nil {
 		return nil, errChain
 	}
-	if spiffeName(leaf, ca.SPIFFE) == "" {
+	if SPIFFEName(leaf, ca.SPIFFE) == "" {
 		return nil, errors.New("the certificate has no name this room admits")
 	}
 	return leaf, nil
@@ -109,8 +81,8 @@ func addRoots(pool *x509.CertPool, text string) {
 	}
 }
 
-// spiffeName is the first URI of a certificate that fits the pattern.
-func spiffeName(leaf *x509.Certificate, pattern string) string {
+// SPIFFEName is the first URI of a certificate that fits the pattern.
+func SPIFFEName(leaf *x509.Certificate, pattern string) string {
 	if pattern == "" {
 		return ""
 	}
