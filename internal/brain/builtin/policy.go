@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/internal/brain/tool"
+	"parley/internal/judge/plain"
 )
 
 // PolicyOptions come from the configuration.
@@ -124,8 +125,8 @@ func (p *Policy) Unasked(call tool.Call) bool {
 	if err != nil || !args.Needs.empty() {
 		return false
 	}
-	words, ok := splitWords(args.Command)
-	if !ok || len(words) == 0 || !slices.Contains(p.allow, words[0]) {
+	words, ok := plain.Words(args.Command)
+	if !ok || !slices.Contains(p.allow, words[0]) {
 		return false
 	}
 	here := call
