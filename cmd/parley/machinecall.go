@@ -140,15 +140,20 @@ func (f callFlags) confirm(cmd *cobra.Command, machine string, tool kenny.Tool, 
 	if tool.Class != kenny.Mutating || f.yes {
 		return nil
 	}
-	in, ok := cmd.InOrStdin().(*os.File)
-	if !ok || !isTerminal(in) {
-		return usageError("%s changes the machine: say --yes", tool.Name)
-	}
 	target := machine
 	if f.tag != "" {
 		target = "every machine tagged " + f.tag
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s on %s with %s\nGo on? [y/N] ", tool.Name, target, visible.Line(string(call.Args)))
+	return confirmed(cmd, fmt.Sprintf("%s on %s with %s", tool.Name, target, visible.Line(string(call.Args))), tool.Name+" changes the machine")
+}
+
+// confirmed asks on the terminal whether to go on; without one, --yes must be said.
+func confirmed(cmd *cobra.Command, what, why string) error {
+	in, ok := cmd.InOrStdin().(*os.File)
+	if !ok || !isTerminal(in) {
+		return usageError("%s: say --yes", why)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s\nGo on? [y/N] ", what)
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil || !strings.EqualFold(strings.TrimSpace(answer), "y") {
 		return &exitError{code: 3, text: "denied: not confirmed"}

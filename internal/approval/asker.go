@@ -55,6 +55,7 @@ type Taint struct {
 type asked struct {
 	Asker Asker  `json:"asker,omitzero"`
 	Taint *Taint `json:"taint,omitempty"`
+	Scene *Scene `json:"scene,omitempty"`
 }
 
 // Machines are the ids of every machine a question is about.

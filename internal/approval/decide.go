@@ -24,6 +24,9 @@ type Answer struct {
 	Remember string
 	// Answers are the replies to the request's questions.
 	Answers []string
+	// Also, if not nil, is done in the same transaction when this answer decides for yes: an
+	// error leaves the question open.
+	Also func(tx *store.Tx) error
 }
 
 // Result is what became of an answer.
@@ -155,6 +158,9 @@ func (in *Inbox) answer(tx *store.Tx, item Item, who identity.Actor, a Answer) (
 		}
 	}
 	item, err := in.resolve(tx, item, a.outcome(item, who), whoDetail(who))
+	if err == nil && a.Approved && a.Also != nil {
+		err = a.Also(tx)
+	}
 	return Result{Item: item, Decided: true}, err
 }
 

@@ -17,7 +17,9 @@ import (
 // Options tune an inbox; the zero value is right for a hub.
 type Options struct {
 	// Audit receives every question and every decision; nil records nothing.
-	Audit  audit.Recorder
+	Audit audit.Recorder
+	// Rules are the standing answers of people; nil has none.
+	Rules  Rules
 	Logger *slog.Logger
 	// Recheck is how often the store is asked what the bus may have lost and
 	// what is due (default one second).
@@ -40,6 +42,8 @@ type Inbox struct {
 	feeds   map[*feed]struct{}
 	// seen is the newest change this hub has acted on; only the follower uses it.
 	seen int64
+	// digested is the day up to which notes about rules were left; the follower's, too.
+	digested time.Time
 }
 
 // Open starts an inbox on a migrated store. Close ends it.

@@ -89,7 +89,7 @@ func scanItem(row store.Row) (Item, error) {
 	i.Timeout = i.Expires.Sub(i.Created)
 	i.Outcome.State, i.Outcome.At = State(state), store.Time(resolved)
 	err = json.Unmarshal([]byte(who), &from)
-	i.Asker, i.Taint = from.Asker, from.Taint
+	i.Asker, i.Taint, i.Scene = from.Asker, from.Taint, from.Scene
 	return i, errors.Join(err, json.Unmarshal([]byte(questions), &i.Questions), json.Unmarshal([]byte(policy), &i.Policy),
 		json.Unmarshal([]byte(answers), &i.Outcome.Answers))
 }
@@ -104,7 +104,7 @@ func (i Item) insert(tx *store.Tx) error {
 	if err != nil {
 		return err
 	}
-	who, err := json.Marshal(asked{i.Asker, i.Taint})
+	who, err := json.Marshal(asked{i.Asker, i.Taint, i.Scene})
 	if err != nil {
 		return err
 	}

@@ -66,6 +66,9 @@ type Request struct {
 	Policy Policy `json:"-"`
 	// MayRemember lets an answer hold for the rest of the task.
 	MayRemember bool `json:"may_remember"`
+	// Scene is what a standing rule of the person is held against; nil where the judge
+	// wants a person to look at this very call.
+	Scene *Scene `json:"-"`
 }
 
 // Question is one question with the options to choose from.

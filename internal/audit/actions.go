@@ -12,6 +12,9 @@ const (
 	ApprovalVoted    Action = "approval.voted"    // a yes was counted towards the number of people a question needs
 	ApprovalResolved Action = "approval.resolved" // a question was approved, rejected, withdrawn, or ran out of time
 	ApprovalRefused  Action = "approval.refused"  // somebody who may not decide tried to answer a question
+	RuleMade         Action = "rule.made"         // a person made a standing rule: questions like it need not be asked
+	RuleUsed         Action = "rule.used"         // a standing rule answered a question in its person's place
+	RuleRevoked      Action = "rule.revoked"      // a standing rule was taken back
 	ApprovalElicited Action = "approval.elicited" // a person was asked in their MCP client, and said yes, no, or nothing
 )
 

@@ -51,6 +51,7 @@ func (p Policy) Judge(t *tool.Tool, call tool.Call, class tool.Class, seen Seen)
 	c := judge.Call{Tool: t.Name, Label: class.String(), AsksItself: t.Asks, NoSparing: t.Asks}
 	c.Never, _ = p.Commands.Refused(call)
 	p.classify(&c, t, call, class, seen)
+	c.Scene = builtin.SceneOf(t, call)
 	return p.Rules.Decide(call.Actor, c, p.setting(seen.Tainted))
 }
 
@@ -73,7 +74,8 @@ func (p Policy) classify(c *judge.Call, t *tool.Tool, call tool.Call, class tool
 	case builtin.IsCommand(t.Name):
 		needs := builtin.NeedsOf(call)
 		c.Class, c.Why, c.Harmless = judge.Runs, p.command(call, needs), p.Commands.Unasked(call)
-		c.NoSparing = c.NoSparing || !p.Commands.Boxed() || needs != ""
+		c.Unruled = !p.Commands.Boxed()
+		c.NoSparing = c.NoSparing || c.Unruled || needs != ""
 	case t.Name == builtin.NetworkTool:
 		c.Class, c.Why = judge.Leaves, "a program of the agent wants to connect to "+t.Reach(call.Arguments)
 	case class == tool.ReadOnly:

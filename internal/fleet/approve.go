@@ -27,14 +27,14 @@ func (p *prepared) yesKey() yesKey {
 
 // judged is what becomes of a call, whatever way it came.
 func (f *Fleet) judged(p *prepared) judge.Verdict {
-	c := judge.Call{Tool: p.tool.Name, Label: judge.ReadOnly, Class: judge.Reads}
+	c := judge.Call{Tool: p.tool.Name, Label: judge.ReadOnly, Class: judge.Reads, Unruled: p.queueFor > 0}
 	switch p.tool.Class {
 	case kenny.Sensitive:
 		c.Label, c.Class, c.Why, c.Agreed = judge.Sensitive, judge.Shows, "may show private things of that machine", f.saidYes(p.yesKey())
 	case kenny.Mutating:
 		c.Label, c.Class, c.Why = judge.Mutating, judge.Changes, "changes that machine"
 	}
-	return f.d.Rules.Decide(p.who, c, judge.Setting{Where: p.who.Where, MCPUnasked: f.d.NoMCPApproval})
+	return f.d.Rules.Decide(p.who, c, judge.Setting{Where: p.who.Where, MCPUnasked: f.d.NoMCPApproval, Tainted: p.tainted, Stranger: p.stranger})
 }
 
 // WouldAsk tells whether a call would be asked about, and who could answer. What
@@ -122,6 +122,11 @@ func (f *Fleet) ask(fl *underway, req call.Request, v judge.Verdict) error {
 	if by := req.ApprovedBy; by != "" {
 		return f.decided(p, "", call.Decision{Approved: true, By: by, How: "task"}, nil)
 	}
+	if f.d.Inbox != nil {
+		if out, ok := f.d.Inbox.AnswerByRule(fl.ctx, f.asked(p, v)); ok {
+			return f.decided(p, approvalID(p.id), call.Decision{Approved: true, By: out.By, How: "rule"}, nil)
+		}
+	}
 	if req.Approver != nil && !v.Need.Bound() { // a rule may want others, or more than one
 		d, err := req.Approver.Approve(fl.ctx, p.question())
 		if !errors.Is(err, call.ErrAskInbox) {
@@ -162,7 +167,9 @@ func (f *Fleet) decided(p *prepared, id string, d call.Decision, err error) erro
 		return fault.Errorf(fault.Denied, "%s", reason)
 	}
 	p.approval = &call.Approval{ID: id, By: d.By, How: d.How}
-	f.remember(p)
+	if !approval.ByRule(d.By) { // a rule's yes is for one call, not for the like of it
+		f.remember(p)
+	}
 	return nil
 }
 
@@ -186,7 +193,7 @@ func (f *Fleet) asked(p *prepared, v judge.Verdict) approval.Request {
 	asked := approval.Request{
 		ID: approvalID(p.id), Principal: f.person(p.who), Kind: approval.KindTool, Title: q.Title, Tool: q.Tool, Arguments: json.RawMessage(p.shownArgs()),
 		Target: p.machine, Reason: v.Reason, RequestedBy: p.who.String(), OnBehalfOf: p.who.OnBehalf(),
-		Asker: approval.AskerOf(p.who), Taint: p.taint, Timeout: f.d.Limits.ApprovalWait, Quorum: v.Need.Quorum, Policy: p.answerable(v),
+		Asker: approval.AskerOf(p.who), Taint: p.taint, Timeout: f.d.Limits.ApprovalWait, Quorum: v.Need.Quorum, Policy: p.answerable(v), Scene: v.Need.Scene,
 	}
 	if p.who.Where == identity.InTask {
 		asked.Task = p.who.Run

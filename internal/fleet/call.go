@@ -32,6 +32,8 @@ type prepared struct {
 	queueFor time.Duration
 	who      identity.Actor
 	taint    *approval.Taint
+	tainted  bool
+	stranger bool
 	approval *call.Approval
 	fan      *fan   // the calls it stands for; nil for an ordinary one
 	masked   string // the arguments as the call log keeps them
@@ -92,7 +94,7 @@ func (f *Fleet) prepare(who identity.Actor, req call.Request) (*prepared, *fault
 	if refusal != nil {
 		return nil, refusal
 	}
-	p := &prepared{id: req.ID, m: m, machine: m.id, tool: tool, who: who, taint: req.Taint, queueFor: req.QueueFor, created: time.Now()}
+	p := &prepared{id: req.ID, m: m, machine: m.id, tool: tool, who: who, taint: req.Taint, tainted: req.Tainted || req.Taint != nil, stranger: req.Stranger, queueFor: req.QueueFor, created: time.Now()}
 	if p.id == "" {
 		p.id = uuid.NewString()
 	}

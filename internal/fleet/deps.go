@@ -22,6 +22,8 @@ import (
 // Inbox is where a person is asked; *approval.Inbox is one.
 type Inbox interface {
 	Ask(ctx context.Context, r approval.Request) (*approval.Pending, error)
+	// AnswerByRule has a standing rule answer instead of a person, if there is one.
+	AnswerByRule(ctx context.Context, r approval.Request) (approval.Outcome, bool)
 	Resume(ctx context.Context, id string) (*approval.Pending, error)
 	Cancel(ctx context.Context, id, reason string) (approval.Outcome, error)
 }

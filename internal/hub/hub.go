@@ -33,6 +33,7 @@ import (
 	"parley/internal/hub/metrics"
 	"parley/internal/identity"
 	"parley/internal/judge"
+	"parley/internal/judge/rule"
 	"parley/internal/lease"
 	"parley/internal/mask"
 	"parley/internal/notify"
@@ -113,6 +114,7 @@ type Hub struct {
 	// mcpFace offers what the hub can do to language models.
 	mcpFace   *facemcp.Face
 	rules     judge.Rules // policy.approvals, once read
+	standing  *rule.Rules // what people let their agents do without asking
 	work      *work.Work
 	terminals *terminal.Terminals
 	board     *board.Face
@@ -256,7 +258,8 @@ func (h *Hub) openPeople(ctx context.Context) error {
 }
 
 func (h *Hub) openInbox(ctx context.Context) error {
-	inbox, err := approval.Open(ctx, h.db, h.bus, approval.Options{Audit: h.trail, Logger: h.logger})
+	h.standing = &rule.Rules{DB: h.db, People: h.people, Trail: h.trail}
+	inbox, err := approval.Open(ctx, h.db, h.bus, approval.Options{Audit: h.trail, Logger: h.logger, Rules: h.standing})
 	if err != nil {
 		return err
 	}

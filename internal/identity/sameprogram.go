@@ -60,3 +60,10 @@ func programOf(tx *store.Tx, v Via) (maker, error) {
 	}
 	return program, err
 }
+
+// OfNoProgram reports whether no program's token is in somebody's line of credentials: a
+// person at a page in person, or the owner at the hub's own machine.
+func OfNoProgram(tx *store.Tx, v Via) (bool, error) {
+	program, err := programOf(tx, v)
+	return err == nil && program == byHub, err
+}

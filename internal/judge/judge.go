@@ -39,6 +39,9 @@ type Verdict struct {
 type Need struct {
 	Quorum int
 	approval.Policy
+	// Scene lets a standing rule of the person answer, if one names all of it (package
+	// rule); nil wants a person to look.
+	Scene *approval.Scene
 }
 
 // Bound reports whether a rule says who must agree. Then no single yes elsewhere, such
@@ -63,6 +66,11 @@ type Call struct {
 	AsksItself bool
 	// Agreed says that somebody has said yes to the like of it in this run.
 	Agreed bool
+	// Unruled marks what no standing rule answers: a program that no box confines, a call
+	// that runs later than the rule was looked at.
+	Unruled bool
+	// Scene is what a standing rule must name before it answers.
+	Scene approval.Scene
 }
 
 // Setting is where it would happen.
@@ -91,7 +99,8 @@ const (
 )
 
 // Decide judges a call. Stronger first: what never runs, the hub's rules, the mode, the
-// agent's file, and then the table.
+// agent's file, and then the table. Where the table asks, a standing rule of the person may
+// answer (Need.Scene); where something stronger does, none may.
 func (r Rules) Decide(who identity.Actor, c Call, s Setting) Verdict {
 	answer := table[c.Class][columnOf(who, s)]
 	rule, ruled := r.about(c)
@@ -117,7 +126,19 @@ func (r Rules) Decide(who identity.Actor, c Call, s Setting) Verdict {
 	case s.Stranger && c.Class == Writes:
 		return ask(c.Tool + " changes something, and the sender is not one of this hub's people")
 	}
-	return ask(c.Why)
+	return Verdict{Action: Ask, Reason: c.Why, Need: Need{Scene: c.scene(who, s)}}
+}
+
+// scene is what a standing rule is held against. Only hosted agents' calls have one: what a
+// program at a token has read nobody here knows. None has a run that read words of
+// strangers, or that a stranger speaks to.
+func (c Call) scene(who identity.Actor, s Setting) *approval.Scene {
+	if s.Tainted || s.Stranger || c.Unruled || who.Agent == "" || s.Where == identity.InRoom {
+		return nil
+	}
+	out := c.Scene
+	out.Agent = who.Agent
+	return &out
 }
 
 func neverReason(c Call) string {

@@ -19,12 +19,16 @@ func (r *running) approve(ctx context.Context, call tool.Call, class tool.Class)
 	if c.t.d.Inbox == nil {
 		return tool.Decision{}, tool.Errorf(tool.Denied, "%s needs a person's approval and this hub has no inbox", call.Name)
 	}
-	p, err := c.t.d.Inbox.Ask(ctx, approval.Request{
+	req := approval.Request{
 		Principal: c.person, Kind: approval.KindTool, Title: fmt.Sprintf("%s wants to use %s", r.speaker, call.Name),
 		Tool: call.Name, Arguments: call.Arguments, Reason: cmp.Or(call.Why, "a "+class.String()+" tool in a conversation"),
 		RequestedBy: "agent:" + r.speaker, OnBehalfOf: c.key.Sender, Conversation: c.id, Asker: approval.AskerOf(r.tn.By), Taint: call.Taint,
-		Quorum: call.Need.Quorum, Policy: r.answerable(call.Need.Policy), Timeout: r.patience(),
-	})
+		Quorum: call.Need.Quorum, Policy: r.answerable(call.Need.Policy), Timeout: r.patience(), Scene: call.Need.Scene,
+	}
+	if out, ok := c.t.d.Inbox.AnswerByRule(ctx, req); ok {
+		return decision(call.Name, out)
+	}
+	p, err := c.t.d.Inbox.Ask(ctx, req)
 	if err != nil {
 		return tool.Decision{}, err
 	}

@@ -37,6 +37,8 @@ type Models interface {
 // one. Without one nobody can be asked, and what needs approval is refused.
 type Inbox interface {
 	Ask(ctx context.Context, r approval.Request) (*approval.Pending, error)
+	// AnswerByRule has a standing rule answer instead of a person, if there is one.
+	AnswerByRule(ctx context.Context, r approval.Request) (approval.Outcome, bool)
 	Cancel(ctx context.Context, id, reason string) (approval.Outcome, error)
 	CancelConversation(ctx context.Context, conversation, reason string) (int, error)
 }

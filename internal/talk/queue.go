@@ -163,13 +163,14 @@ func (c *conversation) enqueue(tn *turn) error {
 }
 
 // steer lets a turn join the run at its next model call. Only the same speaker's
-// run can take it, and only words of somebody who could have started it: others
-// would act with more than they have, and wait for a run of their own instead.
+// run can take it, and only words of its own person, who could have started it: others
+// would act with more than they have, with another's standing rules too, and wait for a run
+// of their own instead. So do words that a model wrote over MCP.
 func (c *conversation) steer(tn *turn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	j := c.current
-	if j == nil || j.over || j.turn.Kind != orderTurn || j.turn.Guest != tn.Guest || !j.turn.By.ForAgent("", identity.InConversation, c.id).Within(tn.By) {
+	if j == nil || j.over || j.turn.By.Person.ID != tn.By.Person.ID || (j.turn.By.Where == identity.AtMCP) != (tn.By.Where == identity.AtMCP) || j.turn.Kind != orderTurn || j.turn.Guest != tn.Guest || !j.turn.By.ForAgent("", identity.InConversation, c.id).Within(tn.By) {
 		return false
 	}
 	c.steers = append(c.steers, tn)

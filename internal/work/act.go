@@ -35,8 +35,9 @@ type openCall struct {
 	tool     *tool.Tool
 	args     json.RawMessage
 	class    tool.Class
-	approval string // the id of the question that was asked
-	by       string // who said yes
+	approval string            // the id of the question that was asked
+	by       string            // who said yes
+	ruled    *approval.Request // what a standing rule answers when its turn comes
 	began    time.Time
 	result   *model.Message // once there is one
 }
@@ -172,7 +173,12 @@ func (t *task) runNext() {
 		return
 	}
 	c := b.ready[0]
-	b.ready, b.running = b.ready[1:], c
+	b.ready = b.ready[1:]
+	if !t.mayBegin(c) {
+		t.then(t.runNext)
+		return
+	}
+	b.running = c
 	t.refreshStatus()
 	c.began = time.Now()
 	ctx, call := t.ctx, t.toolCall(c)

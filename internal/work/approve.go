@@ -41,14 +41,62 @@ func (t *task) askApproval(c *openCall, v judge.Verdict) {
 	if right := c.tool.ConsentFor(t.toolCall(c), c.class).Policy.Right; right != nil {
 		v.Need.Right = right
 	}
-	t.ask(&question{call: c}, t.request(c, v), c.ID)
+	r := t.from(t.request(c, v))
+	ctx, cancel := context.WithTimeout(t.ctx, writeTimeout)
+	defer cancel()
+	if t.w.d.Inbox.Ruled(ctx, r) {
+		c.ruled = &r
+		t.batch.ready = append(t.batch.ready, c)
+		return
+	}
+	t.ask(&question{call: c}, r, c.ID)
 }
 
+// mayBegin reports whether a call whose turn has come may run. A standing rule answers now
+// and not before: it may have been taken back while the call waited. If none does any more,
+// the person is asked.
+func (t *task) mayBegin(c *openCall) bool {
+	r := c.ruled
+	if r == nil {
+		return true
+	}
+	c.ruled = nil
+	if c.by = t.ruledBy(*r); c.by != "" {
+		return true
+	}
+	t.ask(&question{call: c}, *r, c.ID)
+	return false
+}
+
+// ruledBy has a standing rule answer, and names it; empty if none does.
+func (t *task) ruledBy(r approval.Request) string {
+	r = t.from(r) // words of strangers may have come since
+	ctx, cancel := context.WithTimeout(t.ctx, writeTimeout)
+	defer cancel()
+	out, _ := t.w.d.Inbox.AnswerByRule(ctx, r)
+	return out.By
+}
+
+// request is a call as a question about it.
 func (t *task) request(c *openCall, v judge.Verdict) approval.Request {
 	return approval.Request{
 		Kind: approval.KindTool, Title: fmt.Sprintf("%s wants to use %s", t.agent.Name, c.Name), Tool: c.Name, Arguments: c.args,
-		Reason: v.Reason, MayRemember: true, Quorum: v.Need.Quorum, Policy: v.Need.Policy,
+		Reason: v.Reason, MayRemember: true, Quorum: v.Need.Quorum, Policy: v.Need.Policy, Scene: v.Need.Scene,
 	}
+}
+
+// from says who asks: this task, for its person.
+func (t *task) from(r approval.Request) approval.Request {
+	if t.state.Tainted || t.state.Others {
+		r.Scene = nil
+	}
+	r.ID, r.Principal, r.Task = ids.New(), t.principal, t.id
+	r.RequestedBy, r.OnBehalfOf, r.Asker, r.Taint = "agent:"+t.agentName(), t.spec.By.String(), approval.AskerOf(t.spec.By), t.state.Taint
+	// A board is its person's own screen; but whoever may do something to a machine is
+	// asked elsewhere than by the token that wants it.
+	r.Policy.Screen = t.spec.Origin != "" && r.Policy.Right == nil
+	r.Timeout = t.opts.ApprovalTimeout(t.agent.ApprovalTimeout)
+	return r
 }
 
 // askUser shows the questions of an ask_user call.
@@ -68,12 +116,7 @@ func (t *task) askUser(c *openCall) {
 
 // ask puts a question into the inbox and the log, in one transaction.
 func (t *task) ask(q *question, r approval.Request, callID string) {
-	r.ID, r.Principal, r.Task = ids.New(), t.principal, t.id
-	r.RequestedBy, r.OnBehalfOf, r.Asker, r.Taint = "agent:"+t.agentName(), t.spec.By.String(), approval.AskerOf(t.spec.By), t.state.Taint
-	// A board is its person's own screen; but whoever may do something to a machine is
-	// asked elsewhere than by the token that wants it.
-	r.Policy.Screen = t.spec.Origin != "" && r.Policy.Right == nil
-	r.Timeout = t.opts.ApprovalTimeout(t.agent.ApprovalTimeout)
+	r = t.from(r)
 	asking, err := t.w.d.Inbox.Prepare(r)
 	if err != nil {
 		t.notAsked(q, err)

@@ -202,7 +202,7 @@ func (h *hub) openInbox() {
 	if h.inbox != nil {
 		_ = h.inbox.Close()
 	}
-	inbox, err := approval.Open(context.Background(), h.db, h.bus, approval.Options{Recheck: 20 * time.Millisecond})
+	inbox, err := approval.Open(context.Background(), h.db, h.bus, approval.Options{Recheck: 20 * time.Millisecond, Rules: h.standing()})
 	if err != nil {
 		h.t.Fatal(err)
 	}

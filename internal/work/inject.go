@@ -289,6 +289,7 @@ func (t *task) startTurn(q *queued, ids []string) {
 	t.turn++
 	t.state.Steps, t.state.Tainted, t.state.Taint = 0, false, nil
 	t.state.Reach = t.state.Reach.Intersect(q.By.Scopes)
+	t.state.Others = t.state.Others || q.By.Person.ID != t.spec.By.Person.ID || q.By.Where == identity.AtMCP
 	t.turnText.Reset()
 	t.emit(&viber.TaskUserMessage{MessageID: q.ID, MessageIDs: ids, Message: q.Message, Mode: q.Mode, By: q.By.String()})
 	t.out.row = true

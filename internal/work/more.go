@@ -47,7 +47,11 @@ func (t *task) judgeMore(c *openCall, answer chan<- error) {
 	case v.Action == judge.Refuse:
 		answer <- &tool.Error{Type: tool.Denied, Message: fmt.Sprintf("%s may not be used here: %s", c.Name, v.Reason), Err: tool.ErrRefused}
 	case v.Action == judge.Ask && t.remembered[rememberKey(c)] == "":
-		t.ask(&question{call: c, more: answer}, t.request(c, v), c.ID)
+		if r := t.request(c, v); t.ruledBy(r) != "" {
+			answer <- nil
+		} else {
+			t.ask(&question{call: c, more: answer}, r, c.ID)
+		}
 	default:
 		answer <- nil
 	}

@@ -59,6 +59,9 @@ type state struct {
 	// Reach is what the task's agent may do for its person: the submitter's, narrowed by
 	// everybody who spoke to the task since.
 	Reach identity.Scopes `json:"reach,omitzero"`
+	// Others tells that somebody else than its person has spoken to the task, or a model
+	// over MCP: no standing rule answers then.
+	Others bool `json:"others,omitzero"`
 }
 
 // record is a task's row.

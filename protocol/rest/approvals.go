@@ -42,6 +42,7 @@ type Approval struct {
 	Conversation string          `json:"conversation_id,omitempty"`
 	Questions    []Question      `json:"questions,omitempty"`
 	MayRemember  bool            `json:"may_remember" doc:"whether the same may be allowed for the rest of the task"`
+	MayRule      bool            `json:"may_rule" doc:"whether a standing rule can be made of it"`
 	Quorum       int             `json:"quorum" doc:"how many different people must agree"`
 	Created      time.Time       `json:"created_at"`
 	Expires      time.Time       `json:"expires_at"`
@@ -97,6 +98,8 @@ type Answer struct {
 	Reason   string   `json:"reason,omitempty" maxLength:"4000"`
 	Remember string   `json:"remember,omitempty" enum:"once,task"`
 	Answers  []string `json:"answers,omitempty" maxItems:"256"`
+	// Always makes a standing rule of a yes.
+	Always *RuleTerms `json:"always,omitempty" doc:"make a standing rule of this yes: calls like it are not asked about any more; try it first"`
 }
 
 // Resolution is how a question ended, as the page's live stream tells it.

@@ -61,6 +61,7 @@ var probes = map[string]probe{
 	"stopping somebody's task":     stopTask,
 	"agents, models, tool servers": manageAgents,
 	"the secret of the owner":      rotateOwner,
+	"a rule that spares questions": makeRule,
 	"the questions of somebody":    readQuestion,
 	"a terminal on the hub":        openTerminal,
 	"a token with more":            mintMore,
@@ -246,6 +247,17 @@ func manageAgents(r *run, c *credential) outcome {
 	}
 	out.got = !errors.Is(err, agentfirst.ErrForbidden) // whether it made sense is another matter
 	return out
+}
+
+// makeRule tries what would spare an agent its questions: only a person in person may.
+func makeRule(r *run, c *credential) outcome {
+	a := r.rest(c, "POST", "/api/rules", map[string]any{"agent": shared, "command": "touch …", "uses": 1})
+	if a.in() {
+		var made struct{ ID string }
+		r.decode(a, &made)
+		r.rest(r.root, "DELETE", "/api/rules/"+made.ID, nil)
+	}
+	return outcome{got: a.in(), may: c.may("approval:respond") && c.program() == nil, there: true, detail: string(a.body)}
 }
 
 func rotateOwner(r *run, c *credential) outcome {

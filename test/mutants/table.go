@@ -98,6 +98,19 @@ var mutants = []mutant{
 		old: "\tif !may(who, s.Sender) {\n\t\treturn ErrNoSchedule", new: "\tif false {\n\t\treturn ErrNoSchedule",
 	},
 	{
+		name: "rules: one answers after words of strangers", pkg: "internal/judge", test: "TestWhereAStandingRuleMayAnswer", file: "internal/judge/judge.go",
+		old: "if s.Tainted || s.Stranger ||", new: "if s.Stranger ||",
+	},
+	{
+		name: "rules: git status; rm is git status …", pkg: "internal/judge/rule", test: "TestAShellsSignsNeverWidenARule", file: "internal/judge/plain/plain.go",
+		old: "len(file.Stmts) != 1 || len(file.Last) > 0 {\n\t\treturn nil, false\n\t}\n\ts := file.Stmts[0]\n\tcall, isCall := s.Cmd.(*syntax.CallExpr)\n\tif !isCall || s.Background || s.Negated || s.Coprocess || s.Semicolon.IsValid() ||",
+		new: "len(file.Stmts) == 0 {\n\t\treturn nil, false\n\t}\n\ts := file.Stmts[0]\n\tcall, isCall := s.Cmd.(*syntax.CallExpr)\n\tif !isCall ||",
+	},
+	{
+		name: "rules: a program's token makes one", pkg: "internal/judge/rule", test: "TestOnlyAPersonInPersonMakesARule", file: "internal/judge/rule/rules.go",
+		old: "if !inPerson {", new: "if !inPerson && false {",
+	},
+	{
 		name: "approvals: a model answers over MCP", pkg: "internal/approval", test: "TestNobodyAnswersOverMCP", file: "internal/approval/decide.go",
 		old: "case who.Where == identity.AtMCP:", new: "case false:",
 	},

@@ -2,8 +2,10 @@ package builtin
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 
+	"parley/internal/approval"
 	"parley/internal/brain/tool"
 )
 
@@ -47,4 +49,33 @@ func NeedsOf(call tool.Call) string {
 		}
 	}
 	return strings.Join(parts, " and ")
+}
+
+// SceneOf is what a call would do besides what its arguments say, for standing rules.
+func SceneOf(t *tool.Tool, call tool.Call) approval.Scene {
+	n := needsOf(call)
+	scene := approval.Scene{Read: n.Read, Write: n.Write, Hosts: n.Hosts}
+	if t.Reach != nil {
+		scene.Hosts = append(scene.Hosts, t.Reach(call.Arguments))
+	}
+	if IsCommand(t.Name) {
+		scene.Folder = folderOf(call)
+	}
+	return scene
+}
+
+// folderOf is where a command would run: a path in the workspace, where it is in there.
+func folderOf(call tool.Call) string {
+	var args struct {
+		Cwd string `json:"cwd"`
+	}
+	_ = json.Unmarshal(call.Arguments, &args) // one without has none
+	dir := args.Cwd
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(call.Dir, dir)
+	}
+	if rel, err := filepath.Rel(call.Workspace, dir); err == nil && filepath.IsAbs(dir) && filepath.IsLocal(rel) {
+		dir = rel
+	}
+	return filepath.ToSlash(filepath.Clean(dir))
 }

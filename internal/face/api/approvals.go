@@ -2,23 +2,28 @@ package api
 
 import (
 	"context"
+	"fmt"
 
 	"parley/internal/approval"
 	"parley/internal/identity"
+	"parley/internal/judge/rule"
 	"parley/internal/visible"
 	"parley/protocol/rest"
 )
 
 // RegisterApprovals adds the one inbox.
-func RegisterApprovals(a *API, inbox *approval.Inbox) {
-	in := approvalRoutes{inbox}
+func RegisterApprovals(a *API, inbox *approval.Inbox, rules *rule.Rules) {
+	in := approvalRoutes{inbox, rules}
 	see := access{Scope: identity.ApprovalRead, Tag: "inbox"}
 	add(a, see, rest.ListApprovals, in.list)
 	add(a, see, rest.GetApproval, in.get)
 	add(a, access{Scope: identity.ApprovalRespond, Tag: "inbox"}, rest.AnswerApproval, in.answer)
 }
 
-type approvalRoutes struct{ inbox *approval.Inbox }
+type approvalRoutes struct {
+	inbox *approval.Inbox
+	rules *rule.Rules
+}
 
 func viewAsker(a approval.Asker) *rest.Asker {
 	if a == (approval.Asker{}) {
@@ -41,6 +46,8 @@ func viewApproval(i approval.Item) rest.Approval {
 		Task: i.Task, Conversation: i.Conversation, MayRemember: i.MayRemember, Quorum: i.Quorum, Created: i.Created, Expires: i.Expires,
 		Outcome: string(i.Outcome.State), By: i.Outcome.By, Answer: i.Outcome.Reason, Resolved: i.Outcome.At,
 	}
+	_, notRuled := rule.From(i)
+	out.MayRule = notRuled == nil
 	for _, q := range i.Questions {
 		asked := rest.Question{Question: q.Question, Header: q.Header, MultiSelect: q.MultiSelect}
 		for _, o := range q.Options {
@@ -77,8 +84,29 @@ func (in approvalRoutes) get(ctx context.Context, who identity.Actor, q *rest.By
 }
 
 func (in approvalRoutes) answer(ctx context.Context, who identity.Actor, q *rest.ApprovalAnswer) (rest.Approval, error) {
-	result, err := in.inbox.Answer(ctx, who, q.ID, approval.Answer{
-		Approved: q.Body.Approved, Reason: q.Body.Reason, Remember: q.Body.Remember, Answers: q.Body.Answers,
-	})
+	a := approval.Answer{Approved: q.Body.Approved, Reason: q.Body.Reason, Remember: q.Body.Remember, Answers: q.Body.Answers}
+	if q.Body.Always != nil {
+		if err := in.always(ctx, who, q, &a); err != nil {
+			return rest.Approval{}, err
+		}
+	}
+	result, err := in.inbox.Answer(ctx, who, q.ID, a)
 	return viewApproval(result.Item), err
+}
+
+// always lets a yes make a rule, in the same transaction.
+func (in approvalRoutes) always(ctx context.Context, who identity.Actor, q *rest.ApprovalAnswer, a *approval.Answer) error {
+	item, err := in.inbox.Get(ctx, who, q.ID)
+	if err != nil {
+		return err
+	}
+	if !a.Approved {
+		return fmt.Errorf("%w: only a yes becomes a rule", rule.ErrInvalid)
+	}
+	draft, err := ruleFrom(item, *q.Body.Always)
+	if err != nil {
+		return err
+	}
+	_, a.Also, err = in.rules.Prepare(ctx, who, draft)
+	return err
 }

@@ -15,6 +15,7 @@ import (
 	"parley/internal/audit"
 	"parley/internal/brain"
 	"parley/internal/identity"
+	"parley/internal/judge/rule"
 	"parley/internal/judge/speak"
 	"parley/internal/limit"
 	"parley/internal/skill"
@@ -106,6 +107,9 @@ var mappings = []Mapping{
 	{approval.ErrNotFound, http.StatusNotFound, "not_found", "there is no such approval, or another person was asked"},
 	{approval.ErrForbidden, http.StatusForbidden, "forbidden", ""},
 	{approval.ErrInvalid, http.StatusBadRequest, "invalid", ""},
+	{rule.ErrNotFound, http.StatusNotFound, "not_found", ""},
+	{rule.ErrForbidden, http.StatusForbidden, "forbidden", ""},
+	{rule.ErrInvalid, http.StatusBadRequest, "bad_rule", ""},
 	{skill.ErrNotFound, http.StatusNotFound, "not_found", "there is no such skill, exchange or thread"},
 	{skill.ErrNoAgent, http.StatusNotFound, "not_found", ""},
 	{speak.ErrDenied, http.StatusForbidden, "denied", ""},

@@ -34,8 +34,10 @@ type Request struct {
 	// ApprovedBy is who said yes to exactly this call when the run asked; nobody is
 	// asked again.
 	ApprovedBy string
-	// Taint tells whoever is asked that the run had read words of strangers.
-	Taint *approval.Taint
+	// Taint tells whoever is asked that the run had read words of strangers; Tainted that it
+	// had, and Stranger that one speaks to the agent: no standing rule answers then.
+	Taint             *approval.Taint
+	Tainted, Stranger bool
 	// OnAsk, where given, is told once that a question waits in the inbox.
 	OnAsk func(Question)
 }
@@ -64,7 +66,7 @@ type Question struct {
 type Decision struct {
 	Approved bool   `json:"approved"`
 	By       string `json:"by"`
-	// How tells the way it was asked: inbox, elicitation.
+	// How tells the way it was asked: inbox, elicitation, task or rule.
 	How    string `json:"how"`
 	Reason string `json:"reason,omitempty"`
 }

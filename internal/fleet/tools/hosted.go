@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -168,7 +169,10 @@ func (h hosted) declined(use tool.Call, t kenny.Tool, why error) {
 }
 
 func (h hosted) request(use tool.Call, t kenny.Tool, in kenny.Input) call.Request {
-	return call.Request{Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor, ApprovedBy: use.ApprovedBy, Taint: use.Taint}
+	return call.Request{
+		Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor, ApprovedBy: use.ApprovedBy, Taint: use.Taint,
+		Tainted: use.Tainted, Stranger: strings.Contains(use.Principal, ":"),
+	}
 }
 
 func (h hosted) do(ctx context.Context, use tool.Call, t kenny.Tool, in kenny.Input) (tool.Result, error) {

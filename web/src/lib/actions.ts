@@ -2,6 +2,9 @@
 // against what the hub writes (test/docs), so every line has this one form.
 const words: Record<string, string> = {
   'approval.asked': 'Approval asked for',
+  'rule.made': 'Standing rule made',
+  'rule.revoked': 'Standing rule revoked',
+  'rule.used': 'Standing rule answered',
   'approval.elicited': 'Approval asked for in an MCP client',
   'approval.refused': 'Answer to an approval refused',
   'approval.resolved': 'Approval answered',
