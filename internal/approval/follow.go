@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"parley/internal/store"
@@ -49,7 +50,7 @@ func (in *Inbox) turn(ctx context.Context) (time.Duration, error) {
 			next = min(next, time.Until(due))
 		}
 	}
-	return max(next, time.Millisecond), in.dispatch(ctx)
+	return max(next, time.Millisecond), errors.Join(in.digest(ctx, time.Now()), in.dispatch(ctx))
 }
 
 func (in *Inbox) nextDue(ctx context.Context) (time.Time, error) {
