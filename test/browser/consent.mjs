@@ -104,3 +104,65 @@ test('a question is shown to its end, with who asks by what and after whose word
   await card.getByRole('button', { name: 'Reject', exact: true }).click();
   await card.waitFor({ state: 'detached' });
 });
+
+test('“Always like this” tells the rule before it is made, spares the next question, and Settings takes it back', async () => {
+  const page = await stage.person();
+  const asker = await stage.person();
+  await startTurn(asker, '/tool shell {"command":"touch ruled-1"}');
+  await visit(page, '/inbox');
+  const card = page.getByRole('article').filter({ hasText: 'touch ruled-1' });
+  await card.getByRole('button', { name: 'Always like this…' }).and(page.locator(':enabled')).click();
+  await card.getByText('tester may run `touch ruled-1` in its folder').waitFor();
+  await card.getByLabel(/^Command/).fill('bash …');
+  await card.getByText('would run whatever follows').waitFor();
+  await card.getByLabel(/^Command/).fill('touch …');
+  await card.getByLabel('Times').fill('2');
+  await card.getByText(/tester may run `touch …` in its folder, until .*, 2 times/).waitFor();
+  await card.getByText(/Of your last \d+ questions about calls it would have answered \d+/).waitFor();
+  await fits(page, 'rule');
+  await card.getByRole('button', { name: 'Approve, and make this rule' }).click();
+  await card.waitFor({ state: 'detached' });
+  await startTurn(asker, '/tool shell {"command":"touch ruled-2"}\n/say not asked');
+  await asker.getByText('not asked', { exact: true }).waitFor();
+
+  await visit(page, '/settings/rules');
+  const row = page.getByRole('row').filter({ hasText: 'touch …' });
+  await row.getByText('1 of 2').waitFor();
+  await fits(page, 'rules');
+  await row.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByText('You have no rules').waitFor();
+  await startTurn(asker, '/tool shell {"command":"touch ruled-3"}');
+  await visit(page, '/inbox');
+  const again = page.getByRole('article').filter({ hasText: 'touch ruled-3' });
+  await again.getByRole('button', { name: 'Approve' }).and(page.locator(':enabled')).click();
+  await again.waitFor({ state: 'detached' });
+});
+
+test('several questions are answered at once', async () => {
+  const page = await stage.person();
+  for (const n of [1, 2, 3]) await startTurn(await stage.person(), `/tool shell {"command":"touch several-${n}"}`);
+  await visit(page, '/inbox');
+  await page.getByRole('article').filter({ hasText: 'several-3' }).waitFor();
+  await page.getByLabel('Choose several').check();
+  await page.getByRole('listitem').filter({ hasText: 'several-2' }).getByRole('checkbox').uncheck();
+  await page.getByText('2 questions chosen').waitFor();
+  await fits(page, 'several');
+  await page.getByRole('button', { name: 'Approve 2' }).click();
+  await page.getByRole('article').filter({ hasText: 'several-1' }).waitFor({ state: 'detached' });
+  await page.getByRole('article').filter({ hasText: 'several-3' }).waitFor({ state: 'detached' });
+  const left = page.getByRole('article').filter({ hasText: 'several-2' });
+  await left.getByRole('button', { name: 'Reject…' }).click();
+  await left.getByRole('button', { name: 'Reject', exact: true }).click();
+  await left.waitFor({ state: 'detached' });
+});
+
+/** Nothing is wider than the screen, on a narrow one too. */
+async function fits(page, name) {
+  const before = page.viewportSize();
+  for (const width of [1280, 360]) {
+    await page.setViewportSize({ width, height: 860 });
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth), false, `${name} is wider than ${width} pixels`);
+    if (process.env.PARLEY_SHOTS) await page.screenshot({ path: join(process.env.PARLEY_SHOTS, `${name}-${width}.png`) });
+  }
+  if (before) await page.setViewportSize(before);
+}

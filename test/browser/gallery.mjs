@@ -68,7 +68,7 @@ const places = {
   home: '/', inbox: '/inbox', agents: '/agents', chat: '/agents/parley', newagent: '/agents/new?create', tasks: '/tasks', newtask: '/tasks/new', terminals: '/terminals', rooms: '/rooms',
   machines: '/machines', machine: '/machines/nas', addmachine: '/machines/-/add', calls: '/machines/-/calls', policy: '/machines/-/policy', updates: '/machines/-/updates',
   place: '/place', postings: '/place/postings', skills: '/place/skills', threads: '/place/threads', extensions: '/place/extensions', visits: '/place/visits', keys: '/place/keys', traffic: '/place/traffic', peers: '/place/peers',
-  audit: '/audit', settings: '/settings', notifications: '/settings/notifications', devices: '/settings/devices', tokens: '/settings/tokens', models: '/settings/models', people: '/settings/people', cluster: '/settings/cluster',
+  audit: '/audit', settings: '/settings', notifications: '/settings/notifications', rules: '/settings/rules', devices: '/settings/devices', tokens: '/settings/tokens', models: '/settings/models', people: '/settings/people', cluster: '/settings/cluster',
 };
 
 async function walk(page, prefix, only, list = places) {

@@ -56,7 +56,7 @@ function pages() {
     tasks: '/tasks', task: new URL(task).pathname, newtask: '/tasks/new', terminals: '/terminals', rooms: '/rooms', room: '/r/looks',
     machines: '/machines', machine: `/machines/${encodeURIComponent(machine)}`, addmachine: '/machines/-/add', calls: '/machines/-/calls', policy: '/machines/-/policy', updates: '/machines/-/updates',
     place: '/place', postings: '/place/postings', skills: '/place/skills', threads: '/place/threads', extensions: '/place/extensions', visits: '/place/visits', keys: '/place/keys', traffic: '/place/traffic', peers: '/place/peers',
-    audit: '/audit', notifications: '/settings/notifications', settings: '/settings', devices: '/settings/devices', tokens: '/settings/tokens', models: '/settings/models', people: '/settings/people', cluster: '/settings/cluster', lost: '/nowhere', gone: '/tasks/no-such-task',
+    audit: '/audit', notifications: '/settings/notifications', settings: '/settings', rules: '/settings/rules', devices: '/settings/devices', tokens: '/settings/tokens', models: '/settings/models', people: '/settings/people', cluster: '/settings/cluster', lost: '/nowhere', gone: '/tasks/no-such-task',
   };
 }
 

@@ -2,7 +2,7 @@
 // so that a page has one thing to catch and one thing to show.
 
 import type {
-  Agent, AgentSpend, Approval, ApprovalAnswer, AuditComparison, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, Session, Status, StoredConversation, MemoryShare, Token, ToolUse, WorkspaceGrant,
+  Agent, AgentSpend, Approval, ApprovalAnswer, AuditComparison, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, RuleTerms, RuleTrial, Session, StandingRule, Status, StoredConversation, MemoryShare, Token, ToolUse, WorkspaceGrant,
 } from './types';
 import type { Stored } from './attach';
 import type { Ceremony, Proof } from './passkey';
@@ -209,6 +209,9 @@ export class Client {
   shareMemory = (body: { agent: string; archive_id?: string; to_agent: string; to_sender?: string; expires_at?: string }) => this.post<MemoryShare>('/api/memory/shares', body);
   unshareMemory = (id: string) => this.delete(`/api/memory/shares/${part(id)}`);
   unshareFolder = (id: string) => this.delete(`/api/workspace/grants/${part(id)}`);
+  rules = async () => list<StandingRule>(await this.get('/api/rules'), 'rules');
+  tryRule = (body: RuleTerms & { approval_id: string }) => this.post<RuleTrial>('/api/rules/try', body);
+  revokeRule = (id: string) => this.delete(`/api/rules/${part(id)}`);
   revokeToken = (id: string) => this.delete(`/api/tokens/${part(id)}`);
   people = async () => list<Person>(await this.get('/api/people'), 'people');
   addPerson = (body: { name: string }) => this.post<Person>('/api/people', body);

@@ -34,6 +34,9 @@ export type ToolUse = Schemas['ToolUse'];
 export type StoredConversation = Schemas['Conversation'];
 export type WorkspaceGrant = Schemas['WorkspaceGrant'];
 export type MemoryShare = Schemas['Share'];
+export type StandingRule = Schemas['StandingRule'];
+export type RuleTerms = Schemas['RuleTerms'];
+export type RuleTrial = Schemas['RuleTrial'];
 
 /** A token's secret, when it is made and when it is replaced. */
 export type NewToken = Schemas['NewToken'] & Partial<Schemas['Rotated']>;
