@@ -284,20 +284,12 @@ func (g *globals) showKeys(cmd *cobra.Command, keys mmpagent.Keys) error {
 	})
 }
 
-// passphrase comes from the environment, so that it is in no history.
-func passphrase() ([]byte, error) {
-	if p := os.Getenv("PARLEY_PASSPHRASE"); p != "" {
-		return []byte(p), nil
-	}
-	return nil, usageError("set PARLEY_PASSPHRASE to the passphrase of the backup")
-}
-
 func newKeysBackup() *cobra.Command {
 	var out, format string
 	cmd := &cobra.Command{
 		Use: "backup FILE", Short: "Seal an agent's key with a passphrase (PARLEY_PASSPHRASE)", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			secret, err := passphrase()
+			secret, err := (&secretFlags{}).read(cmd, true)
 			if err != nil {
 				return err
 			}
@@ -336,7 +328,7 @@ func newKeysRestore(g *globals) *cobra.Command {
 	return jsonFlag(&cobra.Command{
 		Use: "restore FILE BACKUP", Short: "Write an agent's key back from a backup of either form", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			secret, err := passphrase()
+			secret, err := (&secretFlags{}).read(cmd, false)
 			if err != nil {
 				return err
 			}

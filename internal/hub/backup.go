@@ -2,6 +2,7 @@ package hub
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 
 	"parley/internal/brain"
 	"parley/internal/hub/config"
+	"parley/internal/seal"
 	"parley/internal/store"
 )
 
@@ -35,13 +37,38 @@ type manifest struct {
 }
 
 // backedUp are the files and folders of the data folder that belong into a backup.
-// Not in it, each for a reason docs/operations.md gives: keys of hosted agents
-// (keys/place), which leave this machine only when somebody asks for it by name;
-// the workspace but for what tasks handed over; certificates of ACME; the endpoint
-// of 'parley up'; and notes of the running hub.
+// Not in it, each for a reason docs/operations.md gives: the workspace but for what
+// tasks handed over; certificates of ACME; and notes of the running hub.
 var backedUp = []string{
 	config.FileName, hubKeyFile, ownerTokenFile, agentsFolder, "skills", "extensions", "providers.yaml", "prices.yaml", "resources.yaml",
 	"recordings",
+}
+
+// sealedUp are files and folders that leave this machine only when somebody asks for
+// it, and then sealed: the keys by which others know hosted agents, this machine as a
+// client, and this machine as one of the hub's.
+var sealedUp = []string{"keys/place", "device.key", "endpoint/key"}
+
+// sealedName is the file of a backup that holds them.
+const sealedName = "keys.sealed"
+
+// addSealed adds those files as one that only the passphrase opens.
+func (h *Hub) addSealed(ctx context.Context, out *tar.Writer, passphrase []byte) error {
+	var plain bytes.Buffer
+	keys := tar.NewWriter(&plain)
+	for _, name := range sealedUp {
+		if err := addTree(ctx, keys, h.folder, name); err != nil {
+			return err
+		}
+	}
+	if err := keys.Close(); err != nil {
+		return err
+	}
+	sealed, err := seal.Seal(plain.Bytes(), passphrase)
+	if err != nil {
+		return err
+	}
+	return addBytes(out, sealedName, sealed)
 }
 
 // handedOver are the folders of what tasks handed over, one in each workspace, where
@@ -81,8 +108,9 @@ func (h *Hub) addHandedOver(ctx context.Context, out *tar.Writer) error {
 	return nil
 }
 
-// Backup writes everything the hub keeps while it runs.
-func (h *Hub) Backup(ctx context.Context, w io.Writer) error {
+// Backup writes everything the hub keeps while it runs; with a passphrase the keys of
+// hosted agents too, sealed.
+func (h *Hub) Backup(ctx context.Context, w io.Writer, passphrase []byte) error {
 	zip := gzip.NewWriter(w)
 	out := tar.NewWriter(zip)
 	head, err := json.Marshal(manifest{Format: backupFormat, Version: h.opts.Version, Made: time.Now().UTC()})
@@ -106,6 +134,11 @@ func (h *Hub) Backup(ctx context.Context, w io.Writer) error {
 	}
 	if err := h.addHandedOver(ctx, out); err != nil {
 		return err
+	}
+	if len(passphrase) > 0 {
+		if err := h.addSealed(ctx, out, passphrase); err != nil {
+			return err
+		}
 	}
 	return errors.Join(out.Close(), zip.Close())
 }

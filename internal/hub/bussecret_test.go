@@ -50,11 +50,11 @@ func TestARestoredDatabaseIsAClusterOfItsOwn(t *testing.T) {
 		t.Errorf("a second hub changed the secret from %d to %d letters", len(secret), len(again))
 	}
 	var backup bytes.Buffer
-	if err := first.Backup(t.Context(), &backup); err != nil {
+	if err := first.Backup(t.Context(), &backup, nil); err != nil {
 		t.Fatal(err)
 	}
 	conf := settings(restored)
-	if err := hub.Restore(t.Context(), conf, &backup); err != nil {
+	if err := hub.Restore(t.Context(), conf, &backup, hub.Secrets{}); err != nil {
 		t.Fatal(err)
 	}
 	if settingIn(t, restored, "hub_key") != settingIn(t, original, "hub_key") {

@@ -2,8 +2,10 @@ package hub
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -20,117 +22,211 @@ import (
 	"parley/internal/audit"
 	"parley/internal/durable"
 	"parley/internal/hub/config"
+	"parley/internal/seal"
 	"parley/internal/store"
 )
+
+// Secrets say what becomes of the keys of hosted agents in a backup.
+type Secrets struct {
+	// Passphrase opens them.
+	Passphrase []byte
+	// LeaveKeys restores without them, so that hosted agents get new ones.
+	LeaveKeys bool
+}
 
 // Restore makes a new data folder (and database) from a backup: all of it or
 // nothing. Everything is put together elsewhere, flushed, and moved into place at
 // the end. It refuses a folder that has something in it. After a failure, or when
 // this process is killed, the folder and the database are as they were, and it can
 // be done again.
-func Restore(ctx context.Context, conf config.Config, r io.Reader) error {
-	s, err := openStage(Folder(conf.Data))
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	dump := s.dir.Path(dumpName)
-	made, err := unpack(ctx, r, string(s.dir))
-	if err != nil {
-		return err
-	}
-	if err := rememberDatabase(s.dir, conf.DB); err != nil {
-		return err
-	}
-	// The database comes last: with PostgreSQL it is in place at once.
-	if err := loadDump(ctx, conf, dump, s.dir, made); err != nil {
-		return err
-	}
-	if err := os.Remove(dump); err != nil {
-		return err
-	}
-	if err := durable.Tree(string(s.dir)); err != nil {
-		return err
-	}
-	return s.commit()
+func Restore(ctx context.Context, conf config.Config, r io.Reader, secrets Secrets) error {
+	_, err := restore(ctx, conf, r, secrets)
+	return err
 }
 
-// unpack writes the backup's files into a folder. Names come from outside: only
-// those a backup can have are taken. It returns when the backup was made.
-func unpack(ctx context.Context, r io.Reader, into string) (made time.Time, err error) {
+// restored is what a restore went by.
+type restored struct {
+	manifest
+	files  map[string][sha256.Size]byte // of the backup, by name
+	tables map[string]tally             // of its database
+	keys   bool                         // sealed ones are in it
+}
+
+func restore(ctx context.Context, conf config.Config, r io.Reader, secrets Secrets) (restored, error) {
+	s, err := openStage(Folder(conf.Data))
+	if err != nil {
+		return restored{}, err
+	}
+	defer s.close()
+	from, err := unpack(ctx, r, string(s.dir))
+	if err != nil {
+		return from, err
+	}
+	if err := from.openSealed(ctx, s.dir, secrets); err != nil {
+		return from, err
+	}
+	if err := rememberDatabase(s.dir, conf.DB); err != nil {
+		return from, err
+	}
+	// The database comes last: with PostgreSQL it is in place at once.
+	if err := from.loadDump(ctx, conf, s.dir); err != nil {
+		return from, err
+	}
+	if err := durable.Tree(string(s.dir)); err != nil {
+		return from, err
+	}
+	return from, s.commit()
+}
+
+// openSealed puts the keys of a backup into place. It comes after the whole backup has
+// been read: had a byte of it changed, that would have been said before.
+func (b *restored) openSealed(ctx context.Context, dir Folder, secrets Secrets) error {
+	sealed, err := os.ReadFile(dir.Path(sealedName))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b.keys = true
+	if err := os.Remove(dir.Path(sealedName)); err != nil || secrets.LeaveKeys {
+		return err
+	}
+	plain, err := seal.Open(sealed, secrets.Passphrase)
+	switch {
+	case errors.Is(err, seal.ErrEmpty):
+		return ErrKeysSealed
+	case err != nil:
+		return fmt.Errorf("the keys in this backup cannot be opened: %w", err)
+	}
+	return b.unpackAll(ctx, tar.NewReader(bytes.NewReader(plain)), string(dir), isSealedUp)
+}
+
+// ErrKeysSealed says that a backup has keys in it, and that no passphrase was given.
+var ErrKeysSealed = errors.New("this backup holds keys of agents, sealed with a passphrase")
+
+func isSealedUp(name string) bool { return isBelow(sealedUp, name) }
+
+// isBacked tells what the open part of a backup may hold.
+func isBacked(name string) bool {
+	return name == dumpName || name == sealedName || isBelow(backedUp, name) || isHandedOver(name)
+}
+
+func isBelow(tops []string, name string) bool {
+	return slices.ContainsFunc(tops, func(top string) bool { return name == top || strings.HasPrefix(name, top+"/") })
+}
+
+// unpack writes the backup's files into a folder.
+func unpack(ctx context.Context, r io.Reader, into string) (b restored, err error) {
 	zip, err := gzip.NewReader(r)
 	if err != nil {
-		return made, fmt.Errorf("this is not a parley backup: %w", err)
+		return b, fmt.Errorf("this is not a parley backup: %w", err)
 	}
-	in := tar.NewReader(zip)
+	in := tar.NewReader(damageOf{zip})
 	head, err := in.Next()
 	if err == nil {
-		made, err = readManifest(head, in)
+		b.manifest, err = readManifest(head, in)
 	}
 	if err != nil {
-		return made, errors.New("this is not a parley backup, or one of a newer parley")
+		return b, errors.New("this is not a parley backup, or one of a newer parley")
+	}
+	if err := b.unpackAll(ctx, in, into, isBacked); err != nil {
+		return b, err
+	}
+	// The checksum stands behind what tar reads.
+	_, err = io.Copy(io.Discard, damageOf{zip})
+	return b, err
+}
+
+// damageOf says of what cannot be read that the backup is damaged: what cannot be
+// written has other reasons.
+type damageOf struct{ io.Reader }
+
+func (d damageOf) Read(b []byte) (int, error) {
+	n, err := d.Reader.Read(b)
+	if err != nil && err != io.EOF { //nolint:errorlint // readers return it as it is
+		err = &damage{err}
+	}
+	return n, err
+}
+
+type damage struct{ cause error }
+
+func (d *damage) Error() string { return "the backup is damaged: " + d.cause.Error() }
+
+func (d *damage) Unwrap() error { return d.cause }
+
+// unpackAll writes files and remembers their sums. Names come from outside: only those
+// that belong there are taken.
+func (b *restored) unpackAll(ctx context.Context, in *tar.Reader, into string, belongs func(string) bool) error {
+	if b.files == nil {
+		b.files = map[string][sha256.Size]byte{}
 	}
 	for {
 		head, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			// The checksum stands behind what tar reads.
-			if _, err = io.Copy(io.Discard, zip); err == nil {
-				return made, nil
-			}
+			return nil
 		}
 		if err != nil {
-			return made, fmt.Errorf("the backup is damaged: %w", err)
+			return asDamage(err)
 		}
-		if err := unpackOne(ctx, in, head, into); err != nil {
-			return made, err
+		name := path.Clean(head.Name)
+		if head.Typeflag != tar.TypeReg || !filepath.IsLocal(filepath.FromSlash(name)) || !belongs(name) {
+			return fmt.Errorf("the backup holds a file that does not belong there: %q", head.Name)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if b.files[name], err = unpackOne(in, head.Size, filepath.Join(into, filepath.FromSlash(name))); err != nil {
+			if _, bad := errors.AsType[*damage](err); bad {
+				return asDamage(err)
+			}
+			return fmt.Errorf("unpacking %s: %w", name, err)
 		}
 	}
 }
 
-func readManifest(head *tar.Header, in io.Reader) (made time.Time, err error) {
-	var m manifest
+// asDamage blames the backup, once.
+func asDamage(err error) error {
+	if known, ok := errors.AsType[*damage](err); ok {
+		return known
+	}
+	return &damage{err}
+}
+
+func readManifest(head *tar.Header, in io.Reader) (m manifest, err error) {
 	if head.Name != "manifest.json" {
-		return made, fs.ErrNotExist
+		return m, fs.ErrNotExist
 	}
 	if err := json.NewDecoder(in).Decode(&m); err != nil {
-		return made, err
+		return m, err
 	}
 	if m.Format != backupFormat {
-		return made, errors.ErrUnsupported
+		return m, errors.ErrUnsupported
 	}
-	return m.Made, nil
+	return m, nil
 }
 
-func unpackOne(ctx context.Context, in io.Reader, head *tar.Header, into string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	name := path.Clean(head.Name)
-	known := slices.ContainsFunc(backedUp, func(b string) bool { return name == b || strings.HasPrefix(name, b+"/") }) || isHandedOver(name)
-	if head.Typeflag != tar.TypeReg || !filepath.IsLocal(filepath.FromSlash(name)) || (name != dumpName && !known) {
-		return fmt.Errorf("the backup holds a file that does not belong there: %q", head.Name)
-	}
-	file := filepath.Join(into, filepath.FromSlash(name))
+func unpackOne(in io.Reader, size int64, file string) (sum [sha256.Size]byte, err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
+		return sum, err
 	}
 	out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err
+		return sum, err
 	}
-	n, err := io.Copy(out, in)
-	if err == nil && n != head.Size {
+	hash := sha256.New()
+	n, err := io.Copy(io.MultiWriter(out, hash), in)
+	if err == nil && n != size {
 		err = io.ErrUnexpectedEOF
 	}
-	if err := errors.Join(err, out.Close()); err != nil {
-		return fmt.Errorf("unpacking %s: %w", name, err)
-	}
-	return nil
+	return [sha256.Size]byte(hash.Sum(nil)), errors.Join(err, out.Close())
 }
 
-// loadDump fills the database the settings name, or that of the new folder.
-func loadDump(ctx context.Context, conf config.Config, file string, into Folder, made time.Time) error {
-	dump, err := os.Open(file)
+// loadDump fills the database the settings name, or that of the new folder, and
+// removes the dump.
+func (b *restored) loadDump(ctx context.Context, conf config.Config, into Folder) error {
+	dump, err := os.Open(into.Path(dumpName))
 	if errors.Is(err, os.ErrNotExist) {
 		return errors.New("the backup has no database in it")
 	}
@@ -142,7 +238,13 @@ func loadDump(ctx context.Context, conf config.Config, file string, into Folder,
 	if target == "" {
 		target = into.Path(databaseFile)
 	}
-	return store.Load(ctx, target, dump, store.Options{AfterLoad: func(tx *store.Tx) error { return partFromOriginal(tx, made) }})
+	tallied := newTallier()
+	err = store.Load(ctx, target, io.TeeReader(dump, tallied), store.Options{AfterLoad: func(tx *store.Tx) error { return partFromOriginal(tx, b.Made) }})
+	b.tables = tallied.tables
+	if err != nil {
+		return err
+	}
+	return errors.Join(dump.Close(), os.Remove(dump.Name()))
 }
 
 // restoredName is the setting that tells the first hub on a restored database when the

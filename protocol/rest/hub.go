@@ -6,9 +6,14 @@ import "time"
 var (
 	GetStatus  = Get[None, Status]("/api/status", "How the hub is")
 	GetCluster = Get[None, Cluster]("/api/cluster", "Which hubs run, what each holds, what they share")
-	Backup     = Post[None, None]("/api/backup", "A backup of everything the hub keeps").As("application/gzip")
+	Backup     = Post[BackupRequest, None]("/api/backup", "A backup of everything the hub keeps").As("application/gzip")
 	Events     = Get[EventsQuery, None]("/api/events", "What happens, live: approvals added and resolved, for callers with approval:read; with ?machines=1 what /api/fleet/stream tells too, for callers with fleet:read").As("text/event-stream")
 )
+
+// BackupRequest says what else is in a backup. The body may be left out.
+type BackupRequest struct {
+	Passphrase string `json:"passphrase,omitempty" doc:"puts the keys of hosted agents into it, sealed with this"`
+}
 
 // EventsQuery says what else a stream tells.
 type EventsQuery struct {

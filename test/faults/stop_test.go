@@ -18,7 +18,7 @@ import (
 // slowBackup is a request that goes on as long as nobody reads its answer.
 func slowBackup(t *testing.T, h *hubtest.Hub) io.ReadCloser {
 	t.Helper()
-	body, err := hubapi.Open(t.Context(), h.Client(), rest.Backup, rest.None{})
+	body, err := hubapi.Open(t.Context(), h.Client(), rest.Backup, rest.BackupRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

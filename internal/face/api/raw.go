@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -103,12 +104,16 @@ func (d dialect) answer(c *call, out any) error {
 }
 
 // RegisterBackup adds the backup of everything.
-func RegisterBackup(a *API, backup func(ctx context.Context, w io.Writer) error) {
+func RegisterBackup(a *API, backup func(ctx context.Context, w io.Writer, passphrase []byte) error) {
 	addRaw(a, access{Scope: identity.Admin, Tag: "hub"}, rest.Backup, func(w http.ResponseWriter, r *http.Request, _ identity.Actor) error {
+		var in rest.BackupRequest
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil && !errors.Is(err, io.EOF) {
+			return front.NewProblem(http.StatusBadRequest, "invalid", "the body is no JSON object with a passphrase", err)
+		}
 		w.Header().Set("Content-Type", "application/gzip")
 		w.Header().Set("Content-Disposition", `attachment; filename="parley-backup.tar.gz"`)
 		w.Header().Set("Cache-Control", "no-store")
-		if err := backup(r.Context(), w); err != nil {
+		if err := backup(r.Context(), w, []byte(in.Passphrase)); err != nil {
 			a.front.Logger().ErrorContext(r.Context(), "backup failed", "request_id", front.RequestID(r.Context()), "error", err)
 			// The answer has begun: cutting it is the only honest way to say so.
 			panic(http.ErrAbortHandler)
