@@ -24,7 +24,7 @@ func newEndpoint(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newEndpointRun(), newEndpointInstall(), newEndpointUninstall(), newEndpointStatus(g),
-		newEndpointOn(), newEndpointOff(), newEndpointAsk(), newEndpointApprovals(g), newEndpointDecide(true), newEndpointDecide(false), newEndpointCapture(), newEndpointSwap())
+		newEndpointOn(), newEndpointOff(), newEndpointAsk(), newEndpointApprovals(g), newEndpointDecide(true), newEndpointDecide(false), newEndpointCapture(), newEndpointNotice(), newEndpointSwap())
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 	"parley/internal/endpoint"
 	"parley/internal/endpoint/install"
 	"parley/internal/endpoint/logs"
+	"parley/internal/endpoint/notice"
 	capture "parley/internal/endpoint/screen"
 	"parley/internal/endpoint/update"
 	"parley/internal/fit"
@@ -120,6 +121,18 @@ func newEndpointCapture() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// newEndpointNotice shows what waits for the person at the machine, on the desktop it
+// runs on.
+func newEndpointNotice() *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use: "notice", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return notice.Watch(cmd.Context(), state, notice.Desktop) },
+	}
+	stateFlag(cmd, &state)
+	return cmd
 }
 
 // newEndpointSwap replaces the installed program by a staged one.

@@ -18,6 +18,7 @@ import (
 	"parley/internal/endpoint/control"
 	"parley/internal/endpoint/guard"
 	"parley/internal/endpoint/logs"
+	"parley/internal/endpoint/notice"
 	"parley/internal/endpoint/tools"
 	"parley/internal/endpoint/truepath"
 	"parley/internal/endpoint/update"
@@ -199,6 +200,13 @@ func (e *Endpoint) Run(ctx context.Context) error {
 		return err
 	}
 	defer server.Close()
+	program, err := e.program()
+	if err != nil {
+		return err
+	}
+	helper := notice.NewHelper([]string{program, "endpoint", "notice", "--state", e.opts.State}, e.log)
+	defer helper.Close()
+	e.sw.OnAsk = helper.Show
 	if err := e.enrol(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // told to stop before it was enrolled

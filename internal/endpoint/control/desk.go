@@ -58,6 +58,9 @@ func (s *Switch) Consent(ctx context.Context, id, tool string, args []byte) erro
 	}
 	defer s.drop(q)
 	s.log.Info("the person at the machine is asked", "tool", tool, "call", id, "question", q.N)
+	if s.OnAsk != nil {
+		s.OnAsk()
+	}
 	timer := time.NewTimer(wire.AskTime)
 	defer timer.Stop()
 	select {

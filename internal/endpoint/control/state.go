@@ -50,6 +50,8 @@ type Switch struct {
 	now    func() time.Time
 	// OnSet, where given, hears of every change after it is on disk.
 	OnSet func(State)
+	// OnAsk, where given, hears of every question once it waits.
+	OnAsk func()
 
 	mu    sync.Mutex
 	asked []*open // oldest first
