@@ -77,7 +77,15 @@ func (c exportCheckpoint) checkpoint() (Checkpoint, error) {
 		return Checkpoint{}, err
 	}
 	signature, err := hex.DecodeString(c.Signature)
-	return Checkpoint{Seq: c.Seq, At: time.UnixMicro(c.At).UTC(), Hash: c.Hash, PublicKey: key, Signature: signature}, err
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	cp := Checkpoint{Seq: c.Seq, At: time.UnixMicro(c.At).UTC(), Hash: c.Hash, PublicKey: key, Signature: signature}
+	if cp.export() != c {
+		// Capital letters mean the same in hex, and no hub writes them.
+		return Checkpoint{}, errors.New("a checkpoint that is not as it was written")
+	}
+	return cp, nil
 }
 
 // MarshalJSON writes the checkpoint as an export does, to be kept elsewhere.

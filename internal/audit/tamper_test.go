@@ -303,6 +303,23 @@ func TestAnyChangedByteOfAnExportIsFound(t *testing.T) {
 	})
 }
 
+// A letter of a checkpoint's key or signature in the other case means the same, and was
+// changed all the same.
+func TestACapitalLetterInACheckpointIsFound(t *testing.T) {
+	file, key := exported(t, 5)
+	at := bytes.Index(file, []byte(`"signature":"`))
+	for i := at + len(`"signature":"`); file[i] != '"'; i++ {
+		if file[i] < 'a' {
+			continue
+		}
+		changed := bytes.Clone(file)
+		changed[i] -= 'a' - 'A'
+		if r, err := audit.VerifyExport(bytes.NewReader(changed), keys(key)); err == nil && r.OK {
+			t.Fatalf("%q became %q at byte %d, and the export passes", file[i], changed[i], i)
+		}
+	}
+}
+
 func FuzzVerifyExport(f *testing.F) {
 	file, key := exported(f, 3)
 	f.Add(file)

@@ -144,7 +144,7 @@ type damageOf struct{ io.Reader }
 
 func (d damageOf) Read(b []byte) (int, error) {
 	n, err := d.Reader.Read(b)
-	if err != nil && err != io.EOF { //nolint:errorlint // readers return it as it is
+	if err != nil && err != io.EOF {
 		err = &damage{err}
 	}
 	return n, err

@@ -203,7 +203,10 @@ func (r *room) tellShared(c *conn) error {
 	r.rosterOut = nil
 	now := time.Now()
 	for _, p := range r.order {
-		r.sendRoster(p, now)
+		if p.conn != nil {
+			// It keeps its place: a newer roster, with the agent in it, does not replace it.
+			p.conn.link.Send(&Out{Data: r.rosterFor(p, now).Data})
+		}
 	}
 	return nil
 }
