@@ -31,8 +31,11 @@ type try struct {
 	unasking bool
 	word     string // in what it does, and nowhere else
 	task     string
-	// question is what was asked; yes is who may and said yes.
+	// question is what is asked now, and bound that a rule wants the word of somebody else
+	// than who asked: what a delegate wants is asked about twice, for its person first. yes is
+	// who may and said yes, where there is a rule to what it asks.
 	question string
+	bound    bool
 	yes      map[*person]bool
 	// ended says that whoever waited has an answer, whatever it is.
 	ended atomic.Bool
@@ -70,7 +73,9 @@ func (y *try) mayNotAnswer(c *credential, way string) string {
 		return "over MCP a model would answer"
 	case !c.mayUse(y.by.person, "approval:respond"):
 		return "the question is not theirs to answer"
-	case y.ruled() && c.person == y.by.person:
+	case y.machine != "" && !y.might():
+		return "" // whoever asked may not use the machine: it is refused whatever they say
+	case y.bound && c.person == y.by.person:
 		return "a rule wants the word of somebody else than who asked"
 	case y.machine != "" && !(c.may("fleet:call") && c.reaches(y.machine)):
 		return "they could not do it themselves"
@@ -128,8 +133,7 @@ func (r *run) begin(y *try) {
 	}
 	r.tries = append(r.tries, y)
 	r.eventually("a try of "+y.by.String()+" by "+y.way+" runs, asks or is refused", func() bool {
-		y.question = r.questionAbout(y.word)
-		return y.question != "" || y.ended.Load() || r.over(y)
+		return r.asks(y) || y.ended.Load() || r.over(y)
 	})
 	r.onlyWhatIsPermitted(y)
 	if y.question != "" && rapid.Bool().Draw(r.t, "answered at once") {
@@ -207,21 +211,23 @@ func delegated(agent, words string) string {
 	return "/tool delegate " + string(raw) + "\n/result"
 }
 
-// questionAbout is the id of the question that shows a word.
-func (r *run) questionAbout(word string) string {
+// asks finds the question that shows the word of a try, and reports whether there is one.
+func (r *run) asks(y *try) bool {
 	var list struct {
 		Approvals []struct {
 			ID        string
 			Arguments json.RawMessage
+			NotAsker  bool `json:"not_asker"`
 		}
 	}
 	r.decode(r.rest(r.root, "GET", "/api/approvals", nil), &list)
 	for _, q := range list.Approvals {
-		if strings.Contains(string(q.Arguments), word) {
-			return q.ID
+		if strings.Contains(string(q.Arguments), y.word) {
+			y.question, y.bound = q.ID, q.NotAsker
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 func (r *run) onlyWhatIsPermitted(y *try) {
@@ -254,7 +260,7 @@ func (r *run) answer(y *try) {
 	var now struct{ Outcome string }
 	r.decode(r.rest(r.root, "GET", "/api/approvals/"+y.question, nil), &now)
 	why := y.mayNotAnswer(c, way)
-	if yes && why == "" {
+	if yes && why == "" && y.bound == y.ruled() {
 		y.yes[c.person] = true
 	}
 	r.tally("answering over "+way, now.Outcome != "pending")
@@ -265,8 +271,10 @@ func (r *run) answer(y *try) {
 		r.t.Fatalf("%s answered over %s what %s asked by %s: %s, but %s\nit holds %v", c, way, y.by, y.way, now.Outcome, why, c.scopes)
 	}
 	y.question = ""
-	if now.Outcome == "approved" && y.permitted() {
-		r.eventually("what was approved runs or ends", func() bool { return r.happened(y) || y.ended.Load() || r.over(y) })
+	if now.Outcome == "approved" && (y.permitted() || y.bound != y.ruled()) {
+		r.eventually("what was approved runs, ends or is asked about once more", func() bool {
+			return r.happened(y) || y.ended.Load() || r.over(y) || r.asks(y)
+		})
 	}
 	r.onlyWhatIsPermitted(y)
 }
