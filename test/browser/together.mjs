@@ -115,6 +115,11 @@ test('the newest words stay in view, also when they arrive while the page scroll
   await startTurn(page, Array.from({ length: 60 }, (_, i) => `/say - line ${i}`).join('\n'));
   await settled(page);
   const away = () => page.getByRole('log').evaluate((e) => e.scrollHeight - e.scrollTop - e.clientHeight);
+  // What came last is drawn before the log follows it.
+  await page.waitForFunction(() => {
+    const e = document.querySelector('[role=log]');
+    return e.scrollHeight > 2 * e.clientHeight && e.scrollHeight - e.scrollTop - e.clientHeight < 5;
+  });
   const grow = (up) => page.getByRole('log').evaluate((e, up) => {
     e.scrollTop -= up;
     e.querySelector('.lines').append(Object.assign(document.createElement('pre'), { textContent: 'more\n'.repeat(20) }));

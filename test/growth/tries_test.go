@@ -271,8 +271,9 @@ func (r *run) answer(y *try) {
 		r.t.Fatalf("%s answered over %s what %s asked by %s: %s, but %s\nit holds %v", c, way, y.by, y.way, now.Outcome, why, c.scopes)
 	}
 	y.question = ""
-	if now.Outcome == "approved" && (y.permitted() || y.bound != y.ruled()) {
-		r.eventually("what was approved runs, ends or is asked about once more", func() bool {
+	// What came with a credential that has ended does not run.
+	if now.Outcome == "approved" && !y.by.dead && (y.permitted() || y.bound != y.ruled()) {
+		r.eventually(fmt.Sprintf("what was approved runs, ends or is asked about once more: %#v with %s", y, y.tool), func() bool {
 			return r.happened(y) || y.ended.Load() || r.over(y) || r.asks(y)
 		})
 	}

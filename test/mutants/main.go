@@ -120,6 +120,7 @@ func command(env []string, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Env = env
+	cmd.WaitDelay = time.Minute // a test that failed may leave a program that holds the output
 	return cmd
 }
 
