@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/audit"
+	"parley/internal/fit"
 	"parley/internal/identity"
 	"parley/internal/terminal/keeper"
 	"parley/internal/workspace"
@@ -113,7 +114,7 @@ func (w *watcher) next() bool {
 		return false
 	}
 	if err != nil {
-		w.t.Fatalf("after %q: %v", w.text.String(), err)
+		w.t.Fatalf("after %q: %v", fit.Clip(w.text.String(), 2000), err)
 	}
 	w.events = append(w.events, event)
 	switch p := event.(type) {
@@ -132,7 +133,7 @@ func (w *watcher) until(words string) {
 	w.t.Helper()
 	for !strings.Contains(w.text.String(), words) {
 		if !w.next() {
-			w.t.Fatalf("%q never came, only %q", words, w.text.String())
+			w.t.Fatalf("%q never came, only %q", words, fit.Clip(w.text.String(), 2000))
 		}
 	}
 }
