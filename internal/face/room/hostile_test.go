@@ -285,7 +285,7 @@ func TestASilentConnectionIsEnded(t *testing.T) {
 	h := newHub(t)
 	id := h.open("r", openTo())
 	c := h.dial(id, "")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := c.ws.Ping(ctx); err != nil {
 		t.Error(err)
