@@ -128,14 +128,22 @@ func TestATerminalOutlivesItsHub(t *testing.T) {
 }
 
 // A program prints without pause, far more than a keeper holds, while hub after hub dies.
-// inPortions prints five portions of lines, each after the first when it is told to: however
-// busy the machine is, the program is not through before the last hub died.
+// inPortions prints five portions of lines, each after the first when it is told to, and ends
+// when it is told to: however busy the machine is, it is not through before the last hub died.
 const inPortions = `i=0
 for p in 1 2 3 4 5; do
 	while [ $i -lt $((p*30000)) ]; do i=$((i+1)); echo line $i; done
-	while [ $p -lt 5 ] && [ ! -e go.$p ]; do sleep 0.01; done
+	while [ ! -e go.$p ]; do sleep 0.01; done
 done
 exit 3`
+
+// goOn lets the program go on behind a portion.
+func goOn(t *testing.T, dir string, portion int) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("go.%d", portion)), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // newest is the number of the last line that is whole.
 func newest(text string) (n int) {
@@ -153,9 +161,7 @@ func TestEveryLineIsThereOnceHoweverManyHubsDie(t *testing.T) {
 	info := open(t, hub, alice, Spec{Command: inPortions, Cwd: h.dir})
 	for n := 1; n <= 4; n++ {
 		w := watch(t, hub, alice, info.ID, AttachOptions{})
-		if err := os.WriteFile(filepath.Join(h.dir, fmt.Sprintf("go.%d", n)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		goOn(t, h.dir, n)
 		for newest(w.text.String()) <= n*portion {
 			w.next()
 		}
@@ -163,6 +169,7 @@ func TestEveryLineIsThereOnceHoweverManyHubsDie(t *testing.T) {
 		hub = h.hub()
 	}
 	w := watch(t, hub, alice, info.ID, AttachOptions{})
+	goOn(t, h.dir, 5)
 	text := w.end()
 	if w.exit == nil || w.exit.ExitCode != 3 {
 		t.Errorf("it ended with %+v, expected 3", w.exit)
