@@ -104,8 +104,6 @@ func eachOnce(t *testing.T, where, text string, first, last int) {
 	}
 }
 
-const printing = "i=0; while [ $i -lt %d ]; do i=$((i+1)); echo line $i; done; "
-
 // The hub was stopped, and all terminals with it.
 func TestATerminalOutlivesItsHub(t *testing.T) {
 	h := newHouse(t)
