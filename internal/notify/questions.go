@@ -32,7 +32,8 @@ func (n *Notices) questions(ctx context.Context) {
 func (n *Notices) question(ctx context.Context, ev approval.Event) error {
 	switch ev.Kind {
 	case approval.Added:
-		return errors.Join(n.Tell(ctx, noticeOf(ev.Item)), n.remind(ctx, ev.Item))
+		// The reminder first: whoever has been told is then sure to be reminded.
+		return errors.Join(n.remind(ctx, ev.Item), n.Tell(ctx, noticeOf(ev.Item)))
 	case approval.Resolved:
 		return n.withdraw(ctx, ev.Item.ID, reminderID(ev.Item.ID))
 	default:
