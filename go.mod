@@ -1,4 +1,4 @@
-module parley
+module parley.internal
 
 go 1.26.0
 

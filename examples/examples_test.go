@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/brain"
+	"parley.internal/internal/brain"
 )
 
 func TestTheExampleAgentsHaveNoMistakes(t *testing.T) {

@@ -3,7 +3,7 @@ package agentfirst
 import (
 	"context"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // ListAgents lists the agents.

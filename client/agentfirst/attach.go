@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // Attach follows a conversation as one of its devices: stored messages after

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	client "parley/client/agentfirst"
-	wire "parley/protocol/agentfirst"
+	client "parley.internal/client/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 func (c *fakeConn) conversation(to *wire.ClientMessage, e *wire.ConversationEvent) {

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	client "parley/client/agentfirst"
-	wire "parley/protocol/agentfirst"
+	client "parley.internal/client/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // slowWriter lets everybody else run until nobody can go on, and only then takes

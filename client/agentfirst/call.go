@@ -5,7 +5,7 @@ import (
 	"io"
 	"sync"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // call is one request and what is left of its answer.

@@ -5,8 +5,8 @@ import (
 	"io"
 	"testing"
 
-	client "parley/client/agentfirst"
-	wire "parley/protocol/agentfirst"
+	client "parley.internal/client/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 func TestDialSaysHello(t *testing.T) {

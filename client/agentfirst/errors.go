@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // Errors of the client itself.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"parley/client/agentfirst"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/client/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 func Example() {

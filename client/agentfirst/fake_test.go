@@ -9,8 +9,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	client "parley/client/agentfirst"
-	wire "parley/protocol/agentfirst"
+	client "parley.internal/client/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

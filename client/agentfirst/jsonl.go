@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // Export writes a whole conversation as JSONL to w. Extended servers only.

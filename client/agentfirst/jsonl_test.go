@@ -8,8 +8,8 @@ import (
 	"testing"
 	"testing/iotest"
 
-	client "parley/client/agentfirst"
-	wire "parley/protocol/agentfirst"
+	client "parley.internal/client/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 func TestExportJoinsThePieces(t *testing.T) {

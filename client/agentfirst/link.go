@@ -7,7 +7,7 @@ import (
 	"io"
 	"sync"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // link is one connection: a reader goroutine that gives each frame to the call

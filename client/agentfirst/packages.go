@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // The requests of this file are for the original server. Parley has no packages

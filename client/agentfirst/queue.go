@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // eventOverhead is what an event costs in memory beyond its bytes on the wire.

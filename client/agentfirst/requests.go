@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // ask sends a request and picks its answer.

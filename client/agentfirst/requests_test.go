@@ -6,8 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	client "parley/client/agentfirst"
-	wire "parley/protocol/agentfirst"
+	client "parley.internal/client/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // answers maps the number of a request to what it is answered with.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"iter"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // Send says something to an agent and waits for the whole reply.

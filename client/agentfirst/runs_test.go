@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	client "parley/client/agentfirst"
-	wire "parley/protocol/agentfirst"
+	client "parley.internal/client/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 func text(t *testing.T, c *client.Client, turn *wire.Turn) string {

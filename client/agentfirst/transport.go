@@ -12,7 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // transport carries whole messages. Read and Write are each called by one

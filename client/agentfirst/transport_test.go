@@ -12,8 +12,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	client "parley/client/agentfirst"
-	wire "parley/protocol/agentfirst"
+	client "parley.internal/client/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // echo answers a stream with its own words, and everything else with pong.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"reflect"
 
-	"parley/protocol/rest"
+	"parley.internal/protocol/rest"
 )
 
 // Call asks the hub for what an operation does, and gives its answer.

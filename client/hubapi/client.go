@@ -15,7 +15,7 @@ import (
 
 	jsonx "github.com/go-json-experiment/json"
 
-	"parley/protocol/rest"
+	"parley.internal/protocol/rest"
 )
 
 // Client talks to one hub.

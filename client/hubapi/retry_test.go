@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/client/hubapi"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/rest"
 )
 
 // busy is a hub that refuses so many requests first, and asks to wait.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // How long to stay away.

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 func TestWaitsGrowByTheRules(t *testing.T) {

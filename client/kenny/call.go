@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // dispatch starts a request in its own goroutine, if there is room for one

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // maxCalls bounds the requests under way on this machine, those of lost

@@ -11,7 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // Conn is the transport of one session. Read is called by one goroutine at a

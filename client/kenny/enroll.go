@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // enrollWait bounds an enrolment altogether.

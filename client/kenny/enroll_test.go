@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 func TestEnrolmentSendsKeyAndToken(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // Why a session or a push ended.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // fakeConn is a transport in memory, so that tests can use fake time. The test

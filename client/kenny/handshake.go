@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // handshake registers, verifies the hub, and only then proves the machine.

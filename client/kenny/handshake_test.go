@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // refused plays a first answer and reports what the machine did about it.

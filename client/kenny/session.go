@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // session is one authenticated connection. Its run goroutine owns it; a reader

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // Try connects once, to learn whether the hub accepts this machine's key, and

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 func TestTryTellsWhetherTheHubAcceptsTheKey(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/go-json-experiment/json/jsontext"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // wsHub is a hub on a real WebSocket. Each connection is handed to serve.

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 const tunnelPath = "/agent/ws"

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // leaveTime is how long a place may take to let an agent go that was hardly there.

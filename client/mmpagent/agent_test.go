@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"parley/client/mmpagent"
-	"parley/internal/place"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/meeting"
-	"parley/protocol/mmp/relay"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp/relay"
 )
 
 func TestASignedMessageCrosses(t *testing.T) {

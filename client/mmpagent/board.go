@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // Posting is what an agent puts on the board.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // request is one call to the place.

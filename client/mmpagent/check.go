@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // Verdict is what came of one requirement.

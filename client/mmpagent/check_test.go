@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/client/mmpagent"
-	"parley/internal/place"
-	"parley/protocol/mmp/relay"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp/relay"
 )
 
 func post(t *testing.T, w *world, path string, body any) int {

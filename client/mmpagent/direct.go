@@ -3,8 +3,8 @@ package mmpagent
 import (
 	"context"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // Direct is another agent, reached without a place.

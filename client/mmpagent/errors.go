@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // What a caller may want to tell apart.

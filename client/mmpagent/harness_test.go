@@ -13,13 +13,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/client/mmpagent"
-	"parley/internal/bus"
-	faceplace "parley/internal/face/place"
-	"parley/internal/identity"
-	"parley/internal/place"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/bus"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp"
 )
 
 // operator runs the place.

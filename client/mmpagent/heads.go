@@ -3,7 +3,7 @@ package mmpagent
 import (
 	"slices"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // mostTold is how many heads of one place are kept that others told of.

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/client/mmpagent"
-	"parley/internal/place"
-	"parley/protocol/mmp"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
 )
 
 // hostile is a place that pretends to be the visitor's home, or uses what the visitor

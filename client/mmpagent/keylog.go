@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net/url"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 // checkLog holds a key that the place shows to the place's own log: it is in there, not

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/client/mmpagent"
-	"parley/internal/place"
-	"parley/protocol/mmp"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
 )
 
 // with opens an agent whose memory is its own, kept on disk between worlds.

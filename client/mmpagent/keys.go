@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // Keys are an agent's own. The zero value is an agent without any, which only the

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"parley/client/mmpagent"
-	"parley/protocol/mmp"
+	"parley.internal/client/mmpagent"
+	"parley.internal/protocol/mmp"
 )
 
 func TestKeyFilesAreForTheirOwnerAloneAndAreNeverOverwritten(t *testing.T) {

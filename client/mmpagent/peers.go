@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // Peers remembers whom an agent has met: the key each address had first, whether

@@ -7,9 +7,9 @@ import (
 	"net/url"
 	"time"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
-	"parley/protocol/mmp/relay"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp/relay"
 )
 
 // Message is one that arrived, opened.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/client/mmpagent"
-	"parley/internal/place"
-	"parley/protocol/mmp"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
 )
 
 // replaying is a way to a place that hands out again what it handed out first.

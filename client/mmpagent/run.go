@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley/protocol/mmp/board"
+	"parley.internal/protocol/mmp/board"
 )
 
 // Handler takes one message. An error gives it back to the queue, where the place

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"parley/client/mmpagent"
-	"parley/test/placetest"
+	"parley.internal/client/mmpagent"
+	"parley.internal/test/placetest"
 )
 
 func openToday(t *testing.T, p *placetest.Place, i int, id string) *mmpagent.Agent {

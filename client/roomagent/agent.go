@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"sync"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // Chat is a line somebody said.

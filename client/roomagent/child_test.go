@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // PeerVariable makes the test program an agent on a mesh instead: its value is the

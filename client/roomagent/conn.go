@@ -13,7 +13,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // Conn is a room over its WebSocket. It is a Controller, a SchemaSource and a

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"parley/client/roomagent"
-	"parley/internal/hub"
-	"parley/internal/hub/config"
-	"parley/protocol/kibitz"
+	"parley.internal/client/roomagent"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
+	"parley.internal/protocol/kibitz"
 )
 
 // place is a hub with one room and its operator.

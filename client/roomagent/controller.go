@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // Participant is somebody in the room, as the roster tells.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 func content(kind kibitz.ContentKind, members map[string]any) json.RawMessage {

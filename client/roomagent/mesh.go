@@ -13,7 +13,7 @@ import (
 
 	"github.com/pion/webrtc/v4"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // A link that failed is tried again a few times, each time a little later.

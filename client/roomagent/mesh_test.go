@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"parley/client/roomagent"
-	"parley/protocol/kibitz"
+	"parley.internal/client/roomagent"
+	"parley.internal/protocol/kibitz"
 )
 
 func (p *place) mesh(t *testing.T, o roomagent.DialOptions) *roomagent.Mesh {

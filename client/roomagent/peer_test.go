@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // wire is the channel of a link in the hands of a test.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/client/roomagent"
-	"parley/protocol/kibitz"
+	"parley.internal/client/roomagent"
+	"parley.internal/protocol/kibitz"
 )
 
 // process is an agent in a process of its own.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"parley/client/roomagent"
-	"parley/protocol/kibitz"
+	"parley.internal/client/roomagent"
+	"parley.internal/protocol/kibitz"
 )
 
 // maxWaiting is how many lines, and how much data, wait for a model that does not

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/client/roomagent"
-	"parley/protocol/kibitz"
+	"parley.internal/client/roomagent"
+	"parley.internal/protocol/kibitz"
 )
 
 // seat is the model's place in a room.

@@ -16,11 +16,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
-	"parley/client/roomagent"
-	"parley/client/roommcp"
-	"parley/internal/hub"
-	"parley/internal/hub/config"
-	"parley/protocol/kibitz"
+	"parley.internal/client/roomagent"
+	"parley.internal/client/roommcp"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
+	"parley.internal/protocol/kibitz"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"slices"
 
-	wire "parley/protocol/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 // ApprovalEvent is a question that came up, or one that is no longer open.

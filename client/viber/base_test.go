@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	client "parley/client/viber"
-	wire "parley/protocol/viber"
+	client "parley.internal/client/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 func TestBaseServerRunsATask(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	wire "parley/protocol/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 // Client talks to one server. Its methods may be called from many goroutines.

@@ -14,7 +14,7 @@
 //		}
 //	}
 //
-// wire is parley/protocol/viber.
+// wire is parley.internal/protocol/viber.
 //
 // # Base and extensions
 //

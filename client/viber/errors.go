@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	wire "parley/protocol/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 // Errors of the client itself.

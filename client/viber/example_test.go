@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	client "parley/client/viber"
-	wire "parley/protocol/viber"
+	client "parley.internal/client/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 // Submit a goal, print what the agent says and allow everything it asks for.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	client "parley/client/viber"
-	wire "parley/protocol/viber"
+	client "parley.internal/client/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 func TestOneRunWithAnApproval(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
-	client "parley/client/viber"
-	wire "parley/protocol/viber"
+	client "parley.internal/client/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	wire "parley/protocol/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 // connect makes a connection and introduces us. Its reader does not run yet.

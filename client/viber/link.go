@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 
-	wire "parley/protocol/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 // maxRead is above anything a server may send: the largest text, every byte of

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	wire "parley/protocol/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 // Options are how to reach a server and who we are.

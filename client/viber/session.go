@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	wire "parley/protocol/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 // Ping measures the way to the server and back.

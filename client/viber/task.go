@@ -5,7 +5,7 @@ import (
 	"io"
 	"iter"
 
-	wire "parley/protocol/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 // Task is a task that this client follows.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	wire "parley/protocol/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 // Submit hands over a goal and follows the task. Without an idempotency key it

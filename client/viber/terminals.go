@@ -6,7 +6,7 @@ import (
 	"iter"
 	"unicode/utf8"
 
-	wire "parley/protocol/viber"
+	wire "parley.internal/protocol/viber"
 )
 
 // Terminal is a terminal whose output this client follows.

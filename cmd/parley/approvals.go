@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/internal/visible"
-	"parley/protocol/rest"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/rest"
 )
 
 func newApprovals(g *globals) *cobra.Command {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/internal/durable"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/durable"
+	"parley.internal/protocol/rest"
 )
 
 func newAudit(g *globals) *cobra.Command {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/internal/audit"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/audit"
+	"parley.internal/protocol/rest"
 )
 
 func newAuditVerify(g *globals) *cobra.Command {

@@ -11,10 +11,10 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/internal/hub"
-	"parley/internal/hub/config"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
+	"parley.internal/protocol/rest"
 )
 
 func newBackup(g *globals) *cobra.Command {

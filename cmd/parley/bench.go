@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/internal/bench"
+	"parley.internal/internal/bench"
 )
 
 func newBench() *cobra.Command {

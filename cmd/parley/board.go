@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/viber"
-	"parley/internal/fit"
-	"parley/internal/hub"
-	wire "parley/protocol/viber"
+	"parley.internal/client/viber"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/hub"
+	wire "parley.internal/protocol/viber"
 )
 
 // Exit codes of commands about tasks, besides 0 for completed and 2 for usage.

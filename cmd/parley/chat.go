@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/agentfirst"
-	"parley/client/hubapi"
-	"parley/cmd/parley/tui"
-	"parley/internal/fit"
-	"parley/internal/hub"
-	"parley/internal/visible"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/client/agentfirst"
+	"parley.internal/client/hubapi"
+	"parley.internal/cmd/parley/tui"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/visible"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // exitCancelled is what a shell reports for a program ended by Ctrl-C.

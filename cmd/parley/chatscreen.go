@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"parley/client/agentfirst"
-	"parley/client/hubapi"
-	"parley/cmd/parley/tui"
-	wire "parley/protocol/agentfirst"
-	"parley/protocol/rest"
+	"parley.internal/client/agentfirst"
+	"parley.internal/client/hubapi"
+	"parley.internal/cmd/parley/tui"
+	wire "parley.internal/protocol/agentfirst"
+	"parley.internal/protocol/rest"
 )
 
 // chatHistory is how many messages a chat begins with.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/cmd/parley/direct"
-	"parley/internal/hub"
-	"parley/internal/hub/config"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/cmd/parley/direct"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
+	"parley.internal/protocol/rest"
 )
 
 // withHub runs a command's body with a client of its hub.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/client/viber"
-	wire "parley/protocol/kenny"
+	"parley.internal/client/viber"
+	wire "parley.internal/protocol/kenny"
 )
 
 // A command that comes too soon comes again, when the hub says.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/internal/visible"
-	"parley/protocol/agentfirst"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/agentfirst"
+	"parley.internal/protocol/rest"
 )
 
 func newConversation(g *globals) *cobra.Command {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/internal/hub"
-	"parley/internal/hub/config"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
 )
 
 func newDoctor(g *globals) *cobra.Command {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/internal/endpoint"
-	"parley/internal/endpoint/control"
-	"parley/internal/endpoint/install"
-	"parley/internal/hub/config"
+	"parley.internal/internal/endpoint"
+	"parley.internal/internal/endpoint/control"
+	"parley.internal/internal/endpoint/install"
+	"parley.internal/internal/hub/config"
 )
 
 func newEndpoint(g *globals) *cobra.Command {

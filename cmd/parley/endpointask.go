@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/internal/endpoint"
-	"parley/internal/endpoint/control"
-	"parley/internal/visible"
+	"parley.internal/internal/endpoint"
+	"parley.internal/internal/endpoint/control"
+	"parley.internal/internal/visible"
 )
 
 func newEndpointAsk() *cobra.Command {

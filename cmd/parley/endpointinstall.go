@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/internal/endpoint"
-	"parley/internal/endpoint/install"
-	"parley/internal/endpoint/logs"
-	"parley/internal/endpoint/notice"
-	capture "parley/internal/endpoint/screen"
-	"parley/internal/endpoint/update"
-	"parley/internal/fit"
+	"parley.internal/internal/endpoint"
+	"parley.internal/internal/endpoint/install"
+	"parley.internal/internal/endpoint/logs"
+	"parley.internal/internal/endpoint/notice"
+	capture "parley.internal/internal/endpoint/screen"
+	"parley.internal/internal/endpoint/update"
+	"parley.internal/internal/fit"
 )
 
 func newEndpointInstall() *cobra.Command {

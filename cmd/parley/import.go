@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/internal/elsewhere"
-	"parley/internal/visible"
-	"parley/protocol/agentfirst"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/elsewhere"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/agentfirst"
+	"parley.internal/protocol/rest"
 )
 
 // newImport takes conversations over that other programs kept.

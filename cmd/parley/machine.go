@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/internal/visible"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/rest"
 )
 
 func newMachine(g *globals) *cobra.Command {

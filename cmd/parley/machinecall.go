@@ -17,10 +17,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/internal/visible"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
 )
 
 // callFlags are the flags of machine call.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
 )
 
 func newMachineCalls(g *globals) *cobra.Command {

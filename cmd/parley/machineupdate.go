@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
 )
 
 // updateFlags are the flags of machine update.

@@ -10,8 +10,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"parley/internal/fit"
-	"parley/internal/visible"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/visible"
 )
 
 // version is set by the build.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/mcpbridge"
-	"parley/client/roommcp"
-	"parley/internal/fit"
-	"parley/internal/hub"
-	"parley/protocol/kibitz"
+	"parley.internal/client/mcpbridge"
+	"parley.internal/client/roommcp"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/hub"
+	"parley.internal/protocol/kibitz"
 )
 
 // mcpParts are what a model can be given: one part of the hub, or all.

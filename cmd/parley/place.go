@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/rest"
 )
 
 func newPlace(g *globals) *cobra.Command {

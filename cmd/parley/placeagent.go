@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/mmpagent"
-	"parley/internal/fit"
-	"parley/internal/hub"
-	"parley/internal/visible"
-	"parley/protocol/mmp"
-	"parley/protocol/rest"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/rest"
 )
 
 // visitor is how a command acts as an agent: where, and with which key.

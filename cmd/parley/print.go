@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/internal/visible"
+	"parley.internal/internal/visible"
 )
 
 // printer writes for people: results on standard output, remarks on standard error.

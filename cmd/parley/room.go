@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/internal/fit"
-	"parley/internal/visible"
-	"parley/protocol/kibitz"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/protocol/rest"
 )
 
 func newRoom(g *globals) *cobra.Command {

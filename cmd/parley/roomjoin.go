@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/client/roomagent"
-	"parley/internal/fit"
-	"parley/internal/visible"
-	"parley/protocol/kibitz"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/client/roomagent"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/protocol/rest"
 )
 
 // joinFlags say as whom to join.

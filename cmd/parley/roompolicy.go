@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/internal/fit"
-	"parley/protocol/kibitz"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/fit"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/protocol/rest"
 )
 
 // policyFlags say what to do with a policy.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/internal/fit"
-	"parley/internal/hub/config"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/hub/config"
 )
 
 // exitError ends the program with a code of its own.

@@ -17,14 +17,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"parley/client/agentfirst"
-	"parley/client/hubapi"
-	"parley/internal/endpoint"
-	"parley/internal/hub"
-	"parley/internal/store"
-	wire "parley/protocol/agentfirst"
-	"parley/protocol/rest"
-	"parley/test/pgtest"
+	"parley.internal/client/agentfirst"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/endpoint"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/store"
+	wire "parley.internal/protocol/agentfirst"
+	"parley.internal/protocol/rest"
+	"parley.internal/test/pgtest"
 )
 
 // TestMain lets scripts run this very program as "parley", in processes of its own.

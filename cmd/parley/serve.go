@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"parley/internal/hub"
-	"parley/internal/hub/config"
-	"parley/internal/sandbox"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/sandbox"
 )
 
 func newServe(g *globals) *cobra.Command {

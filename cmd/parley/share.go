@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/protocol/rest"
+	"parley.internal/protocol/rest"
 )
 
 func newConversationShare(g *globals, which *address) *cobra.Command {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/protocol/rest"
+	"parley.internal/protocol/rest"
 )
 
 func newSkill(g *globals) *cobra.Command {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/rest"
 )
 
 func newStatus(g *globals) *cobra.Command {

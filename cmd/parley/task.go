@@ -10,10 +10,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/client/viber"
-	"parley/protocol/rest"
-	wire "parley/protocol/viber"
+	"parley.internal/client/hubapi"
+	"parley.internal/client/viber"
+	"parley.internal/protocol/rest"
+	wire "parley.internal/protocol/viber"
 )
 
 func newTask(g *globals) *cobra.Command {

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/viber"
-	"parley/internal/visible"
-	"parley/protocol/rest"
-	wire "parley/protocol/viber"
+	"parley.internal/client/viber"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/rest"
+	wire "parley.internal/protocol/viber"
 )
 
 func alreadyRunning(err error) (*viber.Error, bool) {

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/viber"
-	"parley/cmd/parley/screen"
-	"parley/internal/terminal/keeper"
-	"parley/protocol/rest"
-	wire "parley/protocol/viber"
+	"parley.internal/client/viber"
+	"parley.internal/cmd/parley/screen"
+	"parley.internal/internal/terminal/keeper"
+	"parley.internal/protocol/rest"
+	wire "parley.internal/protocol/viber"
 )
 
 // leaveKey is Ctrl-], which leaves a terminal that one is attached to.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client/hubapi"
-	"parley/internal/identity"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/rest"
 )
 
 func newToken(g *globals) *cobra.Command {

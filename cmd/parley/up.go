@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"parley/client/hubapi"
-	"parley/internal/endpoint"
-	"parley/internal/hub"
-	"parley/internal/hub/config"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/endpoint"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
+	"parley.internal/protocol/rest"
 )
 
 // thisMachine runs an endpoint for this machine beside the hub of 'parley up',

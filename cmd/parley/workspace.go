@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/protocol/rest"
+	"parley.internal/protocol/rest"
 )
 
 func newWorkspace(g *globals) *cobra.Command {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/visible"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/visible"
 )
 
 // Asker is who wants something and how they came here, as it was when they asked.

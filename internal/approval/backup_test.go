@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/internal/approval"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 func TestAQuestionSurvivesABackup(t *testing.T) {

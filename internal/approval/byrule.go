@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"parley/internal/identity"
-	"parley/internal/store"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
 )
 
 // Scene is what a call would do and where, besides its arguments: what a standing rule

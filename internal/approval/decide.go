@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/identity"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
 )
 
 // Answer is what a person says.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // digestLife is how long a note about rules stays, digestLines how many it names.

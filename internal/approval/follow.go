@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // followPage bounds what is read at once.

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/store"
 )
 
 // Options tune an inbox; the zero value is right for a hub.

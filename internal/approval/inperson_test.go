@@ -5,10 +5,10 @@ import (
 	"errors"
 	"testing"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // A program that may ask and answer asked with its token, logged a page in by a link,

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/fit"
-	"parley/internal/identity"
-	"parley/internal/store"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
 )
 
 // State is where a question stands.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"parley/internal/identity"
-	"parley/internal/store"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
 )
 
 // Filter chooses questions. Empty fields choose everything.

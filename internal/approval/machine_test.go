@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/internal/approval"
-	"parley/internal/bus"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // An approval is decided exactly once, whatever people, time and cancellation

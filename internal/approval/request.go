@@ -8,10 +8,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/identity"
-	"parley/internal/ids"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
 )
 
 // The kinds of questions. Others may be used; the inbox treats all alike.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // EventKind says what a watcher is told.

@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // watcher collects events on its own goroutine.

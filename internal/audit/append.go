@@ -3,7 +3,7 @@ package audit
 import (
 	"strings"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // insertRows is how many entries one statement writes: a round trip to

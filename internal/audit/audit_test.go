@@ -16,10 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"parley/internal/audit"
-	"parley/internal/mask"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/mask"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

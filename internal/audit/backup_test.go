@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/internal/audit"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 func TestARestoredTrailVerifiesAndGoesOn(t *testing.T) {

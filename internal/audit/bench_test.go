@@ -3,8 +3,8 @@ package audit_test
 import (
 	"testing"
 
-	"parley/internal/audit"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store/storetest"
 )
 
 // Durable entries by many callers at once share transactions.

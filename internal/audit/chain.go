@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/mask"
-	"parley/internal/store"
+	"parley.internal/internal/mask"
+	"parley.internal/internal/store"
 )
 
 // Options tune a log; only Key is needed.

@@ -10,7 +10,7 @@ import (
 	"maps"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Checkpoint is a hub's word that the chain up to Seq ended in Hash.

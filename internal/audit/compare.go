@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Cut says that entries are gone, or others, which a checkpoint kept elsewhere signs.

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/audit"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // witness keeps what it is told.

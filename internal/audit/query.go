@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Filter chooses entries. Empty fields choose everything.

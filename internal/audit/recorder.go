@@ -3,7 +3,7 @@ package audit
 import (
 	"context"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Recorder takes entries; *Chain is one. It is what everything that acts is given.

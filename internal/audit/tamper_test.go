@@ -10,9 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/internal/audit"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // tampered lets change loose on a good trail and returns what Verify says. The

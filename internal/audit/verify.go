@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Report is what a walk along the chain found.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // run is the one goroutine of the log: it gathers, writes and signs.

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
-	"parley/internal/bench/role"
+	"parley.internal/internal/bench/role"
 )
 
 // acrossRow: what it costs that a machine is connected to another hub.

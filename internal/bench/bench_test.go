@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"parley/internal/bench/role"
+	"parley.internal/internal/bench/role"
 )
 
 // asRole is how the test's own program is started as a child of a row.

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/bench/role"
-	"parley/internal/bench/system"
-	"parley/internal/hub/config"
+	"parley.internal/internal/bench/role"
+	"parley.internal/internal/bench/system"
+	"parley.internal/internal/hub/config"
 )
 
 // boardRow: the whole hub's /ws, not just the connection: envelope, login, rates,

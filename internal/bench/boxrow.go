@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 // boxRow: what the box adds to the start of an agent's command.

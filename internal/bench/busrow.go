@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // busRow: a message from publisher to handler in this process.

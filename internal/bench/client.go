@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"parley/internal/bench/role"
+	"parley.internal/internal/bench/role"
 )
 
 // The clients do as little as possible and the same for every server, so that

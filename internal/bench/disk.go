@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"parley/internal/bench/system"
+	"parley.internal/internal/bench/system"
 )
 
 // disk is the bare disk: append a little, flush, again.

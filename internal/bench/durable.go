@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // durableRow: a row that is on disk when the call returns.

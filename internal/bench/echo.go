@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"parley/internal/bench/role"
+	"parley.internal/internal/bench/role"
 )
 
 // echoRow: request and response through the real read, queue and write path.

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/bench/role"
-	"parley/protocol/kenny"
+	"parley.internal/internal/bench/role"
+	"parley.internal/protocol/kenny"
 )
 
 // endpoints is the role: some of the machines of a simulated fleet, in a process

@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"path/filepath"
 
-	"parley/internal/bus"
-	"parley/internal/eventlog"
-	"parley/internal/store"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/store"
 )
 
 // eventlogRow: an event numbered, on disk and on the bus.

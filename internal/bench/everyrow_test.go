@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"parley/test/natstest"
-	"parley/test/pgtest"
+	"parley.internal/test/natstest"
+	"parley.internal/test/pgtest"
 )
 
 // byScript are the rows that cmd/parley/testdata/script/bench.txtar runs with the real

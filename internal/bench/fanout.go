@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"parley/internal/bench/role"
+	"parley.internal/internal/bench/role"
 )
 
 // fanoutRow: one message to many.

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"parley/internal/bench/role"
-	"parley/internal/bench/system"
+	"parley.internal/internal/bench/role"
+	"parley.internal/internal/bench/system"
 )
 
 // fleetRow: a simulated fleet on one hub.

@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"time"
 
-	"parley/internal/bench/role"
-	"parley/internal/bench/system"
+	"parley.internal/internal/bench/role"
+	"parley.internal/internal/bench/system"
 )
 
 // idleRow: what a connection costs that does nothing.

@@ -18,9 +18,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"parley/internal/bench/role"
-	"parley/internal/bench/system"
-	"parley/protocol/kenny"
+	"parley.internal/internal/bench/role"
+	"parley.internal/internal/bench/system"
+	"parley.internal/protocol/kenny"
 )
 
 // handshakesRow: what it takes to let a machine in.

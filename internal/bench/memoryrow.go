@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/bench/system"
-	"parley/internal/brain/model"
-	"parley/internal/store"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/bench/system"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store"
+	"parley.internal/internal/talk/memory"
 )
 
 // appendRow: a conversation may last for years.

@@ -16,9 +16,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/client/hubapi"
-	"parley/internal/bench/browser"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/bench/browser"
+	"parley.internal/protocol/rest"
 )
 
 // pageRow: what a browser fetches before the page can be used.

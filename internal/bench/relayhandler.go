@@ -14,11 +14,11 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"parley/internal/bus"
-	faceplace "parley/internal/face/place"
-	"parley/internal/place"
-	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley.internal/internal/bus"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
 )
 
 // handled is a place with its handler in this process, without sockets between:

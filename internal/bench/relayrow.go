@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/bench/role"
-	"parley/protocol/mmp"
+	"parley.internal/internal/bench/role"
+	"parley.internal/protocol/mmp"
 )
 
 // relayRow: sealed messages at the meeting place.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"parley/internal/bench/role"
+	"parley.internal/internal/bench/role"
 )
 
 // roles are the programs rows start beside themselves.

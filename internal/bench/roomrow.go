@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"parley/internal/bench/role"
+	"parley.internal/internal/bench/role"
 )
 
 // roomRow: one message to a whole room, through the room's goroutine and every

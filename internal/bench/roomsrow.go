@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"parley/internal/bench/system"
+	"parley.internal/internal/bench/system"
 )
 
 // roomsRow: many small rooms.

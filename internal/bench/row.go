@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"parley/internal/bench/role"
+	"parley.internal/internal/bench/role"
 )
 
 // Row is one thing that can be measured.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/bench/system"
+	"parley.internal/internal/bench/system"
 )
 
 // Options say what to measure and how.

@@ -7,10 +7,10 @@ import (
 	"iter"
 	"time"
 
-	"parley/internal/bench/system"
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
+	"parley.internal/internal/bench/system"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
 )
 
 // runRow: what the run loop itself costs beside the model.

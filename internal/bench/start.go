@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/bench/role"
-	"parley/internal/eventlog"
-	"parley/internal/hub"
-	"parley/internal/hub/config"
+	"parley.internal/internal/bench/role"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
 )
 
 // startRow: how long nobody is served after a restart.

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"parley/internal/bench/system"
-	"parley/internal/eventlog"
+	"parley.internal/internal/bench/system"
+	"parley.internal/internal/eventlog"
 )
 
 // streamRow: many tasks that stream at once, each watched.

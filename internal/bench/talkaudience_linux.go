@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // listen has one goroutine listen for all of them: it shares the cores with the hub,

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"parley/client/agentfirst"
+	"parley.internal/client/agentfirst"
 )
 
 // listen has each of them listen with a client of its own.

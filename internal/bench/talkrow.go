@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/client/agentfirst"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/client/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // turnRow: what a person waits for, beside the model.

@@ -16,18 +16,18 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"parley/internal/approval"
-	"parley/internal/bench/system"
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/bus"
-	"parley/internal/eventlog"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/work"
-	"parley/internal/workspace"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/bench/system"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/work"
+	"parley.internal/internal/workspace"
+	"parley.internal/protocol/viber"
 )
 
 // tasksRow: whole tasks, from the model's token to whoever watches.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/identity"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/identity"
 )
 
 // A budget in dollars counted nothing as long as nobody knew what the model cost: a

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/brain"
+	"parley.internal/internal/brain"
 )
 
 const fullAgent = `---

@@ -3,7 +3,7 @@ package brain
 import (
 	"fmt"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 // Remains tells the library of names whose agents left something that whoever owns the

@@ -3,7 +3,7 @@ package brain
 import (
 	"fmt"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // Answer puts the events of one model call together. The zero value is ready.

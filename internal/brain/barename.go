@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/offline"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/offline"
 )
 
 // refOf reads a model as people and clients of the original protocol write it. What

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/brain"
+	"parley.internal/internal/brain"
 )
 
 func TestBareModelNamesMeanTheProviderThatListsThem(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"iter"
 	"testing"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
 )
 
 // replay is a provider that plays fixed events; after a batch of tool results it

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // Budget limits what an agent may spend; zero means no limit. Money is in

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
 )
 
 func TestABudgetStopsBetweenRoundsAndRefusesTheNextRun(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"iter"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/pause"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/pause"
 )
 
 // Call makes one model call: it retries as the policy says while nothing went

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
 )
 
 // listen plays a call to its end.

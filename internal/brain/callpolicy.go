@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // CallPolicy says how patient a model call is.

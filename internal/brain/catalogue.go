@@ -15,10 +15,10 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/offline"
-	"parley/internal/durable"
-	"parley/internal/mask"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/offline"
+	"parley.internal/internal/durable"
+	"parley.internal/internal/mask"
 )
 
 // CatalogueOptions is what a catalogue is made from.

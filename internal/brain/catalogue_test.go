@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/mask"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/mask"
 )
 
 // named is a provider that only knows how it was made.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // direct is an attempt with a provider that runs on our goroutine.

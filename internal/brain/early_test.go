@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
 )
 
 func TestEarlyEventsComeBeforeTheEndAndOnlyOnce(t *testing.T) {

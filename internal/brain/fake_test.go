@@ -11,9 +11,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // maxShown is how many bytes of files one request carries, the newest first: providers refuse

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 //go:embed firstagents/*.md

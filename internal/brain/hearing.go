@@ -1,6 +1,6 @@
 package brain
 
-import "parley/internal/brain/model"
+import "parley.internal/internal/brain/model"
 
 // hearing turns the events of one model call into events of the run, and keeps
 // what was said.

@@ -3,7 +3,7 @@ package brain
 import (
 	"context"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // StoreLedger is a Ledger in the hub's store, shared by all hubs of a cluster.

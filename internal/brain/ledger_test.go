@@ -4,9 +4,9 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/brain"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // testLedger is the contract of every Ledger.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 // Library is the agents of a hub: one Markdown file each, in the hub's folder or,

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/internal/brain"
-	"parley/internal/identity"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/identity"
 )
 
 func open(t testing.TB) (*brain.Library, string) {

@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"parley/internal/durable"
-	"parley/internal/store"
+	"parley.internal/internal/durable"
+	"parley.internal/internal/store"
 )
 
 // place is where a library keeps its agents' files.

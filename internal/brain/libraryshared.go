@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/store"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/store"
 )
 
 const (

@@ -9,11 +9,11 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/brain"
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // shared opens the library of one hub of a cluster, with a folder of its own.

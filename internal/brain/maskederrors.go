@@ -6,8 +6,8 @@ import (
 	"iter"
 	"strings"
 
-	"parley/internal/brain/model"
-	"parley/internal/mask"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/mask"
 )
 
 // maskedErrors is a provider whose errors hold no secrets. A server may repeat the key it

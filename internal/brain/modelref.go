@@ -1,6 +1,6 @@
 package brain
 
-import "parley/internal/brain/model"
+import "parley.internal/internal/brain/model"
 
 // Model is a model ready to be called.
 type Model struct {

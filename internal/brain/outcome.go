@@ -1,8 +1,8 @@
 package brain
 
 import (
-	"parley/internal/approval"
-	"parley/internal/brain/model"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain/model"
 )
 
 // Stop says why a run ended. The numbers up to StopInterrupted are the wire's.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/brain/builtin"
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/judge"
+	"parley.internal/internal/brain/builtin"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
 )
 
 // Policy is what the judge is told about the calls of a run: in conversations, in rooms

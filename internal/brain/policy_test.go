@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/brain"
-	"parley/internal/brain/builtin"
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/judge"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/builtin"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
 )
 
 // commands are the hub's lists, with a box or without.

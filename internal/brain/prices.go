@@ -14,7 +14,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // Price is what a model costs, in US dollars per million tokens, which is the same

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
 )
 
 func TestPricesAreFoundByNameWhateverTheRelease(t *testing.T) {

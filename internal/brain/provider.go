@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"strings"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // ProviderConfig is how to reach a provider. It holds a secret: its printed form

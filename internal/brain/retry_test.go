@@ -5,8 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
 )
 
 func TestWaitingForABusyProviderIsTold(t *testing.T) {

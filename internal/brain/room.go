@@ -3,7 +3,7 @@ package brain
 import (
 	"errors"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // elidedText stands in for tool output that was left out to fit the window.

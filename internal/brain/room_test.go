@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
 )
 
 func long(name string) *tool.Tool {

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
-	"parley/internal/judge"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/judge"
 )
 
 // nearlyFull is the share of a known window, in percent, from which on the next

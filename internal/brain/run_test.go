@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/offline"
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/offline"
+	"parley.internal/internal/brain/tool"
 )
 
 func TestARunWithoutToolsIsOneCall(t *testing.T) {

@@ -1,8 +1,8 @@
 package brain
 
 import (
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
 )
 
 // Sink hears what happens in a run, as it happens. Emit is called from one

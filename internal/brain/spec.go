@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
 )
 
 // What a run has when its spec does not say.

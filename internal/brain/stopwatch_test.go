@@ -8,11 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/offline"
-	"parley/internal/brain/tool"
-	"parley/internal/pause"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/offline"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/pause"
 )
 
 // A run that asks on a Friday is answered on Monday: the limit of half an hour is for what it does

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 const (

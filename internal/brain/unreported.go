@@ -3,7 +3,7 @@ package brain
 import (
 	"errors"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // bytesPerToken is how much text a token stands for in an estimate: what the models of

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/bus/bustest"
-	"parley/test/natstest"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/bus/bustest"
+	"parley.internal/test/natstest"
 )
 
 // works connects two hubs and has one answer the other.

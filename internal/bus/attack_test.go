@@ -11,8 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"parley/internal/bus"
-	"parley/test/natstest"
+	"parley.internal/internal/bus"
+	"parley.internal/test/natstest"
 )
 
 // stranger is somebody who reaches the NATS servers, hears everything and can send anything.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // BenchmarkDelivery is the cost of one message from publisher to handler. The channel line is the limit: a bare

@@ -6,8 +6,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/bus"
-	"parley/internal/bus/bustest"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/bus/bustest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

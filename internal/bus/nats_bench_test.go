@@ -3,8 +3,8 @@ package bus_test
 import (
 	"testing"
 
-	"parley/internal/bus"
-	"parley/test/natstest"
+	"parley.internal/internal/bus"
+	"parley.internal/test/natstest"
 )
 
 // BenchmarkNATS is what one message costs between two hubs, the server included.

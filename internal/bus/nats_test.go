@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/bus/bustest"
-	"parley/test/natstest"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/bus/bustest"
+	"parley.internal/test/natstest"
 )
 
 const patience = 60 * time.Second

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"parley/internal/durable"
+	"parley.internal/internal/durable"
 )
 
 // Whether a disk kept its word only a loss of power can show. This shows that

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/publicnet"
+	"parley.internal/internal/publicnet"
 )
 
 // Options say where a program may go.

@@ -18,8 +18,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/egress"
-	"parley/internal/publicnet"
+	"parley.internal/internal/egress"
+	"parley.internal/internal/publicnet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

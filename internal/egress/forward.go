@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 
-	"parley/internal/publicnet"
+	"parley.internal/internal/publicnet"
 )
 
 // tunnel joins the program with a host and port, whatever they say to each other.

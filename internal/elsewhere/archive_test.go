@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/elsewhere"
+	"parley.internal/internal/elsewhere"
 )
 
 func archive(t testing.TB, files ...[2]string) *bytes.Reader {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/protocol/agentfirst"
+	"parley.internal/protocol/agentfirst"
 )
 
 // What can be wrong with a file.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/elsewhere"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/elsewhere"
+	"parley.internal/protocol/agentfirst"
 )
 
 // samples are files as each program writes them, cut to what matters.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"parley/protocol/agentfirst"
+	"parley.internal/protocol/agentfirst"
 )
 
 // maxLine is the longest line that is looked at; a longer one holds no words of people.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/endpoint/control"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/control"
+	wire "parley.internal/protocol/kenny"
 )
 
 // waits gives the question of the person at the machine, once there is one.

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"parley/client/kenny"
-	"parley/internal/durable"
-	"parley/internal/endpoint/logs"
-	wire "parley/protocol/kenny"
+	"parley.internal/client/kenny"
+	"parley.internal/internal/durable"
+	"parley.internal/internal/endpoint/logs"
+	wire "parley.internal/protocol/kenny"
 )
 
 // ConfigFile is the settings' file in the state folder.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/endpoint/control"
-	"parley/internal/endpoint/guard"
-	"parley/internal/endpoint/tools"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/control"
+	"parley.internal/internal/endpoint/guard"
+	"parley.internal/internal/endpoint/tools"
+	wire "parley.internal/protocol/kenny"
 )
 
 // dispatcher does what a hub asks for, if it may.

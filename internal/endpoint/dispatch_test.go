@@ -14,11 +14,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/endpoint/collect"
-	"parley/internal/endpoint/control"
-	"parley/internal/endpoint/guard"
-	"parley/internal/endpoint/tools"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/collect"
+	"parley.internal/internal/endpoint/control"
+	"parley.internal/internal/endpoint/guard"
+	"parley.internal/internal/endpoint/tools"
+	wire "parley.internal/protocol/kenny"
 )
 
 // bench is a dispatcher without a tunnel.

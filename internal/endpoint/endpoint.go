@@ -13,16 +13,16 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/client/kenny"
-	"parley/internal/endpoint/collect"
-	"parley/internal/endpoint/control"
-	"parley/internal/endpoint/guard"
-	"parley/internal/endpoint/logs"
-	"parley/internal/endpoint/notice"
-	"parley/internal/endpoint/tools"
-	"parley/internal/endpoint/truepath"
-	"parley/internal/endpoint/update"
-	wire "parley/protocol/kenny"
+	"parley.internal/client/kenny"
+	"parley.internal/internal/endpoint/collect"
+	"parley.internal/internal/endpoint/control"
+	"parley.internal/internal/endpoint/guard"
+	"parley.internal/internal/endpoint/logs"
+	"parley.internal/internal/endpoint/notice"
+	"parley.internal/internal/endpoint/tools"
+	"parley.internal/internal/endpoint/truepath"
+	"parley.internal/internal/endpoint/update"
+	wire "parley.internal/protocol/kenny"
 )
 
 // Options are what an endpoint is opened with.

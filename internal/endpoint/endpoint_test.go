@@ -14,9 +14,9 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 
-	"parley/client/kenny"
-	"parley/internal/endpoint/control"
-	wire "parley/protocol/kenny"
+	"parley.internal/client/kenny"
+	"parley.internal/internal/endpoint/control"
+	wire "parley.internal/protocol/kenny"
 )
 
 func TestAGoodChallengeIsServed(t *testing.T) {

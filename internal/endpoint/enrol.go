@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"parley/client/kenny"
-	wire "parley/protocol/kenny"
+	"parley.internal/client/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // Waits between attempts to enrol at a hub that cannot be reached.

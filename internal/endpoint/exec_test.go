@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 type execOut struct {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // tree makes files below a folder; a name that ends in / is a folder.

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/endpoint/tools"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/tools"
+	wire "parley.internal/protocol/kenny"
 )
 
 func TestAToolThatIgnoresItsDeadlineIsAnsweredForAllTheSame(t *testing.T) {

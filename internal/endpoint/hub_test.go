@@ -19,7 +19,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

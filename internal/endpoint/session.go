@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"parley/internal/endpoint/update"
+	"parley.internal/internal/endpoint/update"
 )
 
 // onConnect notes that the hub accepted us: for people, for the telemetry

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"parley/internal/durable"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/durable"
+	wire "parley.internal/protocol/kenny"
 )
 
 // keyFile holds the machine's seed: 32 raw bytes.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"parley/internal/endpoint/control"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/control"
+	wire "parley.internal/protocol/kenny"
 )
 
 // Status is what can be said about an endpoint without asking a hub.

@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"time"
 
-	"parley/client/kenny"
-	"parley/internal/endpoint/control"
-	"parley/internal/endpoint/logs"
-	wire "parley/protocol/kenny"
+	"parley.internal/client/kenny"
+	"parley.internal/internal/endpoint/control"
+	"parley.internal/internal/endpoint/logs"
+	wire "parley.internal/protocol/kenny"
 )
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // advance reserves the numbers of each stream and creates those that are new.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Append writes the events to the stream, in one transaction, and returns the

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/lease"
-	"parley/internal/store"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
 )
 
 // batch is one transaction: entries of some streams, and older events that move

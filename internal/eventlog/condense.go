@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // ErrBadCondense says that what should take the place of events does not cover

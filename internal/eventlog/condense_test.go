@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/internal/eventlog"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // condensed makes one event of those in words, for the numbers from first on.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Event is one entry of a stream. Seq and At are set by the log.

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"parley/internal/bus"
-	"parley/internal/eventlog"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // TestMain keeps the property test to a length that fits into every run; give

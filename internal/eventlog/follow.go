@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // What may wait for a reader before it has to ask the store: more than a reader

@@ -1,8 +1,8 @@
 package eventlog
 
 import (
-	"parley/internal/store"
-	"parley/internal/turns"
+	"parley.internal/internal/store"
+	"parley.internal/internal/turns"
 )
 
 // maxGroup bounds the events of one transaction, so that its first caller does

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"strings"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // smallRun is what a stream may have in a transaction to pass through the

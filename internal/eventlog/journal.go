@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Events are kept by stream, so that replaying one reads neighbours. Under load

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/internal/eventlog"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 func journalRows(t *testing.T, db *store.DB) (n int) {

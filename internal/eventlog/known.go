@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"sync"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // known remembers where streams were after this log wrote to them. It is a guess:

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"parley/internal/eventlog"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/store/storetest"
 )
 
 // What a log remembers of a stream is a guess: another log on the same store may

@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/store"
-	"parley/internal/turns"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/store"
+	"parley.internal/internal/turns"
 )
 
 // A reader that hears nothing asks the store this often, in case news from

@@ -4,7 +4,7 @@ import (
 	"database/sql"
 	"slices"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // move takes events out of the journal, into their places. It only looks at the

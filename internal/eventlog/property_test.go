@@ -12,11 +12,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/internal/bus"
-	"parley/internal/eventlog"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // rowdyBus loses, repeats and reorders what it is given.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"slices"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // A reader reads this many events at once from the store: few enough to start

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/eventlog"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // soon appends without waiting and gives what it was told.

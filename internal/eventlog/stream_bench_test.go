@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/eventlog"
-	"parley/internal/store"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/store"
 )
 
 // BenchmarkThousandStreams runs 1,000 streams of 50 events a second for b.N

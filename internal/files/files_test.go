@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/audit"
-	"parley/internal/files"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/files"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // png is a picture of so many bytes.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/store"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
 )
 
 // hold notes who has a file, and why. Holding it again only makes it last longer.

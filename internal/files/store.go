@@ -10,11 +10,11 @@ import (
 	"io"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/defaults"
-	"parley/internal/fit"
-	"parley/internal/identity"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/defaults"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
 )
 
 const (

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/files"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/files"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 func TestWhatNobodyUsedIsGoneAfterADay(t *testing.T) {

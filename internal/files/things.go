@@ -1,6 +1,6 @@
 package files
 
-import "parley/internal/identity"
+import "parley.internal/internal/identity"
 
 // Thing is what a file is held for.
 type Thing string

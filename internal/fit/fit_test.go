@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"parley/internal/fit"
+	"parley.internal/internal/fit"
 )
 
 func TestTextsAreCutBetweenCharacters(t *testing.T) {

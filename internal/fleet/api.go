@@ -5,13 +5,13 @@ import (
 	"io"
 	"iter"
 
-	"parley/internal/approval"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/telemetry"
-	"parley/internal/fleet/update"
-	"parley/internal/identity"
-	"parley/protocol/kenny"
-	"parley/protocol/kenny/policy"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/fleet/update"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/kenny/policy"
 )
 
 // API is all a face needs; *Fleet is one. Errors are [*Error]s.

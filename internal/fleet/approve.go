@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/internal/judge"
-	"parley/protocol/kenny"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
+	"parley.internal/protocol/kenny"
 )
 
 // yesKey is what a hosted agent's yes to a sensitive tool holds for.

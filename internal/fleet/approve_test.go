@@ -11,14 +11,14 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/approval"
-	"parley/internal/brain/tool"
-	"parley/internal/fleet"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/tools"
-	"parley/internal/identity"
-	"parley/protocol/kenny"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/tools"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kenny"
 )
 
 var fullMCP = []string{identity.FleetRead, identity.FleetSensitive, identity.FleetCall}

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/fleet/telemetry"
-	"parley/internal/store"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/store"
 )
 
 // arrivals writes down connections, many at a time: after a restart a whole fleet

@@ -10,13 +10,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/audit"
-	"parley/internal/fleet"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 func TestIntentAndOutcomeAreInTheTrailWithEveryField(t *testing.T) {

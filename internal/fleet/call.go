@@ -9,15 +9,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/telemetry"
-	"parley/internal/identity"
-	"parley/internal/judge"
-	"parley/protocol/kenny"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
+	"parley.internal/protocol/kenny"
 )
 
 // prepared is a call after every check: frozen, and what will run if it runs.

@@ -10,11 +10,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
-	"parley/internal/fleet"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/protocol/kenny"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kenny"
 )
 
 func TestCallsAreCheckedBeforeAnythingIsSent(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/store"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/store"
 )
 
 // cluster is how the fleets of several hubs know the same: news goes out on

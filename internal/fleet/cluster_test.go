@@ -13,13 +13,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/bus"
-	"parley/internal/bus/bustest"
-	"parley/internal/fleet"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/bus/bustest"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 // hubs is a cluster on one database and one bus.

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/brain/tool"
-	"parley/internal/fleet"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/tools"
-	"parley/internal/identity"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/tools"
+	"parley.internal/internal/identity"
 )
 
 // A no is as much on record as a yes: in the call log and in the trail, whoever said

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/fleet/fault"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 // controlled takes over what a machine says of the switch there. It is on record

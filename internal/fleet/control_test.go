@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/fleet/fault"
-	"parley/protocol/kenny"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/protocol/kenny"
 )
 
 // says makes the machine report its switch as our endpoint does.

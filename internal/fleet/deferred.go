@@ -9,13 +9,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/approval"
-	"parley/internal/fit"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 // deferred is a row of fleet_queue: a call that outlives its request, because it

@@ -6,17 +6,17 @@ import (
 	"log/slog"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/defaults"
-	"parley/internal/fleet/update"
-	"parley/internal/identity"
-	"parley/internal/judge"
-	"parley/internal/lease"
-	"parley/internal/mask"
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/defaults"
+	"parley.internal/internal/fleet/update"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/mask"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 // Inbox is where a person is asked; *approval.Inbox is one.

@@ -12,13 +12,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/telemetry"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 // Link is a machine's connection as the face holds it. None of it blocks.

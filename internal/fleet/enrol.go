@@ -7,12 +7,12 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
 )
 
 // MintRequest asks for a one-time enrolment token.

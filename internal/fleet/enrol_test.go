@@ -12,13 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/fleet"
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/telemetry"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/kenny"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/kenny"
 )
 
 // onBoth runs a test whose SQL matters on both databases.

@@ -11,12 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/telemetry"
-	"parley/internal/fleet/update"
-	"parley/internal/store"
-	"parley/protocol/kenny"
-	"parley/protocol/kenny/policy"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/fleet/update"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/kenny/policy"
 )
 
 // Names of tools the hub itself knows about.

@@ -3,7 +3,7 @@ package fleet_test
 import (
 	"testing"
 
-	"parley/internal/fleet"
+	"parley.internal/internal/fleet"
 )
 
 // FuzzFramesOfAMachine holds a session to what it promises whatever a machine

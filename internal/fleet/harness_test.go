@@ -14,18 +14,18 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/fleet"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/kenny"
-	"parley/test/trailtest"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/kenny"
+	"parley.internal/test/trailtest"
 )
 
 func TestMain(m *testing.M) { trailtest.Main(m, "fleet.") }

@@ -9,11 +9,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/fleet/telemetry"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/protocol/kenny"
-	"parley/protocol/kenny/health"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/kenny/health"
 )
 
 // ingest stores telemetry away from the connections: a slow disk costs telemetry,

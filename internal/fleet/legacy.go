@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/fleet/fault"
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 // mintLegacy makes a bearer for an endpoint without keys. Earlier ones stay good

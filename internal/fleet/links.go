@@ -9,11 +9,11 @@ import (
 	"io"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/update"
-	"parley/internal/identity"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/update"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
 )
 
 // Kinds and lives of addresses made here.

@@ -10,12 +10,12 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 // entry is the row of a call before its outcome.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 // machine is one machine in memory: its row, and its connection if it is ours.

@@ -1,8 +1,8 @@
 package fleet
 
 import (
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
 )
 
 // Presence is how a machine is connected.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 // Levels of trouble that are announced.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/fit"
-	"parley/internal/fleet/fault"
-	"parley/internal/owner"
-	"parley/protocol/kenny"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/owner"
+	"parley.internal/protocol/kenny"
 )
 
 // call writes one request to this connection and waits for its answer. sent is

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/fleet/telemetry"
-	"parley/internal/store"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/store"
 )
 
 const day = 24 * time.Hour

@@ -10,11 +10,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/telemetry"
-	"parley/internal/identity"
-	"parley/protocol/kenny"
-	"parley/protocol/kenny/health"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/kenny/health"
 )
 
 // mostMachines bounds one page of machines.

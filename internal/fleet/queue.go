@@ -8,11 +8,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/audit"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 // errQueueFull says that as many calls wait for a machine as may.

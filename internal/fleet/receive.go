@@ -6,11 +6,11 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/telemetry"
-	"parley/protocol/kenny"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/protocol/kenny"
 )
 
 // gate is what one connection may send. Only its reading goroutine uses it; the

@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley/internal/fleet/telemetry"
-	"parley/internal/store"
-	"parley/protocol/kenny/health"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny/health"
 )
 
 // How a machine's last connection stands, in its row.

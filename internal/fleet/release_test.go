@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/fleet"
-	"parley/internal/fleet/update"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/update"
 )
 
 // released is a release as scripts/release.sh packs it, unpacked: the folder of the

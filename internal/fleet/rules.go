@@ -10,14 +10,14 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/kenny"
-	"parley/protocol/kenny/policy"
-	"parley/protocol/rest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/kenny/policy"
+	"parley.internal/protocol/rest"
 )
 
 // Rules are the deny rules in force.

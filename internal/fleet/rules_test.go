@@ -6,11 +6,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/fleet"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 func rule(id, pattern string) kenny.Rule {

@@ -11,13 +11,13 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/rest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/rest"
 )
 
 // Screenshot is one picture of a machine's screen.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/fleet/fault"
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/protocol/kenny"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/protocol/kenny"
 )
 
 // sessions are the connections that machines have here, and the way to those they have

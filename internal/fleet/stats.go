@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/fleet/fault"
+	"parley.internal/internal/fleet/fault"
 )
 
 // Stats counts what a hub did with machines since it started. Its keys are small

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 const (

@@ -9,14 +9,14 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/approval"
-	"parley/internal/fleet"
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/telemetry"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/kenny"
-	"parley/protocol/kenny/health"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/kenny/health"
 )
 
 const goodDisk = `{"disk":{"status":"warn","summary":"the machine worries","volumes":[{"mount":"/","percent_used":40}]}}`

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
 )
 
 // underway is a call under way on this hub, from the request to its outcome.

@@ -7,14 +7,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/update"
-	"parley/internal/identity"
-	"parley/internal/judge"
-	"parley/protocol/kenny"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/update"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
+	"parley.internal/protocol/kenny"
 )
 
 // Binaries lists the signed programs.

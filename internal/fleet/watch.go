@@ -6,8 +6,8 @@ import (
 	"iter"
 	"time"
 
-	"parley/internal/fleet/call"
-	"parley/internal/identity"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/identity"
 )
 
 // Change is news for whoever watches the fleet.

@@ -1,9 +1,9 @@
 package fleet
 
 import (
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/protocol/kenny"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kenny"
 )
 
 // scopeOf is what a call of a tool needs.

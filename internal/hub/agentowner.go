@@ -5,8 +5,8 @@ import (
 	"errors"
 	"os"
 
-	"parley/client/mmpagent"
-	"parley/internal/identity"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/identity"
 )
 
 // agentPerson is the id of the person an agent's file names as its owner; empty for the

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // A person who may answer is there if any hub of the cluster says so.

@@ -17,10 +17,10 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/hub/config"
-	"parley/internal/seal"
-	"parley/internal/store"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/seal"
+	"parley.internal/internal/store"
 )
 
 // A backup is a gzipped tar: manifest.json, dump.jsonl (the database, of either

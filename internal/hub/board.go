@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley/internal/bus"
-	"parley/internal/face/api"
-	"parley/internal/face/board"
-	"parley/internal/face/front"
-	"parley/internal/hub/metrics"
-	"parley/internal/identity"
-	"parley/protocol/viber"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/board"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/hub/metrics"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/viber"
 )
 
 // boardPart is the board protocol: tasks, approvals and terminals on /ws.

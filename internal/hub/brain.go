@@ -6,17 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/brain"
-	"parley/internal/brain/anthropic"
-	"parley/internal/brain/builtin"
-	"parley/internal/brain/mcpclient"
-	"parley/internal/brain/model"
-	"parley/internal/brain/openai"
-	"parley/internal/brain/resource"
-	"parley/internal/brain/tool"
-	"parley/internal/hub/config"
-	"parley/internal/store"
-	"parley/internal/talk"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/anthropic"
+	"parley.internal/internal/brain/builtin"
+	"parley.internal/internal/brain/mcpclient"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/openai"
+	"parley.internal/internal/brain/resource"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/store"
+	"parley.internal/internal/talk"
 )
 
 // minds is everything an agent thinks with.

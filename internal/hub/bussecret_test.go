@@ -5,12 +5,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/internal/hub"
-	"parley/internal/hub/config"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/test/natstest"
-	"parley/test/pgtest"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/test/natstest"
+	"parley.internal/test/pgtest"
 )
 
 // settingIn is a row of the settings table, or nothing.

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/fit"
-	"parley/internal/fleet"
-	"parley/internal/hub/config"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/protocol/rest"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/rest"
 )
 
 // cluster is all hubs on this database, and what they share.

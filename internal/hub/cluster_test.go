@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/hub/config"
-	"parley/protocol/rest"
+	"parley.internal/internal/hub/config"
+	"parley.internal/protocol/rest"
 )
 
 func clusterOf(t *testing.T, r *rig) rest.Cluster {

@@ -13,13 +13,13 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/fit"
-	"parley/internal/hub/config"
-	"parley/internal/identity"
-	"parley/internal/sandbox"
-	"parley/internal/store"
-	"parley/internal/terminal/keeper"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/sandbox"
+	"parley.internal/internal/store"
+	"parley.internal/internal/terminal/keeper"
 )
 
 // State is a finding's verdict.

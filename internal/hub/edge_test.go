@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/hub/config"
+	"parley.internal/internal/hub/config"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

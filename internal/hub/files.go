@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/face/front"
-	"parley/internal/files"
-	"parley/internal/pause"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/files"
+	"parley.internal/internal/pause"
 )
 
 // fileErrors are refusals of pictures, PDFs and voice notes.

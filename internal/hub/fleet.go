@@ -8,16 +8,16 @@ import (
 	"runtime"
 	"time"
 
-	"parley/internal/face/api"
-	"parley/internal/face/front"
-	"parley/internal/face/tunnel"
-	"parley/internal/fleet"
-	"parley/internal/fleet/tools"
-	"parley/internal/fleet/update"
-	"parley/internal/hub/metrics"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/kenny"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/face/tunnel"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/tools"
+	"parley.internal/internal/fleet/update"
+	"parley.internal/internal/hub/metrics"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
 )
 
 // fleetPart is machines.

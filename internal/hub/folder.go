@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"parley/internal/durable"
+	"parley.internal/internal/durable"
 )
 
 // Folder is the data folder. Everything a hub keeps is below it.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"sync"
 
-	"parley/internal/face/front"
+	"parley.internal/internal/face/front"
 )
 
 // gate knows which requests run. Once shut it lets nobody new in, except those

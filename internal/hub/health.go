@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"parley/protocol/rest"
+	"parley.internal/protocol/rest"
 )
 
 // checkTime bounds how long one look at a dependency may take.

@@ -18,9 +18,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/face/front"
-	"parley/internal/hub"
-	"parley/internal/hub/config"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -11,8 +11,8 @@ import (
 	"os"
 	"strings"
 
-	"parley/internal/bus"
-	"parley/internal/store"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/store"
 )
 
 // hubKey reads the hub's Ed25519 key; nil if there is none yet. A file that is

@@ -8,7 +8,7 @@ import (
 	"net"
 	"syscall"
 
-	"parley/internal/hub/config"
+	"parley.internal/internal/hub/config"
 )
 
 // listen opens the one listener; secure is nil for a plain one.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/hub/config"
-	"parley/internal/mask"
-	"parley/internal/sandbox"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/mask"
+	"parley.internal/internal/sandbox"
 )
 
 // openMask makes what keeps secrets out of results, records and terminals. It is

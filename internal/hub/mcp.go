@@ -5,11 +5,11 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 
-	"parley/internal/face/api"
-	"parley/internal/face/front"
-	facemcp "parley/internal/face/mcp"
-	"parley/internal/identity"
-	"parley/internal/judge/speak"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/front"
+	facemcp "parley.internal/internal/face/mcp"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge/speak"
 )
 
 // mcpPart is every other part as tools for language models; it comes last.

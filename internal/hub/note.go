@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/skill"
-	"parley/internal/talk"
-	"parley/internal/visible"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/skill"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/visible"
 )
 
 // noteSender is who speaks in an agent's conversation with a peer. The colon makes

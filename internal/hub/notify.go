@@ -3,10 +3,10 @@ package hub
 import (
 	"context"
 
-	"parley/internal/face/api"
-	"parley/internal/face/front"
-	"parley/internal/notify"
-	"parley/internal/publicnet"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/notify"
+	"parley.internal/internal/publicnet"
 )
 
 // notifyPart tells people who are not at the page what needs them.

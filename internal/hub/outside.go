@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"net/url"
 
-	"parley/internal/hub/config"
-	"parley/internal/publicnet"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/publicnet"
 )
 
 // openOutside makes the one way to addresses that came from outside. Who named an

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley/internal/hub"
-	"parley/internal/hub/config"
-	"parley/internal/publicnet"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/publicnet"
 )
 
 // trap is a service on this machine that nobody outside may make a hub talk to.

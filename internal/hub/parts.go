@@ -6,9 +6,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"parley/internal/face/api"
-	"parley/internal/face/front"
-	"parley/internal/identity"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
 )
 
 // part is one subject of the hub (conversations, tasks, machines …) as the hub

@@ -10,15 +10,15 @@ import (
 	"sync"
 	"time"
 
-	"parley/client/mmpagent"
-	"parley/internal/face/api"
-	"parley/internal/face/front"
-	faceplace "parley/internal/face/place"
-	"parley/internal/hub/config"
-	"parley/internal/hub/metrics"
-	"parley/internal/identity"
-	"parley/internal/place"
-	"parley/protocol/mmp"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/front"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/hub/metrics"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
 )
 
 // placePart is the meeting place.

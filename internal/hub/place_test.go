@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/hub/config"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/hub/config"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // TestTheFrontAgentAndTheFormOfHashesAreSettings drives the direct endpoints of a

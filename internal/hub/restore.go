@@ -19,11 +19,11 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/durable"
-	"parley/internal/hub/config"
-	"parley/internal/seal"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/durable"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/seal"
+	"parley.internal/internal/store"
 )
 
 // Secrets say what becomes of the keys of hosted agents in a backup.

@@ -10,15 +10,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parley/internal/brain"
-	"parley/internal/brain/tool"
-	"parley/internal/face/api"
-	"parley/internal/face/front"
-	faceroom "parley/internal/face/room"
-	"parley/internal/identity"
-	"parley/internal/room"
-	"parley/internal/room/seat"
-	"parley/internal/room/vouch"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/front"
+	faceroom "parley.internal/internal/face/room"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/room"
+	"parley.internal/internal/room/seat"
+	"parley.internal/internal/room/vouch"
 )
 
 // roomPart is rooms.

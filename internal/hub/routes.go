@@ -8,17 +8,17 @@ import (
 	"net/url"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/face/api"
-	"parley/internal/face/front"
-	faceweb "parley/internal/face/web"
-	"parley/internal/fit"
-	"parley/internal/hub/config"
-	"parley/internal/identity"
-	"parley/internal/limit"
-	"parley/protocol/rest"
-	"parley/web"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/front"
+	faceweb "parley.internal/internal/face/web"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
+	"parley.internal/protocol/rest"
+	"parley.internal/web"
 )
 
 // routes puts every face on its path.

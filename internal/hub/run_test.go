@@ -22,9 +22,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/hub"
-	"parley/internal/hub/config"
-	"parley/test/pgtest"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
+	"parley.internal/test/pgtest"
 )
 
 // running starts a hub on a port of its own and stops it with the test.

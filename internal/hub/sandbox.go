@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/hub/config"
-	"parley/internal/sandbox"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/sandbox"
 )
 
 // openSandbox makes what runs the programs of agents. Of the hub's own files only

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"parley/client/mmpagent"
-	"parley/internal/brain/skillfile"
-	"parley/internal/face/api"
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/place/hosts"
-	"parley/internal/skill"
-	"parley/protocol/mmp"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/brain/skillfile"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place/hosts"
+	"parley.internal/internal/skill"
+	"parley.internal/protocol/mmp"
 )
 
 // visitErrors is what clients see of a place that is not the one it was.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"parley/internal/durable"
+	"parley.internal/internal/durable"
 )
 
 // Names a restore uses while it is under way.

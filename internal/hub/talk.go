@@ -5,12 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/face/api"
-	"parley/internal/face/front"
-	facetalk "parley/internal/face/talk"
-	"parley/internal/identity"
-	"parley/internal/talk"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/front"
+	facetalk "parley.internal/internal/face/talk"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/talk/memory"
 )
 
 // talkPart is conversations.

@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"time"
 
-	"parley/internal/brain/builtin"
-	"parley/internal/brain/tool"
-	"parley/internal/face/api"
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/sandbox"
-	"parley/internal/terminal"
-	"parley/internal/terminal/keeper"
-	"parley/internal/work"
+	"parley.internal/internal/brain/builtin"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/sandbox"
+	"parley.internal/internal/terminal"
+	"parley.internal/internal/terminal/keeper"
+	"parley.internal/internal/work"
 )
 
 // terminalPart is terminals, for people and for agents.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/caddyserver/certmagic"
 
-	"parley/internal/hub/config"
+	"parley.internal/internal/hub/config"
 )
 
 // tlsConfig is nil for a plain listener. stop ends the upkeep of certificates.

@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"net/url"
 
-	"parley/internal/audit"
-	"parley/internal/hub/config"
-	"parley/internal/witness"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/witness"
 )
 
 // checkpointsFile keeps the audit trail's checkpoints beside the database.

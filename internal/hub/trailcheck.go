@@ -9,13 +9,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parley/internal/audit"
-	"parley/internal/face/api"
-	"parley/internal/fit"
-	"parley/internal/hub/config"
-	"parley/internal/store"
-	"parley/internal/witness"
-	"parley/protocol/rest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/store"
+	"parley.internal/internal/witness"
+	"parley.internal/protocol/rest"
 )
 
 // auditFace is the trail as the REST face shows it.

@@ -16,9 +16,9 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/hub/config"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/store"
 )
 
 // Verified is what a backup turned out to be worth.

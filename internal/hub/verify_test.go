@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/hub"
-	"parley/internal/hub/config"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
 )
 
 // madeBackup is a backup of a new hub, with the keys of its agents, and its folder.

@@ -6,8 +6,8 @@ import (
 	"os"
 	"strings"
 
-	"parley/internal/face/front"
-	"parley/internal/workspace"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/workspace"
 )
 
 // workspaceErrors are refusals of sharing a folder.

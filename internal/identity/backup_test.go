@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 func TestCredentialsSurviveABackup(t *testing.T) {

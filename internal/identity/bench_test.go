@@ -3,9 +3,9 @@ package identity_test
 import (
 	"testing"
 
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store/storetest"
 )
 
 // The hot path: a token that is in use.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/ids"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
 )
 
 // Bootstrapped is the result of the first start.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-webauthn/webauthn/webauthn"
 
-	"parley/internal/ids"
-	"parley/internal/store"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
 )
 
 // passkeyUser is a person as the library wants to see them. The handle is the

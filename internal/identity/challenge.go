@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // Reasons for which a signed challenge is refused.

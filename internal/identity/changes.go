@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/store"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/store"
 )
 
 // revokedSubject carries changes between hubs.

@@ -3,7 +3,7 @@ package identity
 import (
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // credential is one secret in use and what it opens: a token or a page.

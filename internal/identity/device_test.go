@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/limit"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/store/storetest"
 )
 
 func newKey(t testing.TB) ed25519.PrivateKey {

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/ids"
-	"parley/internal/limit"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/store"
 )
 
 // Device is a paired device with the key it is pinned to.

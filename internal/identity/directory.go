@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/limit"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/store"
 )
 
 // Options tune a directory; the zero value is right for a hub.

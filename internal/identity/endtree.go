@@ -4,7 +4,7 @@ import (
 	"database/sql"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // endAll ends every credential that matches, and everything made with those.

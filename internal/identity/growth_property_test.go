@@ -8,9 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/internal/identity"
-	"parley/internal/store/storetest"
-	"parley/test/passkeytest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/test/passkeytest"
 )
 
 // family is a token and everything that was made from it, in any way there is.

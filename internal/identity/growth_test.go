@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/test/passkeytest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/test/passkeytest"
 )
 
 // as makes a token and is its session.

@@ -3,7 +3,7 @@ package identity
 import (
 	"time"
 
-	"parley/internal/limit"
+	"parley.internal/internal/limit"
 )
 
 // The limits of logins with any credential, and of pairing codes, which are

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // A script with a token of an admin made itself a login link and was a person in person,

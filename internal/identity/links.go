@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/ids"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
 )
 
 // LinkRequest asks for a one-time login link.

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/test/trailtest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/test/trailtest"
 )
 
 func TestMain(m *testing.M) {

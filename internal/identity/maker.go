@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // maker names the credential that another one was made with: "token:ID" or

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/audit"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store/storetest"
 )
 
 // secretPrefixes reads the kinds of secrets from where they are made, so that a new kind

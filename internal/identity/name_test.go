@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 // A person named "*" or "a*" read everybody's conversations, because names were

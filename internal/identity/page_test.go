@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store/storetest"
 )
 
 func TestALoginLinkIsUsedOnceAlsoInARace(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"database/sql"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/ids"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
 )
 
 // Page is a logged-in browser.

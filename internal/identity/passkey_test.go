@@ -4,10 +4,10 @@ import (
 	"errors"
 	"testing"
 
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/test/passkeytest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/test/passkeytest"
 )
 
 // newAuthenticator is a passkey for the hub of these tests.

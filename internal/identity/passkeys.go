@@ -12,9 +12,9 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
 )
 
 // Reasons for which a passkey is refused.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/ids"
-	"parley/internal/store"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/agentfirst"
 )
 
 // Person is somebody who uses this hub. The name never changes: conversations

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // RedeemCode uses a pairing code (or the pairing token itself) up and logs the

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
 )
 
 // Revoke takes a token back and ends what was opened and made with it. Revoking

@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // closed waits for a tracked session to be closed and returns why.

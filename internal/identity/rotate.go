@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
 )
 
 // Rotated is a token's new secret.

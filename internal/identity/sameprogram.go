@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // SameProgram reports whether two came with credentials of one program: with the same

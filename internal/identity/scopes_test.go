@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 func TestNamesExpand(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/protocol/agentfirst"
+	"parley.internal/protocol/agentfirst"
 )
 
 // SenderPattern matches senders: all that begin alike ("tg:*"), or exactly one.

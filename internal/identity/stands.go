@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Standing is an actor as its credential stands at this moment, for whatever acts

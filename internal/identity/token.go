@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/ids"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
 )
 
 // TokenKind tells the sorts of credentials apart.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 func TestBootstrapMakesOneOwnerWithAllButUnattendedFleet(t *testing.T) {

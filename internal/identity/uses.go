@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // flushEvery is how often times of last use are written. Losing some in a crash

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // HoldersByName lists the people who have credentials with what "*" does not give

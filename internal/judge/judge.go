@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
 )
 
 // Action is what becomes of a call.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/judge"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
 )
 
 // Where a standing rule may answer: "rule" in a cell, "-" where nobody is asked or only a

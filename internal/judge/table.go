@@ -1,6 +1,6 @@
 package judge
 
-import "parley/internal/identity"
+import "parley.internal/internal/identity"
 
 // Class is what a call does, as far as consent is concerned.
 type Class uint8

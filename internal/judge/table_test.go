@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/judge"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
 )
 
 // The whole policy at a glance: what a call does, and who wants it. A cell with a slash

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // CheckAll is Check for many leases with few queries. The answer has a verdict

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // free gives one row back if it is still this hub's of that epoch. The row stays: its

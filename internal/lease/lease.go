@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Lease is the right of this hub to run one thing.

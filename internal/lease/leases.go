@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Options tune a hub's membership; the zero value is right.

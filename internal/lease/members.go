@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Member is one hub as the database knows it.

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/limit"
+	"parley.internal/internal/limit"
 )
 
 var logins = limit.GuessLimits{PerMinute: 60, Failures: 5, Window: 5 * time.Minute, Lock: 5 * time.Minute, Networks: 100}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/limit"
+	"parley.internal/internal/limit"
 )
 
 func TestWhatCountsAsOneCaller(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley/internal/mask"
+	"parley.internal/internal/mask"
 )
 
 // FuzzMaskedArgumentsStayJSON: whatever is masked, it stays the JSON that it was.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/mask"
+	"parley.internal/internal/mask"
 )
 
 const body = "0123456789-bcdefghij_ABCDEFGHIJ0123456789abc"

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/internal/mask"
+	"parley.internal/internal/mask"
 )
 
 func masking(list ...string) *mask.Mask { return mask.New(func() []string { return list }) }

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/store"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/store"
 )
 
 // Notice is one thing worth telling.

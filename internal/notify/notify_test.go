@@ -21,11 +21,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/approval"
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

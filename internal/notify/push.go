@@ -17,8 +17,8 @@ import (
 
 	webpush "github.com/SherClockHolmes/webpush-go"
 
-	"parley/internal/identity"
-	"parley/internal/store"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
 )
 
 // What Subscribe can answer besides failures of the store.

@@ -7,8 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/internal/approval"
-	"parley/internal/visible"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/visible"
 )
 
 // questions follows the inbox until ctx ends and tells what waits.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"parley/internal/lease"
+	"parley.internal/internal/lease"
 )
 
 const (

@@ -9,11 +9,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/bus"
-	"parley/internal/owner/ownertest"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/test/natstest"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/owner/ownertest"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/test/natstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

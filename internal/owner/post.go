@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // post carries questions of one kind between hubs. It knows nothing of things.

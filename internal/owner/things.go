@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/lease"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/lease"
 )
 
 // Deps is what ownership is made from. Bus and Leases are required.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/meeting"
-	"parley/protocol/mmp/relay"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp/relay"
 )
 
 // API is all that faces and hosted agents need. *Place is one. Every method is

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/place/relay"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 // detail is what only some events have; it is kept as JSON.

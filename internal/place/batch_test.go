@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/place"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	wire "parley/protocol/mmp/relay"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	wire "parley.internal/protocol/mmp/relay"
 )
 
 // together runs n calls at once, so that many of them share a transaction.

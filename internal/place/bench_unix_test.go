@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/place"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/relay"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/relay"
 )
 
 // inFlight does b.N calls by so many at once and reports the processor time of one,

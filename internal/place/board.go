@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 const postingQuery = `SELECT p.id, p.agent, p.agent_name, p.type, p.skill_name, p.summary, p.format, p.tags, p.metadata, p.created_at, p.expires_at,

@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 // entry is one line of the mixed view.

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/place"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/relay"
-	"parley/test/pgtest"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/relay"
+	"parley.internal/test/pgtest"
 )
 
 // two opens one place on two hubs.

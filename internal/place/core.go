@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // Core speaks for one agent that knows the core actions and nothing else. It is

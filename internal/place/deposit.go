@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // depositRow is a skill on the shelf.

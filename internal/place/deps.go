@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
 )
 
 // Auth is how agents prove themselves here.

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/place"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp/board"
 )
 
 // TestMain looks whether the trail was told.

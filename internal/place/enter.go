@@ -6,11 +6,11 @@ import (
 	"runtime/debug"
 	"time"
 
-	"parley/internal/place/relay"
-	"parley/internal/store"
-	"parley/internal/turns"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
+	"parley.internal/internal/turns"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 // stuck is how long a transaction may take before it is given up.

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/store"
-	"parley/protocol/mmp/relay"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp/relay"
 )
 
 // figures are counts over everything. Counting costs more the more there is, so a

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/place"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/relay"
-	"parley/test/trailtest"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/relay"
+	"parley.internal/test/trailtest"
 )
 
 func TestMain(m *testing.M) { trailtest.Main(m, "place.audit_digest") }

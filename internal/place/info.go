@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 // Info says what this place is; anybody may ask.

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/place/relay"
-	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
 )
 
 // judge says who may send and receive what. The relay asks it in its turns, of which

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/place/keylog"
-	"parley/internal/place/relay"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/place/keylog"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 // The kinds of proof a pin may rest on.

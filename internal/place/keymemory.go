@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"sync"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // keyMemory remembers which ids have a key and since when it is proven, for the

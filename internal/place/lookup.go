@@ -4,8 +4,8 @@ import (
 	"database/sql"
 	"time"
 
-	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
 )
 
 // noKey is when an id without a key has proven it.

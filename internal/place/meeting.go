@@ -3,8 +3,8 @@ package place
 import (
 	"context"
 
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // Sender is who a direct message comes from, as far as this place knows.

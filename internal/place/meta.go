@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp/board"
 )
 
 // saltLife is how long anonymised ids stay linkable.

@@ -8,11 +8,11 @@ import (
 	"maps"
 	"slices"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 // Graph is who sent how much to whom, the latest first: kept sums and what came

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/place/relay"
-	"parley/protocol/mmp"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place/relay"
+	"parley.internal/protocol/mmp"
 )
 
 // How long an outgoing message waits after a failure, and how many go at a time.

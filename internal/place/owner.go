@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/identity"
-	"parley/protocol/mmp"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/mmp"
 )
 
 // Reach is whose things somebody reaches: everybody's, or those of their own agents.

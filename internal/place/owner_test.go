@@ -5,12 +5,12 @@ import (
 	"errors"
 	"testing"
 
-	"parley/internal/identity"
-	"parley/internal/place"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 // everyday is a person with the everyday scope alone.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Entries that are written together are one row of the audit, a pack: its action

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/place/relay"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/place/relay"
+	"parley.internal/protocol/mmp/board"
 )
 
 // What goes into a pack comes out of it, whatever its texts hold.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/place"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/relay"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/relay"
 )
 
 // Entries that were written together are listed, numbered and summed like those

@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/limit"
-	"parley/internal/place/relay"
-	"parley/internal/store"
-	"parley/internal/turns"
-	"parley/protocol/mmp"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
+	"parley.internal/internal/turns"
+	"parley.internal/protocol/mmp"
 )
 
 // Place is a meeting place.

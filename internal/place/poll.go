@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/relay"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/relay"
 )
 
 // Poll is a Receive that waits in nobody's goroutine: its owner looks when it is

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // presence holds signs of life until they are written, within a second. Reads look

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 // claim is what a registration or introduction shows about its key.

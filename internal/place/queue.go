@@ -3,10 +3,10 @@ package place
 import (
 	"context"
 
-	"parley/internal/place/relay"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	wire "parley/protocol/mmp/relay"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	wire "parley.internal/protocol/mmp/relay"
 )
 
 // Peek looks at the queue without taking anything.

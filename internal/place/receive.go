@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/place/relay"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	wire "parley/protocol/mmp/relay"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	wire "parley.internal/protocol/mmp/relay"
 )
 
 // recheck is how often a waiting request looks by itself when other hubs might

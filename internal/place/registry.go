@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/limit"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 // agentRow is a registration as it is kept.

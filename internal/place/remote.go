@@ -8,9 +8,9 @@ import (
 	"net/url"
 	"time"
 
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 // How often a peer is asked who is there, and for how long its silence is borne.

@@ -3,9 +3,9 @@ package place
 import (
 	"context"
 
-	"parley/internal/place/relay"
-	"parley/protocol/mmp"
-	wire "parley/protocol/mmp/relay"
+	"parley.internal/internal/place/relay"
+	"parley.internal/protocol/mmp"
+	wire "parley.internal/protocol/mmp/relay"
 )
 
 // Send stores a sealed message. It is durable when Send returns.

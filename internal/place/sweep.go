@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/lease"
-	"parley/internal/place/relay"
-	"parley/internal/store"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp/board"
 )
 
 // How long things are kept after they ended, and how much at a time is swept.

@@ -5,9 +5,9 @@ import (
 	"database/sql"
 	"time"
 
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // maxTalks is how many sessions of one agent are remembered.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/place/relay"
-	"parley/internal/store"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp/board"
 )
 
 // tally is what a stretch of the audit adds up to.

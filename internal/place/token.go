@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
 )
 
 // maxTokens is how many sessions one agent may have; the oldest makes room.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"database/sql"
 
-	"parley/internal/audit"
-	"parley/internal/place/keylog"
-	"parley/internal/place/relay"
-	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/place/keylog"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
 )
 
 // errTwoHistories is told when a place is peered with one that shows two faces.

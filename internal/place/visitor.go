@@ -1,8 +1,8 @@
 package place
 
 import (
-	"parley/internal/identity"
-	"parley/protocol/mmp"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/mmp"
 )
 
 // Visitor is who makes a request at the place. What it may do on this hub is its

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"sync"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // Subjects on the bus end in a hash: ids may hold what subjects may not.

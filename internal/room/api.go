@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/identity"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kibitz"
 )
 
 // API is all a face needs. *Rooms is one; tests of faces may bring their own.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // bar keeps identities out until they are let in again.

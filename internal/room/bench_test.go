@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"parley/internal/room"
+	"parley.internal/internal/room"
 )
 
 // mute is a link that takes frames as a socket does, and no more.

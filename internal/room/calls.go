@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // call is something asked of a room through the API. It travels as JSON to the

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/owner"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/owner"
+	"parley.internal/protocol/kibitz"
 )
 
 // How hubs keep an eye on each other's connections.

@@ -8,11 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/room"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/room"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/kibitz"
 )
 
 // kill ends a hub as far as others can tell: it renews nothing and says nothing.

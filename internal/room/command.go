@@ -7,9 +7,9 @@ import (
 	"time"
 	"unicode"
 
-	"parley/internal/audit"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // signedCommand verifies a host's signed order beside the room and does it.

@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 	"time"
 
-	"parley/internal/audit"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/protocol/kibitz"
 )
 
 // arrival is what a hub tells a room about a new connection.

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/internal/pause"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/pause"
+	"parley.internal/protocol/kibitz"
 )
 
 // roomLink is a link as a room uses it; seated tells who the connection is now.

@@ -5,12 +5,12 @@ import (
 	"log/slog"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/defaults"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/defaults"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
 )
 
 // Deps is what rooms are made from. DB, Leases, Bus and Trail are required.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // describe takes over what an announce says, where it says it.

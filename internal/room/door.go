@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/audit"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/protocol/kibitz"
 )
 
 // mostRefusals at the door end a connection.

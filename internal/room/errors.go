@@ -3,7 +3,7 @@ package room
 import (
 	"errors"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 var (

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // frame is one thing a connection said; its form and its rate are fine.

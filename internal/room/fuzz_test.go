@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // Whatever a client sends, the room answers or ignores it, the others are

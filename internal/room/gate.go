@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/room/vouch"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/room/vouch"
+	"parley.internal/protocol/kibitz"
 )
 
 // Ways an identity was established, to find it again when the policy changes.

@@ -3,10 +3,10 @@ package room
 import (
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // by is who does something to the room: a participant, or a principal through

@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/bus/bustest"
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/bus/bustest"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 // A hub that is stopped (SIGSTOP, a paused machine) is still connected to the bus,

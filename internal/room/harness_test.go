@@ -15,15 +15,15 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/room"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/kibitz"
-	"parley/test/trailtest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/room"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/test/trailtest"
 )
 
 func TestMain(m *testing.M) { trailtest.Main(m, "room.reaped", "room.withheld") }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 func sortBy[T any](list []T, key func(T) string) {

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 // hosted connects an agent the hub answers for.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // hubLink is the way from a room to another hub's connections. A frame for many

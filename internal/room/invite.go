@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // Bounds of an invite's life, and of how many of a room are good at a time.

@@ -3,9 +3,9 @@ package room
 import (
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // join makes a participant of a connection: it is on disk before anybody is told.

@@ -10,10 +10,10 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // maxTitle is the longest title, in bytes.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // Where content goes peer to peer, only its receiver sees what was blocked.

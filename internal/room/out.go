@@ -3,7 +3,7 @@ package room
 import (
 	"sync"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // Out is a frame on its way to one or many connections, encoded once.

@@ -3,7 +3,7 @@ package room
 import (
 	"sync"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // The roster of a full room is larger than a message of the bus may be. Such a frame

@@ -3,7 +3,7 @@ package room
 import (
 	"time"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // presence is what the store keeps of a participant, so that it can be taken up

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/internal/identity"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kibitz"
 )
 
 // pick draws some capabilities.

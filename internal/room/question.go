@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/protocol/kibitz"
 )
 
 // question is what a room is asked, here or by another hub: a call of the API; to take

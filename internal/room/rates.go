@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"parley/internal/limit"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/limit"
+	"parley.internal/protocol/kibitz"
 )
 
 // Rates of one connection; a room's own is in Limits. They are kept where the

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // resume takes up an earlier presence on a new connection.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/identity"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kibitz"
 )
 
 // right is why somebody may do everything in a room; empty: nothing says so.

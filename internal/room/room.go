@@ -7,10 +7,10 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"parley/internal/audit"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // mailbox is how many things may wait for a room before its senders wait too.

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"sync"
 
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/internal/room/vouch"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/room/vouch"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // Rooms is the rooms of one hub.

@@ -3,7 +3,7 @@ package room
 import (
 	"time"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // rosterBudget bounds the bytes a second that rosters and caps of one room may

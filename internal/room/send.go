@@ -3,9 +3,9 @@ package room
 import (
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/limit"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/limit"
+	"parley.internal/protocol/kibitz"
 )
 
 // message is content on its way in. Its form was judged where the socket is; the

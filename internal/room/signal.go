@@ -3,7 +3,7 @@ package room
 import (
 	"time"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // signal passes WebRTC signalling between two participants, after the checks of

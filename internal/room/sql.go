@@ -9,9 +9,9 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // record is a room as the store has it.

@@ -14,8 +14,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 // later lets the fake clock run and everything settle.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 
-	"parley/internal/room/vouch"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/room/vouch"
+	"parley.internal/protocol/kibitz"
 )
 
 // Bounds of an ID token.

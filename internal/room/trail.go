@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/audit"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	"parley.internal/protocol/kibitz"
 )
 
 // actionPrefix stands before a kind in the hub's trail.

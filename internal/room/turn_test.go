@@ -4,7 +4,7 @@ import (
 	"sync"
 	"testing"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // A message may be judged on the goroutine that read it; what the same connection

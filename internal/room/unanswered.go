@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"sync"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // unanswered are the numbered messages a connection sent to the hub that has the

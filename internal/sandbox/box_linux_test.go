@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 func boxed(t *testing.T, h *hub) *hub {

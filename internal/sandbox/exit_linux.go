@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"parley/internal/localsocket"
+	"parley.internal/internal/localsocket"
 )
 
 // waitForExit makes the pair of sockets by which the launcher hands over the box's way out, and

@@ -21,9 +21,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"parley/internal/egress"
-	"parley/internal/publicnet"
-	"parley/internal/sandbox"
+	"parley.internal/internal/egress"
+	"parley.internal/internal/publicnet"
+	"parley.internal/internal/sandbox"
 )
 
 // levels runs a test with boxes of every kind that this system can make.

@@ -10,8 +10,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/sandbox"
-	"parley/test/pgtest"
+	"parley.internal/internal/sandbox"
+	"parley.internal/test/pgtest"
 )
 
 func TestMain(m *testing.M) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 // Whoever says yes to a command that asks for a folder says yes to that folder, not to

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"parley/internal/ids"
+	"parley.internal/internal/ids"
 )
 
 // Program is what to run.

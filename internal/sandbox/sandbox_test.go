@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 func program(h *hub, folders ...string) sandbox.Program {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 // No Mac is here to try it: what can be shown is that the rules say what they should, and that no

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/internal/visible"
+	"parley.internal/internal/visible"
 )
 
 // kind is a sort of characters that are not seen as what they are.

@@ -3,8 +3,8 @@ package scan
 import (
 	"sort"
 
-	"parley/internal/fit"
-	"parley/internal/visible"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/visible"
 )
 
 // lines is a text that knows where its lines end.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"parley/internal/visible"
+	"parley.internal/internal/visible"
 )
 
 // lookalikes are letters of other alphabets, and rare ones of ours, that a person

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"parley/internal/visible"
+	"parley.internal/internal/visible"
 )
 
 func newScanner(t testing.TB) *Scanner {

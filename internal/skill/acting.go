@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"parley/internal/identity"
-	"parley/internal/place"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
 )
 
 // Acting is what somebody of this hub may see and do of what its agents have with others.

@@ -3,8 +3,8 @@ package skill
 import (
 	"errors"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // evolve is the standard extension by which extensions travel. Whatever arrives is

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/fit"
-	"parley/internal/ids"
-	"parley/internal/store"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // Exchange is one skill on its way, seen from our side.

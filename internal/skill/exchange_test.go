@@ -10,14 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/place"
-	"parley/internal/skill"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
+	"parley.internal/internal/skill"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 const text = "# Tea\n\nBoil **water**.\n"

@@ -3,8 +3,8 @@ package skill
 import (
 	"context"
 
-	"parley/internal/approval"
-	"parley/internal/store"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/store"
 )
 
 // Flush sends what is due, once.

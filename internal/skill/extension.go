@@ -12,14 +12,14 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/scan"
-	"parley/internal/store"
-	"parley/internal/visible"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/scan"
+	"parley.internal/internal/store"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // Extension is one proposed by somebody else, or defined in a file of this hub.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/skill"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/skill"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 const teaExtension = "---\nname: org.example.tea\nversion: 1.0.0\ntype: mmp_extension\nactions: [pour]\nrequires: [core]\n---\n\n# Tea\n\nPour tea.\n"

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"os"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // writeFile puts an approved skill where people can see it, with where it came from

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/scan"
-	"parley/internal/visible"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/scan"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 func FuzzReadResult(f *testing.F) {

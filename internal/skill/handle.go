@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/place"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 const day = 24 * time.Hour

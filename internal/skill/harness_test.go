@@ -9,16 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/place"
-	"parley/internal/skill"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
-	"parley/test/trailtest"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
+	"parley.internal/internal/skill"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
+	"parley.internal/test/trailtest"
 )
 
 func TestMain(m *testing.M) { trailtest.Main(m, "skill.", "extension.", "visit.", "negotiation.") }

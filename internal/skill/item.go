@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/scan"
-	"parley/internal/store"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/scan"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // ItemState is where a received skill stands.

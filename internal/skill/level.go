@@ -7,9 +7,9 @@ import (
 	"errors"
 	"slices"
 
-	"parley/internal/place"
-	"parley/internal/store"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // peer is what an agent knows of another.

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/place"
-	"parley/internal/skill"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/place"
+	"parley.internal/internal/skill"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 func TestEachLevelMayDoWhatItMayAndNoMore(t *testing.T) {

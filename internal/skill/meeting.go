@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"errors"
 
-	"parley/internal/place"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 var exchangePolicy = mmp.Raw(`{"allowed_formats":["markdown"],"require_approval":true}`)

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/fit"
-	"parley/internal/place"
-	"parley/internal/store"
-	"parley/internal/visible"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // ActionNote is the type of a plain text from one agent to another; it travels as

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/place"
-	"parley/internal/skill"
-	"parley/internal/store"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
+	"parley.internal/internal/skill"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 var owner = identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"testing"
 
-	"parley/internal/place"
-	"parley/internal/skill"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/place"
+	"parley.internal/internal/skill"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // A node of January 2026 proves nothing, names no format, and stands twice at the end

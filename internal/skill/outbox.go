@@ -5,10 +5,10 @@ import (
 	"database/sql"
 	"time"
 
-	"parley/internal/fit"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // enqueue puts a message on its way, in the transaction that decided to send it.

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/fit"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 func (o Own) hash() mmp.Hash { return mmp.HashOf(o.Content) }

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/skill"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/skill"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // everyday is a person with the everyday scopes alone.

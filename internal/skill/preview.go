@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"parley/internal/store"
-	"parley/internal/visible"
+	"parley.internal/internal/store"
+	"parley.internal/internal/visible"
 )
 
 // Review is a skill as a person should look at it.

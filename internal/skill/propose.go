@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // documentOf reads the file that defines an extension; empty when there is none.

@@ -3,12 +3,12 @@ package skill
 import (
 	"errors"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/ids"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // exchange is the standard extension for skills.

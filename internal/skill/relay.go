@@ -8,11 +8,11 @@ import (
 	"encoding/json"
 	"slices"
 
-	"parley/internal/approval"
-	"parley/internal/place"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // Known tells whether a message type is an action of the standard extensions.

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/ids"
-	"parley/internal/scan"
-	"parley/internal/store"
-	"parley/internal/visible"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/scan"
+	"parley.internal/internal/store"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // Acknowledge is the answer that says a danger was read; there is a question for

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/approval"
-	"parley/internal/skill"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/skill"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // questionAbout is what a person sees of a skill that somebody sent.

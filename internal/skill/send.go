@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/fit"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // newOffer makes an offer and the exchange it opens; the content is kept as it is

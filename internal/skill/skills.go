@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/place"
-	"parley/internal/scan"
-	"parley/protocol/mmp"
+	"parley.internal/internal/place"
+	"parley.internal/internal/scan"
+	"parley.internal/protocol/mmp"
 )
 
 // Skills is all exchanges of the agents of one hub. Its methods may be called at

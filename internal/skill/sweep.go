@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"parley/internal/approval"
-	"parley/internal/store"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // expired is how time decides.

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/store"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // Thread is a discussion or a negotiation of one agent.

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/skill"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/skill"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 func (s *side) thread(id string) skill.Thread {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley/internal/brain/tool"
-	"parley/internal/visible"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // HostedTools are for agents of this hub. None approves, trusts or revokes: that is

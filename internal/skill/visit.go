@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/identity"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // VisitRequest sends an agent to another place.

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/skill"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/skill"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // free is a guard that lets everything through.

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/store"
-	"parley/internal/visible"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // Guard is checked in the transaction that writes about a visit; a lease is one.

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/test/pgtest"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/test/pgtest"
 )
 
 const (

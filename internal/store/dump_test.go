@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/test/pgtest"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/test/pgtest"
 )
 
 // fill puts a value of every kind both databases can keep into a new one.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // kindsOf are values of a column's type that differ from row to row. The first ones

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/durable"
+	"parley.internal/internal/durable"
 )
 
 // ErrNotEmpty says that a dump may only be loaded into a new database.

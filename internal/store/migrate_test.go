@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 var update = flag.Bool("update", false, "add new migrations to testdata/migrations.sha256")

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/test/pgtest"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/test/pgtest"
 )
 
 func TestDamagedFileIsRefusedAndLeftAlone(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/test/pgtest"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/test/pgtest"
 )
 
 // testdata/old has a database of every set of migrations that a hub was ever run

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // oddValues are values of every kind a database can have in it.

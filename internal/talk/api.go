@@ -6,9 +6,9 @@ import (
 	"iter"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/identity"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk/memory"
 )
 
 // Key addresses a conversation.

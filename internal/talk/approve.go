@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/brain"
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
 )
 
 // approve asks a person about one call of a tool.

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/ids"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
 )
 
 // ask is a question that waits.

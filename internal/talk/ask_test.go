@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/approval"
-	"parley/internal/brain"
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/talk"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk"
 )
 
 const question = `/tool ask_user {"questions":[{"question":"Which?","header":"Pick","options":[{"label":"red","description":"warm"},{"label":"blue"}],"multi_select":true}]}` + "\n/result\n/say thanks"

@@ -6,11 +6,11 @@ import (
 	"iter"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/pause"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/pause"
+	"parley.internal/internal/talk/memory"
 )
 
 // attachPage is how many stored messages are read at a time.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/talk"
+	"parley.internal/internal/talk"
 )
 
 // device is an attached device, read in the background.

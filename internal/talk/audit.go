@@ -4,9 +4,9 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/brain"
-	"parley/internal/brain/tool"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/tool"
 )
 
 // note puts something into the trail, without content.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/talk/memory"
 )
 
 const (

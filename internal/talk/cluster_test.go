@@ -10,13 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/bus"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/talk"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/talk/memory"
 )
 
 // twoHubs share a database and a bus; crab's conversation lives on the first.

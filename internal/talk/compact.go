@@ -9,15 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/owner"
-	"parley/internal/store"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/store"
+	"parley.internal/internal/talk/memory"
 )
 
 // compactSystem opens every summary request, and nothing else.

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"slices"
 
-	"parley/internal/audit"
-	"parley/internal/brain"
-	"parley/internal/identity"
-	"parley/internal/owner"
-	"parley/internal/store"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/store"
+	"parley.internal/internal/talk/memory"
 )
 
 // cancelRun cancels what is being done, if anything is.

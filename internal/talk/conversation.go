@@ -6,13 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/ids"
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/internal/store"
-	"parley/internal/talk/memory"
-	"parley/internal/workspace"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/store"
+	"parley.internal/internal/talk/memory"
+	"parley.internal/internal/workspace"
 )
 
 // writeTimeout is how long a step of a run may take to become durable. Writes of

@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/talk"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/talk/memory"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/brain/tool"
-	"parley/internal/ids"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/talk/memory"
 )
 
 // Limits of delegation.

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/talk"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/talk"
 )
 
 func delegateTo(tasks ...string) string {

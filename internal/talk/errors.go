@@ -3,7 +3,7 @@ package talk
 import (
 	"errors"
 
-	"parley/internal/talk/memory"
+	"parley.internal/internal/talk/memory"
 )
 
 // What can be wrong with a request. A face maps each to its code once; the

@@ -3,9 +3,9 @@ package talk
 import (
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/talk/memory"
 )
 
 // Kind tells what an Event is. Up to AskResolved they are the wire's stream

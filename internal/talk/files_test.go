@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/audit"
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/files"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/talk"
-	"parley/protocol/agentfirst"
-	"parley/test/trailtest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/files"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/talk"
+	"parley.internal/protocol/agentfirst"
+	"parley.internal/test/trailtest"
 )
 
 var (

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/talk/memory"
 )
 
 // What a conversation is asked, from any hub.

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/store"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/store"
+	"parley.internal/internal/talk/memory"
 )
 
 // keepEvery is how often the text of running turns goes to disk: what a crash may cost.

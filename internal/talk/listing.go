@@ -7,11 +7,11 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"parley/internal/audit"
-	"parley/internal/brain/model"
-	"parley/internal/identity"
-	"parley/internal/talk/memory"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk/memory"
+	"parley.internal/protocol/agentfirst"
 )
 
 // maxTitle is how long a title given by a person may be, in bytes.

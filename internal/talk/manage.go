@@ -6,11 +6,11 @@ import (
 	"io"
 	"slices"
 
-	"parley/internal/audit"
-	"parley/internal/brain"
-	"parley/internal/identity"
-	"parley/internal/owner"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/talk/memory"
 )
 
 // Delete removes a conversation and all of it. A run is killed first.

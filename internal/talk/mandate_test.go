@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/talk"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk"
 )
 
 // withScopes is somebody who may be any sender and hands these scopes to agents.

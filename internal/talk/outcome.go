@@ -3,9 +3,9 @@ package talk
 import (
 	"errors"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/talk/memory"
 )
 
 // endingOf is how a run ended, as the history tells it.

@@ -6,11 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/talk"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/talk/memory"
 )
 
 // outcomes is how the turns of the history ended, by the words each ended with.

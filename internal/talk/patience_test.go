@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/talk"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/talk"
 )
 
 func TestQuestionsWaitForSevenDaysOrAsLongAsTheAgentsFileSays(t *testing.T) {

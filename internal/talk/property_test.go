@@ -10,11 +10,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/internal/brain/model"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/talk"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/talk/memory"
 )
 
 // machine drives one conversation with random turns, steers, interrupts, cancels

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"slices"
 
-	"parley/internal/brain"
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/owner"
-	"parley/internal/store"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/store"
+	"parley.internal/internal/talk/memory"
 )
 
 // submit hands a turn to the conversation and returns once it is durable.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/brain/tool"
-	"parley/internal/fit"
-	"parley/internal/talk/memory"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/talk/memory"
+	"parley.internal/protocol/agentfirst"
 )
 
 const (

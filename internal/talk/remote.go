@@ -6,10 +6,10 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/ids"
-	"parley/internal/owner"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/talk/memory"
 )
 
 // remoteFeed is a feed whose events come from another hub.

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
-	"parley/internal/files"
-	"parley/internal/identity"
-	"parley/internal/talk/memory"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/files"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk/memory"
+	"parley.internal/protocol/agentfirst"
 )
 
 // maxNotesInPrompt is how much of the notes a prompt carries, newest first.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/brain/cron"
-	"parley/internal/identity"
-	"parley/internal/lease"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain/cron"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
 )
 
 const (

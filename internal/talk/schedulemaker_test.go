@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/talk"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk"
 )
 
 // Somebody sets up a schedule, and later their token is revoked. The schedule had gone on as an admin for ever.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/talk/memory"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk/memory"
+	"parley.internal/protocol/agentfirst"
 )
 
 // How long memory is shared: unless somebody says otherwise, and at most.

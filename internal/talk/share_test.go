@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/talk"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/talk/memory"
 )
 
 // recalls is what an agent is given when it searches its memory.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/protocol/agentfirst"
 )
 
 const textSegment = brain.TextSegment

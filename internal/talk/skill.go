@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/internal/brain/offline"
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/offline"
+	"parley.internal/internal/brain/tool"
 )
 
 // expand makes a message "/NAME rest" into the skill's body and the rest, if the

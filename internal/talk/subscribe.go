@@ -5,7 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 // watcher is one subscriber to everything.

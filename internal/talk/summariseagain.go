@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk/memory"
 )
 
 // SummariseAgain summarises an archive again from its raw messages, which are always kept:

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/brain/tool"
-	"parley/internal/talk"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/talk"
 )
 
 // A tainted run once could have another agent, who had read nothing yet, fetch what it would

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/talk/memory"
 )
 
 // Talk is the conversations of one hub.

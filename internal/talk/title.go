@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/brain/model"
+	"parley.internal/protocol/agentfirst"
 )
 
 // titleSystem opens every title request, and nothing else.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/tool"
 )
 
 // The tools conversations have of their own.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk/memory"
 )
 
 // Bounds of one look at what tools did.

@@ -8,16 +8,16 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/files"
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/internal/pause"
-	"parley/internal/talk/memory"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/files"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/pause"
+	"parley.internal/internal/talk/memory"
+	"parley.internal/protocol/agentfirst"
 )
 
 // order is a waiting turn or compaction as the store keeps it.

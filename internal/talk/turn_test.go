@@ -12,15 +12,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/talk"
-	"parley/internal/talk/memory"
-	"parley/internal/workspace"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/talk/memory"
+	"parley.internal/internal/workspace"
 )
 
 func TestATurnStartsSpeaksAndEnds(t *testing.T) {

@@ -10,13 +10,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/internal/store"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/store"
+	"parley.internal/internal/talk/memory"
 )
 
 var noUsage model.Usage

@@ -3,8 +3,8 @@ package talk
 import (
 	"fmt"
 
-	"parley/internal/identity"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/agentfirst"
 )
 
 // may reports whether a sender's conversations are open to the caller: talk:admin is

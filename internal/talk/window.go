@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/brain/model"
-	"parley/internal/talk/memory"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/talk/memory"
+	"parley.internal/protocol/agentfirst"
 )
 
 // window is the live part of a conversation: the newest archive's summary and the

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/sandbox"
-	"parley/protocol/viber"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/sandbox"
+	"parley.internal/protocol/viber"
 )
 
 // API is what faces, tools and the command line need of terminals.

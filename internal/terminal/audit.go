@@ -4,8 +4,8 @@ import (
 	"maps"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
 )
 
 // note puts what somebody did into the trail: never what was typed or printed.

@@ -3,8 +3,8 @@ package terminal
 import (
 	"errors"
 
-	"parley/internal/terminal/pty"
-	"parley/protocol/viber"
+	"parley.internal/internal/terminal/pty"
+	"parley.internal/protocol/viber"
 )
 
 // What the package's calls can answer.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 // castPiece is how much of a recording travels in one message between hubs.

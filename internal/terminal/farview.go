@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/owner"
-	"parley/protocol/viber"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/owner"
+	"parley.internal/protocol/viber"
 )
 
 // lent is a view of ours that another hub looks through; it knows it by a name.

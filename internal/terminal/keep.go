@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/durable"
-	"parley/internal/identity"
-	"parley/internal/mask"
-	"parley/internal/sandbox"
-	"parley/internal/terminal/keeper"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/durable"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/mask"
+	"parley.internal/internal/sandbox"
+	"parley.internal/internal/terminal/keeper"
+	"parley.internal/protocol/viber"
 )
 
 // Keep is how terminals outlive this hub: each has a keeper, a process of its own.

@@ -18,12 +18,12 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/mask"
-	"parley/internal/sandbox"
-	"parley/internal/terminal/keeper"
-	"parley/internal/workspace"
-	"parley/protocol/viber"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/mask"
+	"parley.internal/internal/sandbox"
+	"parley.internal/internal/terminal/keeper"
+	"parley.internal/internal/workspace"
+	"parley.internal/protocol/viber"
 )
 
 // house is a data folder on which one hub lives after the other.

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/identity"
-	"parley/internal/terminal/keeper"
-	"parley/internal/workspace"
-	"parley/protocol/viber"
-	"parley/test/trailtest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/terminal/keeper"
+	"parley.internal/internal/workspace"
+	"parley.internal/protocol/viber"
+	"parley.internal/test/trailtest"
 )
 
 func TestMain(m *testing.M) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/viber"
 )
 
 // Attach opens a view.

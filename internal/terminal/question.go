@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/protocol/viber"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/protocol/viber"
 )
 
 // askTime bounds a question to all hubs.

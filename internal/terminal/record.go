@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"time"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 const (

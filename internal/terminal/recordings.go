@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/internal/identity"
-	"parley/protocol/viber"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/viber"
 )
 
 // Which terminals are recorded.

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/store/storetest"
-	"parley/protocol/viber"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/viber"
 )
 
 // pair is two hubs on one bus.

@@ -1,6 +1,6 @@
 package terminal
 
-import "parley/protocol/viber"
+import "parley.internal/protocol/viber"
 
 // sizes decides how large a terminal is: as large as fits the windows of all
 // viewers who may write and have said theirs. Somebody without a view counts only

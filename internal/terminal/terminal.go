@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/mask"
-	"parley/internal/pause"
-	"parley/internal/terminal/keeper"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/mask"
+	"parley.internal/internal/pause"
+	"parley.internal/internal/terminal/keeper"
+	"parley.internal/protocol/viber"
 )
 
 const (

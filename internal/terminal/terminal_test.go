@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/identity"
-	"parley/internal/mask"
-	"parley/internal/workspace"
-	"parley/protocol/viber"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/mask"
+	"parley.internal/internal/workspace"
+	"parley.internal/protocol/viber"
 )
 
 func TestACreatedTerminalIsListed(t *testing.T) {

@@ -14,17 +14,17 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/lease"
-	"parley/internal/mask"
-	"parley/internal/owner"
-	"parley/internal/sandbox"
-	"parley/internal/terminal/pty"
-	"parley/internal/workspace"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/mask"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/sandbox"
+	"parley.internal/internal/terminal/pty"
+	"parley.internal/internal/workspace"
+	"parley.internal/protocol/viber"
 )
 
 // Deps is what terminals are made from.

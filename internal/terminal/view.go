@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // settleTime is how long output is gathered between two frames of a view. The

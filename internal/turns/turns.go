@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Call is one request of a turn.

@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"parley/internal/audit"
-	"parley/internal/durable"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/durable"
 )
 
 // File is a file of checkpoints, one JSON line each. Nothing here ever takes a line away.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/audit"
+	"parley.internal/internal/audit"
 )
 
 // Target is one place where checkpoints are kept.

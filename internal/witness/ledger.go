@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
 )
 
 // What can go wrong besides failures of the store.

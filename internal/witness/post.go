@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/audit"
+	"parley.internal/internal/audit"
 )
 
 // post is a target and what waits for it.

@@ -15,8 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/audit"
-	"parley/internal/witness"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/witness"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/brain"
-	"parley/internal/brain/builtin"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/judge"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/builtin"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
+	"parley.internal/protocol/viber"
 )
 
 // batch is the tool calls of one model answer.

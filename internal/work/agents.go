@@ -4,8 +4,8 @@ import (
 	"database/sql"
 	"maps"
 
-	"parley/internal/store"
-	"parley/protocol/viber"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/viber"
 )
 
 // agents is what a person's agents are doing, as the events tell that were taken in so

@@ -10,11 +10,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/visible"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/viber"
 )
 
 // Approvals lists what waits for the caller. See [API].

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/viber"
 )
 
 // API is all a face needs. *Work is one; tests of faces may bring their own.

@@ -10,13 +10,13 @@ import (
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/brain/tool"
-	"parley/internal/ids"
-	"parley/internal/judge"
-	"parley/internal/store"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/judge"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/viber"
 )
 
 // maxExpiries is how many questions in a row may go unanswered before the task

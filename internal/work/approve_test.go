@@ -13,14 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/brain/skillfile"
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/judge"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain/skillfile"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 func waitFileNow(h *hub, name string) bool {

@@ -9,14 +9,14 @@ import (
 	"path"
 	"path/filepath"
 
-	"parley/internal/audit"
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/files"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/workspace"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/files"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/workspace"
+	"parley.internal/protocol/viber"
 )
 
 // artifactsDir is where in the workspace tasks leave what they hand over, each in

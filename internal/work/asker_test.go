@@ -5,10 +5,10 @@ import (
 	"errors"
 	"testing"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // A program submitted a task with its token, over MCP or REST, and said yes to whatever

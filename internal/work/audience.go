@@ -8,10 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"parley/internal/approval"
-	"parley/internal/bus"
-	"parley/internal/store"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/viber"
 )
 
 // maxNews is how much may wait to be passed on before a person's desks are ended.

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/brain/tool"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/protocol/viber"
 )
 
 func digestText(s string) string { return audit.DigestText(s) }

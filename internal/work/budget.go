@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/protocol/viber"
 )
 
 // warnAt is the share of a limit, in percent, at which people are warned.

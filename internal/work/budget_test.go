@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/brain"
-	"parley/internal/judge"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/judge"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 func dollars(usd float64) func(*viber.TaskOptions) {

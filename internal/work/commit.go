@@ -6,10 +6,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"parley/internal/brain/model"
-	"parley/internal/eventlog"
-	"parley/internal/store"
-	"parley/protocol/viber"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/viber"
 )
 
 // maxDelta is how much text one delta holds: a slow disk must not make frames

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/internal/lease"
-	"parley/internal/store/storetest"
-	"parley/internal/work"
-	"parley/protocol/viber"
-	"parley/test/pgtest"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
+	"parley.internal/test/pgtest"
 )
 
 // image copies what is on disk now: what a hub killed at this moment leaves behind.

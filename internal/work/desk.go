@@ -6,7 +6,7 @@ import (
 	"math"
 	"sync"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // Screen is where a desk shows things: one connection. Show and Lost are called one at

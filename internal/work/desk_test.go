@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // device is the screen of somebody's desk.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/protocol/viber"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/protocol/viber"
 )
 
 // Submit hands over a goal and follows its task. What comes of it is shown, and answers

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // What can be wrong with a request. A face maps each to its code once; the

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/eventlog"
-	"parley/protocol/viber"
+	"parley.internal/internal/eventlog"
+	"parley.internal/protocol/viber"
 )
 
 // textKind marks text deltas, nearly all of a log: their data is the turn and the

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/files"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/files"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 var picture = append([]byte("\x89PNG\r\n\x1a\n"), bytes.Repeat([]byte{7}, 100)...)

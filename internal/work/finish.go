@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/viber"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/viber"
 )
 
 // complete is the good end.

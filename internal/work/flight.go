@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/eventlog"
-	"parley/internal/lease"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/lease"
 )
 
 // flight is text on its way to the disk. The task does not wait for it: it hands

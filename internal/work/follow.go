@@ -9,10 +9,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"parley/internal/eventlog"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/viber"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/viber"
 )
 
 // Snapshot is a task as it is now. See [API].

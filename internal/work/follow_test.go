@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/internal/brain/model"
-	"parley/internal/identity"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 func TestWhoeverComesBackMissesNothing(t *testing.T) {

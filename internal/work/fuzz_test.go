@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/eventlog"
-	"parley/protocol/viber"
+	"parley.internal/internal/eventlog"
+	"parley.internal/protocol/viber"
 )
 
 // samples are one event of each kind.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/skillfile"
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/store"
-	"parley/protocol/viber"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/skillfile"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/viber"
 )
 
 // repeatWindow is how long a repeated request is recognised.

@@ -6,10 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/store"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // Snapshots once read only one of the places where events are: with many tasks at

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/approval"
-	"parley/internal/brain/builtin"
-	"parley/internal/brain/tool"
-	"parley/internal/judge"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain/builtin"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/judge"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // A rule of the hub binds in every mode: a task that runs unattended does not get round the

@@ -5,9 +5,9 @@ import (
 	"database/sql"
 	"strings"
 
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/viber"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/viber"
 )
 
 // List gives tasks, newest first. See [API].

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley/internal/approval"
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // machineTool asks by itself, of whom may use machines, unless the run may act unasked.

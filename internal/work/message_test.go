@@ -9,12 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // userMessages are what the model was given meanwhile, in order.

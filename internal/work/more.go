@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"parley/internal/approval"
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
-	"parley/internal/judge"
-	"parley/internal/owner"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/judge"
+	"parley.internal/internal/owner"
 )
 
 // permitMore lets a call that runs ask for one more thing, which it could not know before: the

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley/internal/brain/builtin"
-	"parley/internal/brain/tool"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/viber"
+	"parley.internal/internal/brain/builtin"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/viber"
 )
 
 // connector is a tool whose programs want a host while they run.

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/bus"
-	"parley/protocol/viber"
+	"parley.internal/internal/bus"
+	"parley.internal/protocol/viber"
 )
 
 // news is an event of a task's life that the task's owner tells all hubs about. The

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"parley/internal/limit"
+	"parley.internal/internal/limit"
 )
 
 // paces bounds how fast each person submits.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/approval"
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/skillfile"
-	"parley/internal/brain/tool"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/skillfile"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/protocol/viber"
 )
 
 // equipment is what a task thinks with. Getting it may take a while: MCP servers

@@ -11,11 +11,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
-	"parley/internal/brain/model"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // TestWhateverPeopleDoEveryThingHasOneEnd: messages of every kind, answers, stops,

@@ -10,11 +10,11 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"parley/internal/approval"
-	"parley/internal/brain/model"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/viber"
 )
 
 // spec is what a task was submitted with. It never changes.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/internal/store"
-	"parley/protocol/viber"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/viber"
 )
 
 // What a running task can be asked, from any hub.

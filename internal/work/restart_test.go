@@ -11,13 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/work"
-	"parley/internal/workspace"
-	"parley/protocol/viber"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/work"
+	"parley.internal/internal/workspace"
+	"parley.internal/protocol/viber"
 )
 
 // again is another life of the hub on the same store.

@@ -8,15 +8,15 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/judge/rule"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge/rule"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // folk are people whose right to make rules stands.

@@ -3,7 +3,7 @@ package work
 import (
 	"context"
 
-	"parley/internal/eventlog"
+	"parley.internal/internal/eventlog"
 )
 
 // A log that has grown too large is shortened: all but its newest quarter has its

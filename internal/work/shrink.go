@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/tool"
 )
 
 // shrink cuts the longest texts of a JSON object until it has at most limit bytes. Every

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // refreshStatus notes whether the task runs or waits for a person. Whoever looks on

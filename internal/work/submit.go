@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/brain"
-	"parley/internal/eventlog"
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/store"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/viber"
 )
 
 // defaultAgent does tasks that name nobody.

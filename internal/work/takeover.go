@@ -10,14 +10,14 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"parley/internal/approval"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
-	"parley/internal/eventlog"
-	"parley/internal/files"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/files"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/viber"
 )
 
 // leftover is what a task's last owner left of it in the store.

@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/skillfile"
-	"parley/internal/brain/tool"
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/protocol/viber"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/skillfile"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/protocol/viber"
 )
 
 // Times of a running task.

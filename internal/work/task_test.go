@@ -17,12 +17,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/audit"
-	"parley/internal/brain/model"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 var ctx = context.Background()

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"parley/internal/eventlog"
-	"parley/protocol/viber"
+	"parley.internal/internal/eventlog"
+	"parley.internal/protocol/viber"
 )
 
 // textsKind marks text deltas of one turn that were merged in the log: their data is

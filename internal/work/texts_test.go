@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/eventlog"
-	"parley/protocol/viber"
+	"parley.internal/internal/eventlog"
+	"parley.internal/protocol/viber"
 )
 
 func logged(t *testing.T, seq int64, turn int, text string) eventlog.Event {

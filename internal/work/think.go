@@ -9,9 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/protocol/viber"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/protocol/viber"
 )
 
 // errSteered is the cause of a model call that a steer cut short.

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // A command that printed a lot and failed looked fine: what was cut took the exit code along.

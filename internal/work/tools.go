@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/brain/skillfile"
-	"parley/internal/brain/tool"
-	"parley/internal/owner"
-	"parley/protocol/viber"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/skillfile"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/owner"
+	"parley.internal/protocol/viber"
 )
 
 // The tools tasks have of their own.

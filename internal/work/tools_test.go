@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // terminals remembers what an agent does with them.

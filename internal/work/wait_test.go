@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // patient makes a hub that looks seldom by itself, so that days can pass.

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/owner"
-	"parley/internal/workspace"
-	"parley/protocol/viber"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/workspace"
+	"parley.internal/protocol/viber"
 )
 
 // writeTimeout bounds a write that must not be given up because its caller left.

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
 )
 
 // What can be wrong with a grant.

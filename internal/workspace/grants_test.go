@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/workspace"
-	"parley/test/trailtest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/workspace"
+	"parley.internal/test/trailtest"
 )
 
 // folk are people whose word can be taken back.

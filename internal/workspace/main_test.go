@@ -3,7 +3,7 @@ package workspace_test
 import (
 	"testing"
 
-	"parley/test/trailtest"
+	"parley.internal/test/trailtest"
 )
 
 func TestMain(m *testing.M) { trailtest.Main(m, "workspace.") }

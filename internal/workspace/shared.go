@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 // shared is the folder of a grant, if it is there and no link is on the way to it: one that

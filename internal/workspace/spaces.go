@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 // ErrForeign says that a folder is not for whoever asked.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/workspace"
+	"parley.internal/internal/workspace"
 )
 
 func newSpaces(t *testing.T) (*workspace.Spaces, string) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/wsconn"
+	"parley.internal/internal/wsconn"
 )
 
 const smallJSON = `{"type":"ping","id":"0198c0de-0000-7000-8000-000000000000","payload":{}}`

@@ -15,7 +15,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"parley/internal/wsconn"
+	"parley.internal/internal/wsconn"
 )
 
 func TestAClientSeesCodeAndReason(t *testing.T) {

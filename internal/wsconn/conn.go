@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/trywrite"
+	"parley.internal/internal/trywrite"
 )
 
 // Handler is what a face does with one connection. Its methods are called one at a time on the connection's

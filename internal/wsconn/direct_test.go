@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/wsconn"
+	"parley.internal/internal/wsconn"
 )
 
 // Messages that are written by their sender and others arrive in the order they

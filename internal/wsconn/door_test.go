@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"parley/internal/wsconn"
+	"parley.internal/internal/wsconn"
 )
 
 func TestOriginAndHost(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
-	"parley/internal/wsconn"
+	"parley.internal/internal/wsconn"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

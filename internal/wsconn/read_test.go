@@ -10,7 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"parley/internal/wsconn"
+	"parley.internal/internal/wsconn"
 )
 
 func TestMessagesOfAllSizesAreEchoed(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/internal/wsconn"
+	"parley.internal/internal/wsconn"
 )
 
 // stalled is a connection whose peer takes one frame and then nothing until it is asked to.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/wsconn"
+	"parley.internal/internal/wsconn"
 )
 
 // within allows the wheel's tick, and the visit interval for what it only notices when it looks.

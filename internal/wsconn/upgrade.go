@@ -10,7 +10,7 @@ import (
 
 	"github.com/lxzan/gws"
 
-	"parley/internal/trywrite"
+	"parley.internal/internal/trywrite"
 )
 
 // Upgrade makes a WebSocket connection of a request. opened is called with the connection before anything is

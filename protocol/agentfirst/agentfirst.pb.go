@@ -10055,7 +10055,7 @@ const file_agentfirst_proto_rawDesc = "" +
 	"\bTurnMode\x12\x13\n" +
 	"\x0fTURN_MODE_QUEUE\x10\x00\x12\x13\n" +
 	"\x0fTURN_MODE_STEER\x10\x01\x12\x17\n" +
-	"\x13TURN_MODE_INTERRUPT\x10\x02B\x1cZ\x1aparley/protocol/agentfirstb\x06proto3"
+	"\x13TURN_MODE_INTERRUPT\x10\x02B%Z#parley.internal/protocol/agentfirstb\x06proto3"
 
 var (
 	file_agentfirst_proto_rawDescOnce sync.Once

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	af "parley/protocol/agentfirst"
+	af "parley.internal/protocol/agentfirst"
 )
 
 func conversation() (af.ExportMeta, []af.ExportLine) {

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	af "parley/protocol/agentfirst"
+	af "parley.internal/protocol/agentfirst"
 )
 
 func frame(payload []byte) []byte {

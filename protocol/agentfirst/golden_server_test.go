@@ -3,7 +3,7 @@ package agentfirst_test
 import (
 	"google.golang.org/protobuf/proto"
 
-	af "parley/protocol/agentfirst"
+	af "parley.internal/protocol/agentfirst"
 )
 
 func usage() *af.TokenUsage {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	af "parley/protocol/agentfirst"
+	af "parley.internal/protocol/agentfirst"
 )
 
 func TestNames(t *testing.T) {

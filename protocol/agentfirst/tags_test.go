@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	af "parley/protocol/agentfirst"
+	af "parley.internal/protocol/agentfirst"
 )
 
 // The rules, written a second time as expressions.

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	af "parley/protocol/agentfirst"
+	af "parley.internal/protocol/agentfirst"
 )
 
 func TestTitleVectors(t *testing.T) {

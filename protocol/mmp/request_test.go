@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/meeting"
-	"parley/protocol/mmp/relay"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp/relay"
 )
 
 // refusal is what a client sees: "status code text".

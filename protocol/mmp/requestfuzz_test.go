@@ -4,10 +4,10 @@ import (
 	"net/url"
 	"testing"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/meeting"
-	"parley/protocol/mmp/relay"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp/relay"
 )
 
 func FuzzRequests(f *testing.F) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 const lookAgain = "and GET /api/fleet/calls/{call_id} tells how it goes on"

@@ -6,8 +6,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/protocol/kenny"
-	"parley/protocol/kenny/health"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/kenny/health"
 )
 
 // Machines: how they are, and who they are.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/protocol/rest"
+	"parley.internal/protocol/rest"
 )
 
 func TestARequestGoesWhereItsTagsSay(t *testing.T) {

@@ -3,7 +3,7 @@ package rest
 import (
 	"time"
 
-	"parley/protocol/mmp/board"
+	"parley.internal/protocol/mmp/board"
 )
 
 // The meeting place as people of the hub see it: metadata, keys and trust, never content.

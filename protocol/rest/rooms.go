@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // Rooms: opening, policy, grants, commands, invites, trail. A change here is the same

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // What agents exchange with others: skills, exchanges, extensions, threads, visits.

@@ -3,7 +3,7 @@ package rest
 import (
 	"time"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // Tasks: handing them over, what they are doing, what happened, what they made. Payloads are

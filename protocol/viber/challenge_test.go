@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 func testKey() ed25519.PrivateKey {

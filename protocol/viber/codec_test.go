@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 func violationOf(t testing.TB, err error) *viber.Violation {

@@ -3,7 +3,7 @@ package viber_test
 import (
 	"testing"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 func digest(t testing.TB, payload string) string {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // frame is one file of a transcript: "… client|server TYPE…".

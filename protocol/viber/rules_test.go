@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 func TestEachRequestNeedsItsScope(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // spell gives all the text of raw bytes that come in pieces of the given sizes.

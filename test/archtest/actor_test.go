@@ -16,7 +16,7 @@ import (
 )
 
 // identityPath is the one package that makes actors.
-const identityPath = "parley/internal/identity"
+const identityPath = "parley.internal/internal/identity"
 
 // Whoever acts was made by internal/identity, from a credential that was verified or from
 // another actor by what takes away. A package that could write an actor down, or change a
@@ -35,7 +35,7 @@ func TestOnlyIdentityMakesAnActor(t *testing.T) {
 // The search itself is shown what it must find.
 func TestMakingAnActorIsFound(t *testing.T) {
 	const source = `package p
-import "parley/internal/identity"
+import "parley.internal/internal/identity"
 type holder struct{ who identity.Actor }
 func literal() identity.Actor { return identity.Actor{Owner: true} }
 func pointer() *identity.Actor { return &identity.Actor{Owner: true} }

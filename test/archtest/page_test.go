@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/test/archtest"
+	"parley.internal/test/archtest"
 )
 
 // root is the repository, seen from this package's folder.

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"parley/internal/store"
-	"parley/test/hubtest"
-	"parley/test/pgtest"
+	"parley.internal/internal/store"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/pgtest"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }

@@ -5,9 +5,9 @@ import (
 	"regexp"
 	"strings"
 
-	"parley/client/hubapi"
-	wire "parley/protocol/rest"
-	"parley/test/hubtest"
+	"parley.internal/client/hubapi"
+	wire "parley.internal/protocol/rest"
+	"parley.internal/test/hubtest"
 )
 
 // eventually runs a command until everything it asks for can be reached: the hub that

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // exceptions are tables that may be empty in the backup of a hub that runs. The tests

@@ -12,12 +12,12 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/client/agentfirst"
-	"parley/client/hubapi"
-	talkwire "parley/protocol/agentfirst"
-	"parley/protocol/kenny"
-	wire "parley/protocol/rest"
-	"parley/test/hubtest"
+	"parley.internal/client/agentfirst"
+	"parley.internal/client/hubapi"
+	talkwire "parley.internal/protocol/agentfirst"
+	"parley.internal/protocol/kenny"
+	wire "parley.internal/protocol/rest"
+	"parley.internal/test/hubtest"
 )
 
 // user drives a hub by its commands and clients.

@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"testing"
 
-	"parley/client/viber"
-	wire "parley/protocol/viber"
-	"parley/test/hubtest"
+	"parley.internal/client/viber"
+	wire "parley.internal/protocol/viber"
+	"parley.internal/test/hubtest"
 )
 
 // shown follows a terminal until its text fits, or to its end.

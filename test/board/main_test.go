@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/client/viber"
-	wire "parley/protocol/viber"
-	"parley/test/hubtest"
+	"parley.internal/client/viber"
+	wire "parley.internal/protocol/viber"
+	"parley.internal/test/hubtest"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }

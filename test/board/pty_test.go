@@ -11,7 +11,7 @@ import (
 
 	"github.com/charmbracelet/x/xpty"
 
-	"parley/test/hubtest"
+	"parley.internal/test/hubtest"
 )
 
 // ptySession is a program in a terminal of its own, with somebody at the keys.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/client/viber"
-	wire "parley/protocol/viber"
-	"parley/test/hubtest"
+	"parley.internal/client/viber"
+	wire "parley.internal/protocol/viber"
+	"parley.internal/test/hubtest"
 )
 
 // wireCutter stands between clients and a hub, and cuts all of their lines at once.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/sandbox"
-	"parley/test/hubtest"
+	"parley.internal/internal/sandbox"
+	"parley.internal/test/hubtest"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }

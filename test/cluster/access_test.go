@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	wire "parley/protocol/viber"
-	"parley/test/hubtest"
-	"parley/test/natstest"
-	"parley/test/pgtest"
+	wire "parley.internal/protocol/viber"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/natstest"
+	"parley.internal/test/pgtest"
 )
 
 // password must appear nowhere, in any form.

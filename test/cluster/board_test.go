@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"parley/client/hubapi"
-	"parley/client/viber"
-	"parley/protocol/rest"
-	wire "parley/protocol/viber"
-	"parley/test/hubtest"
+	"parley.internal/client/hubapi"
+	"parley.internal/client/viber"
+	"parley.internal/protocol/rest"
+	wire "parley.internal/protocol/viber"
+	"parley.internal/test/hubtest"
 )
 
 // board connects to a hub over the board protocol.

@@ -13,15 +13,15 @@ import (
 	"sync"
 	"testing"
 
-	"parley/client/hubapi"
-	"parley/internal/approval"
-	"parley/internal/bus"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/rest"
-	"parley/test/hubtest"
-	"parley/test/pgtest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/rest"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/pgtest"
 )
 
 // things is how many a doomed hub holds.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/client/hubapi"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
-	"parley/test/hubtest"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
+	"parley.internal/test/hubtest"
 )
 
 // A machine is reached from any hub, whatever the size of its answer, and comes

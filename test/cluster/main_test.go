@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/test/hubtest"
-	"parley/test/natstest"
-	"parley/test/pgtest"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/natstest"
+	"parley.internal/test/pgtest"
 )
 
 func TestMain(m *testing.M) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/protocol/mmp"
-	"parley/test/hubtest"
+	"parley.internal/protocol/mmp"
+	"parley.internal/test/hubtest"
 )
 
 func relaySend(t *testing.T, h *hubtest.Hub, to, blob string) {

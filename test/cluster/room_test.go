@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"testing"
 
-	"parley/protocol/kibitz"
-	"parley/test/hubtest"
-	"parley/test/roomwire"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/roomwire"
 )
 
 // A room is one room on every hub; when the hub that has it dies, another has it

@@ -7,9 +7,9 @@ import (
 	"syscall"
 	"testing"
 
-	"parley/protocol/kibitz"
-	"parley/test/hubtest"
-	"parley/test/roomwire"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/roomwire"
 )
 
 // A hub that is stopped still has its connections to the bus and to its clients.

@@ -13,13 +13,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 
-	"parley/client/agentfirst"
-	"parley/client/hubapi"
-	talkwire "parley/protocol/agentfirst"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
-	wire "parley/protocol/viber"
-	"parley/test/hubtest"
+	"parley.internal/client/agentfirst"
+	"parley.internal/client/hubapi"
+	talkwire "parley.internal/protocol/agentfirst"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
+	wire "parley.internal/protocol/viber"
+	"parley.internal/test/hubtest"
 )
 
 // stranger reaches the NATS servers and nothing else: no token, no database. They hear

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/test/hubtest"
-	"parley/test/pgtest"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/pgtest"
 )
 
 // A visit belongs to no hub in particular: when the one that runs it dies, another

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/test/hubtest"
+	"parley.internal/test/hubtest"
 )
 
 // everyWay is what a token needs to come every way, and nothing that would spare it

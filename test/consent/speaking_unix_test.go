@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/test/hubtest"
-	"parley/test/pgtest"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/pgtest"
 )
 
 // told is a rule about what is said to others in somebody's name.

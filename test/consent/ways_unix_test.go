@@ -14,9 +14,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/client/hubapi"
-	"parley/protocol/rest"
-	"parley/test/hubtest"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/rest"
+	"parley.internal/test/hubtest"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/test/archtest"
+	"parley.internal/test/archtest"
 )
 
 // actions is the one list of what the trail can say.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/hub/config"
-	"parley/internal/identity"
+	"parley.internal/internal/hub/config"
+	"parley.internal/internal/identity"
 )
 
 const top = "../.."

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"parley/test/hubtest"
-	"parley/test/natstest"
-	"parley/test/pgtest"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/natstest"
+	"parley.internal/test/pgtest"
 )
 
 const newToken = `{"name":"x","scopes":["status:read"]}`

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/test/hubtest"
+	"parley.internal/test/hubtest"
 )
 
 func dial(t *testing.T, h *hubtest.Hub) net.Conn {

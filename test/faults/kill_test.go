@@ -11,13 +11,13 @@ import (
 	"sync"
 	"testing"
 
-	"parley/client/hubapi"
-	"parley/internal/bus"
-	"parley/internal/eventlog"
-	"parley/internal/store"
-	"parley/protocol/rest"
-	"parley/test/hubtest"
-	"parley/test/pgtest"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/eventlog"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/rest"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/pgtest"
 )
 
 // acknowledged is what clients were told is done.

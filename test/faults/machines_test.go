@@ -6,10 +6,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/client/hubapi"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
-	"parley/test/hubtest"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
+	"parley.internal/test/hubtest"
 )
 
 func stateOf(t *testing.T, h *hubtest.Hub, id string) rest.CallStatus {

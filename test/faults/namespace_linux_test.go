@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"parley/protocol/mmp"
-	"parley/test/hubtest"
+	"parley.internal/protocol/mmp"
+	"parley.internal/test/hubtest"
 )
 
 // inNamespace runs the process in a mount namespace of its own, where script has prepared the folder $DISK first.

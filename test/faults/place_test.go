@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"parley/protocol/mmp"
-	"parley/test/hubtest"
+	"parley.internal/protocol/mmp"
+	"parley.internal/test/hubtest"
 )
 
 // relayed is what senders were told is queued, by recipient.

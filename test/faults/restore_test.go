@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley/client/hubapi"
-	"parley/protocol/rest"
-	"parley/test/hubtest"
-	"parley/test/pgtest"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/rest"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/pgtest"
 )
 
 // backedUp is a backup of a hub with some megabytes in it, in a folder of its own.

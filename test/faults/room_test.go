@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"testing"
 
-	"parley/client/hubapi"
-	"parley/protocol/kibitz"
-	"parley/protocol/rest"
-	"parley/test/hubtest"
-	"parley/test/roomwire"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/protocol/rest"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/roomwire"
 )
 
 // A hub that is killed keeps what it acknowledged of a room: its policy, grants,

@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"testing"
 
-	"parley/client/hubapi"
-	"parley/protocol/rest"
-	"parley/test/hubtest"
-	"parley/test/pgtest"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/rest"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/pgtest"
 )
 
 // slowBackup is a request that goes on as long as nobody reads its answer.

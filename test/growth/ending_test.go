@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/client/viber"
+	"parley.internal/client/viber"
 )
 
 // socket is something live that was opened with a credential.

@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/test/hubtest"
+	"parley.internal/test/hubtest"
 )
 
 var longer = flag.Duration("growth.for", 0, "go on with other sequences for this long")

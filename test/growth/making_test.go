@@ -13,8 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/client/viber"
-	"parley/test/passkeytest"
+	"parley.internal/client/viber"
+	"parley.internal/test/passkeytest"
 )
 
 // names are what scopes are drawn from.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/test/passkeytest"
+	"parley.internal/test/passkeytest"
 )
 
 // This file is the law. It is written from docs/security.md and

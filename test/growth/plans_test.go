@@ -13,8 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/client/agentfirst"
-	agentwire "parley/protocol/agentfirst"
+	"parley.internal/client/agentfirst"
+	agentwire "parley.internal/protocol/agentfirst"
 )
 
 // plan is a schedule of somebody.

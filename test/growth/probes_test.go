@@ -9,10 +9,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/client/agentfirst"
-	"parley/client/viber"
-	agentwire "parley/protocol/agentfirst"
-	boardwire "parley/protocol/viber"
+	"parley.internal/client/agentfirst"
+	"parley.internal/client/viber"
+	agentwire "parley.internal/protocol/agentfirst"
+	boardwire "parley.internal/protocol/viber"
 )
 
 // guarded are requests that one scope, or admin, opens.

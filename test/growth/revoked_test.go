@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/test/hubtest"
+	"parley.internal/test/hubtest"
 )
 
 // unattended is a task that need not ask and is in the middle of its first command.

@@ -8,9 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/client/viber"
-	agentwire "parley/protocol/agentfirst"
-	boardwire "parley/protocol/viber"
+	"parley.internal/client/viber"
+	agentwire "parley.internal/protocol/agentfirst"
+	boardwire "parley.internal/protocol/viber"
 )
 
 // said is a conversation with a word in it that only its sender should find.

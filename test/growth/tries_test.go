@@ -13,8 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/client/viber"
-	agentwire "parley/protocol/agentfirst"
+	"parley.internal/client/viber"
+	agentwire "parley.internal/protocol/agentfirst"
 )
 
 // try is an attempt to change something: by a command on a machine, where a rule of the hub

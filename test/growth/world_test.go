@@ -21,11 +21,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
 
-	"parley/client/agentfirst"
-	"parley/client/viber"
-	wire "parley/protocol/kenny"
-	"parley/test/hubtest"
-	"parley/test/pgtest"
+	"parley.internal/client/agentfirst"
+	"parley.internal/client/viber"
+	wire "parley.internal/protocol/kenny"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/pgtest"
 )
 
 // machines are the two that the hub here has; operator is the agent that may use them,

@@ -25,7 +25,7 @@ var program = sync.OnceValues(func() (string, error) {
 	if runtime.GOOS == "windows" {
 		path += ".exe"
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "parley/cmd/parley")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "parley.internal/cmd/parley")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("hubtest: go build: %w\n%s", err, out)

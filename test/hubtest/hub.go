@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/client/hubapi"
-	"parley/test/pgtest"
+	"parley.internal/client/hubapi"
+	"parley.internal/test/pgtest"
 )
 
 // Patience bounds every wait; only something broken reaches it.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/client/hubapi"
-	"parley/client/kenny"
-	wire "parley/protocol/kenny"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/client/kenny"
+	wire "parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
 )
 
 // Machine is a managed machine made of a function, on the SDK.

@@ -13,12 +13,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/bus"
-	"parley/internal/face/front"
-	facemcp "parley/internal/face/mcp"
-	"parley/internal/identity"
-	"parley/internal/store/storetest"
-	"parley/internal/wsconn"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/face/front"
+	facemcp "parley.internal/internal/face/mcp"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/wsconn"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"parley/test/archtest"
+	"parley.internal/test/archtest"
 )
 
 // root is the repository, seen from this package's folder.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/test/natstest"
+	"parley.internal/test/natstest"
 )
 
 func TestANodeCanBeKilledAndRestarted(t *testing.T) {

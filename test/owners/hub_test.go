@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/test/hubtest"
+	"parley.internal/test/hubtest"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/mask"
+	"parley.internal/internal/mask"
 )
 
 // Masks covered terminals only. A command that printed the owner's token handed it to

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/test/hubtest"
+	"parley.internal/test/hubtest"
 )
 
 // agentAt is the id of an agent at the hub's own place, once it is there.

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
-	"parley/test/pgtest"
+	"parley.internal/test/pgtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
-	"parley/protocol/mmp/relay"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp/relay"
 )
 
 // Place is a running place of today's generation.

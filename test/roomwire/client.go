@@ -16,7 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // patience bounds every wait; only something broken reaches it.

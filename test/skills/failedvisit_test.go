@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/test/hubtest"
-	"parley/test/placetest"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/placetest"
 )
 
 // brokenPlace is a place that lets agents in and then fails them.

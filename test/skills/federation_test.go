@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/test/hubtest"
-	"parley/test/placetest"
+	"parley.internal/test/hubtest"
+	"parley.internal/test/placetest"
 )
 
 // withSkills is a hub with public skills and settings of its own.

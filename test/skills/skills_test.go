@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/test/hubtest"
+	"parley.internal/test/hubtest"
 )
 
 // secret stands in the skill and nowhere a place may read it.

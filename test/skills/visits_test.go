@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/test/hubtest"
+	"parley.internal/test/hubtest"
 )
 
 type visitView struct {

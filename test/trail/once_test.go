@@ -9,14 +9,14 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/client/hubapi"
-	"parley/client/viber"
-	"parley/internal/audit"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
-	wire "parley/protocol/viber"
-	"parley/test/archtest"
-	"parley/test/hubtest"
+	"parley.internal/client/hubapi"
+	"parley.internal/client/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
+	wire "parley.internal/protocol/viber"
+	"parley.internal/test/archtest"
+	"parley.internal/test/hubtest"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }

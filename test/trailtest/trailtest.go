@@ -22,9 +22,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/audit"
-	"parley/internal/store"
-	"parley/test/archtest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
+	"parley.internal/test/archtest"
 )
 
 // seen are the actions written in this test process.

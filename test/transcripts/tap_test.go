@@ -14,7 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"parley/test/hubtest"
+	"parley.internal/test/hubtest"
 )
 
 // tap stands between a client and a hub and writes down what goes through.

@@ -9,16 +9,16 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"parley/client/agentfirst"
-	"parley/client/hubapi"
-	"parley/client/mmpagent"
-	"parley/client/roomagent"
-	talk "parley/protocol/agentfirst"
-	tunnel "parley/protocol/kenny"
-	"parley/protocol/kibitz"
-	"parley/protocol/mmp/board"
-	"parley/protocol/rest"
-	"parley/test/hubtest"
+	"parley.internal/client/agentfirst"
+	"parley.internal/client/hubapi"
+	"parley.internal/client/mmpagent"
+	"parley.internal/client/roomagent"
+	talk "parley.internal/protocol/agentfirst"
+	tunnel "parley.internal/protocol/kenny"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/rest"
+	"parley.internal/test/hubtest"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/test/hubtest"
+	"parley.internal/test/hubtest"
 )
 
 // places are where Wine may be, the usual name first; Debian's wine64 puts nothing on the path.

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"parley/client/hubapi"
-	"parley/protocol/rest"
-	"parley/test/hubtest"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/rest"
+	"parley.internal/test/hubtest"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -24,8 +24,8 @@ func TestTheWindowsProgramUnderWine(t *testing.T) {
 	if err := os.MkdirAll(w.path(`C:\smoke`), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	exe := w.build(t, []string{"build"}, "parley/cmd/parley", "parley")
-	w.build(t, []string{"build"}, "parley/test/wine/testdata/powershell", "powershell")
+	exe := w.build(t, []string{"build"}, "parley.internal/cmd/parley", "parley")
+	w.build(t, []string{"build"}, "parley.internal/test/wine/testdata/powershell", "powershell")
 	t.Run("the program says what it is", func(t *testing.T) {
 		if got := w.run(t, exe, "version"); !strings.Contains(got, "windows/amd64") {
 			t.Error(got)
@@ -39,7 +39,7 @@ func TestTheWindowsProgramUnderWine(t *testing.T) {
 func packages(t *testing.T, w *windows) {
 	for _, pkg := range []string{"internal/endpoint/command", "internal/endpoint/truepath", "internal/endpoint/guard"} {
 		t.Run(pkg, func(t *testing.T) {
-			exe := w.build(t, []string{"test", "-c", "-vet=off"}, "parley/"+pkg, filepath.Base(pkg))
+			exe := w.build(t, []string{"test", "-c", "-vet=off"}, "parley.internal/"+pkg, filepath.Base(pkg))
 			cmd := w.command(t.Context(), exe, "-test.timeout=3m", "-test.v")
 			cmd.Dir = filepath.Join("..", "..", pkg)
 			out, err := cmd.CombinedOutput()

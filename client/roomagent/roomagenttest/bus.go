@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/client/roomagent"
-	"parley/internal/hub"
-	"parley/internal/hub/config"
+	"parley.internal/client/roomagent"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
 )
 
 // Room is the id of the one room.

@@ -7,8 +7,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/client/roomagent"
-	"parley/client/roomagent/roomagenttest"
+	"parley.internal/client/roomagent"
+	"parley.internal/client/roomagent/roomagenttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/fit"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/fit"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 const (

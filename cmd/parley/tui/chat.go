@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // Chat is what a screen knows of a conversation. Apply takes what happens in and

@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // Link is the hub, as far as a chat needs it.

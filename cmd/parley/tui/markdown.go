@@ -6,7 +6,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"parley/internal/visible"
+	"parley.internal/internal/visible"
 )
 
 // The few styles there are. They use the terminal's own colours.

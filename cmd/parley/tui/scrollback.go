@@ -3,7 +3,7 @@ package tui
 import (
 	"strings"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // maxKept is how much of what happened is kept to be shown again.

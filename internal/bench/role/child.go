@@ -11,7 +11,7 @@ import (
 	"os/exec"
 	"time"
 
-	"parley/internal/bench/system"
+	"parley.internal/internal/bench/system"
 )
 
 // Child is this program in a role, in a process of its own. It is told what to

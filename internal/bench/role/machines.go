@@ -14,17 +14,17 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/face/front"
-	"parley/internal/face/tunnel"
-	"parley/internal/fleet"
-	"parley/internal/fleet/call"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/internal/wsconn"
-	"parley/protocol/kenny"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/face/tunnel"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/internal/wsconn"
+	"parley.internal/protocol/kenny"
 )
 
 // MachineKey is the key of a simulated machine; both sides make it from the number.

@@ -15,14 +15,14 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/face/front"
-	faceroom "parley/internal/face/room"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/room"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/face/front"
+	faceroom "parley.internal/internal/face/room"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/room"
+	"parley.internal/internal/store"
 )
 
 // Room is rooms behind their real face, without the rates that would hide what

@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"parley/internal/bench/system"
+	"parley.internal/internal/bench/system"
 )
 
 // Server is what a role runs.

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/wsconn"
+	"parley.internal/internal/wsconn"
 )
 
 // echoHandler answers every message with itself.

@@ -5,7 +5,7 @@ import (
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // answer follows one streamed message.

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/modelhttp"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/modelhttp"
 )
 
 // statuses are what error events inside a stream would have been as a response.

@@ -8,8 +8,8 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/modelhttp"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/modelhttp"
 )
 
 // beginning stands in where a history does not start with a person: the API

@@ -12,8 +12,8 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/modelhttp"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/modelhttp"
 )
 
 // DefaultBaseURL is where Anthropic listens.

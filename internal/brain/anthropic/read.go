@@ -8,8 +8,8 @@ import (
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/modelhttp"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/modelhttp"
 )
 
 // readEvent reads one event of a stream.

@@ -8,7 +8,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // params builds the body of one call.

@@ -10,8 +10,8 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/modelhttp/modeltest"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/modelhttp/modeltest"
 )
 
 // long is a turn in its second round with everything before it: summary,

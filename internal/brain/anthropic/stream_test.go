@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/modelhttp/modeltest"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/modelhttp/modeltest"
 )
 
 func TestTranscripts(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/modelhttp/modeltest"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/modelhttp/modeltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,7 +6,7 @@ import (
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // packed opens a signature that holds several blocks. The API's own signatures

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 // The shell with a real box: the workspace is there, the hub's folder around it is not.

@@ -5,12 +5,12 @@ import (
 	"os"
 	"time"
 
-	"parley/internal/brain/tool"
-	"parley/internal/identity"
-	"parley/internal/mask"
-	"parley/internal/publicnet"
-	"parley/internal/sandbox"
-	"parley/internal/workspace"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/mask"
+	"parley.internal/internal/publicnet"
+	"parley.internal/internal/sandbox"
+	"parley.internal/internal/workspace"
 )
 
 // Config says what the tools may reach. The zero value is the safe one.

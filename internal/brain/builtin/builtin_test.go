@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,7 +3,7 @@ package builtin
 import (
 	"sync"
 
-	"parley/internal/mask"
+	"parley.internal/internal/mask"
 )
 
 // What is kept of one output stream: its beginning and its end. Two streams

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/tool"
 )
 
 // clock is a time limit that stands still while somebody thinks about a question.

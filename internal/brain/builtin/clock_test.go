@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/tool"
 )
 
 // While a person thinks about a host, the command's time would have run out.

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/tool"
 )
 
 // maxFile bounds what is read or written in one call.

@@ -13,7 +13,7 @@ import (
 	"regexp"
 	"strings"
 
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/tool"
 )
 
 // Limits of a search.

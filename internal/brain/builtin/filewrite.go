@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/tool"
 )
 
 type writeArgs struct {

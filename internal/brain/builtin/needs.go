@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"parley/internal/approval"
-	"parley/internal/brain/tool"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/brain/tool"
 )
 
 // needs are what a command wants besides what every box has: a person is asked for exactly

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"slices"
 
-	"parley/internal/brain/tool"
-	"parley/internal/egress"
-	"parley/internal/publicnet"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/egress"
+	"parley.internal/internal/publicnet"
 )
 
 // NetworkTool names what a program of an agent does when it connects to a host that nobody has

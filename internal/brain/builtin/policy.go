@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/brain/tool"
-	"parley/internal/judge/plain"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/judge/plain"
 )
 
 // PolicyOptions come from the configuration.

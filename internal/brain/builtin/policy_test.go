@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/tool"
 )
 
 // shellCall is a call of the shell in a workspace with some files, links out of it and a root.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/brain/tool"
-	"parley/internal/sandbox"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/sandbox"
 )
 
 // Limits of a shell command.

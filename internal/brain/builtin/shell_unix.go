@@ -6,7 +6,7 @@ import (
 	"os"
 	"syscall"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 const shellName = "sh -c"

@@ -3,7 +3,7 @@ package builtin
 import (
 	"os"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 const shellName = "PowerShell"

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/text/encoding/htmlindex"
 
-	"parley/internal/brain/tool"
-	"parley/internal/publicnet"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/publicnet"
 )
 
 // Limits of a fetch.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/brain/tool"
-	"parley/internal/publicnet"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/publicnet"
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/brain/tool"
-	"parley/internal/workspace"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/workspace"
 )
 
 // place is a path inside a folder a call may use.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/egress"
-	"parley/internal/sandbox"
+	"parley.internal/internal/egress"
+	"parley.internal/internal/sandbox"
 )
 
 // goodbye is how long a program has to end by itself once its input is closed,

@@ -12,9 +12,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/brain/tool"
-	"parley/internal/publicnet"
-	"parley/internal/sandbox"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/publicnet"
+	"parley.internal/internal/sandbox"
 )
 
 // The usual times.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 // Errors of the pool.

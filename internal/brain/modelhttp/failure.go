@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/fit"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/fit"
 )
 
 // maxText bounds a provider's own words in an error.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // noResult stands in for the answer of a call that never got one.

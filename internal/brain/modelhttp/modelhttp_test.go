@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,7 +6,7 @@ import (
 	"mime"
 	"net/http"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // maxWhole bounds an answer that comes in one piece.

@@ -3,8 +3,8 @@ package offline
 import (
 	"fmt"
 
-	"parley/internal/brain/model"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/brain/model"
+	"parley.internal/protocol/agentfirst"
 )
 
 // compactAnswer is a summary that can be checked: how much there was, how it

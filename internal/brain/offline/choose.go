@@ -3,7 +3,7 @@ package offline
 import (
 	"strings"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // script is what a request asks this model to play, and where it stands in it.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // lastResults are the results of the latest batch as JSON, one per line: as they

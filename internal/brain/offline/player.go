@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // Name is the provider's and the model's name.

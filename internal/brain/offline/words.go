@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // counter counts white-space separated words of a text that arrives in pieces.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 	sdk "github.com/openai/openai-go/v3"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // answer follows one streamed completion.

@@ -9,8 +9,8 @@ import (
 
 	sdk "github.com/openai/openai-go/v3"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/modelhttp"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/modelhttp"
 )
 
 // readChunk reads one chunk.

@@ -12,8 +12,8 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/modelhttp"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/modelhttp"
 )
 
 // DefaultBaseURL is where OpenAI listens.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/modelhttp/modeltest"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/modelhttp/modeltest"
 )
 
 // long is a conversation with everything in it: summary, reasoning, two calls,

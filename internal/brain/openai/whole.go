@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"parley/internal/brain/model"
-	"parley/internal/brain/modelhttp"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/modelhttp"
 )
 
 // whole is a completion in one piece. Its messages have the members of a stream's deltas.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"parley/internal/brain/mcpclient"
+	"parley.internal/internal/brain/mcpclient"
 )
 
 // masked is what secrets are shown as; sent back, it means the old value.

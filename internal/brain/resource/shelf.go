@@ -12,9 +12,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"parley/internal/brain/mcpclient"
-	"parley/internal/brain/skillfile"
-	"parley/internal/durable"
+	"parley.internal/internal/brain/mcpclient"
+	"parley.internal/internal/brain/skillfile"
+	"parley.internal/internal/durable"
 )
 
 // What can be wrong with a request.

@@ -9,8 +9,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/brain/mcpclient"
-	"parley/internal/brain/resource"
+	"parley.internal/internal/brain/mcpclient"
+	"parley.internal/internal/brain/resource"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/brain/skillfile"
+	"parley.internal/internal/brain/skillfile"
 )
 
 // Skill is a skill and whether agents may load it.

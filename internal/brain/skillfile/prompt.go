@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"parley/internal/brain/tool"
+	"parley.internal/internal/brain/tool"
 )
 
 // indexLine is how much of a description the index shows, in runes.

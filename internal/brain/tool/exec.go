@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/judge"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/judge"
 )
 
 // The usual limits of a round.

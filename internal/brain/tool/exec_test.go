@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/brain/model"
-	"parley/internal/judge"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/judge"
 )
 
 // slow waits, says its name, and stops when told to.

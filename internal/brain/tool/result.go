@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/mask"
+	"parley.internal/internal/mask"
 )
 
 // MaxOutput is how much of one call's output a model is given.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"parley/internal/brain/model"
-	"parley/internal/mask"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/mask"
 )
 
 // nameForm is what every provider accepts as a tool's name.

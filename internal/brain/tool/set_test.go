@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

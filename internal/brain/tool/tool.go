@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/judge"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
 )
 
 // Class says how dangerous a tool is.

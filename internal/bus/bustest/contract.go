@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // patience bounds every wait; it is long because it is only reached when something is broken.

@@ -3,7 +3,7 @@ package bustest
 import (
 	"sync"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // Hanging is the bus of a hub that can be stopped as SIGSTOP or a paused machine would:

@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"parley/internal/endpoint/probe"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/probe"
+	wire "parley.internal/protocol/kenny"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,9 +15,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/endpoint/probe"
-	wire "parley/protocol/kenny"
-	"parley/protocol/kenny/health"
+	"parley.internal/internal/endpoint/probe"
+	wire "parley.internal/protocol/kenny"
+	"parley.internal/protocol/kenny/health"
 )
 
 const (

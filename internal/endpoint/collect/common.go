@@ -10,8 +10,8 @@ import (
 	"github.com/shirou/gopsutil/v4/host"
 	"github.com/shirou/gopsutil/v4/mem"
 
-	"parley/internal/endpoint/probe"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/probe"
+	wire "parley.internal/protocol/kenny"
 )
 
 func ok(summary string, fields map[string]any) *section {

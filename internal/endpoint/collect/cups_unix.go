@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/probe"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/probe"
 )
 
 // printers asks CUPS.

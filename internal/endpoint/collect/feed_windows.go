@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"sync"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // feed is one PowerShell process that answers for many sections, a line each,

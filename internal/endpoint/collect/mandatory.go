@@ -1,6 +1,6 @@
 package collect
 
-import wire "parley/protocol/kenny"
+import wire "parley.internal/protocol/kenny"
 
 // mandatory lists the sections every snapshot has, with the fields they have
 // where they make no sense.

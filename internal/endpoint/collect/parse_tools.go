@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/endpoint/probe"
+	"parley.internal/internal/endpoint/probe"
 )
 
 // smartctlReport is what we need of `smartctl --json`.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/endpoint/probe"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/probe"
+	wire "parley.internal/protocol/kenny"
 )
 
 // What the systems measure, in one form; each has the function that makes a

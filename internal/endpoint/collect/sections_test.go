@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/endpoint/probe"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/probe"
+	wire "parley.internal/protocol/kenny"
 )
 
 func sample(t *testing.T, name string) []byte {

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/probe"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/probe"
 )
 
 func systemSources() []source {

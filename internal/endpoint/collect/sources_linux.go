@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/probe"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/probe"
 )
 
 // machine is the root of /sys, /proc, /etc.

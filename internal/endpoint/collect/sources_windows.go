@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/windows/registry"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/probe"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/probe"
 )
 
 // fromFeed is a section that PowerShell answers for.

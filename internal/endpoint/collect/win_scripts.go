@@ -3,7 +3,7 @@ package collect
 import (
 	"strings"
 
-	"parley/internal/endpoint/probe"
+	"parley.internal/internal/endpoint/probe"
 )
 
 // winPrelude defines what the snippets share: a time as text, and a line of

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/endpoint/probe"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/probe"
+	wire "parley.internal/protocol/kenny"
 )
 
 // The functions here make sections of what PowerShell answered.

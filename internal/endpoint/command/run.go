@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"time"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 // DefaultCap is how much of each stream is kept unless a Spec says otherwise.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/internal/sandbox"
+	"parley.internal/internal/sandbox"
 )
 
 // tree is a program with everything it started: its process group, its

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // Question is a call that waits for the person at the machine.

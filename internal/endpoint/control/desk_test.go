@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // asking is a switch of ann's, who wants to be asked.

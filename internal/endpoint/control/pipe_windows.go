@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/windows"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // pipeAccess lets every local user talk to the switch, nobody from the network.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // Request is what a person's command asks for.

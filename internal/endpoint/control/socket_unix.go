@@ -10,8 +10,8 @@ import (
 	"os/user"
 	"strconv"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/localsocket"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/localsocket"
 )
 
 const socketName = "control.sock"

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/durable"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/durable"
+	wire "parley.internal/protocol/kenny"
 )
 
 // Mode is where the switch stands.

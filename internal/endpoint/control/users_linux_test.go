@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // asUser runs this test program again as another user, or as a script of the

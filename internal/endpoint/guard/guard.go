@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/endpoint/truepath"
-	wire "parley/protocol/kenny"
-	"parley/protocol/kenny/policy"
+	"parley.internal/internal/endpoint/truepath"
+	wire "parley.internal/protocol/kenny"
+	"parley.internal/protocol/kenny/policy"
 )
 
 // Guard judges calls. It may be used by many goroutines at once.

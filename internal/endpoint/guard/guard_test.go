@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 func TestARefusalIsLoggedWithoutTheScript(t *testing.T) {

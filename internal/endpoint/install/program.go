@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"parley/internal/endpoint/update"
+	"parley.internal/internal/endpoint/update"
 )
 
 // ProgramPath is where the service's program lives.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley/client/kenny"
+	"parley.internal/client/kenny"
 )
 
 // Tunnel is where records go.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/client/kenny"
-	wire "parley/protocol/kenny"
+	"parley.internal/client/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // Tee hands every record to all handlers that want it.
@@ -172,7 +172,7 @@ func target(pc uintptr) string {
 	if dot := strings.IndexByte(name[slash+1:], '.'); dot >= 0 {
 		name = name[:slash+1+dot]
 	}
-	name = strings.TrimPrefix(strings.TrimPrefix(name, "parley/"), "internal/")
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "parley.internal/"), "internal/")
 	if name == "" {
 		return "endpoint"
 	}

@@ -3,7 +3,7 @@ package logs
 import (
 	"sync"
 
-	"parley/client/kenny"
+	"parley.internal/client/kenny"
 )
 
 // RingSize is how many records wait for a tunnel.

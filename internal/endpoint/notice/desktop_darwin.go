@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"parley/internal/endpoint/control"
+	"parley.internal/internal/endpoint/control"
 )
 
 // Desktop shows a question as a dialog. The text goes as an argument, so that nothing in

@@ -8,7 +8,7 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
-	"parley/internal/endpoint/control"
+	"parley.internal/internal/endpoint/control"
 )
 
 // Names of the desktop's notification service.

@@ -17,8 +17,8 @@ import (
 	"github.com/godbus/dbus/v5"
 	"go.uber.org/goleak"
 
-	"parley/internal/endpoint/control"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/control"
+	wire "parley.internal/protocol/kenny"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/windows"
 
-	"parley/internal/endpoint/control"
+	"parley.internal/internal/endpoint/control"
 )
 
 // What MessageBox answers for its buttons.

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"slices"
 
-	"parley/internal/endpoint/screen"
+	"parley.internal/internal/endpoint/screen"
 )
 
 // onDesktop runs the helper as the user at the console. launchctl enters their session

@@ -4,7 +4,7 @@ import (
 	"context"
 	"os/exec"
 
-	"parley/internal/endpoint/screen"
+	"parley.internal/internal/endpoint/screen"
 )
 
 // onDesktop runs the helper as the user of the desktop, with what leads there and

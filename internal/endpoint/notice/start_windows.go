@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"parley/internal/endpoint/session"
+	"parley.internal/internal/endpoint/session"
 )
 
 // onDesktop runs the helper in the session of whoever is at the console, as them.

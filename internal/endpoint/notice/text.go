@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/endpoint/control"
-	"parley/internal/visible"
+	"parley.internal/internal/endpoint/control"
+	"parley.internal/internal/visible"
 )
 
 // maxShown is how many characters a notice shows: desktops cut what is longer, and

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/endpoint/control"
+	"parley.internal/internal/endpoint/control"
 )
 
 // Answer is what a person did with a notice.

@@ -3,7 +3,7 @@ package probe
 import (
 	"context"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // Events reads the newest entries of the unified log. It looks back further

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // Events reads the newest entries of the journal. System is everything,

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // Services lists launchd's jobs.

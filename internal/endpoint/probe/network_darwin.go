@@ -3,7 +3,7 @@ package probe
 import (
 	"context"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 func nameServers(ctx context.Context) ([]string, error) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/fit"
+	"parley.internal/internal/fit"
 )
 
 // maxMessage bounds one log message, so that a thousand fit an answer.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"parley/internal/fit"
+	"parley.internal/internal/fit"
 )
 
 func sample(t *testing.T, name string) string {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/fit"
+	"parley.internal/internal/fit"
 )
 
 // unifiedPredicate is the filter of macOS' log for a log's name.

@@ -1,6 +1,6 @@
 package probe
 
-import "parley/internal/fit"
+import "parley.internal/internal/fit"
 
 // winEvent is an entry as our PowerShell gives it.
 type winEvent struct {

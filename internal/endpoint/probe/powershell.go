@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // psPrelude makes PowerShell speak UTF-8 and show no progress bars.

@@ -3,7 +3,7 @@ package probe
 import (
 	"context"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // Routes reads the IPv4 routing table.

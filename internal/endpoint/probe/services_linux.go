@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // systemdRuns reports whether systemd is in charge here.

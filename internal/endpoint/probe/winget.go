@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/text/width"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // Winget finds winget: on the path, else where the store keeps it.

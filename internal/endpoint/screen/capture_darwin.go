@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // capture runs the system's own program for it.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kbinani/screenshot"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // capture prefers grim on Wayland, because it needs nobody to confirm; then the

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"parley/internal/endpoint/guard"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/guard"
+	wire "parley.internal/protocol/kenny"
 )
 
 // A result says in words what became of what a script left running.

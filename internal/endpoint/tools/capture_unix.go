@@ -8,8 +8,8 @@ import (
 	"os/exec"
 	"slices"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/screen"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/screen"
 )
 
 func (s *Set) capture(ctx context.Context, picture *bytes.Buffer) (complaint string, status int, err error) {

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/session"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/session"
 )
 
 // capture runs the helper here when we have a desktop of our own, else as the

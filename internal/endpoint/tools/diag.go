@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"parley/internal/endpoint/probe"
+	"parley.internal/internal/endpoint/probe"
 )
 
 // Bounds of lists a hostile or odd machine could make very long.

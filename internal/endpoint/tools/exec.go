@@ -6,9 +6,9 @@ import (
 	"os/exec"
 	"strings"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/probe"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/probe"
+	wire "parley.internal/protocol/kenny"
 )
 
 // execResult is what a script left behind.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/truepath"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/truepath"
 )
 
 // Bounds of the file tools.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/endpoint/probe"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/probe"
+	wire "parley.internal/protocol/kenny"
 )
 
 func (s *Set) netConfig(ctx context.Context, _ Call) (any, error) {

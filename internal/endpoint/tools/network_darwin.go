@@ -3,7 +3,7 @@ package tools
 import (
 	"context"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 func flushDNS(ctx context.Context) error {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/shirou/gopsutil/v4/process"
 
-	"parley/internal/endpoint/command"
+	"parley.internal/internal/endpoint/command"
 )
 
 // flushDNS empties the cache of whichever resolver runs here.

@@ -3,7 +3,7 @@ package tools
 import (
 	"context"
 
-	"parley/internal/endpoint/probe"
+	"parley.internal/internal/endpoint/probe"
 )
 
 func flushDNS(ctx context.Context) error {

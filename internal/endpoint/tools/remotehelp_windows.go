@@ -11,9 +11,9 @@ import (
 
 	"github.com/shirou/gopsutil/v4/process"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/probe"
-	"parley/internal/endpoint/session"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/probe"
+	"parley.internal/internal/endpoint/session"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"image/png"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/screen"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/screen"
 )
 
 type screenResult struct {

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/internal/endpoint/guard"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/guard"
+	wire "parley.internal/protocol/kenny"
 )
 
 // forest makes folders with files in them.

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"os/exec"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/guard"
-	"parley/internal/endpoint/probe"
-	"parley/internal/endpoint/truepath"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/guard"
+	"parley.internal/internal/endpoint/probe"
+	"parley.internal/internal/endpoint/truepath"
+	wire "parley.internal/protocol/kenny"
 )
 
 // Deps is what the handlers need from their surroundings.

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/probe"
-	"parley/internal/endpoint/truepath"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/probe"
+	"parley.internal/internal/endpoint/truepath"
+	wire "parley.internal/protocol/kenny"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

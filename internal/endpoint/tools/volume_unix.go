@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"parley/internal/endpoint/truepath"
+	"parley.internal/internal/endpoint/truepath"
 )
 
 // volumeOf names the file system something is on.

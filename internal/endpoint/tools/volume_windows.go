@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"parley/internal/endpoint/truepath"
+	"parley.internal/internal/endpoint/truepath"
 )
 
 // volumeOf names the file system something is on.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/internal/endpoint/command"
-	"parley/internal/endpoint/probe"
+	"parley.internal/internal/endpoint/command"
+	"parley.internal/internal/endpoint/probe"
 )
 
 // maxLog bounds the log of an installation; its end is what matters.

@@ -4,7 +4,7 @@ import (
 	"crypto/ed25519"
 	"strings"
 
-	wire "parley/protocol/kenny"
+	wire "parley.internal/protocol/kenny"
 )
 
 // releaseKeys is set by the build of a release: public keys in base64,

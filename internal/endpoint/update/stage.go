@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/endpoint/command"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/endpoint/command"
+	wire "parley.internal/protocol/kenny"
 )
 
 // Options are what an updater knows.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"parley/internal/pause"
+	"parley.internal/internal/pause"
 )
 
 // Plan is a swap to be done.

@@ -20,8 +20,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	wire "parley/protocol/kenny"
-	"parley/protocol/kenny/policy"
+	wire "parley.internal/protocol/kenny"
+	"parley.internal/protocol/kenny/policy"
 )
 
 // This test program stands in for the endpoint's: asked for its version, it

@@ -6,12 +6,12 @@ import (
 	"io"
 	"net/http"
 
-	"parley/internal/brain"
-	"parley/internal/brain/resource"
-	"parley/internal/face/front"
-	facetalk "parley/internal/face/talk"
-	"parley/internal/identity"
-	"parley/protocol/rest"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/resource"
+	"parley.internal/internal/face/front"
+	facetalk "parley.internal/internal/face/talk"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/rest"
 )
 
 // Minds is what agents are made of.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"parley/client/hubapi"
+	"parley.internal/client/hubapi"
 )
 
 // The inbox took a hundred answers and REST sixteen: a skill with more dangers could not be

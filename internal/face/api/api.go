@@ -11,10 +11,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"parley/internal/face/front"
-	"parley/internal/fit"
-	"parley/internal/identity"
-	"parley/protocol/rest"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/rest"
 )
 
 // API serves the REST routes.

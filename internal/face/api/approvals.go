@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/judge/rule"
-	"parley/internal/visible"
-	"parley/protocol/rest"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge/rule"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterApprovals adds the one inbox.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/witness"
-	"parley/protocol/rest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/witness"
+	"parley.internal/protocol/rest"
 )
 
 // Audit is the trail and what is kept of it outside the database.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/client/hubapi"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/rest"
 )
 
 // The chart of the trail agrees with the entries, whatever is filtered for.

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"net/http"
 
-	"parley/internal/audit"
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/protocol/rest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/rest"
 )
 
 // maxGiven bounds checkpoints that a caller holds the trail against: some ten thousand.

@@ -11,13 +11,13 @@ import (
 	"os"
 	"strconv"
 
-	"parley/internal/brain/model"
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/talk"
-	"parley/internal/talk/memory"
-	"parley/protocol/agentfirst"
-	"parley/protocol/rest"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/talk/memory"
+	"parley.internal/protocol/agentfirst"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterConversations adds what was said and what is remembered.

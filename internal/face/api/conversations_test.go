@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"parley/client/agentfirst"
-	"parley/client/hubapi"
-	"parley/internal/hub"
-	"parley/internal/hub/config"
-	wire "parley/protocol/agentfirst"
-	"parley/protocol/rest"
+	"parley.internal/client/agentfirst"
+	"parley.internal/client/hubapi"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
+	wire "parley.internal/protocol/agentfirst"
+	"parley.internal/protocol/rest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

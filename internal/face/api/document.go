@@ -11,8 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/protocol/kibitz"
-	"parley/protocol/rest"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/protocol/rest"
 )
 
 // paper is where routes are written down that the library does not serve.
@@ -43,7 +43,7 @@ func schemas() huma.Registry {
 		for t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
-		if of := path.Base(t.PkgPath()); t.Name() != "" && of != "rest" && strings.HasPrefix(t.PkgPath(), "parley/protocol") {
+		if of := path.Base(t.PkgPath()); t.Name() != "" && of != "rest" && strings.HasPrefix(t.PkgPath(), "parley.internal/protocol") {
 			return strings.ToUpper(of[:1]) + of[1:] + name
 		}
 		return name

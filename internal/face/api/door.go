@@ -3,8 +3,8 @@ package api
 import (
 	"net/http"
 
-	"parley/internal/face/front"
-	"parley/internal/limit"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/limit"
 )
 
 // door is how routes of the REST face, and those the library makes by itself,

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/fleet"
-	"parley/internal/identity"
-	"parley/protocol/rest"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/rest"
 )
 
 // beat is how often a quiet stream says that it lives, so that proxies and the

@@ -7,11 +7,11 @@ import (
 	"mime"
 	"net/http"
 
-	"parley/internal/face/front"
-	facetalk "parley/internal/face/talk"
-	"parley/internal/files"
-	"parley/internal/identity"
-	"parley/protocol/rest"
+	"parley.internal/internal/face/front"
+	facetalk "parley.internal/internal/face/talk"
+	"parley.internal/internal/files"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterFiles adds pictures, PDFs and voice notes. They are for whoever may say something to an

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley/client/agentfirst"
-	"parley/client/hubapi"
-	wire "parley/protocol/agentfirst"
-	"parley/protocol/rest"
+	"parley.internal/client/agentfirst"
+	"parley.internal/client/hubapi"
+	wire "parley.internal/protocol/agentfirst"
+	"parley.internal/protocol/rest"
 )
 
 const picture = "\x89PNG\r\n\x1a\n<script>alert(1)</script>"

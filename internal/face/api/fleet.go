@@ -11,14 +11,14 @@ import (
 
 	jsonx "github.com/go-json-experiment/json"
 
-	"parley/internal/face/front"
-	"parley/internal/fit"
-	"parley/internal/fleet"
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/telemetry"
-	"parley/internal/identity"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterFleet adds machines: how they are, what is done on them, who they are.

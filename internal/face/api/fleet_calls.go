@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/fleet"
-	fleetcall "parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/protocol/rest"
+	"parley.internal/internal/fleet"
+	fleetcall "parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/rest"
 )
 
 func (fr fleetRoutes) callRoutes() {

@@ -3,10 +3,10 @@ package api
 import (
 	"context"
 
-	"parley/internal/fleet"
-	"parley/internal/identity"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
 )
 
 func (fr fleetRoutes) ruleRoutes() {

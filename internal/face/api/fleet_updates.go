@@ -3,10 +3,10 @@ package api
 import (
 	"context"
 
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/update"
-	"parley/internal/identity"
-	"parley/protocol/rest"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/update"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/rest"
 )
 
 func (fr fleetRoutes) updateRoutes() {

@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 
-	"parley/internal/identity"
-	"parley/protocol/rest"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterPasskeys adds passkeys: a person's own, and logging in by one. The

@@ -3,10 +3,10 @@ package api
 import (
 	"context"
 
-	"parley/internal/identity"
-	"parley/internal/place"
-	"parley/protocol/mmp/board"
-	"parley/protocol/rest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterPlace adds the meeting place as people of this hub see it: metadata, keys and

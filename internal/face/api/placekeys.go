@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/place"
-	"parley/protocol/mmp/board"
-	"parley/protocol/rest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/rest"
 )
 
 func (r placeRoutes) keys(ctx context.Context, who identity.Actor, in *rest.PlaceLimit) (rest.PlaceKeys, error) {

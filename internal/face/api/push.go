@@ -5,10 +5,10 @@ import (
 	"errors"
 	"net/http"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/notify"
-	"parley/protocol/rest"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/notify"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterPush lets a page be told while it is closed.

@@ -7,9 +7,9 @@ import (
 	"io"
 	"net/http"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/protocol/rest"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/rest"
 )
 
 // writer answers a request itself.

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"testing"
 
-	"parley/client/hubapi"
-	"parley/protocol/rest"
+	"parley.internal/client/hubapi"
+	"parley.internal/protocol/rest"
 )
 
 // may reports whether a request is let through to what it asks for; whether it

@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/room"
-	"parley/protocol/kibitz"
-	"parley/protocol/rest"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/protocol/rest"
 )
 
 // nameOf is what a person is called; somebody who is gone is called by their id.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/room"
-	"parley/protocol/kibitz"
-	"parley/protocol/rest"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterRooms adds rooms: opening, policy, grants, commands, invites, trail. A

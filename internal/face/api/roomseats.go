@@ -3,11 +3,11 @@ package api
 import (
 	"context"
 
-	"parley/internal/identity"
-	"parley/internal/room"
-	"parley/internal/room/seat"
-	"parley/protocol/kibitz"
-	"parley/protocol/rest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/room"
+	"parley.internal/internal/room/seat"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/protocol/rest"
 )
 
 // RoomSeats seats agents of the hub in rooms; *seat.Seats is one.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/judge/rule"
-	"parley/protocol/rest"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge/rule"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterRules adds the standing rules of people.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"net/http"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/limit"
-	"parley/protocol/rest"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
+	"parley.internal/protocol/rest"
 )
 
 // People is what the session and token routes need of package identity.

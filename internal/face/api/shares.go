@@ -3,9 +3,9 @@ package api
 import (
 	"context"
 
-	"parley/internal/identity"
-	"parley/internal/talk/memory"
-	"parley/protocol/rest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk/memory"
+	"parley.internal/protocol/rest"
 )
 
 // registerShares adds memory that is shared on purpose.

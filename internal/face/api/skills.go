@@ -3,12 +3,12 @@ package api
 import (
 	"context"
 
-	"parley/internal/identity"
-	"parley/internal/scan"
-	"parley/internal/skill"
-	"parley/internal/visible"
-	"parley/protocol/mmp/meeting"
-	"parley/protocol/rest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/scan"
+	"parley.internal/internal/skill"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/mmp/meeting"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterSkills adds what agents exchange with others: skills, exchanges,

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/skill"
-	"parley/internal/visible"
-	"parley/protocol/rest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/skill"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/rest"
 )
 
 func extensionViewOf(e skill.Extension) rest.Extension {

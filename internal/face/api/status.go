@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 
-	"parley/internal/identity"
-	"parley/protocol/rest"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterStatus adds the one look; gather makes it for a caller.

@@ -10,11 +10,11 @@ import (
 
 	jsonx "github.com/go-json-experiment/json"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/work"
-	"parley/protocol/rest"
-	"parley/protocol/viber"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/rest"
+	"parley.internal/protocol/viber"
 )
 
 // RegisterTasks adds tasks: handing them over, what they are doing, what happened, what they made.

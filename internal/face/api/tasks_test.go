@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley/client/hubapi"
-	"parley/client/viber"
-	"parley/protocol/rest"
-	wire "parley/protocol/viber"
+	"parley.internal/client/hubapi"
+	"parley.internal/client/viber"
+	"parley.internal/protocol/rest"
+	wire "parley.internal/protocol/viber"
 )
 
 // get asks the hub and gives status and body.

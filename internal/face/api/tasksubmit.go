@@ -8,11 +8,11 @@ import (
 	jsonx "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // payload reads a request's body as the payload of a board's message, by the same decoder and with

@@ -8,10 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/terminal"
-	"parley/protocol/rest"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/terminal"
+	"parley.internal/protocol/rest"
 )
 
 // Terminals are terminals and what they printed, on whatever hub.

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/protocol/rest"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterTokens adds tokens, people, devices and logged-in browsers.

@@ -3,9 +3,9 @@ package api
 import (
 	"context"
 
-	"parley/internal/identity"
-	"parley/internal/workspace"
-	"parley/protocol/rest"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/workspace"
+	"parley.internal/protocol/rest"
 )
 
 // RegisterWorkspace adds who may use whose folder. A grant is made with the right that

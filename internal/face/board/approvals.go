@@ -1,7 +1,7 @@
 package board
 
 import (
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // respond answers a question. What is recorded comes back, whoever was first.

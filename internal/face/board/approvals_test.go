@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
 )
 
 func TestAnApprovalShowsTheCallAndRunsExactlyIt(t *testing.T) {

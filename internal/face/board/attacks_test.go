@@ -10,8 +10,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"parley/internal/face/board"
-	"parley/internal/identity"
+	"parley.internal/internal/face/board"
+	"parley.internal/internal/identity"
 )
 
 // wantRecord waits for an entry of the trail: by a token, or by an address if nobody

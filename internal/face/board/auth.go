@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/limit"
-	"parley/internal/wsconn"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/wsconn"
+	"parley.internal/protocol/viber"
 )
 
 const (

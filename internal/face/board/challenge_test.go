@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/identity"
-	"parley/protocol/viber"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/viber"
 )
 
 // A signature somebody kept is worth nothing after five minutes.

@@ -10,12 +10,12 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/work"
-	"parley/internal/wsconn"
-	"parley/protocol/viber"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/work"
+	"parley.internal/internal/wsconn"
+	"parley.internal/protocol/viber"
 )
 
 // errLeft is why what a connection has going on ends with it.

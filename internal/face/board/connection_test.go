@@ -15,8 +15,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/face/board"
-	"parley/internal/identity"
+	"parley.internal/internal/face/board"
+	"parley.internal/internal/identity"
 )
 
 func TestTheWelcomeIsFirstAndSaysWhatTheHubCan(t *testing.T) {

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/work"
-	"parley/internal/wsconn"
-	"parley/protocol/viber"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/work"
+	"parley.internal/internal/wsconn"
+	"parley.internal/protocol/viber"
 )
 
 // violation answers a frame that breaks the protocol. Too many of them end the

@@ -13,14 +13,14 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"parley/internal/audit"
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/limit"
-	"parley/internal/terminal"
-	"parley/internal/work"
-	"parley/internal/wsconn"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/terminal"
+	"parley.internal/internal/work"
+	"parley.internal/internal/wsconn"
+	"parley.internal/protocol/viber"
 )
 
 // Deps is what the face is made from.

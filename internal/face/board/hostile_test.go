@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"parley/internal/face/board"
-	"parley/internal/identity"
+	"parley.internal/internal/face/board"
+	"parley.internal/internal/identity"
 )
 
 func TestGarbageIsAnsweredAndTheTenthTimeIsTheLast(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"parley/internal/audit"
-	"parley/internal/wsconn"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/wsconn"
+	"parley.internal/protocol/viber"
 )
 
 // strangers bounds what clients that never said who they are can write into the

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // nonces are the challenges of the open connections. They serve to tell a client

@@ -1,8 +1,8 @@
 package board
 
 import (
-	"parley/internal/limit"
-	"parley/protocol/viber"
+	"parley.internal/internal/limit"
+	"parley.internal/protocol/viber"
 )
 
 // allow counts a message and refuses it when they come too fast, saying how long

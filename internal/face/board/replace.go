@@ -3,9 +3,9 @@ package board
 import (
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/wsconn"
-	"parley/protocol/viber"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/wsconn"
+	"parley.internal/protocol/viber"
 )
 
 // Newcomer is a node that has connected. A node is one thing, known by its device:

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"parley/internal/identity"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // screen is a connection as its desk sees it. It only leaves out what the connection

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // call bounds a call into the domain that ends with the connection.

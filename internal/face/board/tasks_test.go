@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 // events are the frames of a task that carry a number.

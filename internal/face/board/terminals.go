@@ -7,10 +7,10 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"parley/internal/identity"
-	"parley/internal/limit"
-	"parley/internal/terminal"
-	"parley/protocol/viber"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/terminal"
+	"parley.internal/protocol/viber"
 )
 
 // newInputLimiter lets a paste through at once and then as much per second.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/face/board"
+	"parley.internal/internal/face/board"
 )
 
 // open makes a terminal.

@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/face/front"
-	"parley/internal/limit"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/limit"
 )
 
 // pipes is a listener without a network, so that its time can be a test's.

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/limit"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
 )
 
 // Guard refuses requests whose Host or Origin is foreign.

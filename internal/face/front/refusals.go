@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
 )
 
 // Need fails unless the session has the scope; the trail is told who asked for what.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"net/http"
 
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 // roomStatuses are the HTTP answers to refusals; others are 400.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/limit"
+	"parley.internal/internal/limit"
 )
 
 // Who may come: Stranger, SignedIn, or whoever has the scope of that name.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/limit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
 )
 
 // Routes is the hub's mux, and the only way into it: every route comes with its

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/identity"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
 )
 
 // CookieName is the page's session cookie.

@@ -3,7 +3,7 @@ package front
 import (
 	"net/http"
 
-	"parley/internal/limit"
+	"parley.internal/internal/limit"
 )
 
 // Caller is somebody on a route that counts strangers. Handlers of WebSockets ask

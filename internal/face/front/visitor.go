@@ -3,7 +3,7 @@ package front
 import (
 	"net/http"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 // Visitor is who a request says it is, for faces that also serve those who say

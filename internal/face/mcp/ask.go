@@ -15,7 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/audit"
+	"parley.internal/internal/audit"
 )
 
 // confirmFor is how long a person may take to answer in their client.

@@ -7,7 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	facemcp "parley/internal/face/mcp"
+	facemcp "parley.internal/internal/face/mcp"
 )
 
 // person answers what a client shows.

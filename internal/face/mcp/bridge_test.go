@@ -11,8 +11,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/client/mcpbridge"
-	facemcp "parley/internal/face/mcp"
+	"parley.internal/client/mcpbridge"
+	facemcp "parley.internal/internal/face/mcp"
 )
 
 // overStdio is a client at the other end of a bridge's pipes.

@@ -7,7 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 // Call is one call of a tool.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
-	"parley/internal/face/front"
+	"parley.internal/internal/face/front"
 )
 
 // discoveryPath is where clients look for what a resource needs (RFC 9728); the

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/audit"
+	"parley.internal/internal/audit"
 )
 
 // middleware sees every request of a path: it follows new sessions, lists only

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/internal/face/front"
+	"parley.internal/internal/face/front"
 )
 
 // Error is a failure the model is told as "code: message".

@@ -15,11 +15,11 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/audit"
-	"parley/internal/defaults"
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/limit"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/defaults"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
 )
 
 // Deps is what a face is made from.

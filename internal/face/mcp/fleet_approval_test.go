@@ -9,11 +9,11 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	facemcp "parley/internal/face/mcp"
-	"parley/internal/fleet"
-	"parley/internal/identity"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	facemcp "parley.internal/internal/face/mcp"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/identity"
 )
 
 var script = map[string]any{"agent_id": "pc-1", "script": "echo hi"}

@@ -12,9 +12,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/visible"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/visible"
 )
 
 // clientApprover asks the person at the client.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"parley/internal/fleet"
-	"parley/internal/fleet/call"
-	"parley/internal/identity"
-	"parley/protocol/kenny"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kenny"
 )
 
 // serverTools are answered by the hub itself.

@@ -18,15 +18,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/client/kenny"
-	"parley/internal/approval"
-	"parley/internal/audit"
-	facemcp "parley/internal/face/mcp"
-	"parley/internal/face/tunnel"
-	"parley/internal/fleet"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	wire "parley/protocol/kenny"
+	"parley.internal/client/kenny"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	facemcp "parley.internal/internal/face/mcp"
+	"parley.internal/internal/face/tunnel"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	wire "parley.internal/protocol/kenny"
 )
 
 // machine is a managed computer as a test plays it: it answers every tool and

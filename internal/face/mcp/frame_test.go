@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	facemcp "parley/internal/face/mcp"
-	"parley/internal/identity"
+	facemcp "parley.internal/internal/face/mcp"
+	"parley.internal/internal/identity"
 )
 
 func TestOnePathServesEveryRevision(t *testing.T) {

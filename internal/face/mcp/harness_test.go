@@ -16,15 +16,15 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/face/front"
-	facemcp "parley/internal/face/mcp"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/wsconn"
-	"parley/test/trailtest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/face/front"
+	facemcp "parley.internal/internal/face/mcp"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/wsconn"
+	"parley.internal/test/trailtest"
 )
 
 func TestMain(m *testing.M) { trailtest.Main(m, "mcp.", "approval.elicited") }

@@ -10,8 +10,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	facemcp "parley/internal/face/mcp"
-	"parley/internal/identity"
+	facemcp "parley.internal/internal/face/mcp"
+	"parley.internal/internal/identity"
 )
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`

@@ -11,8 +11,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/hub"
-	"parley/internal/hub/config"
+	"parley.internal/internal/hub"
+	"parley.internal/internal/hub/config"
 )
 
 // whole is a complete hub behind a socket.

@@ -7,7 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/face/front"
+	"parley.internal/internal/face/front"
 )
 
 // mostListed is how many tools /mcp lists at once. Every tool costs the model's

@@ -12,10 +12,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/audit"
-	facemcp "parley/internal/face/mcp"
-	"parley/internal/fleet"
-	wire "parley/protocol/kenny"
+	"parley.internal/internal/audit"
+	facemcp "parley.internal/internal/face/mcp"
+	"parley.internal/internal/fleet"
+	wire "parley.internal/protocol/kenny"
 )
 
 // 73 tools stood on /mcp at once: 60 000 characters that a model had to read in every

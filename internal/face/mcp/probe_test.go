@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	facemcp "parley/internal/face/mcp"
-	"parley/internal/identity"
-	"parley/internal/talk"
+	facemcp "parley.internal/internal/face/mcp"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk"
 )
 
 // probe is a toolset whose tools do what tests want to see.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"parley/internal/face/front"
+	"parley.internal/internal/face/front"
 )
 
 // problem is what a client sees of a request that was not let in.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 // maxWaiting is how many lines, and how much data, wait for a model that does

@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/audit"
-	facemcp "parley/internal/face/mcp"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/audit"
+	facemcp "parley.internal/internal/face/mcp"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 // house is a rig with rooms.

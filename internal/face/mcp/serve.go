@@ -9,8 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
 )
 
 // caller is what the HTTP side knows of a request.

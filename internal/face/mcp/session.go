@@ -8,7 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 // Session is what a client's calls share: an MCP session of the older revisions,

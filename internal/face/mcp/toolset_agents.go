@@ -5,11 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/brain"
-	facetalk "parley/internal/face/talk"
-	"parley/internal/identity"
-	"parley/internal/talk"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain"
+	facetalk "parley.internal/internal/face/talk"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/talk/memory"
 )
 
 // Agents offers the hub's agents and what was said to them.

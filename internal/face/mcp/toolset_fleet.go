@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/defaults"
-	"parley/internal/fleet"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/protocol/kenny"
+	"parley.internal/internal/defaults"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kenny"
 )
 
 // FleetOptions is how models may use machines.

@@ -7,11 +7,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/client/mmpagent"
-	"parley/internal/identity"
-	"parley/internal/place"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 // PlaceAgent gives an agent of this hub as it acts at the meeting place, registered, to

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/defaults"
-	"parley/internal/identity"
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/defaults"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 // RoomOptions is how models sit in rooms.

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/judge/speak"
-	"parley/internal/skill"
-	"parley/internal/visible"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge/speak"
+	"parley.internal/internal/skill"
+	"parley.internal/internal/visible"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // SkillTools are what agents do with each other beyond messages: exchange skills,

@@ -8,10 +8,10 @@ import (
 
 	exp "github.com/go-json-experiment/json"
 
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // Tasks offers goals to be worked on, and the inbox of what waits for a person.

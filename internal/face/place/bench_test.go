@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/face/front"
-	faceplace "parley/internal/face/place"
-	"parley/internal/place"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/relay"
+	"parley.internal/internal/face/front"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/relay"
 )
 
 // instant takes every message at once and keeps none.

@@ -1,8 +1,8 @@
 package place
 
 import (
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 func (r *request) post() (answer, error) {

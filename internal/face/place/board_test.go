@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 func TestThreeTypesOfPostingsAndNoOther(t *testing.T) {

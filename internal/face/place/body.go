@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"parley/internal/face/front"
-	"parley/protocol/mmp"
+	"parley.internal/internal/face/front"
+	"parley.internal/protocol/mmp"
 )
 
 // believed is how much is made ready for a body before any of it came.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"slices"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // calledHere notes the address the caller used, if it is ours: what is proven here is

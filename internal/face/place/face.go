@@ -14,11 +14,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/limit"
-	"parley/internal/place"
-	"parley/protocol/mmp"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
 )
 
 // Deps is what the face needs. Meeting may be nil: then there are no direct

@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	faceplace "parley/internal/face/place"
-	"parley/internal/place"
-	"parley/internal/publicnet"
-	"parley/protocol/mmp"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/place"
+	"parley.internal/internal/publicnet"
+	"parley.internal/protocol/mmp"
 )
 
 // loopback is where the places of these tests are.

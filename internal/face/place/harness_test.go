@@ -16,16 +16,16 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/face/front"
-	faceplace "parley/internal/face/place"
-	"parley/internal/identity"
-	"parley/internal/place"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
-	"parley/test/trailtest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/face/front"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp"
+	"parley.internal/test/trailtest"
 )
 
 // operator runs the place.

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	faceplace "parley/internal/face/place"
-	"parley/internal/place"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // writes are all routes that take a body and store something.

@@ -5,9 +5,9 @@ import (
 	"maps"
 	"testing"
 
-	faceplace "parley/internal/face/place"
-	"parley/internal/place"
-	"parley/protocol/mmp"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
 )
 
 // public is everything that anybody can read about the agent of keyNo(2), which

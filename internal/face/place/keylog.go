@@ -3,7 +3,7 @@ package place
 import (
 	"math"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 func (r *request) keyHead() (answer, error) { return ok(r.d.Place.KeyHead(r.http.Context())) }

@@ -5,9 +5,9 @@ import (
 	"crypto/ed25519"
 	"testing"
 
-	"parley/internal/audit"
-	"parley/internal/place"
-	"parley/protocol/mmp"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
 )
 
 // Visitors tell what another place showed them. Two heads of one size, both signed, are

@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"testing"
 
-	"parley/internal/place"
-	"parley/protocol/mmp"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
 )
 
 func TestKeysComeBackByteForByteFromBothRoutes(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/place"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // maker may be used by whoever runs the agents here: the operator, or anybody on

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/place"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // hosts is who speaks here; nobody hosts any when it is missing.

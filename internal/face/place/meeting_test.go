@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	faceplace "parley/internal/face/place"
-	"parley/internal/place"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // stamp is a time so far from now.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	faceplace "parley/internal/face/place"
-	"parley/internal/place"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/place"
 )
 
 // Whoever has one IPv6 address has a network of them, and uses another one each time.

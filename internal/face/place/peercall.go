@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/place"
-	"parley/internal/publicnet"
-	"parley/protocol/mmp"
+	"parley.internal/internal/place"
+	"parley.internal/internal/publicnet"
+	"parley.internal/protocol/mmp"
 )
 
 // Caller calls other places over HTTP.

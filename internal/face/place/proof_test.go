@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	faceplace "parley/internal/face/place"
-	"parley/internal/place"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp"
 )
 
 func TestAChallengeGivesATokenOnceForOneIdPlaceAndKey(t *testing.T) {

@@ -3,9 +3,9 @@ package place
 import (
 	"net/http"
 
-	"parley/internal/place"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 func (r *request) health() (answer, error) { return ok(r.d.Place.Health(r.http.Context())) }

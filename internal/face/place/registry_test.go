@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/face/front"
-	faceplace "parley/internal/face/place"
-	"parley/internal/place"
+	"parley.internal/internal/face/front"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/place"
 )
 
 func TestInfoHealthAndWelcomeNeedNoTokenInAnyPolicy(t *testing.T) {

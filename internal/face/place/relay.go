@@ -6,10 +6,10 @@ import (
 	"net/url"
 	"time"
 
-	"parley/internal/face/front"
-	"parley/internal/place"
-	"parley/protocol/mmp/board"
-	"parley/protocol/mmp/relay"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp/board"
+	"parley.internal/protocol/mmp/relay"
 )
 
 func (r *request) send() (answer, error) {

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	faceplace "parley/internal/face/place"
-	"parley/internal/place"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/place"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp"
 )
 
 func TestSendNamesWhatIsMissingInOrder(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	faceplace "parley/internal/face/place"
-	"parley/internal/place"
+	faceplace "parley.internal/internal/face/place"
+	"parley.internal/internal/place"
 )
 
 // crowded is a place whose queues hold twenty messages.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/place"
-	"parley/protocol/mmp"
+	"parley.internal/internal/place"
+	"parley.internal/protocol/mmp"
 )
 
 // Somebody sits on an agent's id, with a key of his own and everything a place gives

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // route is one thing that can be asked.

@@ -3,7 +3,7 @@ package place_test
 import (
 	"testing"
 
-	"parley/internal/audit"
+	"parley.internal/internal/audit"
 )
 
 // What an operator decides about keys stands in the hub's trail.

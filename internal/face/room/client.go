@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/room"
-	"parley/internal/wsconn"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/room"
+	"parley.internal/internal/wsconn"
+	"parley.internal/protocol/kibitz"
 )
 
 // client is one WebSocket. It is the room's link and the socket's handler.

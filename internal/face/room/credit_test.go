@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // paid is a policy that asks agents for credits.

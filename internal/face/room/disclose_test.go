@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 // member finds somebody in the newest roster a client has.

@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/defaults"
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/limit"
-	"parley/internal/room"
-	"parley/internal/wsconn"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/defaults"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/room"
+	"parley.internal/internal/wsconn"
+	"parley.internal/protocol/kibitz"
 )
 
 // Deps is what the face is made from.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 func TestAnAgentWatchesAndCannotActWhateverItsClientSends(t *testing.T) {

@@ -20,19 +20,19 @@ import (
 
 	"github.com/coder/websocket"
 
-	"parley/internal/audit"
-	"parley/internal/bus"
-	"parley/internal/face/api"
-	"parley/internal/face/front"
-	faceroom "parley/internal/face/room"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/room"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/wsconn"
-	"parley/protocol/kibitz"
-	"parley/test/trailtest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/front"
+	faceroom "parley.internal/internal/face/room"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/room"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/wsconn"
+	"parley.internal/protocol/kibitz"
+	"parley.internal/test/trailtest"
 )
 
 func TestMain(m *testing.M) {

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	faceroom "parley/internal/face/room"
-	"parley/internal/identity"
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	faceroom "parley.internal/internal/face/room"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 func TestAFloodIsStoppedBeforeTheRoomAndDelaysNobody(t *testing.T) {

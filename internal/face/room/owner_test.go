@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"testing"
 
-	"parley/internal/identity"
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 // manages tries everything that is for those who manage a room, and gives what went through.

@@ -1,9 +1,9 @@
 package talk
 
 import (
-	"parley/internal/brain"
-	"parley/internal/identity"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/identity"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 func (r *request) listAgents() (*wire.ServerMessage, error) {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley/internal/talk"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/talk"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // attachKey names something that goes on until the client has enough of it.

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/wsconn"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/wsconn"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // errLeft is why a connection's work ends when the client goes.

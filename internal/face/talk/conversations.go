@@ -3,9 +3,9 @@ package talk
 import (
 	"time"
 
-	"parley/internal/talk"
-	"parley/internal/talk/memory"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/talk/memory"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 func (r *request) listActive() (*wire.ServerMessage, error) {

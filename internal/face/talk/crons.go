@@ -1,8 +1,8 @@
 package talk
 
 import (
-	"parley/internal/talk"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/talk"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 func (r *request) createCron() (*wire.ServerMessage, error) {

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"net/http"
 
-	"parley/internal/brain"
-	"parley/internal/brain/mcpclient"
-	"parley/internal/brain/model"
-	"parley/internal/brain/resource"
-	"parley/internal/files"
-	"parley/internal/identity"
-	"parley/internal/limit"
-	"parley/internal/talk"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/mcpclient"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/resource"
+	"parley.internal/internal/files"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/talk"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // What clients are told about the connection itself.

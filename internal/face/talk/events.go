@@ -4,12 +4,12 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/talk"
-	"parley/internal/talk/memory"
-	"parley/internal/wsconn"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/talk/memory"
+	"parley.internal/internal/wsconn"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // closeTooSlow is how a reader that fell behind is cut.

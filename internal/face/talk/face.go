@@ -8,15 +8,15 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/brain"
-	"parley/internal/brain/resource"
-	"parley/internal/defaults"
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/limit"
-	"parley/internal/talk"
-	"parley/internal/wsconn"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/resource"
+	"parley.internal/internal/defaults"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/wsconn"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // Deps is what the face is made from.

@@ -1,7 +1,7 @@
 package talk
 
 import (
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 func (r *request) ping() (*wire.ServerMessage, error) { return pong(nil) }

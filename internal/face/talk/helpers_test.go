@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"parley/internal/identity"
-	"parley/internal/talk"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/talk"
 )
 
 var (

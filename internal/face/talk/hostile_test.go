@@ -15,9 +15,9 @@ import (
 
 	"github.com/coder/websocket"
 
-	facetalk "parley/internal/face/talk"
-	"parley/internal/identity"
-	wire "parley/protocol/agentfirst"
+	facetalk "parley.internal/internal/face/talk"
+	"parley.internal/internal/identity"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // Whoever does not say who they are gets 401 for everything but hello and ping,

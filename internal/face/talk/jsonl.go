@@ -6,8 +6,8 @@ import (
 	"io"
 	"os"
 
-	"parley/internal/talk/memory"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/talk/memory"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // export sends a conversation in pieces, no faster than they are read.

@@ -3,7 +3,7 @@ package talk
 import (
 	"google.golang.org/protobuf/proto"
 
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // join puts two waiting payloads of one stream together if both are pieces of

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	facetalk "parley/internal/face/talk"
-	wire "parley/protocol/agentfirst"
+	facetalk "parley.internal/internal/face/talk"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // What clients of the original protocol write to manage a hub: a provider without its

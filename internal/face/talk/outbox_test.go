@@ -13,8 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/internal/trywrite"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/trywrite"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // takes is a socket that takes so many bytes at a time.

@@ -1,7 +1,7 @@
 package talk
 
 import (
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // noPackages answers install and uninstall: there is nothing to install here.

@@ -3,8 +3,8 @@ package talk
 import (
 	"encoding/json"
 
-	"parley/internal/brain"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/brain"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 func (r *request) listProviders() (*wire.ServerMessage, error) {

@@ -3,9 +3,9 @@ package talk
 import (
 	"path"
 
-	"parley/internal/brain/mcpclient"
-	"parley/internal/brain/resource"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/brain/mcpclient"
+	"parley.internal/internal/brain/resource"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // settings is the source of what the hub's own settings configure.

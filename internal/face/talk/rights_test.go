@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	facetalk "parley/internal/face/talk"
-	"parley/internal/store"
-	wire "parley/protocol/agentfirst"
+	facetalk "parley.internal/internal/face/talk"
+	"parley.internal/internal/store"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // management is every request that changes what the hub runs for everybody:

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	facetalk "parley/internal/face/talk"
-	wire "parley/protocol/agentfirst"
+	facetalk "parley.internal/internal/face/talk"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/talk"
+	"parley.internal/internal/talk"
 )
 
 // errWaits ends the reading of a run that waits for a person for longer than a plain send may.

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/trywrite"
-	"parley/internal/wsconn"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/trywrite"
+	"parley.internal/internal/wsconn"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // stream is a length-prefixed connection: the Unix socket's and TCP's.

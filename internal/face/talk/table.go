@@ -1,7 +1,7 @@
 package talk
 
 import (
-	wire "parley/protocol/agentfirst"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // firstAddition is where the requests begin that only extended clients may make.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strconv"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 // ErrNotLoopback says that the TCP face is for this machine only.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/talk"
-	"parley/internal/talk/memory"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/talk"
+	"parley.internal/internal/talk/memory"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // acceptTime bounds how long a turn may take to become durable. It does not end

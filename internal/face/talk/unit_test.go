@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/identity"
-	"parley/internal/localsocket"
-	"parley/internal/talk"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/localsocket"
+	"parley.internal/internal/talk"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // The system's word decides who is at the socket: the hub's own user and root.

@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/localsocket"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/localsocket"
 )
 
 // ErrAnotherHub says that a hub already listens on the socket.

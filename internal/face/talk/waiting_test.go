@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/approval"
-	facetalk "parley/internal/face/talk"
-	"parley/internal/identity"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/approval"
+	facetalk "parley.internal/internal/face/talk"
+	"parley.internal/internal/identity"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // A gateway's sender had the agent remember something and saw nothing for five minutes:

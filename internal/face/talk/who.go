@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"parley/internal/identity"
+	"parley.internal/internal/identity"
 )
 
 // MayTalk reports whether somebody may use conversations, or manage the agents they

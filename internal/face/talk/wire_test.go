@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	facetalk "parley/internal/face/talk"
-	wire "parley/protocol/agentfirst"
+	facetalk "parley.internal/internal/face/talk"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // str is a string field, msgField a message field, as bytes: what a client

@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/face/front"
-	"parley/internal/identity"
-	"parley/internal/limit"
-	"parley/internal/wsconn"
-	wire "parley/protocol/agentfirst"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/wsconn"
+	wire "parley.internal/protocol/agentfirst"
 )
 
 // Route is where the face belongs.

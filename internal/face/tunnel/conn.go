@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/face/front"
-	"parley/internal/fleet"
-	"parley/internal/limit"
-	"parley/internal/wsconn"
-	"parley/protocol/kenny"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/wsconn"
+	"parley.internal/protocol/kenny"
 )
 
 // serveTunnel is /agent/ws. Before a key is looked at, addresses are counted.

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/face/front"
-	"parley/internal/fleet"
-	"parley/internal/limit"
-	"parley/protocol/kenny"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/limit"
+	"parley.internal/protocol/kenny"
 )
 
 // enrolBody is what a machine posts. Keys are matched exactly, so the struct is

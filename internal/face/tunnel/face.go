@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/face/front"
-	"parley/internal/fleet"
-	"parley/internal/fleet/update"
-	"parley/internal/limit"
-	"parley/internal/wsconn"
-	"parley/protocol/kenny"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/update"
+	"parley.internal/internal/limit"
+	"parley.internal/internal/wsconn"
+	"parley.internal/protocol/kenny"
 )
 
 // Fleet is what the tunnel needs of the machines; *fleet.Fleet is one.

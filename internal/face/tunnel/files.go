@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/face/front"
-	"parley/internal/fleet"
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/update"
+	"parley.internal/internal/face/front"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/update"
 )
 
 // serveInstall hands out an install script, once. Whoever only looks, as programs do

@@ -13,10 +13,10 @@ import (
 
 	"github.com/coder/websocket"
 
-	"parley/internal/face/tunnel"
-	"parley/internal/fleet"
-	"parley/internal/fleet/fault"
-	"parley/protocol/kenny"
+	"parley.internal/internal/face/tunnel"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/protocol/kenny"
 )
 
 func TestFullHandshakeThenAForwardedCallReturns(t *testing.T) {

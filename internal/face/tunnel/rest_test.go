@@ -19,11 +19,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/face/tunnel"
-	"parley/internal/fleet"
-	"parley/internal/fleet/update"
-	"parley/internal/identity"
-	"parley/protocol/kenny"
+	"parley.internal/internal/face/tunnel"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/update"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kenny"
 )
 
 func machineKey(t testing.TB) string {

@@ -15,13 +15,13 @@ import (
 	"github.com/coder/websocket"
 	"github.com/go-json-experiment/json/jsontext"
 
-	sdk "parley/client/kenny"
-	"parley/internal/fleet"
-	"parley/internal/fleet/call"
-	"parley/internal/fleet/fault"
-	"parley/internal/fleet/telemetry"
-	"parley/internal/identity"
-	"parley/protocol/kenny"
+	sdk "parley.internal/client/kenny"
+	"parley.internal/internal/fleet"
+	"parley.internal/internal/fleet/call"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/fleet/telemetry"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kenny"
 )
 
 const goodSnapshot = `{"disk":{"status":"ok","summary":"fine","volumes":[{"mount":"/","percent_used":40}]}}`

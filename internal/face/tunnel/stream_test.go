@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
 )
 
 // The page has one stream: it tells of machines where a page asks for them, and to

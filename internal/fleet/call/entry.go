@@ -7,9 +7,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/fit"
-	"parley/internal/store"
-	"parley/protocol/rest"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/rest"
 )
 
 // Entry is one row of the call log.

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/store"
 )
 
 // Log is the log of all calls. It writes what becomes of them behind the caller's

@@ -7,10 +7,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/approval"
-	"parley/internal/fleet/fault"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
 )
 
 // Request asks one machine to do one thing.

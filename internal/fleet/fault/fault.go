@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"parley/internal/fit"
-	"parley/protocol/kenny"
+	"parley.internal/internal/fit"
+	"parley.internal/protocol/kenny"
 )
 
 // Code is the stable name of a failure: the protocol's own, or one of the hub's.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/fit"
-	"parley/internal/store"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
 )
 
 // EventQuery chooses events, newest first.

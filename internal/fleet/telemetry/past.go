@@ -3,7 +3,7 @@ package telemetry
 import (
 	"time"
 
-	"parley/protocol/rest"
+	"parley.internal/protocol/rest"
 )
 
 // Snapshot is the newest telemetry of a machine; Sections is nil when there is

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Store is what machines told about themselves, on disk: the newest snapshot of

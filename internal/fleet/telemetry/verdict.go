@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley/internal/fit"
-	"parley/protocol/kenny"
-	"parley/protocol/kenny/health"
+	"parley.internal/internal/fit"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/kenny/health"
 )
 
 // Verdict is the newest telemetry in short.

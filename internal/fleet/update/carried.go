@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"parley/internal/fleet/fault"
+	"parley.internal/internal/fleet/fault"
 )
 
 // A release has programs for other systems beside the hub's own, in a folder with a

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 // Shell is the family of systems an install script is for.

@@ -17,11 +17,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/internal/audit"
-	"parley/internal/fleet/fault"
-	"parley/internal/store"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
 )
 
 // Binary is an endpoint program the hub can hand out.

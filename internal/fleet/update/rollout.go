@@ -10,12 +10,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/store"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
 )
 
 // RolloutState is where a roll-out stands.

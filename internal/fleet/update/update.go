@@ -8,14 +8,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
-	"parley/internal/audit"
-	"parley/internal/fit"
-	"parley/internal/fleet/fault"
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/store"
-	"parley/protocol/kenny"
-	"parley/protocol/rest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kenny"
+	"parley.internal/protocol/rest"
 )
 
 // Updated is the answer of a single update.

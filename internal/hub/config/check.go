@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/bus"
-	"parley/internal/publicnet"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/publicnet"
 )
 
 // check refuses settings that cannot work, or would be unsafe.

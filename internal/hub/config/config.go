@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // Config is what a hub is started with.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/hub/config"
+	"parley.internal/internal/hub/config"
 )
 
 func write(t *testing.T, text string) string {

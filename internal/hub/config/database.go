@@ -5,7 +5,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"parley/internal/fit"
+	"parley.internal/internal/fit"
 )
 
 // WithDatabase is the text of a settings file with another database in it, or with

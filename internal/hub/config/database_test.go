@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/hub/config"
+	"parley.internal/internal/hub/config"
 )
 
 func TestTheDatabaseInASettingsFileIsChangedAndNothingElse(t *testing.T) {

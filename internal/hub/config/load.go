@@ -14,7 +14,7 @@ import (
 	"github.com/knadh/koanf/v2"
 	"gopkg.in/yaml.v3"
 
-	"parley/internal/fit"
+	"parley.internal/internal/fit"
 )
 
 // ErrInvalid marks every error that is the settings' fault.

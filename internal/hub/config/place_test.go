@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"parley/internal/hub/config"
+	"parley.internal/internal/hub/config"
 )
 
 func TestThePlacesPolicyFollowsTheListener(t *testing.T) {

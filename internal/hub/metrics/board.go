@@ -3,8 +3,8 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parley/internal/face/board"
-	"parley/internal/terminal"
+	"parley.internal/internal/face/board"
+	"parley.internal/internal/terminal"
 )
 
 // Board is what boards and terminals count; nothing names a person.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parley/internal/fleet"
+	"parley.internal/internal/fleet"
 )
 
 // fleetMetrics shows what the machines' part counted. No machine's id is ever a

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // Metrics is everything a hub counts. The names are documented in

@@ -5,8 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parley/internal/identity"
-	"parley/internal/place"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/place"
 )
 
 // placeMetrics asks the place when somebody looks; nothing names an agent.

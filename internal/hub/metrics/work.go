@@ -3,8 +3,8 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parley/internal/work"
-	"parley/protocol/viber"
+	"parley.internal/internal/work"
+	"parley.internal/protocol/viber"
 )
 
 // workMetrics shows what tasks counted.

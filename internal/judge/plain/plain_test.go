@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/judge/plain"
+	"parley.internal/internal/judge/plain"
 )
 
 func TestPlainCommandsAreTakenApartAsAShellDoes(t *testing.T) {

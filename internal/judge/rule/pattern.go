@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/approval"
-	"parley/internal/judge/plain"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/judge/plain"
 )
 
 // Open stands for any value of an argument, and at the end of a command for any further

@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/internal/approval"
-	"parley/internal/judge/plain"
-	"parley/internal/judge/rule"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/judge/plain"
+	"parley.internal/internal/judge/rule"
 )
 
 func command(text string) rule.Pattern {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
 )
 
 // What can be wrong with a rule.

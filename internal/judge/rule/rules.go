@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/audit"
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/store"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
 )
 
 // People is what rules need to know of people; *identity.Directory is one.

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/judge/rule"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/test/trailtest"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge/rule"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/test/trailtest"
 )
 
 func TestMain(m *testing.M) { trailtest.Main(m, "rule.") }

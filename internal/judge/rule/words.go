@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/approval"
-	"parley/internal/visible"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/visible"
 )
 
 // Words tells the rule as people read it, with what would hide written out.

@@ -16,9 +16,9 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/approval"
-	"parley/internal/identity"
-	"parley/internal/judge"
+	"parley.internal/internal/approval"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
 )
 
 // ErrDenied says that a person, time or a rule said no.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/lease"
-	"parley/internal/owner"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
 )
 
 // Contract runs every promise of package owner in worlds that open makes. run is how a

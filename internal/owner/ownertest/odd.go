@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/bus"
+	"parley.internal/internal/bus"
 )
 
 // oddMessages sends what no hub of ours sends to the place where an owner listens.

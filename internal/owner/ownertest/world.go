@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/bus"
-	"parley/internal/lease"
-	"parley/internal/owner"
-	"parley/internal/store"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/owner"
+	"parley.internal/internal/store"
 )
 
 // World is where the hubs of one test meet.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"sync"
 
-	"parley/client/mmpagent"
-	"parley/internal/identity"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/identity"
 )
 
 // homeAgents are agents of this hub that models act as at its own meeting place.

@@ -7,13 +7,13 @@ import (
 	"sync"
 	"time"
 
-	"parley/client/mmpagent"
-	"parley/internal/brain"
-	"parley/internal/bus"
-	"parley/internal/lease"
-	"parley/internal/place"
-	"parley/internal/skill"
-	"parley/protocol/mmp"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/place"
+	"parley.internal/internal/skill"
+	"parley.internal/protocol/mmp"
 )
 
 // Hosts keeps the agents of a hub at meeting places: at its own for as long as the hub

@@ -3,10 +3,10 @@ package hosts
 import (
 	"context"
 
-	"parley/client/mmpagent"
-	"parley/internal/skill"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/skill"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // placeLine is how skills reach others at a place.

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"parley/client/mmpagent"
-	"parley/internal/lease"
-	"parley/internal/skill"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/skill"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // stay is a visit that this hub runs: an agent at another place. What counts of a visit

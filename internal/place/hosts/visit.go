@@ -9,13 +9,13 @@ import (
 	"maps"
 	"time"
 
-	"parley/client/mmpagent"
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/publicnet"
-	"parley/internal/skill"
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/board"
+	"parley.internal/client/mmpagent"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/publicnet"
+	"parley.internal/internal/skill"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/board"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
 )
 
 // reader reads stored hashes of the tree.

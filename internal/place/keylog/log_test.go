@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"testing"
 
-	"parley/internal/place/keylog"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/mmp"
+	"parley.internal/internal/place/keylog"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/mmp"
 )
 
 var placeKey = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{5}, 32))

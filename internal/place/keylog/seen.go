@@ -3,8 +3,8 @@ package keylog
 import (
 	"golang.org/x/mod/sumdb/tlog"
 
-	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
 )
 
 // Bounds of what is remembered of other places: anybody can make keys and sign heads.

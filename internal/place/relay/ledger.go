@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // ledger knows which messages wait where; the messages themselves are rows. There are

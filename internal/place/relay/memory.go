@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // memory is the ledger of a hub that has a SQLite file of its own. Everything that

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 func (l *memory) sum(tx *store.Tx, now time.Time) (out Sum, err error) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // count is a bound, since some may have expired; a queue that seems full is counted.

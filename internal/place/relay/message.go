@@ -4,9 +4,9 @@ import (
 	"database/sql"
 	"time"
 
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	wire "parley/protocol/mmp/relay"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	wire "parley.internal/protocol/mmp/relay"
 )
 
 // State is where a message is in its life; only a queued one has its blob.

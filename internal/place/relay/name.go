@@ -4,7 +4,7 @@ import (
 	"encoding/hex"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // numBits leave room for a thousand messages a microsecond, until the year 2255.

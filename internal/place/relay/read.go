@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Waits tells whether something can be handed out of a queue, and else when the first

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Receiving is a request for what is in a queue, and what came of it.

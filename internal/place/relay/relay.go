@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/store"
-	"parley/internal/turns"
-	"parley/protocol/mmp"
+	"parley.internal/internal/store"
+	"parley.internal/internal/turns"
+	"parley.internal/protocol/mmp"
 )
 
 // stuck is how long a transaction may take before it is given up.

@@ -3,8 +3,8 @@ package relay_test
 import (
 	"testing"
 
-	"parley/internal/place/relay/relaytest"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/place/relay/relaytest"
+	"parley.internal/internal/store/storetest"
 )
 
 func TestTheRelayKeepsItsContractOnBothDatabases(t *testing.T) {

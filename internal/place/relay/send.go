@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"errors"
 
-	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
 )
 
 // Sending is one message on its way into a queue, and what came of it.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // table is the ledger of hubs that share a PostgreSQL database: it remembers nothing

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"parley/internal/place/relay/earlier"
-	"parley/internal/store"
+	"parley.internal/internal/place/relay/earlier"
+	"parley.internal/internal/store"
 )
 
 // takeOver gives rows to what an earlier release left in parcels and in its log. All

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/place/relay"
-	"parley/internal/place/relay/relaytest"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/place/relay/relaytest"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
 )
 
 // folder is what a hub of an earlier release left that was killed amid its work: eight

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/store"
-	"parley/internal/turns"
-	"parley/protocol/mmp"
+	"parley.internal/internal/store"
+	"parley.internal/internal/turns"
+	"parley.internal/protocol/mmp"
 )
 
 // turn is one transaction, with everything that was asked for while the one before it

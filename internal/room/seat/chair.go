@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 const (

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley/internal/identity"
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 // OpenDemo opens a room with something in it to try rooms out with: "cards".

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"parley/internal/identity"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kibitz"
 )
 
 // keep holds a seat until it is over, or until this hub is not to hold it.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/identity"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kibitz"
 )
 
 // errMaker says that whoever seated an agent could not do so any more.

@@ -9,15 +9,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/audit"
-	"parley/internal/brain"
-	"parley/internal/brain/tool"
-	"parley/internal/bus"
-	"parley/internal/identity"
-	"parley/internal/room"
-	"parley/internal/room/seat"
-	"parley/internal/store"
-	"parley/test/trailtest"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/bus"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/room"
+	"parley.internal/internal/room/seat"
+	"parley.internal/internal/store"
+	"parley.internal/test/trailtest"
 )
 
 // notes keeps what is put into the trail.

@@ -8,9 +8,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/client/roomagent"
-	"parley/internal/fit"
-	"parley/protocol/kibitz"
+	"parley.internal/client/roomagent"
+	"parley.internal/internal/fit"
+	"parley.internal/protocol/kibitz"
 )
 
 const (

@@ -11,14 +11,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/internal/audit"
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
-	"parley/internal/fit"
-	"parley/internal/identity"
-	"parley/internal/judge"
-	"parley/internal/mask"
+	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
+	"parley.internal/internal/mask"
 )
 
 // passWord is what a model answers that has nothing to say.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/brain"
-	"parley/internal/brain/model"
-	"parley/internal/brain/tool"
-	"parley/internal/room/seat"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/room/seat"
 )
 
 // spy is a model that notes what it is sent and calls a tool first, if it has one.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // row is a seat as it is stored.

@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/lease"
-	"parley/internal/room"
-	"parley/internal/store"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/lease"
+	"parley.internal/internal/room"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 const (

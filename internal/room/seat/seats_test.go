@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
-	"parley/internal/room"
-	"parley/internal/room/seat"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/room"
+	"parley.internal/internal/room/seat"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/protocol/kibitz"
 )
 
 func says(text string) func(context.Context, seat.Thought) (string, error) {

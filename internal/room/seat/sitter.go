@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/identity"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/identity"
+	"parley.internal/protocol/kibitz"
 )
 
 // sitter is an agent of the hub on a chair.

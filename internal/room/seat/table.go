@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 // cardsSchema says how to read the table's views.

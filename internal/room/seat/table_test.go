@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/room"
-	"parley/protocol/kibitz"
+	"parley.internal/internal/room"
+	"parley.internal/protocol/kibitz"
 )
 
 var cardText = regexp.MustCompile(`"(?:[2-9]|10|[JQKA])[CDHS]"`)

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"parley/protocol/kibitz"
+	"parley.internal/protocol/kibitz"
 )
 
 var errChain = errors.New("no certificate chain to a root of this room")

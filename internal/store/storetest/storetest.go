@@ -5,7 +5,7 @@ package storetest
 import (
 	"testing"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Each runs the test once per database, each time on an empty, migrated one.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/store"
-	"parley/test/pgtest"
+	"parley.internal/internal/store"
+	"parley.internal/test/pgtest"
 )
 
 // template is an empty, migrated SQLite file, made once per test process:

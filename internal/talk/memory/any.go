@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 const (

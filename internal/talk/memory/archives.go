@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/internal/brain/model"
-	"parley/internal/fit"
-	"parley/internal/store"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/agentfirst"
 )
 
 func isNoRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/store"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store"
+	"parley.internal/internal/talk/memory"
 )
 
 // filled makes a store with n messages of about a kilobyte, of which every one has

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/internal/files"
-	"parley/internal/identity"
-	"parley/internal/store"
+	"parley.internal/internal/files"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
 )
 
 const selectConversation = `SELECT num, id, agent, sender, thread, number, title, messages, last_seq, window_from, archive, hidden, created_at, first_at, last_at FROM talk_conversations`

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/ids"
-	"parley/internal/store"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/ids"
+	"parley.internal/internal/store"
 )
 
 // ErrNoGrant says that there is no such grant.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/brain/model"
-	"parley/internal/store"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store"
 )
 
 // hit makes what people see of a candidate.

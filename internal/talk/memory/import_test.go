@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/talk/memory"
+	"parley.internal/internal/talk/memory"
 )
 
 // Files from before markers had a title and a time.

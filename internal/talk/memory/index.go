@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"parley/internal/brain/model"
-	"parley/internal/store"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store"
 )
 
 // A doc is one searchable text. Its class is its weight in the ranking.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/internal/brain/model"
-	"parley/internal/fit"
-	"parley/internal/store"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/agentfirst"
 )
 
 // Export writes a conversation from its beginning as JSONL. It reads in pages,

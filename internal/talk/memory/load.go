@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/store"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store"
 )
 
 // Loaded is a conversation as its new owner finds it.

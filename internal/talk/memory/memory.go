@@ -1,7 +1,7 @@
 package memory
 
 import (
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // Memory is the store of conversations.

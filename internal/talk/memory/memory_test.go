@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"parley/internal/brain/model"
-	"parley/internal/identity"
-	"parley/internal/store"
-	"parley/internal/store/storetest"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/talk/memory"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/fit"
-	"parley/internal/store"
-	"parley/protocol/agentfirst"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/agentfirst"
 )
 
 // Append adds messages, in order, and returns the number of the first. The

@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"time"
 
-	"parley/internal/fit"
-	"parley/internal/store"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
 )
 
 // Limits of the notes of one pair.

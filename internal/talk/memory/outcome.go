@@ -1,6 +1,6 @@
 package memory
 
-import "parley/internal/store"
+import "parley.internal/internal/store"
 
 // Outcome is how a turn ended, and why if it did not end well.
 type Outcome struct {

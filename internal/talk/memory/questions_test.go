@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/brain/model"
-	"parley/internal/store/storetest"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/talk/memory"
 )
 
 // What people talk about with an agent over months: things, whose they are, and everything else.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/store"
+	"parley.internal/internal/store"
 )
 
 // ErrQueueFull says that too many turns wait already.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/fit"
-	"parley/internal/store"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/store"
 )
 
 // Run is the record of one turn: what joins a repeated key to it, and what tells

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/fit"
-	"parley/internal/identity"
-	"parley/internal/store"
+	"parley.internal/internal/fit"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
 )
 
 // ErrNoSchedule says that there is no such schedule.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/identity"
-	"parley/internal/store"
+	"parley.internal/internal/identity"
+	"parley.internal/internal/store"
 )
 
 // Limits of a search.

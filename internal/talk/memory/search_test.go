@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/brain/model"
-	"parley/internal/store/storetest"
-	"parley/internal/talk/memory"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store/storetest"
+	"parley.internal/internal/talk/memory"
 )
 
 func search(t *testing.T, m *memory.Memory, q memory.Query) memory.Found {

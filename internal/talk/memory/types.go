@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/brain/model"
-	"parley/internal/eventlog"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/eventlog"
 )
 
 // What can be wrong with a request.

@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 
-	"parley/internal/brain/model"
-	"parley/internal/store"
+	"parley.internal/internal/brain/model"
+	"parley.internal/internal/store"
 )
 
 // runUsage is a usage as a run keeps it.

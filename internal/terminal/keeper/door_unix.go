@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/localsocket"
+	"parley.internal/internal/localsocket"
 )
 
 // door is the way out of a box, as its keeper holds it: the hub serves it, and while there

@@ -7,9 +7,9 @@ import (
 	"os"
 	"time"
 
-	"parley/internal/pause"
-	"parley/internal/terminal/pty"
-	"parley/protocol/viber"
+	"parley.internal/internal/pause"
+	"parley.internal/internal/terminal/pty"
+	"parley.internal/protocol/viber"
 )
 
 // keeper is one terminal without a hub. Its goroutine owns everything below over.

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/localsocket"
-	"parley/internal/sandbox"
-	"parley/protocol/viber"
+	"parley.internal/internal/localsocket"
+	"parley.internal/internal/sandbox"
+	"parley.internal/protocol/viber"
 )
 
 // Kept is a terminal as the hub sees it through its keeper. Read, Write and Wait are

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"parley/internal/localsocket"
+	"parley.internal/internal/localsocket"
 )
 
 // visitor is a hub that has said who it is.

@@ -11,9 +11,9 @@ import (
 	"os/signal"
 	"syscall"
 
-	"parley/internal/sandbox"
-	"parley/internal/terminal/pty"
-	"parley/protocol/viber"
+	"parley.internal/internal/sandbox"
+	"parley.internal/internal/terminal/pty"
+	"parley.internal/protocol/viber"
 )
 
 // ready is what a keeper answers once its program runs; anything else is why it does not.

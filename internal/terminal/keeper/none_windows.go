@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io"
 
-	"parley/internal/sandbox"
-	"parley/protocol/viber"
+	"parley.internal/internal/sandbox"
+	"parley.internal/protocol/viber"
 )
 
 // errWindows is why.

@@ -3,8 +3,8 @@ package keeper
 import (
 	"time"
 
-	"parley/internal/sandbox"
-	"parley/protocol/viber"
+	"parley.internal/internal/sandbox"
+	"parley.internal/protocol/viber"
 )
 
 // Orders say what a new keeper keeps. They come on its standard input.

@@ -18,10 +18,10 @@ import (
 	"syscall"
 	"time"
 
-	"parley/internal/localsocket"
-	"parley/internal/sandbox"
-	"parley/internal/terminal/pty"
-	"parley/protocol/viber"
+	"parley.internal/internal/localsocket"
+	"parley.internal/internal/sandbox"
+	"parley.internal/internal/terminal/pty"
+	"parley.internal/protocol/viber"
 )
 
 // Possible says why there can be no keepers with folders in dir; nil if there can.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // Version is what hub and keeper speak. A keeper stays as old as its terminal, so a hub

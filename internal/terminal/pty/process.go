@@ -12,8 +12,8 @@ import (
 
 	"github.com/charmbracelet/x/xpty"
 
-	"parley/internal/sandbox"
-	"parley/protocol/viber"
+	"parley.internal/internal/sandbox"
+	"parley.internal/protocol/viber"
 )
 
 // ErrSpawn says that the process could not be started.

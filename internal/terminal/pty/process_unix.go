@@ -13,7 +13,7 @@ import (
 	"github.com/charmbracelet/x/xpty"
 	"golang.org/x/sys/unix"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // Shell runs a command line, or the user's shell without one.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/xpty"
 
-	"parley/protocol/viber"
+	"parley.internal/protocol/viber"
 )
 
 // Shell runs a command line, or the user's shell without one.

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 // Verdict is one section, judged.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 func BenchmarkBuiltin(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 //go:embed catalogue/*.yaml

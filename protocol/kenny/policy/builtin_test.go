@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 func entries(t testing.TB) []entry {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 // Ways round the guard that somebody tried, and their harmless neighbours. Each

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 // CheckCall judges a call by its text alone: which rule, if any, refuses it.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 func TestAShellScriptInPowershellExecIsJudgedAsOne(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 // The corpus is two lists of scripts as people write them, one dangerous and

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 // The catalogue keeps a few examples beside each rule; here are more, one a

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 // PathForms gives the forms a path is matched in: as given, lexically cleaned,

@@ -3,7 +3,7 @@ package policy
 import (
 	"testing"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 func TestPathsHaveOneCleanForm(t *testing.T) {

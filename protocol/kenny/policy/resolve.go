@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 // A script can name what it means in a roundabout way: by a variable it has

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"unicode/utf8"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 // AppliesShell is the kind of rule for POSIX shell scripts. It exists only in

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"slices"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 // Set is the rules in force: the built-in ones and an operator's. It never

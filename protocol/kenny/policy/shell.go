@@ -8,7 +8,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"parley/protocol/kenny"
+	"parley.internal/protocol/kenny"
 )
 
 // A pattern sees letters; a shell sees words. Reading a script the way a shell

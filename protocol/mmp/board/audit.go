@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // AuditNote comes with every listing.

@@ -1,8 +1,8 @@
 package board
 
 import (
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // DepositRequest puts a skill on the shelf of a place, or replaces it.

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/relay"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/relay"
 )
 
 // The features a place may list.

@@ -3,7 +3,7 @@ package board
 import (
 	"testing"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 func FuzzLimits(f *testing.F) {

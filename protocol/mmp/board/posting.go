@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"parley/protocol/mmp"
-	"parley/protocol/mmp/meeting"
+	"parley.internal/protocol/mmp"
+	"parley.internal/protocol/mmp/meeting"
 )
 
 // The types of postings.

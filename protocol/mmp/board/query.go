@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // AgentsQuery filters /agents. A limit of 0 means all.

@@ -1,7 +1,7 @@
 package board
 
 import (
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // Registration is a register request.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // How well two agents understand each other.

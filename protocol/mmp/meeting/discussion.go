@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // ThreadState is where a discussion or negotiation stands.

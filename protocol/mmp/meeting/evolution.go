@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // ProposeExtensionPayload proposes an extension.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // The standard extensions.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 func TestExtensionsInCommon(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 func FuzzMessage(f *testing.F) {

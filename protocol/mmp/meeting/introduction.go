@@ -3,7 +3,7 @@ package meeting
 import (
 	"slices"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // Capabilities is what an agent says it can do.

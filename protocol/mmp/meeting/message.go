@@ -3,7 +3,7 @@ package meeting
 import (
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // The core actions; nobody replaces or disables them.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 func ptr[T any](v T) *T { return &v }

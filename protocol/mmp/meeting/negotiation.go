@@ -3,7 +3,7 @@ package meeting
 import (
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // Negotiation is an offer between two parties and what became of it. It is a

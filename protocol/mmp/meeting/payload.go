@@ -1,7 +1,7 @@
 package meeting
 
 import (
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // ErrorCode is the code of an error message.

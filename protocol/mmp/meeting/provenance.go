@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // Why a provenance is refused.

@@ -3,7 +3,7 @@ package meeting
 import (
 	"net/url"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // SkillQuery names a skill at a direct endpoint, by id or name.

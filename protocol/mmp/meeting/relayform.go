@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // ErrInnerSender is a message that names another sender than the relay did.

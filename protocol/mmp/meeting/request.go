@@ -1,7 +1,7 @@
 package meeting
 
 import (
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // Requests and answers of the direct endpoints that are not messages.

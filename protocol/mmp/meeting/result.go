@@ -4,7 +4,7 @@ import (
 	"maps"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // The status words of processing results.

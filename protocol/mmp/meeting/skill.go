@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // Formats of skills. Only Markdown is taken by default.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 func TestProvenanceReceived(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // move makes one message of a thread.

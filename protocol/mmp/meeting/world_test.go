@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // world is two agents with keys that never change, so that no test waits for one

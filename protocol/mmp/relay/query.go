@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"time"
 
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // ReceiveQuery is a relay/receive or relay/peek.

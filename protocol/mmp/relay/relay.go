@@ -1,7 +1,7 @@
 package relay
 
 import (
-	"parley/protocol/mmp"
+	"parley.internal/protocol/mmp"
 )
 
 // SendRequest is a relay/send request; blob and hash are kept as sent. The blob may be

@@ -13,8 +13,8 @@ import (
 
 	"github.com/pion/webrtc/v4"
 
-	"parley/client/roomagent"
-	"parley/protocol/kibitz"
+	"parley.internal/client/roomagent"
+	"parley.internal/protocol/kibitz"
 )
 
 func main() {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/brain/model"
+	"parley.internal/internal/brain/model"
 )
 
 // Stub is a model server. Its fields hold the latest request; read them after

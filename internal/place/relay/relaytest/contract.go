@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/place/relay"
-	"parley/internal/store"
-	"parley/protocol/mmp"
-	wire "parley/protocol/mmp/relay"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
+	wire "parley.internal/protocol/mmp/relay"
 )
 
 // Contract is what holds on a database. Every story has queues of its own.

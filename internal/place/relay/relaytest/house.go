@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/place/relay"
-	"parley/internal/store"
-	"parley/protocol/mmp"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
+	"parley.internal/protocol/mmp"
 )
 
 // TTL is how long messages of a house live.

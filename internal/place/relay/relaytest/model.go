@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/internal/place/relay"
-	"parley/internal/store"
+	"parley.internal/internal/place/relay"
+	"parley.internal/internal/store"
 )
 
 // model is what the relay should hold: lists, and what became of each message.

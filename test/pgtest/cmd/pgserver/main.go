@@ -21,7 +21,7 @@ import (
 	"syscall"
 	"time"
 
-	"parley/test/pgtest"
+	"parley.internal/test/pgtest"
 )
 
 func main() {
