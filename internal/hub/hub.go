@@ -170,7 +170,7 @@ func (h *Hub) openFolder(context.Context) error {
 	if err := h.folder.Make(); err != nil {
 		return err
 	}
-	unlock, err := h.folder.lock()
+	unlock, err := h.folder.lockSoon()
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,11 @@ func (h *Hub) openBus(ctx context.Context) error {
 }
 
 func (h *Hub) openMembership(ctx context.Context) error {
-	leases, err := lease.Join(ctx, h.db, h.name(), lease.Options{Logger: h.logger, Alone: h.db.Dialect() == store.SQLite})
+	alone := h.db.Dialect() == store.SQLite
+	former, _ := h.folder.Running() // there is a note if it was killed
+	leases, err := lease.Join(ctx, h.db, h.name(), lease.Options{
+		Logger: h.logger, Alone: alone, Apart: !alone && h.conf.NATS == "", Former: former.HubID, Hears: h.bus.Healthy,
+	})
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,10 @@ func (h *Hub) Run(ctx context.Context, ready func(Ready) error) error {
 // idleTime is how long a client may keep a connection without asking anything.
 const idleTime = 2 * time.Minute
 
+// errCutOff ends the process, so that its supervisor starts it again: whatever it owned is
+// with the others then, and it comes back once it reaches the bus.
+var errCutOff = errors.New("the NATS servers cannot be reached, although other hubs reach them: this hub has handed over what it had")
+
 // serve runs the listener until ctx ends.
 func (h *Hub) serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
@@ -69,6 +73,14 @@ func (h *Hub) serve(ctx context.Context, l net.Listener) error {
 		})
 	}
 	group.Go(func() error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-h.leases.CutOff():
+			return errCutOff
+		}
+	})
+	group.Go(func() error {
 		<-ctx.Done()
 		h.drain(server)
 		return nil
@@ -76,11 +88,16 @@ func (h *Hub) serve(ctx context.Context, l net.Listener) error {
 	return group.Wait()
 }
 
-// drain lets what runs finish. From now on nobody new is let in and /readyz
-// says so; the listener closes when nothing runs any more.
+// drain lets what runs finish. /readyz says no at once, so that balancers send people
+// elsewhere before anybody is refused; then nobody new is let in, and the listener closes
+// when nothing runs any more.
 func (h *Hub) drain(server *http.Server) {
-	h.beginStop()
+	if h.conf.ShutdownNotice > 0 {
+		h.draining.Store(true)
+		time.Sleep(h.conf.ShutdownNotice)
+	}
 	h.gate.close()
+	h.beginStop()
 	h.logger.Info("the hub is stopping", "grace", h.conf.ShutdownGrace)
 	ctx, cancel := context.WithTimeout(context.Background(), h.conf.ShutdownGrace)
 	defer cancel()

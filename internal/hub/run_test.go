@@ -24,6 +24,7 @@ import (
 
 	"parley.internal/internal/hub"
 	"parley.internal/internal/hub/config"
+	"parley.internal/test/natstest"
 	"parley.internal/test/pgtest"
 )
 
@@ -212,9 +213,9 @@ func TestTalkOverTCPWritesItsPort(t *testing.T) {
 }
 
 func TestHubsOnOneDatabaseShareOneKey(t *testing.T) {
-	db := pgtest.URL(t)
+	db, nats := pgtest.URL(t), natstest.Cluster(t, 1)[0].URL()
 	open := func(data string) (*hub.Hub, error) {
-		conf, err := config.Load(config.Sources{Data: data, Flags: map[string]string{"db": db}})
+		conf, err := config.Load(config.Sources{Data: data, Flags: map[string]string{"db": db, "nats": nats}})
 		if err != nil {
 			t.Fatal(err)
 		}

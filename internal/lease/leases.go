@@ -26,7 +26,13 @@ type Options struct {
 	Renew time.Duration
 	// Alone says that no other hub can be alive on this database (a SQLite file
 	// whose folder this hub has locked): what a former life owned is free at once.
-	Alone  bool
+	Alone bool
+	// Apart says that this hub has no bus that others could be on.
+	Apart bool
+	// Former is what ID gave the last life of this hub, which is over.
+	Former string
+	// Hears tells whether the bus to the others works; nil is always.
+	Hears  func() error
 	Logger *slog.Logger
 }
 
@@ -42,6 +48,12 @@ type Leases struct {
 	doubtful map[string]bool
 	// living are the hubs that lived at the last look.
 	living look
+
+	// deafSince is when this hub last began to hear nobody, by the database's clock; 0
+	// while it hears the others. It belongs to the renewal.
+	deafSince int64
+	cutOff    chan struct{}
+	giveWay   sync.Once
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -67,8 +79,8 @@ func Join(ctx context.Context, db *store.DB, hub string, opts Options) (*Leases,
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Leases{db: db, id: hub + "/" + uuid.NewString()[:8], opts: opts, held: map[string]*Lease{}, doubtful: map[string]bool{}, done: make(chan struct{}), since: time.Now()}
-	if err := l.join(ctx); err != nil {
+	l := &Leases{db: db, id: hub + "/" + uuid.NewString()[:8], opts: opts, held: map[string]*Lease{}, doubtful: map[string]bool{}, done: make(chan struct{}), cutOff: make(chan struct{}), since: time.Now()}
+	if err := l.enter(ctx); err != nil {
 		return nil, err
 	}
 	l.sure(l.since)
@@ -92,12 +104,15 @@ func (l *Leases) join(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := l.meet(tx, now); err != nil {
+			return err
+		}
 		// Rows of hubs that are long gone and own nothing are only history.
 		_, err = tx.Exec(`DELETE FROM hubs WHERE expires_at < ? AND NOT EXISTS (SELECT 1 FROM leases WHERE owner = hubs.id)`, now-int64(time.Hour/time.Microsecond))
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(`INSERT INTO hubs (id, started_at, expires_at) VALUES (?, ?, ?)`, l.id, now, now+l.opts.TTL.Microseconds())
+		_, err = tx.Exec(`INSERT INTO hubs (id, started_at, expires_at, apart) VALUES (?, ?, ?, ?)`, l.id, now, now+l.opts.TTL.Microseconds(), l.apart())
 		return err
 	})
 }
@@ -131,6 +146,9 @@ func (l *Leases) renew(ctx context.Context) error {
 			return err
 		}
 		if _, err := tx.Exec(`UPDATE hubs SET expires_at = ? WHERE id = ?`, now+l.opts.TTL.Microseconds(), l.id); err != nil {
+			return err
+		}
+		if err := l.listen(tx, now); err != nil {
 			return err
 		}
 		err = tx.Each(func(row *sql.Rows) error {

@@ -22,7 +22,11 @@ type Member struct {
 	Holds map[string]int64
 }
 
-// Members lists the hubs that live and those that died with something in their
+// remembered is how long a hub that died with something in its hands is listed: some
+// things are taken over only when somebody wants them, which may be never.
+const remembered = time.Hour
+
+// Members lists the hubs that live and those that died of late with something in their
 // hands, in the order of their names.
 func (l *Leases) Members(ctx context.Context) (members []Member, err error) {
 	err = l.db.Read(ctx, func(tx *store.Tx) error {
@@ -41,7 +45,7 @@ func (l *Leases) Members(ctx context.Context) (members []Member, err error) {
 			at[id] = len(members)
 			members = append(members, Member{ID: id, Started: store.Time(started), Expires: store.Time(expires), Alive: expires > now, Holds: map[string]int64{}})
 			return nil
-		}, `SELECT id, started_at, expires_at FROM hubs WHERE expires_at > ? OR EXISTS (SELECT 1 FROM leases WHERE owner = hubs.id) ORDER BY id`, now)
+		}, `SELECT id, started_at, expires_at FROM hubs WHERE expires_at > ? OR (expires_at > ? AND EXISTS (SELECT 1 FROM leases WHERE owner = hubs.id)) ORDER BY id`, now, now-remembered.Microseconds())
 		if err != nil {
 			return err
 		}

@@ -5,8 +5,6 @@ package board_test
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,67 +17,10 @@ import (
 	"parley.internal/test/hubtest"
 )
 
-// wireCutter stands between clients and a hub, and cuts all of their lines at once.
-type wireCutter struct {
-	l      net.Listener
-	target string
-	mu     sync.Mutex
-	lines  []net.Conn
-	work   sync.WaitGroup
-}
-
-func newCutter(t *testing.T, target string) *wireCutter {
+// dialThrough connects through a cutter.
+func dialThrough(t *testing.T, c *hubtest.Cutter, token string) *viber.Client {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &wireCutter{l: l, target: strings.TrimPrefix(target, "http://")}
-	c.work.Go(c.accept)
-	t.Cleanup(func() {
-		_ = l.Close()
-		c.cut()
-		c.work.Wait()
-	})
-	return c
-}
-
-func (c *wireCutter) accept() {
-	for {
-		a, err := c.l.Accept()
-		if err != nil {
-			return
-		}
-		b, err := net.Dial("tcp", c.target)
-		if err != nil {
-			_ = a.Close()
-			continue
-		}
-		c.mu.Lock()
-		c.lines = append(c.lines, a, b)
-		c.mu.Unlock()
-		for _, pair := range [][2]net.Conn{{a, b}, {b, a}} {
-			c.work.Go(func() {
-				_, _ = io.Copy(pair[0], pair[1])
-				_ = pair[0].Close()
-				_ = pair[1].Close()
-			})
-		}
-	}
-}
-
-func (c *wireCutter) cut() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, line := range c.lines {
-		_ = line.Close()
-	}
-	c.lines = nil
-}
-
-func (c *wireCutter) dial(t *testing.T, token string) *viber.Client {
-	t.Helper()
-	client, err := viber.Dial(t.Context(), "ws://"+c.l.Addr().String()+"/ws", viber.Options{Token: token, RetryMin: 5 * time.Millisecond, RetryMax: 50 * time.Millisecond})
+	client, err := viber.Dial(t.Context(), "ws://"+c.Address()+"/ws", viber.Options{Token: token, RetryMin: 5 * time.Millisecond, RetryMax: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +32,8 @@ func (c *wireCutter) dial(t *testing.T, token string) *viber.Client {
 // are cut again and again while it writes, and both end with the same bytes.
 func TestARunIsTheSameForEverybodyWhateverTheNetworkDoes(t *testing.T) {
 	h := hubtest.Start(t, hubtest.Config{Env: []string{"PARLEY_MODEL=offline"}})
-	cutter := newCutter(t, h.URL)
-	one, two := cutter.dial(t, h.Owner), cutter.dial(t, h.Owner)
+	cutter := hubtest.NewCutter(t, strings.TrimPrefix(h.URL, "http://"))
+	one, two := dialThrough(t, cutter, h.Owner), dialThrough(t, cutter, h.Owner)
 
 	words := make([]string, 400)
 	for i := range words {
@@ -134,7 +75,7 @@ func TestARunIsTheSameForEverybodyWhateverTheNetworkDoes(t *testing.T) {
 			case <-stop:
 				return
 			case <-time.After(150 * time.Millisecond):
-				cutter.cut()
+				cutter.Cut()
 			}
 		}
 	})
