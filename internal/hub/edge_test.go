@@ -51,6 +51,29 @@ func hurried(c *config.Config) {
 	c.Limits = config.Limits{BodyTime: 300 * time.Millisecond, BodyPause: 200 * time.Millisecond}
 }
 
+// raw sends a request to the letter.
+func (r *rig) raw(t *testing.T, request string) (*http.Response, string) {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(body)
+}
+
 // dribble sends a request whose body comes byte by byte and never ends, and gives
 // the answer.
 func (r *rig) dribble(t *testing.T, head string) (*http.Response, string) {

@@ -12,3 +12,6 @@ func (h *Hub) FetchKeys(ctx context.Context, url string) ([]byte, error) {
 
 // Webhooks is the client of addresses in the settings.
 func (h *Hub) Webhooks() *http.Client { return h.webhooks() }
+
+// Lock is the data folder's.
+func (f Folder) Lock() (unlock func(), err error) { return f.lock() }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"parley.internal/internal/durable"
 )
@@ -75,6 +76,18 @@ func unwrapPath(err error) error {
 // ever sees half of it.
 func (f Folder) WriteSecret(name string, data []byte) error {
 	return durable.Write(f.Path(name), data, 0o600)
+}
+
+// lockSoon waits a moment for the lock: a command that only looks whether a hub runs holds
+// it for the blink of an eye, and no hub may fail to start because of that.
+func (f Folder) lockSoon() (unlock func(), err error) {
+	for range 20 {
+		if unlock, err = f.lock(); err == nil {
+			return unlock, nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return f.lock()
 }
 
 // sweep removes what a backup or restore left that was killed. Whoever calls it

@@ -8,9 +8,7 @@ import (
 	"parley.internal/internal/face/front"
 )
 
-// gate knows which requests run. Once shut it lets nobody new in, except those
-// who ask how the hub is: a load balancer shall read that it is stopping instead
-// of finding nobody there.
+// gate knows which requests run. Once shut it lets nobody new in.
 type gate struct {
 	mu      sync.Mutex
 	running int
@@ -23,10 +21,6 @@ func newGate() *gate { return &gate{empty: make(chan struct{})} }
 // wrap counts the requests that pass.
 func (g *gate) wrap(f *front.Front, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
-			next.ServeHTTP(w, r)
-			return
-		}
 		if !g.enter() {
 			w.Header().Set("Connection", "close")
 			f.Fail(w, r, front.NewProblem(http.StatusServiceUnavailable, "shutting_down", "the hub is stopping; try again", nil))

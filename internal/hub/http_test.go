@@ -447,15 +447,45 @@ func TestReadyzTellsTheTruth(t *testing.T) {
 func TestOnlyProxiesAreServedBehindAProxy(t *testing.T) {
 	behind := func(list ...string) func(*config.Config) { return func(c *config.Config) { c.BehindProxy = list } }
 	stranger := newRig(t, behind("192.0.2.1"))
-	if got := stranger.do(ask{method: "GET", path: "/healthz", header: map[string]string{"X-Forwarded-Proto": "https"}}); got.status != http.StatusForbidden || got.code(t) != "not_a_proxy" {
+	if got := stranger.do(ask{method: "GET", path: "/place/v1/info", header: map[string]string{"X-Forwarded-Proto": "https"}}); got.status != http.StatusForbidden || got.code(t) != "not_a_proxy" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	r := newRig(t, behind("127.0.0.0/8", "::1"))
-	if got := r.do(ask{method: "GET", path: "/healthz"}); got.status != http.StatusForbidden || got.code(t) != "tls_required" {
+	if got := r.do(ask{method: "GET", path: "/place/v1/info"}); got.status != http.StatusForbidden || got.code(t) != "tls_required" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	if got := r.do(ask{method: "GET", path: "/healthz", header: map[string]string{"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}}); got.status != http.StatusOK {
+	if got := r.do(ask{method: "GET", path: "/place/v1/info", header: map[string]string{"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}}); got.status != http.StatusOK {
 		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// A balancer and a supervisor ask by a bare address, by no name, past the proxy, and without
+// the headers a proxy writes. They are answered; nothing else is on those terms.
+func TestProbesAreAnsweredHoweverTheyAsk(t *testing.T) {
+	behind := newRig(t, func(c *config.Config) { c.BehindProxy = []string{"192.0.2.1"} })
+	plain := newRig(t)
+	for name, c := range map[string]struct {
+		r       *rig
+		header  string
+		refused string // what everything else is told
+	}{
+		"an address as its name":    {plain, "Host: 10.1.2.3:8080\r\n", "foreign_origin"},
+		"another name":              {plain, "Host: pod-7.cluster.local\r\n", "foreign_origin"},
+		"no name":                   {plain, "Host:\r\n", "foreign_origin"},
+		"past the proxy, by a name": {behind, "Host: hub.example.org\r\n", ""},
+	} {
+		for _, path := range []string{"/healthz", "/readyz", "/place/v1/info"} {
+			res, body := c.r.raw(t, "GET "+path+" HTTP/1.1\r\n"+c.header+"Connection: close\r\n\r\n")
+			if path == "/place/v1/info" {
+				if res.StatusCode != http.StatusForbidden || !strings.Contains(body, c.refused) {
+					t.Errorf("%s: %s was answered with %d %s, want a refusal", name, path, res.StatusCode, body)
+				}
+				continue
+			}
+			if res.StatusCode != http.StatusOK {
+				t.Errorf("%s: %s was answered with %d %s, want 200", name, path, res.StatusCode, body)
+			}
+		}
 	}
 }
 
@@ -464,6 +494,27 @@ func TestOpeningTwiceIsRefused(t *testing.T) {
 	if _, err := hub.Open(context.WithoutCancel(t.Context()), r.conf, hub.Options{}); err == nil || !strings.Contains(err.Error(), "another hub") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// 'parley status' and 'parley doctor' look whether a hub runs, and hold the lock meanwhile.
+func TestAHubStartsWhileACommandLooksAtItsFolder(t *testing.T) {
+	conf, err := config.Load(config.Sources{Data: t.TempDir() + "/data"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.Folder(conf.Data).Make(); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := hub.Folder(conf.Data).Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(120*time.Millisecond, unlock)
+	h, err := hub.Open(t.Context(), conf, hub.Options{})
+	if err != nil {
+		t.Fatalf("the hub did not start: %v", err)
+	}
+	h.Close()
 }
 
 func TestARefusalDoesNotRepeatTheRequest(t *testing.T) {

@@ -46,7 +46,7 @@ func (h *Hub) routes() error {
 	proxies := front.Proxies(config.Networks(h.conf.BehindProxy))
 	h.routed = routes
 	h.gate = newGate()
-	h.handler = h.front.Wrap(h.gate.wrap(h.front, proxies.Wrap(h.front, routes)))
+	h.handler = probes(routes, h.front.Wrap(h.gate.wrap(h.front, proxies.Wrap(h.front, routes))))
 	return nil
 }
 

@@ -53,6 +53,19 @@ func TestARequestThatRunsIsFinishedBeforeTheHubStops(t *testing.T) {
 	}
 }
 
+// A balancer that has not looked yet still sends people to a hub that stops.
+func TestAHubThatStopsServesUntilBalancersHaveNoticed(t *testing.T) {
+	t.Parallel()
+	h := hubtest.Start(t, hubtest.Config{Args: []string{"--shutdown-notice", "1h"}})
+	h.Terminate()
+	hubtest.Eventually(t, "/readyz says no", func() bool { return h.Do("GET", "/readyz", "").Status == http.StatusServiceUnavailable })
+	if a := h.Do("POST", "/api/tokens", newToken); a.Status != http.StatusOK {
+		t.Errorf("a new request while nobody has noticed: %d %s %v, want it served", a.Status, a.Body, a.Err)
+	}
+	h.Terminate()
+	h.Wait()
+}
+
 func TestASecondSignalEndsTheHubAtOnce(t *testing.T) {
 	t.Parallel()
 	h := startWithNoise(t, "--shutdown-grace", "1h")

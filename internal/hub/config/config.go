@@ -10,39 +10,41 @@ import (
 
 // Config is what a hub is started with.
 type Config struct {
-	Data          string        `koanf:"-"`
-	File          string        `koanf:"-"` // the settings', if it is not the data folder's
-	Listen        string        `koanf:"listen"`
-	PublicURL     string        `koanf:"public_url"`
-	DB            string        `koanf:"db"`
-	NATS          string        `koanf:"nats"`
-	NATSCreds     string        `koanf:"nats_credentials"`
-	NATSCA        string        `koanf:"nats_ca"`
-	NATSCert      string        `koanf:"nats_cert"`
-	NATSKey       string        `koanf:"nats_key"`
-	HubName       string        `koanf:"hub_name"`
-	Talk          Talk          `koanf:"talk"`
-	TLS           TLS           `koanf:"tls"`
-	BehindProxy   []string      `koanf:"behind_proxy"`
-	Hosts         []string      `koanf:"hosts"`
-	Net           Net           `koanf:"net"`
-	Limits        Limits        `koanf:"limits"`
-	Origins       []string      `koanf:"origins"`
-	Auth          Auth          `koanf:"auth"`
-	Audit         Audit         `koanf:"audit"`
-	Place         Place         `koanf:"place"`
-	Skills        Skills        `koanf:"skills"`
-	Extensions    Extensions    `koanf:"extensions"`
-	Policy        Policy        `koanf:"policy"`
-	Box           Box           `koanf:"box"`
-	Budget        Budget        `koanf:"budget"`
-	Board         Board         `koanf:"board"`
-	Files         Files         `koanf:"files"`
-	Terminal      Terminal      `koanf:"terminal"`
-	Fleet         Fleet         `koanf:"fleet"`
-	Model         string        `koanf:"model"`
-	Log           Log           `koanf:"log"`
-	ShutdownGrace time.Duration `koanf:"shutdown_grace"`
+	Data        string     `koanf:"-"`
+	File        string     `koanf:"-"` // the settings', if it is not the data folder's
+	Listen      string     `koanf:"listen"`
+	PublicURL   string     `koanf:"public_url"`
+	DB          string     `koanf:"db"`
+	NATS        string     `koanf:"nats"`
+	NATSCreds   string     `koanf:"nats_credentials"`
+	NATSCA      string     `koanf:"nats_ca"`
+	NATSCert    string     `koanf:"nats_cert"`
+	NATSKey     string     `koanf:"nats_key"`
+	HubName     string     `koanf:"hub_name"`
+	Talk        Talk       `koanf:"talk"`
+	TLS         TLS        `koanf:"tls"`
+	BehindProxy []string   `koanf:"behind_proxy"`
+	Hosts       []string   `koanf:"hosts"`
+	Net         Net        `koanf:"net"`
+	Limits      Limits     `koanf:"limits"`
+	Origins     []string   `koanf:"origins"`
+	Auth        Auth       `koanf:"auth"`
+	Audit       Audit      `koanf:"audit"`
+	Place       Place      `koanf:"place"`
+	Skills      Skills     `koanf:"skills"`
+	Extensions  Extensions `koanf:"extensions"`
+	Policy      Policy     `koanf:"policy"`
+	Box         Box        `koanf:"box"`
+	Budget      Budget     `koanf:"budget"`
+	Board       Board      `koanf:"board"`
+	Files       Files      `koanf:"files"`
+	Terminal    Terminal   `koanf:"terminal"`
+	Fleet       Fleet      `koanf:"fleet"`
+	Model       string     `koanf:"model"`
+	Log         Log        `koanf:"log"`
+	// ShutdownNotice is how long a hub that stops is not ready, and serves all the same.
+	ShutdownNotice time.Duration `koanf:"shutdown_notice"`
+	ShutdownGrace  time.Duration `koanf:"shutdown_grace"`
 	// MCP lists tool servers agents may use.
 	MCP []MCPServer `koanf:"mcp"`
 	// Notify lists who is told when something needs a person.

@@ -124,6 +124,7 @@ var settings = []setting{
 	{"model", text, "model", "", "the hub's model: offline, anthropic:NAME or openai:NAME"},
 	{"log.level", text, "log-level", "info", "debug, info, warn or error"},
 	{"log.format", text, "log-format", "auto", "auto, text or json"},
+	{"shutdown_notice", duration, "shutdown-notice", "0s", "how long a stopping hub goes on as before while /readyz says no, so that balancers notice"},
 	{"shutdown_grace", duration, "shutdown-grace", "20s", "how long a stopping hub waits for what runs"},
 }
 
