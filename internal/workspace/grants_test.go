@@ -160,13 +160,14 @@ func TestALinkInPlaceOfASharedFolderLeadsNowhere(t *testing.T) {
 	if err != nil || len(folders) != 1 {
 		t.Fatalf("the folder that was shared: %v %v", folders, err)
 	}
-	for _, to := range []string{filepath.Join(hers, "diary"), g.Spaces.Owners()} {
-		if err := errors.Join(os.RemoveAll(filepath.Join(hers, "garden")), os.MkdirAll(filepath.Join(to, "beds"), 0o700), os.Symlink(to, filepath.Join(hers, "garden"))); err != nil {
+	diary := filepath.Join(hers, "diary")
+	for link, to := range map[string]string{diary: diary, "diary": diary, g.Spaces.Owners(): g.Spaces.Owners()} {
+		if err := errors.Join(os.RemoveAll(filepath.Join(hers, "garden")), os.MkdirAll(filepath.Join(to, "beds"), 0o700), os.Symlink(link, filepath.Join(hers, "garden"))); err != nil {
 			t.Fatal(err)
 		}
 		if root, err := folders[0].Open(); err == nil {
 			_ = root.Close()
-			t.Errorf("the folder that was shared leads to %s now", to)
+			t.Errorf("the folder that was shared leads to %s now, by the link %s", to, link)
 		}
 		if got := paths(t, g, actor("bob")); got != nil {
 			t.Errorf("bob's agents use %v, expected nothing while a link is on the way", got)
