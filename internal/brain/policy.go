@@ -48,7 +48,7 @@ func PolicyFor(sender string, autoApprove []string, commands *builtin.Policy) Po
 
 // Judge puts a call that has been checked to the judge.
 func (p Policy) Judge(t *tool.Tool, call tool.Call, class tool.Class, seen Seen) judge.Verdict {
-	c := judge.Call{Tool: t.Name, Label: class.String(), AsksItself: t.Asks, NoSparing: t.Asks}
+	c := judge.Call{Tool: t.Name, Label: class.String(), AsksItself: t.ConsentFor(call).Asks, NoSparing: t.Asks}
 	c.Never, _ = p.Commands.Refused(call)
 	p.classify(&c, t, call, class, seen)
 	c.Scene = builtin.SceneOf(t, call)
@@ -86,7 +86,11 @@ func (p Policy) classify(c *judge.Call, t *tool.Tool, call tool.Call, class tool
 		}
 	case t.AboutSender:
 		c.Class = judge.Notes
-	case class != tool.Mutating, p.Where == identity.InTask && t.ConsentFor(call, class).Asks: // the task asks in the tool's place
+	case t.Asks && p.Where == identity.InTask && c.AsksItself: // the task asks in the tool's place
+		c.Class = judge.Leaves
+	case t.Asks:
+		c.Class = judge.Writes
+	case class != tool.Mutating:
 		c.Class = judge.Leaves
 	case t.Speaks:
 		c.Class, c.Why = judge.Speaks, t.Name+" tells others something in your name"

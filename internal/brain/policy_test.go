@@ -87,6 +87,11 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 	invite := asked{name: "mcp__calendar__invite", args: `{}`, class: tool.Mutating, speaks: true}
 	look := asked{name: "mcp__mail__list", args: `{}`, class: tool.ReadOnly}
 	machine := asked{name: "shell_exec", args: `{}`, class: tool.Mutating, asks: true}
+	private := asked{name: "fs_read", args: `{}`, class: tool.Sensitive, asks: true}
+	room := brain.Policy{Commands: boxed, Where: identity.InRoom, Stranger: true}
+	requires := brain.Policy{Commands: boxed, RequireApproval: []string{"shell_exec", "ask_user"}}
+	ruledTalk := brain.Policy{Commands: boxed, Rules: judge.Rules{{Tools: []string{"shell_exec", "ask_user"}}}}
+	question := asked{name: "ask_user", args: `{}`, class: tool.ReadOnly, asks: true}
 	odd := asked{name: "odd", args: `{}`, class: tool.Class(9)}
 
 	for _, c := range []struct {
@@ -108,7 +113,16 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 		{"stranger", stranger, invite, no, no},
 		{"task", task, invite, ask, ask},
 		{"conversation", talk, look, yes, yes},
-		{"conversation", talk, machine, yes, yes}, // it asks by itself
+		{"conversation", talk, machine, yes, yes}, // it asks by itself, so nobody else does
+		{"conversation", talk, private, yes, yes},
+		{"stranger", stranger, machine, yes, yes},
+		{"stranger", stranger, private, yes, yes},
+		{"delegate", delegate, machine, yes, yes},
+		{"require_approval in a conversation", requires, machine, yes, yes},
+		{"a rule in a conversation", ruledTalk, machine, yes, yes},
+		{"a rule in a conversation", ruledTalk, question, yes, yes},
+		{"room", room, machine, ask, ask}, // nobody can be asked there
+		{"room", room, private, ask, ask},
 		{"conversation", talk, odd, ask, ask},
 		{"conversation without auto_approve", brain.PolicyFor("alice", nil, boxed), ls, ask, ask},
 		{"conversation", talk, folder, ask, ask}, // whatever auto_approve names
@@ -144,6 +158,7 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 		{"task", task, mail, ask, ask},
 		{"task", task, look, yes, yes},
 		{"task", task, machine, ask, ask},
+		{"task", task, private, ask, ask},
 		{"task", task, odd, ask, ask},
 		{"task with auto_approve", autoTask, token, yes, ask},
 		{"task with auto_approve", autoTask, send, yes, ask},
@@ -269,4 +284,20 @@ func TestAfterWordsOfStrangersANewHostIsAskedAbout(t *testing.T) {
 func specWith(s brain.RunSpec, p *fake) brain.RunSpec {
 	s.Model.Provider = p
 	return s
+}
+
+// What a tool would not ask about by itself, the run asks about where it has a reason: the
+// sender is a stranger, or the agent's file wants it.
+func TestARunAsksWhereTheToolWouldNot(t *testing.T) {
+	reboot := &tool.Tool{Name: "reboot", Class: tool.Mutating, Asks: true, Consent: func(tool.Call) tool.Consent { return tool.Consent{} }}
+	for name, p := range map[string]brain.Policy{
+		"a stranger":       brain.PolicyFor("tg:123", nil, nil),
+		"a delegate":       brain.PolicyFor("delegate:run:1", nil, nil),
+		"require_approval": {RequireApproval: []string{"reboot"}},
+		"a rule":           {Rules: judge.Rules{{Tools: []string{"reboot"}}}},
+	} {
+		if v := p.Judge(reboot, tool.Call{Name: "reboot"}, tool.Mutating, brain.Seen{}); v.Action != judge.Ask {
+			t.Errorf("%s: nobody is asked, neither by the run nor by the tool", name)
+		}
+	}
 }

@@ -246,7 +246,7 @@ func (r *run) act(msg model.Message) (Stop, error) {
 func (r *run) round() *tool.Round {
 	seen := Seen{Tainted: r.out.Tainted, Hosts: r.hosts} // as the model knew it when it wrote the calls
 	template := r.spec.Call
-	template.Tainted, template.Taint = seen.Tainted, r.out.Taint
+	template.Tainted, template.Taint, template.Required = seen.Tainted, r.out.Taint, r.spec.Policy.RequireApproval
 	return &tool.Round{
 		Set: r.spec.Tools, Template: template, Timeout: r.spec.ToolTimeout, Approve: r.spec.Approve,
 		Judge: func(t *tool.Tool, call tool.Call, class tool.Class) judge.Verdict {

@@ -22,6 +22,8 @@ type API interface {
 	Call(ctx context.Context, who identity.Actor, req call.Request) (call.Result, error)
 	// WouldAsk tells whether Call would ask a person first, and who could answer.
 	WouldAsk(who identity.Actor, req call.Request) (approval.Policy, bool)
+	// WouldRefuse is why Call would refuse a call without asking anybody, which is then on record; nil if it would not.
+	WouldRefuse(who identity.Actor, req call.Request) error
 	// Declined records a call that a run asked about in place of Call and that may not run.
 	Declined(who identity.Actor, req call.Request, why error)
 	// FanOut is Call on many machines, approved once.

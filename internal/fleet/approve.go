@@ -27,7 +27,7 @@ func (p *prepared) yesKey() yesKey {
 
 // judged is what becomes of a call, whatever way it came.
 func (f *Fleet) judged(p *prepared) judge.Verdict {
-	c := judge.Call{Tool: p.tool.Name, Label: judge.ReadOnly, Class: judge.Reads, Unruled: p.queueFor > 0}
+	c := judge.Call{Tool: p.tool.Name, Label: judge.ReadOnly, Class: judge.Reads, Unruled: p.unruled || p.queueFor > 0}
 	switch p.tool.Class {
 	case kenny.Sensitive:
 		c.Label, c.Class, c.Why, c.Agreed = judge.Sensitive, judge.Shows, "may show private things of that machine", f.saidYes(p.yesKey())

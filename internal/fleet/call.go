@@ -34,6 +34,7 @@ type prepared struct {
 	taint    *approval.Taint
 	tainted  bool
 	stranger bool
+	unruled  bool
 	approval *call.Approval
 	fan      *fan   // the calls it stands for; nil for an ordinary one
 	masked   string // the arguments as the call log keeps them
@@ -44,12 +45,8 @@ type prepared struct {
 
 // Call is the only way to a machine; see [API].
 func (f *Fleet) Call(ctx context.Context, who identity.Actor, req call.Request) (call.Result, error) {
-	p, refusal := f.prepare(who, req)
+	p, refusal := f.admit(who, req)
 	if refusal != nil {
-		f.refusedCall(who, req, refusal)
-		if p != nil && refusal.Code == fault.Blocked {
-			f.logRefused(p, refusal)
-		}
 		return call.Result{}, refusal
 	}
 	fl, err := f.beginCall(ctx, p)
@@ -77,6 +74,27 @@ func named(err error, id string) error {
 	return e
 }
 
+// WouldRefuse implements API.
+func (f *Fleet) WouldRefuse(who identity.Actor, req call.Request) error {
+	if _, refusal := f.admit(who, req); refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+// admit checks a call, and has it on record if it is refused.
+func (f *Fleet) admit(who identity.Actor, req call.Request) (*prepared, *fault.Error) {
+	p, refusal := f.prepare(who, req)
+	if refusal == nil {
+		return p, nil
+	}
+	f.refusedCall(who, req, refusal)
+	if p != nil && refusal.Code == fault.Blocked {
+		f.logRefused(p, refusal)
+	}
+	return nil, refusal
+}
+
 // prepare checks a call: scope → machine known → class and system → arguments →
 // mirror.
 func (f *Fleet) prepare(who identity.Actor, req call.Request) (*prepared, *fault.Error) {
@@ -94,7 +112,7 @@ func (f *Fleet) prepare(who identity.Actor, req call.Request) (*prepared, *fault
 	if refusal != nil {
 		return nil, refusal
 	}
-	p := &prepared{id: req.ID, m: m, machine: m.id, tool: tool, who: who, taint: req.Taint, tainted: req.Tainted || req.Taint != nil, stranger: req.Stranger, queueFor: req.QueueFor, created: time.Now()}
+	p := &prepared{id: req.ID, m: m, machine: m.id, tool: tool, who: who, taint: req.Taint, tainted: req.Tainted || req.Taint != nil, stranger: req.Stranger, unruled: req.Unruled, queueFor: req.QueueFor, created: time.Now()}
 	if p.id == "" {
 		p.id = uuid.NewString()
 	}

@@ -15,6 +15,7 @@ import (
 	"parley.internal/internal/fleet/fault"
 	"parley.internal/internal/fleet/tools"
 	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
 )
 
 // A no is as much on record as a yes: in the call log and in the trail, whoever said
@@ -182,4 +183,35 @@ func TestANoInsideATaskIsOnRecord(t *testing.T) {
 		return len(calls) == 1 && calls[0].Code == fault.Denied && calls[0].TokenID == "token-1" && calls[0].Actor == "agent:parley" &&
 			len(trail) == 1 && trail[0].Outcome == string(fault.Denied)
 	})
+}
+
+// A run that asks in the fleet's place is told first what would be refused after a yes,
+// too. Nobody is asked then, and the trail has it once, as if the call had been made.
+func TestWhatIsRefusedAnywayIsOnRecordWithoutAQuestion(t *testing.T) {
+	w := newWorld(t, setup{})
+	w.join("pc").echoes()
+	flush := hostedTool(t, w.fleet, "net_dns_flush")
+	use := tool.Call{Name: "net_dns_flush", Arguments: []byte(`{"agent_id":"pc"}`), Actor: as(identity.AtAPI, identity.FleetRead).ForAgent("parley", identity.InTask, "task-1")}
+	if err := flush.Refusal(t.Context(), use); tool.TypeOf(err) != tool.Permission {
+		t.Errorf("somebody who only looks is told %v, want that they may not", err)
+	}
+	w.until("the refusal is in the trail, once", func() bool {
+		trail := w.trailOf("fleet.call")
+		return len(trail) == 1 && trail[0].Outcome == string(fault.Forbidden)
+	})
+	use.Actor = as(identity.AtAPI, fullMCP...).ForAgent("parley", identity.InTask, "task-1")
+	if err := flush.Refusal(t.Context(), use); err != nil {
+		t.Errorf("somebody with the right is told %v", err)
+	}
+}
+
+// A rule about what is private named machines' tools by a class that tasks knew them not
+// by: in a task one yes, the asker's own, was enough for what two others had to agree to.
+func TestATaskFindsTheRuleThatTheFleetFinds(t *testing.T) {
+	w := newWorld(t, setup{})
+	for name, want := range map[string]string{"fs_read": judge.Sensitive, "screen_capture": judge.Sensitive, "shell_exec": judge.Mutating, "net_config": judge.ReadOnly} {
+		if got := hostedTool(t, w.fleet, name).Class.String(); got != want {
+			t.Errorf("rules know %s as %s in a task, and as %s everywhere else", name, got, want)
+		}
+	}
 }

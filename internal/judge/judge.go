@@ -61,8 +61,8 @@ type Call struct {
 	Harmless bool
 	// NoSparing marks what no agent's file spares the question.
 	NoSparing bool
-	// AsksItself marks a tool that puts its calls to the judge when it runs: only a task,
-	// which asks in its place, looks at rules for it.
+	// AsksItself marks a call that its tool will put to the judge and ask about when it runs.
+	// One call is one question: a conversation leaves it to the tool, a task asks in its place.
 	AsksItself bool
 	// Agreed says that somebody has said yes to the like of it in this run.
 	Agreed bool
@@ -111,7 +111,9 @@ func (r Rules) Decide(who identity.Actor, c Call, s Setting) Verdict {
 		return Verdict{Action: Refuse, Reason: neverReason(c)}
 	case s.Where == identity.AtHub:
 		return Verdict{} // it was judged when somebody started it
-	case ruled && (!c.AsksItself || s.Where == identity.InTask):
+	case c.AsksItself && (s.Where == identity.InConversation || s.Where == identity.BySchedule):
+		return Verdict{}
+	case ruled:
 		return Verdict{Action: Ask, Reason: "a rule of this hub says who must agree to " + c.Tool, Need: rule.Need}
 	case answer == always:
 		return ask(c.Why)

@@ -36,7 +36,7 @@ type toolArgs struct {
 }
 
 func (h hosted) tool(name string, class tool.Class, description, schema string, run func(context.Context, tool.Call, toolArgs) (any, error)) *tool.Tool {
-	return &tool.Tool{
+	made := &tool.Tool{
 		Name: name, Description: description, Schema: json.RawMessage(schema), Class: class,
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			args, err := tool.Arguments[toolArgs](call)
@@ -52,6 +52,10 @@ func (h hosted) tool(name string, class tool.Class, description, schema string, 
 			return tool.Result{Text: string(raw), Untrusted: true, Source: "meeting place"}, err
 		},
 	}
+	if class != tool.ReadOnly {
+		made.Refuses = func(ctx context.Context, call tool.Call) error { return h.s.As(call.Actor).MayActAs(ctx, call.Agent) }
+	}
+	return made
 }
 
 func (h hosted) received(ctx context.Context, call tool.Call, _ toolArgs) (any, error) {

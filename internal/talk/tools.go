@@ -122,18 +122,28 @@ func (n *narrowing) use(s Skill) {
 	n.allowed = slices.DeleteFunc(n.allowed, func(name string) bool { return !slices.Contains(s.AllowedTools, name) })
 }
 
-func (n *narrowing) refuses(name string) (skill string, refused bool) {
+// refusal is why the skills in use do not allow a tool; nil if they do.
+func (n *narrowing) refusal(name string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.skill, n.on && name != toolSkill && !slices.Contains(n.allowed, name)
+	if !n.on || name == toolSkill || slices.Contains(n.allowed, name) {
+		return nil
+	}
+	return tool.Errorf(tool.Denied, "the skill %s does not allow %s", n.skill, name)
 }
 
 // guard makes a tool obey the skills in use.
 func (n *narrowing) guard(t *tool.Tool) *tool.Tool {
 	guarded := *t
+	guarded.Refuses = func(ctx context.Context, call tool.Call) error {
+		if err := n.refusal(t.Name); err != nil {
+			return err
+		}
+		return t.Refusal(ctx, call)
+	}
 	guarded.Run = func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		if skill, refused := n.refuses(t.Name); refused {
-			return tool.Result{}, tool.Errorf(tool.Denied, "the skill %s does not allow %s", skill, t.Name)
+		if err := n.refusal(t.Name); err != nil {
+			return tool.Result{}, err
 		}
 		return t.Run(ctx, call)
 	}

@@ -36,14 +36,18 @@ type question struct {
 	more chan<- error
 }
 
-// askApproval asks whether a call may run.
+// askApproval asks whether a call may run, if it could.
 func (t *task) askApproval(c *openCall, v judge.Verdict) {
-	if right := c.tool.ConsentFor(t.toolCall(c), c.class).Policy.Right; right != nil {
+	ctx, cancel := context.WithTimeout(t.ctx, writeTimeout)
+	defer cancel()
+	if err := c.tool.Refusal(ctx, t.toolCall(c)); err != nil {
+		t.settleCall(c, tool.Result{}, err)
+		return
+	}
+	if right := c.tool.ConsentFor(t.toolCall(c)).Policy.Right; right != nil {
 		v.Need.Right = right
 	}
 	r := t.from(t.request(c, v))
-	ctx, cancel := context.WithTimeout(t.ctx, writeTimeout)
-	defer cancel()
 	if t.w.d.Inbox.Ruled(ctx, r) {
 		c.ruled = &r
 		t.batch.ready = append(t.batch.ready, c)

@@ -497,3 +497,19 @@ func TestAToolOfATaskIsInTheTrailWithItsToken(t *testing.T) {
 		t.Errorf("the trail has %+v, want the call once, for alice, by her token", used)
 	}
 }
+
+// A task asked about a call that could not run whatever the answer was.
+func TestATaskAsksNobodyAboutWhatIsRefusedAnyway(t *testing.T) {
+	reboot := &tool.Tool{
+		Name: "reboot", Class: tool.Mutating, Asks: true, Refuses: func(context.Context, tool.Call) error { return tool.Errorf(tool.Permission, "not your machine") },
+		Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{Text: "done"}, nil },
+	}
+	h := newHub(t, sqlite(t), withTools(reboot))
+	r := h.submit(mode(goal(`/tool reboot {"machine":"pc"}`, "/result"), viber.AlwaysAsk))
+	if asked := ended(r); asked != nil {
+		t.Fatalf("asked about %s %s, which would be refused after a yes, too", asked.ToolCall.Name, asked.ToolCall.Arguments)
+	}
+	if got := r.results()["call_1_1"]; !strings.Contains(got, "not your machine") {
+		t.Errorf("the model was told %s, want the refusal", got)
+	}
+}

@@ -97,7 +97,7 @@ func TestAStandingRuleIsNoWayRoundWhatAsks(t *testing.T) {
 		"words of strangers beside it":   {alice, mode(goal("/tool web {}", "/and shell {\"command\":\"touch b\"}", "/say done"), viber.AgentDecides)},
 		"a folder outside of the box":    {alice, mode(goal(`/tool shell {"command":"touch b","needs":{"write":["/srv/x"]}}`, "/say done"), viber.AgentDecides)},
 		"a host":                         {alice, mode(goal(`/tool shell {"command":"touch b","needs":{"hosts":["example.org"]}}`, "/say done"), viber.AgentDecides)},
-		"another folder":                 {alice, mode(goal(`/tool shell {"command":"touch b","cwd":".."}`, "/say done"), viber.AgentDecides)},
+		"another folder":                 {alice, mode(goal(`/tool shell {"command":"touch b","cwd":"sub"}`, "/say done"), viber.AgentDecides)},
 	} {
 		h := newHub(t, sqlite(t), withTools(strange))
 		h.agents.put(t, "careful", "---\ntools: [\"*\"]\nrequire_approval: [shell]\n---\n")

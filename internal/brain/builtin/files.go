@@ -99,7 +99,8 @@ func fileRead(c Config) *tool.Tool {
 			"offset":{"type":"integer","minimum":0,"description":"first byte to read, default 0"},
 			"limit":{"type":"integer","minimum":1,"description":"bytes to read, at most what fits"}},
 			"required":["path"],"additionalProperties":false}`),
-		Class: tool.ReadOnly,
+		Class:   tool.ReadOnly,
+		Refuses: c.outside(false),
 		Run: untrusted("file", inWorkspace(c, false, func(a readArgs) string { return a.Path },
 			func(_ context.Context, root *os.Root, p place, a readArgs) (any, error) { return readFile(root, p, a) })),
 	}
@@ -193,7 +194,8 @@ func fileList(c Config) *tool.Tool {
 		Schema: json.RawMessage(`{"type":"object","properties":{
 			"path":{"type":"string","description":"default: the workspace"},
 			"recursive":{"type":"boolean"}},"additionalProperties":false}`),
-		Class: tool.ReadOnly,
+		Class:   tool.ReadOnly,
+		Refuses: c.outside(false),
 		Run: untrusted("file", inWorkspace(c, false, func(a listArgs) string { return a.Path },
 			func(ctx context.Context, root *os.Root, p place, a listArgs) (any, error) {
 				return listFolder(ctx, root, p, a.Recursive)

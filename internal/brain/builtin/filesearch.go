@@ -53,7 +53,8 @@ func fileSearch(c Config) *tool.Tool {
 			"regex":{"type":"boolean"},
 			"limit":{"type":"integer","minimum":1,"maximum":1000,"description":"default 200"}},
 			"required":["query"],"additionalProperties":false}`),
-		Class: tool.ReadOnly,
+		Class:   tool.ReadOnly,
+		Refuses: c.outside(false),
 		Run: untrusted("file", inWorkspace(c, false, func(a searchArgs) string { return a.Path },
 			func(ctx context.Context, root *os.Root, p place, a searchArgs) (any, error) {
 				return search(ctx, root, p, a)

@@ -35,7 +35,8 @@ func fileWrite(c Config) *tool.Tool {
 			"content":{"type":"string"},
 			"append":{"type":"boolean"}},
 			"required":["path","content"],"additionalProperties":false}`),
-		Class: tool.Mutating,
+		Class:   tool.Mutating,
+		Refuses: c.outside(true),
 		Run: inWorkspace(c, true, func(a writeArgs) string { return a.Path },
 			func(_ context.Context, root *os.Root, p place, a writeArgs) (any, error) {
 				if err := writeFile(root, p, a); err != nil {
@@ -121,7 +122,8 @@ func fileEdit(c Config) *tool.Tool {
 			"new":{"type":"string"},
 			"all":{"type":"boolean","description":"replace every occurrence"}},
 			"required":["path","old","new"],"additionalProperties":false}`),
-		Class: tool.Mutating,
+		Class:   tool.Mutating,
+		Refuses: c.outside(true),
 		Run: inWorkspace(c, true, func(a editArgs) string { return a.Path },
 			func(_ context.Context, root *os.Root, p place, a editArgs) (any, error) { return editFile(root, p, a) }),
 	}

@@ -51,6 +51,7 @@ func shellTool(c Config) *tool.Tool {
 			"required":["command"],"additionalProperties":false}`),
 		Class:   tool.Sensitive,
 		Timeout: -1, // keeps its own
+		Refuses: c.outside(false),
 		Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			args, err := tool.Arguments[shellArgs](call)
 			if err != nil {

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -43,6 +44,17 @@ func (c Config) locate(ctx context.Context, call tool.Call, path string, changes
 		}
 	}
 	return p, err
+}
+
+// outside refuses a path in none of these folders before anybody is asked about it.
+func (c Config) outside(changes bool) func(context.Context, tool.Call) error {
+	return func(ctx context.Context, call tool.Call) error {
+		args, err := tool.Arguments[struct{ Path, Cwd string }](call)
+		if err == nil {
+			_, err = c.locate(ctx, call, cmp.Or(args.Path, args.Cwd), changes)
+		}
+		return err
+	}
 }
 
 // locate finds the allowed folder a path lies in, by its spelling. Where links

@@ -230,8 +230,11 @@ func (r *Round) permit(ctx context.Context, t *Tool, call Call, class Class) err
 	case judge.Run:
 		return nil
 	case judge.Ask:
+		if err := t.Refusal(ctx, call); err != nil {
+			return err
+		}
 		call.Why, call.Need = v.Reason, v.Need
-		if right := t.ConsentFor(call, class).Policy.Right; right != nil {
+		if right := t.ConsentFor(call).Policy.Right; right != nil {
 			call.Need.Right = right // whoever answers could do it
 		}
 		err := r.ask(ctx, call, class)

@@ -311,3 +311,24 @@ func TestACallThatRunsIsJudgedAboutWhatItDoesMore(t *testing.T) {
 		t.Errorf("the call was told %q; expected %q", done[0].Output, want)
 	}
 }
+
+// A person said yes to a call that could not run whatever they said: its agent had no right to it.
+func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
+	reboot := &Tool{Name: "reboot", Class: Mutating, Run: said("done"), Refuses: func(_ context.Context, call Call) error {
+		if string(call.Arguments) == "{}" {
+			return Errorf(Permission, "not your machine")
+		}
+		return nil
+	}}
+	asked := 0
+	r := Round{
+		Set: mustSet(t, reboot), Judge: func(*Tool, Call, Class) judge.Verdict { return judge.Verdict{Action: judge.Ask} },
+		Approve: func(context.Context, Call, Class) (Decision, error) { asked++; return Decision{Approved: true}, nil },
+	}
+	if d := r.Run(t.Context(), calls("reboot"))[0]; TypeOf(d.Err) != Permission || asked != 0 {
+		t.Errorf("asked %d times, and it ended with %v; want its own refusal and no question", asked, d.Err)
+	}
+	if d := r.Run(t.Context(), []model.Call{{Name: "reboot", Arguments: `{"mine":true}`}})[0]; d.IsError || asked != 1 {
+		t.Errorf("asked %d times, and it ended with %v; want one question about what can run", asked, d.Err)
+	}
+}

@@ -54,6 +54,9 @@ type Call struct {
 	// since when and whose, for whoever is asked.
 	Tainted bool
 	Taint   *approval.Taint
+	// Required names tools (a trailing * is a prefix) about which the agent's file wants a
+	// person asked each time: no standing rule answers for them.
+	Required []string
 	// Why is the reason for which a person is asked about the call, Need who must agree.
 	Why  string
 	Need judge.Need
@@ -104,9 +107,12 @@ type Tool struct {
 	Speaks bool
 	// Asks marks tools that wait for a person by themselves (ask_user).
 	Asks bool
-	// Consent tells a run that asks in the tool's place whether the tool would ask
-	// about a call, and who may answer; nil always asks, anybody who may answer.
+	// Consent tells a run whether the tool would ask about a call, and who may answer; nil
+	// always asks, anybody who may answer.
 	Consent func(call Call) Consent
+	// Refuses, if not nil, says why a call could not run whatever anybody answered, so that
+	// nobody is asked for nothing, and has the tool's own record say so.
+	Refuses func(ctx context.Context, call Call) error
 	// Declined, if not nil, is told of a call that a run asked about in the tool's place and
 	// that may not run, so that the tool's own record has it.
 	Declined func(call Call, why error)
@@ -138,10 +144,18 @@ type Consent struct {
 	Policy approval.Policy
 }
 
-// ConsentFor is what a run that asks in the tool's place needs to know about a call.
-func (t *Tool) ConsentFor(call Call, class Class) Consent {
+// ConsentFor is whether the tool itself would ask about a call, and of whom.
+func (t *Tool) ConsentFor(call Call) Consent {
 	if t.Consent != nil {
 		return t.Consent(call)
 	}
-	return Consent{Asks: t.Asks && class != ReadOnly}
+	return Consent{Asks: t.Asks}
+}
+
+// Refusal is why a call could not run whatever anybody answered; nil if it could.
+func (t *Tool) Refusal(ctx context.Context, call Call) error {
+	if t.Refuses == nil {
+		return nil
+	}
+	return t.Refuses(ctx, call)
 }

@@ -38,6 +38,8 @@ type Request struct {
 	// had, and Stranger that one speaks to the agent: no standing rule answers then.
 	Taint             *approval.Taint
 	Tainted, Stranger bool
+	// Unruled wants a person to look: no standing rule answers.
+	Unruled bool
 	// OnAsk, where given, is told once that a question waits in the inbox.
 	OnAsk func(Question)
 }

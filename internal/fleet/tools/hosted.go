@@ -14,6 +14,7 @@ import (
 	"parley.internal/internal/fleet/call"
 	"parley.internal/internal/fleet/fault"
 	"parley.internal/internal/identity"
+	"parley.internal/internal/judge"
 	"parley.internal/protocol/kenny"
 )
 
@@ -122,13 +123,18 @@ func (h hosted) status(ctx context.Context, who identity.Actor, a lookArgs) (any
 	return h.api.CallStatus(ctx, who, a.CallID)
 }
 
+// classes are what rules (policy.approvals) call a tool's class: a run that asks in the
+// fleet's place must find the same rule as the fleet.
+var classes = map[kenny.Class]tool.Class{kenny.Sensitive: tool.Sensitive, kenny.Mutating: tool.Mutating}
+
 // machineTool makes a tool that does something on a machine. It asks by itself,
 // in the inbox, so the run's own asking stays out of it.
 func (h hosted) machineTool(t kenny.Tool) *tool.Tool {
 	made := &tool.Tool{Name: t.Name, Description: t.Description, Schema: json.RawMessage(t.NamedSchema()), Class: tool.ReadOnly, Timeout: -1}
 	if t.Class != kenny.ReadOnly {
-		made.Class, made.Asks = tool.Mutating, true
+		made.Class, made.Asks = classes[t.Class], true
 		made.Consent = func(use tool.Call) tool.Consent { return h.consent(use, t) }
+		made.Refuses = func(ctx context.Context, use tool.Call) error { return h.refuses(ctx, use, t) }
 		made.Declined = func(use tool.Call, why error) { h.declined(use, t, why) }
 	}
 	made.Run = func(ctx context.Context, use tool.Call) (tool.Result, error) {
@@ -151,6 +157,22 @@ func (h hosted) consent(use tool.Call, t kenny.Tool) tool.Consent {
 	return tool.Consent{Asks: asks, Policy: policy}
 }
 
+// refuses is why Call would refuse, for a run that would ask about it first.
+func (h hosted) refuses(ctx context.Context, use tool.Call, t kenny.Tool) error {
+	in, err := t.CheckInput(jsontext.Value(use.Arguments))
+	if err != nil {
+		return toolError(fault.FromWire(err))
+	}
+	who, err := h.as(ctx, use)
+	if err != nil {
+		return toolError(err)
+	}
+	if err := h.api.WouldRefuse(who, h.request(use, t, in)); err != nil {
+		return toolError(err)
+	}
+	return nil
+}
+
 // declined has the call log and the trail say that a run asked about a call in the fleet's
 // place and was told no.
 func (h hosted) declined(use tool.Call, t kenny.Tool, why error) {
@@ -171,7 +193,7 @@ func (h hosted) declined(use tool.Call, t kenny.Tool, why error) {
 func (h hosted) request(use tool.Call, t kenny.Tool, in kenny.Input) call.Request {
 	return call.Request{
 		Machine: in.AgentID, Tool: t.Name, Args: in.Args.Wire(), Timeout: in.Timeout, QueueFor: in.QueueFor, ApprovedBy: use.ApprovedBy, Taint: use.Taint,
-		Tainted: use.Tainted, Stranger: strings.Contains(use.Principal, ":"),
+		Tainted: use.Tainted, Stranger: strings.Contains(use.Principal, ":"), Unruled: judge.Matches(use.Required, t.Name),
 	}
 }
 
