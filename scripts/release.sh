@@ -27,6 +27,19 @@ list_others() {
 	} >"$folder/programs.json"
 }
 
+# carry_packages FOLDER  gets what the SDKs need, so that a hub hands it out without internet (docs/rooms.md).
+carry_packages() {
+	local folder=$1 work
+	work=$(mktemp -d)
+	cp internal/face/sdk/gomod.txt "$work/go.mod"
+	(cd "$work" && GOMODCACHE=$work/cache GOFLAGS=-modcacherw go mod download all)
+	mkdir -p "$folder/go" "$folder/python"
+	(cd "$work/cache/cache/download" && find . -path '*/@v/*' \( -name '*.info' -o -name '*.mod' -o -name '*.zip' \) -print0 | tar -cf - --null -T -) | tar -C "$folder/go" -xf -
+	python3 -m venv "$work/pip"
+	"$work/pip/bin/python" -m pip download --quiet --no-deps --platform any --python-version 3.10 --only-binary :all: -d "$folder/python" 'websockets>=14'
+	rm -rf "$work"
+}
+
 pack() {
 	local in=$1 out=$2 file platform name dir
 	mkdir -p "$out"
@@ -43,6 +56,7 @@ pack() {
 			[ "$other" = "$file" ] || cp "$other" "$dir/endpoints/"
 		done
 		list_others "$dir/endpoints"
+		[ ! -d "$in/sdk" ] || cp -r "$in/sdk" "$dir/"
 		tar -C "$out" -czf "$out/$name.tar.gz" "$name"
 		rm -rf "$dir"
 		say "$out/$name.tar.gz"
@@ -58,4 +72,5 @@ rm -rf bin/cross
 scripts/setup.sh page
 scripts/page.sh
 scripts/build.sh "${TARGETS[@]}"
+carry_packages bin/cross/sdk
 pack bin/cross bin/release

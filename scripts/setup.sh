@@ -77,6 +77,22 @@ need_postgresql() {
 	say "PostgreSQL in $where"
 }
 
+# What the Python SDK needs, for tests that install it as an outsider would.
+need_python() {
+	python3 -c 'import ensurepip, venv' 2>/dev/null || as_root_apt "Python 3 with venv" python3 python3-venv python3-pip
+	python3 -c 'import ensurepip, venv' 2>/dev/null || die "Python 3 with venv is missing: install python3-venv."
+	if compgen -G "$TOOLS/wheels/websockets-*.whl" >/dev/null; then
+		say "$(python3 --version), .tools/wheels: there"
+		return
+	fi
+	say ".tools/wheels: pip download websockets cryptography"
+	python3 -m venv "$TOOLS/pip"
+	"$TOOLS/pip/bin/python" -m pip download --quiet --disable-pip-version-check --only-binary :all: -d "$TOOLS/wheels.new" 'websockets>=14' 'cryptography>=42' ||
+		die "The Python SDK's tests need the packages websockets and cryptography, and pip cannot fetch them."
+	mv "$TOOLS/wheels.new" "$TOOLS/wheels"
+	rm -rf "$TOOLS/pip"
+}
+
 find_chromium() {
 	local name
 	for name in chromium chromium-browser google-chrome google-chrome-stable; do
@@ -116,6 +132,7 @@ all)
 	node_modules test/mcpconformance
 	need_golangci_lint
 	need_postgresql
+	need_python
 	need_chromium
 	;;
 *) die "setup.sh: page, lint or nothing, not '$1'" ;;

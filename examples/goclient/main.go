@@ -1,6 +1,9 @@
-// Command goclient says one thing to an agent and prints what it answers.
+// Command goclient says one thing to an agent and prints what it answers. It is a
+// module of its own and takes the SDK from your hub:
 //
-//	go run ./examples/goclient ~/.parley/parley.sock parley "Good morning"
+//	export GOPROXY=http://127.0.0.1:7777/sdk/go,https://proxy.golang.org GONOSUMDB=parley.internal
+//	go get parley.internal/client/agentfirst@latest
+//	go run . ~/.parley/parley.sock parley "Good morning"
 package main
 
 import (
@@ -15,7 +18,7 @@ import (
 func main() {
 	if err := chat(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:forbidigo // main itself ends the program
+		os.Exit(1)
 	}
 }
 

@@ -2,16 +2,21 @@ package hub
 
 import (
 	"context"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"net/url"
+	"os"
+	"path/filepath"
 	"time"
 
+	"parley.internal"
 	"parley.internal/internal/brain"
 	"parley.internal/internal/brain/model"
 	"parley.internal/internal/face/api"
 	"parley.internal/internal/face/front"
+	"parley.internal/internal/face/sdk"
 	faceweb "parley.internal/internal/face/web"
 	"parley.internal/internal/fit"
 	"parley.internal/internal/hub/config"
@@ -41,6 +46,7 @@ func (h *Hub) routes() error {
 	if err != nil {
 		return err
 	}
+	sdk.New(parley.SDK, h.opts.Version, besideProgram("sdk")).Register(routes)
 	page, _ := web.Page()
 	routes.Handle(front.Route{Pattern: "/", Who: front.Stranger, Body: front.Nothing}, faceweb.Handler(page, faceweb.Options{HSTS: h.conf.TLS.On() || len(h.conf.BehindProxy) > 0}))
 	proxies := front.Proxies(config.Networks(h.conf.BehindProxy))
@@ -71,6 +77,16 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	api.RegisterSpend(a, h.spending)
 	api.RegisterBackup(a, h.Backup)
 	return nil
+}
+
+// besideProgram is a folder that a release has beside the program; nil when nobody
+// knows where that is.
+func besideProgram(name string) fs.FS {
+	path, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return os.DirFS(filepath.Join(filepath.Dir(path), name))
 }
 
 // relyingParty is the name people reach the hub by, which passkeys are bound to.
