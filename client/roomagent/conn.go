@@ -53,6 +53,9 @@ type Conn struct {
 	known   []Schema
 	next    int64
 	pending map[int64]*pending
+	credit  string
+	lanes   kibitz.Lanes
+	sign    time.Time // the hub was last heard of
 }
 
 // pending is a frame that waits for its answer.
@@ -81,6 +84,7 @@ type Content struct {
 // run keeps the connection until Leave, a refusal, or a close that is final.
 func (c *Conn) run(socket *websocket.Conn) {
 	defer close(c.gone)
+	defer c.renewing()()
 	for attempt := 0; ; {
 		err := c.serve(socket)
 		c.broken()
@@ -93,7 +97,7 @@ func (c *Conn) run(socket *websocket.Conn) {
 			return
 		}
 		for {
-			if !c.wait(c.opts.Backoff(attempt)) {
+			if !pauseFor(c.life, c.opts.Backoff(attempt)) {
 				c.end(context.Cause(c.life))
 				return
 			}
@@ -107,17 +111,6 @@ func (c *Conn) run(socket *websocket.Conn) {
 			}
 		}
 		attempt = 0
-	}
-}
-
-func (c *Conn) wait(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-c.life.Done():
-		return false
 	}
 }
 
@@ -155,8 +148,9 @@ func (c *Conn) broken() {
 // serve reads one socket until it ends.
 func (c *Conn) serve(socket *websocket.Conn) error {
 	c.mu.Lock()
-	c.socket = socket
+	c.socket, c.sign = socket, time.Now()
 	c.mu.Unlock()
+	defer c.watch(socket)()
 	stop := context.AfterFunc(c.life, func() { _ = socket.Close(websocket.StatusNormalClosure, "left") })
 	defer stop()
 	for {
@@ -164,6 +158,7 @@ func (c *Conn) serve(socket *websocket.Conn) error {
 		if err != nil {
 			return err
 		}
+		c.heard()
 		frame, err := kibitz.DecodeHub(data)
 		if err != nil {
 			continue // a frame of a later time
@@ -215,7 +210,7 @@ func (c *Conn) frame(frame kibitz.Frame) error {
 	case *kibitz.From:
 		c.content(f)
 	case *kibitz.Live:
-		return c.sendAgain()
+		return errors.Join(c.showLanes(), c.sendAgain())
 	case *kibitz.Ack:
 		c.answered(f.N, answer{ack: f})
 	case *kibitz.Nak:
@@ -262,7 +257,11 @@ func (c *Conn) greeted(f *kibitz.Hello) error {
 	if err != nil {
 		return err
 	}
-	return c.write(&kibitz.Resume{Resume: self.Resume, Since: since, AgentAssertion: proof, AgentCredit: c.opts.Credit})
+	credit, err := c.paid()
+	if err != nil {
+		return err
+	}
+	return c.write(&kibitz.Resume{Resume: self.Resume, Since: since, AgentAssertion: proof, AgentCredit: credit})
 }
 
 func (c *Conn) announce() error {
@@ -271,8 +270,11 @@ func (c *Conn) announce() error {
 	c.mu.Unlock()
 	on := true
 	v := &kibitz.Voice{On: &on}
-	v.Name, v.JWT, v.AgentCredit, v.AgentToken, v.AgentChain, v.FP = &c.opts.Name, c.opts.JWT, c.opts.Credit, c.opts.AgentToken, c.opts.AgentChain, c.opts.FP
+	v.Name, v.JWT, v.AgentToken, v.AgentChain, v.FP = &c.opts.Name, c.opts.JWT, c.opts.AgentToken, c.opts.AgentChain, c.opts.FP
 	var err error
+	if v.AgentCredit, err = c.paid(); err != nil {
+		return err
+	}
 	if v.Meta, err = c.metaOf(meta); err != nil {
 		return err
 	}

@@ -33,6 +33,9 @@ type DialOptions struct {
 	// AgentChain are for rooms with issuers or certificate authorities.
 	JWT, Credit, AgentToken string
 	AgentChain              []string
+	// RenewCredit, if not nil, gets the next credit: before the first announce, unless
+	// Credit is set, and again whenever half of the last one's time is over.
+	RenewCredit func(context.Context) (string, error)
 	// RoomKey is the secret of a sealed room, if the link does not carry it.
 	RoomKey string
 	Meta    map[string]any
@@ -104,7 +107,7 @@ func dial(ctx context.Context, roomURL string, o DialOptions, listen func(*Conn)
 	life, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	c := &Conn{
 		opts: o, addr: addr, life: life, stop: stop, joined: make(chan struct{}), gone: make(chan struct{}),
-		pending: map[int64]*pending{}, meta: o.Meta, deliver: queue{held: true},
+		pending: map[int64]*pending{}, meta: o.Meta, credit: o.Credit, deliver: queue{held: true},
 	}
 	listen(c)
 	socket, err := c.connect(ctx)
@@ -124,7 +127,10 @@ func dial(ctx context.Context, roomURL string, o DialOptions, listen func(*Conn)
 	}
 }
 
+// connect dials once. A hub that takes the connection and says nothing is none.
 func (c *Conn) connect(ctx context.Context) (*websocket.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, lostAfter)
+	defer cancel()
 	header := http.Header{}
 	if c.opts.Token != "" {
 		header.Set("Authorization", "Bearer "+c.opts.Token)

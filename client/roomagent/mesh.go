@@ -292,6 +292,9 @@ func (m *Mesh) SendTo(ctx context.Context, to string, data json.RawMessage) erro
 	if _, err := opened.Check(false, to != ""); err != nil {
 		return &DeniedError{Code: string(kibitz.CodeOf(err)), Reason: err.Error()}
 	}
+	if !m.hubThere() {
+		return ErrNotJoined
+	}
 	if right := opened.Right(); !m.Grant().Has(right) {
 		return &DeniedError{Code: string(kibitz.ActDenied), Reason: "grant lacks " + string(right)}
 	}

@@ -317,7 +317,7 @@ func (p *peer) proves(data []byte) bool {
 // link is checked. What does not fit is not sent.
 func (p *peer) send(it held) error {
 	if p.checked {
-		if p.mesh.GrantOf(p.id).Has(it.right) {
+		if p.mesh.hubThere() && p.mesh.GrantOf(p.id).Has(it.right) {
 			return p.channel.SendText(string(it.data))
 		}
 		return nil

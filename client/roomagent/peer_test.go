@@ -28,6 +28,7 @@ func unchecked(t *testing.T) (*peer, *wire) {
 		t.Fatal(err)
 	}
 	m.Conn = &Conn{
+		sign: time.Now(),
 		life: context.Background(), pending: map[int64]*pending{}, mesh: kibitz.MeshPolicy{Data: true},
 		self: &kibitz.Self{ID: "a"}, members: []kibitz.Member{{ID: "a"}, {ID: "b"}},
 		caps: map[string]kibitz.Grant{"a": kibitz.FullGrant(), "b": kibitz.FullGrant()},

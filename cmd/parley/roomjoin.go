@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
+	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,23 +26,28 @@ import (
 
 // joinFlags say as whom to join.
 type joinFlags struct {
-	name, key, backend, say, roomKey, invite string
-	readOnly                                 bool
-	agent                                    string
-	tools                                    []string
-	leave                                    bool
+	name, key, backend, say, roomKey, invite, creditCommand string
+	readOnly                                                bool
+	agent                                                   string
+	tools                                                   []string
+	leave                                                   bool
 }
 
 func newRoomJoin(g *globals) *cobra.Command {
 	var f joinFlags
 	cmd := &cobra.Command{
 		Use: "join ROOM", Short: "Sit in a room: lines of standard input are said, what others say is printed", Args: cobra.ExactArgs(1),
-		RunE: g.withRoom(func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, args []string) error {
-			if f.agent != "" {
-				return f.seat(ctx, g, cmd, c, args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c := f.alone(g, args[0]); c != nil {
+				return refusal(denied(f.join(cmd.Context(), g, cmd, c, args[0])))
 			}
-			return denied(f.join(ctx, g, cmd, c, args[0]))
-		}),
+			return g.withRoom(func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, args []string) error {
+				if f.agent != "" {
+					return f.seat(ctx, g, cmd, c, args[0])
+				}
+				return denied(f.join(ctx, g, cmd, c, args[0]))
+			})(cmd, args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "the name others see")
@@ -49,6 +57,7 @@ func newRoomJoin(g *globals) *cobra.Command {
 	flags.StringVar(&f.say, "say", "", "say this and leave")
 	flags.StringVar(&f.roomKey, "room-key", "", "key of a sealed room (the link's part after #k=)")
 	flags.StringVar(&f.invite, "invite", "", "come with this invite (the link's part after #i=)")
+	flags.StringVar(&f.creditCommand, "credit-command", "", "where agents pay: a program with arguments (no shell) that prints a credit; it runs again before each one ends")
 	flags.StringVar(&f.agent, "agent", "", "seat this agent of the hub instead; it watches until a host lets it speak")
 	flags.StringSliceVar(&f.tools, "tools", nil, "with --agent: tools it may use there (only those that change nothing run)")
 	flags.BoolVar(&f.leave, "leave", false, "with --agent: take it out of the room")
@@ -67,6 +76,35 @@ func denied(err error) error {
 		return &exitError{code: refusedCode, text: string(no.Code) + ": " + visible.Line(no.Reason)}
 	}
 	return err
+}
+
+// alone is the hub as somebody meets it who has a key or an invite and no token of it;
+// nil where a token is needed, or where nobody said which hub is meant.
+func (f *joinFlags) alone(g *globals, where string) *hubapi.Client {
+	u, err := url.Parse(where)
+	linked := err == nil && u.Host != ""
+	invited := f.invite != "" || linked && strings.Contains(u.Fragment, "i=")
+	address := firstOf(g.hub, os.Getenv("PARLEY_HUB"))
+	if f.agent != "" || f.key == "" && !invited || firstOf(g.token, os.Getenv("PARLEY_TOKEN")) != "" || !linked && address == "" {
+		return nil
+	}
+	return hubapi.New(address, "")
+}
+
+// credit runs the program that pays; the first word it prints is a credit.
+func (f *joinFlags) credit(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	words := strings.Fields(f.creditCommand)
+	out, err := exec.CommandContext(ctx, words[0], words[1:]...).Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", words[0], err)
+	}
+	printed := strings.Fields(string(out))
+	if len(printed) == 0 {
+		return "", fmt.Errorf("%s printed no credit", words[0])
+	}
+	return printed[0], nil
 }
 
 func (f *joinFlags) join(ctx context.Context, g *globals, cmd *cobra.Command, c *hubapi.Client, where string) error {
@@ -105,6 +143,9 @@ func (f *joinFlags) join(ctx context.Context, g *globals, cmd *cobra.Command, c 
 // options are as whom to come to the room, which is an id or a link.
 func (f *joinFlags) options(c *hubapi.Client, where string) (o roomagent.DialOptions, link string, err error) {
 	o = roomagent.DialOptions{Name: f.name, RoomKey: f.roomKey, JWT: f.invite, Person: f.key == "" && f.backend == ""}
+	if strings.TrimSpace(f.creditCommand) != "" {
+		o.RenewCredit, o.Person = f.credit, false
+	}
 	link = where
 	if u, err := url.Parse(where); err != nil || u.Host == "" {
 		link = c.Base() + "/r/" + url.PathEscape(where)
@@ -112,7 +153,7 @@ func (f *joinFlags) options(c *hubapi.Client, where string) (o roomagent.DialOpt
 	if _, err := kibitz.ParseSecret(f.roomKey); err != nil && f.roomKey != "" {
 		return o, "", usageError("the room's key: %s", fit.OneLine(err.Error()))
 	}
-	if f.key == "" && strings.HasPrefix(link, c.Base()+"/") {
+	if f.key == "" && c.Base() != "" && strings.HasPrefix(link, c.Base()+"/") {
 		o.Token = c.Token()
 	}
 	if f.key != "" || f.backend != "" {
