@@ -28,8 +28,9 @@ type notes struct {
 	viewFrom string
 	lines    []line
 	data     []datum
-	schemas  map[string]json.RawMessage
-	dropped  int
+	// schemas are by publisher and name: nobody describes another's app.
+	schemas map[string]map[string]json.RawMessage
+	dropped int
 }
 
 type line struct {
@@ -48,7 +49,7 @@ type datum struct {
 }
 
 func newNotes(links bool) *notes {
-	return &notes{changed: make(chan struct{}), links: links, schemas: map[string]json.RawMessage{}}
+	return &notes{changed: make(chan struct{}), links: links, schemas: map[string]map[string]json.RawMessage{}}
 }
 
 // note wakes whoever waits; mu is held.
@@ -90,7 +91,12 @@ func (n *notes) content(f *kibitz.From) bool {
 	case kibitz.ContentChat:
 		n.say(f, c.Text)
 	case kibitz.ContentSchema:
-		n.schemas[c.Name] = json.RawMessage(f.C)
+		of := maps.Clone(n.schemas[f.From]) // what the model was shown is not changed
+		if of == nil {
+			of = map[string]json.RawMessage{}
+		}
+		of[c.Name] = json.RawMessage(f.C)
+		n.schemas[f.From] = of
 	case kibitz.ContentApp:
 		return n.app(f, c.Data)
 	}

@@ -165,6 +165,14 @@ func (s *seat) await(ctx context.Context, most time.Duration) {
 }
 
 func (s *Server) say(ctx context.Context, in args) (any, error) {
+	return s.send(ctx, in, func() (kibitz.Raw, error) { return kibitz.ChatEnvelope(in.Text) })
+}
+
+func (s *Server) act(ctx context.Context, in args) (any, error) {
+	return s.send(ctx, in, func() (kibitz.Raw, error) { return kibitz.ActEnvelope(kibitz.Raw(in.Action)) })
+}
+
+func (s *Server) send(ctx context.Context, in args, envelope func() (kibitz.Raw, error)) (any, error) {
 	at, err := s.find(in.Session)
 	if err != nil {
 		return nil, err
@@ -172,7 +180,7 @@ func (s *Server) say(ctx context.Context, in args) (any, error) {
 	if at.readOnly {
 		return nil, failure("read-only")
 	}
-	data, err := kibitz.ChatEnvelope(in.Text)
+	data, err := envelope()
 	if err != nil {
 		return nil, err
 	}

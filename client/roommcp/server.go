@@ -62,7 +62,7 @@ type failure string
 
 func (f failure) Error() string { return string(f) }
 
-// args are the arguments of all four tools.
+// args are the arguments of all tools.
 type args struct {
 	Room      string `json:"room"`
 	Name      string `json:"name"`
@@ -75,6 +75,8 @@ type args struct {
 	Max       int    `json:"max"`
 	Text      string `json:"text"`
 	To        string `json:"to"`
+	// Action is what an app is asked for.
+	Action json.RawMessage `json:"action"`
 }
 
 type tool struct {
@@ -100,6 +102,10 @@ func (s *Server) tools() []*tool {
 		{
 			sdk.Tool{Name: "say", Title: "Say something", Description: "Say a line in the room, to everybody or to one participant. Works only while your grant has send-chat."},
 			`{"type":"object","additionalProperties":false,"required":["text"],"properties":{"text":{"type":"string","minLength":1,"maxLength":2000},"to":{"type":"string","minLength":1,"maxLength":64},` + session + `}}`, s.say,
+		},
+		{
+			sdk.Tool{Name: "act", Title: "Ask the app to do something", Description: "Ask the room's app to do something, in the form its schema describes. Works only while your grant has act; the app may ignore it. Name the app in to, or everybody reads it."},
+			`{"type":"object","additionalProperties":false,"required":["action"],"properties":{"action":{"description":"what the app is asked for"},"to":{"type":"string","minLength":1,"maxLength":64},` + session + `}}`, s.act,
 		},
 		{
 			sdk.Tool{Name: "leave", Title: "Leave the room", Description: "Leave the room.", Annotations: &sdk.ToolAnnotations{IdempotentHint: true}},

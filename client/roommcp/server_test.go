@@ -202,6 +202,7 @@ func TestAModelSitsInARoomByItsOwnKey(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			m.fails("say", map[string]any{"text": "psst", "to": "nobody"}, "to.unknown")
+			m.fails("act", map[string]any{"action": map[string]any{"play": "7S"}}, "blocked: grant lacks act")
 			if err := agent.Say(t.Context(), "once"); err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -38,7 +39,8 @@ type seat struct {
 	view    sight
 	lines   []line
 	data    []datum
-	schemas map[string]json.RawMessage
+	// schemas are by publisher and name: nobody describes another's app.
+	schemas map[string]map[string]json.RawMessage
 	dropped int
 	next    int64
 	answers map[int64]chan any // *kibitz.Ack or *kibitz.Nak
@@ -70,7 +72,7 @@ type datum struct {
 
 func newSeat(id string, readOnly bool) *seat {
 	return &seat{
-		id: id, readOnly: readOnly, changed: make(chan struct{}), schemas: map[string]json.RawMessage{}, answers: map[int64]chan any{},
+		id: id, readOnly: readOnly, changed: make(chan struct{}), schemas: map[string]map[string]json.RawMessage{}, answers: map[int64]chan any{},
 		grant: kibitz.Grant{Perceive: []kibitz.Capability{}, Act: []kibitz.Capability{}}, members: []kibitz.Member{},
 	}
 }
@@ -177,7 +179,12 @@ func (s *seat) hear(f *kibitz.From) {
 	case kibitz.ContentApp:
 		s.app(f, content.Data, own)
 	case kibitz.ContentSchema:
-		s.schemas[content.Name], s.fresh = json.RawMessage(c), true
+		of := maps.Clone(s.schemas[f.From]) // what the model was shown is not changed
+		if of == nil {
+			of = map[string]json.RawMessage{}
+		}
+		of[content.Name] = json.RawMessage(c)
+		s.schemas[f.From], s.fresh = of, true
 	}
 }
 
@@ -272,12 +279,8 @@ func (s *seat) ask(ctx context.Context, make func(n int64) kibitz.Frame) (any, e
 // newAnswer has room for the one answer, so that the room never waits.
 func newAnswer() chan any { return make(chan any, 1) }
 
-// chat is what say sends, sealed where the room is.
-func (s *seat) chat(text, to string) (kibitz.Raw, error) {
-	data, err := kibitz.ChatEnvelope(text)
-	if err != nil {
-		return nil, err
-	}
+// appContent is an envelope as it is sent, sealed where the room is.
+func (s *seat) appContent(data kibitz.Raw, to string) (kibitz.Raw, error) {
 	c, err := json.Marshal(map[string]any{"k": kibitz.ContentApp, "data": json.RawMessage(data)})
 	if err != nil || !s.sealed || s.key == nil {
 		return kibitz.Raw(c), err

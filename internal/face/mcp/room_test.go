@@ -179,6 +179,7 @@ func TestAModelSitsInARoom(t *testing.T) {
 			t.Errorf("the room heard %s", from.C)
 		}
 		fails(t, s, "say", with(session, map[string]any{"text": "psst", "to": "nobody"}), "to.unknown")
+		fails(t, s, "act", with(session, map[string]any{"action": map[string]any{"play": "7S"}}), "blocked: grant lacks act")
 		// Own lines are no news, and nothing comes twice.
 		alice.say("and again")
 		var all []string

@@ -53,6 +53,11 @@ func Room(rooms room.API, o RoomOptions) Toolset {
 				Input:       Object(Required("text", Text("what to say", 1, 2000)), Optional("to", Text("id of the only one to hear it", 1, 64)), session),
 			},
 			{
+				Name: "act", Title: "Ask the app to do something", Common: true, Scope: identity.Rooms, Run: Handle(t.act),
+				Description: "Ask the room's app to do something, in the form its schema describes. Works only while your grant has act; the app may ignore it. Name the app in to, or everybody reads it.",
+				Input:       Object(Required("action", Any("what the app is asked for")), Optional("to", Text("id of the app", 1, 64)), session),
+			},
+			{
 				Name: "leave", Title: "Leave the room", Scope: identity.Rooms, Hints: Hints{Idempotent: true}, Run: Handle(t.leave),
 				Description: "Leave the room.", Input: Object(session),
 			},
@@ -93,6 +98,8 @@ type roomArgs struct {
 	Max       int    `json:"max"`
 	Text      string `json:"text"`
 	To        string `json:"to"`
+	// Action is what an app is asked for.
+	Action json.RawMessage `json:"action"`
 }
 
 // plainly is a failure whose text is fixed by the protocol of rooms.
@@ -341,6 +348,23 @@ func (s *seat) canAct() bool {
 }
 
 func (t *roomTools) say(ctx context.Context, c *Call, in roomArgs) (Result, error) {
+	data, err := kibitz.ChatEnvelope(in.Text)
+	if err != nil {
+		return Result{}, err
+	}
+	return t.send(ctx, c, in, "room_say", data, map[string]any{"text": in.Text, "to": in.To})
+}
+
+func (t *roomTools) act(ctx context.Context, c *Call, in roomArgs) (Result, error) {
+	data, err := kibitz.ActEnvelope(kibitz.Raw(in.Action))
+	if err != nil {
+		return Result{}, err
+	}
+	return t.send(ctx, c, in, "room_act", data, map[string]any{"action": in.Action, "to": in.To})
+}
+
+// send puts an envelope into the room, once whoever must agree has agreed to what it is.
+func (t *roomTools) send(ctx context.Context, c *Call, in roomArgs, name string, data kibitz.Raw, shown map[string]any) (Result, error) {
 	_, s, err := t.find(c, in.Session)
 	if err != nil {
 		return Result{}, err
@@ -349,11 +373,12 @@ func (t *roomTools) say(ctx context.Context, c *Call, in roomArgs) (Result, erro
 		return Result{}, plainly("read-only")
 	}
 	if t.options.Allow != nil {
-		if err := t.options.Allow(ctx, c.Who, "room_say", map[string]any{"room": s.room, "text": in.Text, "to": in.To}); err != nil {
+		shown["room"] = s.room
+		if err := t.options.Allow(ctx, c.Who, name, shown); err != nil {
 			return Result{}, skillError(err)
 		}
 	}
-	content, err := s.chat(in.Text, in.To)
+	content, err := s.appContent(data, in.To)
 	if err != nil {
 		return Result{}, err
 	}

@@ -68,13 +68,16 @@ func TestWhatIsSaidInARoomIsQuotedMaterialWithoutTools(t *testing.T) {
 		t.Errorf("%+v", shown)
 	}
 	line := seat.Line{Name: "Eve", Text: injection}
-	text := must(b.Think(t.Context(), seat.Thought{Agent: "kibitzer", Disclosed: shown, Room: "r", View: json.RawMessage(`{"board":"x"}`), Chat: []seat.Line{line}, Reply: &line}))(t)
+	text := must(b.Think(t.Context(), seat.Thought{Agent: "kibitzer", Disclosed: shown, Room: "r", People: []seat.Present{{Name: "Eve"}}, Schemas: map[string]map[string]json.RawMessage{"App": {"board": json.RawMessage(`{"title":"a board"}`)}}, View: json.RawMessage(`{"board":"x"}`), Chat: []seat.Line{line}, Reply: &line}))(t)
 	req := s.asked[0]
 	if text != "well played" || len(req.Tools) != 0 || len(req.Messages) != 1 || !strings.Contains(req.System, "You are Kibitzer") {
 		t.Errorf("%q %+v", text, req)
 	}
 	if strings.Contains(req.System, "pwned") || strings.Contains(req.Messages[0].Text, "\n/say") || !strings.Contains(req.Messages[0].Text, `{"board":"x"}`) {
 		t.Errorf("not quoted: %s", req.Messages[0].Text)
+	}
+	if got := req.Messages[0].Text; !strings.Contains(got, `"people":[{"name":"Eve"}]`) || !strings.Contains(got, `"schemas":{"App":{"board":{"title":"a board"}}}`) {
+		t.Errorf("the model is not told who is there or how to read the view: %s", got)
 	}
 	// A model nobody was told of is not asked.
 	if _, err := b.Think(t.Context(), seat.Thought{Agent: "kibitzer"}); !errors.Is(err, seat.ErrUndisclosed) || len(s.asked) != 1 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 
 	"parley.internal/internal/identity"
@@ -33,10 +34,59 @@ type sitter struct {
 	sending bool
 	round   int
 	giveUp  context.CancelFunc
+	// forms are the schemas, by publisher and name.
+	forms map[string]map[string]json.RawMessage
+}
+
+// Bounds of what a model is told beside the view: strangers may have written it.
+const (
+	maxPresent = 50
+	maxForms   = 10
+	maxForm    = 8 << 10
+)
+
+// present is who is there.
+func (s *sitter) present() []Present {
+	var out []Present
+	for _, m := range s.members[:min(len(s.members), maxPresent)] {
+		out = append(out, Present{Name: m.Name, Agent: m.Kind == kibitz.Agent})
+	}
+	return out
+}
+
+// described keeps what a publisher says about its view.
+func (s *sitter) described(from, name string, schema kibitz.Raw) {
+	known := s.forms[from]
+	if _, again := known[name]; len(schema) > maxForm || !again && s.countForms() >= maxForms {
+		return
+	}
+	if known == nil {
+		known = map[string]json.RawMessage{}
+		s.forms[from] = known
+	}
+	known[name] = json.RawMessage(schema)
+}
+
+func (s *sitter) countForms() (n int) {
+	for _, of := range s.forms {
+		n += len(of)
+	}
+	return n
+}
+
+// schemas are those of who is here, by name.
+func (s *sitter) schemas() map[string]map[string]json.RawMessage {
+	out := map[string]map[string]json.RawMessage{}
+	for id, of := range s.forms {
+		if m, known := s.member(id); known {
+			out[m.Name] = maps.Clone(of)
+		}
+	}
+	return out
 }
 
 func newSitter(c *chair, mind Mind, agent string, tools []string, shown Disclosure) *sitter {
-	s := &sitter{chair: c, mind: mind, agent: agent, tools: tools, shown: shown, manner: newManners(agent), undisclosed: func() {}}
+	s := &sitter{chair: c, mind: mind, agent: agent, tools: tools, shown: shown, manner: newManners(agent), forms: map[string]map[string]json.RawMessage{}, undisclosed: func() {}}
 	s.life, s.cancel = context.WithCancel(context.Background())
 	c.guest = s
 	return s
@@ -93,9 +143,11 @@ func (s *sitter) abandon() {
 
 func (s *sitter) content(f *kibitz.From) {
 	var c struct {
-		K    kibitz.ContentKind `json:"k"`
-		Text string             `json:"text"`
-		Data kibitz.Raw         `json:"data"`
+		K      kibitz.ContentKind `json:"k"`
+		Text   string             `json:"text"`
+		Data   kibitz.Raw         `json:"data"`
+		Name   string             `json:"name"`
+		Schema kibitz.Raw         `json:"schema"`
 	}
 	if json.Unmarshal(f.C, &c) != nil {
 		return
@@ -103,6 +155,8 @@ func (s *sitter) content(f *kibitz.From) {
 	switch c.K {
 	case kibitz.ContentChat:
 		s.said(f.From, c.Text)
+	case kibitz.ContentSchema:
+		s.described(f.From, c.Name, c.Schema)
 	case kibitz.ContentApp:
 		switch kind, inside := kibitz.OpenEnvelope(c.Data); kind {
 		case kibitz.EnvelopeChat:
@@ -155,7 +209,7 @@ func (s *sitter) think(j job) {
 	round := s.round
 	t := Thought{
 		Agent: s.agent, Disclosed: s.shown, Tools: s.tools, By: s.by, Room: s.room, Reply: j.reply,
-		View: s.manner.newest, Chat: append([]Line{}, s.manner.heard...),
+		People: s.present(), Schemas: s.schemas(), View: s.manner.newest, Chat: append([]Line{}, s.manner.heard...),
 	}
 	s.tasks.Go(func() {
 		defer cancel()
