@@ -2,7 +2,7 @@
 // hub hands out the ones that fit it. Nothing is built or fetched for that: what Go
 // compiles into the hub is what it serves.
 //
-//	handler := sdk.New(parley.SDK, version, carried)
+//	handler := sdk.NewPackages(parley.SDK, version, carried)
 //
 // Whoever adds a package below client/ or protocol/ deeper than these patterns, or a
 // file that one of them embeds, adds it here; a test builds the module as an outsider

@@ -29,15 +29,17 @@ const (
 
 // Credentials and sessions.
 const (
-	AuthAccepted  Action = "auth.accepted"  // a client authenticated on the board's connection
-	AuthExpired   Action = "auth.expired"   // a connection was closed because its session had expired
-	AuthLocked    Action = "auth.locked"    // an address was locked after too many wrong credentials
-	AuthRefused   Action = "auth.refused"   // a credential was not accepted
-	AuthReplaced  Action = "auth.replaced"  // a connection was replaced by a newer one of the same device
-	AuthRevoked   Action = "auth.revoked"   // a connection was closed because its token was revoked
-	ScopeRefused  Action = "scope.refused"  // a request was refused because its credential lacks the scope
-	OriginRefused Action = "origin.refused" // a page of another website, or a foreign host name, was refused
-	BoardMisuse   Action = "board.misuse"   // a client broke the rules of the board's connection
+	AuthAccepted   Action = "auth.accepted"   // a client authenticated on the board's connection
+	AuthExpired    Action = "auth.expired"    // a connection was closed because its session had expired
+	AuthLocked     Action = "auth.locked"     // an address was locked after too many wrong credentials
+	AuthRefused    Action = "auth.refused"    // a credential was not accepted
+	AuthReplaced   Action = "auth.replaced"   // a connection was replaced by a newer one of the same device
+	AuthRevoked    Action = "auth.revoked"    // a connection was closed because its token was revoked
+	ScopeRefused   Action = "scope.refused"   // a request was refused because its credential lacks the scope
+	OriginRefused  Action = "origin.refused"  // a page of another website, or a foreign host name, was refused
+	OriginListed   Action = "origin.listed"   // a website may show rooms of this hub in its pages
+	OriginUnlisted Action = "origin.unlisted" // a website may no longer show rooms of this hub
+	BoardMisuse    Action = "board.misuse"    // a client broke the rules of the board's connection
 )
 
 // Pictures, PDFs and voice notes.

@@ -19,6 +19,7 @@ import (
 	"parley.internal/internal/approval"
 	"parley.internal/internal/audit"
 	"parley.internal/internal/bus"
+	"parley.internal/internal/embed"
 	"parley.internal/internal/face/api"
 	"parley.internal/internal/face/board"
 	"parley.internal/internal/face/front"
@@ -97,6 +98,7 @@ type Hub struct {
 	minds    *minds
 	spaces   *workspace.Spaces
 	grants   *workspace.Grants
+	websites *embed.Origins
 	files    *files.Store
 	sandbox  *sandbox.Sandbox
 	parts    []part
@@ -288,14 +290,17 @@ func (h *Hub) openFaces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if h.websites, err = embed.New(embed.Options{DB: h.db, Trail: h.trail, Always: h.conf.Rooms.Origins}); err != nil {
+		return err
+	}
 	h.metrics = metrics.New(h.opts.Version)
 	h.metrics.WatchBus(h.bus)
 	h.metrics.MustRegister(h.trailMetrics())
 	h.parking = front.NewParking(idleTime, h.logger)
 	h.front = front.New(front.Deps{
-		People: h.people, Guard: guard, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Parking: h.parking,
+		People: h.people, Guard: guard, Websites: h.websites, Logger: h.logger, Watch: h.metrics, Trail: h.trail, Parking: h.parking,
 		Paces:  front.Paces{Time: h.conf.Limits.BodyTime, Pause: h.conf.Limits.BodyPause},
-		Errors: slices.Concat(storeErrors, visitErrors, workspaceErrors, fileErrors),
+		Errors: slices.Concat(storeErrors, visitErrors, workspaceErrors, fileErrors, websiteErrors),
 	})
 	if err := h.eachPart(func(p part) error { return call(ctx, p.faces) }); err != nil {
 		return err

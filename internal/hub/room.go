@@ -12,6 +12,7 @@ import (
 
 	"parley.internal/internal/brain"
 	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/embed"
 	"parley.internal/internal/face/api"
 	"parley.internal/internal/face/front"
 	faceroom "parley.internal/internal/face/room"
@@ -26,7 +27,7 @@ func (h *Hub) roomPart() part {
 	return part{
 		name: "room", open: h.openRooms, faces: h.openRoomFace,
 		routes: func(routes *front.Routes, rest *api.API) error {
-			api.RegisterRooms(rest, h.rooms, h.seats, h.people)
+			api.RegisterRooms(rest, h.rooms, h.seats, h.people, h.websites)
 			api.RegisterRoomSeats(rest, h.rooms, h.seats)
 			routes.Handle(h.roomFace.Route(), h.roomFace)
 			return nil
@@ -97,6 +98,11 @@ func (h *Hub) roomMetrics() {
 	h.metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "parley_room_slow_total", Help: "Connections to rooms that were cut because they did not read.",
 	}, func() float64 { return float64(h.roomFace.Slow()) }))
+}
+
+// websiteErrors are refusals of listing a website.
+var websiteErrors = []front.Mapping{
+	{Is: embed.ErrBadOrigin, Status: http.StatusBadRequest, Code: "bad_origin"}, {Is: embed.ErrNotListed, Status: http.StatusNotFound, Code: "not_found"},
 }
 
 // keyTime is how long a key server may take.

@@ -46,9 +46,11 @@ func (h *Hub) routes() error {
 	if err != nil {
 		return err
 	}
-	sdk.New(parley.SDK, h.opts.Version, besideProgram("sdk")).Register(routes)
-	page, _ := web.Page()
-	routes.Handle(front.Route{Pattern: "/", Who: front.Stranger, Body: front.Nothing}, faceweb.Handler(page, faceweb.Options{HSTS: h.conf.TLS.On() || len(h.conf.BehindProxy) > 0}))
+	files, _ := web.Page()
+	page := faceweb.Handler(files, faceweb.Options{HSTS: h.conf.TLS.On() || len(h.conf.BehindProxy) > 0})
+	routes.Handle(front.Route{Pattern: "/", Who: front.Stranger, Body: front.Nothing}, page)
+	sdk.New(sdk.Options{Files: files, Page: page, Version: h.opts.Version, Websites: h.websites}).Register(routes)
+	sdk.NewPackages(parley.SDK, h.opts.Version, besideProgram("sdk")).Register(routes)
 	proxies := front.Proxies(config.Networks(h.conf.BehindProxy))
 	h.routed = routes
 	h.gate = newGate()
@@ -72,6 +74,7 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	api.RegisterAgents(a, api.Minds{Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf})
 	api.RegisterWorkspace(a, h.grants)
 	api.RegisterFiles(a, h.files)
+	api.RegisterWebsites(a, h.websites)
 	api.RegisterStatus(a, h.status)
 	api.RegisterCluster(a, h.cluster)
 	api.RegisterSpend(a, h.spending)

@@ -42,6 +42,9 @@ type API interface {
 	// Command does what a host's mod frame does.
 	Command(ctx context.Context, by identity.Actor, room string, cmd HostCommand) error
 	Invite(ctx context.Context, by identity.Actor, room string, req InviteRequest) (Invite, error)
+	// Pass lets a person come in from a page of another website, as themselves and
+	// without being a host.
+	Pass(ctx context.Context, by identity.Actor, room, origin string) (Pass, error)
 	// Invites lists the passes that are good; Withdraw makes one worthless.
 	Invites(ctx context.Context, by identity.Actor, room string) ([]Invited, error)
 	Withdraw(ctx context.Context, by identity.Actor, room, invite string) error

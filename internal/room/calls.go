@@ -49,6 +49,8 @@ func (r *room) do(c *call) (any, error) {
 		return struct{}{}, r.command(who, c.Command)
 	case "invite":
 		return r.makeInvite(who, c.Invite)
+	case "pass":
+		return r.makePass(c.By, c.ID)
 	case "invites":
 		return r.inviteList(), nil
 	case "withdraw":

@@ -170,6 +170,10 @@ func (g *gate) invite(adm *admission) error {
 	if in.Caps != nil {
 		adm.Allowed = *in.Caps
 	}
+	if in.Sub != "" {
+		// Barred with the person it stands for, and never a host by the hub's word.
+		adm.Principal = in.Sub
+	}
 	return nil
 }
 

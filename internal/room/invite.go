@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley.internal/internal/audit"
+	"parley.internal/internal/identity"
 	"parley.internal/internal/store"
 	"parley.internal/protocol/kibitz"
 )
@@ -65,6 +66,38 @@ func (r *room) makeInvite(who by, req InviteRequest) (Invite, error) {
 	}
 	r.invites[in.ID] = in
 	return Invite{ID: in.ID, Token: token}, nil
+}
+
+// passLife is how long a pass opens the door; who is in by then stays.
+const passLife = time.Hour
+
+// Pass is what a person gives to a page of another website.
+type Pass struct {
+	Token   string    `json:"token"`
+	Expires time.Time `json:"expires_at"`
+}
+
+// makePass signs a pass of somebody who may enter, for a page of a website. It opens
+// this room, for as long as it says, and nothing else; it makes nobody a host, because
+// what runs in such a page is the website's.
+func (r *room) makePass(who identity.Actor, origin string) (Pass, error) {
+	mode := r.policy.Humans.Mode
+	enters := r.rightOfActor(who) != "" || mode == kibitz.HumansHub || mode == kibitz.HumansOpen
+	switch {
+	case !who.Human():
+		return Pass{}, deny(kibitz.GateMissing, "only a person of this hub has a pass")
+	case !enters, mode == kibitz.HumansNone, mode == kibitz.HumansOIDC:
+		return Pass{}, deny(kibitz.GateMissing, "this room does not let people in by their login here")
+	case r.barred(who.String()):
+		return Pass{}, errKicked
+	}
+	until := time.Now().Add(passLife).Truncate(time.Second)
+	token, err := kibitz.Sign(r.key, kibitz.Invite{Name: kibitz.CleanName(who.Person.Name), Room: r.id, Exp: until.Unix(), Sub: who.String()})
+	if err != nil {
+		return Pass{}, err
+	}
+	r.note(note{kind: audit.RoomInvited, actor: who.String(), detail: "a pass for " + origin})
+	return Pass{Token: token, Expires: until}, nil
 }
 
 // forgetInvites drops those whose time is over: their signature says so as well.

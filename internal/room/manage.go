@@ -222,6 +222,11 @@ func (e *Rooms) Invite(ctx context.Context, who identity.Actor, id string, req I
 	return ask[Invite](ctx, e, id, &call{Op: "invite", By: who, Invite: req})
 }
 
+// Pass implements API.
+func (e *Rooms) Pass(ctx context.Context, who identity.Actor, id, origin string) (Pass, error) {
+	return ask[Pass](ctx, e, id, &call{Op: "pass", By: who, ID: origin})
+}
+
 // Invites implements API.
 func (e *Rooms) Invites(ctx context.Context, who identity.Actor, id string) ([]Invited, error) {
 	return ask[[]Invited](ctx, e, id, &call{Op: "invites", By: who})

@@ -92,9 +92,9 @@ func (r *room) rehost() {
 	}
 }
 
-// open are the calls that anybody with the scope may make: what a room is called, and
-// how many are in it. Everything else is for those who manage it.
-var open = map[string]bool{"info": true}
+// open are the calls that anybody with the scope may make: what a room is called, how
+// many are in it, and a pass for oneself where one may enter. Everything else is for those who manage it.
+var open = map[string]bool{"info": true, "pass": true}
 
 // permit refuses a call of somebody who does not manage the room. An admin's is let
 // through, and told apart in the trail.

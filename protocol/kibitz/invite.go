@@ -10,6 +10,8 @@ type Invite struct {
 	Exp  int64  `json:"exp"`
 	JKT  string `json:"jkt,omitzero"`
 	Caps *Grant `json:"caps,omitzero"`
+	// Sub is the person of the hub whom it stands for, if it is a pass of theirs.
+	Sub string `json:"sub,omitzero"`
 }
 
 // VerifyInvite reads an invite of the room's key. The error is a [*Refusal].
@@ -32,6 +34,7 @@ func VerifyInvite(token, room string, key *PublicKey, now time.Time) (*Invite, e
 		caps := Sanitise(o["caps"])
 		in.Caps = &caps
 	}
+	in.Sub, _ = o.text("sub")
 	if !o.has("jkt") {
 		return in, nil
 	}

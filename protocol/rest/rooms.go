@@ -23,6 +23,7 @@ var (
 	ClearGrant     = Delete[Participant, GrantState]("/api/rooms/{room}/grants/{participant}", "Remove the override")
 	CommandRoom    = Post[RoomCommand, Done]("/api/rooms/{room}/commands", "A host's command: lobbyon, lobbyoff, admit, deny, lock, unlock, reset, kick, ban, unban, publisher, unpublisher")
 	InviteToRoom   = Post[RoomInvitation, Invite]("/api/rooms/{room}/invites", "Make a pass to the room").Created()
+	PassToRoom     = Post[RoomPassRequest, RoomPass]("/api/rooms/{room}/pass", "Let a page of a listed website enter the room as oneself, for an hour").Created()
 	ListInvites    = Get[RoomName, Invites]("/api/rooms/{room}/invites", "The passes that are good, without the passes themselves")
 	WithdrawInvite = Delete[InviteName, None]("/api/rooms/{room}/invites/{invite}", "Make a pass worthless; whoever came with it is out at once")
 	ListBans       = Get[RoomName, Bans]("/api/rooms/{room}/bans", "Who may not come back")
@@ -39,6 +40,18 @@ var (
 // RoomName names a room.
 type RoomName struct {
 	Room string `path:"room"`
+}
+
+// RoomPassRequest says which website's page shall enter.
+type RoomPassRequest struct {
+	Room string `path:"room"`
+	Body Website
+}
+
+// RoomPass is such a page's way in.
+type RoomPass struct {
+	Token   string    `json:"token"`
+	Expires time.Time `json:"expires_at"`
 }
 
 // RoomRequest opens a room.

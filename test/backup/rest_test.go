@@ -44,6 +44,7 @@ var rest = map[string][]any{
 	"file_parts":         {"0f", 0, []byte{0x89, 'P', 'N'}},
 	"file_holds":         {"0f", "owner", "talk:nobody", "photo.png", 1, 0},
 	"workspace_grants":   {"grant", "owner", "other", "garden", 1, 1, far, "{}"},
+	"embed_origins":      {"https://app.example.org", "person:owner", 1},
 	"standing_rules":     {"rule", "owner", "parley", "shell", `{"command":"ls"}`, ".", "{}", 1, far, 20, 1, 1, "", "{}"},
 	"fleet_legacy":       {"hash", "old", 1, far, 0},
 	"fleet_screens":      {"box", 1, 1, "owner", 2, 1, "call", []byte{}},

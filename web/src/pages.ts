@@ -31,6 +31,7 @@ export const pages: PageEntry[] = [
   { path: '/terminals', title: 'Terminals', icon: 'terminal', group: 'main', needs: 'terminal:read', words: 'shell pty console recording', load: () => import('./pages/Terminals.svelte') },
   { path: '/rooms', title: 'Rooms', icon: 'rooms', group: 'main', needs: 'rooms', words: 'live people agents consent grants', load: () => import('./pages/Rooms.svelte') },
   { path: '/r', title: 'Room', icon: 'rooms', group: 'main', hidden: true, load: () => import('./pages/Room.svelte') },
+  { path: '/pass', title: 'Let a website in', icon: 'rooms', group: 'main', hidden: true, load: () => import('./pages/Pass.svelte') },
   { path: '/machines', title: 'Machines', icon: 'machines', group: 'main', needs: 'fleet:read', words: 'fleet computers endpoints health telemetry', load: () => import('./pages/Machines.svelte') },
   { path: '/place', title: 'Meeting place', icon: 'place', group: 'main', needs: 'place', words: 'agents skills relay keys trust postings peers', load: () => import('./pages/Place.svelte') },
   { path: '/audit', title: 'Audit', icon: 'audit', group: 'hub', needs: 'audit:read', words: 'log trail history verify', load: () => import('./pages/Audit.svelte') },

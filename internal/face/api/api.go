@@ -120,6 +120,8 @@ type access struct {
 	MaxBody int64
 	// Public routes do not ask who the caller is.
 	Public bool
+	// Pages are the websites whose pages may call it, beside the hub's own.
+	Pages front.Pages
 	// PerMinute is how often one network may call a public route; 0 for 600.
 	PerMinute int
 }

@@ -31,7 +31,7 @@ const maxDrain = 1 << 20
 
 // declare says what a route lets callers do, before the library registers it.
 func (d *door) declare(rt route) front.Route {
-	out := front.Route{Pattern: rt.method + " " + rt.path, Who: front.SignedIn, Body: front.Body{Max: rt.maxBody(), Drain: maxDrain}}
+	out := front.Route{Pattern: rt.method + " " + rt.path, Who: front.SignedIn, Pages: rt.Pages, Body: front.Body{Max: rt.maxBody(), Drain: maxDrain}}
 	switch {
 	case rt.Public:
 		out.Who, out.Strangers = front.Stranger, limit.Share{PerNetwork: 32, Total: 1000, Local: 1000}

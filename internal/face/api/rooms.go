@@ -19,8 +19,8 @@ import (
 // RegisterRooms adds rooms: opening, policy, grants, commands, invites, trail. A
 // change here is the same change as by a frame of a host. Seats may be nil: then
 // there are no demos.
-func RegisterRooms(a *API, rooms room.API, seats RoomSeats, people RoomPeople) {
-	rr := roomRoutes{rooms, seats, people}
+func RegisterRooms(a *API, rooms room.API, seats RoomSeats, people RoomPeople, websites front.Websites) {
+	rr := roomRoutes{rooms, seats, people, websites}
 	inRooms(a, rest.ListRooms, rr.list)
 	inRooms(a, rest.OpenRoom, rr.open)
 	inRoom(a, rr, rest.GetRoom, rr.get)
@@ -34,6 +34,8 @@ func RegisterRooms(a *API, rooms room.API, seats RoomSeats, people RoomPeople) {
 	inRoom(a, rr, rest.ClearGrant, rr.ungrant)
 	inRoom(a, rr, rest.CommandRoom, rr.command)
 	inRoom(a, rr, rest.InviteToRoom, rr.invite)
+	// A pass is given on the hub's own page only: no website makes one for itself.
+	addWire(a, roomDialect, access{Scope: identity.Rooms, Tag: "rooms"}, rest.PassToRoom, rr.pass)
 	inRoom(a, rr, rest.ListInvites, rr.invites)
 	inRoom(a, rr, rest.WithdrawInvite, rr.withdraw)
 	inRoom(a, rr, rest.ListBans, rr.bans)
@@ -48,6 +50,7 @@ type roomRoutes struct {
 	rooms  room.API
 	seats  RoomSeats
 	people RoomPeople
+	sites  front.Websites
 }
 
 // RoomPeople knows people by id and by name; *identity.Directory does.
@@ -74,7 +77,7 @@ func roomProblem(err error) error {
 
 // inRooms adds an operation that names no room there is.
 func inRooms[In, Out any](a *API, op rest.Operation[In, Out], handle handler[In, Out]) {
-	addWire(a, roomDialect, access{Scope: identity.Rooms, Tag: "rooms"}, op, handle)
+	addWire(a, roomDialect, access{Scope: identity.Rooms, Tag: "rooms", Pages: front.ListedPages}, op, handle)
 }
 
 // inRoom adds an operation on a room. The handler is given its id.
@@ -193,6 +196,23 @@ func (rr roomRoutes) ungrant(ctx context.Context, who identity.Actor, id string,
 
 func (rr roomRoutes) command(ctx context.Context, who identity.Actor, id string, in *rest.RoomCommand) (rest.Done, error) {
 	return rest.Done{OK: true}, rr.rooms.Command(ctx, who, id, room.HostCommand(in.Body))
+}
+
+// pass lets a page of a listed website enter as whoever asks.
+func (rr roomRoutes) pass(ctx context.Context, who identity.Actor, in *rest.RoomPassRequest) (rest.RoomPass, error) {
+	id, err := rr.rooms.Resolve(ctx, in.Room)
+	if err != nil {
+		return rest.RoomPass{}, err
+	}
+	listed, err := rr.sites.Listed(ctx, in.Body.Origin)
+	if err != nil {
+		return rest.RoomPass{}, err
+	}
+	if !listed {
+		return rest.RoomPass{}, front.NewProblem(http.StatusForbidden, "origin_not_listed", "the website is not listed on this hub", nil)
+	}
+	p, err := rr.rooms.Pass(ctx, who, id, in.Body.Origin)
+	return rest.RoomPass(p), err
 }
 
 func (rr roomRoutes) invite(ctx context.Context, who identity.Actor, id string, in *rest.RoomInvitation) (rest.Invite, error) {

@@ -14,11 +14,17 @@ import (
 	"parley.internal/internal/audit"
 	"parley.internal/internal/identity"
 	"parley.internal/internal/limit"
+	"parley.internal/internal/wsconn"
 )
 
 // Guard refuses requests whose Host or Origin is foreign.
 type Guard interface {
 	Check(r *http.Request) error
+}
+
+// Websites knows whose pages may show rooms of this hub; *embed.Origins does.
+type Websites interface {
+	Listed(ctx context.Context, origin string) (bool, error)
 }
 
 // Observer is told of every finished request, for metrics.
@@ -30,6 +36,7 @@ type Observer interface {
 type Front struct {
 	people *identity.Directory
 	guard  Guard
+	sites  Websites
 	logger *slog.Logger
 	watch  Observer
 	trail  audit.Recorder
@@ -47,9 +54,11 @@ type Front struct {
 type Deps struct {
 	People *identity.Directory
 	Guard  Guard
-	Logger *slog.Logger
-	Watch  Observer
-	Trail  audit.Recorder
+	// Websites may be nil: then no other website's pages come in.
+	Websites Websites
+	Logger   *slog.Logger
+	Watch    Observer
+	Trail    audit.Recorder
 	// Parking is where requests that wait may be; without one all wait as they are.
 	Parking *Parking
 	// Paces are how slowly callers may send.
@@ -61,7 +70,7 @@ type Deps struct {
 // New makes a front.
 func New(d Deps) *Front {
 	return &Front{
-		people: d.People, guard: d.Guard, logger: d.Logger, watch: d.Watch, trail: d.Trail, more: d.Errors, parking: d.Parking,
+		people: d.People, guard: d.Guard, sites: d.Websites, logger: d.Logger, watch: d.Watch, trail: d.Trail, more: d.Errors, parking: d.Parking,
 		attempts: limit.NewGuesses(identity.LoginLimits), strangers: rate.NewLimiter(rate.Every(time.Second), 60), paces: d.Paces.withDefaults(),
 	}
 }
@@ -78,13 +87,27 @@ func (f *Front) Wrap(next http.Handler) http.Handler {
 		if r.Body != nil && r.Body != http.NoBody {
 			r.Body = f.newReader(w, r)
 		}
-		if err := f.guard.Check(r); err != nil {
-			f.foreign(r)
-			f.Fail(seen, r, NewProblem(http.StatusForbidden, "foreign_origin", err.Error(), err))
+		err := f.guard.Check(r)
+		if page := visitingPage(r, err); page != nil {
+			// The route says whether such pages may come.
+			r, err = r.WithContext(context.WithValue(r.Context(), pageKey{}, page)), nil
+		}
+		if err != nil {
+			f.refusePage(seen, r, err)
 			return
 		}
 		next.ServeHTTP(seen, r)
 	})
+}
+
+// refusePage answers a page, or a name, that is not ours.
+func (f *Front) refusePage(w http.ResponseWriter, r *http.Request, why error) {
+	if !errors.Is(why, wsconn.ErrForeignOrigin) && !errors.Is(why, wsconn.ErrForeignHost) {
+		f.Fail(w, r, why) // the list could not be read
+		return
+	}
+	f.foreign(r)
+	f.Fail(w, r, NewProblem(http.StatusForbidden, "foreign_origin", why.Error(), why))
 }
 
 // foreign records a page or a name that is not ours: somebody's browser was sent

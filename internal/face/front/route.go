@@ -34,6 +34,8 @@ type Route struct {
 	// Pattern is a mux's: "POST /api/tokens".
 	Pattern string
 	Who     Who
+	// Pages are the websites whose pages may call it, beside the hub's own.
+	Pages Pages
 	// Body is what may be sent, and how slowly.
 	Body Body
 	// Login makes it a WebSocket: so long may a connection stay that has not said
@@ -85,6 +87,9 @@ func (rt Route) check() {
 // String is the declaration in a line, for people who review it.
 func (rt Route) String() string {
 	parts := []string{rt.Pattern, "who: " + string(rt.Who), "body: " + rt.Body.String()}
+	if rt.Pages != OwnPages {
+		parts = append(parts, "pages: "+string(rt.Pages))
+	}
 	if s := rt.Strangers; s.PerNetwork > 0 {
 		text := fmt.Sprintf("strangers: %d per network, %d in all", s.PerNetwork, s.Total)
 		if s.Local > 0 {

@@ -51,7 +51,13 @@ func (s *Routes) Declared() []Route {
 }
 
 // ServeHTTP finds the route of a request.
-func (s *Routes) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodOptions && pageOf(r) != nil && r.Header.Get(askedMethod) != "" {
+		s.preflight(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
 
 // entrance keeps one route's declaration.
 type entrance struct {
@@ -62,6 +68,10 @@ type entrance struct {
 }
 
 func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := e.front.letPage(w, r, e.rt.Pages); err != nil {
+		e.front.refusePage(w, r, err)
+		return
+	}
 	if body, ok := r.Body.(*reader); ok {
 		body.allow(e.rt.Body)
 	}

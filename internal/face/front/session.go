@@ -43,7 +43,7 @@ func (f *Front) identify(r *http.Request) (identity.Actor, error) {
 	if secret, ok := Bearer(r); ok {
 		return f.authenticate(r.Context(), Address(r), secret)
 	}
-	cookie, err := r.Cookie(CookieName)
+	cookie, err := pageCookie(r)
 	if err != nil {
 		return identity.Actor{}, errNoCredential
 	}

@@ -61,7 +61,7 @@ func (f *Front) recognises(r *http.Request) bool {
 		_, err := f.people.Authenticate(r.Context(), secret)
 		return err == nil
 	}
-	cookie, err := r.Cookie(CookieName)
+	cookie, err := pageCookie(r)
 	if err != nil {
 		return false
 	}

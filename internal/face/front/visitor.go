@@ -10,7 +10,7 @@ import (
 // nothing: then it is nil. What is said and does not hold is an error.
 func (f *Front) Visitor(r *http.Request) (*identity.Actor, error) {
 	_, bearer := Bearer(r)
-	if _, err := r.Cookie(CookieName); err != nil && !bearer {
+	if _, err := pageCookie(r); err != nil && !bearer {
 		return nil, nil
 	}
 	s, err := f.Actor(r)

@@ -11,7 +11,8 @@
 // What it guarantees:
 //
 //   - Nothing of a room is sent before the room is found, the credential, if
-//     there is one, is good, and the Origin is the hub's own.
+//     there is one, is good, and the page is the hub's
+//     own or one of a listed website, whose visitors' cookies are not looked at.
 //   - A reader that does not read is cut with 4408 and slows nobody else. Only
 //     the newest roster and caps wait for it.
 //   - A revoked credential ends its presence and closes 4401.

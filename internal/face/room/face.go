@@ -85,7 +85,7 @@ func (f *Face) Slow() int64 { return f.group.Metrics().Overflows.Load() }
 // time the room gives it.
 func (f *Face) Route() front.Route {
 	return front.Route{
-		Pattern: "GET /rooms/{room}/ws", Who: front.Stranger, Login: room.AnnounceTime, TooMany: f.tooMany,
+		Pattern: "GET /rooms/{room}/ws", Who: front.Stranger, Pages: front.ListedPages, Login: room.AnnounceTime, TooMany: f.tooMany,
 		Strangers: limit.Share{PerNetwork: f.d.Limits.Strangers, Total: mostStrangers},
 	}
 }

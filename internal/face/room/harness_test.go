@@ -98,7 +98,7 @@ func newHubOn(t testing.TB, db *store.DB, local *bus.Local, opts ...option) *hub
 	h.face = faceroom.New(fd)
 	routes := front.NewRoutes(fd.Front)
 	routes.Handle(h.face.Route(), h.face)
-	api.RegisterRooms(api.New(routes, fd.Front, "test"), h.rooms, nil, h.people)
+	api.RegisterRooms(api.New(routes, fd.Front, "test"), h.rooms, nil, h.people, nil)
 	h.server = httptest.NewServer(fd.Front.Wrap(routes))
 	t.Cleanup(h.stop)
 	return h

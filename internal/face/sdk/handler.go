@@ -24,10 +24,10 @@ type Packages struct {
 	carried         fs.FS
 }
 
-// New makes the SDKs from their sources, under the version of this hub. Carried is the
+// NewPackages makes the SDKs from their sources, under the version of this hub. Carried is the
 // folder beside the program that may hold what others wrote: go/ as Go's own download
 // cache has it, python/ with wheels; nil is none.
-func New(sources fs.FS, hub string, carried fs.FS) *Packages {
+func NewPackages(sources fs.FS, hub string, carried fs.FS) *Packages {
 	return &Packages{
 		modules: sync.OnceValues(func() (map[string][]byte, error) { return goModule(sources, hub) }),
 		wheels:  sync.OnceValues(func() (map[string][]byte, error) { return wheel(sources, hub) }),

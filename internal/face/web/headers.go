@@ -33,7 +33,9 @@ func setHeaders(h http.Header, opt Options) {
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	if h.Get("Cross-Origin-Resource-Policy") == "" { // the front door opens it for public files
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	}
 	h.Set("Permissions-Policy", permissions)
 	if opt.HSTS {
 		h.Set("Strict-Transport-Security", "max-age=31536000")

@@ -10,39 +10,39 @@ import (
 
 // Config is what a hub is started with.
 type Config struct {
-	Data        string     `koanf:"-"`
-	File        string     `koanf:"-"` // the settings', if it is not the data folder's
-	Listen      string     `koanf:"listen"`
-	PublicURL   string     `koanf:"public_url"`
-	DB          string     `koanf:"db"`
-	NATS        string     `koanf:"nats"`
-	NATSCreds   string     `koanf:"nats_credentials"`
-	NATSCA      string     `koanf:"nats_ca"`
-	NATSCert    string     `koanf:"nats_cert"`
-	NATSKey     string     `koanf:"nats_key"`
-	HubName     string     `koanf:"hub_name"`
-	Talk        Talk       `koanf:"talk"`
-	TLS         TLS        `koanf:"tls"`
-	BehindProxy []string   `koanf:"behind_proxy"`
-	Hosts       []string   `koanf:"hosts"`
-	Net         Net        `koanf:"net"`
-	Limits      Limits     `koanf:"limits"`
-	Origins     []string   `koanf:"origins"`
-	Auth        Auth       `koanf:"auth"`
-	Audit       Audit      `koanf:"audit"`
-	Place       Place      `koanf:"place"`
-	Skills      Skills     `koanf:"skills"`
-	Extensions  Extensions `koanf:"extensions"`
-	Policy      Policy     `koanf:"policy"`
-	Box         Box        `koanf:"box"`
-	Budget      Budget     `koanf:"budget"`
-	Board       Board      `koanf:"board"`
-	Files       Files      `koanf:"files"`
-	Terminal    Terminal   `koanf:"terminal"`
-	Fleet       Fleet      `koanf:"fleet"`
-	Model       string     `koanf:"model"`
-	Log         Log        `koanf:"log"`
-	// ShutdownNotice is how long a hub that stops is not ready, and serves all the same.
+	Data           string        `koanf:"-"`
+	File           string        `koanf:"-"` // the settings', if it is not the data folder's
+	Listen         string        `koanf:"listen"`
+	PublicURL      string        `koanf:"public_url"`
+	DB             string        `koanf:"db"`
+	NATS           string        `koanf:"nats"`
+	NATSCreds      string        `koanf:"nats_credentials"`
+	NATSCA         string        `koanf:"nats_ca"`
+	NATSCert       string        `koanf:"nats_cert"`
+	NATSKey        string        `koanf:"nats_key"`
+	HubName        string        `koanf:"hub_name"`
+	Talk           Talk          `koanf:"talk"`
+	TLS            TLS           `koanf:"tls"`
+	BehindProxy    []string      `koanf:"behind_proxy"`
+	Hosts          []string      `koanf:"hosts"`
+	Net            Net           `koanf:"net"`
+	Limits         Limits        `koanf:"limits"`
+	Origins        []string      `koanf:"origins"`
+	Rooms          Rooms         `koanf:"rooms"`
+	Auth           Auth          `koanf:"auth"`
+	Audit          Audit         `koanf:"audit"`
+	Place          Place         `koanf:"place"`
+	Skills         Skills        `koanf:"skills"`
+	Extensions     Extensions    `koanf:"extensions"`
+	Policy         Policy        `koanf:"policy"`
+	Box            Box           `koanf:"box"`
+	Budget         Budget        `koanf:"budget"`
+	Board          Board         `koanf:"board"`
+	Files          Files         `koanf:"files"`
+	Terminal       Terminal      `koanf:"terminal"`
+	Fleet          Fleet         `koanf:"fleet"`
+	Model          string        `koanf:"model"`
+	Log            Log           `koanf:"log"`
 	ShutdownNotice time.Duration `koanf:"shutdown_notice"`
 	ShutdownGrace  time.Duration `koanf:"shutdown_grace"`
 	// MCP lists tool servers agents may use.
@@ -55,6 +55,12 @@ type Config struct {
 type Net struct {
 	// AllowPrivate are networks they may lead to although those are not public.
 	AllowPrivate []string `koanf:"allow_private"`
+}
+
+// Rooms is about rooms in other people's pages.
+type Rooms struct {
+	// Origins are websites whose pages may show rooms, beside those listed on the page.
+	Origins []string `koanf:"origins"`
 }
 
 // Limits are how slowly callers may send a request's body.

@@ -50,6 +50,7 @@ var settings = []setting{
 	{"behind_proxy", list, "behind-proxy", "", "addresses of reverse proxies that do TLS; only they are served"},
 	{"hosts", list, "", "", "further Host names this hub answers to"},
 	{"origins", list, "", "", "further page origins that may talk to this hub"},
+	{"rooms.origins", list, "", "", "websites, such as https://app.example.org, whose pages may show rooms of this hub; more are listed on the page"},
 	{"net.allow_private", list, "", "", "networks inside, such as 10.0.0.0/8, that visits, peers, key servers of rooms, webhooks and web_fetch may reach (default: the public internet only)"},
 	{"limits.body_time", duration, "", "30s", "what sending a request may take; longer ones need 8 KiB a second"},
 	{"limits.body_pause", duration, "", "10s", "how long not a byte of a request may come"},

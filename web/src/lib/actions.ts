@@ -56,6 +56,8 @@ const words: Record<string, string> = {
   'link.created': 'Sign-in link made',
   'mcp.call': 'Tool used over MCP',
   'negotiation.agreed': 'Negotiation agreed',
+  'origin.listed': 'A website may show rooms',
+  'origin.unlisted': 'A website may no longer show rooms',
   'origin.refused': 'Another website refused',
   'page.closed': 'Browser signed out',
   'page.opened': 'Browser signed in',

@@ -2,7 +2,7 @@
 // so that a page has one thing to catch and one thing to show.
 
 import type {
-  Agent, AgentSpend, Approval, ApprovalAnswer, AuditComparison, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, RuleTerms, RuleTrial, Session, StandingRule, Status, StoredConversation, MemoryShare, Token, ToolUse, WorkspaceGrant,
+  Agent, AgentSpend, Approval, ApprovalAnswer, AuditComparison, AuditHour, AuditPage, AuditVerdict, Browser, Cluster, Device, NewToken, Pairing, Passkey, Person, Resolution, RuleTerms, RuleTrial, Session, StandingRule, Status, StoredConversation, MemoryShare, Token, ToolUse, Website, WorkspaceGrant,
 } from './types';
 import type { Stored } from './attach';
 import type { Ceremony, Proof } from './passkey';
@@ -203,6 +203,10 @@ export class Client {
   createToken = (body: { name: string; role: string; scopes: string[]; ttl?: string; principal?: string; pairing?: boolean }) =>
     this.post<NewToken>('/api/tokens', body);
   rotateToken = (id: string) => this.post<NewToken>(`/api/tokens/${part(id)}/rotate`, {});
+  websites = async () => list<Website>(await this.get('/api/websites'), 'websites');
+  listWebsite = (origin: string) => this.post<Website>('/api/websites', { origin });
+  unlistWebsite = (origin: string) => this.delete(`/api/websites?${new URLSearchParams({ origin })}`);
+  passToRoom = (room: string, origin: string) => this.post<{ token: string }>(`/api/rooms/${part(room)}/pass`, { origin });
   workspaceGrants = async () => list<WorkspaceGrant>(await this.get('/api/workspace/grants'), 'grants');
   shareFolder = (body: { person: string; folder?: string; read_only?: boolean; until?: string }) => this.post<WorkspaceGrant>('/api/workspace/grants', body);
   memoryShares = async () => list<MemoryShare>(await this.get('/api/memory/shares'), 'shares');

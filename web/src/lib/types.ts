@@ -32,6 +32,7 @@ export type Passkey = Schemas['Passkey'];
 export type Pairing = Schemas['Pairing'];
 export type ToolUse = Schemas['ToolUse'];
 export type StoredConversation = Schemas['Conversation'];
+export type Website = Schemas['ListedWebsite'];
 export type WorkspaceGrant = Schemas['WorkspaceGrant'];
 export type MemoryShare = Schemas['Share'];
 export type StandingRule = Schemas['StandingRule'];

@@ -10,9 +10,9 @@ class Fake implements Controller {
   left = 0;
   messages = new Set<(data: unknown, from: string) => void>();
   changes = new Set<(list: Participant[]) => void>();
-  grant?: () => Grant;
+  getGrant?: () => Grant;
   constructor(public list: Participant[], grant?: Grant) {
-    if (grant) this.grant = () => grant;
+    if (grant) this.getGrant = () => grant;
   }
   broadcast(data: unknown) {
     this.sent.push({ data });
@@ -24,10 +24,10 @@ class Fake implements Controller {
     this.messages.add(fn);
     return () => void this.messages.delete(fn);
   }
-  participants() {
+  getParticipants() {
     return this.list;
   }
-  onParticipants(fn: (list: Participant[]) => void) {
+  on(_event: 'participants', fn: (list: Participant[]) => void) {
     this.changes.add(fn);
     return () => void this.changes.delete(fn);
   }
@@ -122,6 +122,38 @@ describe('a bridge', () => {
     expect(quiet.getView()).toBe(7);
     expect([quiet.canAct, said]).toEqual([false, ['hi']]);
     expect(Object.keys(quiet).sort()).toEqual(['canAct', 'getView', 'onChat', 'onView', 'say']);
+  });
+
+  it('is called on itself: its methods need their own this', () => {
+    class App {
+      #view = 7;
+      said = '';
+      onView() {
+        return () => void this.#view;
+      }
+      onChat() {
+        return () => {};
+      }
+      getView() {
+        return this.#view;
+      }
+      say(text: string) {
+        this.said = text;
+      }
+    }
+    const app = new App();
+    const { getView, say, onView } = createAgentFromBridge(app);
+    onView(() => {})();
+    say('hi');
+    expect([getView(), app.said]).toEqual([7, 'hi']);
+  });
+});
+
+describe('an act', () => {
+  it('may go to the app alone', () => {
+    const fake = new Fake([]);
+    createAgent(fake).act({ play: '7S' }, 'app');
+    expect(fake.sent).toEqual([{ data: { __kib_agent: 'act', action: { play: '7S' } }, to: 'app' }]);
   });
 });
 

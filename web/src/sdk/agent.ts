@@ -23,18 +23,23 @@ export interface Schema {
   from?: string;
 }
 
-/** What carries an agent: a relay, a mesh, a test. The last group is optional. */
+/**
+ * What carries an agent: a relay, a mesh, a page's own widget, a test. The names are those
+ * that existing agents are written against; the last four are optional.
+ */
 export interface Controller {
   broadcast(data: unknown): unknown;
   sendTo(id: string, data: unknown): unknown;
   onMessage(fn: (data: unknown, from: string) => void): () => void;
-  participants(): Participant[];
-  onParticipants(fn: (list: Participant[]) => void): () => void;
+  getParticipants(): Participant[];
+  on(event: 'participants', fn: (list: Participant[]) => void): () => void;
+  /** Replaces what is told of this participant. */
   setMeta(meta: Record<string, unknown>): unknown;
   leave(): unknown;
-  schemas?(): Schema[];
+  getSchemas?(): Schema[];
   onSchema?(fn: (schema: Schema) => void): () => void;
-  grant?(): Grant | undefined;
+  /** What this participant may perceive and do now. */
+  getGrant?(): Grant | undefined;
   onGrant?(fn: (grant: Grant) => void): () => void;
 }
 
@@ -77,7 +82,17 @@ const envelope = (data: unknown): string => {
   return typeof kind === 'string' ? kind : '';
 };
 
-export function createAgent(controller: Controller, options: { readOnly?: boolean; backend?: string; egress?: boolean } = {}) {
+export interface AgentOptions {
+  /** It only watches: say, act and send throw. */
+  readOnly?: boolean;
+  /** The model that gets what the agent perceives; shown to everybody. */
+  backend?: string;
+  /** What it perceives leaves the room; so it is if a backend is named. */
+  egress?: boolean;
+}
+
+/** An agent on whatever carries it. It says at once that it is one, which narrows what it may. */
+export function createAgent(controller: Controller, options: AgentOptions = {}) {
   const readOnly = !!options.readOnly;
   const views = new Listeners<[unknown, string]>();
   const chats = new Listeners<[ChatLine]>();
@@ -86,7 +101,7 @@ export function createAgent(controller: Controller, options: { readOnly?: boolea
   const denials = new Listeners<[Denied]>();
   let view: unknown = null;
   let left = false;
-  let seen = JSON.stringify(controller.participants());
+  let seen = JSON.stringify(controller.getParticipants());
 
   void controller.setMeta({ role: 'agent', readOnly, ...(options.backend ? { backend: options.backend } : {}), ...(options.backend || options.egress ? { egress: true } : {}) });
 
@@ -99,12 +114,12 @@ export function createAgent(controller: Controller, options: { readOnly?: boolea
         view = d['view'];
         views.call(view, from);
       } else if (kind === 'chat') {
-        chats.call({ from, name: controller.participants().find((p) => p.id === from)?.name ?? '', text: String(d['text'] ?? '') });
+        chats.call({ from, name: controller.getParticipants().find((p) => p.id === from)?.name ?? '', text: String(d['text'] ?? '') });
       } else if (!kind) {
         datas.call(data, from);
       }
     }),
-    controller.onParticipants((list) => {
+    controller.on('participants', (list) => {
       const now = JSON.stringify(list);
       if (now === seen) return;
       seen = now;
@@ -112,10 +127,10 @@ export function createAgent(controller: Controller, options: { readOnly?: boolea
     }),
   ];
 
-  const grant = () => controller.grant?.();
+  const grant = () => controller.getGrant?.();
   const may = () => {
     const g = grant();
-    return !readOnly && (!controller.grant || !!g?.act.some((a) => a === 'send-chat' || a === 'act'));
+    return !readOnly && (!controller.getGrant || !!g?.act.some((a) => a === 'send-chat' || a === 'act'));
   };
   // What the hub refuses later is told to onDenied; read-only throws at once and sends nothing.
   const emit = (data: unknown, to?: string) => {
@@ -132,9 +147,9 @@ export function createAgent(controller: Controller, options: { readOnly?: boolea
     onChat: chats.add,
     onData: datas.add,
     onRoster: rosters.add,
-    getRoster: () => controller.participants(),
+    getRoster: () => controller.getParticipants(),
     onSchema: (fn: (s: Schema) => void) => controller.onSchema?.(fn) ?? (() => {}),
-    getSchemas: () => controller.schemas?.() ?? [],
+    getSchemas: () => controller.getSchemas?.() ?? [],
     onGrant: (fn: (g: Grant) => void) => controller.onGrant?.(fn) ?? (() => {}),
     getGrant: grant,
     onDenied: denials.add,
@@ -142,7 +157,8 @@ export function createAgent(controller: Controller, options: { readOnly?: boolea
       return may();
     },
     say: (text: string) => emit({ __kib_agent: 'chat', text }),
-    act: (action: unknown) => emit({ __kib_agent: 'act', action }),
+    /** Asks the app to do something; `to` is the app, so that nobody else reads it. */
+    act: (action: unknown, to?: string) => emit({ __kib_agent: 'act', action }, to),
     send: (data: unknown, to?: string) => emit(data, to),
     leave: () => {
       if (left) return;
@@ -157,9 +173,10 @@ export function createAgent(controller: Controller, options: { readOnly?: boolea
 export function createAgentFromBridge(bridge: Bridge, options: { readOnly?: boolean } = {}) {
   const readOnly = !!options.readOnly;
   return {
-    onView: bridge.onView,
-    getView: bridge.getView,
-    onChat: bridge.onChat,
+    // Called on the bridge itself: an app's methods may need their own `this`.
+    onView: (fn: Parameters<Bridge['onView']>[0]) => bridge.onView(fn),
+    getView: () => bridge.getView(),
+    onChat: (fn: Parameters<Bridge['onChat']>[0]) => bridge.onChat(fn),
     canAct: !readOnly,
     say: (text: string) => {
       if (readOnly) throw new Error(READ_ONLY);

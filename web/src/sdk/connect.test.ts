@@ -55,7 +55,7 @@ describe('a connection', () => {
     expect(await sockets[0]!.last('voice')).toMatchObject({ on: true, name: 'Ann' });
     sockets[0]!.hear(...enter);
     await becomes(room, 'in');
-    await vi.waitFor(() => expect(room.grant()?.act).toEqual(['send-chat']));
+    await vi.waitFor(() => expect(room.getGrant()?.act).toEqual(['send-chat']));
   });
 
   it('resumes where it was and sends again what was not acknowledged, under the same id', async () => {
@@ -63,7 +63,7 @@ describe('a connection', () => {
     const s = sockets[0]!;
     s.hear(hello, ...enter, { t: 'from', seq: 12, ts: 1, from: 'p2', c: { k: 'chat', text: 'hi' } });
     await new Promise((done) => room.on('content', done));
-    const sent = room.chat('mine');
+    const sent = room.sendChat('mine');
     const first = await s.last('send');
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     s.cut();
@@ -95,7 +95,7 @@ describe('a connection', () => {
     const { room, sockets } = start();
     sockets[0]!.hear(hello, ...enter);
     await becomes(room, 'in');
-    const sent = room.chat('no');
+    const sent = room.sendChat('no');
     const refused = expect(sent).rejects.toMatchObject({ code: 'act.denied' });
     sockets[0]!.hear({ t: 'nak', n: (await sockets[0]!.last('send')).n, code: 'act.denied', reason: 'grant lacks send-chat' });
     await refused;
@@ -109,15 +109,73 @@ describe('a connection', () => {
     expect([room.refusal?.code, sockets.length]).toEqual(['kicked', 1]);
   });
 
+  it('notices a hub that hangs: asks after 10 s, is silent after 12, gives up after 25, and comes back', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'clearInterval', 'clearTimeout', 'Date'] });
+    const { room, sockets } = start();
+    const settle = async () => {
+      for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+    };
+    sockets[0]!.hear(hello, ...enter);
+    await settle();
+    const silences: boolean[] = [];
+    room.on('silent', (s) => silences.push(s));
+    const pings = () => sockets[0]!.sent.filter((f) => f.t === 'ping').length;
+    vi.advanceTimersByTime(9_000);
+    expect([pings(), silences]).toEqual([0, []]);
+    vi.advanceTimersByTime(1_000);
+    expect(pings()).toBe(1);
+    sockets[0]!.hear({ t: 'pong' });
+    vi.advanceTimersByTime(10_000);
+    expect([pings(), silences, room.state]).toEqual([2, [], 'in']);
+    vi.advanceTimersByTime(2_000);
+    expect([silences, room.state]).toEqual([[true], 'in']);
+    vi.advanceTimersByTime(13_000);
+    await settle();
+    expect(room.state).toBe('broken');
+    vi.advanceTimersByTime(20_000);
+    sockets[1]!.hear(hello);
+    expect([sockets.length, silences]).toEqual([2, [true, false]]);
+    room.leave();
+  });
+
+  it('dials again when dialling itself fails', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'clearInterval', 'clearTimeout'] });
+    let tries = 0;
+    const room = new RoomConnection('https://hub.test/r/R', {
+      open: () => {
+        tries++;
+        throw new Error('no network');
+      },
+    });
+    expect([room.state, tries]).toEqual(['broken', 1]);
+    vi.advanceTimersByTime(5_000);
+    expect(tries).toBeGreaterThan(1);
+    room.leave();
+  });
+
+  it('says again what it publishes, and what is refused at the door is not waited for', async () => {
+    const { room, sockets } = start();
+    sockets[0]!.hear(hello, ...enter);
+    await becomes(room, 'in');
+    room.media({ audio: true, camera: false, screen: false }).catch(() => undefined);
+    sockets[0]!.sent = [];
+    sockets[0]!.hear({ t: 'live', seq: 11 });
+    expect(await sockets[0]!.last('media')).toMatchObject({ audio: true });
+    const waiting = expect(room.sendChat('hello?')).rejects.toMatchObject({ code: 'kicked' });
+    sockets[0]!.hear({ t: 'lobby', status: 'denied', code: 'kicked', reason: 'out' });
+    await waiting;
+    room.leave();
+  });
+
   it('keeps a sealed room sealed', async () => {
     const { room, sockets } = start({ roomKey: 'A'.repeat(43) });
     sockets[0]!.hear({ ...hello, sealed: true }, ...enter);
     await becomes(room, 'in');
-    void room.chat('a secret').catch(() => {});
+    void room.sendChat('a secret').catch(() => {});
     expect(JSON.stringify(await sockets[0]!.last('send'))).not.toContain('a secret');
     const without = start();
     without.sockets[0]!.hear({ ...hello, sealed: true }, ...enter);
     await becomes(without.room, 'in');
-    await expect(without.room.chat('x')).rejects.toMatchObject({ code: 'seal.required' });
+    await expect(without.room.sendChat('x')).rejects.toMatchObject({ code: 'seal.required' });
   });
 });

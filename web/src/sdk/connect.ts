@@ -4,6 +4,7 @@
 import type { Controller, Grant, Participant, Schema } from './agent';
 import { channelFingerprint, dialledOrigin, keyPair, roomId, signToken, type Key } from './codec';
 import { Seal } from './seal';
+import { fromWire, toWire } from './wire';
 
 /** What the hub, or this side, refused. */
 export class Refused extends Error {
@@ -29,7 +30,7 @@ export interface ConnectOptions {
   avatar?: string;
   /** Keeps what a resume needs, also over a reload. */
   memory?: { load(): Memory | undefined; save(memory: Memory | undefined): void };
-  /** Waits for announce() instead of announcing at once. */
+  /** Does not dial before join(). */
   quiet?: boolean;
   open?: (url: string) => WebSocket;
 }
@@ -41,6 +42,12 @@ export type State = 'connecting' | 'door' | 'waiting' | 'in' | 'broken' | 'refus
 interface Pending { frame: any; done: (ack: any) => void; fail: (why: Error) => void; again: boolean }
 
 type Fn = (value: any) => void;
+
+// After so much silence the hub is asked for a sign; after so much it may be away, and
+// nothing real is shown to anybody; after so much it is given up.
+const PING_MS = 10_000;
+const SILENT_MS = 12_000;
+const LOST_MS = 25_000;
 
 export class RoomConnection implements Controller {
   state: State = 'connecting';
@@ -66,6 +73,13 @@ export class RoomConnection implements Controller {
   #attempt = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #inbox: Promise<void> = Promise.resolve();
+  /** What is published, to be told again after a break. */
+  #lanes: object | undefined;
+  /** When a frame came last, and when an answer was asked for last. */
+  #heard = 0;
+  #pinged = 0;
+  #silent = false;
+  #watch: ReturnType<typeof setInterval> | undefined;
 
   constructor(url: string, options: ConnectOptions = {}) {
     const base = typeof location === 'undefined' ? undefined : location.href;
@@ -79,7 +93,7 @@ export class RoomConnection implements Controller {
     const secret = options.roomKey ?? fragment.get('k') ?? '';
     if (secret) this.#seal = Seal.from(secret, this.room);
     this.#memory = options.memory?.load();
-    this.#dial();
+    if (!options.quiet) this.#dial();
   }
 
   // --- Listening
@@ -110,13 +124,18 @@ export class RoomConnection implements Controller {
 
   broadcast = (data: unknown) => this.send({ k: 'app', data });
   sendTo = (id: string, data: unknown) => this.send({ k: 'app', data }, id);
-  participants = (): Participant[] => this.roster.members;
-  onParticipants = (fn: (list: Participant[]) => void) => this.on('roster', (r) => fn(r.members));
+  getParticipants = (): Participant[] => this.roster.members.map((m: any) => this.#participant(m));
   onMessage = (fn: (data: unknown, from: string) => void) => this.on('content', (m: Content) => m.c.k === 'app' && fn(m.c.data, m.from));
-  schemas = (): Schema[] => [...this.#schemas.values()];
+  getSchemas = (): Schema[] => [...this.#schemas.values()];
   onSchema = (fn: (s: Schema) => void) => this.on('schema', fn);
-  grant = (): Grant | undefined => (this.self ? (this.grants[this.self.id] ?? this.self.grant) : undefined);
-  onGrant = (fn: (g: Grant) => void) => this.on('caps', () => this.grant() && fn(this.grant()!));
+  getGrant = (): Grant | undefined => (this.self ? (this.grants[this.self.id] ?? this.self.grant) : undefined);
+  onGrant = (fn: (g: Grant) => void) => this.on('caps', () => this.getGrant() && fn(this.getGrant()!));
+
+  /** A member of the roster as agents of the original protocol know participants. */
+  #participant(m: any): Participant {
+    const meta = m.meta ?? {};
+    return { ...m, meta, isSelf: m.id === this.self?.id, avatar: m.avatar ?? '', camOn: !!m.cam, speaking: false, stream: null, role: m.kind === 'agent' ? 'agent' : meta.role };
+  }
 
   setMeta = async (meta: Record<string, unknown>): Promise<void> => {
     this.#meta = meta;
@@ -136,20 +155,35 @@ export class RoomConnection implements Controller {
 
   /** Sends content; the promise is kept once the hub has put it in order. */
   async send(c: any, to?: string): Promise<{ seq: number; dup?: boolean }> {
+    if (c.k === 'app') c = { ...c, data: toWire(c.data) };
     const sealed = this.hello?.sealed ? await this.#sealed(c, to) : c;
     return this.#ask({ t: 'send', c: sealed, ...(to ? { to } : {}), id: crypto.randomUUID() }, true);
   }
 
-  chat = (text: string, to?: string) => this.send({ k: 'chat', text, ...(to ? { dm: true } : {}) }, to);
+  sendChat = (text: string, to?: string) => this.send({ k: 'chat', text, ...(to ? { dm: true } : {}) }, to);
   publish = (view: unknown, to?: string) => this.send({ k: 'app', data: { __kib_agent: 'view', view } }, to);
   registerSchema = (name: string, version: string, schema: unknown) => this.send({ k: 'schema', name, version, schema });
-  setGrant = (id: string, grant: Partial<Grant> | null) => this.#ask({ t: 'grant', id, grant });
+  /** What somebody may, as the room has told it. */
+  getCapabilityGrant = (id: string): Grant | undefined => this.grants[id];
+  setCapabilityGrant = (id: string, grant: Partial<Grant> | null) => this.#ask({ t: 'grant', id, grant });
   command = (op: string, target?: string, reason?: string) => this.#ask({ t: 'mod', op, ...(target ? { target } : {}), ...(reason ? { reason } : {}) });
   signal = (to: string, d: unknown) => this.#ask({ t: 'sig', to, d });
   /** Tells the room what somebody sent over a link without the right to. */
   blocked = (id: string, c: string) => this.#ask({ t: 'blocked', id, c });
-  media = (lanes: { audio: boolean; camera: boolean; screen: boolean }) => this.#ask({ t: 'media', ...lanes });
-  rename = (name: string) => this.#ask({ t: 'voice', on: true, name });
+  media = (lanes: { audio: boolean; camera: boolean; screen: boolean }) => {
+    this.#lanes = lanes;
+    return this.#ask({ t: 'media', ...lanes });
+  };
+  setName = (name: string) => this.#ask({ t: 'voice', on: true, name });
+
+  getState = (): State => this.state;
+
+  /** Comes in, or tries again after a refusal; the options given here replace former ones. */
+  join(options: Partial<Pick<ConnectOptions, 'name' | 'jwt' | 'fp'>> = {}): void {
+    Object.assign(this.#options, options);
+    if (this.#socket) void this.announce();
+    else this.#dial();
+  }
 
   /** Comes in, as the options say; `more` adds to what is announced. */
   async announce(more: Record<string, unknown> = {}): Promise<void> {
@@ -200,10 +234,19 @@ export class RoomConnection implements Controller {
     u.protocol = u.protocol === 'https:' || u.protocol === 'wss:' ? 'wss:' : 'ws:';
     u.pathname = `/rooms/${this.room}/ws`;
     u.hash = '';
-    const socket = this.#options.open ? this.#options.open(u.href) : new WebSocket(u.href);
+    let socket: WebSocket;
+    try {
+      socket = this.#options.open ? this.#options.open(u.href) : new WebSocket(u.href);
+    } catch {
+      return this.#later(); // as if it had been refused: the next try may do better
+    }
     this.#socket = socket;
+    this.#heard = this.#pinged = Date.now();
+    clearInterval(this.#watch);
+    this.#watch = setInterval(() => this.#look(socket), 1000);
     // One after the other, although opening a sealed box takes a moment.
     socket.addEventListener('message', (event) => {
+      if (socket === this.#socket) this.#signOfLife();
       this.#inbox = this.#inbox.then(() => (socket === this.#socket ? this.#frame(JSON.parse(String(event.data))) : undefined)).catch((error) => console.error(error));
     });
     socket.addEventListener('close', (event) => {
@@ -211,9 +254,42 @@ export class RoomConnection implements Controller {
     });
   }
 
+  #signOfLife(): void {
+    this.#heard = Date.now();
+    if (!this.#silent) return;
+    this.#silent = false;
+    this.#tell('silent', false);
+  }
+
+  // Browsers hide the hub's own pings, so we send some. What counts is an answer that did
+  // not come, not the time alone: a tab in the background looks up once a minute.
+  #look(socket: WebSocket): void {
+    const now = Date.now();
+    if (this.#heard >= this.#pinged && now - this.#heard >= PING_MS) {
+      this.#pinged = now;
+      return this.#put({ t: 'ping' });
+    }
+    if (this.#heard >= this.#pinged) return;
+    const waited = now - this.#pinged;
+    if (!this.#silent && this.state === 'in' && waited >= SILENT_MS - PING_MS) {
+      this.#silent = true;
+      this.#tell('silent', true);
+    }
+    if (waited < LOST_MS - PING_MS) return;
+    socket.close();
+    this.#inbox = this.#inbox.then(() => this.#closed(socket, 1006));
+  }
+
+  #later(): void {
+    this.#become('broken');
+    const wait = Math.min(15_000, 500 * 2 ** Math.min(this.#attempt++, 6)) * (0.75 + Math.random() / 2);
+    this.#timer = setTimeout(() => this.#dial(), wait);
+  }
+
   #closed(socket: WebSocket, code: number): void {
     if (socket !== this.#socket || this.state === 'left' || this.state === 'refused') return;
     this.#socket = undefined;
+    clearInterval(this.#watch);
     if ([4401, 4403, 4404, 4409, 4410].includes(code)) {
       this.refusal ??= new Refused(code === 4409 ? 'replaced' : 'room.closed', code === 4409 ? 'the room is open in another tab' : 'the connection was ended');
       this.#end('refused');
@@ -224,15 +300,20 @@ export class RoomConnection implements Controller {
       this.#pending.delete(n);
       p.fail(new Refused('offline', 'the connection broke'));
     }
-    this.#become('broken');
-    const wait = Math.min(15_000, 500 * 2 ** Math.min(this.#attempt++, 6)) * (0.75 + Math.random() / 2);
-    this.#timer = setTimeout(() => this.#dial(), wait);
+    this.#later();
   }
 
   #end(state: 'left' | 'refused'): void {
-    for (const p of this.#pending.values()) p.fail(this.refusal ?? new Refused('left', 'left the room'));
-    this.#pending.clear();
+    clearInterval(this.#watch);
+    this.#settle(this.refusal ?? new Refused('left', 'left the room'));
     this.#become(state);
+  }
+
+  /** What nobody will answer any more is answered here. */
+  #settle(why: Refused): void {
+    const waiting = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const p of waiting) p.fail(why);
   }
 
   async #frame(f: any): Promise<void> {
@@ -245,7 +326,8 @@ export class RoomConnection implements Controller {
         return this.#admitted(f);
       case 'roster':
         this.roster = f;
-        return this.#tell('roster', f);
+        this.#tell('roster', f);
+        return this.#tell('participants', this.getParticipants());
       case 'caps':
         this.grants = f.grants ?? {};
         return this.#tell('caps', this.grants);
@@ -280,7 +362,7 @@ export class RoomConnection implements Controller {
     if (this.#memory) {
       const { agentAssertion } = (await this.#proof()) as { agentAssertion?: string };
       this.#put({ t: 'resume', ...this.#memory, ...(agentAssertion ? { agentAssertion } : {}) });
-    } else if (!this.#options.quiet || this.self) {
+    } else {
       await this.announce();
     }
   }
@@ -292,11 +374,12 @@ export class RoomConnection implements Controller {
       this.#memory = undefined;
       this.#options.memory?.save(undefined);
       this.self = undefined;
-      if (!this.#options.quiet || this.#attempt > 0) await this.announce();
-      else this.#tell('door', f);
-      return;
+      return this.announce();
     }
-    if (f.code) this.refusal = new Refused(f.code, f.reason ?? f.status);
+    if (f.code) {
+      this.refusal = new Refused(f.code, f.reason ?? f.status);
+      this.#settle(this.refusal);
+    }
     this.#tell('door', f);
   }
 
@@ -316,6 +399,7 @@ export class RoomConnection implements Controller {
 
   // Everything that was missed is here: what was never acknowledged goes out again, under its own id.
   #live(): void {
+    if (this.#lanes) this.#ask({ t: 'media', ...this.#lanes }).catch(() => {}); // a right to speak may be gone
     for (const p of [...this.#pending.values()]) if (p.again) this.#put(p.frame);
   }
 
@@ -341,6 +425,7 @@ export class RoomConnection implements Controller {
       this.#schemas.set(`${f.from}\n${c.name}`, schema);
       this.#tell('schema', schema);
     }
+    if (c.k === 'app') c = { ...c, data: fromWire(c.data) };
     this.#tell('content', { ...f, c });
   }
 }

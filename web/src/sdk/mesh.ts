@@ -67,11 +67,13 @@ export class Mesh implements Controller {
       room.on('caps', () => this.#apply()),
       room.on('sig', (f) => void this.#signalled(f.from, f.d)),
       room.on('state', (state) => this.#state(state)),
+      room.on('silent', (silent) => this.#silence(silent)),
     ];
     this.#meet();
   }
 
-  on(event: 'stream' | 'link' | 'content', fn: Fn): () => void {
+  on(event: 'stream' | 'link' | 'content' | 'participants', fn: Fn): () => void {
+    if (event === 'participants') return this.#room.on(event, fn);
     (this.#listeners.get(event) ?? this.#listeners.set(event, new Set()).get(event)!).add(fn);
     return () => void this.#listeners.get(event)?.delete(fn);
   }
@@ -113,12 +115,11 @@ export class Mesh implements Controller {
 
   broadcast = (data: unknown) => this.send({ k: 'app', data });
   sendTo = (id: string, data: unknown) => this.send({ k: 'app', data }, id);
-  participants = () => this.#room.participants();
-  onParticipants: Controller['onParticipants'] = (fn) => this.#room.onParticipants(fn);
+  getParticipants = () => this.#room.getParticipants();
   setMeta = (meta: Record<string, unknown>) => this.#room.setMeta(meta);
-  schemas = () => this.#room.schemas();
+  getSchemas = () => this.#room.getSchemas();
   onSchema: RoomConnection['onSchema'] = (fn) => this.#room.onSchema(fn);
-  grant = () => this.#room.grant();
+  getGrant = () => this.#room.getGrant();
   onGrant: RoomConnection['onGrant'] = (fn) => this.#room.onGrant(fn);
 
   /** App data of links and of the relay: those without links are heard, too. */
@@ -286,6 +287,13 @@ export class Mesh implements Controller {
   #apply(): void {
     for (const [id, link] of this.#links) link.applyTracks((lane) => this.trackFor(id, lane));
     for (const link of this.#links.values()) link.grantsCame();
+  }
+
+  // A hub that hangs does not close the socket: its silence counts like a loss.
+  #silence(silent: boolean): void {
+    if (!silent && this.#room.state !== 'in') return;
+    this.#blind = silent;
+    this.#apply();
   }
 
   #state(state: string): void {

@@ -4,6 +4,7 @@ import { connectRoom, Refused, type Content, type RoomConnection, type State } f
 import { cooldown, createAgent, createAgentFromBridge, type Grant, type Schema } from '../../sdk/agent';
 import { Mesh, type Lane } from '../../sdk/mesh';
 import { asProblem, Problem } from '../api';
+import { keptLines } from './lines';
 import { certificateOf, memoryOf } from './keep';
 
 // Scripts that know the original protocol's page find the SDK where it has it.
@@ -30,18 +31,6 @@ export interface Member {
 export interface Line { seq: number; ts: number; from: string; name: string; agent: boolean; text: string; to?: string; mine?: boolean }
 export interface Entry { seq: number; ts: number; actor: string; id: string; kind: string; detail: string; code?: string; count?: number }
 export interface Ask { seq: number; from: string; name: string; action: unknown }
-
-/** All capabilities in their order, in words. */
-export const rights: { id: string; kind: 'perceive' | 'act'; name: string }[] = [
-  { id: 'see-screen', kind: 'perceive', name: 'see cameras and screens' },
-  { id: 'hear-audio', kind: 'perceive', name: 'hear' },
-  { id: 'read-chat', kind: 'perceive', name: 'read what everybody gets' },
-  { id: 'read-roster', kind: 'perceive', name: 'see who is here' },
-  { id: 'receive-directed', kind: 'perceive', name: 'get what is for it alone' },
-  { id: 'send-chat', kind: 'act', name: 'say something' },
-  { id: 'speak', kind: 'act', name: 'speak, show a camera or screen' },
-  { id: 'act', kind: 'act', name: 'ask the app to do something' },
-];
 
 /** What hello and roster say once an agent of the hub has the key of a sealed room. */
 const sharedWithHub = 'shared-with-hub';
@@ -74,10 +63,13 @@ export class Room {
   #name: string;
   #closed = false;
   #below = 0;
+  #kept: ReturnType<typeof keptLines<Line>>;
 
   constructor(id: string, link: string, name: string, jwt: string) {
     this.id = id;
     this.#name = name;
+    this.#kept = keptLines<Line>(`parley.room.${id}.lines`);
+    if (memoryOf(id).load()) this.lines = this.#kept.load();
     void this.#open(link, jwt);
   }
 
@@ -104,9 +96,9 @@ export class Room {
     });
     room.on('caps', (grants) => (this.grants = grants));
     room.on('content', (m) => this.#content(m));
-    room.on('schema', () => (this.schemas = room.schemas()));
+    room.on('schema', () => (this.schemas = room.getSchemas()));
     room.on('audit', (f) => (this.audit = [f.e, ...this.audit].slice(0, 500)));
-    room.on('reset', () => (this.lines = []));
+    room.on('reset', () => this.#show([]));
   }
 
   #entered(self: any, certificate: { certificate: RTCCertificate; fp: string } | undefined): void {
@@ -145,6 +137,7 @@ export class Room {
     this.#closed = true;
     for (const t of Object.values(this.mine)) t?.stop();
     this.#mesh?.close();
+    this.#kept.save([]);
     this.#room?.leave();
   }
 
@@ -154,7 +147,7 @@ export class Room {
     this.#line({ seq: ack.seq || this.#unnumbered(), ts: Date.now(), from: this.self.id, name: this.self.name, agent: false, text: [...text].slice(0, 500).join('').trim(), to, mine: true });
   }
 
-  grant = (id: string, g: Partial<Grant> | null) => this.#do(() => this.#room!.setGrant(id, g));
+  grant = (id: string, g: Partial<Grant> | null) => this.#do(() => this.#room!.setCapabilityGrant(id, g));
   command = (op: string, target?: string, reason?: string) => this.#do(() => this.#room!.command(op, target, reason));
 
   /** Lets an app's answer out: the page is the app here, and says what was decided. */
@@ -209,8 +202,13 @@ export class Room {
     else if (kind === 'act') this.asks = [...this.asks, { seq: m.seq, from: m.from, name, action: c.data.action }].slice(-50);
   }
 
+  #show(lines: Line[]): void {
+    this.lines = lines;
+    if (!this.hello?.sealed) this.#kept.save(lines);
+  }
+
   #line(line: Line): void {
     if (!line.text) return;
-    this.lines = [...this.lines, line].slice(-1000);
+    this.#show([...this.lines, line].slice(-1000));
   }
 }
