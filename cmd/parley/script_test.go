@@ -27,6 +27,10 @@ import (
 	"parley.internal/test/pgtest"
 )
 
+// longest is how long a script waits for what must happen: only something broken gets there,
+// however busy the machine is.
+const longest = 3 * time.Minute
+
 // TestMain lets scripts run this very program as "parley", in processes of its own.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
@@ -88,8 +92,8 @@ func waitReady(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) > 0 {
 		folder = hub.Folder(ts.MkAbs(args[0]))
 	}
-	client := &http.Client{Timeout: 5 * time.Second}
-	deadline := time.Now().Add(time.Minute)
+	client := &http.Client{Timeout: patience}
+	deadline := time.Now().Add(longest)
 	for time.Now().Before(deadline) {
 		if running, err := folder.Running(); err == nil {
 			if res, err := client.Get(running.URL + "/readyz"); err == nil {
@@ -113,7 +117,7 @@ func cutTrail(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	seq, err := strconv.ParseInt(args[0], 10, 64)
 	ts.Check(err)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
 	db, err := store.Open(ctx, database, store.Options{KeepVersion: true})
 	ts.Check(err)
@@ -163,7 +167,7 @@ func exitCode(ts *testscript.TestScript, _ bool, args []string) {
 // interrupt says the words of a file to an agent, waits for the first word back,
 // and presses Ctrl-C: interrupt AGENT THREAD FILE.
 func interrupt(ts *testscript.TestScript, _ bool, args []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
 	program, err := exec.LookPath("parley")
 	ts.Check(err)
@@ -182,7 +186,7 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitCancelled {
 		ts.Fatalf("ended by %v", err)
 	}
-	eventually := time.Now().Add(time.Minute)
+	eventually := time.Now().Add(longest)
 	for active := true; active && time.Now().Before(eventually); {
 		list, err := c.ListConversations(ctx, args[0], "")
 		ts.Check(err)
@@ -200,7 +204,7 @@ func waitAsked(ts *testscript.TestScript, _ bool, _ []string) {
 	running, err := folder.Running()
 	ts.Check(err)
 	c := hubapi.New(running.URL, token)
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(longest); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
 		out, err := hubapi.Call(context.Background(), c, rest.ListApprovals, rest.ApprovalQuery{})
 		ts.Check(err)
 		for _, a := range out.Approvals {
@@ -256,7 +260,7 @@ func setFrom(ts *testscript.TestScript, _ bool, args []string) {
 // waitMachine waits until the endpoint of a state folder is connected:
 // waitmachine FOLDER.
 func waitMachine(ts *testscript.TestScript, _ bool, args []string) {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(longest); time.Now().Before(deadline); {
 		if st, err := endpoint.Look(context.Background(), ts.MkAbs(args[0])); err == nil && st.Connected {
 			return
 		}
@@ -269,7 +273,7 @@ func waitMachine(ts *testscript.TestScript, _ bool, args []string) {
 func runUntil(ts *testscript.TestScript, _ bool, args []string) {
 	pattern, err := regexp.Compile(args[0])
 	ts.Check(err)
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
+	for deadline := time.Now().Add(longest); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
 		if ts.Exec(args[1], args[2:]...) == nil && pattern.MatchString(ts.ReadFile("stdout")) {
 			return
 		}

@@ -205,7 +205,7 @@ func TestTalkOverTCPWritesItsPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(t.Context(), "tcp", "127.0.0.1:"+strings.TrimSpace(string(port)))
+	conn, err := (&net.Dialer{Timeout: patience}).DialContext(t.Context(), "tcp", "127.0.0.1:"+strings.TrimSpace(string(port)))
 	if err != nil {
 		t.Fatal(err)
 	}

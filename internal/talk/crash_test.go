@@ -57,8 +57,7 @@ func runCrashChild() bool {
 	}
 	g := newGate()
 	slow := g.tool("slow")
-	// The next life has to wait until this one counts as dead.
-	h := newHub(t, db, withTools(echo(), slow), withLease(lease.Options{TTL: 500 * time.Millisecond}))
+	h := newHub(t, db, withTools(echo(), slow))
 	hold := h.begin(talk.TurnRequest{Content: "/tool slow", Detached: true})
 	<-g.called
 	for _, text := range []string{crashScript, "/say waited"} {
@@ -81,7 +80,7 @@ func runCrashChild() bool {
 // crashMid has an answer that stops in the middle, and tells when what was said of it is
 // on disk.
 func crashMid(t *failing, db *store.DB) {
-	h := newHub(t, db, withLease(lease.Options{TTL: 500 * time.Millisecond}))
+	h := newHub(t, db)
 	h.begin(talk.TurnRequest{Content: "/say half an answer\n/sleep 600000", Detached: true})
 	for n := 0; n == 0; <-time.After(10 * time.Millisecond) {
 		err := db.Read(context.Background(), func(tx *store.Tx) error {
@@ -99,12 +98,15 @@ func TestKill9InTheMiddleOfAnAnswerKeepsWhatWasSaid(t *testing.T) {
 	t.Setenv(crashMidVar, "1")
 	target := storetest.File(t)
 	crashAt(t, target, 1)
-	h := newHub(t, storetest.Open(t, target))
+	h := newHub(t, storetest.Open(t, target), nextLife)
 	h.say("/say after the crash")
 	if got := h.outcomes(t); got["half an answer"] != "interrupted " || got["after the crash"] != "complete " {
 		t.Errorf("after a kill the history tells %v", got)
 	}
 }
+
+// nextLife knows that the life before it is over, and need not wait until it counts as dead.
+var nextLife = withLease(lease.Options{Alone: true})
 
 // crashAt starts a child, kills it after so many lines and tells what it said.
 func crashAt(t *testing.T, target string, lines int) (said []string) {
@@ -140,7 +142,7 @@ func TestKill9BetweenAnyTwoEvents(t *testing.T) {
 			target := storetest.File(t)
 			said := crashAt(t, target, lines)
 			db := storetest.Open(t, target)
-			h := newHub(t, db, withTools(echo()))
+			h := newHub(t, db, withTools(echo()), nextLife)
 			got := h.say("/say after the crash")
 			if got.text() != "after the crash" {
 				t.Fatal(got)

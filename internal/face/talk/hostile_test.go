@@ -23,12 +23,13 @@ import (
 // Whoever does not say who they are gets 401 for everything but hello and ping,
 // and then the door.
 func TestWithoutATokenNothingIsAnsweredAndTheDoorCloses(t *testing.T) {
-	h := newHub(t, facetalk.Limits{Login: 3 * time.Second}, facetalk.TCPOptions{})
-	for name, dial := range map[string]func() client{
-		"tcp": func() client { return h.dialTCP() }, "ws": func() client { return h.mustWS(nil) },
+	patient := newHub(t, facetalk.Limits{}, facetalk.TCPOptions{})
+	hasty := newHub(t, facetalk.Limits{Login: 100 * time.Millisecond}, facetalk.TCPOptions{})
+	for name, dial := range map[string]func(*hub) client{
+		"tcp": func(h *hub) client { return h.dialTCP() }, "ws": func(h *hub) client { return h.mustWS(nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := dial()
+			c := dial(patient)
 			if m := ask(t, c, ping()); m.GetPong() == nil {
 				t.Fatalf("got %v", m)
 			}
@@ -36,7 +37,7 @@ func TestWithoutATokenNothingIsAnsweredAndTheDoorCloses(t *testing.T) {
 			wantCode(t, ask(t, c, &wire.ClientMessage{}), wire.CodeUnauthenticated)
 			wantCode(t, hello(t, c, ""), wire.CodeUnauthenticated)
 			wantCode(t, hello(t, c, "prl_"+strings.Repeat("x", 43)), wire.CodeUnauthenticated)
-			err := wantGone(t, c)
+			err := wantGone(t, dial(hasty))
 			if name == "ws" && websocket.CloseStatus(err) != wire.CloseUnauthenticated {
 				t.Errorf("closed by %v", err)
 			}
