@@ -9,7 +9,7 @@ import (
 // Rows lists everything that can be measured, in the order of the table.
 func Rows() []Row {
 	return []Row{
-		idleRow(), echoRow(), boardRow(), fanoutRow(), roomRow(), roomsRow(), durableRow(), relayRow(), eventlogRow(), streamRow(), busRow(), runRow(), boxRow(), startRow(),
+		idleRow(), echoRow(), boardRow(), fanoutRow(), roomRow(), roomsRow(), durableRow(), relayRow(), eventlogRow(), streamRow(), busRow(), runRow(), boxRow(), keeperRow(), startRow(),
 		tasksRow(), turnRow(), mcpRow(), talkersRow(), appendRow(), searchRow(),
 		handshakesRow(), tunnelRow(), fleetRow(), acrossRow(), pageRow(),
 	}

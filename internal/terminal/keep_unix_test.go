@@ -30,14 +30,15 @@ import (
 type house struct {
 	t     *testing.T
 	dir   string
-	ended bool // whoever opens terminals loses the right to
+	alone time.Duration // how long keepers wait for a hub
+	ended bool          // whoever opens terminals loses the right to
 	exit  func() sandbox.Exit
 	box   *sandbox.Sandbox
 }
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{t: t, dir: t.TempDir()}
+	h := &house{t: t, dir: t.TempDir(), alone: time.Hour}
 	t.Cleanup(func() { keeper.FreeAll(h.kept()) })
 	return h
 }
@@ -56,7 +57,7 @@ func (h *house) hub() *Terminals {
 		h.t.Fatal(err)
 	}
 	return newSet(h.t, Deps{Recordings: recordings, Sandbox: h.box, Workspace: workspace.Always(h.dir), Keep: &Keep{
-		Program: []string{own, "keeper"}, Dir: h.kept(), Alone: time.Hour, Exit: h.exit,
+		Program: []string{own, "keeper"}, Dir: h.kept(), Alone: h.alone, Exit: h.exit,
 		Lasting: func(_ context.Context, who identity.Actor) (identity.Actor, error) { return who, nil },
 		Ended:   func(identity.Actor) bool { return h.ended },
 	}})

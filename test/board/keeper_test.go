@@ -15,7 +15,9 @@ import (
 	"syscall"
 	"testing"
 
+	"parley.internal/client/hubapi"
 	"parley.internal/client/viber"
+	"parley.internal/protocol/rest"
 	wire "parley.internal/protocol/viber"
 	"parley.internal/test/hubtest"
 )
@@ -147,5 +149,33 @@ func outlives(t *testing.T, h *hubtest.Hub, end func(*hubtest.Hub)) {
 	hubtest.Eventually(t, "no keeper is left", func() bool {
 		left, _ := filepath.Glob(h.Path("terminals/*/socket"))
 		return len(left) == 0
+	})
+}
+
+// A hub that dies leaves the terminals of its agents. If the task does not go on, nobody would ever end them.
+func TestATerminalOfATaskThatIsOverEndsWhenTheHubComesBack(t *testing.T) {
+	h := hubtest.Start(t, hubtest.Config{})
+	c := dial(t, h)
+	_, err := c.Submit(t.Context(), &wire.TaskSubmit{
+		Goal:    "/tool terminal_open {\"command\":\"exec sleep 1000\"}\n/say opened\n/sleep 600000",
+		Options: &wire.TaskOptions{OnRestart: wire.OnRestartFail},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, "the task has a terminal, once a person allowed it", func() bool {
+		asked, err := hubapi.Call(t.Context(), h.Client(), rest.ListApprovals, rest.ApprovalQuery{State: "pending"})
+		if err == nil && len(asked.Approvals) == 1 {
+			_, _ = hubapi.Call(t.Context(), h.Client(), rest.AnswerApproval, rest.ApprovalAnswer{ID: asked.Approvals[0].ID, Body: rest.Answer{Approved: true}})
+		}
+		list, err := c.Terminals(t.Context())
+		return err == nil && len(list) == 1
+	})
+	h.Kill9()
+	h.Restart()
+	again := dial(t, h)
+	hubtest.Eventually(t, "the terminal of a task that failed with its hub has ended", func() bool {
+		list, err := again.Terminals(t.Context())
+		return err == nil && (len(list) == 0 || list[0].Status == wire.TerminalExited)
 	})
 }

@@ -2,13 +2,19 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
+	"parley.internal/internal/bench/system"
 	"parley.internal/internal/sandbox"
+	"parley.internal/internal/terminal/keeper"
+	"parley.internal/protocol/viber"
 )
 
 // boxRow: what the box adds to the start of an agent's command.
@@ -69,4 +75,46 @@ func timeCommand(ctx context.Context, box *sandbox.Sandbox, workspace string) (t
 func median(times []time.Duration) time.Duration {
 	slices.Sort(times)
 	return times[len(times)/2]
+}
+
+// keeperRow: what it costs that a terminal outlives its hub.
+func keeperRow() Row {
+	return Row{Name: "keeper", What: "opening a terminal with its keeper, and the keeper's memory", Run: runKeeper}
+}
+
+const (
+	// keeperOpens is how long somebody waits for a terminal.
+	keeperOpens = 250 * time.Millisecond
+	// keeperHolds is the memory of one keeper; the pages of its program are shared with the hub.
+	keeperHolds = 25 << 20
+)
+
+func runKeeper(ctx context.Context, env *Env) ([]Result, error) {
+	if err := keeper.Possible(env.Dir); err != nil || system.ResidentMemory() == 0 {
+		return nil, fmt.Errorf("%w: %s tells no memory of processes, or has no keepers", errNotHere, runtime.GOOS)
+	}
+	var opened []time.Duration
+	var memory int64
+	all, n := filepath.Join(env.Dir, "terminals"), pick(env, 50, 5)
+	defer keeper.FreeAll(all)
+	for i := range n {
+		folder := filepath.Join(all, strconv.Itoa(i))
+		if err := errors.Join(ctx.Err(), os.MkdirAll(folder, 0o700)); err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		kept, err := keeper.Start(append(slices.Clone(env.child), "keeper"), folder, keeper.Orders{
+			Secret: "bench", Command: "exec sleep 1000", Dir: env.Dir, Size: viber.Size{Cols: 80, Rows: 24}, Alone: time.Minute,
+		})
+		if err != nil {
+			return nil, err
+		}
+		defer kept.Leave()
+		opened = append(opened, time.Since(began))
+		memory += system.MemoryOf(folder)
+	}
+	return []Result{
+		atMost("opening one", took(median(opened)), float64(keeperOpens)),
+		atMost("memory of one", Figure{float64(memory) / float64(n), Bytes}, keeperHolds),
+	}, nil
 }
