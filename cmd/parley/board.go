@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,9 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley.internal/client/hubapi"
 	"parley.internal/client/viber"
 	"parley.internal/internal/fit"
 	"parley.internal/internal/hub"
+	"parley.internal/protocol/rest"
 	wire "parley.internal/protocol/viber"
 )
 
@@ -145,6 +148,17 @@ func (g *globals) withBoard(cmd *cobra.Command, do func(context.Context, *viber.
 	}
 	defer func() { _ = c.Close() }()
 	return boardError(do(cmd.Context(), c))
+}
+
+// askBoard is ask for commands about tasks and terminals, with their exit codes.
+func askBoard[In, Out any](g *globals, cmd *cobra.Command, op rest.Operation[In, Out], in In) (Out, error) {
+	out, err := ask(g, cmd, op, in)
+	_, own := errors.AsType[*exitError](err)
+	no, answered := errors.AsType[*hubapi.Error](err)
+	if err == nil || own || answered && no.Status != http.StatusUnauthorized && no.Status != http.StatusForbidden {
+		return out, err
+	}
+	return out, &exitError{exitNoHub, fit.OneLine(err.Error())}
 }
 
 // boardError gives an error its exit code: refused and lost are 4.

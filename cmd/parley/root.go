@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -54,7 +56,28 @@ else through the data folder of a hub on this machine.`,
 	})
 	root.AddCommand(newServe(g), newUp(g), newChat(g), newMCP(g), newAgent(g), newConversation(g), newImport(g), newTask(g), newApprovals(g), newRules(g), newTerminal(g), newWorkspace(g), newRoom(g), newPlace(g), newSkill(g), newMachine(g), newEndpoint(g), newToken(g), newLogin(g), newAudit(g), newBackup(g), newRestore(g),
 		newDoctor(g), newStatus(g), newBench(), newBenchRole(), newKeeper(), newVersion())
+	argumentsAreUsage(root)
 	return root
+}
+
+// argumentsAreUsage makes a command that is not there, arguments that are too many or too few,
+// and flags that are missing or exclude each other mistakes of the command line, as unknown
+// flags are.
+func argumentsAreUsage(cmd *cobra.Command) {
+	check := cmd.Args
+	if check == nil {
+		check = cobra.ArbitraryArgs
+	}
+	cmd.Args = func(c *cobra.Command, args []string) error {
+		err := cmp.Or(check(c, args), c.ValidateRequiredFlags(), c.ValidateFlagGroups())
+		if _, own := errors.AsType[*exitError](err); err == nil || own {
+			return err
+		}
+		return usageError("%s; see '%s --help'", fit.OneLine(err.Error()), c.CommandPath())
+	}
+	for _, sub := range cmd.Commands() {
+		argumentsAreUsage(sub)
+	}
 }
 
 // jsonFlag adds --json to a command that lists or shows things.

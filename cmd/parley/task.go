@@ -234,7 +234,7 @@ func newTaskList(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List tasks, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out, err := ask(g, cmd, rest.ListTasks, rest.TaskQuery{Status: status, Limit: limit})
+			out, err := askBoard(g, cmd, rest.ListTasks, rest.TaskQuery{Status: status, Limit: limit})
 			if err != nil {
 				return err
 			}

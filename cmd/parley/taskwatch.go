@@ -160,7 +160,7 @@ func newTaskShow(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Show a task as it is now: state, text, what it waits for, why it failed", Args: exactly(1, "name one task; see 'parley task list'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := ask(g, cmd, rest.GetTask, rest.ByID{ID: args[0]})
+			t, err := askBoard(g, cmd, rest.GetTask, rest.ByID{ID: args[0]})
 			if err != nil {
 				return err
 			}

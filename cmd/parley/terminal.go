@@ -56,7 +56,7 @@ func newTerminalList(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List terminals", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out, err := ask(g, cmd, rest.ListTerminals, rest.None{})
+			out, err := askBoard(g, cmd, rest.ListTerminals, rest.None{})
 			if err != nil {
 				return err
 			}
