@@ -3,6 +3,7 @@ package talk_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"parley.internal/internal/approval"
 	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
 	"parley.internal/internal/brain/tool"
 	"parley.internal/internal/identity"
 	"parley.internal/internal/talk"
@@ -135,6 +137,32 @@ func TestAQuestionTimesOutAndIsRefusedWhereNobodyCanAnswer(t *testing.T) {
 			t.Errorf("with a device: %+v", res)
 		}
 		d.leave()
+	})
+}
+
+// A turn that waits for its person for days calls no model and starts nothing.
+func TestATurnWaitsForDaysAndNothingRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(t, sqlite(t), withLimits(talk.Limits{AskTimeout: 7 * 24 * time.Hour}))
+		defer h.stop()
+		run := h.begin(talk.TurnRequest{Content: question, Detached: true})
+		until(t, run, talk.Ask)
+		synctest.Wait()
+		waiting, calls := runtime.NumGoroutine(), len(h.models.of(model.ForTurn))
+		<-time.After(3 * 24 * time.Hour)
+		synctest.Wait()
+		if now := runtime.NumGoroutine(); now > waiting {
+			t.Errorf("after three days there are %d goroutines, want no more than the %d there were", now, waiting)
+		}
+		if now := len(h.models.of(model.ForTurn)); now != calls {
+			t.Errorf("a model was called %d times while the turn waited, want never", now-calls)
+		}
+		if err := h.Reply(t.Context(), me, crab, "", "yes"); err != nil {
+			t.Fatal(err)
+		}
+		if got := all(t, run).text(); !strings.HasSuffix(got, "thanks") {
+			t.Errorf("after three days it goes on with %q, want what comes after the question", got)
+		}
 	})
 }
 

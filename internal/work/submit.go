@@ -269,14 +269,28 @@ func (w *Work) reserveKey(tx *store.Tx, p *proposal) (attempt int, err error) {
 			return 0, err
 		}
 	}
-	var running int
-	if err := tx.QueryRow(`SELECT count(*) FROM work_tasks WHERE principal = ? AND ended_at = 0`, p.principal).Scan(&running); err != nil {
-		return 0, err
+	return k.attempt, w.room(tx, p.principal)
+}
+
+// waitingPerRunning is how many tasks of a person may wait for people, for each that may run.
+const waitingPerRunning = 10
+
+// room refuses a task of somebody who has too many. One that waits for a person may do so for
+// days: it does not take the place of one that runs.
+func (w *Work) room(tx *store.Tx, principal string) error {
+	var all, waiting int
+	err := tx.QueryRow(`SELECT count(*), coalesce(sum(CASE WHEN status = ? THEN 1 ELSE 0 END), 0) FROM work_tasks WHERE principal = ? AND ended_at = 0`,
+		string(viber.TaskPaused), principal).Scan(&all, &waiting)
+	most := w.d.Limits.RunningPerPrincipal
+	switch running := all - waiting; {
+	case err != nil:
+		return err
+	case running >= most:
+		return tooManyTasks(fmt.Sprintf("you have %d running tasks, which is the limit", running))
+	case waiting >= most*waitingPerRunning:
+		return tooManyTasks(fmt.Sprintf("%d of your tasks wait for people, which is the limit", waiting))
 	}
-	if running >= w.d.Limits.RunningPerPrincipal {
-		return 0, tooManyTasks(fmt.Sprintf("you have %d running tasks, which is the limit", running))
-	}
-	return k.attempt, nil
+	return nil
 }
 
 func tooManyTasks(text string) error {

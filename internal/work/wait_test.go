@@ -2,9 +2,11 @@ package work_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -99,6 +101,40 @@ func TestWaitingForAPersonCostsNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Everybody who is asked may be away. What waits takes no place of what runs, and whatever it
+// holds does not grow with the days.
+func TestManyTasksWaitForDaysAndNothingRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, many = 2, 19
+		h := newHub(t, sqlite(t), patient, func(_ *hub, d *work.Deps) { d.Limits.RunningPerPrincipal = most })
+		idle := runtime.NumGoroutine()
+		for range many {
+			r := h.submit(mode(goal(`/tool shell {"command":"touch x"}`), viber.AgentDecides))
+			untilType[*viber.ApprovalRequired](r)
+			r.stop()
+		}
+		synctest.Wait()
+		waiting, calls := runtime.NumGoroutine(), len(h.models.sent())
+		if each := (waiting - idle) / many; each > 2 {
+			t.Errorf("a task that waits holds %d goroutines, want at most 2", each)
+		}
+		<-time.After(3 * 24 * time.Hour)
+		synctest.Wait()
+		if now := runtime.NumGoroutine(); now > waiting {
+			t.Errorf("after three days there are %d goroutines, want no more than the %d there were", now, waiting)
+		}
+		if now := len(h.models.sent()); now != calls {
+			t.Errorf("a model was called %d times while %d tasks waited, want never", now-calls, many)
+		}
+		h.submit(goal("/say through")).completed()
+		untilType[*viber.ApprovalRequired](h.submit(mode(goal(`/tool shell {"command":"touch x"}`), viber.AgentDecides)))
+		_, err := h.Submit(ctx, alice, work.SubmitRequest{Key: "more", Submit: mode(goal(`/tool shell {"command":"touch x"}`), viber.AgentDecides)})
+		if l, ok := errors.AsType[*work.LimitError](err); !ok || l.Reason != viber.ReasonTooManyTasks {
+			t.Errorf("with %d that wait, one more is answered %v, want that there are too many", many+1, err)
+		}
+	})
 }
 
 // The time in which no hub had the task is not the task's either.
