@@ -11,17 +11,16 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"parley.internal/internal/bus"
 	"parley.internal/internal/face/front"
 	facemcp "parley.internal/internal/face/mcp"
 	"parley.internal/internal/identity"
 	"parley.internal/internal/store/storetest"
 	"parley.internal/internal/wsconn"
+	"parley.internal/test/hubtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { hubtest.Main(m) }
 
 // suite is the program that judges; it needs a newer Node.js than the page does,
 // which comes as a package beside it.
