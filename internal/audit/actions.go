@@ -44,8 +44,9 @@ const (
 
 // Pictures, PDFs and voice notes.
 const (
-	FileAdded Action = "file.added" // somebody put a file into the hub
-	FileShown Action = "file.shown" // a file was shown to a model
+	FileAdded  Action = "file.added"  // somebody put a file into the hub
+	FileShared Action = "file.shared" // somebody showed a file to those in a room
+	FileShown  Action = "file.shown"  // a file was shown to a model
 )
 
 // Folders that agents work in.

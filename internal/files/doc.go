@@ -1,5 +1,5 @@
 // Package files keeps pictures, PDFs and voice notes: every file once, named by the digest of
-// its bytes, for conversations, tasks and whatever else refers to it.
+// its bytes, for conversations, tasks, rooms and whatever else refers to it.
 //
 //	f, err := s.Put(ctx, who, "photo.png", body)           // a day to be used somewhere
 //	list, err := s.HoldFor(ctx, who, files.Conversation(id), f.Digest)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"parley.internal/internal/audit"
 	"parley.internal/internal/identity"
 	"parley.internal/internal/store"
 )
@@ -71,6 +72,20 @@ func (s *Store) HoldFor(ctx context.Context, who identity.Actor, thing Thing, di
 	return list, err
 }
 
+// ShowIn keeps a file of the caller's for something that others see it in, and the trail says so.
+func (s *Store) ShowIn(ctx context.Context, who identity.Actor, thing Thing, digest string) (File, error) {
+	list, err := s.HoldFor(ctx, who, thing, digest)
+	if err != nil {
+		return File{}, err
+	}
+	if s.d.Trail != nil {
+		d := detail(who, list[0])
+		d["in"] = string(thing)
+		s.d.Trail.Note(audit.Entry{Actor: who.String(), OnBehalf: who.OnBehalf(), Action: audit.FileShared, Target: digest, Detail: d})
+	}
+	return list[0], nil
+}
+
 // Check refuses files that the caller does not have, before anything is made that would hold them.
 func (s *Store) Check(ctx context.Context, who identity.Actor, digests ...string) error {
 	if len(digests) > MaxPerMessage {
@@ -109,16 +124,35 @@ func (s *Store) HoldTx(tx *store.Tx, who identity.Actor, thing Thing, digests ..
 }
 
 // Bytes reads a file for something that holds it.
-func (s *Store) Bytes(ctx context.Context, thing Thing, digest string) (data []byte, err error) {
+func (s *Store) Bytes(ctx context.Context, thing Thing, digest string) ([]byte, error) {
+	_, data, err := s.Of(ctx, thing, digest)
+	return data, err
+}
+
+// Of reads a file for something that holds it, and says what it is. That the caller has to do
+// with the thing is for the thing to know.
+func (s *Store) Of(ctx context.Context, thing Thing, digest string) (f File, data []byte, err error) {
+	if !isDigest(digest) {
+		return File{}, nil, ErrNotFound
+	}
 	err = s.d.DB.Read(ctx, func(tx *store.Tx) error {
-		f, err := scanFile(tx.QueryRow(selectFile+` WHERE h.digest = ? AND h.thing = ? LIMIT 1`, digest, string(thing)))
+		f, err = scanFile(tx.QueryRow(selectFile+` WHERE h.digest = ? AND h.thing = ? ORDER BY h.at LIMIT 1`, digest, string(thing)))
 		if err != nil {
 			return err
 		}
 		data, err = read(tx, digest, f.Size)
 		return err
 	})
-	return data, err
+	return f, data, err
+}
+
+// HeldFor lists what the caller has in something, newest first.
+func (s *Store) HeldFor(ctx context.Context, who identity.Actor, thing Thing) (list []File, err error) {
+	err = s.d.DB.Read(ctx, func(tx *store.Tx) error {
+		return tx.Each(store.IntoBy(&list, scanFile), selectFile+` WHERE h.thing = ? AND h.person = ? ORDER BY h.at DESC, h.digest LIMIT ?`,
+			string(thing), drawer(who), MaxPerMessage)
+	})
+	return list, err
 }
 
 // Get reads a file of the caller's.

@@ -14,6 +14,9 @@ func Conversation(id string) Thing { return Thing("talk:" + id) }
 // Task holds files that were handed over with it.
 func Task(id string) Thing { return Thing("task:" + id) }
 
+// Room holds files that were shown in it.
+func Room(id string) Thing { return Thing("room:" + id) }
+
 // drawer is whose files an actor reaches: the person's. A token that speaks only for certain
 // senders, such as a gateway's, has a drawer of its own: what the person says elsewhere is none
 // of its business.

@@ -28,6 +28,7 @@ func (h *Hub) roomPart() part {
 		name: "room", open: h.openRooms, faces: h.openRoomFace,
 		routes: func(routes *front.Routes, rest *api.API) error {
 			api.RegisterRooms(rest, h.rooms, h.seats, h.people, h.websites)
+			api.RegisterRoomFiles(rest, h.rooms, h.files)
 			api.RegisterRoomSeats(rest, h.rooms, h.seats)
 			routes.Handle(h.roomFace.Route(), h.roomFace)
 			return nil

@@ -68,7 +68,7 @@ func (h *Hub) apiRoutes(a *api.API) error {
 	api.RegisterTokens(a, people)
 	api.RegisterPasskeys(a, people)
 	api.RegisterAudit(a, h.auditFace())
-	api.RegisterApprovals(a, h.inbox, h.standing)
+	api.RegisterApprovals(a, h.inbox, h.standing, h.files)
 	api.RegisterRules(a, h.inbox, h.standing)
 	api.RegisterEvents(a, api.Live{Inbox: h.inbox, People: h.people, Fleet: h.fleet, Stopping: h.stopping})
 	api.RegisterAgents(a, api.Minds{Agents: h.minds.agents, Models: h.minds.models, Shelf: h.minds.shelf})

@@ -56,6 +56,9 @@ type API interface {
 	Dismiss(ctx context.Context, by identity.Actor, room, person string) error
 	Hosts(ctx context.Context, by identity.Actor, room string) ([]Hosting, error)
 	Audit(ctx context.Context, by identity.Actor, room string, q AuditQuery) (AuditPage, error)
+	// Present refuses a person who is not in the room now, or may not do there what is
+	// named; and everybody in a sealed room, of which the hub keeps nothing.
+	Present(ctx context.Context, by identity.Actor, room string, may kibitz.Capability) error
 
 	Stats() Stats
 }

@@ -26,6 +26,7 @@ type call struct {
 	Command HostCommand       `json:"command,omitzero"`
 	Invite  InviteRequest     `json:"invite,omitzero"`
 	For     time.Duration     `json:"for,omitzero"`
+	May     kibitz.Capability `json:"may,omitzero"`
 }
 
 // do answers a call on the room's goroutine.
@@ -69,6 +70,8 @@ func (r *room) do(c *call) (any, error) {
 		return struct{}{}, r.dismissHost(c.By, c.ID)
 	case opHosts:
 		return r.hostList(), nil
+	case opPresent:
+		return struct{}{}, r.present(c.By, c.May)
 	}
 	return nil, errors.New("no such call")
 }

@@ -265,6 +265,12 @@ func (e *Rooms) Hosts(ctx context.Context, who identity.Actor, id string) ([]Hos
 	return ask[[]Hosting](ctx, e, id, &call{Op: opHosts, By: who})
 }
 
+// Present implements API.
+func (e *Rooms) Present(ctx context.Context, who identity.Actor, id string, may kibitz.Capability) error {
+	_, err := ask[struct{}](ctx, e, id, &call{Op: opPresent, By: who, May: may})
+	return err
+}
+
 // Bounds of one page of the trail.
 const (
 	auditPage = 200

@@ -93,8 +93,27 @@ func (r *room) rehost() {
 }
 
 // open are the calls that anybody with the scope may make: what a room is called, how
-// many are in it, and a pass for oneself where one may enter. Everything else is for those who manage it.
-var open = map[string]bool{"info": true, "pass": true}
+// many are in it, whether the caller is, and a pass for oneself where one may enter.
+// Everything else is for those who manage it.
+var open = map[string]bool{"info": true, "pass": true, opPresent: true}
+
+// opPresent asks whether the caller is in the room; the answer is its permission.
+const opPresent = "present"
+
+// present refuses whoever is not in the room by a connection of their own, or has not the
+// grant. An agent of a person is somebody else, and owning a room is not being in it.
+func (r *room) present(who identity.Actor, may kibitz.Capability) error {
+	if r.policy.Sealed {
+		return deny(kibitz.SealRequired, "this room is sealed: the hub keeps nothing that is shown in it")
+	}
+	now := seconds(time.Now())
+	for _, p := range r.order {
+		if who.Human() && p.Kind == kibitz.Human && p.PrincipalID == who.Person.ID && p.conn != nil && p.may(bit(may), now) {
+			return nil
+		}
+	}
+	return deny(kibitz.PerceiveDenied, "only who is in the room, with the grant "+string(may)+", has its files")
+}
 
 // permit refuses a call of somebody who does not manage the room. An admin's is let
 // through, and told apart in the trail.

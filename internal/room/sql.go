@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley.internal/internal/audit"
+	"parley.internal/internal/files"
 	"parley.internal/internal/store"
 	"parley.internal/protocol/kibitz"
 )
@@ -227,6 +228,9 @@ func deleteRoom(tx *store.Tx, id string) error {
 		if _, err := tx.Exec(`DELETE FROM `+table+` WHERE room = ?`, id); err != nil {
 			return err
 		}
+	}
+	if err := files.ReleaseTx(tx, files.Room(id)); err != nil {
+		return err
 	}
 	_, err := tx.Exec(`DELETE FROM rooms WHERE id = ?`, id)
 	return err

@@ -8,6 +8,7 @@ import (
 // The one inbox.
 var (
 	ListApprovals  = Get[ApprovalQuery, Approvals]("/api/approvals", "What waits for you, newest first")
+	ApprovalFiles  = Get[ByID, Files]("/api/approvals/{id}/files", "Your files in the conversation or task that asks, newest first")
 	GetApproval    = Get[ByID, Approval]("/api/approvals/{id}", "One question")
 	AnswerApproval = Post[ApprovalAnswer, Approval]("/api/approvals/{id}", "Answer it; the first valid answer counts")
 )

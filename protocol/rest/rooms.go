@@ -32,6 +32,8 @@ var (
 	AppointHost    = Put[HostAppointment, Host]("/api/rooms/{room}/hosts/{person}", "Make a person a host; ttl is in seconds, none is for good")
 	DismissHost    = Delete[HostName, None]("/api/rooms/{room}/hosts/{person}", "Make them a host no more")
 	RoomAudit      = Get[RoomAuditQuery, RoomEntries]("/api/rooms/{room}/audit", "The room's part of the audit trail, ascending; query: after, limit, kind, id")
+	ShareInRoom    = Post[RoomFile, File]("/api/rooms/{room}/files", "Show a file of yours to everybody who is in the room; it is said by its address").Created()
+	GetRoomFile    = Get[RoomFileName, None]("/api/rooms/{room}/files/{digest}", "A file that was shown in the room, while you are there and may read its chat").As("application/octet-stream")
 	ListSeats      = Get[RoomName, Seats]("/api/rooms/{room}/agents", "Agents of this hub that sit in the room")
 	SeatAgent      = Post[SeatRequest, Seat]("/api/rooms/{room}/agents", "Seat an agent of this hub; it watches until a host lets it speak").Created()
 	UnseatAgent    = Delete[SeatName, None]("/api/rooms/{room}/agents/{agent}", "Take an agent of this hub out")
@@ -52,6 +54,23 @@ type RoomPassRequest struct {
 type RoomPass struct {
 	Token   string    `json:"token"`
 	Expires time.Time `json:"expires_at"`
+}
+
+// RoomFile is a file to be shown in a room.
+type RoomFile struct {
+	Room string `path:"room"`
+	Body RoomFileBody
+}
+
+// RoomFileBody names a file of the caller's.
+type RoomFileBody struct {
+	Digest string `json:"digest"`
+}
+
+// RoomFileName names a file that was shown in a room.
+type RoomFileName struct {
+	Room   string `path:"room"`
+	Digest string `path:"digest"`
 }
 
 // RoomRequest opens a room.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"parley.internal/internal/approval"
+	"parley.internal/internal/files"
 	"parley.internal/internal/identity"
 	"parley.internal/internal/judge/rule"
 	"parley.internal/internal/visible"
@@ -12,17 +13,19 @@ import (
 )
 
 // RegisterApprovals adds the one inbox.
-func RegisterApprovals(a *API, inbox *approval.Inbox, rules *rule.Rules) {
-	in := approvalRoutes{inbox, rules}
+func RegisterApprovals(a *API, inbox *approval.Inbox, rules *rule.Rules, kept *files.Store) {
+	in := approvalRoutes{inbox, rules, kept}
 	see := access{Scope: identity.ApprovalRead, Tag: "inbox"}
 	add(a, see, rest.ListApprovals, in.list)
 	add(a, see, rest.GetApproval, in.get)
+	add(a, see, rest.ApprovalFiles, in.held)
 	add(a, access{Scope: identity.ApprovalRespond, Tag: "inbox"}, rest.AnswerApproval, in.answer)
 }
 
 type approvalRoutes struct {
 	inbox *approval.Inbox
 	rules *rule.Rules
+	files *files.Store
 }
 
 func viewAsker(a approval.Asker) *rest.Asker {
@@ -81,6 +84,21 @@ func inboxOf(who identity.Actor) string {
 func (in approvalRoutes) get(ctx context.Context, who identity.Actor, q *rest.ByID) (rest.Approval, error) {
 	item, err := in.inbox.Get(ctx, who, q.ID)
 	return viewApproval(item), err
+}
+
+// held lists the caller's own files in what asks: who else is asked sees that somebody asks, and
+// no file of another's.
+func (in approvalRoutes) held(ctx context.Context, who identity.Actor, q *rest.ByID) (rest.Files, error) {
+	item, err := in.inbox.Get(ctx, who, q.ID)
+	if err != nil || sayer(who) != nil {
+		return rest.Files{Files: []rest.File{}}, err
+	}
+	thing := files.Conversation(item.Conversation)
+	if item.Task != "" {
+		thing = files.Task(item.Task)
+	}
+	list, err := in.files.HeldFor(ctx, who, thing)
+	return rest.Files{Files: each(list, viewFile)}, err
 }
 
 func (in approvalRoutes) answer(ctx context.Context, who identity.Actor, q *rest.ApprovalAnswer) (rest.Approval, error) {

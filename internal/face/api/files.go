@@ -67,8 +67,6 @@ func (r fileRoutes) remove(ctx context.Context, who identity.Actor, in *rest.Fil
 	return rest.None{}, r.files.Drop(ctx, who, in.Digest)
 }
 
-// get gives a file back. Somebody else may have made it: a browser shows pictures as pictures,
-// saves everything else, and runs nothing, whatever the bytes would be to somebody who guesses.
 func (r fileRoutes) get(w http.ResponseWriter, req *http.Request, who identity.Actor) error {
 	if err := sayer(who); err != nil {
 		return err
@@ -77,6 +75,13 @@ func (r fileRoutes) get(w http.ResponseWriter, req *http.Request, who identity.A
 	if err != nil {
 		return err
 	}
+	showFile(w, req, f, data)
+	return nil
+}
+
+// showFile gives a file back. Somebody else may have made it: a browser shows pictures as pictures,
+// saves everything else, and runs nothing, whatever the bytes would be to somebody who guesses.
+func showFile(w http.ResponseWriter, req *http.Request, f files.File, data []byte) {
 	h := w.Header()
 	h.Set("Content-Type", f.Type)
 	h.Set("Content-Disposition", disposition(f))
@@ -87,7 +92,6 @@ func (r fileRoutes) get(w http.ResponseWriter, req *http.Request, who identity.A
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("ETag", fmt.Sprintf("%q", f.Digest))
 	http.ServeContent(w, req, "", f.At, bytes.NewReader(data))
-	return nil
 }
 
 func disposition(f files.File) string {

@@ -9,6 +9,7 @@ import (
 	"parley.internal/client/hubapi"
 	wire "parley.internal/protocol/agentfirst"
 	"parley.internal/protocol/rest"
+	"parley.internal/protocol/viber"
 )
 
 const picture = "\x89PNG\r\n\x1a\n<script>alert(1)</script>"
@@ -72,5 +73,34 @@ func TestAFileIsSaidOverTheWireByItsDigest(t *testing.T) {
 	said := must(hubapi.Call(t.Context(), r.owner, rest.ListMessages, rest.MessageQuery{ID: list.Conversations[0].ID}))(t)
 	if len(said.Messages[0].Files) != 1 || said.Messages[0].Files[0].Digest != f.Digest {
 		t.Errorf("the history over REST is %+v; want the picture named", said.Messages[0])
+	}
+}
+
+// A question about a picture is answered on a phone: the picture is beside it, for whose it is.
+func TestAQuestionShowsItsPersonsFilesAndNobodyElse(t *testing.T) {
+	r := newRig(t)
+	f := must(hubapi.Call(t.Context(), r.owner, rest.PutFile, rest.FileUpload{Name: "photo.png", Body: strings.NewReader(picture)}))(t)
+	must(hubapi.Call(t.Context(), r.owner, rest.SubmitTask, viber.TaskSubmit{
+		IdempotencyKey: "01900000-0000-7000-8000-000000000001", Goal: `/tool ask_user {"questions":[{"question":"Is this the one?","options":[{"label":"yes"}]}]}`,
+		Artifacts: []viber.Artifact{{ID: "photo", Ref: viber.FileRef(f.Digest)}},
+	}))(t)
+	var asked rest.Approval
+	for asked.ID == "" {
+		list := must(hubapi.Call(t.Context(), r.owner, rest.ListApprovals, rest.ApprovalQuery{State: "pending"}))(t)
+		if len(list.Approvals) > 0 {
+			asked = list.Approvals[0]
+		}
+	}
+	shown := must(hubapi.Call(t.Context(), r.owner, rest.ApprovalFiles, rest.ByID{ID: asked.ID}))(t)
+	if len(shown.Files) != 1 || shown.Files[0].Digest != f.Digest || shown.Files[0].Type != "image/png" {
+		t.Errorf("the question shows %+v; want the picture", shown.Files)
+	}
+	reader := must(hubapi.Call(t.Context(), r.owner, rest.CreateToken, tokenFor("carl", "approval:read", "talk")))(t)
+	_, err := hubapi.Call(t.Context(), hubapi.WithTransport(r.url, reader.Token, r.client), rest.ApprovalFiles, rest.ByID{ID: asked.ID})
+	refused(t, "files of somebody else's question", "not_found", err)
+	narrow := must(hubapi.Call(t.Context(), r.owner, rest.CreateToken, rest.TokenRequest{Name: "n", Scopes: []string{"approval:read"}}))(t)
+	few := must(hubapi.Call(t.Context(), hubapi.WithTransport(r.url, narrow.Token, r.client), rest.ApprovalFiles, rest.ByID{ID: asked.ID}))(t)
+	if len(few.Files) != 0 {
+		t.Errorf("a token of the owner's that may only read the inbox is shown %+v; want no file", few.Files)
 	}
 }

@@ -12,7 +12,7 @@ import (
 var roomStatuses = map[kibitz.Code]int{
 	kibitz.RoomUnknown: http.StatusNotFound, kibitz.ToUnknown: http.StatusNotFound,
 	kibitz.RoomExists: http.StatusConflict, kibitz.PolicyStale: http.StatusConflict,
-	kibitz.HostDenied: http.StatusForbidden, kibitz.GrantDenied: http.StatusForbidden, kibitz.GrantSelf: http.StatusForbidden, kibitz.GrantHost: http.StatusConflict,
+	kibitz.HostDenied: http.StatusForbidden, kibitz.PerceiveDenied: http.StatusForbidden, kibitz.GrantDenied: http.StatusForbidden, kibitz.GrantSelf: http.StatusForbidden, kibitz.GrantHost: http.StatusConflict,
 	kibitz.LimitSize: http.StatusRequestEntityTooLarge, kibitz.LimitRate: http.StatusTooManyRequests,
 	kibitz.GateUnavailable: http.StatusServiceUnavailable,
 }

@@ -25,6 +25,7 @@ import (
 	"parley.internal/internal/face/api"
 	"parley.internal/internal/face/front"
 	faceroom "parley.internal/internal/face/room"
+	"parley.internal/internal/files"
 	"parley.internal/internal/identity"
 	"parley.internal/internal/lease"
 	"parley.internal/internal/room"
@@ -46,6 +47,7 @@ type obj = map[string]any
 
 // hub is a hub with rooms on a real socket.
 type hub struct {
+	files  *files.Store
 	t      testing.TB
 	db     *store.DB
 	bus    *bus.Local
@@ -59,6 +61,9 @@ type hub struct {
 	token  string // the owner's
 	once   sync.Once
 }
+
+// notFound is what the whole hub says of files that are not there.
+var notFound = []front.Mapping{{Is: files.ErrNotFound, Status: http.StatusNotFound, Code: "not_found"}}
 
 type option func(*room.Deps, *faceroom.Deps)
 
@@ -77,7 +82,7 @@ func newHubOn(t testing.TB, db *store.DB, local *bus.Local, opts ...option) *hub
 	t.Helper()
 	h := &hub{t: t, db: db, bus: local}
 	ctx := context.Background()
-	h.leases = must(lease.Join(ctx, db, "test", lease.Options{TTL: 2 * time.Second}))(t)
+	h.leases = must(lease.Join(ctx, db, "test", lease.Options{TTL: time.Minute}))(t)
 	h.trail = must(audit.Open(ctx, db, audit.Options{}))(t)
 	h.people = must(identity.Open(ctx, db, local, identity.Options{Recheck: 20 * time.Millisecond}))(t)
 	first := must(h.people.Bootstrap(ctx, "owner"))(t)
@@ -94,11 +99,14 @@ func newHubOn(t testing.TB, db *store.DB, local *bus.Local, opts ...option) *hub
 	h.rooms = must(room.New(d))(t)
 	check(t, h.rooms.Start(ctx))
 	guard := must(wsconn.NewOriginPolicy(wsconn.OriginConfig{Listen: []string{"127.0.0.1:1"}}))(t)
-	fd.Rooms, fd.Front = h.rooms, front.New(front.Deps{People: h.people, Guard: guard, Logger: slog.New(slog.DiscardHandler)})
+	fd.Rooms, fd.Front = h.rooms, front.New(front.Deps{People: h.people, Guard: guard, Logger: slog.New(slog.DiscardHandler), Errors: notFound})
 	h.face = faceroom.New(fd)
 	routes := front.NewRoutes(fd.Front)
 	routes.Handle(h.face.Route(), h.face)
-	api.RegisterRooms(api.New(routes, fd.Front, "test"), h.rooms, nil, h.people, nil)
+	rest := api.New(routes, fd.Front, "test")
+	api.RegisterRooms(rest, h.rooms, nil, h.people, nil)
+	h.files = files.New(files.Deps{DB: db, Trail: h.trail})
+	api.RegisterRoomFiles(rest, h.rooms, h.files)
 	h.server = httptest.NewServer(fd.Front.Wrap(routes))
 	t.Cleanup(h.stop)
 	return h

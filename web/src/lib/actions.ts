@@ -144,6 +144,7 @@ const words: Record<string, string> = {
   'visit.place_changed': 'Other place answered with another key',
   'visit.warned': 'Visit to another place about to end',
   'file.added': 'File put into the hub',
+  'file.shared': 'File shown to those in a room',
   'file.shown': 'File shown to a model',
   'workspace.granted': 'Folder shared',
   'workspace.revoked': 'Folder shared no more',

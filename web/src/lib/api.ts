@@ -177,6 +177,8 @@ export class Client {
 
   // Approvals
 
+  /** The person's own files in what asks. */
+  approvalFiles = async (id: string) => (await this.get<{ files: Stored[] | null }>(`/api/approvals/${encodeURIComponent(id)}/files`)).files ?? [];
   approvals = async () => (await this.get<{ approvals: Approval[] | null }>('/api/approvals')).approvals ?? [];
   answer = (id: string, answer: ApprovalAnswer) => this.post<Resolution>(`/api/approvals/${part(id)}`, answer);
 
