@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
+import { desktop } from './lib/picture.mjs';
 import { Stage, visit } from './lib/stage.mjs';
 
 const program = process.env.PARLEY_BIN || resolve('../../bin/parley');
@@ -209,6 +210,21 @@ test('a guest cannot change rights, and a name with markup stays text', async ()
   await member(guest, 'Hanna').click();
   assert.equal(await right(guest, /say something/).isDisabled(), true);
   assert.equal(await host.locator('img[src=x]').count(), 0);
+});
+
+test('a picture shown in a room is seen by who is there, and opens for no guest', async () => {
+  await open('gallery');
+  const host = await enter('/r/gallery', { name: 'Hanna' });
+  const other = await enter('/r/gallery', { name: 'Otto' });
+  const guest = await enter('/r/gallery', { name: 'Gast', guest: true });
+  await host.getByLabel('File to show').setInputFiles({ name: 'desk.png', mimeType: 'image/png', buffer: Buffer.from(desktop(64, 48), 'base64') });
+  for (const page of [host, other]) {
+    const shown = page.getByRole('log', { name: 'Chat' }).getByRole('img', { name: 'desk.png' });
+    await shown.waitFor();
+    await page.waitForFunction((img) => img.naturalWidth === 64, await shown.elementHandle());
+  }
+  const address = await other.getByRole('log', { name: 'Chat' }).getByRole('link').getAttribute('href');
+  assert.equal(await guest.evaluate(async (at) => (await fetch(at)).status, address), 401);
 });
 
 // The colour in the middle of what a page shows of somebody's screen; it runs there.

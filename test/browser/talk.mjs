@@ -458,3 +458,14 @@ test('what is typed but not sent is still there after a reload', async () => {
   await page.reload();
   assert.equal(await page.getByLabel('Message', { exact: true }).inputValue(), 'half a thought');
 });
+
+test('opening a chat puts the cursor into the message field', async () => {
+  const page = await stage.person();
+  await visit(page, `/agents/${TESTER}?thread=cursor`);
+  await page.getByLabel('Message', { exact: true }).waitFor();
+  await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'Message' || document.activeElement?.labels?.[0]?.textContent?.trim() === 'Message');
+  // Nothing was clicked: whoever opens it can type.
+  await page.keyboard.type('/say typed at once');
+  await page.keyboard.press('Enter');
+  await replies(page).last().getByText('typed at once', { exact: true }).waitFor();
+});

@@ -2,6 +2,7 @@
 // two people see the same.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { Stage, visit } from './lib/stage.mjs';
 import { setUpTester, TESTER } from './lib/tester.mjs';
@@ -199,6 +200,37 @@ test('a plan shows its steps and the frames can be looked at', async () => {
   await page.getByLabel('More', { exact: true }).click();
   await page.getByRole('button', { name: 'Look at the frames' }).click();
   await page.getByRole('dialog').getByText('task:completed').first().waitFor();
+});
+
+test('a step of a plan ticks when the agent says so, while the task goes on', async () => {
+  const page = await stage.person();
+  await give(page, '/tool plan_update {"step":"1","status":"completed"}\n/say ticked\n/sleep 600000', async () => {
+    await page.getByText('Plan, restarts').click();
+    await page.getByLabel('Steps, one a line (optional)').fill('- look\n- do');
+  });
+  await says(page, /ticked/);
+  const plan = page.getByRole('region', { name: 'Plan' });
+  await plan.locator('li.completed', { hasText: 'look' }).waitFor();
+  await plan.getByText('1 of 2').waitFor();
+  await state(page, 'running');
+});
+
+test('a file that a task left in a subfolder opens by its link', async () => {
+  const page = await stage.person();
+  const url = await give(page, '/tool shell {"command":"echo first; true"}\n/say first');
+  const approve = (words) => page.getByRole('article').filter({ hasText: words }).getByRole('button', { name: 'Approve' });
+  await approve('echo first').waitFor();
+  const folder = `artifacts/${url.split('/').pop()}/sub folder`;
+  const field = page.getByLabel('Message to the task');
+  await field.fill(`/tool shell ${JSON.stringify({ command: `mkdir -p "${folder}" && printf found > "${folder}/a #1.txt"` })}`);
+  await field.press('Enter');
+  await page.getByRole('list', { name: 'Waiting messages' }).getByText('printf found').waitFor();
+  await approve('echo first').click();
+  await approve('printf found').click();
+  await state(page, 'done');
+  const link = page.getByRole('region', { name: 'Files' }).getByRole('link', { name: 'sub folder/a #1.txt' });
+  const [download] = await Promise.all([page.waitForEvent('download'), link.click()]);
+  assert.equal(readFileSync(await download.path(), 'utf8'), 'found');
 });
 
 test('a terminal is shared: what one types the other sees, and a reload has it again', async () => {
