@@ -24,6 +24,7 @@ import (
 	"parley.internal/internal/store"
 	wire "parley.internal/protocol/agentfirst"
 	"parley.internal/protocol/rest"
+	"parley.internal/test/acpagent"
 	"parley.internal/test/pgtest"
 )
 
@@ -34,7 +35,8 @@ const longest = 3 * time.Minute
 // TestMain lets scripts run this very program as "parley", in processes of its own.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"parley": func() { os.Exit(run(os.Args[1:])) },
+		"parley":   func() { os.Exit(run(os.Args[1:])) },
+		"acpagent": func() { acpagent.Main(os.Args[1:]) },
 	})
 }
 

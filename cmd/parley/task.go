@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -40,6 +42,7 @@ type submitFlags struct {
 
 	approvalTimeout              time.Duration
 	onApprovalTimeout, onRestart string
+	folder                       string
 	maxSteps                     int64
 	exclusive                    bool
 }
@@ -76,8 +79,50 @@ func newTaskSubmit(g *globals) *cobra.Command {
 	flags.Int64Var(&f.maxSteps, "max-steps", 0, "how many model calls a turn may take (default 25)")
 	flags.BoolVar(&f.exclusive, "exclusive", false, "wait for other exclusive tasks in the workspace, and keep them out")
 	flags.StringVar(&f.onRestart, "on-restart", "", "when the hub restarts: continue (the default) or fail")
+	flags.StringVarP(&f.folder, "folder", "C", "", "where in the workspace it works")
 	flags.BoolVar(&f.watch, "watch", false, "show what it does until it ends")
 	flags.BoolVar(&f.noWait, "no-wait", false, "follow it, but leave with 5 when a person must approve something")
+	return jsonFlag(cmd, g)
+}
+
+func newRun(g *globals) *cobra.Command {
+	var f submitFlags
+	var goal string
+	cmd := &cobra.Command{
+		Use: "run AGENT", Short: "Run a coding agent you already have, such as claude or opencode, as a task",
+		Args: exactly(1, "name the agent: claude, codex, gemini, opencode, qwen, or one of your own"),
+		Long: `Run a coding agent you already have as a task: in the box, with your workspace, its
+questions in your inbox. Leaving with Ctrl-C leaves it running; see 'parley task'.
+
+Agents are started as a file foreign/AGENT.yaml in the data folder of the hub says. claude,
+codex, gemini, opencode and qwen need none. Exit codes are those of 'parley task'.`,
+		Example: "  parley run opencode --task 'Fix the failing test'\n  parley run claude -C src/app < goal.txt",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if goal == "" {
+				said, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), wire.MaxGoal+1))
+				if err != nil {
+					return err
+				}
+				goal = strings.TrimSpace(string(said))
+			}
+			if goal == "" {
+				return usageError("say what it is to do, with --task or on standard input")
+			}
+			f.agent, f.watch = args[0], true
+			submit, err := f.submit(goal)
+			if err != nil {
+				return err
+			}
+			return g.withBoard(cmd, func(ctx context.Context, c *viber.Client) error { return g.submit(ctx, cmd, c, submit, f) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&goal, "task", "", "what it is to do (default: what standard input says)")
+	flags.StringVarP(&f.folder, "folder", "C", "", "where in the workspace it works")
+	flags.StringVar(&f.mode, "mode", "", "what asks first: always_ask, agent_decides or always_execute")
+	flags.DurationVar(&f.timeout, "timeout", 0, "how long it may take, such as 2h")
+	flags.Float64Var(&f.budget, "budget", 0, "how many US dollars it may cost")
+	flags.BoolVar(&f.noWait, "no-wait", false, "leave with 5 when a person must approve something")
 	return jsonFlag(cmd, g)
 }
 
@@ -94,7 +139,7 @@ func (f submitFlags) submit(goal string) (*wire.TaskSubmit, error) {
 		IdempotencyKey: f.key, Goal: goal, Messages: []wire.ChatMessage{},
 		Options: &wire.TaskOptions{
 			Mode: mode, StreamDeltas: true, MaxTokens: f.maxTokens, TimeoutMS: f.timeout.Milliseconds(), Agent: f.agent, BudgetUSD: f.budget,
-			ApprovalTimeoutMS: f.approvalTimeout.Milliseconds(), OnApprovalTimeout: f.onApprovalTimeout, MaxSteps: f.maxSteps, Exclusive: f.exclusive, OnRestart: f.onRestart,
+			ApprovalTimeoutMS: f.approvalTimeout.Milliseconds(), OnApprovalTimeout: f.onApprovalTimeout, MaxSteps: f.maxSteps, Exclusive: f.exclusive, OnRestart: f.onRestart, Folder: f.folder,
 		},
 	}
 	for i, ref := range f.artifacts {

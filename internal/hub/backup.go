@@ -40,7 +40,7 @@ type manifest struct {
 // Not in it, each for a reason docs/operations.md gives: the workspace but for what
 // tasks handed over; certificates of ACME; and notes of the running hub.
 var backedUp = []string{
-	config.FileName, hubKeyFile, ownerTokenFile, agentsFolder, "skills", "extensions", "providers.yaml", "prices.yaml", "resources.yaml",
+	config.FileName, hubKeyFile, ownerTokenFile, agentsFolder, foreignFolder, "skills", "extensions", "providers.yaml", "prices.yaml", "resources.yaml",
 	"recordings",
 }
 

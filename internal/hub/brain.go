@@ -14,6 +14,7 @@ import (
 	"parley.internal/internal/brain/openai"
 	"parley.internal/internal/brain/resource"
 	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/foreign"
 	"parley.internal/internal/hub/config"
 	"parley.internal/internal/store"
 	"parley.internal/internal/talk"
@@ -21,14 +22,15 @@ import (
 
 // minds is everything an agent thinks with.
 type minds struct {
-	agents *brain.Library
-	models *brain.Catalogue
-	ledger *brain.StoreLedger
-	mcp    *mcpclient.Pool
-	shelf  *resource.Shelf
-	policy *builtin.Policy
-	tools  []*tool.Tool
-	groups map[string][]string
+	agents  *brain.Library
+	models  *brain.Catalogue
+	ledger  *brain.StoreLedger
+	mcp     *mcpclient.Pool
+	shelf   *resource.Shelf
+	foreign *foreign.Agents
+	policy  *builtin.Policy
+	tools   []*tool.Tool
+	groups  map[string][]string
 }
 
 // policyOptions leaves the usual list of harmless commands alone unless another
@@ -79,6 +81,9 @@ func (h *Hub) openBrain(ctx context.Context) (err error) {
 		return err
 	}
 	m.tools = builtin.Tools(builtin.Config{Policy: m.policy, Sandbox: h.sandbox, Roots: h.conf.Box.Write, Granted: h.grants.For, Guard: h.guard, Hosts: h.conf.Box.Hosts, Mask: h.mask})
+	m.foreign = foreign.New(foreign.Options{
+		Dir: h.folder.Path(foreignFolder), Sandbox: h.sandbox, Guard: h.guard, Hosts: h.conf.Box.Hosts, Roots: h.conf.Box.Write, Granted: h.grants.For, Mask: h.mask, Log: h.logger,
+	})
 	m.mcp = mcpclient.New(mcpclient.Options{Log: h.logger, Sandbox: h.sandbox, Guard: h.guard, Hosts: h.conf.Box.Hosts})
 	h.onClose(func() error { m.mcp.Close(); return nil })
 	h.minds = m

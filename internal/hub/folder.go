@@ -24,6 +24,7 @@ const (
 	databaseFile   = "parley.db"
 	lockFile       = "parley.lock"
 	agentsFolder   = "agents"
+	foreignFolder  = "foreign"
 )
 
 // Path names a file in the folder.

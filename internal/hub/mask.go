@@ -22,7 +22,7 @@ func (h *Hub) openMask(context.Context) error {
 		if m == nil {
 			return fixed
 		}
-		return slices.Concat(fixed, m.models.Secrets(), m.mcp.Secrets())
+		return slices.Concat(fixed, m.models.Secrets(), m.mcp.Secrets(), m.foreign.Secrets())
 	})
 	return nil
 }

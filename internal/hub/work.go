@@ -6,11 +6,14 @@ import (
 	"time"
 
 	"parley.internal/internal/approval"
+	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
 	"parley.internal/internal/brain/tool"
 	"parley.internal/internal/bus"
 	"parley.internal/internal/eventlog"
 	"parley.internal/internal/face/api"
 	"parley.internal/internal/face/front"
+	"parley.internal/internal/foreign"
 	"parley.internal/internal/hub/metrics"
 	"parley.internal/internal/identity"
 	"parley.internal/internal/judge"
@@ -44,7 +47,7 @@ func (h *Hub) workPart() part {
 func (h *Hub) openWork(ctx context.Context) error {
 	mem := memory.New(h.db)
 	w, err := work.New(work.Deps{
-		DB: h.db, Log: eventlog.New(h.db, h.bus, h.logger), Leases: h.leases, Bus: h.bus, Agents: h.minds.agents, Models: h.minds.models,
+		DB: h.db, Log: eventlog.New(h.db, h.bus, h.logger), Leases: h.leases, Bus: h.bus, Agents: taskAgents{h.minds}, Models: taskModels{h.minds},
 		Inbox: h.inbox, Terminals: agentTerminals{h.terminals, h.terminalWayOut}, Ledger: h.minds.ledger, Audit: h.trail, Files: h.files, Skills: h.minds.shelf.Usable, Policy: h.minds.policy,
 		Tools: func(ctx context.Context, s work.ToolScope) ([]*tool.Tool, error) {
 			return h.minds.toolsFor(ctx, s.Agent, s.Names, s.Workspace, false)
@@ -74,6 +77,33 @@ func (h *Hub) openWork(ctx context.Context) error {
 		return nil
 	}
 	return w.Start(ctx)
+}
+
+// taskAgents are the hub's own agents, and foreign ones that have no agent's file.
+type taskAgents struct{ *minds }
+
+// Get finds an agent.
+func (a taskAgents) Get(name string) (*brain.Agent, error) {
+	own, err := a.agents.Get(name)
+	if !errors.Is(err, brain.ErrNoAgent) {
+		return own, err
+	}
+	agent, failed := a.foreign.Agent(name)
+	if errors.Is(failed, foreign.ErrUnknown) {
+		return nil, err
+	}
+	return agent, failed
+}
+
+// taskModels are the hub's models, and foreign agents in the place of one.
+type taskModels struct{ *minds }
+
+// Resolve finds a model.
+func (m taskModels) Resolve(ref string) (brain.Model, error) {
+	if r := model.ParseRef(ref); r.Provider == foreign.Provider {
+		return m.foreign.Model(r.Model)
+	}
+	return m.models.Resolve(ref)
 }
 
 // attended reports whether somebody who may answer is connected, to whatever hub.

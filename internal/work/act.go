@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -154,7 +155,7 @@ func (t *task) actor() identity.Actor {
 // toolCall is an open call as its tool gets it.
 func (t *task) toolCall(c *openCall) tool.Call {
 	return tool.Call{
-		ID: c.ID, Name: c.Name, Arguments: c.args, Agent: t.agent.Name, Principal: t.spec.By.Sender(), Run: t.id, Workspace: t.w.workspace(t.principal, t.agent),
+		ID: c.ID, Name: c.Name, Arguments: c.args, Agent: t.agent.Name, Principal: t.spec.By.Sender(), Run: t.id, Workspace: t.w.workspace(t.principal, t.agent), Dir: t.opts.Folder,
 		ApprovedBy: c.by, Tainted: t.state.Tainted, Taint: t.state.Taint, Actor: t.actor(), Permit: t.permitMore(c),
 	}
 }
@@ -214,16 +215,61 @@ func (t *task) settleCall(c *openCall, res tool.Result, err error) {
 	}
 	c.result = &model.Message{Role: model.Tool, Text: modelText(text, res), CallID: c.ID, Name: c.Name, IsError: res.IsError}
 	t.keep(*c.result)
-	if res.Untrusted && !t.state.Tainted {
-		t.state.Tainted, t.out.row = true, true
-		t.state.Taint = &approval.Taint{Since: time.Now().UTC(), By: cmp.Or(res.Source, c.Name)}
+	if res.Untrusted {
+		t.taint(cmp.Or(res.Source, c.Name))
 	}
 	t.reached(c, err)
-	if t.opts.StreamDeltas {
-		shown, cut := shownResult(text)
-		t.emit(&viber.TaskDelta{DeltaType: viber.DeltaToolResult, ToolResult: &viber.ToolResultDelta{ToolCallID: c.ID, Result: shown}, Truncated: cut})
-	}
+	t.showResult(c.ID, text)
 	t.auditCall(c, err, res.IsError)
+}
+
+// taint notes that words of strangers were read in this turn.
+func (t *task) taint(source string) {
+	if t.state.Tainted {
+		return
+	}
+	t.state.Tainted, t.out.row = true, true
+	t.state.Taint = &approval.Taint{Since: time.Now().UTC(), By: source}
+}
+
+// showResult tells followers what came of a call.
+func (t *task) showResult(id, text string) {
+	if !t.opts.StreamDeltas {
+		return
+	}
+	shown, cut := shownResult(text)
+	t.emit(&viber.TaskDelta{DeltaType: viber.DeltaToolResult, ToolResult: &viber.ToolResultDelta{ToolCallID: id, Result: shown}, Truncated: cut})
+}
+
+// acted shows what an agent of its own did by itself, and what it means to do.
+func (t *task) acted(a *model.Act) {
+	if a.Untrusted {
+		t.taint(t.agentName())
+	}
+	switch {
+	case a.Plan != nil:
+		t.planned(a.Plan)
+	case a.Result != "":
+		t.showResult(a.ID, valid(a.Result))
+	case a.Name != "":
+		t.showCall(&openCall{Call: model.Call{ID: valid(a.ID), Name: a.Name, Arguments: a.Arguments}})
+	}
+}
+
+// planned takes in the plan of an agent of its own.
+func (t *task) planned(steps []model.Step) {
+	plan := &viber.StructuredPlan{Goal: t.goal}
+	t.state.Touched = nil
+	for i, s := range steps {
+		step := viber.PlanStep{ID: strconv.Itoa(i + 1), Title: valid(s.Title), Status: viber.StepPending}
+		if status := viber.StepStatus(s.Status); status == viber.StepInProgress || status == viber.StepCompleted {
+			step.Status = status
+		}
+		plan.Steps = append(plan.Steps, step)
+		t.state.Touched = append(t.state.Touched, step.ID)
+	}
+	t.state.Plan, t.out.row = &viber.Plan{Steps: plan}, true
+	t.progress("plan: " + t.planUpdates())
 }
 
 // reached remembers the host that a call spoke to, which need not be asked about again.

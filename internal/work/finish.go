@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -79,8 +80,8 @@ func (t *task) stop(by, reason string, answer func(Stopped, error)) {
 	t.cancel(errOver)
 	t.cutCall(errOver)
 	t.killed.set(killTime)
-	t.closing = t.w.d.Terminals != nil
-	t.closeTerminals(func() {
+	t.closing = t.w.d.Terminals != nil || t.session != nil
+	t.closePrograms(func() {
 		t.closing = false
 		t.stopOnceDead()
 	})
@@ -127,7 +128,7 @@ func (t *task) end(status viber.TaskStatus, ev viber.TaskEvent, holds bool) {
 		t.w.countEnd(status)
 		t.auditEnd(ev)
 		t.lease.Retired()
-		t.closeTerminals(func() {})
+		t.closePrograms(func() {})
 	})
 }
 
@@ -147,15 +148,26 @@ func (t *task) writeEnd(tx *store.Tx, holds bool, left []*queued) error {
 	return t.lease.RetireTx(tx)
 }
 
-// closeTerminals ends what runs in the task's terminals, and posts what comes then.
-func (t *task) closeTerminals(then func()) {
-	if t.w.d.Terminals == nil {
+// closePrograms ends what runs in the task's terminals, and an agent that is a program of its
+// own, and posts what comes then.
+func (t *task) closePrograms(then func()) {
+	session := t.session
+	if t.w.d.Terminals == nil && session == nil {
 		return
 	}
 	t.background(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
-		defer cancel()
-		t.w.d.Terminals.CloseTask(ctx, t.id)
+		var both sync.WaitGroup
+		if session != nil {
+			both.Go(session.Close)
+		}
+		if t.w.d.Terminals != nil {
+			both.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+				defer cancel()
+				t.w.d.Terminals.CloseTask(ctx, t.id)
+			})
+		}
+		both.Wait()
 		t.post(then)
 	})
 }

@@ -61,18 +61,20 @@ func (t *task) judgeMore(c *openCall, answer chan<- error) {
 func (t *task) moreDecided(q *question, out approval.Outcome) {
 	if !out.Approved() {
 		q.more <- notApproved(q.call.Name, out)
-		return
+	} else {
+		q.more <- nil
 	}
-	if out.Remember == approval.RememberTask {
+	if out.Approved() && out.Remember == approval.RememberTask {
 		t.remembered[rememberKey(q.call)] = out.By
 	}
-	q.more <- nil
+	t.then(t.turnOver) // the turn may have ended meanwhile, and waited for this question alone
 }
 
 // forgetMore withdraws the question of a call that no longer waits for its answer.
 func (t *task) forgetMore(c *openCall) {
 	if q := t.asks[c.approval]; q != nil && !t.over {
 		t.withdraw(q, "the program that asked has ended")
+		t.then(t.turnOver)
 	}
 }
 

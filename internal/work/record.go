@@ -62,6 +62,8 @@ type state struct {
 	// Others tells that somebody else than its person has spoken to the task, or a model
 	// over MCP: no standing rule answers then.
 	Others bool `json:"others,omitzero"`
+	// Session is what an agent that is a program of its own needs to find its session again.
+	Session string `json:"session,omitzero"`
 }
 
 // record is a task's row.

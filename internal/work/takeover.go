@@ -262,7 +262,7 @@ func (t *task) resume() {
 			return
 		}
 		q.pending = pending
-		if q.call == nil && q.event.ToolCall.Name != budgetTool {
+		if (q.call == nil || t.session != nil) && q.event.ToolCall.Name != budgetTool {
 			t.withdraw(q, "the program that asked has ended with its hub")
 			continue
 		}

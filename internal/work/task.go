@@ -58,15 +58,16 @@ type task struct {
 	ending, over bool
 
 	// What it thinks with, once prepared.
-	agent  *brain.Agent
-	model  brain.Model
-	tools  *tool.Set
-	system string
-	skills []skillfile.Skill // the agent's
-	inUse  []skillfile.Skill // those that narrow its tools
-	meter  *brain.Meter
-	show   *brain.Showing // nil without files
-	ready  bool
+	agent   *brain.Agent
+	model   brain.Model
+	session brain.Session // with an agent that is a program of its own; nil for a mere model
+	tools   *tool.Set
+	system  string
+	skills  []skillfile.Skill // the agent's
+	inUse   []skillfile.Skill // those that narrow its tools
+	meter   *brain.Meter
+	show    *brain.Showing // nil without files
+	ready   bool
 
 	history  []model.Message
 	historyN int64        // rows written
@@ -235,6 +236,9 @@ func (t *task) leave() {
 	t.cancel(errOver)
 	if err := t.air.wait(); err != nil {
 		t.w.d.Logger.Warn("a task leaves text behind", "task", t.id, "error", err)
+	}
+	if t.session != nil {
+		t.background(t.session.Close)
 	}
 	t.w.forget(t)
 }

@@ -63,7 +63,9 @@ func (t *task) think() {
 	if !ok || !t.mayPay() {
 		return
 	}
-	t.state.Steps++
+	if n := len(t.history); t.session == nil || n > 0 && t.history[n-1].Role == model.User {
+		t.state.Steps++ // an agent of its own goes on with the same prompt otherwise
+	}
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	c := &modelCall{cancel: cancel}
 	t.call = c
@@ -72,6 +74,9 @@ func (t *task) think() {
 		MaxOutput: maxOutput, Temperature: t.agent.Temperature, Thinking: t.agent.Thinking,
 	}
 	provider, policy, show := t.model.Provider, t.w.d.Calls, t.show
+	if t.session != nil {
+		policy = hostedCalls
+	}
 	policy.Early = func(ev *model.Event) {
 		c.put(*ev, nil)
 		t.said()
@@ -93,6 +98,10 @@ func (t *task) think() {
 		}
 	})
 }
+
+// hostedCalls is the patience with agents that are programs of their own: they are silent while they
+// work, and what they did once cannot be tried again. The task's own time is the limit.
+var hostedCalls = brain.CallPolicy{Attempts: 1, FirstToken: viber.MaxTaskTimeout, BetweenTokens: viber.MaxTaskTimeout}
 
 // retried tells that the provider failed and is asked again.
 func (t *task) retried(c *modelCall, attempt int, wait time.Duration, err error) {
@@ -185,7 +194,12 @@ func (t *task) hear() {
 
 // addEvent takes one event in.
 func (t *task) addEvent(c *modelCall, ev *model.Event) {
-	if ev.Kind != model.Text {
+	switch ev.Kind {
+	case model.Text:
+	case model.Acted:
+		t.acted(ev.Act)
+		return
+	default:
 		c.answer.Add(ev)
 		return
 	}
@@ -231,6 +245,11 @@ func (t *task) answered(c *modelCall) {
 		}, "")
 	case len(msg.Calls) > 0:
 		t.act(msg)
+	case c.answer.Finish == model.FinishMore:
+		msg.Interrupted = true // it is no finished answer
+		t.remember(msg)
+		t.out.row = true
+		t.think()
 	default:
 		t.remember(msg)
 		t.out.row = true

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -253,6 +254,24 @@ func (t *task) terminalTools(agent *brain.Agent) []*tool.Tool {
 				return object(map[string]string{"terminal_id": a.ID})
 			},
 		},
+	}
+}
+
+// hostedTerminals let an agent that is a program of its own look after the terminals that were opened for it.
+func (t *task) hostedTerminals(owner TerminalOwner) brain.HostedTerminals {
+	terminals := t.w.d.Terminals
+	return brain.HostedTerminals{
+		Read: func(ctx context.Context, id string, untilEnd bool) (printed string, cut bool, exit *int, err error) {
+			out, err := terminals.Read(ctx, owner, id, 0, 0)
+			for err == nil && untilEnd && out.Status == string(viber.TerminalRunning) {
+				out, err = terminals.Read(ctx, owner, id, out.Offset, time.Minute)
+			}
+			if err == nil && out.Status != string(viber.TerminalRunning) {
+				exit = cmp.Or(out.ExitCode, new(int))
+			}
+			return out.Data, int64(len(out.Data)) < out.Offset, exit, err
+		},
+		Close: func(ctx context.Context, id string) error { return terminals.Close(ctx, owner, id) },
 	}
 }
 

@@ -64,3 +64,14 @@ func step(root *os.Root, name string) (*os.Root, error) {
 	}
 	return next, nil
 }
+
+// Share puts folders of other people into the box of a program.
+func Share(p *sandbox.Program, folders []Folder) {
+	for _, f := range folders {
+		if f.ReadOnly {
+			p.SharedRead = append(p.SharedRead, f.Path)
+		} else {
+			p.Shared = append(p.Shared, f.Path)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package viber
 
 import (
 	"cmp"
+	"io/fs"
 	"math"
 	"strings"
 	"time"
@@ -65,6 +66,8 @@ type TaskOptions struct {
 	MaxSteps          int64   `json:"max_steps,omitzero"`
 	Exclusive         bool    `json:"exclusive,omitzero"`
 	OnRestart         string  `json:"on_restart,omitzero"`
+	// Folder is where in the workspace the task works.
+	Folder string `json:"folder,omitzero"`
 }
 
 // Timeout is how long the task may take, within the protocol's bounds.
@@ -105,6 +108,8 @@ func (o *TaskOptions) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		o.ApprovalTimeoutMS <= MaxApprovalTimeout.Milliseconds(), "between 1000 and 2592000000")
 	r.positive("max_steps", &o.MaxSteps)
 	r.read("agent", &o.Agent, "a name")
+	r.read("folder", &o.Folder, "a folder inside the workspace")
+	r.check("folder", o.Folder == "" || len(o.Folder) <= 1024 && fs.ValidPath(o.Folder), "a folder inside the workspace, such as src/app")
 	r.read("exclusive", &o.Exclusive, "true or false")
 	r.read("budget_usd", &o.BudgetUSD, "a number above 0")
 	r.check("budget_usd", !r.has("budget_usd") || o.BudgetUSD > 0 && !math.IsInf(o.BudgetUSD, 0), "a number above 0")

@@ -12,6 +12,7 @@ import (
 
 	"parley.internal/internal/brain/tool"
 	"parley.internal/internal/sandbox"
+	"parley.internal/internal/workspace"
 )
 
 // Limits of a shell command.
@@ -101,13 +102,7 @@ func (c Config) share(ctx context.Context, call tool.Call, p *sandbox.Program) e
 		return nil
 	}
 	folders, err := c.Granted(ctx, call.Actor)
-	for _, f := range folders {
-		if f.ReadOnly {
-			p.SharedRead = append(p.SharedRead, f.Path)
-		} else {
-			p.Shared = append(p.Shared, f.Path)
-		}
-	}
+	workspace.Share(p, folders)
 	return err
 }
 

@@ -1,12 +1,10 @@
 package mcpclient
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -47,7 +45,7 @@ func commandLink(s Server, o *Options, workspace string) (link, error) {
 	if err != nil {
 		return link{}, err
 	}
-	errs := &tail{}
+	errs := &sandbox.Tail{}
 	run.Cmd.Stderr = errs
 	run.Cmd.WaitDelay = goodbye // something it started may hold its output
 	return link{
@@ -138,32 +136,4 @@ func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Header.Set("Authorization", "Bearer "+b.token)
 	}
 	return b.next.RoundTrip(req)
-}
-
-// tail keeps the end of what a program writes to its error output.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-const keepTail = 2 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	if len(t.buf) > 2*keepTail {
-		t.buf = append(t.buf[:0], t.buf[len(t.buf)-keepTail:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	b := t.buf
-	if len(b) > keepTail {
-		b = b[len(b)-keepTail:]
-	}
-	return strings.ToValidUTF8(string(bytes.TrimSpace(b)), "\uFFFD")
 }

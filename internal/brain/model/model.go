@@ -126,6 +126,8 @@ const (
 	Thinking
 	CallDelta
 	Done
+	// Acted is told by agents that are no mere models: they did something by themselves.
+	Acted
 )
 
 // Event is one piece of a model's answer.
@@ -143,7 +145,23 @@ type Event struct {
 	Finish Finish
 	// Signature of the reasoning, where a provider gives one.
 	Signature string
+	// Act is what an agent of its own did: Acted.
+	Act *Act
 }
+
+// Act is something that an agent with tools of its own did by itself, or its plan.
+type Act struct {
+	// The call: its beginning has Arguments, its end a Result, both JSON objects.
+	ID, Name, Arguments string
+	Result              string
+	// Untrusted tells that the agent has read something that strangers may have written.
+	Untrusted bool
+	// Plan is what it means to do, all of it.
+	Plan []Step
+}
+
+// Step is one step of a plan; its status is pending, in_progress or completed.
+type Step struct{ Title, Status string }
 
 // Finish says why a model stopped.
 type Finish string
@@ -154,6 +172,8 @@ const (
 	FinishCalls  Finish = "calls"
 	FinishLength Finish = "length"
 	FinishFilter Finish = "filter"
+	// FinishMore is an answer that goes on: whoever pays looks at what it cost up to here, and asks on.
+	FinishMore Finish = "more"
 )
 
 // Usage is what a call cost, as the provider reported it.
