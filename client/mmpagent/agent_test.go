@@ -340,10 +340,10 @@ func TestMessagesAndDepositsAndPostings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if in, err := direct.Introduction(t.Context()); err != nil || in.Name != "parley" {
+	if in, err := direct.Look(t.Context()); err != nil || in.Name != "parley" {
 		t.Errorf("%+v %v", in, err)
 	}
-	if in, err := direct.Introduce(t.Context(), map[string]any{"identity": map[string]string{"name": "Ada", "instance_id": "ada"}}); err != nil || !in.IdentityVerified {
+	if in, err := direct.Introduce(t.Context(), meeting.Introduction{Identity: mmp.Raw(`{"name":"Ada","instance_id":"ada"}`)}); err != nil || !in.IdentityVerified {
 		t.Errorf("%+v %v", in, err)
 	}
 }

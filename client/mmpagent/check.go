@@ -185,7 +185,7 @@ func (c *checker) coreActions(ctx context.Context) {
 		m, err := c.message(action, payloads[action])
 		var out map[string]mmp.Raw
 		if err == nil {
-			out, err = c.direct.Say(ctx, m)
+			out, err = c.say(ctx, m)
 		}
 		switch {
 		case absent(err):
@@ -200,6 +200,15 @@ func (c *checker) coreActions(ctx context.Context) {
 		}
 	}
 	c.add(1, what, Pass, "all three are accepted")
+}
+
+// say is what the agent's answer has, member by member.
+func (c *checker) say(ctx context.Context, m meeting.Message) (out map[string]mmp.Raw, err error) {
+	answer, err := c.direct.Say(ctx, m)
+	if err == nil {
+		err = mmp.DecodeTolerant(answer, &out)
+	}
+	return out, err
 }
 
 func text(raw mmp.Raw) string {
@@ -241,7 +250,7 @@ func (c *checker) unknownAction(ctx context.Context) {
 		c.add(3, what, Fail, "%s", err)
 		return
 	}
-	out, err := c.direct.Say(ctx, m)
+	out, err := c.say(ctx, m)
 	e, refused := errors.AsType[*Error](err)
 	switch {
 	case absent(err):
@@ -357,7 +366,7 @@ func (c *checker) contentHashes(ctx context.Context) {
 		c.add(5, what, Fail, "%s", err)
 		return
 	}
-	out, err := c.direct.Say(ctx, m)
+	out, err := c.say(ctx, m)
 	agentChecks := err != nil && !absent(err) || text(out["status"]) == meeting.ResultError || text(out["status"]) == meeting.ResultRejected
 	shelf := c.shelfChecks(ctx)
 	switch {

@@ -46,7 +46,7 @@ func (a *Agent) follow(ctx context.Context, head mmp.Head) error {
 		var proof mmp.ConsistencyAnswer
 		if older.Size > 0 && older.Size < newer.Size {
 			v := url.Values{"from": {fmt.Sprint(older.Size)}, "to": {fmt.Sprint(newer.Size)}}
-			if err := a.call(ctx, request{method: "GET", path: "/keys/log/consistency", query: v}, &proof); err != nil && !refused(err) {
+			if err := a.call(ctx, request{method: "GET", path: "/keys/log/consistency", query: v}, &proof); err != nil && !Refused(err) {
 				return err
 			}
 		}
@@ -55,12 +55,6 @@ func (a *Agent) follow(ctx context.Context, head mmp.Head) error {
 		}
 	}
 	return a.opts.Peers.follow(head)
-}
-
-// refused tells that the place answered, and not what was asked.
-func refused(err error) bool {
-	e, answered := err.(*Error) //nolint:errorlint // call returns it bare
-	return answered && e.Status < 500 && e.Status != 429
 }
 
 // ownBinding looks whether the place has, for this agent, the key it brought.

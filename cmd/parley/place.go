@@ -25,7 +25,7 @@ func newPlace(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPlaceStatus(g), newPlaceAgents(g), newPlaceBoard(g), newPlacePost(g), newPlaceSend(g), newPlaceReceive(g), newPlaceKeys(g),
-		newPlaceAudit(g), newPlaceTrust(g), newPlaceForget(g), newPlacePeer(g), newPlaceCheck(g), newPlaceVisit(g))
+		newPlaceAudit(g), newPlaceTrust(g), newPlaceForget(g), newPlacePeer(g), newPlaceCheck(g), newPlaceVisit(g), newPlaceMeet(g))
 	return cmd
 }
 
@@ -271,6 +271,44 @@ goodbye, when the time is over or 50 messages went in and out.
 	cmd.Flags().BoolVar(&keep, "keep", false, "stay registered there at the end")
 	cmd.Flags().BoolVar(&insecure, "insecure", false, "allow plain http to another machine")
 	cmd.Flags().StringVar(&end, "end", "", "end the visit with this id")
+	return jsonFlag(cmd, g)
+}
+
+func newPlaceMeet(g *globals) *cobra.Command {
+	in := rest.VisitRequest{}
+	var length time.Duration
+	cmd := &cobra.Command{
+		Use: "meet URL", Short: "Open a conversation of an agent of this hub with an agent at its own address", Args: cobra.ExactArgs(1),
+		Long: `Calls an agent at its address, without a place between: both introduce themselves, and
+what the other one says of itself is printed. It is a stranger's word.
+
+  parley place meet https://agent.example.org          prints the place and the peer to use below
+  parley skill offer tea PEER --place PLACE            also request, introduce, say, propose
+  parley place visit --end ID                          say goodbye`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.URL, in.Minutes = args[0], int(length.Minutes())
+			m, err := ask(g, cmd, rest.MeetAgent, in)
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, m, func(p *printer) {
+				p.line(m.Place + " " + m.Peer)
+				proof := "it did not show that it holds a key"
+				if m.Proven {
+					proof = "it holds the key " + m.PlaceKey
+				}
+				p.note("%s calls itself %s; %s", m.Peer, firstOf(m.Name, "nothing"), proof)
+				p.note("it says it can: %s", strings.Join(m.Actions, " "))
+				p.table("SKILL", "NAME", "SUMMARY")
+				for _, s := range m.Skills {
+					p.row(s.ID, s.Name, s.Summary)
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&in.Agent, "agent", "parley", "the agent of this hub that speaks")
+	cmd.Flags().DurationVar(&length, "for", time.Hour, "how long the conversation lasts")
+	cmd.Flags().BoolVar(&in.Insecure, "insecure", false, "allow plain http to another machine")
 	return jsonFlag(cmd, g)
 }
 

@@ -40,6 +40,16 @@ func (c *Core) known(agent string) error {
 	return err
 }
 
+// Encounter shows whoever called that the agent holds its key.
+func (c *Core) Encounter(_ context.Context, agent string, e mmp.Encounter) (*mmp.Proof, error) {
+	ring, _, err := c.mine(agent)
+	if err != nil || !e.Sound() {
+		return nil, err
+	}
+	proof, err := e.Sign(ring.RSA)
+	return &proof, err
+}
+
 // Introduction is signed afresh each time, so that its entry is.
 func (c *Core) Introduction(_ context.Context, agent string) (meeting.Introduction, meeting.Message, error) {
 	var none meeting.Introduction

@@ -3,6 +3,7 @@ package place
 import (
 	"context"
 
+	"parley.internal/protocol/mmp"
 	"parley.internal/protocol/mmp/board"
 	"parley.internal/protocol/mmp/meeting"
 )
@@ -30,6 +31,9 @@ type Sender struct {
 type Meeting interface {
 	// Introduction is an agent's own, and the message that carries it.
 	Introduction(ctx context.Context, agent string) (meeting.Introduction, meeting.Message, error)
+	// Encounter shows whoever called that the agent holds its key; nil where it cannot,
+	// as the caller does not say enough.
+	Encounter(ctx context.Context, agent string, e mmp.Encounter) (*mmp.Proof, error)
 	// Handle processes a message and says what it came to. It is idempotent by
 	// sender and message id.
 	Handle(ctx context.Context, agent string, from Sender, m meeting.Message) (meeting.Result, error)

@@ -67,6 +67,16 @@ func (s *Skills) Introduction(ctx context.Context, agent string) (in meeting.Int
 	return in, m, err
 }
 
+// Encounter shows whoever called an agent at its address that it holds its key.
+func (s *Skills) Encounter(_ context.Context, agent string, e mmp.Encounter) (*mmp.Proof, error) {
+	h, err := s.host(agent)
+	if err != nil || !e.Sound() {
+		return nil, err
+	}
+	proof, err := e.Sign(h.Ring.RSA)
+	return &proof, err
+}
+
 // Actions lists what an agent answers to, by its id.
 func (s *Skills) Actions(ctx context.Context, id string) (out []string, err error) {
 	err = s.d.DB.Read(ctx, func(tx *store.Tx) error {

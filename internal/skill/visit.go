@@ -32,6 +32,8 @@ type Visit struct {
 	Name  string
 	// PlaceKey is the key the place had when it was first visited.
 	PlaceKey string
+	// Peer is the agent that is met at URL; empty for a visit to a place.
+	Peer     string
 	Keep     bool
 	Insecure bool
 	Started  time.Time
@@ -44,6 +46,16 @@ type Visit struct {
 	Problem string
 
 	ending string
+}
+
+// Met is an agent at its own address, in its own words: a stranger's, whatever they say.
+type Met struct {
+	ID, Name, KeyID string
+	// Proven says that it showed that it holds its key.
+	Proven     bool
+	Actions    []string
+	Extensions []string
+	Skills     []meeting.SkillInfo
 }
 
 // Bounds of visits.
@@ -99,5 +111,8 @@ func (v Visit) Over(now time.Time) string {
 // Visits is what sends agents to other places; the hub brings it.
 type Visits interface {
 	Visit(ctx context.Context, who identity.Actor, r VisitRequest) (Visit, error)
+	// Meet opens a conversation with the agent at an address. It is kept as a visit:
+	// messages for the agent go to the visit's place, and are answered from there.
+	Meet(ctx context.Context, who identity.Actor, r VisitRequest) (Visit, Met, error)
 	EndVisit(ctx context.Context, who identity.Actor, id string) error
 }

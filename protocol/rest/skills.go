@@ -29,6 +29,7 @@ var (
 	SayInThread        = Post[ThreadMove, Thread]("/api/skills/threads", "Make a move in a discussion or negotiation, or open one; agreeing asks the inbox")
 	ListVisits         = Get[None, Visits]("/api/place/visits", "Agents of this hub at other places")
 	StartVisit         = Post[VisitRequest, Visit]("/api/place/visits", "Send an agent to another place for a while")
+	MeetAgent          = Post[VisitRequest, Meeting]("/api/place/meet", "Open a conversation with an agent at its own address; it is kept among the visits")
 	EndVisit           = Delete[ByID, None]("/api/place/visits/{id}", "Bring an agent home")
 )
 
@@ -269,6 +270,17 @@ type Visit struct {
 	Limit        int       `json:"limit" doc:"at so many the visit ends"`
 	Warning      string    `json:"warning,omitempty" doc:"why the end is near"`
 	Problem      string    `json:"problem,omitempty" doc:"why nothing is sent any more"`
+	Peer         string    `json:"peer,omitempty" doc:"the agent that is met at the address; empty for a visit to a place"`
+}
+
+// Meeting is a conversation with an agent at its own address, and what that agent says
+// of itself: words of a stranger.
+type Meeting struct {
+	Visit
+	Proven     bool                `json:"proven" doc:"it showed that it holds its key"`
+	Actions    []string            `json:"actions"`
+	Extensions []string            `json:"extensions"`
+	Skills     []meeting.SkillInfo `json:"skills"`
 }
 
 // Visits is a list of them.

@@ -74,7 +74,7 @@ var rest = map[string][]any{
 	"skill_notes":      {"parley", "carl", "note", "parley", "", "L1", "Hello", "done", 1, far, now, ""},
 	"skill_extensions": {"parley", "org.example.tea", "1.0.0", "hash", "refused", "carl", "Pour it.", "[]", "{}", "[]", "", "", "message", 1, far},
 	"skill_places":     {"https://place.example.org", "place", "ed25519:key", "", "", 1},
-	"skill_visits":     {"visit", "parley", "parley", "https://place.example.org", "place", "", 0, 0, 1, 2, 0, 10, "", "", "over"},
+	"skill_visits":     {"visit", "parley", "parley", "https://place.example.org", "place", "", 0, 0, 1, 2, 0, 10, "", "", "over", ""},
 	"room_bans":        {"den", "eve", "owner", 1, "rude"},
 	"room_invites":     {"den", "i1", "Zoe", "", "person:owner", 1, far, 0},
 	"room_hosts":       {"den", "bob", "person:owner", "{}", 1, far},

@@ -17,7 +17,7 @@ import (
 // told is a rule about what is said to others in somebody's name.
 const told = `policy:
   approvals:
-    - tools: [place_post, place_send, place_visit, "skill_*"]
+    - tools: [place_post, place_send, place_visit, place_meet, "skill_*"]
 `
 
 // A rule of the hub's owner bound what agents say to others, and not what a token says: a
@@ -48,6 +48,9 @@ func TestARuleBindsWhatATokenSaysToOthers(t *testing.T) {
 		},
 		"place_visit": func() string {
 			return string(s.As(token, "POST", "/api/place/visits", `{"agent":"parley","url":"https://place.example.org"}`).Body)
+		},
+		"place_meet": func() string {
+			return string(s.As(token, "POST", "/api/place/meet", `{"agent":"parley","url":"https://agent.example.org"}`).Body)
 		},
 	} {
 		said := make(chan string, 1)

@@ -35,6 +35,7 @@ func RegisterSkills(a *API, s *skill.Skills, visits skill.Visits) {
 	add(a, see, rest.SayInThread, r.say)
 	add(a, see, rest.ListVisits, r.visits)
 	add(a, see, rest.StartVisit, r.visit)
+	add(a, see, rest.MeetAgent, r.meet)
 	add(a, see, rest.EndVisit, r.endVisit)
 }
 

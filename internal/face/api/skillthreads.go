@@ -8,6 +8,7 @@ import (
 	"parley.internal/internal/identity"
 	"parley.internal/internal/skill"
 	"parley.internal/internal/visible"
+	"parley.internal/protocol/mmp/meeting"
 	"parley.internal/protocol/rest"
 )
 
@@ -76,7 +77,7 @@ func (r skillRoutes) say(ctx context.Context, who identity.Actor, in *rest.Threa
 func visitViewOf(v skill.Visit) rest.Visit {
 	return rest.Visit{
 		ID: v.ID, Agent: v.Agent, AgentID: v.AgentID, URL: v.URL, Place: v.Place, Name: visible.Line(v.Name), PlaceKey: visible.Line(v.PlaceKey), Keep: v.Keep,
-		Started: v.Started, Until: v.Until, Interactions: v.Interactions, Limit: v.Limit, Warning: v.Warning, Problem: visible.Line(v.Problem),
+		Started: v.Started, Until: v.Until, Interactions: v.Interactions, Limit: v.Limit, Warning: v.Warning, Problem: visible.Line(v.Problem), Peer: v.Peer,
 	}
 }
 
@@ -85,9 +86,26 @@ func (r skillRoutes) visits(ctx context.Context, who identity.Actor, _ *rest.Non
 	return rest.Visits{Visits: each(list, visitViewOf)}, err
 }
 
+func visitRequestOf(in *rest.VisitRequest) skill.VisitRequest {
+	return skill.VisitRequest{Agent: in.Agent, URL: in.URL, For: time.Duration(in.Minutes) * time.Minute, Keep: in.Keep, Insecure: in.Insecure}
+}
+
 func (r skillRoutes) visit(ctx context.Context, who identity.Actor, in *rest.VisitRequest) (rest.Visit, error) {
-	v, err := r.v.Visit(ctx, who, skill.VisitRequest{Agent: in.Agent, URL: in.URL, For: time.Duration(in.Minutes) * time.Minute, Keep: in.Keep, Insecure: in.Insecure})
+	v, err := r.v.Visit(ctx, who, visitRequestOf(in))
 	return visitViewOf(v), err
+}
+
+func (r skillRoutes) meet(ctx context.Context, who identity.Actor, in *rest.VisitRequest) (rest.Meeting, error) {
+	v, met, err := r.v.Meet(ctx, who, visitRequestOf(in))
+	out := rest.Meeting{Visit: visitViewOf(v), Proven: met.Proven, Actions: each(met.Actions, visible.Line), Extensions: each(met.Extensions, visible.Line), Skills: each(met.Skills, visibleSkill)}
+	return out, err
+}
+
+// visibleSkill is another agent's skill with nothing hidden in its words.
+func visibleSkill(s meeting.SkillInfo) meeting.SkillInfo {
+	s.ID, s.Name, s.Summary, s.Layer, s.Format, s.ContentHash = visible.Line(s.ID), visible.Line(s.Name), visible.Line(s.Summary), visible.Line(s.Layer), visible.Line(s.Format), visible.Line(s.ContentHash)
+	s.Tags = each(s.Tags, visible.Line)
+	return s
 }
 
 func (r skillRoutes) endVisit(ctx context.Context, who identity.Actor, in *rest.ByID) (rest.None, error) {

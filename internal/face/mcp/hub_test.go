@@ -248,7 +248,7 @@ func TestSkillsAndThreadsAreToolsOfThePlace(t *testing.T) {
 		s := w.connect("/mcp/place", revision, options{})
 		own := names(t, s)
 		for _, name := range []string{
-			"place_visit", "place_visits", "place_leave", "extension_list", "extension_propose", "skill_list", "skill_show", "skill_offer", "skill_request", "skill_accept", "skill_decline",
+			"place_visit", "place_meet", "place_visits", "place_leave", "extension_list", "extension_propose", "skill_list", "skill_show", "skill_offer", "skill_request", "skill_accept", "skill_decline",
 			"discussion_propose", "discussion_support", "discussion_oppose", "discussion_synthesize", "discussion_list",
 			"negotiation_offer", "negotiation_counter", "negotiation_agree", "negotiation_withdraw",
 		} {
@@ -271,6 +271,7 @@ func TestSkillsAndThreadsAreToolsOfThePlace(t *testing.T) {
 		fails(t, s, "negotiation_agree", map[string]any{"thread": "nothing", "to": "bob"}, "not_found: ")
 		fails(t, s, "negotiation_offer", map[string]any{"to": "bob", "terms": "a text"}, "bad_args: ")
 		fails(t, s, "place_visit", map[string]any{"url": "ftp://nowhere"}, "")
+		fails(t, s, "place_meet", map[string]any{"url": "ftp://nowhere"}, "")
 		if visits, _ := structured(t, s, "place_visits", nil)["visits"].([]any); visits == nil || len(visits) != 0 {
 			t.Errorf("visits: %v", visits)
 		}

@@ -35,6 +35,10 @@ func (r *request) introduction() (answer, error) {
 		return answer{}, err
 	}
 	in, message, err := m.Introduction(r.http.Context(), r.named())
+	if err == nil && r.query.Get("nonce") != "" {
+		r.calledHere()
+		in.Proof, err = m.Encounter(r.http.Context(), r.named(), mmp.Encounter{Address: r.who.Called, Caller: r.query.Get("agent_id"), Nonce: r.query.Get("nonce")})
+	}
 	return ok(meeting.NewIntroduceAnswer(message, in), err)
 }
 

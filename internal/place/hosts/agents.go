@@ -83,7 +83,7 @@ func (p *homeAgents) open(ctx context.Context, name string) (*mmpagent.Agent, er
 		return nil, err
 	}
 	opts := p.d.Home
-	opts.Name, opts.Description, opts.Keys, opts.Peers, opts.Capabilities = name, "An agent of this hub", keys, peers, can
+	opts.Name, opts.Description, opts.Endpoint, opts.Keys, opts.Peers, opts.Capabilities = name, "An agent of this hub", p.d.endpoint(name), keys, peers, can
 	a, err := mmpagent.Open("http://127.0.0.1", opts)
 	if err != nil {
 		return nil, err

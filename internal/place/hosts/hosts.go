@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +51,17 @@ type Deps struct {
 	// Home and Away are how agents call this hub's own place and others: version and
 	// client; the rest is filled in for each.
 	Home, Away mmpagent.Options
+	// PublicURL is where others reach this hub, if they do; Front is the agent that
+	// answers there when nobody is named.
+	PublicURL, Front string
+}
+
+// endpoint is where others talk to an agent directly; empty if they cannot.
+func (d Deps) endpoint(agent string) string {
+	if d.PublicURL == "" || agent == d.Front {
+		return d.PublicURL
+	}
+	return strings.TrimRight(d.PublicURL, "/") + "?" + url.Values{"agent": {agent}}.Encode()
 }
 
 // Files are the agents of a hub as their files describe them.

@@ -24,9 +24,9 @@ type stay struct {
 	ended chan struct{}
 
 	mu     sync.Mutex
-	seen   skill.Visit     // as the store had it last
-	agent  *mmpagent.Agent // registered there; nil until it is
-	looked time.Time       // when the place was last seen to be the one it was
+	seen   skill.Visit // as the store had it last
+	here   presence    // nil until it is there
+	looked time.Time   // when the place was last seen to be the one it was
 }
 
 const (
@@ -56,16 +56,16 @@ func (v *stay) saw(now skill.Visit) {
 	v.seen = now
 }
 
-func (v *stay) there() *mmpagent.Agent {
+func (v *stay) there() presence {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.agent
+	return v.here
 }
 
-func (v *stay) entered(a *mmpagent.Agent) {
+func (v *stay) entered(p presence) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.agent = a
+	v.here = p
 }
 
 // run is a visit from here to its end, or until this hub must let go of it.
@@ -81,8 +81,8 @@ func (v *stay) run(ctx context.Context) {
 		v.leave(leaving, at, reason)
 	}
 	d.Skills.Leave(at.Agent, at.Place)
-	if a := v.there(); a != nil {
-		_ = a.Close()
+	if p := v.there(); p != nil {
+		_ = p.Close()
 	}
 	if v.hosts.ctx.Err() == nil {
 		_ = v.lease.Release(leaving)
@@ -145,8 +145,8 @@ func (v *stay) wait(ctx context.Context, silent bool) {
 	case <-v.lease.Lost():
 	case <-v.news:
 	case <-timer.C:
-		if a := v.there(); a != nil && !silent {
-			_ = v.verify(ctx, a) // what it finds is in the store
+		if p := v.there(); p != nil && !silent {
+			_ = v.verify(ctx, p) // what it finds is in the store
 		}
 	}
 }
@@ -174,24 +174,24 @@ func (v *stay) receive(ctx context.Context) {
 
 func (v *stay) attempt(ctx context.Context) error {
 	at := v.state()
-	a := v.there()
-	if a == nil {
+	p := v.there()
+	if p == nil {
 		var err error
-		if a, err = v.hosts.enter(ctx, at); err != nil {
+		if p, err = v.hosts.enter(ctx, at); err != nil {
 			return err
 		}
-		v.entered(a)
+		v.entered(p)
 	}
 	host, err := v.hosts.d.Host(at.Agent)
 	if err != nil {
 		return err
 	}
-	if err := v.verify(ctx, a); err != nil {
+	if err := v.verify(ctx, p); err != nil {
 		return err
 	}
-	v.hosts.d.Skills.Join(host, at.Place, visitLine{placeLine{a}, v})
+	v.hosts.d.Skills.Join(host, at.Place, visitLine{p.line(), p, v})
 	take := v.hosts.handler(at.Agent, at.Place)
-	return a.Run(ctx, func(ctx context.Context, m mmpagent.Message) error {
+	return p.receive(ctx, func(ctx context.Context, m mmpagent.Message) error {
 		err := take(ctx, m)
 		if err == nil {
 			v.count(ctx)
@@ -200,20 +200,18 @@ func (v *stay) attempt(ctx context.Context) error {
 	})
 }
 
-// verify looks whether the place is the one it was.
-func (v *stay) verify(ctx context.Context, a *mmpagent.Agent) error {
+// verify looks whether whoever is there is who it was.
+func (v *stay) verify(ctx context.Context, p presence) error {
 	v.mu.Lock()
 	sure := time.Since(v.looked) < placeSure
 	v.mu.Unlock()
 	if sure {
 		return nil
 	}
-	info, err := a.Look(ctx)
-	if err != nil {
-		return err
-	}
-	if err := v.hosts.checkPlace(ctx, v.state().URL, info); err != nil {
-		v.tell()
+	if err := p.same(ctx); err != nil {
+		if errors.Is(err, skill.ErrPlaceChanged) {
+			v.tell()
+		}
 		return err
 	}
 	v.mu.Lock()
@@ -236,10 +234,10 @@ func (v *stay) count(ctx context.Context) {
 // leave says goodbye, unless whoever is there now is not whom we visited.
 func (v *stay) leave(ctx context.Context, at skill.Visit, reason string) {
 	d := v.hosts.d
-	if a := v.there(); a != nil && at.Problem == "" {
+	if p := v.there(); p != nil && at.Problem == "" {
 		d.Skills.Farewell(ctx, at, reason)
 		if !at.Keep {
-			_, _ = a.Unregister(ctx) // it expires there in any case
+			p.leave(ctx) // what cannot be ended there expires
 		}
 	}
 	if err := d.Skills.EndedVisit(ctx, v.lease, at, reason); err != nil {
@@ -247,19 +245,19 @@ func (v *stay) leave(ctx context.Context, at skill.Visit, reason string) {
 	}
 }
 
-// visitLine counts what is sent, and sends nothing to a place that is another than
-// it was.
+// visitLine counts what is sent, and sends nothing to whoever is another than it was.
 type visitLine struct {
-	placeLine
-	v *stay
+	skill.Line
+	to presence
+	v  *stay
 }
 
 // Send implements skill.Line.
 func (l visitLine) Send(ctx context.Context, to string, m meeting.Message) error {
-	if err := l.v.verify(ctx, l.agent); err != nil {
+	if err := l.v.verify(ctx, l.to); err != nil {
 		return err
 	}
-	if err := l.placeLine.Send(ctx, to, m); err != nil {
+	if err := l.Line.Send(ctx, to, m); err != nil {
 		return err
 	}
 	if m.Action != meeting.ActionGoodbye {

@@ -26,18 +26,11 @@ const (
 
 // Visit sends an agent to another place for a while. It is there when this returns.
 func (p *Hosts) Visit(ctx context.Context, who identity.Actor, r skill.VisitRequest) (skill.Visit, error) {
-	if err := p.d.Skills.As(who).MayActAs(ctx, r.Agent); err != nil {
-		return skill.Visit{}, err
-	}
-	host, err := p.d.Host(r.Agent)
+	v, err := p.mayGo(ctx, who, "place_visit", r)
 	if err != nil {
-		return skill.Visit{}, fmt.Errorf("%w: %s", skill.ErrNoAgent, r.Agent)
-	}
-	v := skill.Visit{Agent: r.Agent, AgentID: host.ID, URL: r.URL, Keep: r.Keep, Insecure: r.Insecure}
-	if err := p.d.Skills.As(who).Allow(ctx, "place_visit", map[string]any{"agent": r.Agent, "url": r.URL, "insecure": r.Insecure}); err != nil {
 		return skill.Visit{}, err
 	}
-	agent, err := p.enter(ctx, v)
+	agent, err := p.enterPlace(ctx, v)
 	if err != nil {
 		p.takeBack(ctx, v, agent)
 		return skill.Visit{}, err
@@ -54,9 +47,23 @@ func (p *Hosts) Visit(ctx context.Context, who identity.Actor, r skill.VisitRequ
 	if info.PlaceKey != nil {
 		v.PlaceKey = *info.PlaceKey
 	}
-	p.begin(ctx, v, agent)
+	p.begin(ctx, v, atPlace{agent, p, v.URL})
 	p.wakeAll()
 	return v, nil
+}
+
+// mayGo says whether the actor may send the agent there, once the judge let them.
+func (p *Hosts) mayGo(ctx context.Context, who identity.Actor, tool string, r skill.VisitRequest) (skill.Visit, error) {
+	acting := p.d.Skills.As(who)
+	if err := acting.MayActAs(ctx, r.Agent); err != nil {
+		return skill.Visit{}, err
+	}
+	host, err := p.d.Host(r.Agent)
+	if err != nil {
+		return skill.Visit{}, fmt.Errorf("%w: %s", skill.ErrNoAgent, r.Agent)
+	}
+	v := skill.Visit{Agent: r.Agent, AgentID: host.ID, URL: r.URL, Keep: r.Keep, Insecure: r.Insecure}
+	return v, acting.Allow(ctx, tool, map[string]any{"agent": r.Agent, "url": r.URL, "insecure": r.Insecure})
 }
 
 // takeBack unregisters an agent whose visit came to nothing. One that was there
@@ -87,35 +94,45 @@ func placeName(id, url string) string {
 	return "place_" + hex.EncodeToString(sum[:8])
 }
 
-// enter registers the agent there, if it is the place it was before. Whom it meets
-// is remembered with whom it met at home.
-func (p *Hosts) enter(ctx context.Context, v skill.Visit) (*mmpagent.Agent, error) {
+// away is how an agent calls others. Whom it meets is remembered with whom it met at home.
+func (p *Hosts) away(ctx context.Context, v skill.Visit) (mmpagent.Options, error) {
+	opts := p.d.Away
 	keys, err := p.d.Keys(v.Agent)
 	if err != nil {
-		return nil, err
+		return opts, err
 	}
 	peers, err := p.agents.peers(v.Agent)
 	if err != nil {
-		return nil, err
+		return opts, err
 	}
 	can, err := p.d.Skills.Actions(ctx, keys.ID())
+	opts.Name, opts.Endpoint, opts.Keys, opts.Peers, opts.Insecure, opts.Capabilities = v.Agent, p.d.endpoint(v.Agent), keys, peers, v.Insecure, can
+	return opts, err
+}
+
+// enterPlace registers the agent there, if it is the place it was before.
+func (p *Hosts) enterPlace(ctx context.Context, v skill.Visit) (*mmpagent.Agent, error) {
+	opts, err := p.away(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	opts := p.d.Away
-	opts.Name, opts.Keys, opts.Peers, opts.Insecure, opts.Capabilities = v.Agent, keys, peers, v.Insecure, can
 	opts.Admit = func(ctx context.Context, info board.Info) error { return p.checkPlace(ctx, v.URL, info) }
 	agent, err := mmpagent.Open(v.URL, opts)
 	if err == nil {
 		_, err = agent.Register(ctx)
 	}
+	return agent, unreached(err)
+}
+
+// unreached says what can be done about somebody who could not be called.
+func unreached(err error) error {
 	if errors.Is(err, publicnet.ErrNotPublic) {
 		err = fmt.Errorf("%w: agents go there if whoever runs the hub lists it in net.allow_private", err)
 	}
 	if err != nil && !errors.Is(err, skill.ErrPlaceChanged) && !errors.Is(err, skill.ErrInvalid) {
 		err = fmt.Errorf("%w: %w", skill.ErrInvalid, err)
 	}
-	return agent, err
+	return err
 }
 
 func (p *Hosts) checkPlace(ctx context.Context, url string, info board.Info) error {
@@ -197,7 +214,7 @@ func (p *Hosts) running() map[string]*stay {
 }
 
 // begin runs a visit here, unless another hub does or its agent is not ours.
-func (p *Hosts) begin(ctx context.Context, at skill.Visit, agent *mmpagent.Agent) {
+func (p *Hosts) begin(ctx context.Context, at skill.Visit, here presence) {
 	keys, err := p.d.Keys(at.Agent)
 	if err != nil || keys.ID() != at.AgentID || !p.vacate(ctx, at) {
 		return // of a hub with another folder, or it runs already
@@ -212,7 +229,7 @@ func (p *Hosts) begin(ctx context.Context, at skill.Visit, agent *mmpagent.Agent
 		return
 	}
 	running, stop := context.WithCancel(p.ctx)
-	v := &stay{hosts: p, lease: mine, id: at.ID, seen: at, agent: agent, stop: stop, news: make(chan struct{}, 1), ended: make(chan struct{})}
+	v := &stay{hosts: p, lease: mine, id: at.ID, seen: at, here: here, stop: stop, news: make(chan struct{}, 1), ended: make(chan struct{})}
 	p.stays[at.ID] = v
 	p.done.Go(func() { v.run(running) })
 }

@@ -50,6 +50,9 @@ type Introduction struct {
 	IdentitySignature     string       `json:"identity_signature"`
 	Entry                 *string      `json:"entry"`
 	EntrySignature        *string      `json:"entry_signature"`
+	// Proof shows that the agent holds its key: to a place, the answer to its challenge;
+	// to whoever asked for the introduction with a nonce, an [mmp.Encounter].
+	Proof *mmp.Proof `json:"proof,omitzero"`
 }
 
 // IntroduceAnswer is GET introduce: a message for those who read messages, and the
@@ -57,6 +60,16 @@ type Introduction struct {
 type IntroduceAnswer struct {
 	Message
 	Introduction
+}
+
+// ID is what the agent calls itself; empty when it has no sound id.
+func (p *PeerIntroduction) ID() string {
+	for _, id := range []string{p.InstanceID, p.ClaimedAgent} {
+		if mmp.ValidID(id) {
+			return id
+		}
+	}
+	return ""
 }
 
 // NewIntroduceAnswer wraps an introduction both ways; m carries it as payload.
@@ -80,6 +93,7 @@ type PeerIntroduction struct {
 	Entry        mmp.SignedEntry
 	Proof        *mmp.Proof
 	ClaimedAgent string // agent_id or from beside the introduction, if any
+	Skills       []SkillInfo
 }
 
 // ReadIntroduction reads an introduction: capabilities may be a list of actions or
@@ -95,6 +109,7 @@ func ReadIntroduction(raw []byte) (*PeerIntroduction, error) {
 		Version:      o.First(32, "meeting_protocol_version", "protocol_version"),
 	}
 	p.Static = mmp.Static{Identity: p.Identity, Signature: o.Text("identity_signature", mmp.MaxSignatureText)}
+	p.Skills = ReadSkillInfos(o.Member("skills"))
 	p.readIdentity(o)
 	p.readCapabilities(o)
 	if o.Err() != nil {

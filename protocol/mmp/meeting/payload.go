@@ -175,6 +175,13 @@ func (m Message) ReadRequestSkill() (RequestSkillPayload, error) {
 	return p, o.Err()
 }
 
+// ReadAccept reads an acceptance.
+func (m Message) ReadAccept() (AcceptPayload, error) {
+	o := m.payload()
+	p := AcceptPayload{SkillID: o.Text("skill_id", mmp.MaxID), Message: o.Text("message", mmp.MaxDescription)}
+	return p, o.Err()
+}
+
 // ReadDecline reads a refusal.
 func (m Message) ReadDecline() (DeclinePayload, error) {
 	o := m.payload()

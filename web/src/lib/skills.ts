@@ -11,7 +11,8 @@ export interface Extension { agent?: string; name: string; version: string; hash
 export interface Discussion { proposer: string; title: string; text: string; stances: Record<string, { support: boolean; reason: string }> | null; result: { summary: string; outcome: string } | null }
 export interface Negotiation { terms: unknown; terms_hash: string; last: string; rounds: number; reason: string }
 export interface Thread { id: string; agent: string; kind: string; peer: string; place?: string; state: string; approval_id?: string; body: Discussion & Negotiation; active_at: string }
-export interface Visit { id: string; agent: string; agent_id: string; url: string; place: string; name: string; place_key?: string; keep: boolean; started_at: string; until: string; interactions: number; limit: number; warning?: string; problem?: string }
+export interface Visit { id: string; agent: string; agent_id: string; url: string; place: string; name: string; place_key?: string; keep: boolean; started_at: string; until: string; interactions: number; limit: number; warning?: string; problem?: string; peer?: string }
+export interface Meeting extends Visit { proven: boolean; actions: string[] | null; extensions: string[] | null; skills: { id: string; name: string; summary: string }[] | null }
 
 /** The answer that lets every agent use a skill. */
 export const everyAgent = 'every agent';
@@ -31,6 +32,7 @@ export const skills = {
   say: (t: Thread, action: string, payload: Record<string, unknown> = {}) => api.post('/api/skills/threads', { agent: t.agent, to: t.peer, place: t.place ?? '', thread: t.id, action, payload }),
   visits: async () => (await api.get<{ visits: Visit[] | null }>('/api/place/visits')).visits ?? [],
   visit: (body: { agent: string; url: string; minutes: number; keep: boolean }) => api.post('/api/place/visits', body),
+  meet: (body: { agent: string; url: string; minutes: number }) => api.post<Meeting>('/api/place/meet', body),
   endVisit: (id: string) => api.delete(`/api/place/visits/${part(id)}`),
   revoke: (id: string) => api.post(`/api/skills/received/${part(id)}/revoke`, {}),
 };
