@@ -137,7 +137,7 @@ func TestAHungHubIsLeftAfterTwentyFiveSecondsAndWhatWaitedIsSentAgain(t *testing
 		go func() { sent <- c.Broadcast(t.Context(), json.RawMessage(`1`)) }()
 		s.hear(hung)
 		s.hung.Store(true)
-		time.Sleep(lostAfter - time.Millisecond)
+		<-time.After(lostAfter - time.Millisecond)
 		synctest.Wait()
 		select {
 		case <-s.sockets:
@@ -158,7 +158,7 @@ func TestAHungHubIsLeftAfterTwentyFiveSecondsAndWhatWaitedIsSentAgain(t *testing
 			t.Errorf("what was sent to a hung hub failed, expected it to be sent again: %v", err)
 		}
 		go func() { _, _, _ = next.Read(context.Background()) }() // a hub that is there reads, and so answers pings
-		time.Sleep(10 * time.Minute)
+		<-time.After(10 * time.Minute)
 		select {
 		case <-s.sockets:
 			t.Error("a silent hub that answers was given up")
@@ -250,9 +250,9 @@ func TestNothingGoesOverALinkTwelveSecondsAfterTheLastSignOfTheHub(t *testing.T)
 		m := &Mesh{Conn: &Conn{sign: time.Now(), caps: map[string]kibitz.Grant{"p2": {Perceive: []kibitz.Capability{kibitz.ReadChat}}}}}
 		link := &said{}
 		p := &peer{mesh: m, id: "p2", checked: true, channel: link}
-		time.Sleep(quietAfter - time.Millisecond)
+		<-time.After(quietAfter - time.Millisecond)
 		_ = p.send(held{[]byte("in time"), kibitz.ReadChat})
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 		_ = p.send(held{[]byte("too late"), kibitz.ReadChat})
 		m.heard()
 		_ = p.send(held{[]byte("again"), kibitz.ReadChat})

@@ -35,7 +35,7 @@ func Main(args []string) {
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			os.Exit(0)
+			os.Exit(0) //nolint:forbidigo // a program of its own, whose prompts may still run
 		}
 		if m, err := acp.Decode(line); err == nil {
 			a.take(m)

@@ -2,7 +2,6 @@ package acpagent
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -39,12 +38,6 @@ func (a *agent) do(word, rest string, cancelled chan struct{}) {
 	case "look":
 		raw, err := os.ReadFile(rest)
 		a.say(fmt.Sprintf("looked: %q %v", raw, err != nil))
-	case "fetch":
-		res, err := http.Get(rest) //nolint:noctx // a test's program
-		if err == nil {
-			_ = res.Body.Close()
-		}
-		a.say(fmt.Sprintf("fetched: %v", err == nil && res.StatusCode == http.StatusOK))
 	case "run":
 		a.run(rest, cancelled)
 	case "reads":
@@ -71,7 +64,7 @@ func (a *agent) misbehave(word string, cancelled chan struct{}) {
 	switch word {
 	case "die":
 		fmt.Fprintln(os.Stderr, "it was told to die")
-		os.Exit(3)
+		os.Exit(3) //nolint:forbidigo // a program of its own, which dies as it was told
 	case "hang":
 		a.say("hanging")
 		<-cancelled
