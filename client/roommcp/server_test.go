@@ -9,9 +9,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
@@ -194,6 +196,9 @@ func TestAModelSitsInARoomByItsOwnKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			for m.ok("observe", map[string]any{"waitMs": 1000})["canAct"] != true {
+			}
+			for !second.GrantOf(in["self"].(string)).Has(kibitz.SendChat) { // a link is quicker than the hub
+				<-time.After(time.Millisecond)
 			}
 			if said := m.ok("say", map[string]any{"text": "me too"}); said["sent"] != true {
 				t.Errorf("%v", said)

@@ -106,7 +106,7 @@ func TestPagesOfOtherWebsitesComeInOnlyWhereTheyMay(t *testing.T) {
 		{listedSite, "/api/tokens", http.StatusForbidden, ""},
 		{listedSite, "/api/websites", http.StatusForbidden, ""},
 		{listedSite, "/", http.StatusForbidden, ""},
-		{listedSite, "/healthz", http.StatusForbidden, ""},
+		{listedSite, "/place/v1/info", http.StatusForbidden, ""},
 		{evilSite, "/sdk/origin", http.StatusOK, "*"},
 		{evilSite, "/sdk/", http.StatusOK, "*"},
 	} {

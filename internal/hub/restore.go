@@ -254,7 +254,11 @@ const restoredName = "restored_from"
 // partFromOriginal makes a restored database one of its own. Hubs on it would otherwise
 // talk to those on the original if both use the same NATS servers, and nobody could
 // tell from its trail that it may once have been longer.
+// Nor do the hubs that lived on the original live here.
 func partFromOriginal(tx *store.Tx, made time.Time) error {
+	if _, err := tx.Exec(`DELETE FROM hubs`); err != nil {
+		return err
+	}
 	for _, name := range []string{busSecretName, restoredName} {
 		if _, err := tx.Exec(`DELETE FROM settings WHERE name = ?`, name); err != nil {
 			return err

@@ -181,6 +181,9 @@ func (t *tallier) line(line []byte) {
 		}
 		return
 	}
+	if t.now == "hubs" { // who lived when it was made, and does not live here
+		return
+	}
 	if t.now == "settings" && slices.ContainsFunc(made, func(row string) bool { return bytes.HasPrefix(line, []byte(row)) }) {
 		return
 	}

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if runCrashChild() {
 		return
 	}
-	trailtest.Main(m, "talk.", "file.")
+	trailtest.Main(m, "talk.", "file.", "!file.shared")
 }
 
 // agents is a library in memory.

@@ -169,6 +169,9 @@ func (u *user) comesBack(t *testing.T, kept tables, to string, args []string, se
 	restored := read(t, target)
 	for table, rows := range kept {
 		now := restored[table]
+		if table == "hubs" { // none of them lives on the restored database
+			rows = nil
+		}
 		if table == "settings" { // where it is noted that nobody has used the database yet, and what it was made of
 			now = slices.DeleteFunc(slices.Clone(now), func(row string) bool {
 				return strings.HasPrefix(row, `["store.loaded"`) || strings.HasPrefix(row, `["restored_from"`)

@@ -39,7 +39,7 @@ import (
 	"parley.internal/test/trailtest"
 )
 
-func TestMain(m *testing.M) { trailtest.Main(m, "auth.", "board.", "origin.") }
+func TestMain(m *testing.M) { trailtest.Main(m, "auth.", "board.", "origin.refused") }
 
 // patience is how long a test waits for what must happen; never how long it takes.
 const patience = 60 * time.Second
