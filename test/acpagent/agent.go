@@ -2,6 +2,7 @@ package acpagent
 
 import (
 	"bufio"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -81,7 +82,7 @@ func (a *agent) serve(m acp.Message) (any, *acp.Error) {
 		req, _ := acp.Read[acp.SessionRequest](m.Params)
 		a.dir, a.session = req.Dir, req.Session
 		if m.Method == acp.NewSession {
-			a.session = "s" + strconv.Itoa(os.Getpid())
+			a.session = "s" + rand.Text() // in a box every program has the same number
 			return acp.SessionResponse{Session: a.session}, nil
 		}
 		if _, err := os.Stat(a.memory()); err != nil {

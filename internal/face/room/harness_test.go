@@ -37,7 +37,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	trailtest.Main(m, "room.", "!room.reaped", "!room.withheld", "!room.tool")
+	trailtest.Main(m, "room.", "!room.reaped", "!room.withheld", "!room.tool", "file.shared")
 }
 
 // patience is how long a test waits for what must happen; never how long it takes.
@@ -105,7 +105,7 @@ func newHubOn(t testing.TB, db *store.DB, local *bus.Local, opts ...option) *hub
 	routes.Handle(h.face.Route(), h.face)
 	rest := api.New(routes, fd.Front, "test")
 	api.RegisterRooms(rest, h.rooms, nil, h.people, nil)
-	h.files = files.New(files.Deps{DB: db, Trail: h.trail})
+	h.files = files.New(files.Deps{DB: db, Trail: trailtest.WatchTrail(h.trail)})
 	api.RegisterRoomFiles(rest, h.rooms, h.files)
 	h.server = httptest.NewServer(fd.Front.Wrap(routes))
 	t.Cleanup(h.stop)
