@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-
 	"slices"
 	"strings"
 	"testing"
