@@ -17,7 +17,8 @@ type door struct {
 	mu       sync.Mutex
 	listener net.Listener
 	password string
-	hub      bool
+	hub      bool // one serves it now
+	met      bool // one has served it: the hub that opens a terminal comes a moment after its program began
 	closed   bool
 	changed  chan struct{} // closed and made anew with every change
 }
@@ -29,13 +30,13 @@ func (d *door) Serve(l net.Listener, password string) {
 	d.set(func() { d.listener, d.password = l, password })
 	for {
 		d.mu.Lock()
-		closed, hub, changed := d.closed, d.hub, d.changed
+		closed, wait, changed := d.closed, d.hub || !d.met, d.changed
 		d.mu.Unlock()
 		switch {
 		case closed:
 			_ = l.Close()
 			return
-		case hub:
+		case wait:
 			<-changed
 		default:
 			d.refuse(l)
@@ -74,7 +75,7 @@ const away = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRe
 func (d *door) Close() { d.set(func() { d.closed = true }) }
 
 // lend says whether a hub serves it now.
-func (d *door) lend(hub bool) { d.set(func() { d.hub = hub }) }
+func (d *door) lend(hub bool) { d.set(func() { d.hub, d.met = hub, true }) }
 
 func (d *door) set(change func()) {
 	d.mu.Lock()
