@@ -2,10 +2,11 @@ package sdk
 
 import (
 	"encoding/json"
-	"html/template"
+	"html"
 	"io/fs"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	"parley.internal/internal/face/front"
@@ -81,7 +82,9 @@ func (f *Face) origin(w http.ResponseWriter, r *http.Request) {
 	}{named, listed, f.o.Version})
 }
 
-var indexPage = template.Must(template.New("index").Parse(`<!doctype html>
+// indexPage is filled by a replacer: templates would have the linker keep every method of
+// the program, for 15 MB.
+const indexPage = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Parley: for developers</title></head>
 <body>
@@ -93,9 +96,13 @@ var indexPage = template.Must(template.New("index").Parse(`<!doctype html>
 <h2>JavaScript and TypeScript</h2>
 <pre>npm i {{.Base}}/sdk/js/latest.tgz</pre>
 <p><a href="js/{{.Archive}}">{{.Archive}}</a>, or without installing: <a href="roomagent.js">roomagent.js</a></p>
+<h2>Go</h2>
+<pre>GOPROXY={{.Base}}/sdk/go,https://proxy.golang.org GONOSUMDB=parley.internal go get parley.internal/client/roomagent@latest</pre>
+<h2>Python</h2>
+<pre>pip install --extra-index-url {{.Base}}/sdk/python/simple/ 'parley-rooms[keys]'</pre>
 </body>
 </html>
-`))
+`
 
 // index lists what there is.
 func (f *Face) index(w http.ResponseWriter, r *http.Request) {
@@ -107,5 +114,6 @@ func (f *Face) index(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	_ = indexPage.Execute(w, map[string]string{"Version": f.o.Version, "Base": scheme + "://" + r.Host, "Archive": archiveName(f.o.Version)})
+	filled := strings.NewReplacer("{{.Version}}", html.EscapeString(f.o.Version), "{{.Base}}", html.EscapeString(scheme+"://"+r.Host), "{{.Archive}}", archiveName(f.o.Version))
+	_, _ = filled.WriteString(w, indexPage) // the client went away: nobody to tell
 }
