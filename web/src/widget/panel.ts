@@ -58,6 +58,15 @@ export class Panel {
     media.srcObject = new MediaStream([track]);
     void media.play().catch(() => {});
     this.#stage.append(media);
+    this.#hideSilent();
+  }
+
+  /** A lane flows all the time, black or silent; it is shown only while somebody says that it is on. */
+  #hideSilent(): void {
+    for (const media of this.#stage.querySelectorAll<HTMLMediaElement>('[data-from]')) {
+      const lanes = this.#room.roster.members.find((m: any) => m.id === media.dataset['from'])?.media;
+      media.hidden = !lanes?.[media.dataset['lane'] as Lane];
+    }
   }
 
   async #share(lane: Lane): Promise<void> {
@@ -137,6 +146,7 @@ export class Panel {
     this.#status.className = '';
     this.#status.textContent = room.state === 'in' ? (room.hello?.sealed ? 'sealed' : 'the hub can read this room') : room.state === 'broken' ? 'The hub is away. Trying again…' : '';
     this.#people.replaceChildren(...room.roster.members.map((m: any) => el('li', {}, this.#person(m))));
+    this.#hideSilent();
     this.#form.hidden = !this.#can('send-chat');
     const lanes: [Lane, string][] = [['audio', 'Voice'], ['camera', 'Camera'], ['screen', 'Screen']];
     this.#lanes.hidden = !this.#mesh || !this.#can('speak');

@@ -22,6 +22,6 @@ input[type=text] { flex: 1; min-width: 6rem } .door { display: flex; flex-direct
 .people { max-height: 45%; overflow: auto; border-bottom: 1px solid var(--line); padding: .3rem .7rem; list-style: none }
 summary { cursor: pointer; padding: .2rem 0; overflow-wrap: anywhere } .badge { font-size: .8em; border: 1px solid var(--line); border-radius: 99px; padding: 0 .45em; margin-left: .3em; white-space: nowrap }
 fieldset { border: 0; padding: .1rem 0 .5rem 1rem } label { display: flex; gap: .5rem; align-items: center; padding: .1rem 0 }
-.stage { display: flex; gap: .4rem; flex-wrap: wrap; padding: .4rem .7rem } .stage:empty { display: none } video { max-width: 100%; height: 7rem; background: #000; border-radius: 8px }
+.stage { display: flex; gap: .4rem; flex-wrap: wrap; padding: .4rem .7rem } .stage:not(:has(:not([hidden]))) { display: none } .stage [hidden] { display: none } video { max-width: 100%; height: 7rem; background: #000; border-radius: 8px }
 .bar { border-top: 1px solid var(--line) } form { border-top: 1px solid var(--line) }
 `;
