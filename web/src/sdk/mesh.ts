@@ -31,8 +31,8 @@ type Fn = (value: any) => void;
 
 const HELD = 256;
 const HELD_BYTES = 1 << 20;
-const PROOF_MS = 5000;
-const DIAL_MS = 10_000;
+const PROOF_MS = 20_000;
+const DIAL_MS = 30_000;
 const LOST_MS = 12_000;
 const TRIES = 5;
 
