@@ -199,7 +199,8 @@ test('the keyboard alone is enough, and where it is can be seen', async () => {
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
-  await page.getByRole('dialog').waitFor({ state: 'detached' }); // nothing behind it takes the focus
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.waitForFunction(() => document.activeElement.id === 'page-title'); // a new page is read from its heading
   await page.locator('.bell:visible').press('Enter');
   await page.getByRole('dialog').getByRole('heading', { name: 'Needs you' }).waitFor();
   await page.keyboard.press('Escape');
