@@ -7,6 +7,7 @@
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
+import { afterEach } from 'node:test';
 import { launch } from './browser.mjs';
 import { startHub } from './hub.mjs';
 
@@ -14,6 +15,17 @@ if (!process.env.PARLEY_CHROMIUM && existsSync('/usr/bin/chromium')) process.env
 
 // Far above what anything needs: on a machine that does much else, slow is not wrong.
 const PATIENCE = 120_000;
+
+// A test that fails on a machine nobody can look at leaves what its pages showed.
+const open = new Set();
+afterEach(async (t) => {
+  if (t.passed === false) for (const page of open) console.log(`# shown at the failure: ${await shown(page)}`);
+});
+
+async function shown(page) {
+  const text = await page.locator('body').innerText({ timeout: 2_000 }).catch((error) => error.message);
+  return `${page.url()}: ${text.replaceAll(/\s+/g, ' ').slice(0, 1_500)}`;
+}
 
 export class Stage {
   faults = [];
@@ -35,6 +47,8 @@ export class Stage {
     context.setDefaultTimeout(PATIENCE);
     const page = await context.newPage();
     this.#watch(page);
+    open.add(page);
+    page.on('close', () => open.delete(page));
     return page;
   }
 
