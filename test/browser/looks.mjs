@@ -38,7 +38,8 @@ before(async () => {
   task = worker.url();
   await stage.hub.call('POST', '/api/rooms', { room: 'looks', title: 'The round table' });
   await visit(worker, '/machines');
-  machine = (await worker.locator('.tile b').first().innerText()).trim();
+  await worker.locator('.tile b').first().waitFor();
+  machine = (await stage.hub.call('GET', '/api/fleet')).agents[0].agent_id;
 });
 after(async () => {
   await stage?.close();
