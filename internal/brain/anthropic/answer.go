@@ -10,7 +10,7 @@ import (
 
 // answer follows one streamed message.
 type answer struct {
-	events   int
+	provider *Provider
 	stopped  bool
 	usage    model.Usage
 	finish   model.Finish
@@ -20,7 +20,6 @@ type answer struct {
 
 // translate turns one event of the API into ours.
 func (a *answer) translate(ev sdk.MessageStreamEventUnion) []model.Event {
-	a.events++
 	switch ev.Type {
 	case "message_start":
 		u := ev.Message.Usage

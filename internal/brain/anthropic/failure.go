@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 
@@ -23,20 +22,8 @@ var statuses = map[string]int{
 	"overloaded_error":      529,
 }
 
-// failure explains a stream that ended without its last event.
-func (p *Provider) failure(ctx context.Context, w *modelhttp.Watchdog, resp *http.Response, err error, events int) *model.Error {
-	switch {
-	case err != nil:
-		return modelhttp.Fail(p.Name(), ctx, w, err)
-	case events == 0:
-		return modelhttp.NoEvents(p.Name(), resp)
-	default:
-		return modelhttp.Cut(p.Name())
-	}
-}
-
-// event is an error that the server put into the stream, or in place of it.
-func (p *Provider) event(raw json.RawMessage) *model.Error {
+// refused is an error that the server put into the stream, or in place of it.
+func (p *Provider) refused(raw json.RawMessage) *model.Error {
 	kind, text := modelhttp.Words(raw)
 	status := statuses[kind]
 	if status == 0 {

@@ -10,7 +10,6 @@ import (
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
 	"parley.internal/internal/brain/model"
 	"parley.internal/internal/brain/modelhttp"
@@ -82,49 +81,11 @@ func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
 // Stream makes one attempt.
 func (p *Provider) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Event, error] {
-	return func(yield func(model.Event, error) bool) {
-		w := modelhttp.Watch(ctx, p.opts.FirstToken, p.opts.BetweenTokens)
-		defer w.Stop()
-		var resp *http.Response
-		err := p.messages.NewStreaming(w.Context(), p.params(req), option.WithResponseInto(&resp)).Err()
-		switch {
-		case resp != nil && resp.StatusCode >= 300:
-			yield(model.Event{}, modelhttp.FromStatus(p.Name(), p.opts.Key, resp))
-		case err != nil:
-			yield(model.Event{}, modelhttp.Fail(p.Name(), ctx, w, err))
-		default:
-			defer resp.Body.Close()
-			if modelhttp.IsWhole(resp) {
-				p.readWhole(ctx, w, resp, yield)
-				return
-			}
-			p.read(ctx, w, resp, yield)
-		}
-	}
-}
-
-// read follows the event stream. The SDK's typed stream is not used for it: it goes by the names
-// of events, which some gateways leave out, and would take their errors for silence.
-func (p *Provider) read(ctx context.Context, w *modelhttp.Watchdog, resp *http.Response, yield func(model.Event, error) bool) {
-	a := answer{}
-	events := ssestream.NewDecoder(resp)
-	for events.Next() {
-		w.Pause()
-		out, err := p.readEvent(&a, events.Event().Data)
-		if err != nil {
-			yield(model.Event{}, err)
-			return
-		}
-		for _, ev := range out {
-			if !yield(ev, nil) {
-				return
-			}
-		}
-		if a.stopped {
-			yield(a.done(), nil)
-			return
-		}
-		w.Wait()
-	}
-	yield(model.Event{}, p.failure(ctx, w, resp, events.Err(), a.events))
+	return modelhttp.Attempt{
+		Provider: p.Name(), Key: p.opts.Key, FirstToken: p.opts.FirstToken, BetweenTokens: p.opts.BetweenTokens,
+		Send: func(ctx context.Context, into **http.Response) error {
+			return p.messages.NewStreaming(ctx, p.params(req), option.WithResponseInto(into)).Err()
+		},
+		Answer: func() modelhttp.Answer { return &answer{provider: p} },
+	}.Stream(ctx)
 }

@@ -1,10 +1,7 @@
 package anthropic
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"net/http"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
@@ -12,26 +9,21 @@ import (
 	"parley.internal/internal/brain/modelhttp"
 )
 
-// readEvent reads one event of a stream.
-func (p *Provider) readEvent(a *answer, data []byte) ([]model.Event, error) {
-	data = bytes.TrimSpace(data)
-	if len(data) == 0 {
+// Read reads one event of a stream.
+func (a *answer) Read(data []byte) ([]model.Event, bool, error) {
+	ev, err := modelhttp.Decode[sdk.MessageStreamEventUnion](a.provider.Name(), data, a.provider.refused)
+	if err != nil {
+		return nil, false, err
+	}
+	return a.translate(ev), a.stopped, nil
+}
+
+// Close gives the last event of a message that was told to its end.
+func (a *answer) Close(over bool) ([]model.Event, error) {
+	if !over {
 		return nil, nil
 	}
-	var doc struct {
-		Error json.RawMessage `json:"error"`
-	}
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return nil, modelhttp.BadData(p.Name(), "a piece of the answer is not JSON: "+err.Error())
-	}
-	if len(doc.Error) > 0 && string(doc.Error) != "null" {
-		return nil, p.event(doc.Error)
-	}
-	var ev sdk.MessageStreamEventUnion
-	if err := json.Unmarshal(data, &ev); err != nil {
-		return nil, modelhttp.BadData(p.Name(), "a piece of the answer makes no sense: "+err.Error())
-	}
-	return a.translate(ev), nil
+	return []model.Event{a.done()}, nil
 }
 
 // whole is a message in one piece.
@@ -43,41 +35,24 @@ type whole struct {
 	Usage   json.RawMessage   `json:"usage"`
 }
 
-// readWhole reads the answer of a gateway that does not stream although it was asked to, or that
-// says with a good status what went wrong: as the events that it would have been.
-func (p *Provider) readWhole(ctx context.Context, w *modelhttp.Watchdog, resp *http.Response, yield func(model.Event, error) bool) {
-	raw, failed := modelhttp.ReadWhole(p.Name(), ctx, w, resp)
-	if failed != nil {
-		yield(model.Event{}, failed)
-		return
-	}
+// Pieces cuts a message in one piece into the events that it would have been.
+func (a *answer) Pieces(raw []byte) ([][]byte, error) {
 	var doc whole
 	if err := json.Unmarshal(raw, &doc); err != nil {
-		yield(model.Event{}, modelhttp.BadData(p.Name(), "the answer is not JSON: "+err.Error()))
-		return
+		return nil, modelhttp.BadData(a.provider.Name(), "the answer is not JSON: "+err.Error())
 	}
 	if len(doc.Error) == 0 && doc.Type != "message" {
-		yield(model.Event{}, modelhttp.BadData(p.Name(), "the answer is no message"))
-		return
+		return nil, modelhttp.BadData(a.provider.Name(), "the answer is no message")
 	}
-	a := answer{}
+	var list [][]byte
 	for _, event := range doc.events() {
 		data, err := json.Marshal(event)
-		var out []model.Event
-		if err == nil {
-			out, err = p.readEvent(&a, data)
-		}
 		if err != nil {
-			yield(model.Event{}, err)
-			return
+			return nil, modelhttp.BadData(a.provider.Name(), "the answer makes no sense: "+err.Error())
 		}
-		for _, ev := range out {
-			if !yield(ev, nil) {
-				return
-			}
-		}
+		list = append(list, data)
 	}
-	yield(a.done(), nil)
+	return list, nil
 }
 
 // events are the message as a stream would have brought it.

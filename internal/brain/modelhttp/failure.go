@@ -20,9 +20,9 @@ import (
 // maxText bounds a provider's own words in an error.
 const maxText = 600
 
-// Fail sorts a failure of transport or decoding: the caller's own context
+// fail sorts a failure of transport or decoding: the caller's own context
 // first, then a stall, then a connection, and what is left is bad data.
-func Fail(provider string, ctx context.Context, w *Watchdog, err error) *model.Error { //nolint:revive // ctx is data here
+func fail(provider string, ctx context.Context, w *Watchdog, err error) *model.Error { //nolint:revive // ctx is data here
 	if cause := ctx.Err(); cause != nil {
 		e := &model.Error{Provider: provider, Cause: model.CauseConnect, Err: cause, Final: true}
 		if errors.Is(cause, context.DeadlineExceeded) {
@@ -39,14 +39,14 @@ func Fail(provider string, ctx context.Context, w *Watchdog, err error) *model.E
 	case errors.As(err, &dial): // without the URL, which may hold a password
 		return &model.Error{Provider: provider, Cause: model.CauseConnect, Text: "cannot connect: " + dial.Err.Error(), Err: dial.Err}
 	case errors.As(err, &cut), errors.Is(err, io.ErrUnexpectedEOF):
-		return Cut(provider)
+		return cutOff(provider)
 	default:
 		return BadData(provider, "the answer cannot be read: "+err.Error())
 	}
 }
 
-// Cut is a stream that ended before the answer did.
-func Cut(provider string) *model.Error {
+// cutOff is a stream that ended before the answer did.
+func cutOff(provider string) *model.Error {
 	return &model.Error{Provider: provider, Cause: model.CauseConnect, Text: "the connection was cut before the answer was complete"}
 }
 
@@ -55,9 +55,9 @@ func BadData(provider, text string) *model.Error {
 	return &model.Error{Provider: provider, Cause: model.CauseBadData, Text: readable(text)}
 }
 
-// NoEvents is an answer without a single event; the content type usually tells
+// noEvents is an answer without a single event; the content type usually tells
 // why.
-func NoEvents(provider string, resp *http.Response) *model.Error {
+func noEvents(provider string, resp *http.Response) *model.Error {
 	text := "the answer is empty"
 	if ct := resp.Header.Get("Content-Type"); ct != "" && !strings.HasPrefix(ct, "text/event-stream") {
 		text += fmt.Sprintf(" (%s instead of an event stream: is the base URL right?)", readable(ct))
@@ -65,8 +65,8 @@ func NoEvents(provider string, resp *http.Response) *model.Error {
 	return BadData(provider, text)
 }
 
-// FromStatus reads a response that is not a success and closes its body.
-func FromStatus(provider, key string, resp *http.Response) *model.Error {
+// fromStatus reads a response that is not a success and closes its body.
+func fromStatus(provider, key string, resp *http.Response) *model.Error {
 	defer resp.Body.Close()
 	raw, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	code, text := said(raw)

@@ -63,7 +63,7 @@ func TestFailSortsByWhoIsToBlame(t *testing.T) {
 		{"else", context.Background(), errors.New("odd"), model.CauseBadData, false, nil},
 	}
 	for _, tt := range tests {
-		e := Fail("p", tt.ctx, w, tt.err)
+		e := fail("p", tt.ctx, w, tt.err)
 		if e.Cause != tt.cause || e.Retryable() != tt.retry || (tt.is != nil && !errors.Is(e, tt.is)) {
 			t.Errorf("%s: %q retry %v: %v", tt.name, e.Cause, e.Retryable(), e)
 		}
@@ -89,7 +89,7 @@ func TestConnectingGivesUp(t *testing.T) {
 		resp.Body.Close()
 		t.Fatal("connected")
 	}
-	if e := Fail("p", t.Context(), w, err); e.Cause != model.CauseConnect || !e.Retryable() {
+	if e := fail("p", t.Context(), w, err); e.Cause != model.CauseConnect || !e.Retryable() {
 		t.Errorf("got %v", e)
 	}
 }

@@ -12,18 +12,18 @@ import (
 // maxWhole bounds an answer that comes in one piece.
 const maxWhole = 32 << 20
 
-// IsWhole tells an answer in one piece from a stream: of a gateway that does not stream although
+// isWhole tells an answer in one piece from a stream: of a gateway that does not stream although
 // it was asked to, or that says with a good status what went wrong.
-func IsWhole(resp *http.Response) bool {
+func isWhole(resp *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return kind == "application/json"
 }
 
-// ReadWhole reads such an answer.
-func ReadWhole(provider string, ctx context.Context, w *Watchdog, resp *http.Response) ([]byte, *model.Error) { //nolint:revive // ctx is data here
+// readWhole reads such an answer.
+func readWhole(provider string, ctx context.Context, w *Watchdog, resp *http.Response) ([]byte, *model.Error) { //nolint:revive // ctx is data here
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxWhole))
 	if err != nil {
-		return nil, Fail(provider, ctx, w, err)
+		return nil, fail(provider, ctx, w, err)
 	}
 	return raw, nil
 }

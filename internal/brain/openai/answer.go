@@ -12,13 +12,12 @@ import (
 
 // answer follows one streamed completion.
 type answer struct {
-	chunks  int
-	choices int
-	ended   bool // [DONE] has come
-	usage   model.Usage
-	finish  model.Finish
-	calls   []call
-	at      map[int64]int // the server's index -> ours
+	provider *Provider
+	choices  int
+	usage    model.Usage
+	finish   model.Finish
+	calls    []call
+	at       map[int64]int // the server's index -> ours
 }
 
 // call is what we know of a tool call; its arguments are passed on as they come.

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -13,31 +12,29 @@ import (
 	"parley.internal/internal/brain/modelhttp"
 )
 
-// readChunk reads one chunk.
-func (p *Provider) readChunk(a *answer, data []byte) ([]model.Event, error) {
-	data = bytes.TrimSpace(data)
-	if len(data) == 0 {
-		return nil, nil
-	}
-	a.chunks++
+// Read reads one chunk.
+func (a *answer) Read(data []byte) ([]model.Event, bool, error) {
 	if bytes.Equal(data, []byte("[DONE]")) {
-		a.ended = true
+		return nil, true, nil
+	}
+	chunk, err := modelhttp.Decode[sdk.ChatCompletionChunk](a.provider.Name(), data, a.provider.refused)
+	if err != nil {
+		return nil, false, err
+	}
+	return a.translate(chunk), false, nil
+}
+
+// Close decides whether what came is an answer. One that said why it finished is complete even if
+// the connection broke before the figures.
+func (a *answer) Close(over bool) ([]model.Event, error) {
+	switch {
+	case a.finish == "" && !over:
 		return nil, nil
+	case a.finish == "" && a.choices == 0:
+		return nil, modelhttp.BadData(a.provider.Name(), "the answer has no choices")
+	default:
+		return a.done(), nil
 	}
-	var doc struct {
-		Error json.RawMessage `json:"error"`
-	}
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return nil, modelhttp.BadData(p.Name(), "a piece of the answer is not JSON: "+err.Error())
-	}
-	if len(doc.Error) > 0 && string(doc.Error) != "null" {
-		return nil, p.event(doc.Error)
-	}
-	var chunk sdk.ChatCompletionChunk
-	if err := json.Unmarshal(data, &chunk); err != nil {
-		return nil, modelhttp.BadData(p.Name(), "a piece of the answer makes no sense: "+err.Error())
-	}
-	return a.translate(chunk), nil
 }
 
 // statuses are what error codes inside a stream would have been as a response.
@@ -53,8 +50,8 @@ var statuses = map[string]int{
 	"model_not_found":         404,
 }
 
-// event is an error the server put into the stream.
-func (p *Provider) event(raw json.RawMessage) *model.Error {
+// refused is an error the server put into the stream.
+func (p *Provider) refused(raw json.RawMessage) *model.Error {
 	code, text := modelhttp.Words(raw)
 	status := statuses[code]
 	if n, err := strconv.Atoi(code); err == nil && n >= 400 && n < 600 {
@@ -64,23 +61,4 @@ func (p *Provider) event(raw json.RawMessage) *model.Error {
 		status = http.StatusInternalServerError
 	}
 	return modelhttp.Status(p.Name(), p.opts.Key, status, code, text)
-}
-
-// verdict decides whether what came is an answer. One that said why it finished
-// is complete even if the connection broke before the figures.
-func (p *Provider) verdict(ctx context.Context, w *modelhttp.Watchdog, resp *http.Response, a *answer, err error) *model.Error {
-	switch {
-	case a.finish != "":
-		return nil
-	case err != nil:
-		return modelhttp.Fail(p.Name(), ctx, w, err)
-	case a.chunks == 0:
-		return modelhttp.NoEvents(p.Name(), resp)
-	case a.ended && a.choices == 0:
-		return modelhttp.BadData(p.Name(), "the answer has no choices")
-	case a.ended:
-		return nil
-	default:
-		return modelhttp.Cut(p.Name())
-	}
 }

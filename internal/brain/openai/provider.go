@@ -10,7 +10,6 @@ import (
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"parley.internal/internal/brain/model"
 	"parley.internal/internal/brain/modelhttp"
@@ -90,59 +89,11 @@ func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
 // Stream makes one attempt.
 func (p *Provider) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Event, error] {
-	return func(yield func(model.Event, error) bool) {
-		w := modelhttp.Watch(ctx, p.opts.FirstToken, p.opts.BetweenTokens)
-		defer w.Stop()
-		var resp *http.Response
-		err := p.chat.NewStreaming(w.Context(), p.params(req), option.WithResponseInto(&resp)).Err()
-		switch {
-		case resp != nil && resp.StatusCode >= 300:
-			yield(model.Event{}, modelhttp.FromStatus(p.Name(), p.opts.Key, resp))
-		case err != nil:
-			yield(model.Event{}, modelhttp.Fail(p.Name(), ctx, w, err))
-		default:
-			defer resp.Body.Close()
-			if modelhttp.IsWhole(resp) {
-				p.readWhole(ctx, w, resp, yield)
-				return
-			}
-			p.read(ctx, w, resp, yield)
-		}
-	}
-}
-
-// read follows the event stream. The SDK's typed stream is not used for it: it
-// takes an `"error": null`, which some servers send in every chunk, for a
-// failure, and does not tell a complete stream from a cut one.
-func (p *Provider) read(ctx context.Context, w *modelhttp.Watchdog, resp *http.Response, yield func(model.Event, error) bool) {
-	a := answer{}
-	events := ssestream.NewDecoder(resp)
-	for !a.ended && events.Next() {
-		w.Pause()
-		out, err := p.readChunk(&a, events.Event().Data)
-		if err != nil {
-			yield(model.Event{}, err)
-			return
-		}
-		for _, ev := range out {
-			if !yield(ev, nil) {
-				return
-			}
-		}
-		w.Wait()
-	}
-	p.finish(ctx, w, resp, &a, events.Err(), yield)
-}
-
-// finish gives the verdict and what closes the answer.
-func (p *Provider) finish(ctx context.Context, w *modelhttp.Watchdog, resp *http.Response, a *answer, err error, yield func(model.Event, error) bool) {
-	if err := p.verdict(ctx, w, resp, a, err); err != nil {
-		yield(model.Event{}, err)
-		return
-	}
-	for _, ev := range a.done() {
-		if !yield(ev, nil) {
-			return
-		}
-	}
+	return modelhttp.Attempt{
+		Provider: p.Name(), Key: p.opts.Key, FirstToken: p.opts.FirstToken, BetweenTokens: p.opts.BetweenTokens,
+		Send: func(ctx context.Context, into **http.Response) error {
+			return p.chat.NewStreaming(ctx, p.params(req), option.WithResponseInto(into)).Err()
+		},
+		Answer: func() modelhttp.Answer { return &answer{provider: p} },
+	}.Stream(ctx)
 }

@@ -138,9 +138,9 @@ func FuzzTake(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a := answer{}
+		a := answer{provider: p}
 		for range 2 {
-			if _, err := p.readChunk(&a, data); err != nil {
+			if _, _, err := a.Read(data); err != nil {
 				return
 			}
 		}

@@ -1,11 +1,8 @@
 package openai
 
 import (
-	"context"
 	"encoding/json"
-	"net/http"
 
-	"parley.internal/internal/brain/model"
 	"parley.internal/internal/brain/modelhttp"
 )
 
@@ -23,18 +20,11 @@ type wholeChoice struct {
 	Finish  string          `json:"finish_reason,omitempty"`
 }
 
-// readWhole reads the answer of a gateway that does not stream although it was asked to,
-// or that says with a good status what went wrong.
-func (p *Provider) readWhole(ctx context.Context, w *modelhttp.Watchdog, resp *http.Response, yield func(model.Event, error) bool) {
-	raw, failed := modelhttp.ReadWhole(p.Name(), ctx, w, resp)
-	if failed != nil {
-		yield(model.Event{}, failed)
-		return
-	}
+// Pieces makes one chunk of a completion in one piece.
+func (a *answer) Pieces(raw []byte) ([][]byte, error) {
 	var doc whole
 	if err := json.Unmarshal(raw, &doc); err != nil {
-		yield(model.Event{}, modelhttp.BadData(p.Name(), "the answer is not JSON: "+err.Error()))
-		return
+		return nil, modelhttp.BadData(a.provider.Name(), "the answer is not JSON: "+err.Error())
 	}
 	for i := range doc.Choices {
 		c := &doc.Choices[i]
@@ -42,20 +32,7 @@ func (p *Provider) readWhole(ctx context.Context, w *modelhttp.Watchdog, resp *h
 	}
 	chunk, err := json.Marshal(doc)
 	if err != nil {
-		yield(model.Event{}, modelhttp.BadData(p.Name(), "the answer makes no sense: "+err.Error()))
-		return
+		return nil, modelhttp.BadData(a.provider.Name(), "the answer makes no sense: "+err.Error())
 	}
-	a := answer{}
-	out, err := p.readChunk(&a, chunk)
-	if err != nil {
-		yield(model.Event{}, err)
-		return
-	}
-	for _, ev := range out {
-		if !yield(ev, nil) {
-			return
-		}
-	}
-	a.ended = true
-	p.finish(ctx, w, resp, &a, nil, yield)
+	return [][]byte{chunk}, nil
 }
