@@ -20,9 +20,21 @@ func fanoutRow() Row {
 const fanAhead = 4
 
 func runFanout(ctx context.Context, env *Env) ([]Result, error) {
+	return fanAgainstTCP(ctx, env, []int{20, 200}, func(members int) (*side, func(rounds int) (int64, error), error) {
+		ours := &side{}
+		return ours, ours.pump, ours.open(ctx, env, members, "ws-fan")
+	})
+}
+
+// openFan opens our side of a fan; what it returns pumps rounds to all members.
+type openFan func(members int) (ours *side, pump func(rounds int) (int64, error), err error)
+
+// fanAgainstTCP measures a fan of ours for growing numbers of members beside the same bytes on
+// raw TCP.
+func fanAgainstTCP(ctx context.Context, env *Env, quick []int, open openFan) ([]Result, error) {
 	var results []Result
-	for _, members := range env.affordable(pick(env, []int{50, 500, 5_000}, []int{20, 200}), 2) {
-		r, err := fanStep(ctx, env, members)
+	for _, members := range env.affordable(pick(env, []int{50, 500, 5_000}, quick), 2) {
+		r, err := fanStep(ctx, env, members, open)
 		if err != nil {
 			return results, err
 		}
@@ -35,33 +47,43 @@ func runFanout(ctx context.Context, env *Env) ([]Result, error) {
 	return results, nil
 }
 
-func fanStep(ctx context.Context, env *Env, members int) (Result, error) {
+func fanStep(ctx context.Context, env *Env, members int, open openFan) (Result, error) {
 	env.say("%s", count(members, "member"))
-	raw, ours := &side{}, &side{}
+	raw := &side{}
 	defer raw.close()
-	defer ours.close()
-	if err := raw.open(ctx, env, members, "tcp-fan"); err != nil {
+	if err := raw.openTCPFan(ctx, env, members); err != nil {
 		return Result{}, err
 	}
-	for _, c := range raw.conns { // all are in
-		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
-			return Result{}, err
-		}
-	}
-	if err := ours.open(ctx, env, members, "ws-fan"); err != nil {
+	ours, pump, err := open(members)
+	defer ours.close()
+	if err != nil {
 		return Result{}, err
 	}
 	rounds := max(2*fanAhead, pick(env, 60_000, 2_000)/members)
 	for range pick(env, 8, 2) {
-		for _, s := range []*side{raw, ours} {
-			if err := s.measured(func() (int64, error) { return s.pump(rounds) }); err != nil {
-				return Result{}, err
-			}
+		if err := raw.measured(func() (int64, error) { return raw.pump(rounds) }); err != nil {
+			return Result{}, err
+		}
+		if err := ours.measured(func() (int64, error) { return pump(rounds) }); err != nil {
+			return Result{}, err
 		}
 	}
 	r := compare(count(members, "member"), rate(float64(ours.ops), ours.spent), rate(float64(raw.ops), raw.spent), 0)
 	r.account(ours, raw, "delivery")
 	return r, nil
+}
+
+// openTCPFan returns when all members are in.
+func (s *side) openTCPFan(ctx context.Context, env *Env, members int) error {
+	if err := s.open(ctx, env, members, "tcp-fan"); err != nil {
+		return err
+	}
+	for _, c := range s.conns {
+		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pump asks for rounds, a few ahead of the slowest member, until all have all.

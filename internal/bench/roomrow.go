@@ -24,57 +24,23 @@ func roomRow() Row {
 }
 
 func runRoom(ctx context.Context, env *Env) ([]Result, error) {
-	var results []Result
-	for _, members := range env.affordable(pick(env, []int{50, 500, 5_000}, []int{20, 100}), 2) {
-		r, err := roomStep(ctx, env, members)
-		if err != nil {
-			return results, err
-		}
-		if members >= 500 {
-			r.Target.Ratio = 0.8
-		}
-		results = append(results, r)
-	}
-	grow(results, perOp(results))
-	return results, nil
+	return fanAgainstTCP(ctx, env, []int{20, 100}, func(members int) (*side, func(rounds int) (int64, error), error) {
+		ours := &side{}
+		all, err := ours.openRoom(ctx, env, members)
+		return ours, func(rounds int) (int64, error) { return pumpRoom(ours.Child, all, rounds) }, err
+	})
 }
 
-func roomStep(ctx context.Context, env *Env, members int) (Result, error) {
-	env.say("%s", count(members, "member"))
-	raw, ours := &side{}, &side{}
-	defer raw.close()
-	defer ours.close()
-	if err := raw.open(ctx, env, members, "tcp-fan"); err != nil {
-		return Result{}, err
+// openRoom starts a hub and fills one room.
+func (s *side) openRoom(ctx context.Context, env *Env, members int) (all []*roomMember, err error) {
+	if s.Child, err = env.start(ctx, "room", env.Dir); err != nil {
+		return nil, err
 	}
-	for _, c := range raw.conns { // all are in
-		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
-			return Result{}, err
-		}
-	}
-	var err error
-	if ours.Child, err = env.start(ctx, "room", env.Dir); err != nil {
-		return Result{}, err
-	}
-	all, err := joinAll(ctx, ours.Hello.Addr, members, func(int) string { return "room-0" })
+	all, err = joinAll(ctx, s.Hello.Addr, members, func(int) string { return "room-0" })
 	for _, m := range all {
-		ours.conns = append(ours.conns, m.Conn)
+		s.conns = append(s.conns, m.Conn)
 	}
-	if err != nil {
-		return Result{}, err
-	}
-	rounds := max(2*fanAhead, pick(env, 60_000, 2_000)/members)
-	for range pick(env, 8, 2) {
-		if err := raw.measured(func() (int64, error) { return raw.pump(rounds) }); err != nil {
-			return Result{}, err
-		}
-		if err := ours.measured(func() (int64, error) { return pumpRoom(ours.Child, all, rounds) }); err != nil {
-			return Result{}, err
-		}
-	}
-	r := compare(count(members, "member"), rate(float64(ours.ops), ours.spent), rate(float64(raw.ops), raw.spent), 0)
-	r.account(ours, raw, "delivery")
-	return r, nil
+	return all, err
 }
 
 // roomMember is a member of a room that reads frames.
