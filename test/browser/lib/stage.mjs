@@ -16,10 +16,10 @@ if (!process.env.PARLEY_CHROMIUM && existsSync('/usr/bin/chromium')) process.env
 // Far above what anything needs: on a machine that does much else, slow is not wrong.
 const PATIENCE = 120_000;
 
-// A test that fails on a machine nobody can look at leaves what its pages showed.
+// A test that fails on a machine nobody can look at leaves what the newest pages showed.
 const open = new Set();
 afterEach(async (t) => {
-  if (t.passed === false) for (const page of open) console.log(`# shown at the failure: ${await shown(page)}`);
+  if (t.passed === false) for (const page of [...open].slice(-4)) console.log(`# shown at the failure: ${await shown(page)}`);
 });
 
 async function shown(page) {

@@ -318,8 +318,9 @@ export class Chat {
   #turn(seq: number): number {
     const later = seq ? this.entries.findIndex((e) => e.kind === 'run' && e.seq > seq) : -1;
     if (later < 0) return this.entries.length;
-    const asked = this.entries.findIndex((e) => e.kind === 'said' && e.role === 'user' && e.seq === this.entries[later]?.seq);
-    return asked >= 0 && asked < later ? asked : later;
+    // The words that asked for it, by their place: the number of a run that has ended is that of its last words.
+    const asked = this.entries.findLastIndex((e, at) => at < later && e.kind === 'said' && e.role === 'user' && e.seq > seq);
+    return asked >= 0 ? asked : later;
   }
 
   // Steering is told to whoever steered and to the attached; it is shown once.

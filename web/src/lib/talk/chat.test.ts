@@ -110,6 +110,19 @@ describe('a conversation', () => {
     expect(shown(chat)).toEqual(['said:golf', 'run:golf, too', 'said:hotel', 'run:hotel, too']);
   });
 
+  it('shows the turn before its own first, also if its own has ended when it hears of it', () => {
+    const { hub, chat } = open();
+    hub.event({ case: 'caughtUp', value: {} });
+    void chat.say('mine');
+    hub.own({ case: 'start', value: { agent: 'a', runId: 'r2', seq: 3n } });
+    hub.own({ case: 'chunk', value: { content: 'second' } });
+    hub.own({ case: 'end', value: { seq: 4n } });
+    hub.message(1, 'user', 'theirs', 'r1');
+    hub.attached({ case: 'start', value: { agent: 'a', runId: 'r1', seq: 1n } }, 'r1');
+    hub.attached({ case: 'chunk', value: { content: 'first' } }, 'r1');
+    expect(shown(chat)).toEqual(['said:theirs', 'run:first', 'said:mine', 'run:second']);
+  });
+
   it('shows its own turn even if nobody tells it as a message', () => {
     const { hub, chat } = open();
     void chat.say('hi');
