@@ -112,7 +112,7 @@ describe('a conversation', () => {
 
   it('shows the turn before its own first, also if its own has ended when it hears of it', () => {
     const { hub, chat } = open();
-    hub.event({ case: 'caughtUp', value: {} });
+    hub.event({ case: 'caughtUp', value: true });
     void chat.say('mine');
     hub.own({ case: 'start', value: { agent: 'a', runId: 'r2', seq: 3n } });
     hub.own({ case: 'chunk', value: { content: 'second' } });
