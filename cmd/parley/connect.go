@@ -81,7 +81,8 @@ func noHub(data string, err error) error {
 
 // answers reports whether a hub lives at the address.
 func answers(ctx context.Context, address string) bool {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	// A hub that has ended refuses at once; only one that hangs is waited for this long.
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/healthz", http.NoBody)
 	if err != nil {

@@ -18,12 +18,25 @@ import (
 	"parley.internal/internal/fleet"
 	"parley.internal/internal/fleet/call"
 	"parley.internal/internal/fleet/fault"
+	"parley.internal/internal/lease"
 	"parley.internal/internal/store"
 	"parley.internal/protocol/kenny"
 )
 
-// hubs is a cluster on one database and one bus.
+// hubs is a cluster on one database and one bus. No hub of it is taken for dead, however
+// long a busy machine keeps it waiting.
 func hubs(t testing.TB, db *store.DB, n int, change func(*fleet.Deps)) []*world {
+	t.Helper()
+	return cluster(t, db, n, setup{deps: change, lease: lease.Options{TTL: time.Hour, Renew: time.Second}})
+}
+
+// mortalHubs are taken for dead as soon as hubs in service are: for tests with a clock of their own.
+func mortalHubs(t testing.TB, n int) []*world {
+	t.Helper()
+	return cluster(t, nil, n, setup{})
+}
+
+func cluster(t testing.TB, db *store.DB, n int, s setup) []*world {
 	t.Helper()
 	exchange := bus.NewLocal()
 	t.Cleanup(func() { _ = exchange.Close() })
@@ -32,7 +45,8 @@ func hubs(t testing.TB, db *store.DB, n int, change func(*fleet.Deps)) []*world 
 	for i := range n {
 		peer := exchange.Peer()
 		t.Cleanup(func() { _ = peer.Close() })
-		w := newWorld(t, setup{db: db, key: key, bus: peer, name: fmt.Sprintf("hub%d", i), shared: true, deps: change})
+		s.db, s.key, s.bus, s.name, s.shared = db, key, peer, fmt.Sprintf("hub%d", i), true
+		w := newWorld(t, s)
 		key, db = w.key, w.db
 		list = append(list, w)
 	}
@@ -137,7 +151,7 @@ func TestNoCallRunsTwiceWhileAMachineMoves(t *testing.T) {
 
 func TestADeadHubsMachinesAreReachableAfterTheyReconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hubs(t, nil, 2, nil)
+		h := mortalHubs(t, 2)
 		key := h[0].enrol("pc")
 		m := h[0].connect("pc", key)
 		<-time.After(2 * time.Second)

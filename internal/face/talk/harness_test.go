@@ -66,7 +66,7 @@ func newHub(t testing.TB, limits facetalk.Limits, tcp facetalk.TCPOptions) *hub 
 	h.db = db
 	local := bus.NewLocal()
 	t.Cleanup(func() { check(t, local.Close()) })
-	leases := must(lease.Join(ctx, db, "test", lease.Options{}))(t)
+	leases := must(lease.Join(ctx, db, "test", lease.Options{TTL: time.Minute}))(t)
 	t.Cleanup(func() { check(t, leases.Close(context.Background())) })
 	h.people = must(identity.Open(ctx, db, local, identity.Options{Recheck: 20 * time.Millisecond}))(t)
 	t.Cleanup(func() { check(t, h.people.Close()) })

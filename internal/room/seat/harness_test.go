@@ -100,7 +100,7 @@ func newHouse(t *testing.T, db *store.DB, mind seat.Mind, rates bool, people ...
 	t.Helper()
 	ctx := context.Background()
 	b := bus.NewLocal()
-	leases := must(lease.Join(ctx, db, "hub", lease.Options{}))(t)
+	leases := must(lease.Join(ctx, db, "hub", lease.Options{TTL: time.Minute}))(t)
 	trail := must(audit.Open(ctx, db, audit.Options{}))(t)
 	h := &house{t: t, db: db}
 	h.rooms = must(room.New(room.Deps{DB: db, Leases: leases, Bus: b, Trail: trail, Limits: room.Limits{NoRates: !rates}}))(t)
