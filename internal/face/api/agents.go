@@ -26,7 +26,7 @@ func RegisterAgents(a *API, m Minds) {
 	see, change := access{Tag: "agents"}, access{Scope: identity.AgentsManage, Tag: "agents"}
 	add(a, see, rest.ListAgents, m.list)
 	add(a, see, rest.GetAgent, m.get)
-	add(a, change, rest.CreateAgent, m.create)
+	addBody(a, change, rest.CreateAgent, m.create)
 	add(a, change, rest.UpdateAgent, m.update)
 	add(a, change, rest.RemoveAgent, m.remove)
 	addRaw(a, change, rest.AgentFile, m.file)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -164,52 +165,79 @@ func operationID(method, path string) string {
 // handler does what an operation says; it is told who calls.
 type handler[In, Out any] func(ctx context.Context, who identity.Actor, in *In) (Out, error)
 
-// add registers an operation.
+// add registers an operation. Package rest says of each request whether it is a body as a
+// whole or has fields; here that must be known when it is compiled, so there is addBody.
 func add[In, Out any](a *API, to access, op rest.Operation[In, Out], handle handler[In, Out]) {
-	rt := routeOf(to, op)
+	if op.IsBody() {
+		panic("api: the request of " + op.Method + " " + op.Path + " is a body: addBody")
+	}
+	through(a, routeOf(to, op), reflect.TypeFor[Out](), func(ctx context.Context, who identity.Actor, in *In) (any, error) {
+		return handle(ctx, who, in)
+	})
+}
+
+// addBody registers an operation whose request is a body as a whole.
+func addBody[In, Out any](a *API, to access, op rest.Operation[In, Out], handle handler[In, Out]) {
+	type request struct{ Body In }
+	through(a, routeOf(to, op), reflect.TypeFor[Out](), func(ctx context.Context, who identity.Actor, in *request) (any, error) {
+		return handle(ctx, who, &in.Body)
+	})
+}
+
+// through has the library read requests and write answers.
+func through[In any](a *API, rt route, answers reflect.Type, handle handler[In, any]) {
 	a.door.declare(rt)
 	o := rt.operation()
 	o.Middlewares = huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(c)
 		next(huma.WithValue(c, callKey{}, &call{w: w, r: r}))
 	}}
-	register(a.huma, o, op.IsBody(), func(ctx context.Context, in *In) (Out, error) {
+	register(a.huma, o, answers, func(ctx context.Context, in *In) (*answer, error) {
 		who, _ := front.Admitted(ctx) // nobody, if the route is public
 		out, err := handle(ctx, who, in)
 		if err != nil {
-			return out, a.problem(ctx, err)
+			return nil, a.problem(ctx, err)
 		}
-		return out, nil
+		if answers == noAnswer {
+			return nil, nil //nolint:nilnil // the library's way to say that there is no body
+		}
+		return &answer{out}, nil
 	})
 }
 
-// whole is a request that is a body, or an answer.
-type whole[T any] struct{ Body T }
+// answer is what the library writes. It is one type for all operations, because the library's
+// code is compiled once for each pair of types: with the answers' own types this package took
+// the compiler a minute and two gigabytes.
+type answer struct{ Body any }
 
-// register makes of a handler what the library takes.
-func register[In, Out any](to huma.API, op huma.Operation, isBody bool, handle func(context.Context, *In) (Out, error)) {
-	if isBody {
-		registerAnswer(to, op, func(ctx context.Context, in *whole[In]) (Out, error) { return handle(ctx, &in.Body) })
-		return
-	}
-	registerAnswer(to, op, handle)
-}
+var noAnswer = reflect.TypeFor[rest.None]()
 
-func registerAnswer[In, Out any](to huma.API, op huma.Operation, handle func(context.Context, *In) (Out, error)) {
-	if reflect.TypeFor[Out]() == reflect.TypeFor[rest.None]() {
-		huma.Register(to, op, func(ctx context.Context, in *In) (*struct{}, error) {
-			_, err := handle(ctx, in)
-			return nil, err
-		})
-		return
-	}
-	huma.Register(to, op, func(ctx context.Context, in *In) (*whole[Out], error) {
-		out, err := handle(ctx, in)
-		if err != nil {
-			return nil, err
+// register makes an operation known to the library, and its answer's type to the document.
+func register[In any](to huma.API, op huma.Operation, answers reflect.Type, handle func(context.Context, *In) (*answer, error)) {
+	if op.DefaultStatus == 0 {
+		op.DefaultStatus = http.StatusOK
+		if answers == noAnswer {
+			op.DefaultStatus = http.StatusNoContent
 		}
-		return &whole[Out]{out}, nil
-	})
+	}
+	if op.Responses == nil {
+		op.Responses = map[string]*huma.Response{}
+	}
+	status := strconv.Itoa(op.DefaultStatus)
+	response := op.Responses[status]
+	if response == nil {
+		response = &huma.Response{Description: http.StatusText(op.DefaultStatus)}
+		op.Responses[status] = response
+	}
+	none := answers == noAnswer && response.Content == nil
+	if !none && response.Content == nil {
+		schema := huma.SchemaFromField(to.OpenAPI().Components.Schemas, reflect.StructField{Name: "Body", Type: answers}, op.OperationID+"Response")
+		response.Content = map[string]*huma.MediaType{"application/json": {Schema: schema}}
+	}
+	huma.Register(to, op, handle)
+	if none {
+		response.Content = nil
+	}
 }
 
 // call is the raw request behind a handler, for cookies and addresses.

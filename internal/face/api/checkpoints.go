@@ -22,11 +22,11 @@ const maxGiven = 8 << 20
 func registerCheckpoints(a *API, t auditRoutes) {
 	read := access{Scope: identity.AuditRead, Tag: "audit"}
 	large := access{Scope: identity.AuditRead, Tag: "audit", MaxBody: maxGiven}
-	add(a, large, rest.VerifyAuditGiven, t.verifyGiven)
+	addBody(a, large, rest.VerifyAuditGiven, t.verifyGiven)
 	add(a, read, rest.CompareAudit, t.compare)
 	add(a, read, rest.ListCheckpoints, t.checkpoints)
-	add(a, access{Scope: identity.Admin, Tag: "audit", MaxBody: maxGiven}, rest.AcknowledgeCut, t.acknowledge)
-	add(a, access{Scope: identity.AuditWitness, Tag: "audit"}, rest.LeaveCheckpoints, t.leave)
+	addBody(a, access{Scope: identity.Admin, Tag: "audit", MaxBody: maxGiven}, rest.AcknowledgeCut, t.acknowledge)
+	addBody(a, access{Scope: identity.AuditWitness, Tag: "audit"}, rest.LeaveCheckpoints, t.leave)
 	add(a, read, rest.WitnessedOf, t.witnessed)
 }
 

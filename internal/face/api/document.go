@@ -32,7 +32,13 @@ func describe[In, Out any](a *API, rt route, op rest.Operation[In, Out]) {
 		o.Responses = map[string]*huma.Response{status: {Description: op.Summary, Content: map[string]*huma.MediaType{op.Media: {}}}}
 		o.DefaultStatus = max(op.Status, http.StatusOK)
 	}
-	register[In, Out](a.document, o, op.IsBody(), nil)
+	if !op.IsBody() {
+		register[In](a.document, o, reflect.TypeFor[Out](), nil)
+		return
+	}
+	schema := huma.SchemaFromField(a.document.OpenAPI().Components.Schemas, reflect.StructField{Name: "Body", Type: reflect.TypeFor[In]()}, o.OperationID+"Request")
+	o.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+	register[rest.None](a.document, o, reflect.TypeFor[Out](), nil)
 }
 
 // schemas names the types of the document. What is in package rest has its own name, what

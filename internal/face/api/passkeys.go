@@ -13,7 +13,7 @@ func RegisterPasskeys(a *API, p People) {
 	manage := access{Scope: identity.DeviceManage, Tag: "people"}
 	add(a, manage, rest.ListPasskeys, p.listPasskeys)
 	add(a, manage, rest.BeginPasskey, p.beginPasskey)
-	add(a, manage, rest.AddPasskey, p.finishPasskey)
+	addBody(a, manage, rest.AddPasskey, p.finishPasskey)
 	add(a, manage, rest.RemovePasskey, p.removePasskey)
 	add(a, access{Public: true, PerMinute: 60, Tag: "session"}, rest.BeginPasskeyLogin, p.beginLogin)
 }

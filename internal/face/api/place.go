@@ -25,13 +25,13 @@ func RegisterPlace(a *API, p place.API, warnings func() []string) {
 	add(a, see, rest.ListPlaceKeys, r.keys)
 	add(a, see, rest.ForgetPlaceKey, r.forget)
 	add(a, run, rest.ListTrusted, r.trusted)
-	add(a, run, rest.TrustKey, r.trust)
+	addBody(a, run, rest.TrustKey, r.trust)
 	add(a, run, rest.UntrustKey, r.untrust)
 	add(a, run, rest.PlaceAudit, r.audit)
 	add(a, run, rest.PlaceTraffic, r.hours)
 	add(a, run, rest.RenewPlaceSalt, r.salt)
 	add(a, run, rest.ListPeers, r.peers)
-	add(a, run, rest.AddPeer, r.addPeer)
+	addBody(a, run, rest.AddPeer, r.addPeer)
 	add(a, run, rest.RemovePeer, r.removePeer)
 }
 

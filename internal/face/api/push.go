@@ -16,7 +16,7 @@ func RegisterPush(a *API, n *notify.Notices) {
 	p := pushRoutes{n}
 	inbox := access{Scope: identity.ApprovalRead, Tag: "inbox"}
 	add(a, inbox, rest.PushKey, p.key)
-	add(a, inbox, rest.SubscribeToPush, p.subscribe)
+	addBody(a, inbox, rest.SubscribeToPush, p.subscribe)
 	add(a, inbox, rest.UnsubscribeToPush, p.unsubscribe)
 }
 

@@ -18,8 +18,8 @@ import (
 func RegisterRules(a *API, inbox *approval.Inbox, rules *rule.Rules) {
 	r, own := ruleRoutes{inbox, rules}, access{Scope: identity.ApprovalRespond, Tag: "inbox"}
 	add(a, access{Scope: identity.ApprovalRead, Tag: "inbox"}, rest.ListStandingRules, r.list)
-	add(a, own, rest.MakeStandingRule, r.make)
-	add(a, own, rest.TryStandingRule, r.try)
+	addBody(a, own, rest.MakeStandingRule, r.make)
+	addBody(a, own, rest.TryStandingRule, r.try)
 	add(a, own, rest.RevokeStandingRule, r.revoke)
 }
 

@@ -22,7 +22,7 @@ type People struct {
 
 // RegisterSession adds the page's login and logout.
 func RegisterSession(a *API, p People) {
-	add(a, access{Public: true, Tag: "session"}, rest.Login, p.login)
+	addBody(a, access{Public: true, Tag: "session"}, rest.Login, p.login)
 	add(a, access{Tag: "session"}, rest.WhoAmI, whoAmI)
 	add(a, access{Tag: "session"}, rest.Logout, p.logout)
 }

@@ -12,7 +12,7 @@ import (
 func registerShares(a *API, c conversationRoutes) {
 	see := access{Tag: "conversations"}
 	add(a, see, rest.ListShares, c.shares)
-	add(a, see, rest.ShareMemory, c.share)
+	addBody(a, see, rest.ShareMemory, c.share)
 	add(a, see, rest.UnshareMemory, c.unshare)
 }
 

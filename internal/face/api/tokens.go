@@ -14,18 +14,18 @@ import (
 func RegisterTokens(a *API, p People) {
 	people := func(scope string) access { return access{Scope: scope, Tag: "people"} }
 	manage := people(identity.DeviceManage)
-	add(a, manage, rest.CreateToken, p.createToken)
+	addBody(a, manage, rest.CreateToken, p.createToken)
 	add(a, manage, rest.ListTokens, p.listTokens)
 	add(a, manage, rest.RevokeToken, p.revokeToken)
 	add(a, manage, rest.RotateToken, p.rotateToken)
-	add(a, manage, rest.CreateLoginLink, p.createLink)
-	add(a, manage, rest.CreatePairing, p.createCode)
+	addBody(a, manage, rest.CreateLoginLink, p.createLink)
+	addBody(a, manage, rest.CreatePairing, p.createCode)
 	add(a, manage, rest.ListDevices, p.listDevices)
 	add(a, manage, rest.RevokeDevice, p.revokeDevice)
 	add(a, manage, rest.ListBrowsers, p.listPages)
 	add(a, manage, rest.CloseBrowser, p.closePage)
 	add(a, people(identity.StatusRead), rest.ListPeople, p.listPeople)
-	add(a, people(identity.Admin), rest.AddPerson, p.addPerson)
+	addBody(a, people(identity.Admin), rest.AddPerson, p.addPerson)
 }
 
 // each shows every one of a list; an empty list is one, too.

@@ -12,7 +12,7 @@ import (
 func RegisterWebsites(a *API, o *embed.Origins) {
 	r, admin := websiteRoutes{o}, access{Scope: identity.Admin, Tag: "rooms"}
 	add(a, admin, rest.ListWebsites, r.list)
-	add(a, admin, rest.ListWebsite, r.permit)
+	addBody(a, admin, rest.ListWebsite, r.permit)
 	add(a, admin, rest.UnlistWebsite, r.unlist)
 }
 

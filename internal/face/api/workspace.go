@@ -13,7 +13,7 @@ import (
 func RegisterWorkspace(a *API, g *workspace.Grants) {
 	r, own := workspaceRoutes{g}, access{Scope: identity.TaskSubmit, Tag: "workspace"}
 	add(a, own, rest.ListWorkspaceGrants, r.list)
-	add(a, own, rest.GrantWorkspace, r.give)
+	addBody(a, own, rest.GrantWorkspace, r.give)
 	add(a, own, rest.RevokeWorkspaceGrant, r.takeBack)
 }
 
