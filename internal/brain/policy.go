@@ -48,7 +48,7 @@ func PolicyFor(sender string, autoApprove []string, commands *builtin.Policy) Po
 
 // Judge puts a call that has been checked to the judge.
 func (p Policy) Judge(t *tool.Tool, call tool.Call, class tool.Class, seen Seen) judge.Verdict {
-	c := judge.Call{Tool: t.Name, Label: class.String(), AsksItself: t.ConsentFor(call).Asks, NoSparing: t.Asks}
+	c := judge.Call{Tool: t.Name, Label: class.String(), AsksItself: t.ConsentFor(call).Asks, NoSparing: t.Asks, Unboxed: t.Unboxed}
 	c.Never, _ = p.Commands.Refused(call)
 	p.classify(&c, t, call, class, seen)
 	c.Scene = builtin.SceneOf(t, call)
@@ -74,8 +74,8 @@ func (p Policy) classify(c *judge.Call, t *tool.Tool, call tool.Call, class tool
 	case builtin.IsCommand(t.Name):
 		needs := builtin.NeedsOf(call)
 		c.Class, c.Why, c.Harmless = judge.Runs, p.command(call, needs), p.Commands.Unasked(call)
-		c.Unruled = !p.Commands.Boxed()
-		c.NoSparing = c.NoSparing || c.Unruled || needs != ""
+		c.Unboxed = !p.Commands.Boxed()
+		c.NoSparing = c.NoSparing || needs != ""
 	case t.Name == builtin.NetworkTool:
 		c.Class, c.Why = judge.Leaves, "a program of the agent wants to connect to "+t.Reach(call.Arguments)
 	case class == tool.ReadOnly:

@@ -36,10 +36,11 @@ type asked struct {
 	class      tool.Class
 	asks       bool
 	speaks     bool
+	unboxed    bool
 }
 
 func (a asked) judge(p brain.Policy, seen brain.Seen, workspace string) judge.Verdict {
-	t := &tool.Tool{Name: a.name, Class: a.class, Asks: a.asks, Speaks: a.speaks}
+	t := &tool.Tool{Name: a.name, Class: a.class, Asks: a.asks, Speaks: a.speaks, Unboxed: a.unboxed}
 	if a.name == "web_fetch" || a.name == builtin.NetworkTool {
 		t.Reach = func(args json.RawMessage) string {
 			var v struct{ URL string }
@@ -182,7 +183,10 @@ func TestWhoMayDoWhatWithoutAsking(t *testing.T) {
 		{"no box", noBox, read, yes, yes},
 		{"no box", noBox, post, yes, ask},
 		{"no box, conversation", noBoxTalk, ls, ask, ask},
-		{"no box, always_execute", noBoxExecute, ls, yes, yes},
+		{"no box, always_execute", noBoxExecute, ls, ask, ask},
+		{"no box, always_execute", noBoxExecute, open, ask, ask},
+		{"no box, always_execute", noBoxExecute, post, yes, yes},
+		{"no box, always_execute", noBoxExecute, asked{name: "agent_start", args: `{}`, class: tool.Sensitive, unboxed: true}, ask, ask},
 		{"no lists", nothing, ls, ask, ask},
 	} {
 		for _, tainted := range []bool{false, true} {

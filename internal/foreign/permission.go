@@ -36,7 +36,7 @@ func (s *session) Tools() []*tool.Tool {
 	}
 	list := []*tool.Tool{
 		{Name: "shell", Class: tool.Sensitive, Run: allowed, Schema: json.RawMessage(`{"type":"object","required":["command"],"additionalProperties":false,"properties":{"command":{"type":"string","minLength":1},"cwd":{"type":"string"}}}`)},
-		{Name: toolStart, Class: tool.Sensitive, Run: allowed},
+		{Name: toolStart, Class: tool.Sensitive, Unboxed: true, Run: allowed},
 	}
 	for kind, class := range kinds {
 		if !s.o.Sandbox.Boxed() {

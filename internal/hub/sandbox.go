@@ -22,8 +22,6 @@ func (h *Hub) openSandbox(context.Context) error {
 	}
 	if h.sandbox.Boxed() {
 		h.logger.Info("programs of agents run in a box", "box", h.sandbox.Support().String())
-	} else {
-		h.logger.Warn("programs of agents run without a box, so every command asks", "box", h.sandbox.Support())
 	}
 	for _, gap := range h.sandbox.Support().Gaps() {
 		h.logger.Warn("the box of programs of agents is not complete", "why", gap)

@@ -66,8 +66,11 @@ type Call struct {
 	AsksItself bool
 	// Agreed says that somebody has said yes to the like of it in this run.
 	Agreed bool
-	// Unruled marks what no standing rule answers: a program that no box confines, a call
-	// that runs later than the rule was looked at.
+	// Unboxed marks a program that no box confines. It has the rights of the hub itself, so a
+	// person looks at each one, whatever mode, list, agent's file or standing rule there is.
+	Unboxed bool
+	// Unruled marks what no standing rule answers: a call that runs later than the rule was
+	// looked at.
 	Unruled bool
 	// Scene is what a standing rule must name before it answers.
 	Scene approval.Scene
@@ -115,7 +118,7 @@ func (r Rules) Decide(who identity.Actor, c Call, s Setting) Verdict {
 		return Verdict{}
 	case ruled:
 		return Verdict{Action: Ask, Reason: "a rule of this hub says who must agree to " + c.Tool, Need: rule.Need}
-	case answer == always:
+	case answer == always, c.Unboxed:
 		return ask(c.Why)
 	case s.Mode == AlwaysExecute:
 		return Verdict{}

@@ -61,14 +61,15 @@ func TestNoStandingRuleAnswersWhatSomethingStrongerAsks(t *testing.T) {
 	task := columns()["task"]
 	call := calls["runs-a-program"]
 	call.Tool, call.Why = "it", "because"
-	always, required, unruled, stranger := task.in, task.in, call, task.in
-	always.Mode, required.Required, unruled.Unruled, stranger.Stranger = judge.AlwaysAsk, []string{"it"}, true, true
+	always, required, unboxed, later, stranger := task.in, task.in, call, call, task.in
+	always.Mode, required.Required, unboxed.Unboxed, later.Unruled, stranger.Stranger = judge.AlwaysAsk, []string{"it"}, true, true, true
 	hubs := judge.Rules{{Tools: []string{"it"}, Need: judge.Need{Quorum: 1}}}
 	for name, v := range map[string]judge.Verdict{
 		"policy.approvals":                  hubs.Decide(task.who, call, task.in),
 		"a task that asks before all":       judge.Rules(nil).Decide(task.who, call, always),
 		"require_approval":                  judge.Rules(nil).Decide(task.who, call, required),
-		"no box":                            judge.Rules(nil).Decide(task.who, unruled, task.in),
+		"no box":                            judge.Rules(nil).Decide(task.who, unboxed, task.in),
+		"a call that runs later":            judge.Rules(nil).Decide(task.who, later, task.in),
 		"a stranger speaks to the agent":    judge.Rules(nil).Decide(task.who, call, stranger),
 		"a program that is no hosted agent": judge.Rules(nil).Decide(columns()["program"].who, call, task.in),
 		"a room":                            judge.Rules(nil).Decide(task.who, calls["changes-a-machine"], judge.Setting{Where: identity.InRoom}),

@@ -102,6 +102,22 @@ func TestTheWholeTable(t *testing.T) {
 	})
 }
 
+// Without a box a command has the rights of the hub itself: whoever was given tasks that do not
+// ask, and nothing else, read owner.token with one.
+func TestAProgramWithoutABoxAsksInEveryMode(t *testing.T) {
+	call := calls["runs-a-listed-program"]
+	call.Tool, call.Why, call.Unboxed = "it", "because", true
+	for _, mode := range []judge.Mode{judge.AgentDecides, judge.AlwaysAsk, judge.AlwaysExecute} {
+		for head, want := range map[string]judge.Action{"task": judge.Ask, "spared": judge.Ask, "talk": judge.Ask, "program": judge.Ask, "stranger": judge.Refuse} {
+			c := columns()[head]
+			c.in.Mode = mode
+			if v := judge.Rules(nil).Decide(c.who, call, c.in); v.Action != want || v.Need.Scene != nil {
+				t.Errorf("%s in mode %q: %s, a standing rule may answer: %v; want %s by a person", head, mode, words[v.Action], v.Need.Scene != nil, words[want])
+			}
+		}
+	}
+}
+
 // A task that need not ask runs what it wants, and still asks before it spends more than
 // it was given: a budget that the task itself could raise would be none.
 func TestATaskThatNeedNotAskStillAsksForMoney(t *testing.T) {

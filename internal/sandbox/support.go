@@ -66,7 +66,7 @@ func (s Support) String() string {
 func (s Support) Gaps() []string {
 	var gaps []string
 	if s.Version == 0 {
-		return nil
+		return []string{"there is none (" + s.Why + "), so every command of an agent asks"}
 	}
 	switch s.Isolation {
 	case Rules:

@@ -59,20 +59,23 @@ func TestAQuorumBindsATaskThatNeverAsks(t *testing.T) {
 	}
 }
 
-// Without a box every command asks, whatever lists there are.
+// Without a box every command asks, whatever lists and modes there are.
 func TestWithoutABoxEveryCommandAsks(t *testing.T) {
 	bare, err := builtin.NewPolicy(builtin.PolicyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range []string{"ls", "touch a"} {
+	for _, c := range []struct {
+		command string
+		mode    viber.Mode
+	}{{"ls", viber.AgentDecides}, {"touch a", viber.AgentDecides}, {"touch a", viber.AlwaysExecute}} {
 		h := newHub(t, sqlite(t), withDeps(func(d *work.Deps) { d.Policy = bare }))
 		h.agents.put(t, "trusted", "---\ntools: [\"*\"]\nauto_approve: [shell]\n---\n")
-		args, _ := json.Marshal(map[string]string{"command": command})
-		r := h.submit(with(goal("/tool shell "+string(args), "/say done"), func(o *viber.TaskOptions) { o.Agent, o.Mode = "trusted", viber.AgentDecides }))
-		asked := untilType[*viber.ApprovalRequired](r)
-		if !strings.Contains(asked.Reason, "no box") {
-			t.Errorf("%s: the person is told %q; expected that there is no box", command, asked.Reason)
+		args, _ := json.Marshal(map[string]string{"command": c.command})
+		r := h.submit(with(goal("/tool shell "+string(args), "/say done"), func(o *viber.TaskOptions) { o.Agent, o.Mode = "trusted", c.mode }))
+		asked := ended(r)
+		if asked == nil || !strings.Contains(asked.Reason, "no box") {
+			t.Fatalf("%s, mode %s: asked %+v; expected a question that says that there is no box", c.command, c.mode, asked)
 		}
 		h.answer(alice, yes(asked.ApprovalID))
 		r.completed()

@@ -105,6 +105,8 @@ type Tool struct {
 	AboutSender bool
 	// Speaks marks tools that tell others something in the person's name: mail, messages.
 	Speaks bool
+	// Unboxed marks tools that start a program which no box confines.
+	Unboxed bool
 	// Asks marks tools that wait for a person by themselves (ask_user).
 	Asks bool
 	// Consent tells a run whether the tool would ask about a call, and who may answer; nil
