@@ -17,7 +17,10 @@ import (
 	"parley.internal/test/hubtest"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m) }
+func TestMain(m *testing.M) {
+	asAnother()
+	hubtest.Main(m)
+}
 
 // modelKey is in the hub's environment, as it is where a model is used.
 const modelKey = "sk-ant-the-key-of-the-model"
@@ -29,14 +32,22 @@ type hub struct {
 	thief string
 }
 
-func start(t *testing.T, more ...string) *hub {
+// needsBox skips where there are none, and tells what there is.
+func needsBox(t *testing.T) sandbox.Support {
 	t.Helper()
-	if box := sandbox.Probe(""); box.Version == 0 {
+	box := sandbox.Probe("")
+	if box.Version == 0 {
 		if os.Getenv("PARLEY_TEST_REQUIRE_ALL") != "" {
 			t.Fatal("no box can be made here: ", box)
 		}
 		t.Skip("no box can be made here; boot a kernel with Landlock: ", box)
 	}
+	return box
+}
+
+func start(t *testing.T, more ...string) *hub {
+	t.Helper()
+	needsBox(t)
 	data := filepath.Join(t.TempDir(), "data")
 	settings := `mcp:
   - name: thief
@@ -52,13 +63,19 @@ func start(t *testing.T, more ...string) *hub {
 		t.Fatal(err)
 	}
 	h := &hub{t: t, Hub: hubtest.Start(t, hubtest.Config{Data: data, Env: []string{"ANTHROPIC_API_KEY=" + modelKey, "PARLEY_MODEL=offline"}})}
-	var made struct{ Token string }
-	out, _ := h.parley(h.Owner, "token", "create", "--name", "thief", "--scopes", "task:submit,task:read", "--json")
-	if err := json.Unmarshal([]byte(out), &made); err != nil || made.Token == "" {
-		t.Fatalf("no token was made: %v: %s", err, out)
-	}
-	h.thief = made.Token
+	h.thief = h.token("task:submit,task:read")
 	return h
+}
+
+// token is the owner's, for somebody else to use.
+func (h *hub) token(scopes string) string {
+	h.t.Helper()
+	var made struct{ Token string }
+	out, _ := h.parley(h.Owner, "token", "create", "--name", "thief", "--scopes", scopes, "--json")
+	if err := json.Unmarshal([]byte(out), &made); err != nil || made.Token == "" {
+		h.t.Fatalf("no token was made: %v: %s", err, out)
+	}
+	return made.Token
 }
 
 // parley runs a command against the hub.
@@ -80,12 +97,12 @@ func shell(command string) string {
 }
 
 // submit hands a task over with the thief's token and gives its id.
-func (h *hub) submit(goal string) (task string) {
+func (h *hub) submit(goal string, flags ...string) (task string) {
 	h.t.Helper()
 	var made struct {
 		Task string `json:"task_id"`
 	}
-	out, _ := h.parley(h.thief, "task", "submit", goal, "--json")
+	out, _ := h.parley(h.thief, append([]string{"task", "submit", goal, "--json"}, flags...)...)
 	first, _, _ := strings.Cut(out, "\n")
 	if err := json.Unmarshal([]byte(first), &made); err != nil || made.Task == "" {
 		h.t.Fatalf("no task was made: %v: %s", err, out)

@@ -95,7 +95,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "schedules: everybody's are removed by anybody", pkg: growth, test: nothingGrows, says: "got somebody's schedule", file: "internal/talk/schedule.go",
-		old: "\tif !may(who, s.Sender) {\n\t\treturn ErrNoSchedule", new: "\tif false {\n\t\treturn ErrNoSchedule",
+		old: "\tif !may(who, s.Sender) {\n\t\treturn ErrNoSchedule", new: "\tif false && !may(who, s.Sender) {\n\t\treturn ErrNoSchedule",
 	},
 	{
 		name: "rules: one answers after words of strangers", pkg: "internal/judge", test: "TestWhereAStandingRuleMayAnswer", file: "internal/judge/judge.go",
@@ -181,6 +181,62 @@ var mutants = []mutant{
 	{
 		name: "place: a flood drops everybody else's messages", pkg: "internal/face/place", test: "TestAFloodDropsItsOwnMessages", file: "internal/place/relay/send.go",
 		old: "if n > most || n == most && first[sender] < num {", new: "if most == 0 || first[sender] < num {",
+	},
+	{
+		name: "box: a program has the machine's network", pkg: "internal/sandbox", test: "TestABoxHasNoNetwork", file: "internal/sandbox/isolate_linux.go",
+		old: "syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC", new: "syscall.CLONE_NEWUSER | syscall.CLONE_NEWIPC",
+	},
+	{
+		name: "box: without one a task that need not ask does not", pkg: "internal/work", test: "TestWithoutABoxEveryCommandAsks", file: "internal/judge/judge.go",
+		old: "case answer == always, c.Unboxed:", new: "case answer == always:",
+	},
+	{
+		name: "box: cat is harmless, whatever it reads", pkg: "internal/brain", test: "TestWhoMayDoWhatWithoutAsking", file: "internal/brain/builtin/policy.go",
+		old: "inside := func(path string) bool { return p.inside(here, path) }", new: "inside := func(path string) bool { return p.inside(here, path) || path != \"\" }",
+	},
+	{
+		name: "seen: a script that a client might cut is asked about there", pkg: "internal/face/mcp", test: "TestAScriptThatAClientMightCutIsAskedInTheInbox", file: "internal/face/mcp/fleet_approve.go",
+		old: "const maxShown = 4000", new: "const maxShown = 4000000",
+	},
+	{
+		name: "seen: what turns the direction of text is not written out", pkg: "internal/face/mcp", test: "TestAQuestionInAClientShowsAllThatRunsWithNothingHidden", file: "internal/visible/hidden.go",
+		old: "{0x2028, 0x202F, 1}", new: "{0x2028, 0x2029, 1}",
+	},
+	{
+		name: "seen: HTML of a skill raises no finding", pkg: "internal/skill", test: "TestWhatARendererHidesOfASkillIsShownAndFlagged", file: "internal/scan/scan.go",
+		old: "markup: newLines(markup(text))}", new: "markup: newLines(\"\")}",
+	},
+	{
+		name: "taint: the output in an error counts for nothing", pkg: "internal/brain", test: "TestAnErrorThatHoldsOutputIsTheWordsOfStrangers", file: "internal/brain/tool/result.go",
+		old: "res.Untrusted, res.Source = true, e.Source", new: "res.Source = e.Source",
+	},
+	{
+		name: "edge: a slow body stays open", pkg: "internal/hub", test: "TestSlowBodiesAreCutOnEveryRoute", file: "internal/face/front/body.go",
+		old: "pause := min(b.allowed.Pause, max(left, 0))", new: "pause := min(b.allowed.Pause, max(left, 0)) + time.Hour",
+	},
+	{
+		name: "edge: an IPv6 network is many", pkg: "internal/limit", test: "TestAnIPv6NetworkGuessesAsOne", file: "internal/limit/network.go",
+		old: "ip.Prefix(64)", new: "ip.Prefix(128)",
+	},
+	{
+		name: "edge: being right often locks a network", pkg: "internal/limit", test: "TestSuccessNeverLocksAnybodyOut", file: "internal/limit/guesses.go",
+		old: "a.by.streak = nil", new: "a.by.wrong = append(a.by.wrong, time.Now())",
+	},
+	{
+		name: "ways out: an address inside is dialled", pkg: "internal/hub", test: "TestAddressesInsideAreRefused", file: "internal/publicnet/guard.go",
+		old: "if Public(a) || within(a.Unmap(), g.Allow) {", new: "if Public(a) || len(g.Allow) < 99 {",
+	},
+	{
+		name: "ways out: a redirect is followed", pkg: "internal/hub", test: "TestARedirectInsideIsNotFollowed", file: "internal/publicnet/client.go",
+		old: "{ return http.ErrUseLastResponse }", new: "{ return nil }",
+	},
+	{
+		name: "trail: a cut that took its signature along is not seen", pkg: "internal/audit", test: "TestACutNamesWhatIsMissingAndWhereThatIsKnownFrom", file: "internal/audit/compare.go",
+		old: "case s.hashes[cp.Seq] != cp.Hash:", new: "case s.hashes[cp.Seq] != cp.Hash && cp.Seq <= s.end:",
+	},
+	{
+		name: "hubs: a message for one machine is good for another", pkg: "internal/bus", test: "TestWhoOnlyReachesNATSIsNotHeard", file: "internal/bus/seal.go",
+		old: "b = append(b, subject...)", new: "b = append(b, subject[:0]...)",
 	},
 	{
 		name: "flush: SQLite does not wait for the disk", pkg: "internal/store", test: "TestContract", file: "internal/store/sqlite.go",
