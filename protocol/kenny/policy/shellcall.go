@@ -44,6 +44,8 @@ func (r *shellReader) command(words, redirections []string, fed string) {
 		for _, v := range operands(args) {
 			r.vars[v] = unknown
 		}
+	case name == "readarray" || name == "mapfile":
+		r.lineArray(args, fed)
 	case name == "trap" && len(args) > 1:
 		r.script(args[0])
 	case shells[name]:
@@ -96,6 +98,17 @@ func (r *shellReader) enter(args []string) {
 		if !strings.HasPrefix(r.dir, "/") && !strings.HasPrefix(r.dir, "~") && !strings.HasPrefix(r.dir, "$") {
 			r.dir = ""
 		}
+	}
+}
+
+// lineArray fills an array with the lines of the input, as readarray does.
+func (r *shellReader) lineArray(args []string, fed string) {
+	name := "MAPFILE"
+	if named := (prefix{valued: "dnOsuCc"}).inner(args); len(named) > 0 {
+		name = named[0]
+	}
+	if r.vars[name] = unknown; fed != "" && len(fed) <= maxValue {
+		r.vars[name] = strings.TrimPrefix(fed, foundMark)
 	}
 }
 

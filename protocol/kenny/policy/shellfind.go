@@ -215,7 +215,7 @@ func printfText(words []string) string {
 	return strings.Join(append([]string{out}, left...), " ")
 }
 
-// hereText is the text a here-document or here-string gives a statement.
+// hereText is the text a here-document, a here-string or another command gives a statement.
 func (r *shellReader) hereText(s *syntax.Stmt) (string, bool) {
 	for _, redirect := range s.Redirs {
 		switch {
@@ -223,6 +223,10 @@ func (r *shellReader) hereText(s *syntax.Stmt) (string, bool) {
 			return r.joined(redirect.Hdoc), true
 		case redirect.Op == syntax.WordHdoc:
 			return r.joined(redirect.Word), true
+		case redirect.Op == syntax.RdrIn && len(redirect.Word.Parts) == 1:
+			if p, ok := redirect.Word.Parts[0].(*syntax.ProcSubst); ok {
+				return r.printsAll(p.Stmts), true
+			}
 		}
 	}
 	return "", false

@@ -126,6 +126,8 @@ func (r *shellReader) alike(name string, args []string) {
 		r.emit(append([]string{"rm", "-rf"}, packed(args)...), nil)
 	case name == "git":
 		r.git(args)
+	case name == "btrfs" && len(args) > 2 && strings.HasPrefix("subvolume", args[0]) && strings.HasPrefix("delete", args[1]):
+		r.emit(append([]string{"rm", "-rf"}, operands(args[2:])...), nil)
 	case name == "systemctl" || name == "service" || name == "pkill" || name == "killall" || name == "rc-service" || name == "launchctl":
 		if named := namesEndpoint(args); named != nil {
 			r.emit(append([]string{name}, named...), nil)
