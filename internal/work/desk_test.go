@@ -47,6 +47,20 @@ func (d *device) Show(s work.Shown) {
 	}
 }
 
+// An agent whose last task failed says so, until it begins another.
+func TestAnAgentWhoseLastTaskFailedIsShownAsSuch(t *testing.T) {
+	h := newHub(t, sqlite(t))
+	mine := h.watch(alice)
+	h.submitKey(alice, "bad", goal("/fail 400 no")).failed(viber.CodeProviderError)
+	if got := fmt.Sprint(mine.until("status error")); got != "[task:started status running task:error status error]" {
+		t.Errorf("a task that fails is shown as %s", got)
+	}
+	h.submitKey(alice, "good", goal("/say yes")).completed()
+	if got := fmt.Sprint(mine.until("status idle")); got != "[task:started status running task:completed status idle]" {
+		t.Errorf("the next, which does not fail, is shown as %s", got)
+	}
+}
+
 func (d *device) Room(context.Context) error { return nil }
 
 func (d *device) Lost(err error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley.internal/internal/audit"
+	"parley.internal/internal/brain"
 	"parley.internal/internal/files"
 	"parley.internal/internal/store"
 	"parley.internal/internal/store/storetest"
@@ -65,5 +66,29 @@ func TestAFileOfSomebodyElseCannotBeHandedOver(t *testing.T) {
 	var v *viber.Violation
 	if !errors.As(err, &v) || v.Reason != viber.ReasonBadArtifact {
 		t.Errorf("bob's submit: %v; want bad_artifact", err)
+	}
+}
+
+func TestAFileThatTheModelCannotTakeIsToldOfInTheTask(t *testing.T) {
+	db := sqlite(t)
+	s := files.New(files.Deps{DB: db})
+	h := newHub(t, db, withDeps(func(d *work.Deps) { d.Files = s }))
+	f, err := s.Put(t.Context(), alice, "note.ogg", bytes.NewReader(append([]byte("OggS"), bytes.Repeat([]byte{7}, 50)...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.models.kind = brain.KindAnthropic
+	submit := goal("What is said there?")
+	submit.Artifacts = []viber.Artifact{{ID: "1", Ref: viber.FileRef(f.Digest)}}
+	r := h.submit(submit)
+	r.end()
+	told := 0
+	for _, p := range ofType[*viber.TaskProgress](r) {
+		if strings.Contains(p.Message, "note.ogg was not shown to parley: offline:offline does not take audio/ogg") {
+			told++
+		}
+	}
+	if shown := h.trail.of(audit.FileShown); told != 1 || len(shown) != 0 {
+		t.Errorf("the person is told %d times that the model did not get the note, and the trail says it was shown %d times; want once and never: %s", told, len(shown), r.describe())
 	}
 }

@@ -65,6 +65,7 @@ func (a *agents) put(t testing.TB, name, file string) {
 type models struct {
 	mu       sync.Mutex
 	requests []model.Request
+	kind     brain.ProviderKind // whose files it takes
 	// play, if set, answers instead of the offline model; returning false passes on.
 	play func(ctx context.Context, req model.Request, yield func(model.Event, error) bool) bool
 }
@@ -78,7 +79,7 @@ func (m *models) Resolve(ref string) (brain.Model, error) {
 	if r.Provider == "offline" {
 		price = &brain.Price{} // it costs nothing, which is a price
 	}
-	return brain.Model{Provider: m, Ref: r, Name: r.Model, Price: price}, nil
+	return brain.Model{Provider: m, Ref: r, Name: r.Model, Kind: m.kind, Price: price}, nil
 }
 
 func (*models) Name() string { return "offline" }

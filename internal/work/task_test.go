@@ -395,6 +395,7 @@ func TestProviderFailures(t *testing.T) {
 		{"/fail 429", viber.CodeProviderError, 3, true},
 		{"/fail 400 bad", viber.CodeProviderError, 1, false},
 		{"/fail 401", viber.CodeProviderError, 1, false},
+		{"/fail nothing of sense", viber.CodeProviderError, 1, true},
 		{"/fail context", viber.CodeContextOverflow, 1, false},
 	} {
 		h := newHub(t, sqlite(t))

@@ -189,7 +189,7 @@ test('it cannot frame the page, nor reach it through a window it opened', async 
     page.waitForEvent('popup'),
     page.evaluate(async (url) => {
       const w = window.open(url);
-      for (let i = 0; i < 200 && !w.closed; i++) await new Promise((done) => setTimeout(done, 25));
+      for (let i = 0; i < 2400 && !w.closed; i++) await new Promise((done) => setTimeout(done, 25));
       return w.closed; // cut off: the opener sees a closed window
     }, stage.hub.url),
   ]);

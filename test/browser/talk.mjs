@@ -310,6 +310,9 @@ test('a second turn waits in the queue, and stop ends the first', async () => {
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByText('Stopped.').waitFor();
   await page.getByText('the second', { exact: true }).waitFor();
+  await settled(page);
+  await page.reload();
+  await replies(page).filter({ hasText: 'begun' }).getByText('Stopped.').waitFor();
 });
 
 test('steering joins the run', async () => {
@@ -351,6 +354,10 @@ test('a failure of the model is shown and the conversation goes on', async () =>
   await page.getByText(/out of ink/).last().waitFor();
   await say(page, '/say better now');
   await page.getByText('better now', { exact: true }).waitFor();
+  await settled(page);
+  await page.reload();
+  await page.getByText('better now', { exact: true }).waitFor();
+  await page.getByText(/^It failed/).waitFor();
 });
 
 test('what was said is archived, found again and read whole', async () => {
