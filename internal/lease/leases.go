@@ -49,6 +49,11 @@ type Leases struct {
 	// living are the hubs that lived at the last look.
 	living look
 
+	// renewed is when the last renewal was, away the last outage before it; by the
+	// database's clock.
+	renewed int64
+	away    gap
+
 	// deafSince is when this hub last began to hear nobody, by the database's clock; 0
 	// while it hears the others. It belongs to the renewal.
 	deafSince int64
@@ -107,6 +112,7 @@ func (l *Leases) join(ctx context.Context) error {
 		if err := l.meet(tx, now); err != nil {
 			return err
 		}
+		l.renewedAt(now)
 		// Rows of hubs that are long gone and own nothing are only history.
 		_, err = tx.Exec(`DELETE FROM hubs WHERE expires_at < ? AND NOT EXISTS (SELECT 1 FROM leases WHERE owner = hubs.id)`, now-int64(time.Hour/time.Microsecond))
 		if err != nil {
@@ -139,10 +145,10 @@ func (l *Leases) renew(ctx context.Context) error {
 	defer cancel()
 	before, doubtful, owned, began := l.holding(), l.doubts(), map[string]int64{}, time.Now()
 	var living []string
-	err := l.db.Write(ctx, func(tx *store.Tx) error {
+	var now int64
+	err := l.db.Write(ctx, func(tx *store.Tx) (err error) {
 		clear(owned)
-		now, err := clock(tx)
-		if err != nil {
+		if now, err = clock(tx); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(`UPDATE hubs SET expires_at = ? WHERE id = ?`, now+l.opts.TTL.Microseconds(), l.id); err != nil {
@@ -168,10 +174,11 @@ func (l *Leases) renew(ctx context.Context) error {
 				return err
 			}
 		}
-		living, err = readLiving(tx, now)
+		living, err = l.readLiving(tx, now)
 		return err
 	})
 	if err == nil {
+		l.renewedAt(now)
 		l.dropOthers(before, owned)
 		l.settled(doubtful)
 		l.sure(began)
@@ -247,7 +254,7 @@ func (l *Leases) claim(ctx context.Context, name string, again bool) (epoch int6
 		if owner == l.id {
 			owner = ""
 		}
-		if alive, err := living(tx, owner); err != nil || alive {
+		if alive, err := l.lives(tx, owner); err != nil || alive {
 			return errors.Join(err, held(alive, name, owner))
 		}
 		epoch++
@@ -274,7 +281,7 @@ func (l *Leases) Owner(ctx context.Context, name string) (owner string, err erro
 		if err != nil {
 			return err
 		}
-		alive, err := living(tx, owner)
+		alive, err := l.lives(tx, owner)
 		if !alive {
 			owner = ""
 		}
@@ -294,7 +301,7 @@ func (l *Leases) Orphans(ctx context.Context, prefix string, limit int) (names [
 		}
 		return tx.Each(store.Into(&names), `SELECT name FROM leases WHERE owner <> '' AND name >= ? AND name < ?
 			AND NOT EXISTS (SELECT 1 FROM hubs WHERE hubs.id = leases.owner AND expires_at > ?)
-			ORDER BY name LIMIT ?`, prefix, prefix+"\xf4\x8f\xbf\xbf", now, limit)
+			ORDER BY name LIMIT ?`, prefix, prefix+"\xf4\x8f\xbf\xbf", l.deadBefore(now), limit)
 	})
 	return names, err
 }
@@ -332,7 +339,7 @@ func (l *Leases) forget(gone *Lease) {
 	}
 }
 
-func living(tx *store.Tx, hub string) (bool, error) {
+func (l *Leases) lives(tx *store.Tx, hub string) (bool, error) {
 	if hub == "" {
 		return false, nil
 	}
@@ -341,7 +348,7 @@ func living(tx *store.Tx, hub string) (bool, error) {
 		return false, err
 	}
 	var n int
-	err = tx.QueryRow(`SELECT count(*) FROM hubs WHERE id = ? AND expires_at > ?`, hub, now).Scan(&n)
+	err = tx.QueryRow(`SELECT count(*) FROM hubs WHERE id = ? AND expires_at > ?`, hub, l.deadBefore(now)).Scan(&n)
 	return n > 0, err
 }
 

@@ -35,7 +35,7 @@ func (l *Leases) Members(ctx context.Context) (members []Member, err error) {
 		if err != nil {
 			return err
 		}
-		at := map[string]int{}
+		at, dead := map[string]int{}, l.deadBefore(now)
 		err = tx.Each(func(row *sql.Rows) error {
 			var id string
 			var started, expires int64
@@ -43,9 +43,9 @@ func (l *Leases) Members(ctx context.Context) (members []Member, err error) {
 				return err
 			}
 			at[id] = len(members)
-			members = append(members, Member{ID: id, Started: store.Time(started), Expires: store.Time(expires), Alive: expires > now, Holds: map[string]int64{}})
+			members = append(members, Member{ID: id, Started: store.Time(started), Expires: store.Time(expires), Alive: expires > dead, Holds: map[string]int64{}})
 			return nil
-		}, `SELECT id, started_at, expires_at FROM hubs WHERE expires_at > ? OR (expires_at > ? AND EXISTS (SELECT 1 FROM leases WHERE owner = hubs.id)) ORDER BY id`, now, now-remembered.Microseconds())
+		}, `SELECT id, started_at, expires_at FROM hubs WHERE expires_at > ? OR (expires_at > ? AND EXISTS (SELECT 1 FROM leases WHERE owner = hubs.id)) ORDER BY id`, dead, now-remembered.Microseconds())
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (l *Leases) Living(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		hubs, err = readLiving(tx, now)
+		hubs, err = l.readLiving(tx, now)
 		return err
 	})
 	if err == nil {
@@ -114,8 +114,8 @@ func (l *Leases) Living(ctx context.Context) ([]string, error) {
 	return hubs, err
 }
 
-func readLiving(tx *store.Tx, now int64) (hubs []string, err error) {
+func (l *Leases) readLiving(tx *store.Tx, now int64) (hubs []string, err error) {
 	hubs = []string{}
-	err = tx.Each(store.Into(&hubs), `SELECT id FROM hubs WHERE expires_at > ? ORDER BY id`, now)
+	err = tx.Each(store.Into(&hubs), `SELECT id FROM hubs WHERE expires_at > ? ORDER BY id`, l.deadBefore(now))
 	return hubs, err
 }
