@@ -215,6 +215,39 @@ func checkWhole(t *testing.T, h *hub) {
 	}
 }
 
+// The key of a turn that was cut off while the model was speaking answered "try again" to
+// whoever tried again, for a day.
+func TestAKeyOfATurnThatWasCutOffBeforeItDidAnythingRunsItAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		m := memory.New(db)
+		c, err := m.Open(t.Context(), crab, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = m.Write(t.Context(), func(tx *store.Tx) error {
+			seq, err := m.AppendTx(tx, nil, c.ID, memory.Message{Run: "r", Message: model.Message{Role: model.User, Text: "/say whole"}})
+			if err != nil {
+				return err
+			}
+			return m.Begin(tx, memory.Run{ID: "r", Conversation: c.ID, Speaker: "crab", UserSeq: seq, Key: "k"})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := newHub(t, db)
+		req := talk.TurnRequest{Content: "/say whole", IdempotencyKey: "k"}
+		for range 2 { // the second time it is the answer that is replayed
+			if got := h.turn(req); got.text() != "whole" || got.end(t).Stop != brain.StopDone {
+				t.Errorf("the repeated turn gave %+v, want its answer", got)
+			}
+		}
+		if n := len(h.models.of(model.ForTurn)); n != 1 {
+			t.Errorf("%d model calls, want one", n)
+		}
+		checkWhole(t, h)
+	})
+}
+
 func TestAnInterruptedRunIsEndedOnLoadAndNotRunAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		m := memory.New(db)
@@ -254,8 +287,8 @@ func TestAnInterruptedRunIsEndedOnLoadAndNotRunAgain(t *testing.T) {
 		if len(list) != 4 || !strings.HasPrefix(list[2], "tool interrupted") || list[2] != list[3] {
 			t.Error(list)
 		}
-		// Its key replays how it ended.
-		if end := h.turn(talk.TurnRequest{Content: "/tool echo", IdempotencyKey: "k"}).end(t); end.Stop != brain.StopInterrupted {
+		// Its key says how it ended, and that trying again under it is no use.
+		if end := h.turn(talk.TurnRequest{Content: "/tool echo", IdempotencyKey: "k"}).end(t); end.Stop != brain.StopInterrupted || end.Code != talk.CodeNotRepeated {
 			t.Errorf("%+v", end)
 		}
 		h.say("/say next")

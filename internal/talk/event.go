@@ -76,6 +76,8 @@ type Event struct {
 const (
 	CodeTimeout = "timeout"  // the provider did not answer in time
 	CodeNoAgent = "no_agent" // there is no such guest
+	// CodeNotRepeated: the key's turn was interrupted and may have changed something.
+	CodeNotRepeated = "not_repeated"
 )
 
 // Result is what a tool gave back.

@@ -70,10 +70,14 @@ func replayed(key Key, r memory.Run) *Run {
 	if r.Text != "" {
 		run.events.put(Event{Kind: Chunk, Run: r.ID, Text: r.Text})
 	}
-	run.events.put(Event{
+	end := Event{
 		Kind: End, Run: r.ID, Agent: r.Speaker, Error: r.Error, Stop: brain.Stop(r.Stop),
 		Provider: r.Provider, Model: r.Model, Usage: usageOf(r.Usage), Seq: r.UserSeq,
-	})
+	}
+	if end.Stop == brain.StopInterrupted {
+		end.Code, end.Error = CodeNotRepeated, "interrupted after it had begun to act: look what it did, and send it under another key"
+	}
+	run.events.put(end)
 	run.events.close(nil)
 	return run
 }
@@ -190,6 +194,22 @@ func (c *conversation) known(key string) *acceptance {
 		return nil
 	case err != nil:
 		return &acceptance{err: err}
+	case brain.Stop(r.Stop) == brain.StopInterrupted:
+		return c.afterInterruption(ctx, r)
+	}
+	return &acceptance{replay: &r}
+}
+
+// afterInterruption decides about the key of a turn that its hub's end cut off. Whoever
+// repeats it was told to try again: a turn that called no tool is begun anew. One that did
+// is shown as it ended, as final, since what it did may not be done twice.
+func (c *conversation) afterInterruption(ctx context.Context, r memory.Run) *acceptance {
+	acted, err := c.t.d.Memory.Acted(ctx, r)
+	switch {
+	case err != nil:
+		return &acceptance{err: err}
+	case !acted:
+		return nil
 	}
 	return &acceptance{replay: &r}
 }

@@ -133,6 +133,9 @@ func endCode(ev talk.Event) wire.Code {
 	if ev.Code == talk.CodeNoAgent {
 		return wire.CodeNotFound
 	}
+	if ev.Code == talk.CodeNotRepeated {
+		return wire.CodeConflict
+	}
 	switch ev.Stop {
 	case brain.StopTimeout:
 		return wire.CodeProviderTimeout

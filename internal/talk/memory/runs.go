@@ -89,6 +89,18 @@ func (m *Memory) RunByKey(ctx context.Context, id, key string) (r Run, err error
 	return r, err
 }
 
+// Acted tells whether a run called a tool: then it may have changed something.
+func (m *Memory) Acted(ctx context.Context, r Run) (acted bool, err error) {
+	err = m.db.Read(ctx, func(tx *store.Tx) error {
+		var n int
+		err := tx.QueryRow(`SELECT count(*) FROM talk_messages WHERE conversation = (SELECT num FROM talk_conversations WHERE id = ?)
+			AND seq > ? AND run = ? AND call_id <> ''`, r.Conversation, r.UserSeq, r.ID).Scan(&n)
+		acted = n > 0
+		return err
+	})
+	return acted, err
+}
+
 // OpenRuns lists runs of a conversation that never ended.
 func (m *Memory) OpenRuns(ctx context.Context, id string) (list []Run, err error) {
 	err = m.db.Read(ctx, func(tx *store.Tx) error {
