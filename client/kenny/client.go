@@ -16,12 +16,14 @@ const maxCalls = 2 * wire.MaxInFlight
 
 // Client is a machine's tunnel. Make it with [New]; Run it once.
 type Client struct {
-	cfg     Config
-	url     string
-	random  func() float64
-	current atomic.Pointer[session]
-	slots   chan struct{} // one per request under way
-	calls   sync.WaitGroup
+	cfg  Config
+	urls []string
+	// at is the address in use, tried how many were in vain; they belong to Run.
+	at, tried int
+	random    func() float64
+	current   atomic.Pointer[session]
+	slots     chan struct{} // one per request under way
+	calls     sync.WaitGroup
 }
 
 // Run keeps a session open until ctx ends, and returns ctx's error then.
@@ -33,6 +35,9 @@ func (c *Client) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if c.tryNext(held, err) {
+			continue
+		}
 		wait := b.next(held, err)
 		c.report(err, wait)
 		if !sleep(ctx, wait) {
@@ -41,10 +46,28 @@ func (c *Client) Run(ctx context.Context) error {
 	}
 }
 
+// tryNext goes on to the next address, and tells whether it should be tried at once: not if
+// the hub itself had a word about when to come, nor when all addresses were tried.
+func (c *Client) tryNext(held time.Duration, err error) bool {
+	if code := closeCode(err); code == wire.CloseUnauthorized || code == wire.CloseReplaced {
+		return false
+	}
+	if held > 0 {
+		c.tried = 0
+	}
+	c.at = (c.at + 1) % len(c.urls)
+	if c.tried++; c.tried < len(c.urls) {
+		c.cfg.Log.Warn("tunnel ended, trying the next address", "error", err)
+		return true
+	}
+	c.tried = 0
+	return false
+}
+
 // attempt is one connection from dial to end; held is how long the hub had
 // accepted it.
 func (c *Client) attempt(ctx context.Context) (held time.Duration, err error) {
-	conn, err := c.cfg.Dial(ctx, c.url)
+	conn, err := c.cfg.Dial(ctx, c.urls[c.at])
 	if err != nil {
 		return 0, err
 	}

@@ -30,6 +30,9 @@ type Handler interface {
 type Config struct {
 	// URL is the hub's address; see [TunnelURL].
 	URL string
+	// Others are further addresses of the same hub, or of hubs of its cluster: they are
+	// tried in turn, at once, before there is a pause.
+	Others []string
 	// InsecurePlaintext allows an unencrypted tunnel to another host. Use
 	// https instead.
 	InsecurePlaintext bool
@@ -54,9 +57,13 @@ type Config struct {
 
 // New checks a configuration. It does not connect yet.
 func New(cfg Config) (*Client, error) {
-	url, err := TunnelURL(cfg.URL, cfg.InsecurePlaintext)
-	if err != nil {
-		return nil, err
+	var urls []string
+	for _, hub := range append([]string{cfg.URL}, cfg.Others...) {
+		url, err := TunnelURL(hub, cfg.InsecurePlaintext)
+		if err != nil {
+			return nil, err
+		}
+		urls = append(urls, url)
 	}
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -67,7 +74,7 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Dial == nil {
 		cfg.Dial = WebSocketDialer(cfg.HTTPClient)
 	}
-	return &Client{cfg: cfg, url: url, random: rand.Float64, slots: make(chan struct{}, maxCalls)}, nil
+	return &Client{cfg: cfg, urls: urls, random: rand.Float64, slots: make(chan struct{}, maxCalls)}, nil
 }
 
 func (cfg Config) check() error {

@@ -90,7 +90,7 @@ func (s *session) established() {
 	s.accept.Do(func() {
 		s.accepted = time.Now()
 		s.c.current.Store(s)
-		s.c.cfg.Log.Info("tunnel established", "url", s.c.url)
+		s.c.cfg.Log.Info("tunnel established", "url", s.c.urls[s.c.at])
 		if s.c.cfg.OnConnect != nil {
 			s.c.cfg.OnConnect()
 		}

@@ -349,3 +349,45 @@ func TestFailedWriteDoesNotHideTheCloseCode(t *testing.T) {
 		}
 	})
 }
+
+// An endpoint knew one address, and waited for that hub for up to a minute while others of
+// its cluster were there.
+func TestTheNextAddressIsTriedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, hub := config(tools{}), newFakeHub()
+		cfg.Others = []string{"https://b.example.org", "https://c.example.org"}
+		var dialled []string
+		alive := "wss://c.example.org/agent/ws"
+		cfg.Dial = func(ctx context.Context, url string) (Conn, error) {
+			dialled = append(dialled, url)
+			if url != alive {
+				return nil, errors.New("nobody there")
+			}
+			return hub.dial(ctx, url)
+		}
+		c := newClient(t, cfg)
+		defer start(t, c)()
+		began := time.Now()
+		conn := hub.open(t)
+		if took := time.Since(began); took != 0 || len(dialled) != 3 || dialled[2] != alive {
+			t.Errorf("connected after %v by way of %v, want the third address at once", took, dialled)
+		}
+		<-time.After(time.Second)
+		// Its hub stops, and the first one is there again.
+		alive = dialled[0]
+		conn.hangUp(wire.CloseRestart)
+		began = time.Now()
+		conn = hub.open(t)
+		if took := time.Since(began); took != 0 || len(dialled) != 4 {
+			t.Errorf("after the hub stopped: connected after %v by way of %v, want the first address at once", took, dialled[3:])
+		}
+		// With nobody there each is tried once before there is a pause.
+		alive = ""
+		<-time.After(time.Second)
+		conn.hangUp(0)
+		synctest.Wait()
+		if len(dialled) != 6 {
+			t.Errorf("dialled %v, want the two others and then a pause", dialled[4:])
+		}
+	})
+}

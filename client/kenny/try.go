@@ -11,7 +11,7 @@ import (
 // leaves again. Nothing is served meanwhile. A refusal is a [*Closed] with
 // [wire.CloseUnauthorized].
 func (c *Client) Try(ctx context.Context) error {
-	conn, err := c.cfg.Dial(ctx, c.url)
+	conn, err := c.cfg.Dial(ctx, c.urls[0])
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ type endpointFlags struct {
 
 func (f *endpointFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.config.URL, "url", "", "the hub's address, such as https://hub.example.org")
+	flags.StringVar(&f.config.URL, "url", "", "the hub's address, such as https://hub.example.org; of a cluster without a balancer all addresses, between commas")
 	flags.StringVar(&f.config.ID, "id", "", "this machine's id on the hub")
 	flags.StringVar(&f.token, "token", "", "one-time token that enrols this machine; - reads it from the input (better: PARLEY_ENROLL_TOKEN)")
 	flags.StringArrayVar(&f.config.ServerKeys, "server-key", nil, "the hub's public key; twice while a hub changes its key")

@@ -24,6 +24,7 @@ const ConfigFile = "config.json"
 
 // Config is what an endpoint remembers between runs. It holds no secret.
 type Config struct {
+	// URL is the hub's address, or those of several hubs of a cluster, between commas.
 	URL string `json:"url"`
 	ID  string `json:"id"`
 	// ServerKeys are the one or two hub keys this machine trusts.
@@ -86,8 +87,10 @@ func (a Config) check() error {
 	if err := wire.CheckID(a.ID); err != nil {
 		return err
 	}
-	if _, err := kenny.TunnelURL(a.URL, a.Insecure); err != nil {
-		return err
+	for _, hub := range a.addresses() {
+		if _, err := kenny.TunnelURL(hub, a.Insecure); err != nil {
+			return err
+		}
 	}
 	if _, err := a.pins(); err != nil {
 		return fmt.Errorf("--server-key: %w", err)
@@ -119,10 +122,21 @@ func (a Config) releaseKeys() ([]ed25519.PublicKey, error) {
 // hosts are where updates may come from: the hub, and what was named.
 func (a Config) hosts() []string {
 	out := append([]string(nil), a.UpdateHosts...)
-	if u, err := url.Parse(a.URL); err == nil && u.Host != "" {
-		out = append(out, u.Host)
+	for _, hub := range a.addresses() {
+		if u, err := url.Parse(hub); err == nil && u.Host != "" {
+			out = append(out, u.Host)
+		}
 	}
 	return out
+}
+
+// addresses are where the hub, or the hubs of its cluster, can be reached.
+func (a Config) addresses() []string {
+	list := strings.Split(a.URL, ",")
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
+	return list
 }
 
 func (a Config) interval() time.Duration {

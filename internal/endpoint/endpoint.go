@@ -123,8 +123,9 @@ func (e *Endpoint) build() (err error) {
 		Collect: func(ctx context.Context, sections []string) (any, error) { return e.meter.Collect(ctx, sections), nil },
 		Update:  e.updater(watch, program),
 	})
+	hubs := e.config.addresses()
 	e.client, err = kenny.New(kenny.Config{
-		URL: e.config.URL, InsecurePlaintext: e.config.Insecure, AgentID: e.config.ID, Key: e.key, ServerKeys: pins,
+		URL: hubs[0], Others: hubs[1:], InsecurePlaintext: e.config.Insecure, AgentID: e.config.ID, Key: e.key, ServerKeys: pins,
 		Meta: e.meta(), MetaNow: e.meta, Log: e.log, Dial: e.opts.Dial,
 		Handler:   &dispatcher{sw: e.sw, guard: watch, tools: set, log: e.log},
 		OnConnect: e.onConnect, OnDisconnect: e.onDisconnect,

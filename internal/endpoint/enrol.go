@@ -51,7 +51,13 @@ func (e *Endpoint) enrolOnce(ctx context.Context) error {
 	if e.config.Insecure {
 		opts = append(opts, kenny.WithInsecurePlaintext())
 	}
-	err := kenny.Enroll(ctx, e.config.URL, e.config.ID, e.opts.Token, public, opts...)
+	var err error
+	for _, hub := range e.config.addresses() {
+		err = kenny.Enroll(ctx, hub, e.config.ID, e.opts.Token, public, opts...)
+		if _, answered := errors.AsType[*kenny.EnrollError](err); err == nil || answered {
+			break
+		}
+	}
 	switch {
 	case errors.Is(err, kenny.ErrEnrollConflict):
 		return e.afterConflict(ctx, err)
