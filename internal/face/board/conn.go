@@ -41,9 +41,11 @@ type conn struct {
 	work   sync.WaitGroup
 	// tasks and typing are the lanes in which requests are done in order.
 	tasks, typing lane
-	messages      *rate.Limiter
-	beats         *rate.Limiter
-	input         *rate.Limiter
+	// saying has the messages to tasks.
+	saying   perTask
+	messages *rate.Limiter
+	beats    *rate.Limiter
+	input    *rate.Limiter
 
 	mu       sync.Mutex    // guards the rest; taken after a desk's
 	login    *login        // nil until authenticated
@@ -162,7 +164,7 @@ func (c *conn) dispatch(m viber.Message) {
 		return
 	case *viber.Close:
 		// Behind the answers to what was asked before.
-		c.tasks.put(c, func() { c.guard(m.ID, func() { c.bye(m.ID) }) })
+		c.tasks.put(c, func() { c.saying.wait(); c.guard(m.ID, func() { c.bye(m.ID) }) })
 		return
 	case *viber.Goodbye:
 		c.end(wsconn.CodeNormal, "")
@@ -215,7 +217,9 @@ func (r *request) do(p viber.Payload) {
 	case *viber.TaskStop:
 		r.stop(p)
 	case *viber.TaskMessage:
-		r.message(p)
+		// Behind what was asked before, and not in front of what is asked after: the hub
+		// that has the task may hang.
+		r.c.saying.put(r.c, p.TaskID, func() { r.guard(func() { r.message(p) }) })
 	case *viber.TaskResume:
 		r.resume(p)
 	case *viber.TaskUnsubscribe:

@@ -1,6 +1,10 @@
 package board
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
 // laneDepth is how many requests may wait; then nothing more is read from the
 // client.
@@ -45,5 +49,48 @@ func (l *lane) run(c *conn) {
 		l.room.Signal()
 		l.mu.Unlock()
 		next()
+	}
+}
+
+// perTask does things one after another for each task, and those of different tasks
+// beside each other.
+type perTask struct {
+	mu   sync.Mutex
+	last map[string]chan struct{} // of each task, closed when it is done
+	room chan struct{}
+}
+
+// put adds something to do for a task, waiting for room.
+func (q *perTask) put(c *conn, task string, fn func()) {
+	q.mu.Lock()
+	if q.last == nil {
+		q.last, q.room = map[string]chan struct{}{}, make(chan struct{}, laneDepth)
+	}
+	before, done := q.last[task], make(chan struct{})
+	q.last[task] = done
+	q.mu.Unlock()
+	q.room <- struct{}{}
+	c.work.Go(func() {
+		if before != nil {
+			<-before
+		}
+		fn()
+		q.mu.Lock()
+		if q.last[task] == done {
+			delete(q.last, task)
+		}
+		q.mu.Unlock()
+		close(done)
+		<-q.room
+	})
+}
+
+// wait returns when everything that was put is done.
+func (q *perTask) wait() {
+	q.mu.Lock()
+	open := slices.Collect(maps.Values(q.last))
+	q.mu.Unlock()
+	for _, done := range open {
+		<-done
 	}
 }
