@@ -1,9 +1,12 @@
 package eventlog
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"time"
 
+	"parley.internal/internal/pause"
 	"parley.internal/internal/store"
 )
 
@@ -91,6 +94,47 @@ func (l *Log) Publish(added Appended) {
 		l.send(subject(added.stream), added.First(), encode(added.events))
 	}
 }
+
+// Resolve decides about a transaction that ended with err and had these events in it. When
+// nobody knows whether its commit counts it is looked for, and run again if it does not.
+func (l *Log) Resolve(ctx context.Context, err error, added Appended, fill func(*store.Tx) error) error {
+	if !errors.Is(err, store.ErrUnsure) {
+		return err
+	}
+	switch written, unknown := l.written(ctx, added); {
+	case unknown != nil:
+		return err
+	case written:
+		return nil
+	}
+	return l.db.Write(ctx, fill)
+}
+
+// written finds out whether a transaction that ended with [store.ErrUnsure] counts: whether
+// the first of its events stands where it would. It waits for the database a while.
+func (l *Log) written(ctx context.Context, added Appended) (bool, error) {
+	if len(added.events) == 0 {
+		return false, store.ErrUnsure
+	}
+	want, there := added.events[0], false
+	for late := time.Now().Add(store.Outage); ; {
+		err := l.db.Read(ctx, func(tx *store.Tx) error {
+			bounds, err := LastSeq(tx, added.stream)
+			if there = false; err != nil || bounds.Last < want.Seq {
+				return err
+			}
+			got, err := l.ReadTx(tx, added.stream, want.Seq-1, 1)
+			there = err == nil && len(got) > 0 && got[0].Seq == want.Seq && store.Micros(got[0].At) == store.Micros(want.At) && bytes.Equal(got[0].Data, want.Data)
+			return err
+		})
+		if !errors.Is(err, store.ErrUnavailable) || time.Now().After(late) || pause.For(ctx, writtenPause) != nil {
+			return there, err
+		}
+	}
+}
+
+// writtenPause is between two looks whether something was written.
+const writtenPause = 100 * time.Millisecond
 
 // send publishes a run.
 func (l *Log) send(subject string, first int64, run []byte) {

@@ -45,12 +45,27 @@ func (l *Log) commit(ctx context.Context, entries []*entry) (*batch, error) {
 		l.known.forget()
 		err = l.db.Write(ctx, fill)
 	}
-	if err != nil {
+	if err = l.Resolve(ctx, err, b.sample(), fill); err != nil {
 		return nil, err
 	}
 	l.known.remember(b.heads)
 	l.journal.done(b)
 	return b, nil
+}
+
+// sample is the first event of the transaction, which stands for all of them.
+func (b *batch) sample() Appended {
+	if b == nil {
+		return Appended{}
+	}
+	for i := range b.heads {
+		if h := &b.heads[i]; len(h.entries) > 0 {
+			ev := h.entries[0].events[0]
+			ev.Seq, ev.At = h.first(), b.at
+			return Appended{stream: h.name, events: []Event{ev}}
+		}
+	}
+	return Appended{}
 }
 
 // publish tells the readers of a transaction; one after the other.

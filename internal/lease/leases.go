@@ -53,6 +53,8 @@ type Leases struct {
 	// database's clock.
 	renewed int64
 	away    gap
+	// What Figures tells.
+	takenOver, lost, failed atomic.Int64
 
 	// deafSince is when this hub last began to hear nobody, by the database's clock; 0
 	// while it hears the others. It belongs to the renewal.
@@ -134,6 +136,7 @@ func (l *Leases) keepAlive(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := l.renew(ctx); err != nil && ctx.Err() == nil {
+			l.failed.Add(1)
 			l.opts.Logger.Warn("lease: cannot renew this hub's membership", "error", err)
 		}
 	}
@@ -198,6 +201,7 @@ func (l *Leases) dropOthers(before []*Lease, owned map[string]int64) {
 		if owned[held.name] != held.epoch {
 			l.forget(held)
 			held.drop()
+			l.lost.Add(1)
 		}
 	}
 }
@@ -219,7 +223,7 @@ func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, error) {
 	if ok {
 		return mine, nil
 	}
-	epoch, err := l.claim(ctx, name, again)
+	epoch, from, err := l.claim(ctx, name, again)
 	if err != nil {
 		if _, held := errors.AsType[*HeldError](err); !held {
 			l.doubt(name)
@@ -233,14 +237,19 @@ func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, error) {
 	}
 	got := &Lease{leases: l, name: name, epoch: epoch, lost: make(chan struct{})}
 	l.held[name] = got
+	if from != "" {
+		l.takenOver.Add(1)
+	}
 	delete(l.doubtful, name)
 	return got, nil
 }
 
 // claim makes the row ours. again says that it may be already, by an acquisition that is
 // over: then its epoch rises too, so that the freeing of that one finds nothing.
-func (l *Leases) claim(ctx context.Context, name string, again bool) (epoch int64, err error) {
+// from is the dead hub that had it.
+func (l *Leases) claim(ctx context.Context, name string, again bool) (epoch int64, from string, err error) {
 	err = l.db.Write(ctx, func(tx *store.Tx) error {
+		from = ""
 		if _, err := tx.Exec(`INSERT INTO leases (name, owner, epoch) VALUES (?, '', 0) ON CONFLICT (name) DO NOTHING`, name); err != nil {
 			return err
 		}
@@ -258,10 +267,11 @@ func (l *Leases) claim(ctx context.Context, name string, again bool) (epoch int6
 			return errors.Join(err, held(alive, name, owner))
 		}
 		epoch++
+		from = owner
 		_, err := tx.Exec(`UPDATE leases SET owner = ?, epoch = ? WHERE name = ?`, l.id, epoch, name)
 		return err
 	})
-	return epoch, err
+	return epoch, from, err
 }
 
 func held(alive bool, name, owner string) error {

@@ -19,8 +19,11 @@ var (
 	ErrNewer       = errors.New("the database was made by a newer parley")
 	ErrFull        = errors.New("the disk is full")
 	ErrUnavailable = errors.New("the database cannot be reached")
-	ErrReadOnly    = errors.New("the database cannot be written")
-	ErrClosed      = errors.New("the store is closed")
+	// ErrUnsure says that the server went away while it committed: the transaction may count
+	// or not, and only who knows what it wrote can find out. It comes with ErrUnavailable.
+	ErrUnsure   = errors.New("nobody knows whether it was written")
+	ErrReadOnly = errors.New("the database cannot be written")
+	ErrClosed   = errors.New("the store is closed")
 )
 
 // IsConflict reports whether err is a violated unique constraint.

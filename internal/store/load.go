@@ -41,7 +41,7 @@ func Load(ctx context.Context, target string, r io.Reader, opts Options) error {
 		}
 		return opts.AfterLoad(tx)
 	}
-	if isPostgres(target) {
+	if IsPostgres(target) {
 		return describe(loadPostgres(ctx, target, opts.withDefaults(), load))
 	}
 	return describe(loadSQLite(ctx, strings.TrimPrefix(target, "sqlite:"), opts.withDefaults(), load))

@@ -9,19 +9,32 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"parley.internal/internal/pause"
 )
 
 // A conflicting transaction is tried again this often before its caller hears of it.
 const maxRetries = 10
 
+// Outage is how long a write waits for a server that is away: longer than a restart takes,
+// and not so long that people would rather be told.
+const Outage = 5 * time.Second
+
+const outagePause = 100 * time.Millisecond
+
 // pgEngine is PostgreSQL, which groups commits by itself.
 type pgEngine struct {
-	pool  *sql.DB
-	binds sync.Map // query text with ? → with $1, $2 …
+	pool     *sql.DB
+	patience time.Duration
+	binds    sync.Map // query text with ? → with $1, $2 …
+	// conflicts and outages count transactions that were run again.
+	conflicts, outages atomic.Int64
 }
 
 func openPostgres(ctx context.Context, target string, opts Options) (*DB, error) {
@@ -45,7 +58,7 @@ func newPostgres(target string, opts Options) (*pgEngine, error) {
 	}
 	conf.RuntimeParams["synchronous_commit"] = "on"
 	conf.RuntimeParams["application_name"] = "parley"
-	e := &pgEngine{pool: stdlib.OpenDB(*conf)}
+	e := &pgEngine{pool: stdlib.OpenDB(*conf), patience: opts.Outage}
 	e.pool.SetMaxOpenConns(opts.Readers + opts.Writers)
 	e.pool.SetMaxIdleConns(opts.Readers + opts.Writers)
 	return e, nil
@@ -74,10 +87,19 @@ func (e *pgEngine) write(ctx context.Context, how manner, fn func(*Tx) error) er
 			return hard(tx)
 		}
 	}
-	for attempt := 1; ; attempt++ {
+	began := time.Now()
+	for attempt := 1; ; {
 		err := e.try(ctx, nil, fn)
-		if err == nil || !retryable(err) || attempt == maxRetries {
+		switch {
+		case err == nil:
+			return nil
+		case retryable(err) && attempt < maxRetries:
+			attempt++
+			e.conflicts.Add(1)
+		case !away(err) || errors.Is(err, ErrUnsure) || time.Since(began) > e.patience || pause.For(ctx, outagePause) != nil:
 			return err
+		default:
+			e.outages.Add(1)
 		}
 	}
 }
@@ -108,8 +130,17 @@ func (e *pgEngine) run(ctx context.Context, opts *sql.TxOptions, fn func(*Tx) er
 	if err := fn(&Tx{ctx: ctx, dialect: Postgres, on: pgTx{tx, e}}); err != nil {
 		return err
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		if away(err) {
+			return fmt.Errorf("%w: %w", ErrUnsure, err)
+		}
+		return err
+	}
+	return nil
 }
+
+// away reports whether the server cannot be reached, or went in the middle.
+func away(err error) bool { return lost(err) || errors.Is(classify(err), ErrUnavailable) }
 
 func (e *pgEngine) ping(ctx context.Context) error { return e.pool.PingContext(ctx) }
 

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Options tune a store; the zero value is right for a hub.
@@ -16,6 +17,8 @@ type Options struct {
 	Readers int
 	// Writers bounds the write connections of PostgreSQL (default 16).
 	Writers int
+	// Outage is how long a write waits for a PostgreSQL that is away (default [Outage]).
+	Outage time.Duration
 	// Reserve is how much room on the disk a file of SQLite keeps for WriteFreeing.
 	Reserve int64
 	// KeepVersion opens the database without migrating it, for tools that only look.
@@ -25,15 +28,23 @@ type Options struct {
 	AfterLoad func(*Tx) error
 }
 
+const usualReaders, usualWriters = 8, 16
+
+// Connections is how many a hub opens to PostgreSQL at most.
+const Connections = usualReaders + usualWriters
+
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Readers <= 0 {
-		o.Readers = 8
+		o.Readers = usualReaders
 	}
 	if o.Writers <= 0 {
-		o.Writers = 16
+		o.Writers = usualWriters
+	}
+	if o.Outage <= 0 {
+		o.Outage = Outage
 	}
 	return o
 }
@@ -58,17 +69,39 @@ type DB struct {
 	applied []int64
 }
 
+// Figures are what a store counts.
+type Figures struct {
+	// InUse and Idle are connections to PostgreSQL; Waits counts who waited for one, and
+	// Waited is how long they did, together.
+	InUse, Idle int
+	Waits       int64
+	Waited      time.Duration
+	// Again counts transactions that were run again, by why: a conflict, or an outage.
+	Conflicts, Outages int64
+}
+
+// Figures reads what was counted; SQLite, which has one writer and no server, counts nothing.
+func (db *DB) Figures() (f Figures) {
+	e, ok := db.engine.(*pgEngine)
+	if !ok {
+		return f
+	}
+	s := e.pool.Stats()
+	return Figures{InUse: s.InUse, Idle: s.Idle, Waits: s.WaitCount, Waited: s.WaitDuration, Conflicts: e.conflicts.Load(), Outages: e.outages.Load()}
+}
+
 // Open opens the database that target names, migrates it and returns it.
 // A target is "postgres://…", "sqlite:PATH" or just a path.
 func Open(ctx context.Context, target string, opts Options) (*DB, error) {
 	opts = opts.withDefaults()
-	if isPostgres(target) {
+	if IsPostgres(target) {
 		return openPostgres(ctx, target, opts)
 	}
 	return openSQLite(ctx, strings.TrimPrefix(target, "sqlite:"), opts)
 }
 
-func isPostgres(target string) bool {
+// IsPostgres tells what kind of database a target names.
+func IsPostgres(target string) bool {
 	return strings.HasPrefix(target, "postgres://") || strings.HasPrefix(target, "postgresql://")
 }
 
@@ -120,7 +153,7 @@ func (db *DB) String() string { return Redact(db.url) }
 
 // Redact removes the password from a database URL.
 func Redact(target string) string {
-	if !isPostgres(target) {
+	if !IsPostgres(target) {
 		return target
 	}
 	u, err := url.Parse(target)

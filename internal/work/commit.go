@@ -180,7 +180,7 @@ func (t *task) number(events []viber.TaskEvent, first int64) {
 // transact writes events and everything beside them in one transaction.
 func (t *task) transact(ctx context.Context, out *write, events []eventlog.Event) error {
 	var added eventlog.Appended
-	err := t.w.d.DB.Write(ctx, func(tx *store.Tx) (err error) {
+	fill := func(tx *store.Tx) (err error) {
 		if added, err = t.w.d.Log.AppendTx(tx, t.lease, t.stream, events...); err != nil {
 			return err
 		}
@@ -197,8 +197,9 @@ func (t *task) transact(ctx context.Context, out *write, events []eventlog.Event
 			}
 		}
 		return nil
-	})
-	if err != nil {
+	}
+	err := t.w.d.DB.Write(ctx, fill)
+	if err = t.w.d.Log.Resolve(ctx, err, added, fill); err != nil {
 		return err
 	}
 	t.w.d.Log.Publish(added)
