@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -36,5 +38,30 @@ func TestTheMachinesNameMakesAnID(t *testing.T) {
 	id := machineID()
 	if err := wire.CheckID(id); err != nil || !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(id) {
 		t.Errorf("%q: %v", id, err)
+	}
+}
+
+// A tool server that was told to stop went on for as long as its client kept the pipe open.
+func TestAnInputEndsWithItsProgram(t *testing.T) {
+	for name, cause := range map[string]func(cancel func(), into *io.PipeWriter){
+		"told to stop": func(cancel func(), _ *io.PipeWriter) { cancel() },
+		"no more":      func(_ func(), into *io.PipeWriter) { _ = into.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			in, into := io.Pipe()
+			defer func() { _ = into.Close() }()
+			out := endsWith(ctx, in)
+			line := make([]byte, 5)
+			go func() { _, _ = io.WriteString(into, "hello") }()
+			if _, err := io.ReadFull(out, line); err != nil || string(line) != "hello" {
+				t.Fatalf("%q came through: %v, want hello", line, err)
+			}
+			cause(cancel, into)
+			if rest, err := io.ReadAll(out); err != nil || len(rest) > 0 {
+				t.Errorf("after its end the input had %q: %v, want nothing", rest, err)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -74,7 +75,7 @@ func (g *globals) mcpRoom(cmd *cobra.Command, file string) error {
 		address = running.URL
 	}
 	server := &roommcp.Server{Hub: address, Key: key, Version: version}
-	return server.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+	return server.Run(cmd.Context(), endsWith(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout())
 }
 
 func (g *globals) mcp(cmd *cobra.Command, part string) error {
@@ -95,7 +96,19 @@ func (g *globals) mcp(cmd *cobra.Command, part string) error {
 		Client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 	defer bridge.Client.CloseIdleConnections()
-	return bridge.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+	return bridge.Run(cmd.Context(), endsWith(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout())
+}
+
+// endsWith is an input that ends with the context, too. Whoever waits for a line from a pipe
+// cannot be interrupted, so a program that was told to stop went on until its client did.
+func endsWith(ctx context.Context, in io.Reader) io.Reader {
+	out, into := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = into.Close() })
+	go func() { // ends with the input, or with the program
+		_, err := io.Copy(into, in)
+		_ = into.CloseWithError(err)
+	}()
+	return out
 }
 
 // runningHub is the hub a command is about, which must be running: the one that
