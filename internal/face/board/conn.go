@@ -33,8 +33,7 @@ type conn struct {
 	nonce   string
 	issued  time.Time
 
-	releaseOpen func()
-	caller      *front.Caller
+	caller *front.Caller
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelCauseFunc
@@ -130,7 +129,6 @@ func (c *conn) Closed(_ *wsconn.Conn, why wsconn.Ended) {
 	c.cancel(errLeft)
 	c.face.nonces.forget(c.nonce)
 	c.face.unregister(c)
-	c.releaseOpen()
 	c.caller.Gone()
 	c.mu.Lock()
 	c.ending = true

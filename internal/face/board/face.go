@@ -2,7 +2,6 @@ package board
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -110,7 +109,7 @@ type Face struct {
 	log      *slog.Logger
 	limits   Limits
 	group    *wsconn.Group
-	open     *limit.Crowd
+	sockets  front.Sockets
 	attempts *limit.Guesses
 	pairings *limit.Guesses
 	nonces   nonces
@@ -135,7 +134,6 @@ func New(d Deps) *Face {
 	logins, pairings := identity.LoginLimits, identity.PairingLimits
 	logins.PerMinute, pairings.PerMinute = f.limits.AuthPerMinute, f.limits.PairPerMinute
 	f.attempts, f.pairings = limit.NewGuesses(logins), limit.NewGuesses(pairings)
-	f.open = limit.NewCrowd(limit.Share{PerNetwork: f.limits.MaxConnections})
 	f.group = wsconn.NewGroup(wsconn.Options{
 		Read:      f.readLimit(f.limits.MaxFrameUnauthenticated),
 		Queue:     wsconn.QueueLimit{Frames: 1 << 16, Bytes: f.limits.Queued},
@@ -145,6 +143,7 @@ func New(d Deps) *Face {
 		LastWords: f.lastWords,
 		Log:       d.Log,
 	})
+	f.sockets = front.Sockets{Group: f.group, Open: limit.NewCrowd(limit.Share{PerNetwork: f.limits.MaxConnections}), TooMany: f.tooMany, Log: d.Log}
 	return f
 }
 
@@ -191,28 +190,15 @@ func (f *Face) tooMany(w http.ResponseWriter, r *http.Request, why *limit.Error)
 // ServeHTTP is the WebSocket. The front door has checked Host and Origin, and
 // counted who is nobody yet.
 func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	address := front.Address(r)
-	release, err := f.open.Enter(address, false)
-	if err != nil {
-		why, _ := errors.AsType[*limit.Error](err)
-		f.tooMany(w, r, why)
-		return
-	}
-	caller := front.CallerOf(w)
-	_, err = f.group.Upgrade(w, r, func(ws *wsconn.Conn) wsconn.Handler {
-		c := f.newConn(ws, address, front.Local(r))
-		c.releaseOpen, c.caller = release, caller
+	f.sockets.Upgrade(w, r, func(ws *wsconn.Conn, caller *front.Caller) wsconn.Handler {
+		c := f.newConn(ws, front.Address(r), front.Local(r))
+		c.caller = caller
 		if cookie, err := r.Cookie(front.CookieName); err == nil {
 			c.cookie = cookie.Value
 		}
 		c.welcome()
 		return c
 	})
-	if err != nil {
-		release()
-		caller.Gone()
-		f.log.Debug("no WebSocket", "error", err) // Upgrade has answered
-	}
 }
 
 func (f *Face) register(c *conn) (open bool) {

@@ -6,20 +6,17 @@ import (
 	"parley.internal/internal/limit"
 )
 
-// Caller is somebody on a route that counts strangers. Handlers of WebSockets ask
-// for it, since their callers stay when the handler has returned:
-//
-//	caller := front.CallerOf(w)
-//	… caller.Known()      // it has said who it is
-//	… caller.Gone()       // its connection has ended
+// Caller is somebody who is counted: as a stranger until it is known, and as a
+// WebSocket ([Sockets]) until it is gone. Both may be said more than once.
 type Caller struct {
-	leave func()
+	leave  func() // the strangers
+	closed func() // leaves the open WebSockets; nil for other requests
 	// kept says that a handler took over to tell when it leaves.
 	kept bool
 }
 
-// CallerOf hands the counting of this request's caller over to the handler.
-func CallerOf(w http.ResponseWriter) *Caller {
+// callerOf hands the counting of this request's caller over to the handler.
+func callerOf(w http.ResponseWriter) *Caller {
 	seen, ok := w.(*recorder)
 	if !ok || seen.caller == nil {
 		return &Caller{leave: func() {}}
@@ -31,8 +28,13 @@ func CallerOf(w http.ResponseWriter) *Caller {
 // Known says that it is no stranger any more.
 func (c *Caller) Known() { c.leave() }
 
-// Gone says that it has left. Both may be called more than once.
-func (c *Caller) Gone() { c.leave() }
+// Gone says that its connection has ended.
+func (c *Caller) Gone() {
+	c.leave()
+	if c.closed != nil {
+		c.closed()
+	}
+}
 
 // enter counts a caller in, unless its credential shows that it is no stranger:
 // however many strangers wait, people come in.

@@ -17,7 +17,6 @@ type client struct {
 	ws    *wsconn.Conn
 	entry room.Entry
 
-	leave  func() // of the open connections
 	caller *front.Caller
 	live   *identity.Live
 
@@ -31,7 +30,6 @@ var (
 
 func (c *client) release() {
 	c.caller.Gone()
-	c.leave()
 	if c.live != nil {
 		c.live.Release()
 	}
@@ -61,7 +59,7 @@ func (c *client) refused(err error) {
 		code, reason = kibitz.CloseRoomClosed, "the room was closed"
 	}
 	if !errors.Is(err, room.ErrUnavailable) {
-		c.face.log.Info("a connection found no room", "room", c.entry.Room, "error", err)
+		c.face.d.Log.Info("a connection found no room", "room", c.entry.Room, "error", err)
 	}
 	_ = c.ws.Close(wsconn.Code(code), reason)
 }

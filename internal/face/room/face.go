@@ -2,7 +2,6 @@ package room
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -38,10 +37,9 @@ type Limits struct {
 
 // Face serves the rooms protocol.
 type Face struct {
-	d     Deps
-	log   *slog.Logger
-	group *wsconn.Group
-	open  *limit.Crowd
+	d       Deps
+	group   *wsconn.Group
+	sockets front.Sockets
 }
 
 // tooSlow is how a connection ends that does not read.
@@ -57,17 +55,16 @@ func New(d Deps) *Face {
 	defaults.Set(&l.Strangers, 64)
 	defaults.Set(&l.Ping, 10*time.Second)
 	defaults.Set(&l.Silence, 25*time.Second)
-	return &Face{
-		d: d, log: d.Log, open: limit.NewCrowd(limit.Share{Total: l.Connections}),
-		group: wsconn.NewGroup(wsconn.Options{
-			Read: wsconn.ReadLimit{Message: kibitz.MaxFrame}, RefuseBinary: true,
-			Queue:    wsconn.QueueLimit{Frames: room.ReplayItems + 256, Bytes: room.ReplayBytes + 2<<20},
-			Overflow: tooSlow,
-			Ping:     wsconn.Heartbeat{Every: l.Ping},
-			Silence:  wsconn.Silence{After: l.Silence, Close: wsconn.Close{Code: kibitz.CloseSlow, Reason: "silent"}},
-			Log:      d.Log,
-		}),
-	}
+	f := &Face{d: d, group: wsconn.NewGroup(wsconn.Options{
+		Read: wsconn.ReadLimit{Message: kibitz.MaxFrame}, RefuseBinary: true,
+		Queue:    wsconn.QueueLimit{Frames: room.ReplayItems + 256, Bytes: room.ReplayBytes + 2<<20},
+		Overflow: tooSlow,
+		Ping:     wsconn.Heartbeat{Every: l.Ping},
+		Silence:  wsconn.Silence{After: l.Silence, Close: wsconn.Close{Code: kibitz.CloseSlow, Reason: "silent"}},
+		Log:      d.Log,
+	})}
+	f.sockets = front.Sockets{Group: f.group, Open: limit.NewCrowd(limit.Share{Total: l.Connections}), TooMany: f.tooMany, Log: d.Log}
+	return f
 }
 
 // Close takes no new connections and ends those there are.
@@ -109,22 +106,11 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.d.Front.Fail(w, r, err)
 		return
 	}
-	c := &client{face: f, entry: room.Entry{Room: id, Origin: f.origin(r), Address: front.Address(r), Actor: session}}
-	if c.leave, err = f.open.Enter(c.entry.Address, false); err != nil {
-		why, _ := errors.AsType[*limit.Error](err)
-		f.tooMany(w, r, why)
-		return
-	}
-	c.caller = front.CallerOf(w)
-	_, err = f.group.Upgrade(w, r, func(ws *wsconn.Conn) wsconn.Handler {
-		c.ws = ws
+	f.sockets.Upgrade(w, r, func(ws *wsconn.Conn, caller *front.Caller) wsconn.Handler {
+		c := &client{face: f, ws: ws, caller: caller, entry: room.Entry{Room: id, Origin: f.origin(r), Address: front.Address(r), Actor: session}}
 		c.begin()
 		return c
 	})
-	if err != nil {
-		c.release()
-		f.log.Debug("no WebSocket", "error", err) // Upgrade has answered
-	}
 }
 
 // origin is what the client dialled. The front door has checked Host.

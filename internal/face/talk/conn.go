@@ -24,8 +24,7 @@ type link interface {
 	send(payload []byte, key string, merge bool)
 	// queued is how many bytes wait.
 	queued() int
-	// close ends the connection behind what waits, cut without it.
-	close(code wsconn.Code, reason string)
+	// cut ends the connection without what waits.
 	cut(code wsconn.Code, reason string)
 	// known says that the client has proven who it is.
 	known()

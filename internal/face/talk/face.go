@@ -70,6 +70,7 @@ type Face struct {
 	limits   Limits
 	attempts *limit.Guesses
 	group    *wsconn.Group
+	sockets  front.Sockets
 
 	mu        sync.Mutex
 	closing   bool
@@ -77,7 +78,6 @@ type Face struct {
 	quiet     chan struct{} // closed when closing and nothing is in progress
 	listeners []net.Listener
 	streams   map[*stream]struct{}
-	sockets   int // open WebSockets
 	work      sync.WaitGroup
 }
 
@@ -99,6 +99,7 @@ func New(d Deps) *Face {
 		Ping:  wsconn.Heartbeat{Every: 30 * time.Second, WhenSilent: true}, Silence: wsconn.Silence{After: 100 * time.Second},
 		Log: d.Log,
 	})
+	f.sockets = front.Sockets{Group: f.group, Open: limit.NewCrowd(limit.Share{Total: f.limits.Connections}), TooMany: f.tooMany, Log: d.Log}
 	return f
 }
 

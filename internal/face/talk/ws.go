@@ -38,12 +38,12 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.d.Front.Fail(w, r, err)
 		return
 	}
-	if !f.takeSocket() {
+	if !f.begin() {
 		f.tooMany(w, r, &limit.Error{RetryAfter: time.Second, Everybody: true})
 		return
 	}
-	caller := front.CallerOf(w)
-	_, err = f.group.Upgrade(w, r, func(ws *wsconn.Conn) wsconn.Handler {
+	defer f.done()
+	f.sockets.Upgrade(w, r, func(ws *wsconn.Conn, caller *front.Caller) wsconn.Handler {
 		s := &socket{face: f, ws: ws, caller: caller}
 		s.conn = f.newConn(s, front.Address(r))
 		if session == nil {
@@ -52,27 +52,6 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.conn.open(session)
 		return s
 	})
-	if err != nil {
-		f.releaseSocket()
-		caller.Gone()
-		f.log.Debug("no WebSocket", "error", err) // Upgrade has answered
-	}
-}
-
-func (f *Face) takeSocket() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closing || f.sockets >= f.limits.Connections {
-		return false
-	}
-	f.sockets++
-	return true
-}
-
-func (f *Face) releaseSocket() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.sockets--
 }
 
 // socket is a WebSocket connection.
@@ -94,7 +73,6 @@ func (s *socket) Message(_ *wsconn.Conn, _ wsconn.Kind, data []byte) { s.conn.re
 // Closed is the end of the connection.
 func (s *socket) Closed(_ *wsconn.Conn, _ wsconn.Ended) {
 	s.conn.left()
-	s.face.releaseSocket()
 	s.caller.Gone()
 }
 
@@ -115,8 +93,6 @@ func (s *socket) queued() int {
 	_, bytes := s.ws.Queued()
 	return bytes
 }
-
-func (s *socket) close(code wsconn.Code, reason string) { _ = s.ws.Close(code, reason) }
 
 func (s *socket) cut(code wsconn.Code, reason string) { _ = s.ws.Cut(code, reason, nil) }
 

@@ -22,16 +22,11 @@ func (f *Face) serveTunnel(w http.ResponseWriter, r *http.Request) {
 		f.tooMany(w, r, http.StatusTooManyRequests, wait)
 		return
 	}
-	caller := front.CallerOf(w)
-	_, err := f.group.Upgrade(w, r, func(ws *wsconn.Conn) wsconn.Handler {
+	f.sockets.Upgrade(w, r, func(ws *wsconn.Conn, caller *front.Caller) wsconn.Handler {
 		c := &conn{face: f, ws: ws, address: address, caller: caller}
 		ws.SetDeadline(f.limits.Handshake, func(*wsconn.Conn) { c.refuse("", "no register in time") })
 		return c
 	})
-	if err != nil {
-		caller.Gone()
-		f.d.Log.Debug("no tunnel", "address", address, "error", err) // Upgrade has answered
-	}
 }
 
 // crowded answers when too many are at the door: those that are will have proved

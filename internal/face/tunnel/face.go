@@ -69,11 +69,12 @@ func (l Limits) withDefaults() Limits {
 
 // Face serves machines.
 type Face struct {
-	d      Deps
-	limits Limits
-	group  *wsconn.Group
-	failed limit.Window // handshakes of a network
-	enrols limit.Window // refused tokens of a network
+	d       Deps
+	limits  Limits
+	group   *wsconn.Group
+	sockets front.Sockets
+	failed  limit.Window // handshakes of a network
+	enrols  limit.Window // refused tokens of a network
 }
 
 // New makes the face; Close ends it.
@@ -82,7 +83,7 @@ func New(d Deps) *Face {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	l := d.Limits.withDefaults()
-	return &Face{
+	f := &Face{
 		d: d, limits: l, failed: limit.Window{Most: l.Failures}, enrols: limit.Window{Most: l.Enrolments},
 		group: wsconn.NewGroup(wsconn.Options{
 			Read: wsconn.ReadLimit{Message: kenny.MaxUnauthenticated, Close: wsconn.Close{Code: wsconn.Code(kenny.CloseUnauthorized), Reason: "too much before authentication"}},
@@ -92,6 +93,9 @@ func New(d Deps) *Face {
 			Log:   d.Log,
 		}),
 	}
+	// A fleet has no size it may not have: what is counted is who is nobody yet.
+	f.sockets = front.Sockets{Group: f.group, Open: limit.NewCrowd(limit.Share{}), TooMany: f.crowded, Log: d.Log}
+	return f
 }
 
 // Routes puts the face on its paths.
