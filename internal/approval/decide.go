@@ -254,11 +254,6 @@ func (in *Inbox) Cancel(ctx context.Context, id, reason string) (Outcome, error)
 	return out.Outcome, nil
 }
 
-// CancelTask cancels whatever a task still waits for and returns how many.
-func (in *Inbox) CancelTask(ctx context.Context, task, reason string) (int, error) {
-	return in.resolveAll(ctx, Outcome{State: StateCancelled, Reason: fit.Storable(reason)}, `task = ? AND task <> ''`, task)
-}
-
 // CancelConversation cancels whatever a conversation still waits for.
 func (in *Inbox) CancelConversation(ctx context.Context, conversation, reason string) (int, error) {
 	return in.resolveAll(ctx, Outcome{State: StateCancelled, Reason: fit.Storable(reason)}, `conversation = ? AND conversation <> ''`, conversation)

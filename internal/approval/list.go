@@ -83,13 +83,3 @@ func (in *Inbox) Waiting(ctx context.Context, principal string) (int, error) {
 	})
 	return n, err
 }
-
-// Voters lists who said yes so far to a question that needs several.
-func (in *Inbox) Voters(ctx context.Context, id string) ([]string, error) {
-	voters := []string{}
-	err := in.db.Read(ctx, func(tx *store.Tx) error {
-		voters = voters[:0]
-		return tx.Each(store.Into(&voters), `SELECT name FROM approval_votes WHERE approval = ? ORDER BY at, voter`, id)
-	})
-	return voters, err
-}

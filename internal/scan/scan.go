@@ -79,17 +79,6 @@ func New() (*Scanner, error) {
 	return s, nil
 }
 
-// Families lists what is looked for, each once.
-func (s *Scanner) Families() []string {
-	var out []string
-	for _, f := range s.finders {
-		if !slices.Contains(out, f.family()) {
-			out = append(out, f.family())
-		}
-	}
-	return out
-}
-
 // Scan finds what there is, ordered by line.
 func (s *Scanner) Scan(text string) []Finding {
 	in := texts{raw: newLines(text), folded: newLines(fold(text)), markup: newLines(markup(text))}

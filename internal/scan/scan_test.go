@@ -159,3 +159,14 @@ func FuzzScan(f *testing.F) {
 		}
 	})
 }
+
+// Families lists what is looked for, each once.
+func (s *Scanner) Families() []string {
+	var out []string
+	for _, f := range s.finders {
+		if !slices.Contains(out, f.family()) {
+			out = append(out, f.family())
+		}
+	}
+	return out
+}

@@ -129,9 +129,6 @@ func (c *Conn) coalesce(m *Message) bool {
 // SendText queues a text message that must be delivered.
 func (c *Conn) SendText(data []byte) error { return c.Send(Message{Kind: Text, Data: data}) }
 
-// SendBinary queues a binary message that must be delivered.
-func (c *Conn) SendBinary(data []byte) error { return c.Send(Message{Kind: Binary, Data: data}) }
-
 // SendFrame queues a prepared message that must be delivered.
 func (c *Conn) SendFrame(f *Frame) error { return c.Send(Message{Frame: f}) }
 

@@ -70,11 +70,6 @@ func TestOriginAndHost(t *testing.T) {
 			if err := p.Check(r); !errors.Is(err, c.want) || c.want == nil && err != nil {
 				t.Errorf("check returned %v, want %v", err, c.want)
 			}
-			w := httptest.NewRecorder()
-			p.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), nil).ServeHTTP(w, r)
-			if (w.Code == http.StatusForbidden) != (c.want != nil) {
-				t.Errorf("answered %d", w.Code)
-			}
 		})
 	}
 }

@@ -114,22 +114,6 @@ func (p *OriginPolicy) schemeFits(scheme string, r *http.Request) bool {
 	return scheme == "http"
 }
 
-// Middleware answers 403 to what Check refuses. refuse, if not nil, writes that answer.
-func (p *OriginPolicy) Middleware(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
-	if refuse == nil {
-		refuse = func(w http.ResponseWriter, _ *http.Request, _ error) {
-			http.Error(w, "forbidden", http.StatusForbidden)
-		}
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := p.Check(r); err != nil {
-			refuse(w, r, err)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // IsLoopbackHost reports whether a host name or address (without port) always means this computer.
 func IsLoopbackHost(host string) bool {
 	host = bareHost(host)

@@ -44,16 +44,11 @@ type ExportMarker struct {
 	Summary string
 	Title   string
 	// ArchivedAt is kept as it was written, so that a file survives a round trip;
-	// old files have none. FormatArchivedAt makes one.
+	// old files have none.
 	ArchivedAt string
 }
 
 const exportTimeLayout = "2006-01-02T15:04:05.000000000-07:00"
-
-// FormatArchivedAt returns t as a marker carries it: RFC 3339, seconds, UTC.
-func FormatArchivedAt(t time.Time) string {
-	return t.UTC().Truncate(time.Second).Format(time.RFC3339)
-}
 
 // ExportEncoder writes a conversation as JSONL: UTF-8, one object a line, keys
 // in a fixed order, nothing escaped that JSON does not demand.

@@ -229,13 +229,6 @@ func TestTooManyToolCallsMakeALineUnusable(t *testing.T) {
 	}
 }
 
-func TestFormatArchivedAt(t *testing.T) {
-	at := time.Date(2026, 4, 3, 12, 0, 0, 999, time.FixedZone("", 2*3600))
-	if got := af.FormatArchivedAt(at); got != "2026-04-03T10:00:00Z" {
-		t.Error(got)
-	}
-}
-
 func FuzzExportDecoder(f *testing.F) {
 	file, err := os.ReadFile("testdata/conversation.jsonl")
 	if err != nil {

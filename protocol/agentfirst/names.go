@@ -63,10 +63,6 @@ func SenderOr(sender, fallback string) string {
 	return DefaultSender
 }
 
-// IsChannelSender reports whether sender is not a person at this hub's own
-// devices but somebody behind a gateway or another run, such as tg:123.
-func IsChannelSender(sender string) bool { return strings.Contains(sender, ":") }
-
 // handlePrefix begins every file_path. The wire calls it a path; it is a handle
 // and is never looked up in a file system.
 const handlePrefix = "conversation:"

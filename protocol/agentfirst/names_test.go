@@ -55,9 +55,6 @@ func TestAbsentAndEmptySenderAreTheSame(t *testing.T) {
 			t.Errorf("SenderOr(%q, %q) = %q", tc[0], tc[1], got)
 		}
 	}
-	if !af.IsChannelSender("tg:1") || af.IsChannelSender("user") {
-		t.Error("IsChannelSender")
-	}
 }
 
 func TestHandlesAreNotPaths(t *testing.T) {

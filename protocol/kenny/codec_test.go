@@ -236,7 +236,7 @@ func TestResponseOutcomeAppliesDefaults(t *testing.T) {
 }
 
 func TestPeekResponseReadsTheHeadOfAnOversizedMessage(t *testing.T) {
-	whole, err := Encode(&Response{ID: "call-7", OK: true, Result: jsontext.Value(`{"x":"` + strings.Repeat("y", 2*PeekSize) + `"}`)})
+	whole, err := Encode(&Response{ID: "call-7", OK: true, Result: jsontext.Value(`{"x":"` + strings.Repeat("y", 2<<10) + `"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestPeekResponseReadsTheHeadOfAnOversizedMessage(t *testing.T) {
 		name, head, id string
 		ok             bool
 	}{
-		{"ours", string(whole[:PeekSize]), "call-7", true},
+		{"ours", string(whole[:1<<10]), "call-7", true},
 		{"other order", `{ "ok":true, "id":"a","type":"response","result":{"x`, "a", true},
 		{"telemetry", `{"type":"telemetry","id":"a","snapshot":{`, "", false},
 		{"id cut", `{"type":"response","id":"a`, "", false},

@@ -3,7 +3,6 @@ package kenny
 import (
 	"fmt"
 	"regexp"
-	"strings"
 )
 
 var machineID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -15,7 +14,3 @@ func CheckID(id string) error {
 	}
 	return nil
 }
-
-// SubjectToken spells an id as one token of a bus subject, where '.' separates.
-// No id contains '%', so two ids never share a token.
-func SubjectToken(id string) string { return strings.ReplaceAll(id, ".", "%2E") }

@@ -6,10 +6,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// PeekSize is how much of an oversized message is worth keeping for
-// [PeekResponse].
-const PeekSize = 1 << 10
-
 // PeekResponse looks at the head of a message that is too large to read. If
 // it shows a response and its id, the call that waits for it can fail at once
 // instead of timing out.

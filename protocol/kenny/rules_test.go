@@ -58,14 +58,6 @@ func TestSignaturePathNeedsNonceAndVersion(t *testing.T) {
 	}
 }
 
-func TestSubjectTokensNeverCollide(t *testing.T) {
-	for id, want := range map[string]string{"a": "a", "a.b": "a%2Eb", "a..b": "a%2E%2Eb"} {
-		if got := SubjectToken(id); got != want {
-			t.Errorf("%s: %s", id, got)
-		}
-	}
-}
-
 func TestMachineIDs(t *testing.T) {
 	for _, id := range []string{"a", "A9", "a.b_c-d", strings.Repeat("z", 64)} {
 		if err := CheckID(id); err != nil {

@@ -73,14 +73,6 @@ func (g Grant) Effective(now time.Time) Grant {
 	return g
 }
 
-// Effective is the grant at a time of somebody who may have none at all.
-func Effective(g *Grant, now time.Time) Grant {
-	if g == nil {
-		return Grant{Perceive: []Capability{}, Act: []Capability{}}
-	}
-	return g.Effective(now)
-}
-
 // Intersect is what is both requested and allowed, in the request's order,
 // with the request's disclosure and the sooner expiry.
 func Intersect(request, allowed Grant) Grant {

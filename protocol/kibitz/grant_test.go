@@ -76,9 +76,6 @@ func TestDefaultsSummaryAndExpiry(t *testing.T) {
 	if got := g.Effective(time.Unix(100, 0)); got.String() != "nothing" || got.Backend != "B" || got.ExpiresAt != 100 {
 		t.Errorf("at: %+v", got)
 	}
-	if got := Effective(nil, time.Unix(0, 0)); got.String() != "nothing" {
-		t.Errorf("none: %+v", got)
-	}
 	if got := FullGrant().Gained(AgentGrant()); len(got) != 5 {
 		t.Errorf("gained: %v", got)
 	}

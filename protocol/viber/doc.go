@@ -35,7 +35,7 @@
 //
 // # What each request needs
 //
-// [ScopeFor], [AllowedBeforeAuth], [RateCounted] and [RepeatSafe] say what a
+// [ScopeFor], [AllowedBeforeAuth] and [RateCounted] say what a
 // server must know about a type before it acts; [NeedsCapability] says which
 // announced capability lets a client use it.
 //

@@ -33,8 +33,6 @@ type request struct {
 	early bool
 	// free ones are not counted against the message rate.
 	free bool
-	// once ones have an effect that a repeat of the same id must not double.
-	once bool
 }
 
 // requests is everything a client may send. The hub accepts pongs as well: they
@@ -51,13 +49,13 @@ var requests = map[Type]request{
 	TypeHealthPong:  {payload: make1[HealthPong], early: true, free: true},
 
 	TypeTaskSubmit:      {payload: make1[TaskSubmit], scope: ScopeTaskSubmit},
-	TypeTaskStop:        {payload: make1[TaskStop], scope: ScopeTaskControl, once: true},
-	TypeTaskMessage:     {payload: make1[TaskMessage], scope: ScopeTaskControl, once: true},
+	TypeTaskStop:        {payload: make1[TaskStop], scope: ScopeTaskControl},
+	TypeTaskMessage:     {payload: make1[TaskMessage], scope: ScopeTaskControl},
 	TypeTaskResume:      {payload: make1[TaskResume], scope: ScopeTaskRead},
 	TypeTaskUnsubscribe: {payload: make1[TaskUnsubscribe], scope: ScopeTaskRead},
 	TypeTaskList:        {payload: make1[TaskList], scope: ScopeTaskRead},
 
-	TypeApprovalResponse: {payload: make1[ApprovalResponse], scope: ScopeApprovalRespond, free: true, once: true},
+	TypeApprovalResponse: {payload: make1[ApprovalResponse], scope: ScopeApprovalRespond, free: true},
 	TypeApprovalList:     {payload: make1[ApprovalList], scope: ScopeApprovalRead},
 
 	TypeTerminalList:   {payload: make1[TerminalList], scope: ScopeTerminalRead},
@@ -94,26 +92,6 @@ func AllowedBeforeAuth(t Type) bool { return requests[t].early }
 // terminal input and answers to approvals have bounds of their own or must never
 // be held up.
 func RateCounted(t Type) bool { return !requests[t].free }
-
-// RepeatSafe reports whether a request with the same id must get the first
-// answer again instead of a second effect.
-func RepeatSafe(t Type) bool { return requests[t].once }
-
-// PushScopes are the scopes of which a connection needs one to be sent t without
-// having asked; none means that everybody may see it.
-func PushScopes(t Type) []Scope {
-	switch t {
-	case TypeTaskStarted, TypeTaskProgress, TypeTaskDelta, TypeTaskCompleted, TypeTaskError, TypeTaskStopped, TypeTaskUserMessage:
-		return []Scope{ScopeTaskRead}
-	case TypeApprovalRequired, TypeApprovalResolved:
-		return []Scope{ScopeApprovalRead}
-	case TypeTerminalOutput, TypeTerminalResized, TypeTerminalExit:
-		return []Scope{ScopeTerminalRead}
-	case TypeStatusAgent:
-		return []Scope{ScopeStatusRead, ScopeTaskRead}
-	}
-	return nil
-}
 
 // NeedsCapability is the capability a server must have announced before a client
 // sends t; empty for what the base has.

@@ -44,10 +44,6 @@ func TestFewRequestsHavePrivileges(t *testing.T) {
 	if diff := cmp.Diff(uncounted, typesThat(func(t viber.Type) bool { return !viber.RateCounted(t) })); diff != "" {
 		t.Error(diff)
 	}
-	once := []viber.Type{viber.TypeApprovalResponse, viber.TypeTaskMessage, viber.TypeTaskStop}
-	if diff := cmp.Diff(once, typesThat(viber.RepeatSafe)); diff != "" {
-		t.Error(diff)
-	}
 	if !viber.RateCounted("task:fly") || viber.AllowedBeforeAuth("task:fly") {
 		t.Error("an unknown type has privileges")
 	}
@@ -68,18 +64,6 @@ func TestExtensionsNeedTheirCapability(t *testing.T) {
 	w := viber.Welcome{Capabilities: viber.Capabilities()}
 	if len(w.Capabilities) != 10 || !w.Has(viber.CapTakeover) || w.Has("flight") {
 		t.Error(w.Capabilities)
-	}
-}
-
-func TestPushesNeedAScope(t *testing.T) {
-	for typ, want := range map[viber.Type][]viber.Scope{
-		viber.TypeTaskDelta: {viber.ScopeTaskRead}, viber.TypeApprovalRequired: {viber.ScopeApprovalRead},
-		viber.TypeTerminalOutput: {viber.ScopeTerminalRead}, viber.TypeStatusAgent: {viber.ScopeStatusRead, viber.ScopeTaskRead},
-		viber.TypeWelcome: nil, viber.TypeError: nil,
-	} {
-		if got := viber.PushScopes(typ); !slices.Equal(got, want) {
-			t.Errorf("%s: %v", typ, got)
-		}
 	}
 }
 

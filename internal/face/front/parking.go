@@ -90,13 +90,6 @@ func (l *Parking) forget(p *Parked) {
 	delete(l.all, p)
 }
 
-// number of connections here, for tests.
-func (l *Parking) number() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.all)
-}
-
 // returns is the listener the server takes connections from again.
 type returns struct {
 	parking *Parking

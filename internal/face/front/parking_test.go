@@ -447,3 +447,10 @@ func TestAClientThatDoesNotReadItsAnswerHoldsNobodyUp(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// number of connections that are parked.
+func (l *Parking) number() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.all)
+}

@@ -289,7 +289,7 @@ func TestPayloadReaders(t *testing.T) {
 	if r, err := m(`{"query":"x"}`).ReadRequestSkill(); err != nil || r.Description != "x" {
 		t.Error(err)
 	}
-	if len(ErrorCodes()) != 9 || len(GoodbyeReasons()) != 5 || len(DeclineReasons()) != 5 || !IsCore("error") || IsCore("accept") {
-		t.Error("vocabulary")
+	if !IsCore("error") || IsCore("accept") {
+		t.Error("error must be an action of the core, and accept must not")
 	}
 }

@@ -20,14 +20,6 @@ const (
 	CodeTimeout           ErrorCode = "timeout"
 )
 
-// ErrorCodes lists them.
-func ErrorCodes() []ErrorCode {
-	return []ErrorCode{
-		CodeUnsupportedAction, CodeInvalidPayload, CodeUnauthorized, CodeRateLimited, CodeInternal,
-		CodeVersionMismatch, CodeExtensionNotFound, CodeHashMismatch, CodeTimeout,
-	}
-}
-
 // The reasons to say goodbye.
 const (
 	GoodbyeSessionComplete = "session_complete"
@@ -37,11 +29,6 @@ const (
 	GoodbyeMaintenance     = "maintenance"
 )
 
-// GoodbyeReasons lists them.
-func GoodbyeReasons() []string {
-	return []string{GoodbyeSessionComplete, GoodbyeTimeout, GoodbyeUserRequest, GoodbyeError, GoodbyeMaintenance}
-}
-
 // The reasons to decline.
 const (
 	DeclineFormat       = "format_not_accepted"
@@ -50,11 +37,6 @@ const (
 	DeclineCapacity     = "capacity_exceeded"
 	DeclineUser         = "user_declined"
 )
-
-// DeclineReasons lists them.
-func DeclineReasons() []string {
-	return []string{DeclineFormat, DeclineNotAvailable, DeclinePolicy, DeclineCapacity, DeclineUser}
-}
 
 // ErrorPayload reports a problem.
 type ErrorPayload struct {
