@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"parley.internal/protocol/jsonobject"
 )
 
 // Args are the checked arguments of one call.
@@ -95,7 +97,7 @@ func checkArgs(tool string, known []Arg, raw jsontext.Value) (Args, error) {
 }
 
 func objectProblem(err error) string {
-	if errors.Is(err, errNoObject) {
+	if errors.Is(err, jsonobject.ErrNotObject) {
 		return "not a JSON object"
 	}
 	return "not valid JSON: " + err.Error()
@@ -182,7 +184,7 @@ func (a Arg) readTexts(v jsontext.Value) ([]string, error) {
 	if v.Kind() != '[' {
 		return nil, errors.New("must be a list of strings")
 	}
-	items, err := splitList(v, a.Max)
+	items, err := jsonobject.List(v, a.Max)
 	if err != nil {
 		return nil, fmt.Errorf("must be a list of at most %d strings", a.Max)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"parley.internal/protocol/jsonobject"
 )
 
 // Decode reads one message. The error is a [*FrameError]. The frame owns its
@@ -16,7 +18,7 @@ func Decode(data []byte) (Frame, error) {
 		return nil, &FrameError{Kind: ErrTooLarge, Reason: fmt.Sprintf("%d bytes", len(data))}
 	}
 	members, err := parseObject(data)
-	if errors.Is(err, errNoObject) {
+	if errors.Is(err, jsonobject.ErrNotObject) {
 		return nil, &FrameError{Kind: ErrInvalidFrame, Reason: err.Error()}
 	}
 	if err != nil {

@@ -5,97 +5,23 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"parley.internal/protocol/jsonobject"
 )
-
-// errNoObject separates well-formed JSON of another kind from broken text.
-var errNoObject = errors.New("not a JSON object")
-
-// decoder reads one text after the other.
-type decoder struct {
-	text bytes.Buffer
-	dec  *jsontext.Decoder
-}
-
-var (
-	decoders = sync.Pool{New: func() any { return &decoder{dec: jsontext.NewDecoder(new(bytes.Buffer))} }}
-	// noText is where a decoder reads that nobody uses.
-	noText = strings.NewReader("")
-)
-
-func (d *decoder) read(data []byte) *jsontext.Decoder {
-	// A buffer of the text itself is read where it is, without a copy.
-	d.text = *bytes.NewBuffer(data)
-	d.dec.Reset(&d.text)
-	return d.dec
-}
-
-// free gives it back without the text.
-func (d *decoder) free() {
-	d.text = bytes.Buffer{}
-	d.dec.Reset(noText)
-	decoders.Put(d)
-}
 
 // parseObject splits one JSON object into its members. The values alias data.
-// The decoder refuses duplicate keys and bad UTF-8 at every depth.
 func parseObject(data []byte) (map[string]jsontext.Value, error) {
-	d := decoders.Get().(*decoder)
-	defer d.free()
-	dec := d.read(data)
-	if dec.PeekKind() != '{' {
-		return nil, notObject(dec)
-	}
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, err
-	}
 	members := make(map[string]jsontext.Value, 8)
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		key := name.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		end := dec.InputOffset()
-		members[key] = data[end-int64(len(value)) : end]
-	}
-	if _, err := dec.ReadToken(); err != nil {
+	err := jsonobject.Read(data, func(name string, value jsontext.Value) { members[name] = value })
+	if err != nil {
 		return nil, err
 	}
-	return members, atEnd(dec)
-}
-
-// notObject reads the whole text to tell other JSON from no JSON.
-func notObject(dec *jsontext.Decoder) error {
-	if _, err := dec.ReadValue(); err != nil {
-		return err
-	}
-	if err := atEnd(dec); err != nil {
-		return err
-	}
-	return errNoObject
-}
-
-// atEnd refuses anything but blanks after the value.
-func atEnd(dec *jsontext.Decoder) error {
-	_, err := dec.ReadToken()
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	if err == nil {
-		err = errors.New("text after the JSON value")
-	}
-	return err
+	return members, nil
 }
 
 // fields takes the members of one object apart; the first problem sticks.

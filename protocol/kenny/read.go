@@ -1,11 +1,11 @@
 package kenny
 
 import (
-	"bytes"
-	"fmt"
 	"maps"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"parley.internal/protocol/jsonobject"
 )
 
 // readers finds the function that takes a frame's members apart.
@@ -143,30 +143,11 @@ func (f *fields) list(key string, raw jsontext.Value, limit int) []jsontext.Valu
 		f.fail("%q is not a list", key)
 		return nil
 	}
-	items, err := splitList(raw, limit)
+	items, err := jsonobject.List(raw, limit)
 	if err != nil {
 		f.fail("%q: %w", key, err)
 	}
 	return items
-}
-
-func splitList(raw jsontext.Value, limit int) ([]jsontext.Value, error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, err
-	}
-	var items []jsontext.Value
-	for dec.PeekKind() != ']' {
-		if len(items) == limit {
-			return nil, fmt.Errorf("more than %d entries", limit)
-		}
-		v, err := dec.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, v.Clone())
-	}
-	return items, nil
 }
 
 func readTelemetry(f *fields) Frame {

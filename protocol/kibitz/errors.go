@@ -14,7 +14,6 @@ var (
 )
 
 var (
-	errNoObject = errors.New("not a JSON object")
-	errUTF8     = errors.New("not UTF-8")
-	errType     = errors.New("a member has the wrong type")
+	errUTF8 = errors.New("not UTF-8")
+	errType = errors.New("a member has the wrong type")
 )

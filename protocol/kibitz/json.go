@@ -1,10 +1,8 @@
 package kibitz
 
 import (
-	"bytes"
 	"encoding/base64"
 	"errors"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -13,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"parley.internal/protocol/jsonobject"
 )
 
 // Raw is a JSON value as it was sent.
@@ -25,31 +25,6 @@ var lenientText = json.JoinOptions(jsontext.AllowInvalidUTF8(true))
 
 // object is the members of one JSON object; the values alias its text.
 type object map[string]Raw
-
-// decoder reads one text after the other.
-type decoder struct {
-	text bytes.Buffer
-	dec  *jsontext.Decoder
-}
-
-var decoders = sync.Pool{New: func() any { return &decoder{dec: jsontext.NewDecoder(new(bytes.Buffer))} }}
-
-func (d *decoder) read(data []byte) *jsontext.Decoder {
-	// A buffer of the text itself is read where it is, without a copy.
-	d.text = *bytes.NewBuffer(data)
-	d.dec.Reset(&d.text, lenientText)
-	return d.dec
-}
-
-// free gives it back without the text.
-func (d *decoder) free() {
-	d.text = bytes.Buffer{}
-	d.dec.Reset(noText)
-	decoders.Put(d)
-}
-
-// noText is where a decoder reads that nobody uses.
-var noText = strings.NewReader("")
 
 // readObject takes one JSON object apart. A name used twice, at any depth, is
 // refused: two readers could see two different messages.
@@ -68,33 +43,8 @@ func readObjectInto(o object, data []byte) (object, error) {
 	if !utf8.Valid(data) {
 		return nil, errUTF8
 	}
-	d := decoders.Get().(*decoder)
-	defer d.free()
-	dec := d.read(data)
-	if dec.PeekKind() != '{' {
-		return nil, errNoObject
-	}
-	if _, err := dec.ReadToken(); err != nil {
+	if err := jsonobject.Read(data, func(name string, value Raw) { o[name] = value }, lenientText); err != nil {
 		return nil, err
-	}
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		key := name.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		end := dec.InputOffset()
-		o[key] = data[end-int64(len(value)) : end]
-	}
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, err
-	}
-	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("text after the JSON value")
 	}
 	return o, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -111,7 +112,7 @@ func TestSortedOfShuffledIsTheSame(t *testing.T) {
 			if i > 0 {
 				b.WriteString(" , ")
 			}
-			b.WriteString(string(quote(k)) + " : 1")
+			b.WriteString(strconv.Quote(k) + " : 1")
 		}
 		got, err := Sorted([]byte("{" + b.String() + "}"))
 		ones := map[string]int{}

@@ -2,14 +2,14 @@ package mmp
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"parley.internal/protocol/jsonobject"
 )
 
 // Raw is a JSON value as it was sent.
@@ -151,67 +151,17 @@ func splitObject(raw []byte) (members, error) {
 	if err := bounded(raw); err != nil {
 		return nil, err
 	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
-	if k := dec.PeekKind(); k != '{' {
-		return nil, fmt.Errorf("not an object")
-	}
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, err
-	}
 	all := make(members, 0, usualMembers)
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		key := name.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return nil, err
-		}
+	err := jsonobject.Read(raw, func(name string, value Raw) {
 		if value.Kind() != 'n' {
-			end := dec.InputOffset()
-			all = append(all, named{[]byte(key), raw[end-int64(len(value)) : end : end]})
+			all = append(all, named{[]byte(name), value})
 		}
-	}
-	return all, atEnd(dec)
-}
-
-func atEnd(dec *jsontext.Decoder) error {
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("more than one value")
-	}
-	return nil
+	})
+	return all, err
 }
 
 // longer tells whether a text has more characters than the limit.
 func longer(s string, limit int) bool { return len(s) > limit && utf8.RuneCountInString(s) > limit }
-
-// splitList takes an array of at most limit values apart.
-func splitList(raw Raw, limit int) ([]Raw, error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
-	if dec.PeekKind() != '[' {
-		return nil, fmt.Errorf("not a list")
-	}
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, err
-	}
-	var items []Raw
-	for dec.PeekKind() != ']' {
-		if len(items) == limit {
-			return nil, fmt.Errorf("more than %d entries", limit)
-		}
-		v, err := dec.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, v.Clone())
-	}
-	return items, atEnd(dec)
-}
 
 // Unquote reads a JSON string.
 func Unquote(raw Raw) (string, error) {
@@ -223,10 +173,4 @@ func Unquote(raw Raw) (string, error) {
 	}
 	b, err := jsontext.AppendUnquote(nil, raw)
 	return string(b), err
-}
-
-// quote writes a JSON string; bad UTF-8 becomes the replacement character.
-func quote(s string) Raw {
-	v, _ := jsontext.AppendQuote(nil, s) // the error only repeats that something was replaced
-	return v
 }

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"parley.internal/protocol/jsonobject"
 )
 
 // Object is one JSON object being taken apart. Its members are read one by one; the
@@ -185,7 +187,7 @@ func (o *Object) List(key string, entries int) []Raw {
 	if !ok {
 		return nil
 	}
-	items, err := splitList(raw, entries)
+	items, err := jsonobject.List(raw, entries)
 	if err != nil {
 		o.Fail(key)
 	}
@@ -254,7 +256,7 @@ func (o *Object) Flag(key string) bool {
 
 // Strings are the texts in a list; whatever else is in it is left out.
 func Strings(raw Raw) []string {
-	items, err := splitList(raw, 1000)
+	items, err := jsonobject.List(raw, 1000)
 	if err != nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package mmp_test
 import (
 	"errors"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -84,7 +85,7 @@ func TestCapabilityNamesOfBothForms(t *testing.T) {
 
 func TestRequestsAreRefusedInTheWordsOfTheTables(t *testing.T) {
 	w := mmp.NewWorld(t)
-	key := string(mmp.Quote(w.BobSPKI))
+	key := strconv.Quote(w.BobSPKI)
 	reg := func(b, _ string) error { _, err := board.DecodeRegister([]byte(b)); return err }
 	ref := func(b, tok string) error { _, err := board.DecodeAgentRef([]byte(b), tok); return err }
 	post := func(b, tok string) error { _, err := board.DecodePost([]byte(b), tok); return err }
@@ -100,7 +101,7 @@ func TestRequestsAreRefusedInTheWordsOfTheTables(t *testing.T) {
 	skill := func(b, _ string) error { _, err := meeting.DecodeSkillRef([]byte(b), true); return err }
 	reply := func(b, _ string) error { _, err := meeting.DecodeReply([]byte(b)); return err }
 	start := func(b, _ string) error { _, err := meeting.DecodeSessionStart([]byte(b), ""); return err }
-	blob, hash := `"aGk="`, string(mmp.Quote(mmp.HashOf("aGk=").Prefixed()))
+	blob, hash := `"aGk="`, strconv.Quote(mmp.HashOf("aGk=").Prefixed())
 	for _, c := range []struct {
 		read        func(body, token string) error
 		body, token string
