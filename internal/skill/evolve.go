@@ -119,10 +119,7 @@ func (t *turn) evaluated() (meeting.Result, error) {
 		return meeting.Result{}, err
 	}
 	if content == "" {
-		content, version, err = t.s.documentOf(p.Name, p.ContentHash)
-		if err != nil {
-			return meeting.Result{}, err
-		}
+		content, version = t.s.documentOf(p.Name, p.ContentHash)
 		hash = mmp.HashOf(content).Bare()
 	}
 	if content == "" || p.ContentHash != "" && !mmp.SameHash(hash, p.ContentHash) {

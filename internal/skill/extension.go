@@ -6,8 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
+	"iter"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -98,32 +99,45 @@ func listExtensions(tx *store.Tx, rest string, args ...any) ([]Extension, error)
 	return out, err
 }
 
-// definitions are those of files, by name of file.
-func (s *Skills) definitions() []meeting.Definition {
-	if s.c.Extensions == "" {
-		return nil
+// mostDocuments is how many files of extensions are read.
+const mostDocuments = 100
+
+// documents are the texts of the files that may define extensions, by name of file.
+func (s *Skills) documents() iter.Seq2[string, string] {
+	return func(yield func(name, text string) bool) {
+		if s.c.Extensions == "" {
+			return
+		}
+		root, err := os.OpenRoot(s.c.Extensions)
+		if err != nil {
+			return // no folder, no extensions
+		}
+		defer func() { _ = root.Close() }()
+		names, _ := fs.Glob(root.FS(), "*.md") // sorted
+		for _, name := range names[:min(len(names), mostDocuments)] {
+			if text, err := readDocument(root, name); err == nil && !yield(name, text) {
+				return
+			}
+		}
 	}
-	root, err := os.OpenRoot(s.c.Extensions)
+}
+
+func readDocument(root *os.Root, name string) (string, error) {
+	f, err := root.Open(name)
 	if err != nil {
-		return nil // no folder, no extensions
+		return "", err
 	}
-	defer func() { _ = root.Close() }()
-	names, _ := filepath.Glob(filepath.Join(s.c.Extensions, "*.md"))
-	slices.Sort(names)
-	var out []meeting.Definition
-	for _, name := range names[:min(len(names), 100)] {
-		f, err := root.Open(filepath.Base(name))
-		if err != nil {
-			continue
-		}
-		text, err := io.ReadAll(io.LimitReader(f, mmp.MaxSkill+1))
-		_ = f.Close()
-		if err != nil {
-			continue
-		}
-		d, err := meeting.ParseExtension(string(text))
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, mmp.MaxSkill+1))
+	return string(text), err
+}
+
+// definitions are those of files, by name of file.
+func (s *Skills) definitions() (out []meeting.Definition) {
+	for name, text := range s.documents() {
+		d, err := meeting.ParseExtension(text)
 		if err != nil || !meeting.ValidCustomName(d.Name) && !s.c.AllowUnprefixed {
-			s.d.Log.Warn("skills: an extension's file is not used", "file", filepath.Base(name), "error", err)
+			s.d.Log.Warn("skills: an extension's file is not used", "file", name, "error", err)
 			continue
 		}
 		out = append(out, d)

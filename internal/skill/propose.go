@@ -2,9 +2,6 @@ package skill
 
 import (
 	"context"
-	"io"
-	"os"
-	"path/filepath"
 
 	"parley.internal/internal/store"
 	"parley.internal/protocol/mmp"
@@ -12,40 +9,19 @@ import (
 )
 
 // documentOf reads the file that defines an extension; empty when there is none.
-func (s *Skills) documentOf(name, hash string) (content, version string, err error) {
-	if s.c.Extensions == "" {
-		return "", "", nil
-	}
-	root, err := os.OpenRoot(s.c.Extensions)
-	if err != nil {
-		return "", "", nil //nolint:nilerr // no folder, no extensions
-	}
-	defer func() { _ = root.Close() }()
-	names, _ := filepath.Glob(filepath.Join(s.c.Extensions, "*.md"))
-	for _, file := range names {
-		f, err := root.Open(filepath.Base(file))
-		if err != nil {
-			continue
-		}
-		text, err := io.ReadAll(io.LimitReader(f, mmp.MaxSkill+1))
-		_ = f.Close()
-		if err != nil {
-			continue
-		}
-		d, err := meeting.ParseExtension(string(text))
+func (s *Skills) documentOf(name, hash string) (content, version string) {
+	for _, text := range s.documents() {
+		d, err := meeting.ParseExtension(text)
 		if err == nil && d.Name == name && (hash == "" || mmp.SameHash(d.Hash.Bare(), hash)) {
-			return string(text), d.Version, nil
+			return text, d.Version
 		}
 	}
-	return "", "", nil
+	return "", ""
 }
 
 // ProposeExtension tells a peer about an extension of this hub's files.
 func (a Acting) ProposeExtension(ctx context.Context, agent, at, name, to string) error {
-	content, _, err := a.s.documentOf(name, "")
-	if err != nil {
-		return err
-	}
+	content, _ := a.s.documentOf(name, "")
 	if content == "" {
 		return ErrNotFound
 	}

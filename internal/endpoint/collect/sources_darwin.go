@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -111,21 +110,6 @@ func reliability(_ context.Context, run *round) (*section, error) {
 		}
 	}
 	return reliabilitySection(nil, crashes), nil
-}
-
-// newer counts files younger than a time.
-func newer(pattern string, since time.Time) int {
-	names, err := filepath.Glob(pattern)
-	if err != nil {
-		return 0
-	}
-	n := 0
-	for _, name := range names {
-		if info, err := os.Stat(name); err == nil && info.ModTime().After(since) {
-			n++
-		}
-	}
-	return n
 }
 
 // appUpdates asks Homebrew, as the account that owns it.

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -145,21 +144,6 @@ func reliability(ctx context.Context, run *round) (*section, error) {
 		}
 	}
 	return reliabilitySection(nil, crashes), nil
-}
-
-// newer counts files younger than a time.
-func newer(pattern string, since time.Time) int {
-	names, err := filepath.Glob(pattern)
-	if err != nil {
-		return 0
-	}
-	n := 0
-	for _, name := range names {
-		if info, err := os.Stat(name); err == nil && info.ModTime().After(since) {
-			n++
-		}
-	}
-	return n
 }
 
 // updates remembers the package manager's answer, which takes it seconds to
