@@ -267,6 +267,22 @@ var mutants = []mutant{
 		old: "defaults.Set(&l.KeyGrace, 7*24*time.Hour)", new: "defaults.Set(&l.KeyGrace, 7000*24*time.Hour)",
 	},
 	{
+		name: "time: a question waits ten times as long", pkg: "internal/approval", test: "TestAnUnansweredQuestionExpires", file: "internal/approval/request.go",
+		old: "DefaultTimeout = 5 * time.Minute", new: "DefaultTimeout = 50 * time.Minute",
+	},
+	{
+		name: "trail: who came to the board is not in it", pkg: "test/trail", test: "TestWhatHappensOnAHubIsInItsTrailOnce", says: `auth\.accepted is in the trail 0 times`, file: "internal/face/board/auth.go",
+		old: "c.face.note(audit.Entry{Actor: s.String(), Action: audit.AuthAccepted,", new: "_ = (audit.Entry{Actor: s.String(), Action: audit.AuthAccepted,",
+	},
+	{
+		name: "trail: what a task was told is not in it", pkg: "test/trail", test: "TestWhatHappensOnAHubIsInItsTrailOnce", says: `task\.message is in the trail 0 times`, file: "internal/work/audit.go",
+		old: "w.d.Audit.Note(audit.Entry{Actor: q.By.String(), Action: audit.TaskMessage, Target: t.id, Digest:", new: "_ = (audit.Entry{Actor: q.By.String(), Action: audit.TaskMessage, Target: t.id, Digest:",
+	},
+	{
+		name: "doors: a WebSocket that has gone is counted for ever", pkg: "internal/face/talk", test: "TestOnlySoManyConnections", file: "internal/face/front/stranger.go",
+		old: "	if c.closed != nil {\n		c.closed()\n	}\n", new: "",
+	},
+	{
 		name: "time: a challenge that is good for an hour", pkg: "internal/face/board", test: "TestAChallengeIsGoodForFiveMinutes", file: "internal/face/board/auth.go",
 		old: "time.Since(c.issued) > viber.ChallengeLife", new: "time.Since(c.issued) > 12*viber.ChallengeLife",
 	},

@@ -394,6 +394,13 @@ func TestOnlySoManyConnections(t *testing.T) {
 		_, err = s.read()
 		return err == nil
 	})
+	eventually(t, "there is room for a WebSocket again", func() bool {
+		c, _, err := h.dialWS(bearer(h.token))
+		if err == nil {
+			c.close()
+		}
+		return err == nil
+	})
 }
 
 // A stopping hub lets runs finish, takes no new ones, and then hangs up.
