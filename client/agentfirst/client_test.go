@@ -54,7 +54,7 @@ func TestAServerThatRefusesHelloIsSpokenToPlainly(t *testing.T) {
 		"archive": second(c.GetArchive(t.Context(), &wire.GetArchive{Id: "x"})),
 	} {
 		if !errors.Is(err, client.ErrPlain) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want client.ErrPlain", name, err)
 		}
 	}
 	if err := c.Kill(t.Context(), &wire.Kill{Agent: "a"}); err != nil {

@@ -86,7 +86,7 @@ func TestImportSendsPiecesOfAnySize(t *testing.T) {
 		in := strings.Repeat("x", size)
 		res, err := c.Import(t.Context(), iotest.HalfReader(strings.NewReader(in)), &wire.Import{Agent: "a", Thread: "t", Append: true})
 		if err != nil || res.GetMessages() != 3 {
-			t.Fatalf("%d: %v", size, err)
+			t.Fatalf("%d: %v; want no error, res.GetMessages() to be 3", size, err)
 		}
 		if got := <-whole; got != in {
 			t.Errorf("%d: %d bytes arrived", size, len(got))

@@ -134,7 +134,7 @@ func TestEveryRequestSendsItsVariantAndUnderstandsTheAnswer(t *testing.T) {
 	all := requests(c)
 	for number, do := range all {
 		if err := do(t.Context()); err != nil {
-			t.Errorf("%d: %v", number, err)
+			t.Errorf("%d: %v; want no error", number, err)
 		}
 		if got := <-seen; got != number {
 			t.Errorf("request %d was sent as %d", number, got)
@@ -155,7 +155,7 @@ func TestEveryErrorAnswerIsATypedError(t *testing.T) {
 	c := dialFake(t, &fakeServer{handle: answering(seen, table)}, client.Options{})
 	for number, do := range requests(c) {
 		if err := do(t.Context()); !errors.Is(err, client.ErrNotFound) {
-			t.Errorf("%d: %v", number, err)
+			t.Errorf("%d: %v; want client.ErrNotFound", number, err)
 		}
 		<-seen
 	}
@@ -174,7 +174,7 @@ func TestAnAnswerToSomethingElseIsNoticed(t *testing.T) {
 			continue
 		}
 		if err := do(t.Context()); !errors.Is(err, client.ErrUnexpectedAnswer) {
-			t.Errorf("%d: %v", number, err)
+			t.Errorf("%d: %v; want client.ErrUnexpectedAnswer", number, err)
 		}
 		<-seen
 	}

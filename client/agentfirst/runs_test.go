@@ -176,7 +176,7 @@ func TestEndingTheContextCancelsTheRunByItsID(t *testing.T) {
 				last = err
 			}
 			if !errors.Is(last, context.Canceled) {
-				t.Error(last)
+				t.Errorf("last is %v; want %v", last, context.Canceled)
 			}
 			got := <-told
 			if got.GetRunId() != "run-7" || got.GetAgent() != "a" || got.GetSender() != "ann" || got.GetThread() != "side" {

@@ -85,7 +85,7 @@ func TestReplacedMachineWaitsAndSaysWhy(t *testing.T) {
 		}
 	})
 	if s := log.String(); !strings.Contains(s, "level=ERROR") || !strings.Contains(s, "another endpoint") {
-		t.Error(s)
+		t.Errorf("s is %v; want \"level=ERROR\" in it, \"another endpoint\" in it", s)
 	}
 }
 

@@ -72,7 +72,7 @@ func TestEnrolmentKeepsTheTokenSafe(t *testing.T) {
 	} {
 		var e *EnrollError
 		if err == nil || errors.As(err, &e) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want an error, not errors.As(err, &e)", name, err)
 		}
 	}
 }

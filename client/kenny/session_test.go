@@ -52,10 +52,10 @@ func TestRequestIsServedAfterTheHandshake(t *testing.T) {
 		conn.say(t, request("1", "net_config"))
 		resp, ok := conn.hear(t).(*wire.Response)
 		if !ok || resp.ID != "1" || !resp.OK || string(resp.Result) != `{"x":1}` {
-			t.Errorf("%+v", resp)
+			t.Errorf("%+v; want ok, resp.ID to be \"1\", resp.OK, string(resp.Result) to be \"{\"x\":1}\"", resp)
 		}
 		if got := strings.Join(order, ", "); got != "policy 0, policy 1, net_config" {
-			t.Error(got)
+			t.Errorf("got is %v; want \"policy 0, policy 1, net_config\"", got)
 		}
 	})
 }
@@ -123,7 +123,7 @@ func TestSlowToolDelaysNeitherHeartbeatNorOtherCalls(t *testing.T) {
 		conn.say(t, request("1", "slow"))
 		conn.say(t, request("2", "quick"))
 		if r, ok := conn.hear(t).(*wire.Response); !ok || r.ID != "2" {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want ok, r.ID to be \"2\"", r)
 		}
 		if _, ok := conn.hear(t).(*wire.Ping); !ok {
 			t.Error("no heartbeat beside a slow tool")
@@ -169,7 +169,7 @@ func TestFailuresBecomeProtocolErrors(t *testing.T) {
 		}
 		conn.say(t, request("2", "nil"))
 		if r, _ := conn.hear(t).(*wire.Response); r == nil || !r.OK || r.Result != nil {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r not to be nil, r.OK, r.Result to be nil", r)
 		}
 	})
 }
@@ -189,7 +189,7 @@ func TestBadMessagesAreDroppedAndTheSessionLives(t *testing.T) {
 		}
 		conn.say(t, request("9", "fine"))
 		if r, _ := conn.hear(t).(*wire.Response); r == nil || r.ID != "9" {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r not to be nil, r.ID to be \"9\"", r)
 		}
 	})
 }
@@ -221,10 +221,10 @@ func TestPushesNeedAnAcceptedSessionAndRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f, ok := conn.hear(t).(*wire.Telemetry); !ok || f.AgentID != "studio-3" {
-			t.Errorf("%+v", f)
+			t.Errorf("%+v; want ok, f.AgentID to be \"studio-3\"", f)
 		}
 		if f, ok := conn.hear(t).(*wire.Log); !ok || string(f.Fields) != `{"n":1}` {
-			t.Errorf("%+v", f)
+			t.Errorf("%+v; want ok, string(f.Fields) to be \"{\"n\":1}\"", f)
 		}
 		pushed := 0
 		for ; c.PushLog(Record{At: time.Now(), Level: wire.LevelInfo}) == nil; pushed++ {
@@ -267,7 +267,7 @@ func TestTooManyCallsAreRefused(t *testing.T) {
 		synctest.Wait()
 		conn.say(t, request("more", "wait"))
 		if r, _ := conn.hear(t).(*wire.Response); r == nil || r.ID != "more" || r.Error == nil || r.Error.Code != wire.CodeExecFailed {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r not to be nil, r.ID to be \"more\", r.Error not to be nil, r.Error.Code to be %v", r, wire.CodeExecFailed)
 		}
 	})
 }

@@ -83,7 +83,7 @@ func TestTunnelOverARealWebSocket(t *testing.T) {
 	cfg.URL = url
 	stop := start(t, newClient(t, cfg))
 	if r := <-answered; r == nil || !r.OK || string(r.Result) != `{"tool":"net_config"}` {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r not to be nil, r.OK, string(r.Result) to be \"{\"tool\":\"net_config\"}\"", r)
 	}
 	stop()
 	if code := <-left; code != websocket.StatusGoingAway {

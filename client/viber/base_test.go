@@ -35,19 +35,19 @@ func TestBaseServerRunsATask(t *testing.T) {
 	with(t, b, client.Options{Token: "secret", DeviceID: "laptop"}, func(t *testing.T, c *client.Client) {
 		task := submit(t, c)
 		if task.ID() != "t1" || task.Started().IdempotencyKey == "" {
-			t.Errorf("%+v", task.Started())
+			t.Errorf("%+v; want task.ID() to be \"t1\", task.Started().IdempotencyKey not to be \"\"", task.Started())
 		}
 		for e, err := range c.Approvals(t.Context()) {
 			if err != nil || e.Required == nil || e.Required.ApprovalID != "a1" {
-				t.Errorf("%+v, %v", e, err)
+				t.Errorf("%+v, %v; want no error, e.Required not to be nil, e.Required.ApprovalID to be \"a1\"", e, err)
 			}
 			break
 		}
 		if resolved, err := c.Approve(t.Context(), "a1"); err != nil || resolved != nil {
-			t.Errorf("%v, %v", resolved, err)
+			t.Errorf("%v, %v; want no error, nil", resolved, err)
 		}
 		if ack, err := task.Message(t.Context(), "hurry", wire.Steer); err != nil || ack != nil {
-			t.Errorf("%v, %v", ack, err)
+			t.Errorf("%v, %v; want no error, nil", ack, err)
 		}
 		events, err := collect(t, task)
 		want := []string{"task:started", "task:progress", "a", "approval:required", "b", "task:completed"}
@@ -73,7 +73,7 @@ func TestBaseServerIsNotAskedForMore(t *testing.T) {
 			},
 		} {
 			if e, ok := errors.AsType[*client.UnsupportedError](call()); !ok || e.Capability != name {
-				t.Errorf("%s: %v", name, e)
+				t.Errorf("%s: %v; want ok, e.Capability to be %v", name, e, name)
 			}
 		}
 		if c.Has(wire.CapResume) || !c.Has(wire.CapTerminal) || c.Welcome().DaemonVersion != "1.2.0" || c.Session().SessionID != "s1" {
@@ -104,17 +104,17 @@ func TestBaseServerTellsErrorsApartByTask(t *testing.T) {
 		_, err := c.Submit(t.Context(), &wire.TaskSubmit{Goal: "g", IdempotencyKey: "k2"})
 		e, ok := errors.AsType[*client.Error](err)
 		if !ok || !errors.Is(err, client.ErrAlreadyRunning) || e.TaskID != "t9" || e.Message != "k2" {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want ok, client.ErrAlreadyRunning, e.TaskID to be \"t9\", e.Message to be \"k2\"", err)
 		}
 		if _, err := task.Wait(t.Context()); !errors.Is(err, client.ErrInternal) {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want client.ErrInternal", err)
 		}
 		if err := c.Stop(t.Context(), "t7", ""); !errors.Is(err, client.ErrTaskNotFound) {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want client.ErrTaskNotFound", err)
 		}
 		_, err = c.Submit(t.Context(), &wire.TaskSubmit{Goal: "g"})
 		if e, ok := errors.AsType[*client.Error](err); !ok || e.Code != wire.CodeRateLimited || e.RetryAfter.Milliseconds() != 1500 {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want ok, e.Code to be %v, e.RetryAfter.Milliseconds() to be 1500", err, wire.CodeRateLimited)
 		}
 	})
 }
@@ -135,7 +135,7 @@ func TestBaseServerStops(t *testing.T) {
 		}
 		_, err := task.Wait(t.Context())
 		if e, ok := errors.AsType[*client.StoppedError](err); !ok || e.PartialResult.Text != "so far" {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want ok, e.PartialResult.Text to be \"so far\"", err)
 		}
 	})
 }
@@ -179,7 +179,7 @@ func TestBaseServerShowsATerminal(t *testing.T) {
 			out += m.Body.(*wire.TerminalOutput).Data
 		}
 		if out != "$ a b" {
-			t.Errorf("%q", out)
+			t.Errorf("%q; want out to be \"$ a b\"", out)
 		}
 	})
 }
@@ -206,15 +206,15 @@ func TestBaseServerThatIsLostLosesItsStreams(t *testing.T) {
 		}
 		events, err := collect(t, task)
 		if !errors.Is(err, client.ErrConnectionLost) || len(events) != 2 {
-			t.Errorf("%v, %v", events, err)
+			t.Errorf("%v, %v; want client.ErrConnectionLost, len(events) to be 2", events, err)
 		}
 		for _, err := range term.Events(t.Context()) {
 			if !errors.Is(err, client.ErrConnectionLost) {
-				t.Errorf("%v", err)
+				t.Errorf("%v; want client.ErrConnectionLost", err)
 			}
 		}
 		if done, err := submit(t, c).Wait(t.Context()); err != nil || done.Result.Text != "done" {
-			t.Errorf("%v, %v", done, err)
+			t.Errorf("%v, %v; want no error, done.Result.Text to be \"done\"", done, err)
 		}
 	})
 }

@@ -53,16 +53,16 @@ func TestOneRunWithAnApproval(t *testing.T) {
 			}
 		})
 		if e := <-feed; e.Required == nil || e.Required.ApprovalID != "a1" {
-			t.Errorf("%+v", e)
+			t.Errorf("%+v; want e.Required not to be nil, e.Required.ApprovalID to be \"a1\"", e)
 		}
 		if resolved, err := c.Reject(t.Context(), "a1", "not now"); err != nil || resolved.Outcome != wire.Rejected {
-			t.Errorf("%v, %v", resolved, err)
+			t.Errorf("%v, %v; want no error, resolved.Outcome to be %v", resolved, err, wire.Rejected)
 		}
 		if e := <-feed; e.Resolved == nil || e.Resolved.Outcome != wire.Rejected {
-			t.Errorf("%+v", e)
+			t.Errorf("%+v; want e.Resolved not to be nil, e.Resolved.Outcome to be %v", e, wire.Rejected)
 		}
 		if ack, err := task.Message(t.Context(), "more", ""); err != nil || ack.Position != 1 {
-			t.Errorf("%v, %v", ack, err)
+			t.Errorf("%v, %v; want no error, ack.Position to be 1", ack, err)
 		}
 		events, err := collect(t, task)
 		want := []string{"task:started", "a", "approval:required", "approval:resolved", "task:completed"}
@@ -98,7 +98,7 @@ func TestAnswersFindTheirRequestsInAnyOrder(t *testing.T) {
 				list, err := c.Tasks(t.Context(), wire.TaskList{Status: status})
 				if status == wire.TaskPaused {
 					if e, ok := errors.AsType[*client.Error](err); !ok || e.Reason != wire.ReasonInsufficientScope || e.Details.Required[0] != "task:read" {
-						t.Errorf("%v", err)
+						t.Errorf("%v; want ok, e.Reason to be %v, e.Details.Required[0] to be \"task:read\"", err, wire.ReasonInsufficientScope)
 					}
 					return
 				}
@@ -142,7 +142,7 @@ func TestResumeGoesOnAfterTheLastEvent(t *testing.T) {
 		t.Error(diff)
 	}
 	if len(changes) < 3 || changes[0] != nil || !errors.Is(changes[1], client.ErrConnectionLost) || changes[2] != nil {
-		t.Errorf("%v", changes)
+		t.Errorf("%v; want len(changes) to be at least 3, changes[0] to be nil, client.ErrConnectionLost, changes[2] to be nil", changes)
 	}
 }
 
@@ -174,14 +174,14 @@ func TestGapIsShownAndFinishedTasksEnd(t *testing.T) {
 			t.Error(err)
 		}
 		if events, err := collect(t, task); err != nil || !cmp.Equal(events, []string{"gap:so far", "task:completed"}) || task.Snapshot().LastSeq != 9 {
-			t.Errorf("%v, %v", events, err)
+			t.Errorf("%v, %v; want no error, cmp.Equal(events, []string{\"gap:so far\", \"task:completed\"}), task.Snapshot().LastSeq to be 9", events, err)
 		}
 		task, err = c.Follow(t.Context(), "t1", 10)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if events, err := collect(t, task); len(events) != 0 || err != nil {
-			t.Errorf("%v, %v", events, err)
+			t.Errorf("%v, %v; want no error, len(events) to be 0", events, err)
 		}
 		if _, err := c.Follow(t.Context(), "t2", 0); !errors.Is(err, client.ErrTaskNotFound) {
 			t.Error(err)
@@ -210,7 +210,7 @@ func TestSubmitIsTriedAgainAndFindsItsTask(t *testing.T) {
 	}}
 	with(t, b, client.Options{}, func(t *testing.T, c *client.Client) {
 		if done, err := submit(t, c).Wait(t.Context()); err != nil || done.Result.Text != "done" {
-			t.Errorf("%v, %v", done, err)
+			t.Errorf("%v, %v; want no error, done.Result.Text to be \"done\"", done, err)
 		}
 	})
 	if len(keys) != 2 || keys[0] != keys[1] {
@@ -257,14 +257,14 @@ func TestRefusedClientsDoNotComeBack(t *testing.T) {
 				<-c.Done()
 				closed, ok := errors.AsType[*client.CloseError](c.Err())
 				if !ok || closed.Code != code || !errors.Is(c.Err(), client.ErrInvalidToken) {
-					t.Errorf("%v", c.Err())
+					t.Errorf("%v; want ok, closed.Code to be %v, client.ErrInvalidToken", c.Err(), code)
 				}
 				if _, err := c.Tasks(t.Context(), wire.TaskList{}); !errors.Is(err, client.ErrInvalidToken) {
-					t.Errorf("%v", err)
+					t.Errorf("%v; want client.ErrInvalidToken", err)
 				}
 				for _, err := range c.Approvals(t.Context()) {
 					if !errors.Is(err, client.ErrInvalidToken) {
-						t.Errorf("%v", err)
+						t.Errorf("%v; want client.ErrInvalidToken", err)
 					}
 				}
 			})
@@ -341,19 +341,19 @@ func TestDialSaysWhyItWasRefused(t *testing.T) {
 		c.hangUp(wire.CloseAuth)
 	}, client.Options{})
 	if e, ok := errors.AsType[*client.Error](err); !ok || e.Reason != wire.ReasonUnknownToken || !errors.Is(err, client.ErrAuthFailed) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want ok, e.Reason to be %v, client.ErrAuthFailed", err, wire.ReasonUnknownToken)
 	}
 	err = dialError(t, func(c *conn) { welcome(c, "2"); c.recv() }, client.Options{})
 	if !errors.Is(err, client.ErrVersion) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want client.ErrVersion", err)
 	}
 	err = dialError(t, func(c *conn) { c.push(&wire.Goodbye{}); c.recv() }, client.Options{})
 	if !errors.Is(err, client.ErrHandshake) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want client.ErrHandshake", err)
 	}
 	err = dialError(t, func(c *conn) { c.cut() }, client.Options{})
 	if !errors.Is(err, client.ErrConnectionLost) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want client.ErrConnectionLost", err)
 	}
 	if _, err := client.Dial(t.Context(), "http://[", client.Options{}); err == nil {
 		t.Error("a bad address is dialled")
@@ -427,14 +427,14 @@ func TestChallengeIsSigned(t *testing.T) {
 	}}
 	with(t, b, client.Options{Token: "prl_pairing", Key: key}, func(t *testing.T, c *client.Client) {
 		if c.Session().DeviceToken != "prl_device" {
-			t.Errorf("%+v", c.Session())
+			t.Errorf("%+v; want c.Session().DeviceToken to be \"prl_device\"", c.Session())
 		}
 		if s, err := c.Refresh(t.Context(), []string{"task:read"}); err != nil || s.Principal != "ann" {
-			t.Errorf("%v, %v", s, err)
+			t.Errorf("%v, %v; want no error, s.Principal to be \"ann\"", s, err)
 		}
 		synctest.Wait() // until the cut is noticed
 		if r, err := c.RotateToken(t.Context(), ""); err != nil || r.Token != "prl_new" {
-			t.Errorf("%v, %v", r, err)
+			t.Errorf("%v, %v; want no error, r.Token to be \"prl_new\"", r, err)
 		}
 		<-time.After(5 * time.Second)
 	})
@@ -523,13 +523,13 @@ func TestTerminalIsAttachedAgain(t *testing.T) {
 		}
 		<-time.After(2 * time.Second) // it is back by then
 		if e, ok := errors.AsType[*client.TerminalError](term.Resize(t.Context(), 0, 80)); !ok || e.Code != wire.TerminalBadSize {
-			t.Errorf("%v", e)
+			t.Errorf("%v; want ok, e.Code to be %v", e, wire.TerminalBadSize)
 		}
 		if err := term.Input(t.Context(), strings.Repeat("é", 3*wire.MaxTerminalInput/2)); err != nil {
 			t.Error(err)
 		}
 		if exit, err := c.CloseTerminal(t.Context(), term.ID()); err != nil || exit.ExitCode != 3 {
-			t.Errorf("%v, %v", exit, err)
+			t.Errorf("%v, %v; want no error, exit.ExitCode to be 3", exit, err)
 		}
 		var seen []string
 		for m, err := range term.Events(t.Context()) {
@@ -559,7 +559,7 @@ func TestUnknownTerminalIsRefused(t *testing.T) {
 	with(t, b, client.Options{}, func(t *testing.T, c *client.Client) {
 		_, err := c.Attach(t.Context(), "x9")
 		if e, ok := errors.AsType[*client.TerminalError](err); !ok || e.Code != wire.TerminalNotFound || e.TerminalID != "x9" {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want ok, e.Code to be %v, e.TerminalID to be \"x9\"", err, wire.TerminalNotFound)
 		}
 	})
 }
@@ -646,7 +646,7 @@ func TestSilentServersAreGivenUp(t *testing.T) {
 		}
 	})
 	if !errors.Is(lost, client.ErrSilent) || !errors.Is(lost, client.ErrConnectionLost) {
-		t.Error(lost)
+		t.Errorf("lost is %v; want client.ErrSilent, client.ErrConnectionLost", lost)
 	}
 }
 
@@ -726,7 +726,7 @@ func TestOverARealNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	if done, err := submit(t, c).Wait(t.Context()); err != nil || done.Result.Text != "done" {
-		t.Errorf("%v, %v", done, err)
+		t.Errorf("%v, %v; want no error, done.Result.Text to be \"done\"", done, err)
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)

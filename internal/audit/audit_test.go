@@ -79,7 +79,7 @@ func TestEntriesComeBackAsTheyWereWritten(t *testing.T) {
 		mustAppend(t, log, entry, audit.Entry{Action: "plain"})
 		got, err := log.Query(t.Context(), audit.Filter{})
 		if err != nil || len(got) != 2 {
-			t.Fatalf("%+v, %v", got, err)
+			t.Fatalf("%+v, %v; want no error, len(got) to be 2", got, err)
 		}
 		if diff := cmp.Diff(entry, got[0].Entry); diff != "" {
 			t.Error(diff)
@@ -138,7 +138,7 @@ func TestSecretsAreBlottedOut(t *testing.T) {
 			}
 		}
 		if r := verify(t, log); !r.OK {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r.OK", r)
 		}
 	})
 }
@@ -150,7 +150,7 @@ func TestDigestsDependOnValuesNotOnSpelling(t *testing.T) {
 	}
 	two, err := audit.Digest(map[string]any{"a": "ü", "b": 1})
 	if err != nil || one != two || len(one) != 64 {
-		t.Errorf("%s %s %v", one, two, err)
+		t.Errorf("%s %s %v; want no error, one to be %v, len(one) to be 64", one, two, err, two)
 	}
 	if three, _ := audit.Digest(map[string]any{"a": "ü", "b": 2}); three == one {
 		t.Error("different values, same digest")
@@ -191,14 +191,14 @@ func TestFilters(t *testing.T) {
 		} {
 			got, err := log.Query(t.Context(), c.f)
 			if err != nil {
-				t.Fatalf("%s: %v", name, err)
+				t.Fatalf("%s: %v; want no error", name, err)
 			}
 			var seqs []int64
 			for _, r := range got {
 				seqs = append(seqs, r.Seq)
 			}
 			if diff := cmp.Diff(c.want, seqs); diff != "" {
-				t.Errorf("%s: %s", name, diff)
+				t.Errorf("%s: %s; want no difference", name, diff)
 			}
 		}
 		hours, err := log.Hours(t.Context(), audit.Filter{Until: hour.Add(2 * time.Hour)})

@@ -29,7 +29,7 @@ func TestARestoredTrailVerifiesAndGoesOn(t *testing.T) {
 		restored := open(t, storetest.Open(t, target), audit.Options{Key: key})
 		mustAppend(t, restored, sample(2)...)
 		if r := verify(t, restored); !r.OK || r.Entries != 7 || r.LastSigned != 5 {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r.OK, r.Entries to be 7, r.LastSigned to be 5", r)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func TestAnAgentWithAMoneyBudgetIsSavedOnlyWithAPricedModel(t *testing.T) {
 	}
 	for _, good := range []string{`{"budget":{"day_usd":1},"model":"openai:gpt-5"}`, `{"budget":{"day_tokens":1}}`, `{"budget":{"day_usd":1},"model":"elsewhere:x"}`} {
 		if _, err := l.Create(t.Context(), identity.Hub(), "thrifty", []byte(good)); err != nil {
-			t.Errorf("%s: %v", good, err)
+			t.Errorf("%s: %v; want no error", good, err)
 		}
 		if err := l.Delete(t.Context(), identity.Hub(), "thrifty"); err != nil {
 			t.Error(err)

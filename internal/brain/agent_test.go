@@ -89,7 +89,7 @@ func TestWhatAFileDoesNotSayHasItsDefault(t *testing.T) {
 	} {
 		a, err := brain.ParseAgent("a", []byte(file))
 		if diff := cmp.Diff(want, a); err != nil || diff != "" {
-			t.Errorf("%s: %v %s", name, err, diff)
+			t.Errorf("%s: %v %s; want no error, no difference", name, err, diff)
 		}
 	}
 	a, err := brain.ParseAgent("a", []byte("---\ntools: []\n---\n"))
@@ -190,7 +190,7 @@ func FuzzParseAgent(f *testing.F) {
 			return
 		}
 		if a.MaxIterations < 1 || a.RunTimeout <= 0 || a.Budget.DayMicros < 0 {
-			t.Errorf("%+v", a)
+			t.Errorf("%+v; want a.MaxIterations to be at least 1, a.RunTimeout to be more than 0, a.Budget.DayMicros to be at least 0", a)
 		}
 		_ = a.Config()
 	})

@@ -89,13 +89,13 @@ func TestDelegatesSpendTheirCallersBudgetToo(t *testing.T) {
 	}
 	for name, m := range map[string]*brain.Meter{"caller": caller, "child": child, "grandchild": self} {
 		if err := m.Check(t.Context()); !errors.Is(err, brain.ErrBudget) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want brain.ErrBudget", name, err)
 		}
 	}
 	today := brain.Day(time.Now())
 	for agent, want := range map[string]int64{"boss": 100, "worker": 100} {
 		if got, _ := ledger.Spent(t.Context(), agent, today, today); got.Tokens != want {
-			t.Errorf("%s: %d", agent, got.Tokens)
+			t.Errorf("%s: %d; want got.Tokens to be %v", agent, got.Tokens, want)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func TestAnInProcessProviderIsCancelledAndLeft(t *testing.T) {
 	}}}}
 	a, err := listen(ctx, p, brain.TurnPolicy())
 	if !errors.Is(err, brain.ErrKilled) || a.Text() != "a" {
-		t.Errorf("%q %v", a.Text(), err)
+		t.Errorf("%q %v; want brain.ErrKilled, a.Text() to be \"a\"", a.Text(), err)
 	}
 	for range brain.Call(t.Context(), inProcess{&fake{acts: []act{says("a", "b")}}}, model.Request{}, brain.TurnPolicy()) {
 		break // whoever leaves hears nothing more, and nothing breaks
@@ -178,7 +178,7 @@ func TestASlowButSteadyProviderIsHeardOut(t *testing.T) {
 			yield(done(model.FinishStop, 1, 10), nil)
 		}}}
 		if a, err := listen(t.Context(), p, brain.TurnPolicy()); err != nil || len(a.Text()) != 10 || !a.Complete {
-			t.Errorf("%q %v", a.Text(), err)
+			t.Errorf("%q %v; want no error, len(a.Text()) to be 10, a.Complete", a.Text(), err)
 		}
 	})
 }
@@ -215,7 +215,7 @@ func TestSplitCallsAreMergedByIndex(t *testing.T) {
 		t.Error(diff)
 	}
 	if a.Usage.Prompt != 5 || a.Usage.Rounds != 1 || a.Finish != model.FinishCalls {
-		t.Errorf("%+v", a)
+		t.Errorf("%+v; want a.Usage.Prompt to be 5, a.Usage.Rounds to be 1, a.Finish to be %v", a, model.FinishCalls)
 	}
 }
 

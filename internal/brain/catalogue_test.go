@@ -55,10 +55,10 @@ func TestWithoutAnythingTheModelIsOffline(t *testing.T) {
 	c := catalogue(t, t.TempDir(), nil)
 	m, err := c.Resolve("")
 	if err != nil || m.Provider.Name() != "offline" || m.Name != "offline" || c.Active() != "offline" {
-		t.Errorf("%+v %v", m, err)
+		t.Errorf("%+v %v; want no error, m.Provider.Name() to be \"offline\", m.Name to be \"offline\", c.Active() to be \"offline\"", m, err)
 	}
 	if u := m.Cost(model.Usage{Prompt: 5}); !u.CostKnown || u.CostMicros != 0 {
-		t.Errorf("%+v", u)
+		t.Errorf("%+v; want u.CostKnown, u.CostMicros to be 0", u)
 	}
 	if _, err := c.Resolve("anthropic:claude"); !errors.Is(err, brain.ErrNoProvider) || !strings.Contains(err.Error(), "ANTHROPIC_API_KEY") {
 		t.Error(err)
@@ -74,26 +74,26 @@ func TestTheEnvironmentSetsProvidersUp(t *testing.T) {
 	})
 	m, err := c.Resolve("")
 	if err != nil || m.Name != "claude-haiku-4-5" || m.Kind != brain.KindAnthropic || m.Window != 200_000 || m.Price == nil {
-		t.Errorf("%+v %v", m, err)
+		t.Errorf("%+v %v; want no error, m.Name to be \"claude-haiku-4-5\", m.Kind to be %v, m.Window to be 200_000, m.Price not to be nil", m, err, brain.KindAnthropic)
 	}
 	if got := madeOf(m).config; got.APIKey != "k1" || got.BaseURL != "https://api.anthropic.com" {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.APIKey to be \"k1\", got.BaseURL to be \"https://api.anthropic.com\"", got)
 	}
 	if m, err := c.Resolve("anthropic"); err != nil || m.Name == "" {
 		t.Errorf("a provider alone means its usual model: %+v %v", m, err)
 	}
 	if m, err := c.Resolve("openai:local-model:7b"); err != nil || m.Name != "local-model:7b" || madeOf(m).config.BaseURL != "http://127.0.0.1:1234/v1" {
-		t.Errorf("%+v %v", m, err)
+		t.Errorf("%+v %v; want no error, m.Name to be \"local-model:7b\", madeOf(m).config.BaseURL to be \"http://127.0.0.1:1234/v1\"", m, err)
 	}
 	if _, err := c.Resolve("openai"); !errors.Is(err, brain.ErrNoProvider) {
 		t.Errorf("another server's usual model is unknown: %v", err)
 	}
 	for _, name := range []string{"anthropic", "openai", "offline"} {
 		if err := c.Delete(t.Context(), name); !errors.Is(err, brain.ErrProviderKept) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want brain.ErrProviderKept", name, err)
 		}
 		if _, err := c.Set(t.Context(), name, []byte(`{"kind":"openai"}`)); !errors.Is(err, brain.ErrBadProvider) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want brain.ErrBadProvider", name, err)
 		}
 	}
 }
@@ -104,11 +104,11 @@ func TestProvidersAreKeptInAPrivateFile(t *testing.T) {
 	ctx := t.Context()
 	info, err := c.Set(ctx, "home", []byte(`{"kind":"ollama","base_url":"http://10.0.0.5:11434/v1","api_key":"hush","model":"llama3","models":["qwen"]}`))
 	if err != nil || !info.Enabled || info.Fixed {
-		t.Fatalf("%+v %v", info, err)
+		t.Fatalf("%+v %v; want no error, info.Enabled, not info.Fixed", info, err)
 	}
 	shown, err := json.Marshal(info.Config)
 	if err != nil || strings.Contains(string(shown), "hush") || !strings.Contains(string(shown), `"has_key":true`) {
-		t.Errorf("%s %v", shown, err)
+		t.Errorf("%s %v; want no error, not \"hush\" in it, \"\"has_key\":true\" in it", shown, err)
 	}
 	for _, form := range []string{"%v", "%+v", "%#v", "%s"} {
 		if s := fmt.Sprintf(form, info); strings.Contains(s, "hush") {
@@ -181,11 +181,11 @@ func TestABadProviderIsRefusedAndChangesNothing(t *testing.T) {
 		"f": `{"kind":"offline"}`, "Bad Name": `{"kind":"openai"}`, "g": `{}`, "h": `{"kind":"openai"} x`,
 	} {
 		if _, err := c.Set(t.Context(), name, []byte(config)); !errors.Is(err, brain.ErrBadProvider) {
-			t.Errorf("%s %s: %v", name, config, err)
+			t.Errorf("%s %s: %v; want brain.ErrBadProvider", name, config, err)
 		}
 	}
 	if len(c.Providers()) != 1 {
-		t.Error(c.Providers())
+		t.Errorf("c.Providers() is %v; want len(c.Providers()) to be 1", c.Providers())
 	}
 	if err := c.SetActive(t.Context(), "nosuch:x"); !errors.Is(err, brain.ErrNoProvider) || c.Active() != "offline" {
 		t.Error(err, c.Active())
@@ -221,7 +221,7 @@ func TestABrokenProvidersFileIsNamed(t *testing.T) {
 		write(t, filepath.Join(dir, "providers.yaml"), text)
 		_, err := brain.OpenCatalogue(brain.CatalogueOptions{Dir: dir, Getenv: func(string) string { return "" }})
 		if err == nil || !strings.Contains(err.Error(), "providers.yaml") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: %v; want an error, \"providers.yaml\" in it", text, err)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func TestABrokenProvidersFileIsNamed(t *testing.T) {
 func TestPresetsNameTheirKinds(t *testing.T) {
 	for _, p := range brain.Presets() {
 		if k, ok := brain.ParseKind(p.Kind.String()); !ok || k != p.Kind || p.Name == "" {
-			t.Errorf("%+v", p)
+			t.Errorf("%+v; want ok, k to be %v, p.Name not to be \"\"", p, p.Kind)
 		}
 	}
 }

@@ -41,14 +41,14 @@ func TestSilenceAfterEarlyEventsEndsTheCall(t *testing.T) {
 		_, err := listen(t.Context(), &fake{acts: []act{slow, says("never")}}, policy)
 		var failed *model.Error
 		if !errors.As(err, &failed) || failed.Cause != model.CauseTimeout {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want errors.As(err, &failed), failed.Cause to be %v", err, model.CauseTimeout)
 		}
 		if took := time.Since(began).Truncate(time.Second); took != 158*time.Second {
 			t.Errorf("it took %s", took)
 		}
 		<-time.After(time.Minute)
 		if early != "..." {
-			t.Errorf("%q", early)
+			t.Errorf("%q; want early to be \"...\"", early)
 		}
 	})
 }

@@ -42,7 +42,7 @@ func testLedger(t *testing.T, l brain.Ledger) {
 	} {
 		got, err := l.Spent(ctx, c.agent, c.first, c.last)
 		if err != nil || got != c.want {
-			t.Errorf("%s %s..%s: %+v %v", c.agent, c.first, c.last, got, err)
+			t.Errorf("%s %s..%s: %+v %v; want no error, %v", c.agent, c.first, c.last, got, err, c.want)
 		}
 	}
 }

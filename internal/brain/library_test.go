@@ -34,11 +34,11 @@ func TestTheFirstStartHasTwoAgentsAndADeletedOneStaysDeleted(t *testing.T) {
 	}
 	parley, err := l.Get("parley")
 	if err != nil || parley.Prompt == "" || parley.Description == "" || len(parley.Tools) == 0 {
-		t.Errorf("%+v %v", parley, err)
+		t.Errorf("%+v %v; want no error, parley.Prompt not to be \"\", parley.Description not to be \"\", len(parley.Tools) not to be 0", parley, err)
 	}
 	kibitzer, err := l.Get("kibitzer")
 	if err != nil || len(kibitzer.Tools) != 0 {
-		t.Errorf("%+v %v", kibitzer, err)
+		t.Errorf("%+v %v; want no error, len(kibitzer.Tools) to be 0", kibitzer, err)
 	}
 	if err := l.Delete(t.Context(), identity.Hub(), "kibitzer"); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestABrokenFileKeepsTheLastGoodVersionAndShowsItsError(t *testing.T) {
 		e, _ := l.Entry("a")
 		if s.prompt == "" {
 			if !errors.Is(err, brain.ErrBrokenAgent) || !strings.Contains(err.Error(), s.problem) {
-				t.Errorf("%q: %v", s.text, err)
+				t.Errorf("%q: %v; want brain.ErrBrokenAgent, strings.Contains(err.Error(), s.problem)", s.text, err)
 			}
 			continue
 		}
@@ -117,7 +117,7 @@ func TestOtherFilesAreNoAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := l.Reload(); err != nil || len(l.List()) != 0 {
-		t.Errorf("%v %v", l.List(), err)
+		t.Errorf("%v %v; want no error, len(l.List()) to be 0", l.List(), err)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestAgentsAreCreatedChangedAndDeleted(t *testing.T) {
 	cancel := l.Subscribe(func() { told++ })
 	a, err := l.Create(ctx, identity.Hub(), "a", []byte(`{"prompt":"Be kind.","tools":["files"],"max_iterations":4,"budget":{"day_usd":0.5},"temperature":0.5}`))
 	if err != nil || a.Prompt != "Be kind." || a.MaxIterations != 4 || a.Budget.DayMicros != 500_000 {
-		t.Fatalf("%+v %v", a, err)
+		t.Fatalf("%+v %v; want no error, a.Prompt to be \"Be kind.\", a.MaxIterations to be 4, a.Budget.DayMicros to be 500_000", a, err)
 	}
 	if _, err := l.Create(ctx, identity.Hub(), "a", []byte(`{}`)); !errors.Is(err, brain.ErrAgentExists) {
 		t.Error(err)
@@ -142,7 +142,7 @@ func TestAgentsAreCreatedChangedAndDeleted(t *testing.T) {
 		`{"prompt":3}`: "prompt", `{"tools":{"a":1}}`: "tools",
 	} {
 		if _, err := l.Update(ctx, identity.Hub(), "a", []byte(config)); !errors.Is(err, brain.ErrAgentConfig) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", config, err)
+			t.Errorf("%s: %v; want brain.ErrAgentConfig, strings.Contains(err.Error(), want)", config, err)
 		}
 	}
 	if got, _ := l.Get("a"); got.Model != "offline" {
@@ -153,10 +153,10 @@ func TestAgentsAreCreatedChangedAndDeleted(t *testing.T) {
 	}
 	for _, name := range []string{"../x", "X", ""} {
 		if _, err := l.Create(ctx, identity.Hub(), name, []byte(`{}`)); !errors.Is(err, brain.ErrAgentName) {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("%q: %v; want brain.ErrAgentName", name, err)
 		}
 		if err := l.Delete(ctx, identity.Hub(), name); !errors.Is(err, brain.ErrNoAgent) {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("%q: %v; want brain.ErrNoAgent", name, err)
 		}
 	}
 	if err := l.Delete(ctx, identity.Hub(), "a"); err != nil {
@@ -205,7 +205,7 @@ func TestAnAgentsConfigurationMakesAnEqualAgent(t *testing.T) {
 		}
 		b.Name = a.Name
 		if diff := cmp.Diff(normal(a), normal(b)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+			t.Errorf("%s: %s; want no difference", name, diff)
 		}
 	}
 }

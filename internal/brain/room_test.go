@@ -43,7 +43,7 @@ func TestTooLongIsCompactedOnceThenElidedThenAnError(t *testing.T) {
 		t.Errorf("then older output goes, the newest stays: %+v", m)
 	}
 	if l.lines[len(l.lines)-1] != "notice elided" {
-		t.Error(l.lines)
+		t.Errorf("l.lines is %v; want l.lines[len(l.lines)-1] to be \"notice elided\"", l.lines)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestTooLongGoesOnAfterACompaction(t *testing.T) {
 	s := spec(&fake{acts: []act{fails(tooLong), says("fits")}})
 	s.Compact = shorten(&times)
 	if out := brain.Run(t.Context(), s, &log{}); out.Stop != brain.StopDone || out.Text != "fits" || out.Rounds != 1 {
-		t.Errorf("%+v", out)
+		t.Errorf("%+v; want out.Stop to be %v, out.Text to be \"fits\", out.Rounds to be 1", out, brain.StopDone)
 	}
 }
 
@@ -81,6 +81,6 @@ func TestAFailedCompactionIsNoticedAndElided(t *testing.T) {
 	var l log
 	out := brain.Run(t.Context(), s, &l)
 	if out.Stop != brain.StopDone || !strings.Contains(strings.Join(l.lines, ";"), "notice compact_failed;notice elided") {
-		t.Errorf("%+v %v", out, l.lines)
+		t.Errorf("%+v %v; want out.Stop to be %v, \"notice compact_failed;notice elided\" in it", out, l.lines, brain.StopDone)
 	}
 }

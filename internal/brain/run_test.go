@@ -26,13 +26,13 @@ func TestARunWithoutToolsIsOneCall(t *testing.T) {
 		t.Error(diff)
 	}
 	if out.Stop != brain.StopDone || out.Err != nil || out.Text != "Good morning." || out.Rounds != 1 || out.Finish != model.FinishStop {
-		t.Errorf("%+v", out)
+		t.Errorf("%+v; want no error, out.Stop to be %v, out.Text to be \"Good morning.\", out.Rounds to be 1, out.Finish to be %v", out, brain.StopDone, model.FinishStop)
 	}
 	if out.Reply.Role != model.Assistant || out.Reply.Text != out.Text || out.Reply.Interrupted {
-		t.Errorf("%+v", out.Reply)
+		t.Errorf("%+v; want out.Reply.Role to be %v, out.Reply.Text to be %v, not out.Reply.Interrupted", out.Reply, model.Assistant, out.Text)
 	}
 	if r := p.request(0); r.Model != "m1" || r.Attempt != 1 || len(r.Tools) != 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Model to be \"m1\", r.Attempt to be 1, len(r.Tools) to be 0", r)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestAStoreThatFailsEndsTheRun(t *testing.T) {
 		s.Store = k
 		out := brain.Run(t.Context(), s, &log{})
 		if out.Stop != brain.StopInternal || !errors.Is(out.Err, lost) || p.calls() != 1 {
-			t.Errorf("%s: %+v", name, out)
+			t.Errorf("%s: %+v; want out.Stop to be %v, %v, p.calls() to be 1", name, out, brain.StopInternal, lost)
 		}
 		if (len(k.results) > 0) != (name == "results") {
 			t.Errorf("%s: a tool ran though its call was not stored", name)
@@ -132,7 +132,7 @@ func TestThinkingIsForwardedAndSegmentsNeverOverlap(t *testing.T) {
 		t.Error(diff)
 	}
 	if out.Reply.Reasoning != "hmmb" || out.Reply.ReasoningSignature != "sig" || out.Text != "ac" {
-		t.Errorf("%+v", out.Reply)
+		t.Errorf("%+v; want out.Reply.Reasoning to be \"hmmb\", out.Reply.ReasoningSignature to be \"sig\", out.Text to be \"ac\"", out.Reply)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestTheRoundLimitCarriesItsReason(t *testing.T) {
 	s.Store = &k
 	out := brain.Run(t.Context(), s, &log{})
 	if out.Stop != brain.StopRounds || out.Err.Error() != "stopped after 3 rounds" || !errors.Is(out.Err, brain.ErrRounds) {
-		t.Errorf("%+v", out)
+		t.Errorf("%+v; want out.Stop to be %v, out.Err.Error() to be \"stopped after 3 rounds\", brain.ErrRounds", out, brain.StopRounds)
 	}
 	if p.calls() != 3 || len(k.results) != 3 || out.Reply.Role != "" || out.Text != "again" {
 		t.Errorf("%d calls, %d results, reply %+v", p.calls(), len(k.results), out.Reply)
@@ -152,14 +152,14 @@ func TestTheRoundLimitCarriesItsReason(t *testing.T) {
 	p = &fake{acts: []act{wants("", "x {}")}}
 	s = spec(p, echo("x", tool.ReadOnly, 0))
 	if out := brain.Run(t.Context(), s, &log{}); out.Err == nil || out.Err.Error() != "stopped after 16 rounds" {
-		t.Errorf("%+v", out)
+		t.Errorf("%+v; want an error, out.Err.Error() to be \"stopped after 16 rounds\"", out)
 	}
 }
 
 func TestSilenceCarriesItsReason(t *testing.T) {
 	out := brain.Run(t.Context(), spec(&fake{acts: []act{wants("", "x {}"), says()}}, echo("x", tool.ReadOnly, 0)), &log{})
 	if out.Stop != brain.StopSilent || out.Err != nil || out.Reply.Role != "" {
-		t.Errorf("%+v", out)
+		t.Errorf("%+v; want no error, out.Stop to be %v, out.Reply.Role to be \"\"", out, brain.StopSilent)
 	}
 	out = brain.Run(t.Context(), spec(&fake{acts: []act{wants("a word", "x {}"), says()}}, echo("x", tool.ReadOnly, 0)), &log{})
 	if out.Stop != brain.StopDone {
@@ -172,11 +172,11 @@ func TestNoFailingToolEndsARun(t *testing.T) {
 	boom := &tool.Tool{Name: "boom", Class: tool.Mutating, Run: func(context.Context, tool.Call) (tool.Result, error) { panic("x") }}
 	out := brain.Run(t.Context(), spec(p, echo("x", tool.ReadOnly, 0), boom), &log{})
 	if out.Stop != brain.StopDone || out.Text != "I see." {
-		t.Errorf("%+v", out)
+		t.Errorf("%+v; want out.Stop to be %v, out.Text to be \"I see.\"", out, brain.StopDone)
 	}
 	for i, want := range []string{"there is no tool", "not a JSON object", "broke down"} {
 		if m := p.request(1).Messages[2+i]; !m.IsError || !strings.Contains(m.Text, want) {
-			t.Errorf("%+v", m)
+			t.Errorf("%+v; want m.IsError, strings.Contains(m.Text, want)", m)
 		}
 	}
 }
@@ -219,7 +219,7 @@ func TestADroppedCallEndsAGuestsTurn(t *testing.T) {
 	s.DropCalls = true
 	out := brain.Run(t.Context(), s, &l)
 	if out.Stop != brain.StopDone || out.Text != "My view." || len(out.Reply.Calls) != 0 || p.calls() != 1 {
-		t.Errorf("%+v", out)
+		t.Errorf("%+v; want out.Stop to be %v, out.Text to be \"My view.\", len(out.Reply.Calls) to be 0, p.calls() to be 1", out, brain.StopDone)
 	}
 	if strings.Contains(strings.Join(l.lines, " "), "named") {
 		t.Error("somebody heard of the call", l.lines)
@@ -243,7 +243,7 @@ func TestAFilterChangesWhatIsSentAndWhatIsKeptAlike(t *testing.T) {
 	s.NewFilter = func() brain.TextFilter { return &upper{} }
 	out := brain.Run(t.Context(), s, &l)
 	if out.Text != "GOOD DAY" || l.text() != "GOOD DAY" {
-		t.Errorf("%q, %q", out.Text, l.text())
+		t.Errorf("%q, %q; want out.Text to be \"GOOD DAY\", l.text() to be \"GOOD DAY\"", out.Text, l.text())
 	}
 }
 
@@ -292,7 +292,7 @@ func TestACancelledRunEndsWithinASecondEvenIfTheProviderHangs(t *testing.T) {
 			t.Errorf("took %s more", took)
 		}
 		if out.Stop != brain.StopCancelled || out.Reply.Text != "text" {
-			t.Errorf("%+v", out)
+			t.Errorf("%+v; want out.Stop to be %v, out.Reply.Text to be \"text\"", out, brain.StopCancelled)
 		}
 	})
 }
@@ -317,7 +317,7 @@ func TestACancelledRunEndsWithinASecondEvenIfAToolHangs(t *testing.T) {
 			t.Errorf("took %s more", took)
 		}
 		if out.Stop != brain.StopKilled || out.Err.Error() != "killed" {
-			t.Errorf("%+v", out)
+			t.Errorf("%+v; want out.Stop to be %v, out.Err.Error() to be \"killed\"", out, brain.StopKilled)
 		}
 		if len(k.results) != 1 || !k.results[0][0].IsError || k.results[0][1].Output != "did x" {
 			t.Errorf("open calls need an is_error result in the store: %+v", k.results)
@@ -363,7 +363,7 @@ func TestAProviderThatFailsMidwayLeavesItsText(t *testing.T) {
 		t.Errorf("%+v after %d calls", out, p.calls())
 	}
 	if out.Reply.Text != "half" || !out.Reply.Interrupted || out.Reply.Calls != nil {
-		t.Errorf("%+v", out.Reply)
+		t.Errorf("%+v; want out.Reply.Text to be \"half\", out.Reply.Interrupted, out.Reply.Calls to be nil", out.Reply)
 	}
 }
 
@@ -377,7 +377,7 @@ func TestTheOfflineModelRunsAWholeScript(t *testing.T) {
 			t.Errorf("%+v", out)
 		}
 		if got := l.text(); got != "hello\"did a\"\n\"did b\"bye" {
-			t.Errorf("%q", got)
+			t.Errorf("%q; want \"hello\\\"did a\\\"\\n\\\"did b\\\"bye\"", got)
 		}
 	})
 }

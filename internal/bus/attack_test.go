@@ -203,7 +203,7 @@ func TestAnAnswerGoesToWhoeverAskedAlone(t *testing.T) {
 	root := strings.TrimSuffix(them.hear("task.1").Subject, "task.1")
 	subscribe(t, hub, "task.1", func(m bus.Msg) { _ = m.Respond([]byte("for the hub")) })
 	if answer, err := other.Request(t.Context(), "task.1", []byte("secret words")); err != nil || string(answer) != "for the hub" {
-		t.Fatalf("%q, %v", answer, err)
+		t.Fatalf("%q, %v; want no error, string(answer) to be \"for the hub\"", answer, err)
 	}
 	request := them.hear("task.1")
 	them.send(root+"task.1", "stranger.inbox", request.Data)

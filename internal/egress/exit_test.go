@@ -192,7 +192,7 @@ func TestTunnelsCarryBothWaysAndEndWithTheBox(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := rest.ReadString('\n'); err != nil || line != "there and back\n" {
-		t.Errorf("%q, %v", line, err)
+		t.Errorf("%q, %v; want no error, \"there and back\\n\"", line, err)
 	}
 	e.Close()
 	if _, err := rest.ReadByte(); err == nil {

@@ -46,7 +46,7 @@ func TestAnArchiveIsReadWithoutFollowingItsNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := io.ReadAll(r); err != nil {
-			t.Errorf("%s: %v", e.Name, err)
+			t.Errorf("%s: %v; want no error", e.Name, err)
 		}
 		names = append(names, e.Name)
 	}

@@ -98,7 +98,7 @@ func TestATreeThatLeadsInCirclesEnds(t *testing.T) {
 	circle := `[{"id":"x","current_node":"a","mapping":{"a":{"parent":"b","message":{"author":{"role":"user"},"content":{"parts":["1"]}}},"b":{"parent":"a","message":null}}}]`
 	for c, err := range elsewhere.Read(strings.NewReader(circle)) {
 		if err != nil || len(c.Messages) > 3 {
-			t.Errorf("%+v, %v", c, err)
+			t.Errorf("%+v, %v; want no error, len(c.Messages) to be at most 3", c, err)
 		}
 	}
 }

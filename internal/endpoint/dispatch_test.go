@@ -115,7 +115,7 @@ func TestOffWindowsItsToolsAreUnsupported(t *testing.T) {
 	raw, err := b.ask(t, "remotehelp_status", "{}")
 	want := map[string]any{"installed": false, "version": "", "internet_ok": false, "interactive_session": false}
 	if d := cmp.Diff(want, as[map[string]any](t, raw, err)); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 }
 
@@ -206,13 +206,13 @@ func TestTheSwitchRefusesByClass(t *testing.T) {
 		slices.Sort(got)
 		want := slices.Sorted(slices.Values(refused))
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s: %s", mode, d)
+			t.Errorf("%s: %s; want no difference", mode, d)
 		}
 	}
 	// Telemetry and looking go on.
 	raw, err := b.ask(t, "telemetry_collect", `{"sections":["uptime"]}`)
 	if got := slices.Collect(maps.Keys(as[map[string]json.RawMessage](t, raw, err))); !slices.Equal(got, []string{"uptime"}) {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want slices.Equal(got, []string{\"uptime\"})", got)
 	}
 }
 

@@ -126,7 +126,7 @@ func TestARefusedTokenIsFinal(t *testing.T) {
 		h.refuse = status
 		e := open(t, h.options(t))
 		if err := e.Run(t.Context()); !errors.Is(err, want) {
-			t.Errorf("%d: %v", status, err)
+			t.Errorf("%d: %v; want %v", status, err, want)
 		}
 		e.Close()
 	}
@@ -285,7 +285,7 @@ func TestASlowToolDelaysNothingElse(t *testing.T) {
 	codeIs(t, "the second script", err, "")
 	raw, err := (<-slow).Outcome()
 	if out := as[map[string]any](t, raw, err); out["stdout"] != "through\n" {
-		t.Error(out)
+		t.Errorf("out is %v; want out[\"stdout\"] to be \"through\\n\"", out)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestAScriptsOutputAndStatusComeBack(t *testing.T) {
 	} {
 		raw, err := b.ask(t, "shell_exec", script(c.script, 30))
 		if got := as[execOut](t, raw, err); got != c.want {
-			t.Errorf("%.40q: %+v", c.script, got)
+			t.Errorf("%.40q: %+v; want %v", c.script, got, c.want)
 		}
 	}
 }
@@ -75,6 +75,6 @@ func TestTheEnvironmentOfAScriptHoldsNoSecretOfOurs(t *testing.T) {
 	t.Setenv("PARLEY_ENROLL_TOKEN", "hidden")
 	raw, err := newBench(t).ask(t, "shell_exec", script("env", 30))
 	if got := as[execOut](t, raw, err); strings.Contains(got.Stdout, "PARLEY_") {
-		t.Error(got.Stdout)
+		t.Errorf("got.Stdout is %v; want not \"PARLEY_\" in it", got.Stdout)
 	}
 }

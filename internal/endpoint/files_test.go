@@ -62,12 +62,12 @@ func TestFilesAreListedFoundAndRead(t *testing.T) {
 	if d := cmp.Diff(want, as[struct {
 		Entries []entry `json:"entries"`
 	}](t, raw, err).Entries); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	raw, err = b.ask(t, "fs_search", `{"root":`+quote(root)+`,"pattern":"NOTES"}`)
 	found := as[map[string][]string](t, raw, err)["matches"]
 	if d := cmp.Diff([]string{filepath.Join(root, "notes.txt"), filepath.Join(root, "sub/Notes-2.TXT")}, found); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	raw, err = b.ask(t, "fs_read", arg("path", found[0]))
 	if got := as[readOut](t, raw, err); got != (readOut{"hello", false}) {
@@ -75,7 +75,7 @@ func TestFilesAreListedFoundAndRead(t *testing.T) {
 	}
 	raw, err = b.ask(t, "fs_list", arg("path", filepath.Join(root, "empty")))
 	if string(raw) != `{"entries":[]}` {
-		t.Errorf("%s %v", raw, err)
+		t.Errorf("%s %v; want string(raw) to be \"{\"entries\":[]}\"", raw, err)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestLongListsAreCut(t *testing.T) {
 		Truncated bool  `json:"truncated"`
 	}](t, raw, err)
 	if len(got.Entries) != 5000 || !got.Truncated {
-		t.Errorf("%d %v", len(got.Entries), got.Truncated)
+		t.Errorf("%d %v; want len(got.Entries) to be 5000, got.Truncated", len(got.Entries), got.Truncated)
 	}
 	raw, err = b.ask(t, "fs_search", `{"root":`+quote(root)+`,"pattern":"f"}`)
 	found := as[struct {
@@ -154,7 +154,7 @@ func TestLongListsAreCut(t *testing.T) {
 		Truncated bool     `json:"truncated"`
 	}](t, raw, err)
 	if len(found.Matches) != 1000 || !found.Truncated {
-		t.Errorf("%d %v", len(found.Matches), found.Truncated)
+		t.Errorf("%d %v; want len(found.Matches) to be 1000, found.Truncated", len(found.Matches), found.Truncated)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestSearchNeitherShowsNorEntersWhatReadingRefuses(t *testing.T) {
 	raw, err := b.ask(t, "fs_search", `{"root":`+quote(home)+`,"pattern":"i"}`)
 	want := []string{filepath.Join(home, "ann/documents/id_rsa.pub")}
 	if d := cmp.Diff(want, as[map[string][]string](t, raw, err)["matches"]); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 }
 

@@ -291,7 +291,7 @@ func as[T any](t *testing.T, raw jsontext.Value, err *wire.Error) T {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(raw, &v); err != nil {
-		t.Fatalf("%s: %v", raw, err)
+		t.Fatalf("%s: %v; want no error", raw, err)
 	}
 	return v
 }

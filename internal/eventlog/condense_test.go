@@ -80,7 +80,7 @@ func TestWhatDoesNotCoverTheBeginningIsNotCondensed(t *testing.T) {
 		"beyond the end":      {condensed(1, "a", "b", "c", "d")},
 	} {
 		if err := log.Condense(t.Context(), nil, "s", events); !errors.Is(err, eventlog.ErrBadCondense) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want eventlog.ErrBadCondense", name, err)
 		}
 	}
 	if got, err := collect(t.Context(), log, "s", 0, 3); err != nil || len(got) != 3 {

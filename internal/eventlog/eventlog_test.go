@@ -188,7 +188,7 @@ func TestAppendWithoutTheLeaseWritesNothing(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		if b, err := log.Bounds(t.Context(), "s"); err != nil || b.Last != 0 {
-			t.Errorf("%+v, %v", b, err)
+			t.Errorf("%+v, %v; want no error, b.Last to be 0", b, err)
 		}
 	})
 }

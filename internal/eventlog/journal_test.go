@@ -38,7 +38,7 @@ func TestEventsInTheJournalAreReadByEverybody(t *testing.T) {
 	for name, log := range map[string]*eventlog.Log{"the writer": writer, "another log": other} {
 		got, err := collect(t.Context(), log, "s", 1, 2)
 		if diff := cmp.Diff([]string{"2:b", "3:c"}, got); diff != "" || err != nil {
-			t.Errorf("%s: %s %v", name, diff, err)
+			t.Errorf("%s: %s %v; want no error, no difference", name, diff, err)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestALostLeaseInAGroupFailsAlone(t *testing.T) {
 				want = 0
 			}
 			if b, err := log.Bounds(t.Context(), fmt.Sprintf("s%d", i)); err != nil || b.Last != want {
-				t.Errorf("s%d: %+v, %v", i, b, err)
+				t.Errorf("s%d: %+v, %v; want no error, b.Last to be %v", i, b, err, want)
 			}
 		}
 	})

@@ -43,7 +43,7 @@ func TestWhoDoesNotWaitIsToldTheNumbers(t *testing.T) {
 		}
 		for i, answer := range answers {
 			if first, err := answer(); first != 1 || err != nil {
-				t.Errorf("s%d: %d %v", i, first, err)
+				t.Errorf("s%d: %d %v; want no error, 1", i, first, err)
 			}
 		}
 		// Whoever waits is not held up by those who do not, and comes after them.
@@ -52,7 +52,7 @@ func TestWhoDoesNotWaitIsToldTheNumbers(t *testing.T) {
 			t.Errorf("an append got number %d", first)
 		}
 		if first, err := second(); first != 3 || err != nil {
-			t.Errorf("%d %v", first, err)
+			t.Errorf("%d %v; want no error, 3", first, err)
 		}
 		got, err := collect(t.Context(), log, "s3", 0, 4)
 		if diff := cmp.Diff([]string{"1:a", "2:b", "3:c", "4:d"}, got); diff != "" || err != nil {

@@ -380,7 +380,7 @@ func TestMembersTellWhoLivesAndWhatEachHolds(t *testing.T) {
 		gone.Abandon()
 		members, err := a.Members(t.Context())
 		if err != nil || len(members) != 2 {
-			t.Fatalf("%v, %v", members, err)
+			t.Fatalf("%v, %v; want no error, len(members) to be 2", members, err)
 		}
 		want := []lease.Member{
 			{ID: a.ID(), Alive: true, Holds: map[string]int64{"task": 2, "room": 1, "place": 1, "alone": 1}},

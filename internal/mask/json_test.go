@@ -20,7 +20,7 @@ func FuzzMaskedArgumentsStayJSON(f *testing.F) {
 		masked := (*mask.Mask)(nil).GuessJSON(args)
 		var back map[string]string
 		if err := json.Unmarshal([]byte(masked), &back); err != nil {
-			t.Fatalf("%q: %v", masked, err)
+			t.Fatalf("%q: %v; want no error", masked, err)
 		}
 	})
 }

@@ -288,7 +288,7 @@ func (b *browser) open(t *testing.T, message []byte) pushBody {
 	plain = []byte(strings.TrimRight(string(plain), "\x00"))
 	var body pushBody
 	if err := json.Unmarshal(plain[:len(plain)-1], &body); err != nil {
-		t.Fatalf("%q: %v", plain, err)
+		t.Fatalf("%q: %v; want no error", plain, err)
 	}
 	return body
 }
@@ -322,7 +322,7 @@ func TestWhatDoesNotFitCannotBeApprovedFromTheNotice(t *testing.T) {
 	}
 	w.ask(t, `{"command":"`+strings.Repeat("x", roomForText)+`"}`)
 	if got := b.open(t, w.ear.next(t).body); got.Approval != "" || len(got.Text) > 200 {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.Approval to be \"\", len(got.Text) to be at most 200", got)
 	}
 }
 

@@ -10,12 +10,12 @@ func TestTheAddressIsCheckedAgainWhenConnecting(t *testing.T) {
 	var g Guard
 	for _, a := range []string{"127.0.0.1:80", "[::1]:80", "[::ffff:10.0.0.1]:80", "[fe80::1%eth0]:80", "nonsense"} {
 		if err := g.Control("tcp", a, nil); !errors.Is(err, ErrNotPublic) {
-			t.Errorf("%s: %v", a, err)
+			t.Errorf("%s: %v; want ErrNotPublic", a, err)
 		}
 	}
 	for _, a := range []string{"93.184.216.34:80", "[2606:4700::1111]:443"} {
 		if err := g.Control("tcp", a, nil); err != nil {
-			t.Errorf("%s: %v", a, err)
+			t.Errorf("%s: %v; want no error", a, err)
 		}
 	}
 }

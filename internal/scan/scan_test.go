@@ -64,7 +64,7 @@ func TestEachFamilyIsFound(t *testing.T) {
 				continue
 			}
 			if f := found[i]; f.Line != 3 || f.Rule == "" || f.Text == "" || f.Severity == "" {
-				t.Errorf("%s: %+v", family, f)
+				t.Errorf("%s: %+v; want f.Line to be 3, f.Rule not to be \"\", f.Text not to be \"\", f.Severity not to be \"\"", family, f)
 			}
 		}
 	}
@@ -93,7 +93,7 @@ Use ` + "`kettle --on`" + ` and see https://tea.example/how?page=2 for more. Üb
 Remove the bag (rm is not a tool for tea). The system of leaves is old. Your instructions were clear.
 `
 	if found := newScanner(t).Scan(doc); len(found) != 0 {
-		t.Errorf("%+v", found)
+		t.Errorf("%+v; want len(found) to be 0", found)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestScanIsDeterministicBoundedAndHarmlessToShow(t *testing.T) {
 	}
 	for i, f := range a {
 		if strings.ContainsAny(f.Excerpt, "\x1b\n\u202E") {
-			t.Errorf("%q", f.Excerpt)
+			t.Errorf("%q; want not strings.ContainsAny(f.Excerpt, \"\\x1b\\n\\u202E\")", f.Excerpt)
 		}
 		if i > 0 && f.Line < a[i-1].Line {
 			t.Error("not in order of lines")

@@ -121,7 +121,7 @@ func writeThenRead(t *testing.T, db *store.DB) {
 	if err := db.Read(t.Context(), func(tx *store.Tx) error {
 		return tx.QueryRow(`SELECT value FROM settings WHERE name = ? AND value <> '?'`, "a?b").Scan(&value)
 	}); err != nil || value != "it's" {
-		t.Fatalf("%q, %v", value, err)
+		t.Fatalf("%q, %v; want no error, \"it's\"", value, err)
 	}
 }
 

@@ -19,6 +19,6 @@ func TestAHubThatIgnoresHangUpsHangsUpOnItsPrograms(t *testing.T) {
 	}
 	exit, err := ts.End(t.Context(), alice, info.ID)
 	if err != nil || exit.Signal != "SIGHUP" {
-		t.Errorf("%+v, %v", exit, err)
+		t.Errorf("%+v, %v; want no error, exit.Signal to be \"SIGHUP\"", exit, err)
 	}
 }

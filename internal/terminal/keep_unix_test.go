@@ -119,7 +119,7 @@ func TestATerminalOutlivesItsHub(t *testing.T) {
 	w.until("ready\r\n")
 	typed(t, second, alice, info.ID, "back\n")
 	if text := w.end(); text != "ready\r\nback in / with kept\r\n" || w.exit == nil || w.exit.ExitCode != 7 {
-		t.Errorf("%q, %+v", text, w.exit)
+		t.Errorf("%q, %+v; want text to be \"ready\\r\\nback in / with kept\\r\\n\", w.exit not to be nil, w.exit.ExitCode to be 7", text, w.exit)
 	}
 	if left := keeper.Living(h.kept()); len(left) != 0 {
 		t.Errorf("the program has ended, and its keeper lives: %v", left)
@@ -201,7 +201,7 @@ func TestHowAProgramEndedWhileTheHubWasAwayIsTold(t *testing.T) {
 	second := h.hub()
 	w := watch(t, second, alice, info.ID, AttachOptions{})
 	if text := w.end(); text != "bye\r\n" || w.exit.ExitCode != 5 {
-		t.Errorf("%q, %+v", text, w.exit)
+		t.Errorf("%q, %+v; want text to be \"bye\\r\\n\", w.exit.ExitCode to be 5", text, w.exit)
 	}
 }
 

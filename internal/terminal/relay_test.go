@@ -46,7 +46,7 @@ func TestAnotherHubRelays(t *testing.T) {
 	info := open(t, here, alice, Spec{Command: "stty -echo; echo ready; while read x; do echo \"got $x\"; done; exit 5"})
 	list, err := there.List(t.Context(), alice)
 	if err != nil || len(list) != 1 || list[0].ID != info.ID {
-		t.Fatalf("%+v, %v", list, err)
+		t.Fatalf("%+v, %v; want no error, len(list) to be 1, list[0].ID to be %v", list, err, info.ID)
 	}
 	near := watch(t, here, alice, info.ID, AttachOptions{Writer: true})
 	near.until("ready")
@@ -56,15 +56,15 @@ func TestAnotherHubRelays(t *testing.T) {
 	far.until("got from there")
 	near.until("got from there")
 	if got, err := far.view.Resize(t.Context(), viber.Size{Rows: 7, Cols: 70}); err != nil || got.Rows != 7 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("%v, %v; want no error, got.Rows to be 7", got, err)
 	}
 	near.resized(viber.Size{Rows: 7, Cols: 70})
 	out, err := there.Read(t.Context(), alice, info.ID, 0, 0)
 	if err != nil || !strings.Contains(out.Data, "got from there") {
-		t.Errorf("%+v, %v", out, err)
+		t.Errorf("%+v, %v; want no error, \"got from there\" in it", out, err)
 	}
 	if list, _ := there.List(t.Context(), alice); len(list) != 1 || list[0].Viewers != 2 {
-		t.Errorf("%+v", list)
+		t.Errorf("%+v; want len(list) to be 1, list[0].Viewers to be 2", list)
 	}
 	typed(t, there, alice, info.ID, "\x04")
 	if a, b := near.end(), far.end(); a != b || far.exit == nil || far.exit.ExitCode != 5 {
@@ -77,20 +77,20 @@ func TestAnotherHubKeepsTheSameSecrets(t *testing.T) {
 	info := open(t, here, alice, Spec{Command: "cat"})
 	bob := identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "p-bob", Name: "bob"}}
 	if _, err := there.Attach(t.Context(), bob, info.ID, AttachOptions{}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want ErrNotFound", err)
 	}
 	if err := there.Input(t.Context(), bob, info.ID, []byte("x")); !errors.Is(err, ErrNotFound) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want ErrNotFound", err)
 	}
 	if list, _ := there.List(t.Context(), bob); len(list) != 0 {
-		t.Errorf("%v", list)
+		t.Errorf("%v; want len(list) to be 0", list)
 	}
 	exit, err := there.End(t.Context(), alice, info.ID)
 	if err != nil || exit.Signal != "SIGHUP" {
-		t.Errorf("%+v, %v", exit, err)
+		t.Errorf("%+v, %v; want no error, exit.Signal to be \"SIGHUP\"", exit, err)
 	}
 	if err := there.Input(t.Context(), alice, info.ID, []byte("x")); !errors.Is(err, ErrExited) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want ErrExited", err)
 	}
 }
 
@@ -104,10 +104,10 @@ func TestATerminalDiesWithItsHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := there.Input(t.Context(), alice, info.ID, []byte("x")); !errors.Is(err, ErrNotFound) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want ErrNotFound", err)
 	}
 	if list, _ := there.List(t.Context(), alice); len(list) != 0 {
-		t.Errorf("%v", list)
+		t.Errorf("%v; want len(list) to be 0", list)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestOnlySoManyRunInACluster(t *testing.T) {
 	open(t, there, alice, Spec{Command: "exec sleep 1000"})
 	for _, ts := range []*Terminals{here, there} {
 		if _, err := ts.Create(t.Context(), alice, Spec{Command: "true"}); !errors.Is(err, ErrLimit) {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want ErrLimit", err)
 		}
 	}
 	if _, err := there.End(t.Context(), alice, a.ID); err != nil {
@@ -148,7 +148,7 @@ func TestARecordingIsReadOnAnyHub(t *testing.T) {
 		}
 		defer func() { _ = file.Close() }()
 		if size, err := file.Seek(0, io.SeekEnd); err != nil || size == 0 {
-			t.Fatalf("%d, %v", size, err)
+			t.Fatalf("%d, %v; want no error, size not to be 0", size, err)
 		}
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			t.Fatal(err)
@@ -166,11 +166,11 @@ func TestARecordingIsReadOnAnyHub(t *testing.T) {
 		t.Errorf("%q and %q", near, far)
 	}
 	if list, err := here.Recordings(t.Context(), alice); err != nil || len(list) != 2 || list[0].ID != short.ID {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("%+v, %v; want no error, len(list) to be 2, list[0].ID to be %v", list, err, short.ID)
 	}
 	bob := identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "p-bob", Name: "bob"}}
 	if list, err := there.Recordings(t.Context(), bob); err != nil || len(list) != 0 {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("%+v, %v; want no error, len(list) to be 0", list, err)
 	}
 	if _, _, err := there.Recording(t.Context(), bob, long.ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("somebody else's: %v", err)

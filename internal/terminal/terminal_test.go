@@ -27,14 +27,14 @@ func TestACreatedTerminalIsListed(t *testing.T) {
 	info := open(t, ts, alice, Spec{Name: "build", Command: "cat", Size: viber.Size{Rows: 10, Cols: 40}})
 	list, err := ts.List(t.Context(), alice)
 	if err != nil || len(list) != 1 {
-		t.Fatalf("%v, %v", list, err)
+		t.Fatalf("%v, %v; want no error, len(list) to be 1", list, err)
 	}
 	want := viber.Terminal{
 		ID: info.ID, Name: "build", CreatedAt: info.CreatedAt, Size: viber.Size{Rows: 10, Cols: 40}, Status: viber.TerminalRunning,
 		CWD: ts.d.Workspace(workspace.Everybody(), ""), Command: "cat",
 	}
 	if d := cmp.Diff(want, list[0]); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 }
 
@@ -50,13 +50,13 @@ func TestTheShellIsReal(t *testing.T) {
 	typed(t, ts, alice, info.ID, "[Tab]\n")
 	for strings.Count(w.text.String(), "[Enter][Tab]") < 2 { // as it was typed, and as it was said
 		if !w.next() {
-			t.Fatalf("%q", w.text.String())
+			t.Fatalf("%q; want w.next()", w.text.String())
 		}
 	}
 	typed(t, ts, alice, info.ID, "exit 3\n")
 	w.end()
 	if w.exit == nil || w.exit.ExitCode != 3 || w.exit.Signal != "" {
-		t.Errorf("%+v", w.exit)
+		t.Errorf("%+v; want w.exit not to be nil, w.exit.ExitCode to be 3, w.exit.Signal to be \"\"", w.exit)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestTheExitComesAfterTheLastOutput(t *testing.T) {
 	w := watch(t, ts, alice, info.ID, AttachOptions{})
 	text := w.end()
 	if !strings.HasSuffix(text, "line 2999\r\n") || w.exit.ExitCode != 3 {
-		t.Errorf("…%q, %+v", text[max(0, len(text)-40):], w.exit)
+		t.Errorf("…%q, %+v; want strings.HasSuffix(text, \"line 2999\\r\\n\"), w.exit.ExitCode to be 3", text[max(0, len(text)-40):], w.exit)
 	}
 	if _, last := w.events[len(w.events)-1].(*viber.TerminalExit); !last {
 		t.Errorf("the last event is %T", w.events[len(w.events)-1])
@@ -78,7 +78,7 @@ func TestTheExitComesAfterTheLastOutput(t *testing.T) {
 	}
 	list, err := ts.List(t.Context(), alice)
 	if err != nil || len(list) != 1 || list[0].Status != viber.TerminalExited || *list[0].ExitCode != 3 {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("%+v, %v; want no error, len(list) to be 1, list[0].Status to be %v, *list[0].ExitCode to be 3", list, err, viber.TerminalExited)
 	}
 	if err := ts.Input(t.Context(), alice, info.ID, []byte("x")); !errors.Is(err, ErrExited) {
 		t.Errorf("typing into it: %v", err)
@@ -191,7 +191,7 @@ func TestTheSizeIsTheSmallestOfThoseWhoMayWrite(t *testing.T) {
 	}
 	for _, bad := range []viber.Size{{}, {Rows: 1001, Cols: 1}, {Rows: -1, Cols: 5}} {
 		if _, err := ts.Resize(t.Context(), alice, info.ID, bad); !errors.Is(err, ErrBadSize) {
-			t.Errorf("%v: %v", bad, err)
+			t.Errorf("%v: %v; want ErrBadSize", bad, err)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestDetachingIsHereOnly(t *testing.T) {
 	again := watch(t, ts, alice, info.ID, AttachOptions{})
 	typed(t, ts, alice, info.ID, "\x04")
 	if got := again.end(); got != "ready\r\none\r\ntwo\r\n" {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want \"ready\\r\\none\\r\\ntwo\\r\\n\"", got)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestSecretsAreMaskedAlsoAcrossReads(t *testing.T) {
 	w.until("[masked] b")
 	typed(t, ts, alice, info.ID, "\n")
 	if got := w.end(); got != "a [masked] b\r\nshort prl_correct-hat\r\n[masked]" {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want \"a [masked] b\\r\\nshort prl_correct-hat\\r\\n[masked]\"", got)
 	}
 	list, _ := ts.List(t.Context(), alice)
 	if strings.Contains(list[0].Command, secret) {
@@ -281,7 +281,7 @@ func TestAFewBytesOfASecretDoNotHideAPrompt(t *testing.T) {
 	w.until("ready$ ")
 	typed(t, ts, alice, info.ID, "\n")
 	if got := w.end(); got != "ready$ [masked]" {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want \"ready$ [masked]\"", got)
 	}
 }
 
@@ -294,7 +294,7 @@ func TestTheEnvironmentHoldsNoSecrets(t *testing.T) {
 	info := open(t, ts, alice, Spec{Command: "env"})
 	text := watch(t, ts, alice, info.ID, AttachOptions{}).end()
 	if strings.Contains(text, "leak-me-not") || !strings.Contains(text, "KEYBOARD=harmless") || !strings.Contains(text, "TERM=xterm-256color") {
-		t.Error(text)
+		t.Errorf("text is %v; want not \"leak-me-not\" in it, \"KEYBOARD=harmless\" in it, \"TERM=xterm-256color\" in it", text)
 	}
 }
 
@@ -305,7 +305,7 @@ func TestBytesThatAreNoTextAreShownAsSuch(t *testing.T) {
 	w.until("b")
 	typed(t, ts, alice, info.ID, "\n")
 	if got := w.end(); got != "a\uFFFDbäc\uFFFD" {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want \"a\\uFFFDbäc\\uFFFD\"", got)
 	}
 }
 
@@ -336,7 +336,7 @@ func TestClosingEndsTheWholeSession(t *testing.T) {
 	w.until("up")
 	exit, err := ts.End(t.Context(), alice, info.ID)
 	if err != nil || exit.Signal != "SIGKILL" || exit.ExitCode != 137 || exit.TerminalID != info.ID {
-		t.Fatalf("%+v, %v", exit, err)
+		t.Fatalf("%+v, %v; want no error, exit.Signal to be \"SIGKILL\", exit.ExitCode to be 137, exit.TerminalID to be %v", exit, err, info.ID)
 	}
 	select {
 	case <-ended:
@@ -353,7 +353,7 @@ func TestAHangUpIsEnoughForMost(t *testing.T) {
 	info := open(t, ts, alice, Spec{Command: "exec sleep 1000"})
 	exit, err := ts.End(t.Context(), alice, info.ID)
 	if err != nil || exit.Signal != "SIGHUP" {
-		t.Errorf("%+v, %v", exit, err)
+		t.Errorf("%+v, %v; want no error, exit.Signal to be \"SIGHUP\"", exit, err)
 	}
 }
 
@@ -363,7 +363,7 @@ func TestALeftOverDoesNotHoldUpTheExit(t *testing.T) {
 	info := open(t, ts, alice, Spec{Command: "(trap '' HUP; exec setsid sleep 5) & echo bye; exit 4"})
 	w := watch(t, ts, alice, info.ID, AttachOptions{})
 	if text := w.end(); !strings.Contains(text, "bye") || w.exit.ExitCode != 4 {
-		t.Errorf("%q %+v", text, w.exit)
+		t.Errorf("%q %+v; want \"bye\" in it, w.exit.ExitCode to be 4", text, w.exit)
 	}
 }
 
@@ -375,7 +375,7 @@ func TestInputThatNobodyReadsIsBounded(t *testing.T) {
 		err = ts.Input(t.Context(), alice, info.ID, make([]byte, 64<<10))
 	}
 	if !errors.Is(err, ErrLimit) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want ErrLimit", err)
 	}
 	if _, err := ts.End(t.Context(), alice, info.ID); err != nil {
 		t.Errorf("it cannot be closed: %v", err)
@@ -387,7 +387,7 @@ func TestOnlySoManyRunAtATime(t *testing.T) {
 	a := open(t, ts, alice, Spec{Command: "exec sleep 1000"})
 	open(t, ts, alice, Spec{Command: "exec sleep 1000"})
 	if _, err := ts.Create(t.Context(), alice, Spec{Command: "true"}); !errors.Is(err, ErrLimit) {
-		t.Fatalf("%v", err)
+		t.Fatalf("%v; want ErrLimit", err)
 	}
 	open(t, ts, identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "p-bob", Name: "bob"}}, Spec{Command: "true"}) // somebody else may
 	if _, err := ts.End(t.Context(), alice, a.ID); err != nil {
@@ -399,13 +399,13 @@ func TestOnlySoManyRunAtATime(t *testing.T) {
 func TestWhatCannotStartSaysSo(t *testing.T) {
 	ts := newSet(t, Deps{})
 	if _, err := ts.Create(t.Context(), alice, Spec{Cwd: "nowhere"}); !errors.Is(err, ErrSpawn) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want ErrSpawn", err)
 	}
 	if _, err := ts.Create(t.Context(), alice, Spec{Size: viber.Size{Rows: 5000, Cols: 1}}); !errors.Is(err, ErrBadSize) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want ErrBadSize", err)
 	}
 	if list, _ := ts.List(t.Context(), alice); len(list) != 0 {
-		t.Errorf("%v", list)
+		t.Errorf("%v; want len(list) to be 0", list)
 	}
 }
 
@@ -414,18 +414,18 @@ func TestAnAgentSendsAndReads(t *testing.T) {
 	info := open(t, ts, alice, Spec{Command: "stty -echo; echo ready; while read x; do echo \"got $x\"; done", Task: "task-1"})
 	first, err := ts.Read(t.Context(), alice, info.ID, 0, patience)
 	if err != nil || first.Data != "ready\r\n" || first.Status != viber.TerminalRunning {
-		t.Fatalf("%+v, %v", first, err)
+		t.Fatalf("%+v, %v; want no error, first.Data to be \"ready\\r\\n\", first.Status to be %v", first, err, viber.TerminalRunning)
 	}
 	out, err := ts.Send(t.Context(), alice, info.ID, []byte("one\n"), patience)
 	if err != nil || out.Data != "got one\r\n" || out.Offset != first.Offset+int64(len(out.Data)) {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	if nothing, err := ts.Read(t.Context(), alice, info.ID, out.Offset, 0); err != nil || nothing.Data != "" || nothing.Offset != out.Offset {
-		t.Errorf("%+v, %v", nothing, err)
+		t.Errorf("%+v, %v; want no error, nothing.Data to be \"\", nothing.Offset to be %v", nothing, err, out.Offset)
 	}
 	list, _ := ts.List(t.Context(), alice)
 	if list[0].TaskID != "task-1" {
-		t.Errorf("%+v", list[0])
+		t.Errorf("%+v; want list[0].TaskID to be \"task-1\"", list[0])
 	}
 	// A task's terminals end with it, unless somebody looks.
 	other := open(t, ts, alice, Spec{Command: "exec sleep 1000", Task: "task-1"})
@@ -456,12 +456,12 @@ func TestTheTrailKnowsWhoDidWhatAndNotWhatWasTyped(t *testing.T) {
 	}
 	want := []string{"terminal.created", "terminal.attached", "terminal.input", "terminal.input", "terminal.closed", "terminal.exited"}
 	if d := cmp.Diff(want, kept.actions()); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	for _, e := range kept.entries {
 		text, _ := json.Marshal(e)
 		if strings.Contains(string(text), "my-secret-words") || e.Target != info.ID {
-			t.Errorf("%s", text)
+			t.Errorf("%s; want not \"my-secret-words\" in it, e.Target to be %v", text, info.ID)
 		}
 		if e.Action == "terminal.attached" && (e.Actor != "person:alice" || e.Detail["by_token"] != "t1" || e.Detail["by_device"] != "d1" || e.Detail["by_address"] != "127.0.0.1") {
 			t.Errorf("%s", text)
@@ -485,7 +485,7 @@ func TestARecordingIsAnAsciicastThatReplaysToTheSameText(t *testing.T) {
 	text := w.end()
 	list, err := recordings.List(alice)
 	if err != nil || len(list) != 1 || list[0].ID != info.ID || list[0].Name != "demo" {
-		t.Fatalf("%+v, %v", list, err)
+		t.Fatalf("%+v, %v; want no error, len(list) to be 1, list[0].ID to be %v, list[0].Name to be \"demo\"", list, err, info.ID)
 	}
 	_, file, err := recordings.Open(alice, info.ID)
 	if err != nil {
@@ -496,7 +496,7 @@ func TestARecordingIsAnAsciicastThatReplaysToTheSameText(t *testing.T) {
 	lines.Scan()
 	var head struct{ Version, Width, Height int }
 	if err := json.Unmarshal(lines.Bytes(), &head); err != nil || head.Version != 2 || head.Width != 80 || head.Height != 24 {
-		t.Errorf("%s: %v", lines.Text(), err)
+		t.Errorf("%s: %v; want no error, head.Version to be 2, head.Width to be 80, head.Height to be 24", lines.Text(), err)
 	}
 	var played, kinds string
 	var at float64
@@ -543,7 +543,7 @@ func TestOldRecordingsGo(t *testing.T) {
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))
 	if !slices.Equal(left, []string{filepath.Join(dir, "a.cast")}) {
-		t.Errorf("%v", left)
+		t.Errorf("%v; want slices.Equal(left, []string{filepath.Join(dir, \"a.cast\")})", left)
 	}
 }
 
@@ -556,10 +556,10 @@ func TestAStoppingHubTakesItsProcessesWithIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := ts.Create(t.Context(), alice, Spec{}); !errors.Is(err, ErrStopping) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want ErrStopping", err)
 	}
 	if list, _ := ts.List(t.Context(), alice); len(list) != 0 {
-		t.Errorf("%v", list)
+		t.Errorf("%v; want len(list) to be 0", list)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestWrittenAtOnceByMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := hearClose(t, client); got != "1000 done" {
-		t.Error(got)
+		t.Errorf("got is %v; want \"1000 done\"", got)
 	}
 }
 

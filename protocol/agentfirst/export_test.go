@@ -147,7 +147,7 @@ func TestFilesWithoutAUsableFirstLineAreRefused(t *testing.T) {
 		"a message":           {`{"role":"user","content":"x"}`, af.ErrBadMeta},
 	} {
 		if _, err := af.NewExportDecoder(strings.NewReader(tc.in)); !errors.Is(err, tc.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want %v", name, err, tc.want)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func TestAppendFrameAndReadFrameAgree(t *testing.T) {
 	for _, g := range allGolden() {
 		got, err := fr.Next()
 		if err != nil || !bytes.Equal(got, g.hand) {
-			t.Fatalf("%s: %x, %v", g.name, got, err)
+			t.Fatalf("%s: %x, %v; want no error, bytes.Equal(got, g.hand)", g.name, got, err)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func TestEmptyAndUnknownVariantsDecodeAndNameTheirNumber(t *testing.T) {
 	} {
 		m, err := af.UnmarshalClient(tc.bytes)
 		if err != nil {
-			t.Errorf("%s: %v", tc.name, err)
+			t.Errorf("%s: %v; want no error", tc.name, err)
 		}
 		if n, known := af.ClientVariant(m); n != tc.num || known != tc.known {
 			t.Errorf("%s: %d %v, want %d %v", tc.name, n, known, tc.num, tc.known)
@@ -144,7 +144,7 @@ func TestEmptyAndUnknownVariantsDecodeAndNameTheirNumber(t *testing.T) {
 func TestGarbageIsABadMessage(t *testing.T) {
 	for _, b := range []string{"\xff", "\x0a\x05abc", "\x0a\x03\x0a\x01\xff", "\x00"} {
 		if _, err := af.UnmarshalClient([]byte(b)); !errors.Is(err, af.ErrBadMessage) {
-			t.Errorf("%x: %v", b, err)
+			t.Errorf("%x: %v; want af.ErrBadMessage", b, err)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func readGolden(t testing.TB) map[string][]byte {
 		name, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
 		b, err := hex.DecodeString(digits)
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("%s: %v; want no error", name, err)
 		}
 		all[name] = b
 	}

@@ -60,7 +60,7 @@ func TestAbsentAndEmptySenderAreTheSame(t *testing.T) {
 func TestHandlesAreNotPaths(t *testing.T) {
 	const id = "0198c3d4-7a10-7c3e-9b1a-2f8f6f7b1c11"
 	if got, ok := af.ParseHandle(af.Handle(id)); !ok || got != id {
-		t.Errorf("%q %v", got, ok)
+		t.Errorf("%q %v; want ok, got to be %v", got, ok, id)
 	}
 	for _, bad := range []string{
 		"", "conversation:", id, "/etc/passwd", "conversation:/etc/passwd", "conversation:../x", "Conversation:" + id,

@@ -41,11 +41,11 @@ func TestTagIsRelativeToTheReader(t *testing.T) {
 		{"names are escaped", "crab", `a"><b&`, "<from agent=\"a&quot;&gt;&lt;b&amp;\">\nhi\n</from>"},
 	} {
 		if got := af.Tag(tc.reader, "crab", tc.speaker, "hi"); got != tc.want {
-			t.Errorf("%s: %q", tc.name, got)
+			t.Errorf("%s: %q; want %v", tc.name, got, tc.want)
 		}
 	}
 	if got := af.Tag("crab", "crab", "twin", "x</from>y"); got != "<from agent=\"twin\">\nx&lt;/from>y\n</from>" {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want \"<from agent=\\\"twin\\\">\\nx&lt;/from>y\\n</from>\"", got)
 	}
 }
 

@@ -20,12 +20,12 @@ func TestTitleVectors(t *testing.T) {
 	for line := range strings.Lines(string(data)) {
 		quoted, err := strconv.QuotedPrefix(line)
 		if err != nil {
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("%q: %v; want no error", line, err)
 		}
 		in, err1 := strconv.Unquote(quoted)
 		want, err2 := strconv.Unquote(strings.TrimSpace(line[len(quoted):]))
 		if err1 != nil || err2 != nil {
-			t.Fatalf("%q: %v %v", line, err1, err2)
+			t.Fatalf("%q: %v %v; want err1 to be nil, err2 to be nil", line, err1, err2)
 		}
 		if got := af.Title(in); got != want {
 			t.Errorf("Title(%q) = %q, want %q", in, got, want)

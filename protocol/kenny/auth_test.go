@@ -113,7 +113,7 @@ func TestVerifyAcceptsAnyPinAndNothingElse(t *testing.T) {
 		}(),
 	} {
 		if !errors.Is(err, ErrUnsigned) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ErrUnsigned", name, err)
 		}
 	}
 	if _, err := Sign(nil, tr); err == nil {
@@ -204,7 +204,7 @@ func TestPublicKeysMustBeCanonicalPoints(t *testing.T) {
 		"signed off the curve": littleEndian(offCurve, 1),
 	} {
 		if _, err := ParsePublicKey(text); !errors.Is(err, ErrBadKey) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ErrBadKey", name, err)
 		}
 	}
 	for _, text := range []string{good, littleEndian(onCurve, 0), littleEndian(onCurve, 1)} {

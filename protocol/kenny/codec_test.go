@@ -230,7 +230,7 @@ func TestResponseOutcomeAppliesDefaults(t *testing.T) {
 			code = e.Code
 		}
 		if string(result) != c.result || code != c.code {
-			t.Errorf("%s: %s, %s", c.name, result, code)
+			t.Errorf("%s: %s, %s; want string(result) to be %v, code to be %v", c.name, result, code, c.result, c.code)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestSignaturePathNeedsNonceAndVersion(t *testing.T) {
 		{Register{Token: "t"}, false},
 	} {
 		if got := c.in.Signed(); got != c.want {
-			t.Errorf("%+v: %v", c.in, got)
+			t.Errorf("%+v: %v; want %v", c.in, got, c.want)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestTimestampsKeepTheInstant(t *testing.T) {
 	at := time.Date(2026, 3, 1, 8, 15, 30, 250e6, time.FixedZone("x", 3600))
 	got, err := At(at).Time()
 	if err != nil || !got.Equal(at) || !strings.HasSuffix(string(At(at)), "Z") {
-		t.Errorf("%v %v", got, err)
+		t.Errorf("%v %v; want no error, got.Equal(at), strings.HasSuffix(string(At(at)), \"Z\")", got, err)
 	}
 }
 
@@ -90,6 +90,6 @@ func TestCodesAreDistinctAndPassable(t *testing.T) {
 		seen[c] = true
 	}
 	if len(seen) != 19 {
-		t.Error(len(seen))
+		t.Errorf("len(seen) is %v; want len(seen) to be 19", len(seen))
 	}
 }

@@ -60,7 +60,7 @@ func TestCatalogueIsTheProtocolsTable(t *testing.T) {
 		want = append(want, strings.Join(strings.Fields(line), " "))
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestSchemaOfAnExecTool(t *testing.T) {
 		"kill_background":{"type":"boolean"},
 		"queue_for_s":{"type":"integer","minimum":0,"maximum":604800,"default":0}}}`))
 	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestArgumentsAreCheckedExactly(t *testing.T) {
 	for _, c := range cases {
 		tool, ok := Lookup(c.tool)
 		if !ok {
-			t.Fatal(c.tool)
+			t.Fatalf("c.tool is %v; want ok", c.tool)
 		}
 		args, err := tool.CheckArgs(jsontext.Value(c.args))
 		if c.complaint != "" {
@@ -252,7 +252,7 @@ func TestArgumentsAreCheckedExactly(t *testing.T) {
 			continue
 		}
 		if err != nil || string(args.Wire()) != c.want {
-			t.Errorf("%s %.60s: %s, %v", c.tool, c.args, args.Wire(), err)
+			t.Errorf("%s %.60s: %s, %v; want no error, string(args.Wire()) to be %v", c.tool, c.args, args.Wire(), err, c.want)
 		}
 	}
 }
@@ -261,15 +261,15 @@ func TestCallOptionsStayInTheHub(t *testing.T) {
 	list, _ := Lookup("fs_list")
 	in, err := list.CheckInput(jsontext.Value(`{"agent_id":"pc","timeout_s":9,"queue_for_s":60,"path":"/"}`))
 	if err != nil || string(in.Args.Wire()) != `{"path":"/"}` {
-		t.Fatalf("%s %v", in.Args.Wire(), err)
+		t.Fatalf("%s %v; want no error, string(in.Args.Wire()) to be \"{\"path\":\"/\"}\"", in.Args.Wire(), err)
 	}
 	if in.AgentID != "pc" || !in.HasAgent || in.Timeout.Seconds() != 9 || in.QueueFor.Seconds() != 60 {
-		t.Errorf("%+v", in)
+		t.Errorf("%+v; want in.AgentID to be \"pc\", in.HasAgent, in.Timeout.Seconds() to be 9, in.QueueFor.Seconds() to be 60", in)
 	}
 	exec, _ := Lookup("shell_exec")
 	in, err = exec.CheckInput(jsontext.Value(`{"script":"id","agent_id":""}`))
 	if err != nil || string(in.Args.Wire()) != `{"script":"id","timeout_s":30}` || in.Timeout.Seconds() != 30 {
-		t.Fatalf("%s %v", in.Args.Wire(), err)
+		t.Fatalf("%s %v; want no error, string(in.Args.Wire()) to be \"{\"script\":\"id\",\"timeout_s\":30}\", in.Timeout.Seconds() to be 30", in.Args.Wire(), err)
 	}
 	if in.AgentID != "" || !in.HasAgent {
 		t.Error("a blank agent_id is not the same as none")

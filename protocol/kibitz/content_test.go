@@ -88,7 +88,7 @@ func TestRightsOfContent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.Right() != want.right || c.Detail() != want.detail || c.IsView() != want.view {
-			t.Errorf("%s: %s %s %v", in, c.Right(), c.Detail(), c.IsView())
+			t.Errorf("%s: %s %s %v; want c.Right() to be %v, c.Detail() to be %v, c.IsView() to be %v", in, c.Right(), c.Detail(), c.IsView(), want.right, want.detail, want.view)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestSealedContent(t *testing.T) {
 			t.Errorf("%s: %v", sealed, err)
 		}
 		if got := relay(sealed, true, to != ""); strings.HasPrefix(got, "{") == false {
-			t.Errorf("%s: %s", sealed, got)
+			t.Errorf("%s: %s; want strings.HasPrefix(got, \"{\") not to be false", sealed, got)
 		}
 		if got := relay(Raw(in), true, to != ""); got != "seal.required" {
 			t.Errorf("plain in a sealed room: %s", got)
@@ -175,7 +175,7 @@ func TestLabelOfABoxCannotLie(t *testing.T) {
 		`{"k":"chat","box":"` + strings.Repeat("A", MaxChatBox+4) + `"}`: "limit.size",
 	} {
 		if got := relay(Raw(in), true, false); got != want {
-			t.Errorf("%.60s: %s", in, got)
+			t.Errorf("%.60s: %s; want %v", in, got, want)
 		}
 	}
 	if _, err := ParseSecret("AAAA"); err == nil {

@@ -118,7 +118,7 @@ func TestOversizedProofsAreRefusedUnread(t *testing.T) {
 		CreditTooLarge: {AgentCredit: big},
 	} {
 		if got := CodeOf(a.CheckProofs()); got != want {
-			t.Errorf("%q: %q", want, got)
+			t.Errorf("%q: %q; want %v", want, got, want)
 		}
 	}
 	for _, a := range []Announce{{AgentChain: []string{"", "", "", "", ""}}, {AgentChain: []string{big}}, {JWT: big}, {AgentToken: big}} {
@@ -171,7 +171,7 @@ func TestCodesAreDistinctAndEachDoorHasOne(t *testing.T) {
 	}
 	for c, want := range map[Code]LobbyStatus{Kicked: "denied", RoomFull: "denied", LobbyDeny: "denied", RoomLocked: "locked", GateStale: "unverified"} {
 		if got := c.DoorStatus(); got != want {
-			t.Errorf("%s: %s", c, got)
+			t.Errorf("%s: %s; want %v", c, got, want)
 		}
 	}
 	for _, r := range creditReasons() {

@@ -57,7 +57,7 @@ func TestSanitise(t *testing.T) {
 func TestGrantWritesBothLists(t *testing.T) {
 	got, err := json.Marshal(Grant{ExpiresAt: 1700000000})
 	if err != nil || string(got) != `{"perceive":[],"act":[],"expiresAt":1700000000}` {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("%s, %v; want no error, string(got) to be \"{\"perceive\":[],\"act\":[],\"expiresAt\":1700000000}\"", got, err)
 	}
 }
 

@@ -13,7 +13,7 @@ func TestAnEmptyPolicyHasTheDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(DefaultPolicy(), p); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	if p.Max != 32 || p.Humans.Mode != "hub" || p.Agents.Mode != "gated" || !p.Mesh.Media || p.Mesh.Data || p.Views.Publishers[0] != "host" {
 		t.Errorf("%+v", p)
@@ -39,7 +39,7 @@ func TestPolicyDocuments(t *testing.T) {
 	} {
 		p, err := ReadPolicy(Raw(tc.doc))
 		if (err == nil) != tc.ok {
-			t.Errorf("%s: %v", tc.name, err)
+			t.Errorf("%s: %v; want (err == nil) to be %v", tc.name, err, tc.ok)
 		}
 		if err != nil && CodeOf(err) != PolicyBad {
 			t.Errorf("%s: %v", tc.name, err)
@@ -56,7 +56,7 @@ func TestAbsentAndEmptyGrantsOfAPolicyDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Humans.Grant != nil || p.Humans.GuestGrant == nil || p.Humans.GuestGrant.String() != "nothing" {
-		t.Errorf("%+v", p.Humans)
+		t.Errorf("%+v; want p.Humans.Grant to be nil, p.Humans.GuestGrant not to be nil, p.Humans.GuestGrant.String() to be \"nothing\"", p.Humans)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestPatterns(t *testing.T) {
 		{"spiffe://td/agents/*", "spiffe://td/agents/a/b", true},
 	} {
 		if got := Match(tc.pattern, tc.text); got != tc.want {
-			t.Errorf("%q %q: %v", tc.pattern, tc.text, got)
+			t.Errorf("%q %q: %v; want %v", tc.pattern, tc.text, got, tc.want)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func TestAManifestThatNamesNobodyAdmitsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Humans.Mode != HumansOIDC || p.Humans.OIDC.Allows("anybody@example.org", "r") {
-		t.Errorf("%+v", p.Humans)
+		t.Errorf("%+v; want p.Humans.Mode to be %v, not p.Humans.OIDC.Allows(\"anybody@example.org\", \"r\")", p.Humans, HumansOIDC)
 	}
 	if err := p.Apply(&Manifest{Mode: ManifestGoogle, Room: "r", Members: []string{"ann@example.org"}, MH: []string{HashMember("Ben@example.org", "r")}}); err != nil {
 		t.Fatal(err)
@@ -114,10 +114,10 @@ func FuzzReadPolicy(f *testing.F) {
 		}
 		q, err := ReadPolicy(again)
 		if err != nil {
-			t.Fatalf("%s: %v", again, err)
+			t.Fatalf("%s: %v; want no error", again, err)
 		}
 		if d := cmp.Diff(p, q); d != "" {
-			t.Error(d)
+			t.Errorf("d is %v; want no difference", d)
 		}
 		_ = p.Warnings()
 	})

@@ -74,7 +74,7 @@ func TestSignalling(t *testing.T) {
 			got = string(data)
 		}
 		if got != want {
-			t.Errorf("%.60s: %s", in, got)
+			t.Errorf("%.60s: %s; want %v", in, got, want)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func TestWhiteSpaceIsFoundOutsideStringsOnly(t *testing.T) {
 		`[1, 2]`: false, "{\"a\":\t1}": false, `{"\\" :1}`: false, "[\n]": false,
 	} {
 		if got := isCompact(Raw(text)); got != want {
-			t.Errorf("%s: %v", text, got)
+			t.Errorf("%s: %v; want %v", text, got, want)
 		}
 		byLibrary := Raw(text).Clone()
 		if err := byLibrary.Compact(); err != nil {

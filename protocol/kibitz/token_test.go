@@ -142,7 +142,7 @@ func TestHostCommandIsJudgedInOrder(t *testing.T) {
 		{"bad signature", good, string(v.Keys["other"])},
 	} {
 		if _, err := VerifyCommand(c.token, v.Room, v.Fingerprint, Raw(c.key), v.now()); reasonOf(err) != c.want {
-			t.Errorf("%q: %v", c.want, err)
+			t.Errorf("%q: %v; want reasonOf(err) to be %v", c.want, err, c.want)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestAssertionNeedsSomethingToJudge(t *testing.T) {
 		{good, v.Fingerprint, []AllowedKey{{Key: Raw(`{}`)}}, GateUnlisted},
 	} {
 		if _, err := VerifyAssertion(c.token, v.Room, c.fp, c.keys, v.now()); CodeOf(err) != c.want {
-			t.Errorf("%s: %v", c.want, err)
+			t.Errorf("%s: %v; want CodeOf(err) to be %v", c.want, err, c.want)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func TestKeysThatAreNone(t *testing.T) {
 		"with private": string(v.Keys["agentPrivate"]),
 	} {
 		if _, err := ParsePublicKey(Raw(text)); !errors.Is(err, ErrBadKey) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ErrBadKey", name, err)
 		}
 	}
 	k := v.private(t)
@@ -196,7 +196,7 @@ func TestKeysThatAreNone(t *testing.T) {
 	}
 	public, err := json.Marshal(k.Public())
 	if err != nil || strings.Contains(string(public), `"d"`) {
-		t.Errorf("%s %v", public, err)
+		t.Errorf("%s %v; want no error, not \"\"d\"\" in it", public, err)
 	}
 	mixed := strings.Replace(string(out), k.Public().jwk().X, v.key(t, "other").jwk().X, 1)
 	mixed = strings.Replace(mixed, k.Public().jwk().Y, v.key(t, "other").jwk().Y, 1)

@@ -233,7 +233,7 @@ func (v *vectors) seals(t *testing.T) {
 		}
 		plain, err := key.Unbox(c.Box, ContentKind(c.K), c.E, c.To)
 		if err != nil || string(plain) != c.Plain {
-			t.Errorf("%s: %s, %v", c.Box, plain, err)
+			t.Errorf("%s: %s, %v; want no error, string(plain) to be %v", c.Box, plain, err, c.Plain)
 		}
 	}
 }

@@ -137,7 +137,7 @@ func keysOf(m map[string]int) []string {
 func TestHashForms(t *testing.T) {
 	bare := HashOf("hello").Bare()
 	if bare != "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" {
-		t.Fatal(bare)
+		t.Fatalf("bare is %v; want bare to be \"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824\"", bare)
 	}
 	for _, s := range []string{bare, strings.ToUpper(bare), "sha256:" + bare, "SHA256:" + strings.ToUpper(bare)} {
 		if !HashFits(s, "hello") || !SameHash(s, bare) {

@@ -157,10 +157,10 @@ func TestContentIsJSONIfItReadsAsJSON(t *testing.T) {
 		}
 	}
 	if p, err := Plain(map[string]string{"a": "<&>\u2028"}); err != nil || string(p) != "{\"a\":\"<&>\u2028\"}" {
-		t.Errorf("%s %v", p, err)
+		t.Errorf("%s %v; want no error, string(p) to be \"{\\\"a\\\":\\\"<&>\\u2028\\\"}\"", p, err)
 	}
 	if p, err := Plain("<plain>"); err != nil || string(p) != "<plain>" {
-		t.Errorf("%s %v", p, err)
+		t.Errorf("%s %v; want no error, string(p) to be \"<plain>\"", p, err)
 	}
 	if _, err := Plain("\xff"); err == nil {
 		t.Error("bad UTF-8 was sealed")
@@ -341,7 +341,7 @@ func TestSenderTakesTheFirstSuiteOffered(t *testing.T) {
 		}
 		env, err := ParseEnvelope(blob)
 		if err != nil || env.Algorithm != c.want {
-			t.Errorf("%s: %s, %v", name, env.Algorithm, err)
+			t.Errorf("%s: %s, %v; want no error, env.Algorithm to be %v", name, env.Algorithm, err, c.want)
 		}
 	}
 	v1 := *w.entry
@@ -370,7 +370,7 @@ func TestNoDowngradeOnceVersion2WasSeen(t *testing.T) {
 	} {
 		got, err := ChooseEnvelope(c.entry, c.known, c.allow)
 		if got != c.want || !errors.Is(err, c.err) {
-			t.Errorf("%s: %d, %v", name, got, err)
+			t.Errorf("%s: %d, %v; want got to be %v, %v", name, got, err, c.want, c.err)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestPublicKeyRefusesJunk(t *testing.T) {
 		"wrong label":  strings.ReplaceAll(w.BobSPKI, "PUBLIC KEY", "CERTIFICATE"),
 	} {
 		if _, err := ParsePublicKey(text); !errors.Is(err, ErrBadKey) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ErrBadKey", name, err)
 		}
 	}
 	if k, err := ParsePublicKey(w.BobSPKI + "\n\n"); err != nil || k.Fingerprint() == w.BobFingerprint {
@@ -58,13 +58,13 @@ func TestPrivateKeyNamesAWrongPassphrase(t *testing.T) {
 		"cut IV":       {strings.Replace(w.BobEncrypted, "AES-256-CBC,", "AES-256-CBC,zz", 1), w.Passphrase, ErrBadKey},
 	} {
 		if _, err := ParsePrivateKey([]byte(c.text), []byte(c.pass)); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want %v", name, err, c.want)
 		}
 	}
 	// Padding fits by chance once in 256; even then the reason is the passphrase.
 	for i := range 600 {
 		if _, err := ParsePrivateKey([]byte(w.BobEncrypted), []byte{'x', byte(i), byte(i >> 8)}); !errors.Is(err, ErrPassphrase) {
-			t.Fatalf("%d: %v", i, err)
+			t.Fatalf("%d: %v; want ErrPassphrase", i, err)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestLegacyPEMInAllKeySizes(t *testing.T) {
 	iv := []byte("0123456789abcdef")
 	for size, want := range map[int]int{16: 16, 24: 24, 32: 32} {
 		if got := len(legacyKey([]byte("p"), iv, size)); got != want {
-			t.Errorf("%d: %d", size, got)
+			t.Errorf("%d: %d; want %v", size, got, want)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestBackupsOfBothForms(t *testing.T) {
 	}
 	for name, file := range map[string][]byte{"ours": ours, "legacy": legacy} {
 		if k, err := OpenBackup(file, pass); err != nil || !k.Public().Same(w.bob.Public()) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want no error, k.Public().Same(w.bob.Public())", name, err)
 		}
 		if _, err := OpenBackup(file, []byte("wrong")); !errors.Is(err, ErrPassphrase) {
 			t.Errorf("%s, wrong passphrase: %v", name, err)
@@ -125,7 +125,7 @@ func TestBackupCannotAskForAMountainOfWork(t *testing.T) {
 		b := good
 		change(&b)
 		if err := b.check(); !errors.Is(err, ErrBadKey) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ErrBadKey", name, err)
 		}
 	}
 }
@@ -145,12 +145,12 @@ func TestHPKEKeyFile(t *testing.T) {
 		"cut": strings.Replace(string(file), "KEM: X25519", "KEM: MLKEM768X25519x", 1),
 	} {
 		if _, err := ParseHPKEKeys([]byte(text)); !errors.Is(err, ErrBadKey) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ErrBadKey", name, err)
 		}
 	}
 	fresh, err := GenerateHPKE()
 	if err != nil || len(fresh) != 2 || fresh[0].KEM != KEMHybrid {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want no error, len(fresh) to be 2, fresh[0].KEM to be %v", err, KEMHybrid)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestStaticProof(t *testing.T) {
 		"signature trimmed": {s.Identity, s.Signature[4:]},
 	} {
 		if err := VerifyIdentity(w.ada.Public(), bad); !errors.Is(err, ErrBadSignature) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ErrBadSignature", name, err)
 		}
 	}
 	wrapped := s
@@ -207,7 +207,7 @@ func TestChallengeIsBoundToEverything(t *testing.T) {
 		"line break": {"key\nplace.example.org", "ada", "ada", c.Nonce}, "no id": {c.PlaceKey, c.Address, "", c.Nonce},
 	} {
 		if err := bad.Verify(w.ada.Public(), p); !errors.Is(err, ErrBadSignature) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ErrBadSignature", name, err)
 		}
 	}
 	if err := c.Verify(w.bob.Public(), p); !errors.Is(err, ErrBadSignature) {
@@ -239,7 +239,7 @@ func TestKeyEntryIsCheckedAgainstAgentAndKey(t *testing.T) {
 	}
 	e, err := VerifyEntry(w.bob.Public(), "bob", s)
 	if err != nil || !e.Reads(1) || !e.Reads(2) || len(e.HPKE) != 2 || !e.IssuedAt.Equal(vectorTime) {
-		t.Fatalf("%+v, %v", e, err)
+		t.Fatalf("%+v, %v; want no error, e.Reads(1), e.Reads(2), len(e.HPKE) to be 2, e.IssuedAt.Equal(vectorTime)", e, err)
 	}
 	resigned := func(text string) SignedEntry {
 		entry := b64([]byte(text))

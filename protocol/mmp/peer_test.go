@@ -46,7 +46,7 @@ func TestPeerCallsAreBoundToEverything(t *testing.T) {
 	}
 	for _, bad := range []string{"", "ed25519:", "ed25519:AAAA", strings.TrimPrefix(FormatPeerKey(public), "ed25519:")} {
 		if _, err := ParsePeerKey(bad); !errors.Is(err, ErrBadKey) {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("%q: %v; want ErrBadKey", bad, err)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func TestRegisterIDs(t *testing.T) {
 	} {
 		r, err := board.DecodeRegister([]byte(body))
 		if err != nil || r.ID != want || r.Made {
-			t.Errorf("%s: %+v %v", body, r, err)
+			t.Errorf("%s: %+v %v; want no error, r.ID to be %v, not r.Made", body, r, err, want)
 		}
 	}
 	r, err := board.DecodeRegister(nil)
@@ -65,7 +65,7 @@ func TestRegisterKeepsWhatWasSent(t *testing.T) {
 		Static: mmp.Static{mmp.Raw(`{"b":"\u00e9","a":1}`), "c2ln"}, Proof: &mmp.Proof{"n", "s"},
 	}
 	if d := cmp.Diff(want, r); d != "" || !r.Signed() {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference, r.Signed()", d)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestCapabilityNamesOfBothForms(t *testing.T) {
 		``:                                       nil,
 	} {
 		if d := cmp.Diff(want, board.CapabilityNames(mmp.Raw(raw))); d != "" {
-			t.Errorf("%s: %s", raw, d)
+			t.Errorf("%s: %s; want no difference", raw, d)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func TestPostingTTL(t *testing.T) {
 	} {
 		p, err := board.DecodePost([]byte(`{"agent_id":"a","type":"announcement"`+ttl+`}`), "")
 		if err != nil || p.TTL != want || p.SkillFormat != "markdown" {
-			t.Errorf("%s: %+v %v", ttl, p, err)
+			t.Errorf("%s: %+v %v; want no error, p.TTL to be %v, p.SkillFormat to be \"markdown\"", ttl, p, err, want)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func TestQueries(t *testing.T) {
 		"since=2026-01-30T12:00:00Z&limit=5": {func(v url.Values) error { _, err := board.ParseAuditQuery(v); return err }, ""},
 	} {
 		if got := refusal(c.read(q(name))); got != c.want {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: %s; want %v", name, got, c.want)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func TestTimes(t *testing.T) {
 	} {
 		at, err := mmp.ParseTime(s)
 		if err != nil || mmp.Stamp(at) != "2026-01-30T12:00:00Z" {
-			t.Errorf("%s: %v %v", s, at, err)
+			t.Errorf("%s: %v %v; want no error, mmp.Stamp(at) to be \"2026-01-30T12:00:00Z\"", s, at, err)
 		}
 	}
 	if _, err := mmp.ParseTime("soon"); err == nil {
@@ -257,7 +257,7 @@ func TestTimes(t *testing.T) {
 	var back board.HeartbeatAnswer
 	if err := mmp.Decode([]byte(`{"last_seen":"2026-01-30T12:00:00.123+00:00","expires_at":"junk","new":[]}`), &back); err != nil ||
 		!back.LastSeen.Truncate(time.Second).Equal(mmp.VectorTime) || !back.ExpiresAt.IsZero() {
-		t.Errorf("%+v %v", back, err)
+		t.Errorf("%+v %v; want no error, back.LastSeen.Truncate(time.Second).Equal(mmp.VectorTime), back.ExpiresAt.IsZero()", back, err)
 	}
 }
 
@@ -265,14 +265,14 @@ func TestAnswersCarryNullWhereEmpty(t *testing.T) {
 	raw, err := mmp.Encode(board.Agent{ID: "a", Capabilities: mmp.Raw(`["\u00e9"]`)})
 	if err != nil || !strings.Contains(string(raw), `"endpoint":null`) || !strings.Contains(string(raw), `"metadata":null`) ||
 		!strings.Contains(string(raw), `"capabilities":["\u00e9"]`) {
-		t.Errorf("%s %v", raw, err)
+		t.Errorf("%s %v; want no error, \"\"endpoint\":null\" in it, \"\"metadata\":null\" in it, \"\"capabilities\":[\"\\u00e9\"]\" in it", raw, err)
 	}
 	raw, err = mmp.Encode(relay.ReceiveAnswer{})
 	if err != nil || string(raw) != `{"messages":[],"count":0,"more":false}` {
-		t.Errorf("%s %v", raw, err)
+		t.Errorf("%s %v; want no error, string(raw) to be \"{\"messages\":[],\"count\":0,\"more\":false}\"", raw, err)
 	}
 	raw, err = mmp.Encode(board.RegisterAnswer{AgentID: "a", Status: board.StatusRegistered})
 	if err != nil || strings.Contains(string(raw), "session") {
-		t.Errorf("%s %v", raw, err)
+		t.Errorf("%s %v; want no error, not \"session\" in it", raw, err)
 	}
 }

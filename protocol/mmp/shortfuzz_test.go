@@ -49,7 +49,7 @@ func FuzzShortTexts(f *testing.F) {
 		}
 		if key, err := mmp.ParsePeerKey(text); err == nil {
 			if again, err := mmp.ParsePeerKey(mmp.FormatPeerKey(key)); err != nil || !again.Equal(key) {
-				t.Fatalf("%q: %v", text, err)
+				t.Fatalf("%q: %v; want no error, again.Equal(key)", text, err)
 			}
 		}
 		if at, err := mmp.ParseTime(text); err == nil {

@@ -138,7 +138,7 @@ func TestVectorsEnvelope2OpensInEverySuite(t *testing.T) {
 		}
 		opened, err := env.Open2(w.ring, w.incoming())
 		if err != nil || string(opened.Plain) != v.Plain {
-			t.Fatalf("%s: %v", v.Suite, err)
+			t.Fatalf("%s: %v; want no error, string(opened.Plain) to be %v", v.Suite, err, v.Plain)
 		}
 		suites[env.Algorithm] = true
 	}
@@ -202,7 +202,7 @@ func TestVectorsStaticIdentityInBothOrders(t *testing.T) {
 	w := newWorld(t)
 	for name, sig := range map[string]string{"as sent": w.IdentityAsSent, "sorted": w.IdentitySorted} {
 		if err := VerifyIdentity(w.ada.Public(), Static{Raw(w.IdentityPretty), sig}); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want no error", name, err)
 		}
 		if err := VerifyIdentity(w.bob.Public(), Static{Raw(w.IdentityPretty), sig}); err == nil {
 			t.Errorf("%s: fits another key", name)

@@ -14,12 +14,12 @@ func TestIDs(t *testing.T) {
 		strings.Repeat("a", 128): true, strings.Repeat("a", 129): false, "a\n": false,
 	} {
 		if ValidID(id) != want {
-			t.Errorf("%q: %v", id, !want)
+			t.Errorf("%q: %v; want ValidID(id) to be %v", id, !want, want)
 		}
 	}
 	for addr, want := range map[string]bool{"a": true, "a@east": true, "a@b@c": false, "a@": false, "@b": false, "a@B": false} {
 		if ValidAddress(addr) != want {
-			t.Errorf("%q: %v", addr, !want)
+			t.Errorf("%q: %v; want ValidAddress(addr) to be %v", addr, !want, want)
 		}
 	}
 	for made, prefix := range map[string]string{
@@ -40,18 +40,18 @@ func TestIDs(t *testing.T) {
 
 func TestErrorBodies(t *testing.T) {
 	if d := cmp.Diff(ErrorBody{Error: "Agent not found", Code: "agent_not_found", Message: "Agent not found"}, ErrAgentNotFound.Body(true)); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	if b := ErrAgentNotFound.Body(false); b.Error != "agent_not_found" {
-		t.Error(b)
+		t.Errorf("b is %v; want b.Error to be \"agent_not_found\"", b)
 	}
 	for _, e := range []Error{ErrToken, ErrNotYourAgent, ErrKeyPinned, ErrUpdateRejected, ErrQueueFull, ErrPlaceFull} {
 		if b := e.Body(true); b.Error != e.Code || b.Message != e.Text {
-			t.Errorf("%d: %+v", e.Status, b)
+			t.Errorf("%d: %+v; want b.Error to be %v, b.Message to be %v", e.Status, b, e.Code, e.Text)
 		}
 	}
 	if b := ErrRateLimited.WithRetry(7).Body(true); b.RetryAfter != 7 {
-		t.Error(b)
+		t.Errorf("b is %v; want b.RetryAfter to be 7", b)
 	}
 	r := &Rejection{ErrDepositRejected, []string{"too_large"}}
 	if !errors.Is(r, ErrDepositRejected) || r.Body().Reasons[0] != "too_large" || r.Error() == "" {
@@ -65,7 +65,7 @@ func TestErrorBodies(t *testing.T) {
 		"Skill not found: x":                                        SkillNotFound("x"), "Skill is not public: x": SkillNotPublic("x"),
 	} {
 		if e.Error() != text {
-			t.Errorf("%q", e.Text)
+			t.Errorf("%q; want e.Error() to be %v", e.Text, text)
 		}
 	}
 }

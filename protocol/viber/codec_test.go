@@ -76,7 +76,7 @@ func TestEnvelopesAreJudged(t *testing.T) {
 		}
 		if c.reason == "" {
 			if err != nil || m.Body == nil {
-				t.Errorf("%.80s: %v", c.frame, err)
+				t.Errorf("%.80s: %v; want no error, m.Body not to be nil", c.frame, err)
 			}
 			continue
 		}
@@ -93,7 +93,7 @@ func TestEnvelopesAreJudged(t *testing.T) {
 func TestAClientCannotAnswer(t *testing.T) {
 	m, err := viber.DecodeFromClient([]byte(`{"type":"ping","id":"1","reply_to":"2","payload":{}}`))
 	if err != nil || m.ReplyTo != "" {
-		t.Errorf("%+v, %v", m, err)
+		t.Errorf("%+v, %v; want no error, m.ReplyTo to be \"\"", m, err)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestPayloadsAreJudged(t *testing.T) {
 		body, err := decodePayload(c.typ, c.payload)
 		if c.reason == "" {
 			if err != nil || body == nil {
-				t.Errorf("%s %.100s: %v", c.typ, c.payload, err)
+				t.Errorf("%s %.100s: %v; want no error, body not to be nil", c.typ, c.payload, err)
 			}
 			continue
 		}
@@ -246,7 +246,7 @@ func TestErrorTextsDoNotRepeatWhatWasSent(t *testing.T) {
 		_, err := decodePayload(viber.TypeAuth, payload)
 		v := violationOf(t, err)
 		if strings.Contains(v.Error()+v.Answer().Message, "secret") {
-			t.Errorf("%v", v)
+			t.Errorf("%v; want not \"secret\" in it", v)
 		}
 	}
 }
@@ -261,16 +261,16 @@ func TestWhatIsLeftOutHasADefault(t *testing.T) {
 	}
 	submit := get(viber.TypeTaskSubmit, `{"goal":"g","options":{"mode":"viber-decides"}}`).(*viber.TaskSubmit)
 	if submit.Key("env") != "env" || submit.Opts().Mode != viber.AgentDecides || submit.Opts().Timeout() != viber.TaskTimeout {
-		t.Errorf("%+v", submit)
+		t.Errorf("%+v; want submit.Key(\"env\") to be \"env\", submit.Opts().Mode to be %v, submit.Opts().Timeout() to be %v", submit, viber.AgentDecides, viber.TaskTimeout)
 	}
 	if m := get(viber.TypeTaskMessage, `{"task_id":"t","message":{"role":"user","content":"x"}}`).(*viber.TaskMessage); m.InjectionMode != viber.Followup {
-		t.Errorf("%+v", m)
+		t.Errorf("%+v; want m.InjectionMode to be %v", m, viber.Followup)
 	}
 	if l := get(viber.TypeTaskList, `{}`).(*viber.TaskList); l.Limit != viber.DefaultListLimit {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Limit to be %v", l, viber.DefaultListLimit)
 	}
 	if r := get(viber.TypeApprovalResponse, `{"approval_id":"a","approved":true}`).(*viber.ApprovalResponse); r.Remember != viber.RememberOnce || !r.Yes() {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Remember to be %v, r.Yes()", r, viber.RememberOnce)
 	}
 	if c := get(viber.TypeTerminalCreate, `{"cols":100}`).(*viber.TerminalCreate); c.Size() != (viber.Size{Rows: 24, Cols: 100}) {
 		t.Errorf("%+v", c)
@@ -315,7 +315,7 @@ func TestServersOfTheFutureAreUnderstood(t *testing.T) {
 	m, err = viber.DecodeFromServer([]byte(`{"type":"task:started","id":"1","payload":{"task_id":"t","started_at":"yesterday","mood":"good"}}`))
 	started, ok := m.Body.(*viber.TaskStarted)
 	if err != nil || !ok || started.TaskID != "t" || !started.StartedAt.IsZero() {
-		t.Errorf("%+v, %v", m, err)
+		t.Errorf("%+v, %v; want no error, ok, started.TaskID to be \"t\", started.StartedAt.IsZero()", m, err)
 	}
 }
 
@@ -324,7 +324,7 @@ func TestTimesAreUTCMilliseconds(t *testing.T) {
 	data, err := viber.Encode(viber.Header{ID: "1", At: at, ReplyTo: "r"}, &viber.Pong{})
 	want := `{"type":"pong","id":"1","timestamp":"2026-01-15T10:30:00.007Z","reply_to":"r","payload":{}}`
 	if err != nil || string(data) != want {
-		t.Errorf("%s, %v", data, err)
+		t.Errorf("%s, %v; want no error, string(data) to be %v", data, err, want)
 	}
 }
 
@@ -342,7 +342,7 @@ func TestHeartbeatsMeasureTheWayThere(t *testing.T) {
 	} {
 		pong := (&viber.HealthPing{ClientTime: c.sent}).Pong(now)
 		if pong.LatencyMS != c.want || !pong.ServerTime.Equal(now) || !cmp.Equal(pong.ClientTime, c.sent) {
-			t.Errorf("%s: %+v", c.sent, pong)
+			t.Errorf("%s: %+v; want pong.LatencyMS to be %v, pong.ServerTime.Equal(now), cmp.Equal(pong.ClientTime, c.sent)", c.sent, pong, c.want)
 		}
 	}
 }
@@ -356,7 +356,7 @@ func FuzzDecodeFromClient(f *testing.F) {
 		m, err := viber.DecodeFromClient(data)
 		if err != nil {
 			if v := violationOf(t, err); v.Answer().Details.Reason == "" || m.Body != nil {
-				t.Errorf("%+v", v)
+				t.Errorf("%+v; want v.Answer().Details.Reason not to be \"\", m.Body to be nil", v)
 			}
 			return
 		}
@@ -388,7 +388,7 @@ func FuzzDecodeFromServer(f *testing.F) {
 			return
 		}
 		if _, err := viber.Encode(viber.Header{ID: m.ID, At: m.Timestamp}, m.Body); err != nil {
-			t.Errorf("%s: %v", data, err)
+			t.Errorf("%s: %v; want no error", data, err)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func TestExtensionsNeedTheirCapability(t *testing.T) {
 	}
 	w := viber.Welcome{Capabilities: viber.Capabilities()}
 	if len(w.Capabilities) != 10 || !w.Has(viber.CapTakeover) || w.Has("flight") {
-		t.Error(w.Capabilities)
+		t.Errorf("w.Capabilities is %v; want len(w.Capabilities) to be 10, w.Has(viber.CapTakeover), not w.Has(\"flight\")", w.Capabilities)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestCloseCodesTellWhetherToComeBack(t *testing.T) {
 		4400: false, 4401: false, 4403: false, 4409: false,
 	} {
 		if code.Reconnect() != want {
-			t.Errorf("%d: %v", code, !want)
+			t.Errorf("%d: %v; want code.Reconnect() to be %v", code, !want, want)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestModesHaveAliasesAndAnOrder(t *testing.T) {
 	order := []viber.Mode{viber.AlwaysExecute, viber.AgentDecides, viber.AlwaysAsk}
 	for i, m := range order {
 		if m.Strictness() != i {
-			t.Errorf("%s: %d", m, m.Strictness())
+			t.Errorf("%s: %d; want m.Strictness() to be %v", m, m.Strictness(), i)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestAnswersAboutRequestsEndNothing(t *testing.T) {
 	}
 	failed := viber.NewTaskFailure("t", viber.ErrorInfo{Type: viber.CodeTimeout}, "", viber.NewUsage(1, 2, nil))
 	if !viber.Ends(failed) || failed.PartialResult == nil || failed.Usage.TotalTokens != 3 {
-		t.Errorf("%+v", failed)
+		t.Errorf("%+v; want viber.Ends(failed), failed.PartialResult not to be nil, failed.Usage.TotalTokens to be 3", failed)
 	}
 	base := &viber.TaskError{Error: viber.ErrorInfo{Type: viber.CodeInternalError}}
 	if !viber.Ends(base) || viber.Ends(&viber.TaskProgress{}) || !viber.Ends(&viber.TaskStopped{}) {
@@ -127,20 +127,20 @@ func TestAnswersAboutRequestsEndNothing(t *testing.T) {
 func TestRefusalsSayWhatToDo(t *testing.T) {
 	scope := viber.NewInsufficientScope(viber.ScopeTaskSubmit, nil)
 	if scope.Details.Granted == nil || scope.Details.Required[0] != "task:submit" || scope.Code != viber.CodeAuthFailed {
-		t.Errorf("%+v", scope.Details)
+		t.Errorf("%+v; want scope.Details.Granted not to be nil, scope.Details.Required[0] to be \"task:submit\", scope.Code to be %v", scope.Details, viber.CodeAuthFailed)
 	}
 	for wait, want := range map[time.Duration]int64{0: 1, time.Microsecond: 1, time.Second: 1000, 1500*time.Microsecond + 1: 2} {
 		if e := viber.NewRateLimited(viber.ReasonQueueFull, "", wait); e.RetryAfterMS != want {
-			t.Errorf("%v: %d", wait, e.RetryAfterMS)
+			t.Errorf("%v: %d; want e.RetryAfterMS to be %v", wait, e.RetryAfterMS, want)
 		}
 	}
 	if e := viber.NewTerminalError("x", viber.TerminalNotFound, ""); e.Error.Message == "" || e.Error.Recoverable {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v; want e.Error.Message not to be \"\", not e.Error.Recoverable", e)
 	}
 	if v := viber.FrameTooLarge(5); v.Close != viber.CloseTooLarge || v.Reason != viber.ReasonTooLarge || v.Limit != 5 {
-		t.Errorf("%+v", v)
+		t.Errorf("%+v; want v.Close to be %v, v.Reason to be %v, v.Limit to be 5", v, viber.CloseTooLarge, viber.ReasonTooLarge)
 	}
 	if v := viber.BinaryFrame(); v.Reason != viber.ReasonBinaryFrame || v.Close != 0 {
-		t.Errorf("%+v", v)
+		t.Errorf("%+v; want v.Reason to be %v, v.Close to be 0", v, viber.ReasonBinaryFrame)
 	}
 }

@@ -157,7 +157,7 @@ func TestASequenceLongerThanTheScrollbackLeavesNothingBehind(t *testing.T) {
 		s.Append([]byte("##########\n"))
 	}
 	if got := string(s.Bytes()); got != "" {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want \"\"", got)
 	}
 	s.Append([]byte("###\x1b\\after\n"))
 	if got := string(s.Bytes()); got != "after\n" || s.Start() != s.End()-6 {
@@ -195,7 +195,7 @@ func TestNeighbouringTextIsMerged(t *testing.T) {
 		"too long":         {[]*viber.TaskDelta{text(2, 1, "abx"), text(3, 1, "c"), text(4, 1, "de")}, []*viber.TaskDelta{text(2, 1, "abx"), big}, 3},
 	} {
 		if diff := cmp.Diff(c.want, viber.MergeText(c.in, c.max)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+			t.Errorf("%s: %s; want no difference", name, diff)
 		}
 	}
 }
@@ -245,12 +245,12 @@ func TestFragmentsBecomeArguments(t *testing.T) {
 	}
 	for in, want := range map[string]string{"": "{}", " \n": "{}", `{"a":1}`: `{"a":1}`} {
 		if got, err := viber.ParseArguments(in); err != nil || string(got) != want {
-			t.Errorf("%q: %s, %v", in, got, err)
+			t.Errorf("%q: %s, %v; want no error, string(got) to be %v", in, got, err, want)
 		}
 	}
 	for _, bad := range []string{`[]`, `"x"`, `{`, `{"a":1,"a":2}`, `{}{}`, `null`} {
 		if _, err := viber.ParseArguments(bad); !errors.Is(err, viber.ErrBadArguments) {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("%q: %v; want viber.ErrBadArguments", bad, err)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func TestToolsAreWhatTheAgentFileNames(t *testing.T) {
 func TestFailureIsJSON(t *testing.T) {
 	got := Failure(tool.Errorf(tool.NotFound, `no "x"`))
 	if got != `{"ok":false,"error":{"type":"not_found","message":"no \"x\""}}` {
-		t.Error(got)
+		t.Errorf("got is %v; want \"{\"ok\":false,\"error\":{\"type\":\"not_found\",\"message\":\"no \\\"x\\\"\"}}\"", got)
 	}
 }
 

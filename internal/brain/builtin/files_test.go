@@ -20,19 +20,19 @@ func TestFileRoundTrip(t *testing.T) {
 	b := newBench(t, Config{})
 	got := b.ok("file_write", obj{"path": "a/b.txt", "content": "one\n"})
 	if d := cmp.Diff(obj{"path": "a/b.txt", "bytes": 4.0}, got); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	b.ok("file_write", obj{"path": "a/b.txt", "content": "twö\n", "append": true})
 	got = b.ok("file_read", obj{"path": "a/b.txt"})
 	if d := cmp.Diff(obj{"content": "one\ntwö\n", "size": 9.0, "truncated": false}, got); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	got = b.ok("file_edit", obj{"path": "a/b.txt", "old": "one", "new": "1"})
 	if d := cmp.Diff(obj{"path": "a/b.txt", "replacements": 1.0, "bytes": 7.0}, got); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	if c := b.content("a/b.txt"); c != "1\ntwö\n" {
-		t.Errorf("%q", c)
+		t.Errorf("%q; want c to be \"1\\ntwö\\n\"", c)
 	}
 }
 
@@ -41,7 +41,7 @@ func TestPathsAreRelativeToTheWorkingDirectory(t *testing.T) {
 	b.write("sub/x.txt", "here")
 	b.call.Dir = filepath.Join(b.call.Workspace, "sub")
 	if got := b.ok("file_read", obj{"path": "x.txt"}); got["content"] != "here" {
-		t.Error(got)
+		t.Errorf("got is %v; want got[\"content\"] to be \"here\"", got)
 	}
 	b.call.Dir = "sub"
 	b.ok("file_read", obj{"path": "x.txt"})
@@ -129,7 +129,7 @@ func TestConfiguredRootsMayBeUsed(t *testing.T) {
 	b.ok("file_write", obj{"path": filepath.Join(root, "x"), "content": "y"})
 	b.call.Dir = root
 	if got := b.ok("shell", obj{"command": "cat x"}); got["stdout"] != "y" {
-		t.Error(got)
+		t.Errorf("got is %v; want got[\"stdout\"] to be \"y\"", got)
 	}
 	b.fails(tool.Permission, "file_read", obj{"path": "../x"})
 }
@@ -158,7 +158,7 @@ func TestReadingInPieces(t *testing.T) {
 		t.Errorf("piece %q", out["content"])
 	}
 	if out := b.ok("file_read", obj{"path": "long.txt", "offset": 1 << 40}); out["content"] != "" || out["truncated"] != false {
-		t.Error(out)
+		t.Errorf("out is %v; want out[\"content\"] to be \"\", out[\"truncated\"] to be false", out)
 	}
 }
 
@@ -209,13 +209,13 @@ func TestList(t *testing.T) {
 		return s
 	}
 	if d := cmp.Diff([]string{"a:dir:true", "b.txt:file:true"}, names(b.ok("file_list", obj{}))); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	if d := cmp.Diff([]string{"a:dir:true", "a/c.txt:file:true", "b.txt:file:true"}, names(b.ok("file_list", obj{"recursive": true}))); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	if d := cmp.Diff([]string{"c.txt:file:true"}, names(b.ok("file_list", obj{"path": "a"}))); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 }
 
@@ -248,7 +248,7 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	if out := b.ok("file_search", obj{"query": "Hello", "limit": 1}); len(out["matches"].([]any)) != 1 || out["truncated"] != true {
-		t.Error(out)
+		t.Errorf("out is %v; want len(out[\"matches\"].([]any)) to be 1, out[\"truncated\"] to be true", out)
 	}
 	b.fails(tool.Validation, "file_search", obj{"query": "(", "regex": true})
 	b.fails(tool.Validation, "file_search", obj{"query": "x", "glob": "["})
@@ -276,7 +276,7 @@ func TestEditNeedsOneMatch(t *testing.T) {
 	b.write("f", "aa bb aa")
 	b.fails(tool.NotFound, "file_edit", obj{"path": "f", "old": "zz", "new": ""})
 	if msg := b.fails(tool.Validation, "file_edit", obj{"path": "f", "old": "aa", "new": ""}); !strings.Contains(msg, "2 times") {
-		t.Error(msg)
+		t.Errorf("msg is %v; want \"2 times\" in it", msg)
 	}
 	b.ok("file_edit", obj{"path": "f", "old": "aa", "new": "c", "all": true})
 	if b.content("f") != "c bb c" {
@@ -297,7 +297,7 @@ func TestWritingKeepsTheModeAndLeavesNothingBehind(t *testing.T) {
 	b.ok("file_write", obj{"path": "run.sh", "content": "#!/bin/sh\necho"})
 	entries, err := os.ReadDir(b.call.Workspace)
 	if err != nil || len(entries) != 1 {
-		t.Errorf("%v %v", entries, err)
+		t.Errorf("%v %v; want no error, len(entries) to be 1", entries, err)
 	}
 	if info, _ := entries[0].Info(); info.Mode().Perm() != 0o755 {
 		t.Errorf("mode %v", info.Mode())
@@ -313,7 +313,7 @@ func TestReadersSeeFilesAsStrangersWords(t *testing.T) {
 		call := b.call
 		call.Arguments = json.RawMessage(args)
 		if res, err := b.tools[name].Run(context.Background(), call); err != nil || !res.Untrusted || res.Source == "" {
-			t.Errorf("%s: %+v %v", name, res, err)
+			t.Errorf("%s: %+v %v; want no error, res.Untrusted, res.Source not to be \"\"", name, res, err)
 		}
 	}
 }

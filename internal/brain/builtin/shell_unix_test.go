@@ -54,7 +54,7 @@ func TestShellSeesNoSecrets(t *testing.T) {
 	b := newBench(t, Config{})
 	out := b.ok("shell", obj{"command": "env"})["stdout"].(string)
 	if strings.Contains(out, "leak-me") || !strings.Contains(out, "LC_TIME=harmless") {
-		t.Error(out)
+		t.Errorf("out is %v; want not \"leak-me\" in it, \"LC_TIME=harmless\" in it", out)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestTimeoutKillsEverythingTheCommandStarted(t *testing.T) {
 	b := newBench(t, Config{grace: 50 * time.Millisecond})
 	f := open(t, fifo(t, b), syscall.O_NONBLOCK)
 	if msg := b.fails(tool.TimedOut, "shell", obj{"command": stubborn, "timeout_ms": 300}); !strings.Contains(msg, "300ms") {
-		t.Error(msg)
+		t.Errorf("msg is %v; want \"300ms\" in it", msg)
 	}
 	if _, err := io.ReadAll(f); err != nil {
 		t.Error(err)
@@ -177,7 +177,7 @@ func TestNothingStaysInTheBackground(t *testing.T) {
 	f := open(t, fifo(t, b), syscall.O_NONBLOCK)
 	out := b.ok("shell", obj{"command": "exec 3>fifo; sleep 1000 & echo started"})
 	if out["stdout"] != "started\n" || out["exit_code"] != 0.0 {
-		t.Error(out)
+		t.Errorf("out is %v; want out[\"stdout\"] to be \"started\\n\", out[\"exit_code\"] to be 0.0", out)
 	}
 	if _, err := io.ReadAll(f); err != nil {
 		t.Error(err)

@@ -111,7 +111,7 @@ func TestEveryCallOfADyingServerEnds(t *testing.T) {
 		cut()
 		for range cap(results) {
 			if res := <-results; !res.IsError || !strings.Contains(res.Text, "stopped during the call") {
-				t.Errorf("%+v", res)
+				t.Errorf("%+v; want res.IsError, \"stopped during the call\" in it", res)
 			}
 		}
 		if res := call(t, x["pid"]); res.IsError {
@@ -127,13 +127,13 @@ func TestToolNames(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := ToolName(tt.server, tt.name); got != tt.want {
-			t.Errorf("%s %s = %s", tt.server, tt.name, got)
+			t.Errorf("%s %s = %s; want %v", tt.server, tt.name, got, tt.want)
 		}
 	}
 	for _, tt := range [][2]string{{"a b", "c"}, {"a", "c/d"}, {"a__b", "c"}, {"a", strings.Repeat("x", 80)}, {"ä", "ö"}} {
 		got := ToolName(tt[0], tt[1])
 		if !strings.HasPrefix(got, "mcp__") || len(got) > 64 {
-			t.Errorf("%q = %s", tt, got)
+			t.Errorf("%q = %s; want strings.HasPrefix(got, \"mcp__\"), len(got) to be at most 64", tt, got)
 		}
 	}
 }

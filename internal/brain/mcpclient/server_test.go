@@ -132,16 +132,16 @@ func TestStdioServer(t *testing.T) {
 		t.Errorf("in use: %s", s)
 	}
 	if res := call(t, x["mixed"]); res.IsError || res.Text != "words\n[image image/png, 4 bytes]\n[resource x file:///x]\ninside" {
-		t.Errorf("%+v", res)
+		t.Errorf("%+v; want not res.IsError, res.Text to be \"words\\n[image image/png, 4 bytes]\\n[resource x file:///x]\\ninside\"", res)
 	}
 	if res := call(t, x["fail"]); !res.IsError || res.Text != "it did not work" {
-		t.Errorf("%+v", res)
+		t.Errorf("%+v; want res.IsError, res.Text to be \"it did not work\"", res)
 	}
 	if x["pid"].Class != tool.Mutating {
 		t.Error("an untrusted server is not believed")
 	}
 	if x["pid"].Description != "does pid" || !json.Valid(x["pid"].Schema) {
-		t.Errorf("%+v", x["pid"])
+		t.Errorf("%+v; want x[\"pid\"].Description to be \"does pid\", json.Valid(x[\"pid\"].Schema)", x["pid"])
 	}
 }
 
@@ -181,7 +181,7 @@ func TestAServerDyingMidCall(t *testing.T) {
 	before := call(t, x["pid"]).Text
 	res := call(t, x["die"])
 	if !res.IsError || !strings.Contains(res.Text, "stopped during the call") {
-		t.Errorf("%+v", res)
+		t.Errorf("%+v; want res.IsError, \"stopped during the call\" in it", res)
 	}
 	if s := status(p); !strings.HasPrefix(s, "failed 6 it stopped during a call") {
 		t.Errorf("status %s", s)
@@ -337,7 +337,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		}
 	}
 	if !strings.Contains(string(shown), `"DB_PASSWORD":"***"`) {
-		t.Errorf("%s", shown)
+		t.Errorf("%s; want \"\"DB_PASSWORD\":\"***\"\" in it", shown)
 	}
 }
 
@@ -382,7 +382,7 @@ func TestAnHTTPServerThatGoesAway(t *testing.T) {
 	x := tools(t, p, "a")
 	down.Store(true)
 	if res := call(t, x["pid"]); !res.IsError {
-		t.Errorf("%+v", res)
+		t.Errorf("%+v; want res.IsError", res)
 	}
 	down.Store(false)
 	if res := call(t, x["pid"]); res.IsError {

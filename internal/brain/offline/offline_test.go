@@ -93,7 +93,7 @@ func TestSayStreamsWordByWord(t *testing.T) {
 		t.Error(diff)
 	}
 	if h.Finish != model.FinishStop {
-		t.Error(h.Finish)
+		t.Errorf("h.Finish is %v; want h.Finish to be %v", h.Finish, model.FinishStop)
 	}
 }
 
@@ -278,7 +278,7 @@ func TestFailuresLookLikeAProviders(t *testing.T) {
 			continue
 		}
 		if e.Cause != c.cause || e.Status != c.status || e.Retryable() != c.retry || e.Error() != c.text {
-			t.Errorf("%s: %+v", c.line, e)
+			t.Errorf("%s: %+v; want e.Cause to be %v, e.Status to be %v, e.Retryable() to be %v, e.Error() to be %v", c.line, e, c.cause, c.status, c.retry, c.text)
 		}
 	}
 }
@@ -291,7 +291,7 @@ func TestFailOnceFailsOnlyTheFirstAttempt(t *testing.T) {
 	}
 	req.Attempt = 2
 	if h := play(t, req); h.Text != "fine" || h.Err != "" {
-		t.Errorf("%+v", h)
+		t.Errorf("%+v; want h.Text to be \"fine\", h.Err to be \"\"", h)
 	}
 }
 
@@ -349,7 +349,7 @@ func TestMaxOutputStopsAfterThatManyWords(t *testing.T) {
 		req.MaxOutput = 3
 		h := play(t, req)
 		if len(strings.Fields(h.Text)) != 3 || h.Finish != model.FinishLength || h.Usage.Completion != 3 {
-			t.Errorf("%q: %+v", script, h)
+			t.Errorf("%q: %+v; want len(strings.Fields(h.Text)) to be 3, h.Finish to be %v, h.Usage.Completion to be 3", script, h, model.FinishLength)
 		}
 	}
 	req := turn(user("/say one two three"))
@@ -456,7 +456,7 @@ func TestDirectivesAreKnown(t *testing.T) {
 		"/saying": false, "/review it": false, "say": false, "": false,
 	} {
 		if IsDirective(line) != want {
-			t.Errorf("%q", line)
+			t.Errorf("%q; want IsDirective(line) to be %v", line, want)
 		}
 	}
 }

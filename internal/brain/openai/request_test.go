@@ -96,7 +96,7 @@ func TestOpenAIItselfGetsTheNewNameOfTheLimit(t *testing.T) {
 	}
 	raw, err := json.Marshal(p.params(long()))
 	if err != nil || !strings.Contains(string(raw), `"max_completion_tokens":500`) || strings.Contains(string(raw), `"max_tokens"`) {
-		t.Errorf("%s %v", raw, err)
+		t.Errorf("%s %v; want no error, \"\"max_completion_tokens\":500\" in it, not \"\"max_tokens\"\" in it", raw, err)
 	}
 }
 

@@ -67,7 +67,7 @@ func TestParseForms(t *testing.T) {
 	for _, tt := range tests {
 		s, err := Parse("x", []byte(tt.text))
 		if err != nil || s.Description != tt.description || s.Body != tt.body {
-			t.Errorf("%s: %q %q %v", tt.name, s.Description, s.Body, err)
+			t.Errorf("%s: %q %q %v; want no error, s.Description to be %v, s.Body to be %v", tt.name, s.Description, s.Body, err, tt.description, tt.body)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if none, err := Load(filepath.Join(outer, "absent")); err != nil || none != nil {
-		t.Errorf("%v %v", none, err)
+		t.Errorf("%v %v; want no error, nil", none, err)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestSelect(t *testing.T) {
 func TestIndex(t *testing.T) {
 	want := "Skills you can load with the skill tool when a request calls for one:\n- release: Cut a release.\n- say: Speak.\n- tidy\n"
 	if got := Index(some()); got != want {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want %v", got, want)
 	}
 	if Index(nil) != "" || Index(some()[:1]) != "" {
 		t.Error("an index of nothing")
@@ -253,17 +253,17 @@ func TestTheSkillTool(t *testing.T) {
 	}
 	res, err := run("parley", `{"name":"tidy"}`)
 	if err != nil || res.Text != "<skill name=\"tidy\">\nTidy up.\n</skill>" || res.Untrusted {
-		t.Errorf("%+v %v", res, err)
+		t.Errorf("%+v %v; want no error, res.Text to be \"<skill name=\\\"tidy\\\">\\nTidy up.\\n</skill>\", not res.Untrusted", res, err)
 	}
 	if res, err := run("parley", `{"name":"say"}`); err != nil || res.Text == "" {
 		t.Errorf("a reserved name can still be loaded: %v", err)
 	}
 	_, err = run("parley", `{"name":"broken"}`)
 	if tool.TypeOf(err) != tool.NotFound || !strings.Contains(err.Error(), "release, say, tidy") {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want tool.TypeOf(err) to be %v, \"release, say, tidy\" in it", err, tool.NotFound)
 	}
 	if _, err := run("other", `{"name":"tidy"}`); tool.TypeOf(err) != tool.NotFound || !strings.Contains(err.Error(), "none") {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want tool.TypeOf(err) to be %v, \"none\" in it", err, tool.NotFound)
 	}
 }
 

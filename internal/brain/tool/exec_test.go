@@ -191,7 +191,7 @@ func TestACancelEndsARoundWithinTheGraceEvenIfAToolHangs(t *testing.T) {
 		}
 		for _, i := range []int{0, 1, 2} {
 			if !done[i].IsError || TypeOf(done[i].Err) != Cancelled {
-				t.Errorf("%+v", done[i])
+				t.Errorf("%+v; want done[i].IsError, TypeOf(done[i].Err) to be %v", done[i], Cancelled)
 			}
 		}
 		if done[3].Text != "quick" || told != 4 {
@@ -213,7 +213,7 @@ func TestACallWaitsForAPersonAndItsTimeStartsAfterwards(t *testing.T) {
 			},
 			Approve: func(_ context.Context, c Call, class Class) (Decision, error) {
 				if c.Agent != "parley" || c.Run != "r1" || string(c.Arguments) != "{}" || class != Sensitive {
-					t.Errorf("%+v", c)
+					t.Errorf("%+v; want c.Agent to be \"parley\", c.Run to be \"r1\", string(c.Arguments) to be \"{}\", class to be %v", c, Sensitive)
 				}
 				<-time.After(100 * time.Second)
 				switch c.Name {
@@ -227,16 +227,16 @@ func TestACallWaitsForAPersonAndItsTimeStartsAfterwards(t *testing.T) {
 		}
 		done := r.Run(t.Context(), calls("shell", "rm", "denied", "late"))
 		if done[0].Text != "shell" || done[0].IsError {
-			t.Errorf("%+v", done[0])
+			t.Errorf("%+v; want done[0].Text to be \"shell\", not done[0].IsError", done[0])
 		}
 		if TypeOf(done[1].Err) != Rejected || !strings.Contains(done[1].Text, "too dangerous") {
-			t.Errorf("%+v", done[1])
+			t.Errorf("%+v; want TypeOf(done[1].Err) to be %v, \"too dangerous\" in it", done[1], Rejected)
 		}
 		if TypeOf(done[2].Err) != Denied || !strings.Contains(done[2].Text, "not for you") {
-			t.Errorf("%+v", done[2])
+			t.Errorf("%+v; want TypeOf(done[2].Err) to be %v, \"not for you\" in it", done[2], Denied)
 		}
 		if TypeOf(done[3].Err) != ApprovalTimeout || done[3].Text != "nobody answered" {
-			t.Errorf("%+v", done[3])
+			t.Errorf("%+v; want TypeOf(done[3].Err) to be %v, done[3].Text to be \"nobody answered\"", done[3], ApprovalTimeout)
 		}
 	})
 }
@@ -252,7 +252,7 @@ func TestAClassThatBreaksDownOverBadArgumentsIsOneCallsFault(t *testing.T) {
 	s := mustSet(t, fussy, slow("fine", ReadOnly, 0))
 	done := (&Round{Set: s}).Run(t.Context(), []model.Call{{Name: "fussy", Arguments: "garbage"}, {Name: "fussy", Arguments: "{}"}, {Name: "fine"}})
 	if !done[0].IsError || !done[1].IsError || done[2].Text != "fine" {
-		t.Errorf("%+v", done)
+		t.Errorf("%+v; want done[0].IsError, done[1].IsError, done[2].Text to be \"fine\"", done)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestNobodyToAskMeansNo(t *testing.T) {
 	s := mustSet(t, slow("shell", Sensitive, 0))
 	r := Round{Set: s, Judge: func(*Tool, Call, Class) judge.Verdict { return judge.Verdict{Action: judge.Ask} }}
 	if d := r.Run(t.Context(), calls("shell"))[0]; !d.IsError || TypeOf(d.Err) != Denied {
-		t.Errorf("%+v", d)
+		t.Errorf("%+v; want d.IsError, TypeOf(d.Err) to be %v", d, Denied)
 	}
 }
 

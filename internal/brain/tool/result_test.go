@@ -72,7 +72,7 @@ func TestStrangersWordsStayAsTheyAreAndCannotEndTheirTag(t *testing.T) {
 func TestErrorsKeepTheirTypeAndCause(t *testing.T) {
 	err := Errorf(NotFound, "reading %s: %w", "x", fs.ErrNotExist)
 	if TypeOf(err) != NotFound || !errors.Is(err, fs.ErrNotExist) || err.Error() != "reading x: file does not exist" {
-		t.Errorf("%+v", err)
+		t.Errorf("%+v; want TypeOf(err) to be %v, fs.ErrNotExist, err.Error() to be \"reading x: file does not exist\"", err, NotFound)
 	}
 	if TypeOf(errors.New("x")) != Unknown {
 		t.Error("an ordinary error has a type")

@@ -104,12 +104,12 @@ func TestArgumentsAreCheckedAgainstTheSchema(t *testing.T) {
 		_, args, err := s.Check(model.Call{Name: c.name, Arguments: c.args})
 		if c.bad == "" {
 			if err != nil || !json.Valid(args) {
-				t.Errorf("%s %s: %v", c.name, c.args, err)
+				t.Errorf("%s %s: %v; want no error, json.Valid(args)", c.name, c.args, err)
 			}
 			continue
 		}
 		if !errors.Is(err, ErrArguments) || TypeOf(err) != Validation || !strings.Contains(err.Error(), c.bad) {
-			t.Errorf("%s %s: %v", c.name, c.args, err)
+			t.Errorf("%s %s: %v; want ErrArguments, TypeOf(err) to be %v, strings.Contains(err.Error(), c.bad)", c.name, c.args, err, Validation)
 		}
 	}
 	_, _, err := s.Check(model.Call{Name: "read", Arguments: "{}"})

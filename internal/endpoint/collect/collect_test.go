@@ -47,7 +47,7 @@ func decode(t *testing.T, raw jsontext.Value) map[string]any {
 	t.Helper()
 	var m map[string]any
 	if err := json.Unmarshal(raw, &m); err != nil {
-		t.Fatalf("%s: %v", raw, err)
+		t.Fatalf("%s: %v; want no error", raw, err)
 	}
 	return m
 }
@@ -68,7 +68,7 @@ func TestAFullCollectionOfThisMachine(t *testing.T) {
 	}
 	for name, raw := range snapshot {
 		if _, err := wire.ReadSection(raw); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want no error", name, err)
 		}
 		m := decode(t, raw)
 		if _, measured := m["summary"].(string); !measured || strings.HasPrefix(m["summary"].(string), "could not be measured") {
@@ -85,7 +85,7 @@ func TestAFullCollectionOfThisMachine(t *testing.T) {
 		}
 	}
 	if m := decode(t, snapshot["memory"]); m["total_bytes"].(float64) < 1<<20 {
-		t.Error(m)
+		t.Errorf("m is %v; want m[\"total_bytes\"].(float64) to be at least 1<<20", m)
 	}
 	if _, err := wire.Encode(&wire.Telemetry{AgentID: "m", CollectedAt: wire.At(time.Now()), Snapshot: snapshot}); err != nil {
 		t.Error(err)
@@ -100,7 +100,7 @@ func TestAFullCollectionOfThisMachine(t *testing.T) {
 func TestAFilterIsObeyedAndUnknownNamesIgnored(t *testing.T) {
 	got := New(here(), quiet()).Collect(t.Context(), []string{"uptime", "no_such_section", "memory"})
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"memory", "uptime"}) {
-		t.Error(names)
+		t.Errorf("names is %v; want slices.Equal(names, []string{\"memory\", \"uptime\"})", names)
 	}
 	if got := New(here(), quiet()).Collect(t.Context(), []string{}); len(got) != 0 {
 		t.Errorf("an empty filter gave %d sections", len(got))
@@ -135,7 +135,7 @@ func TestOneThatFailsPanicsOrIsLateLeavesTheOthersIntact(t *testing.T) {
 			"services": "ok: not applicable on linux", "fine": "ok: well",
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Error(d)
+			t.Errorf("d is %v; want no difference", d)
 		}
 	})
 }
@@ -197,7 +197,7 @@ func TestTheHubsRuleSetsTheSectionsOwnStatus(t *testing.T) {
 			return ok("/ full", map[string]any{"volumes": []probe.Volume{{Mount: "/", PercentUsed: full}}}), nil
 		}})
 		if m := decode(t, c.Collect(t.Context(), nil)["disk"]); m["status"] != want {
-			t.Errorf("%v %%: %v", full, m)
+			t.Errorf("%v %%: %v; want m[\"status\"] to be %v", full, m, want)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func sample(t *testing.T, name string) []byte {
 func same(t *testing.T, what string, want, got any) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s: %s", what, d)
+		t.Errorf("%s: %s; want no difference", what, d)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestSupportEndsAreLookedUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.fields["eol"] != c.eol || s.fields["eol_date"] != c.date {
-			t.Errorf("%+v: %v, %v", c.s, s.fields["eol"], s.fields["eol_date"])
+			t.Errorf("%+v: %v, %v; want s.fields[\"eol\"] to be %v, s.fields[\"eol_date\"] to be %v", c.s, s.fields["eol"], s.fields["eol_date"], c.eol, c.date)
 		}
 	}
 	same(t, "eleven", "Windows 11 Pro", winSystem("Windows 10 Pro", "24H2", "26100", "Client").Name)
@@ -263,7 +263,7 @@ func TestWindowsSectionsFromThePowerShellFeed(t *testing.T) {
 	s, _ := winUpdates(lines["win_update"].Data, time.Time{})
 	raw, _ := s.encode()
 	if m := decode(t, raw); len(m["recent"].([]any)) != 2 {
-		t.Errorf("%v", m["recent"])
+		t.Errorf("%v; want len(m[\"recent\"].([]any)) to be 2", m["recent"])
 	}
 }
 

@@ -120,7 +120,7 @@ func TestWhatIsLeftInTheBackgroundEndsWithTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	res, err := Run(t.Context(), sh("sleep 600 & echo $! > "+dir+"/pid; echo done"))
 	if err != nil || string(res.Stdout) != "done\n" || res.ExitCode != 0 {
-		t.Fatalf("%+v, %v", res, err)
+		t.Fatalf("%+v, %v; want no error, string(res.Stdout) to be \"done\\n\", res.ExitCode to be 0", res, err)
 	}
 	if pid := pidsIn(t, dir, 1)[0]; !gone(pid) {
 		t.Errorf("process %d is still there", pid)
@@ -134,7 +134,7 @@ func TestWhatIsLeftInTheBackgroundMayGoOnAndIsNamed(t *testing.T) {
 	spec.KeepBackground = true
 	res, err := Run(t.Context(), spec)
 	if err != nil || !strings.Contains(string(res.Stdout), "done\n") || res.ExitCode != 0 {
-		t.Fatalf("%+v, %v", res, err)
+		t.Fatalf("%+v, %v; want no error, \"done\\n\" in it, res.ExitCode to be 0", res, err)
 	}
 	pid := pidsIn(t, dir, 1)[0]
 	if !slices.ContainsFunc(res.Left, func(p Process) bool { return p.PID == pid && p.Name != "" }) {
@@ -172,6 +172,6 @@ func TestAFailingProgramIsQuotedInShort(t *testing.T) {
 	_, err := Output(t.Context(), "/bin/sh", "-c", "echo 'no such thing' >&2; echo more >&2; exit 3")
 	exit, ok := errors.AsType[*ExitError](err)
 	if !ok || exit.Code != 3 || exit.Stderr != "no such thing" {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want ok, exit.Code to be 3, exit.Stderr to be \"no such thing\"", err)
 	}
 }

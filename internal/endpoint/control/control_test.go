@@ -54,7 +54,7 @@ func TestAMissingFileIsOnADamagedOneOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		if st := sw.State(); st.Mode != Off || !st.Broken {
-			t.Errorf("%q: %+v", damage, st)
+			t.Errorf("%q: %+v; want st.Mode to be %v, st.Broken", damage, st, Off)
 		}
 		if sw.Allows(wire.Mutating) == nil || sw.Allows(wire.ReadOnly) != nil {
 			t.Errorf("%q does not count as off", damage)
@@ -147,7 +147,7 @@ func TestTheSocketKnowsWhoAsks(t *testing.T) {
 	for range 20 {
 		work.Go(func() {
 			if reply, err := Ask(t.Context(), dir, Request{}); err != nil || reply.State.Mode != On {
-				t.Errorf("%+v %v", reply, err)
+				t.Errorf("%+v %v; want no error, reply.State.Mode to be %v", reply, err, On)
 			}
 		})
 	}
@@ -155,10 +155,10 @@ func TestTheSocketKnowsWhoAsks(t *testing.T) {
 	reply, err := Ask(t.Context(), dir, Request{Do: Off})
 	me, meErr := Me()
 	if err != nil || meErr != nil || reply.Error != "" || reply.State.Mode != Off || reply.State.By != me.ID {
-		t.Errorf("%+v %v %v", reply, err, meErr)
+		t.Errorf("%+v %v %v; want no error, reply.Error to be \"\", reply.State.Mode to be %v, reply.State.By to be %v", reply, err, meErr, Off, me.ID)
 	}
 	if reply, err := Ask(t.Context(), dir, Request{Do: "sideways"}); err != nil || reply.Error == "" {
-		t.Errorf("%+v %v", reply, err)
+		t.Errorf("%+v %v; want no error, reply.Error not to be \"\"", reply, err)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestOnlyChangesAreAsked(t *testing.T) {
 	}
 	for _, mode := range []Mode{On, Off, Private} {
 		if _, err := sw.Set(mode, admin); err != nil || sw.Asks(wire.Mutating) {
-			t.Errorf("%s: %v", mode, err)
+			t.Errorf("%s: %v; want no error, not sw.Asks(wire.Mutating)", mode, err)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestWhoMaySayYes(t *testing.T) {
 			sw := asking(t)
 			answer := consent(t, sw, `{"script":"true"}`)
 			if err := sw.Answer(1, c.yes, c.who); !errors.Is(err, c.want) {
-				t.Errorf("%s: %v", c.name, err)
+				t.Errorf("%s: %v; want %v", c.name, err, c.want)
 			}
 			err := <-answer // fake time passes where nobody answered
 			if (err == nil) != (c.hear == "") || err != nil && !strings.Contains(err.Error(), c.hear) {

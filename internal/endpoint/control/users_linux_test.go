@@ -100,7 +100,7 @@ func TestAScriptOfTheEndpointCannotMoveTheSwitch(t *testing.T) {
 	for _, mode := range []Mode{On, Off} {
 		reply := asUser(t, dir, 0, mode, command.MarkName+"=call-1")
 		if !strings.Contains(reply.Error, "people at the machine") || sw.State().Mode != On {
-			t.Errorf("%+v", reply)
+			t.Errorf("%+v; want \"people at the machine\" in it, sw.State().Mode to be %v", reply, On)
 		}
 	}
 }

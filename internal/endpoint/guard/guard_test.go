@@ -19,7 +19,7 @@ func TestARefusalIsLoggedWithoutTheScript(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if line := log.String(); !strings.Contains(line, "call=call-7") || !strings.Contains(line, "rule=wipe.tool") || strings.Contains(line, "very-secret-name") {
-		t.Error(line)
+		t.Errorf("line is %v; want \"call=call-7\" in it, \"rule=wipe.tool\" in it, not \"very-secret-name\" in it", line)
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 func TestTheServiceRunsTheEndpointWithoutAToken(t *testing.T) {
 	c := config("/usr/local/bin/parley", "/var/lib/parley-endpoint")
 	if d := cmp.Diff([]string{"endpoint", "run", "--service", "--state", "/var/lib/parley-endpoint"}, c.Arguments); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	want := map[string]string{"linux": "parley-endpoint", "windows": "ParleyEndpoint", "darwin": "dev.parley.endpoint"}[runtime.GOOS]
 	if c.Name != want || c.Executable != "/usr/local/bin/parley" {
-		t.Errorf("%+v", c)
+		t.Errorf("%+v; want c.Name to be %v, c.Executable to be \"/usr/local/bin/parley\"", c, want)
 	}
 	for _, line := range []string{"Restart=on-failure", "WantedBy=multi-user.target", "After=network-online.target"} {
 		if !strings.Contains(unit, line) {
@@ -50,6 +50,6 @@ func TestTheProgramIsCopiedAndACopyOfItselfIsNone(t *testing.T) {
 func TestThereAreTwoShortcutsToTheSwitch(t *testing.T) {
 	list := shortcuts("/opt/my \"programs\"/parley", "/var/lib/parley-endpoint")
 	if len(list) != 2 || !strings.Contains(list[0].content, "endpoint off") || !strings.Contains(list[1].content, "endpoint on") {
-		t.Errorf("%+v", list)
+		t.Errorf("%+v; want len(list) to be 2, \"endpoint off\" in it, \"endpoint on\" in it", list)
 	}
 }

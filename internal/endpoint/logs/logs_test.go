@@ -99,13 +99,13 @@ func TestTheRingDrainsInOrderAndLeavesRoom(t *testing.T) {
 		r.Wake()
 		synctest.Wait()
 		if d := cmp.Diff(numbers(0, 64-reserve), tun.messages()); d != "" {
-			t.Error(d)
+			t.Errorf("d is %v; want no difference", d)
 		}
 		tun.set(1000)
 		<-time.After(time.Second)
 		synctest.Wait()
 		if d := cmp.Diff(numbers(0, 100), tun.messages()); d != "" {
-			t.Error(d)
+			t.Errorf("d is %v; want no difference", d)
 		}
 		cancel()
 		<-done
@@ -154,11 +154,11 @@ func TestOneFilePerDayFourteenKept(t *testing.T) {
 	}
 	names, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil || len(names) != kept {
-		t.Fatalf("%v, %v", names, err)
+		t.Fatalf("%v, %v; want no error, len(names) to be %v", names, err, kept)
 	}
 	data, err := os.ReadFile(names[0])
 	if filepath.Base(names[0]) != "endpoint-2026-06-07.log" || err != nil || !strings.Contains(string(data), "hello") {
-		t.Errorf("%s %v %s", names[0], err, data)
+		t.Errorf("%s %v %s; want no error, filepath.Base(names[0]) to be \"endpoint-2026-06-07.log\", \"hello\" in it", names[0], err, data)
 	}
 }
 

@@ -26,15 +26,15 @@ func TestAutostartOfALinuxMachine(t *testing.T) {
 func TestThisMachineHasVolumesProcessesAndInterfaces(t *testing.T) {
 	volumes, err := Volumes(t.Context())
 	if err != nil || len(volumes) == 0 || volumes[0].TotalBytes == 0 {
-		t.Errorf("%v %v", volumes, err)
+		t.Errorf("%v %v; want no error, len(volumes) not to be 0, volumes[0].TotalBytes not to be 0", volumes, err)
 	}
 	processes, err := Processes(t.Context())
 	if err != nil || len(processes) == 0 || processes[0].MemBytes == 0 {
-		t.Errorf("%d %v", len(processes), err)
+		t.Errorf("%d %v; want no error, len(processes) not to be 0, processes[0].MemBytes not to be 0", len(processes), err)
 	}
 	interfaces, err := Interfaces()
 	if err != nil || len(interfaces) == 0 {
-		t.Errorf("%v %v", interfaces, err)
+		t.Errorf("%v %v; want no error, len(interfaces) not to be 0", interfaces, err)
 	}
 	if loop, err := Loopback("lo"); err != nil || !loop {
 		t.Errorf("lo: %v %v", loop, err)

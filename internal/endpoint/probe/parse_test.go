@@ -24,7 +24,7 @@ func sample(t *testing.T, name string) string {
 func same(t *testing.T, what string, want, got any) {
 	t.Helper()
 	if d := cmp.Diff(want, got, cmpopts.IgnoreFields(Service{}, "Idle")); d != "" {
-		t.Errorf("%s: %s", what, d)
+		t.Errorf("%s: %s; want no difference", what, d)
 	}
 }
 
@@ -111,7 +111,7 @@ func FuzzWinget(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, p := range parseWinget(text) {
 			if p.ID == "" || p.Version == "" {
-				t.Errorf("%+v", p)
+				t.Errorf("%+v; want p.ID not to be \"\", p.Version not to be \"\"", p)
 			}
 		}
 	})
@@ -138,7 +138,7 @@ func TestEventsOfThreeSystemsLookAlike(t *testing.T) {
 		{Time: "2026-06-04T18:00:01.25Z", Level: "error", Source: "org.example.app", Message: "older"},
 	}, parseUnified([]byte(sample(t, "unified.ndjson")), 10))
 	if got := parseUnified([]byte(sample(t, "unified.ndjson")), 1); len(got) != 1 || got[0].Message != "newer" {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want len(got) to be 1, got[0].Message to be \"newer\"", got)
 	}
 	events, err := parseWinEvents([]byte(sample(t, "winevents.json")))
 	same(t, "Windows", []Event{

@@ -38,7 +38,7 @@ func TestASmallPictureStaysAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if config, err := png.DecodeConfig(bytes.NewReader(data)); err != nil || config.Width != 640 || config.Height != 480 {
-		t.Errorf("%+v %v", config, err)
+		t.Errorf("%+v %v; want no error, config.Width to be 640, config.Height to be 480", config, err)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestWithoutADisplayThereIsNoPicture(t *testing.T) {
 	for _, display := range []string{"", ":987", ":987.0"} {
 		t.Setenv("DISPLAY", display)
 		if err := Write(t.Context(), &bytes.Buffer{}); !errors.Is(err, ErrNoDisplay) {
-			t.Errorf("%q: %v", display, err)
+			t.Errorf("%q: %v; want ErrNoDisplay", display, err)
 		}
 	}
 }

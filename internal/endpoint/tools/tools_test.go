@@ -50,7 +50,7 @@ func TestFailuresGetTheirCodes(t *testing.T) {
 	} {
 		e, ok := errors.AsType[*wire.Error](translate(c.err))
 		if !ok || e.Code != c.want {
-			t.Errorf("%s: %v", name, e)
+			t.Errorf("%s: %v; want ok, e.Code to be %v", name, e, c.want)
 		}
 	}
 	if err := translate(context.DeadlineExceeded); !errors.Is(err, context.DeadlineExceeded) {
@@ -65,7 +65,7 @@ func TestTheUpStepAlwaysRuns(t *testing.T) {
 		func(context.Context) error { steps = append(steps, "down"); cancel(); return errors.New("down failed") },
 		func(ctx context.Context) error { steps = append(steps, "up"); return ctx.Err() })
 	if !slices.Equal(steps, []string{"down", "up"}) || err == nil || err.Error() != "down failed" {
-		t.Errorf("%v %v", steps, err)
+		t.Errorf("%v %v; want slices.Equal(steps, []string{\"down\", \"up\"}), an error, err.Error() to be \"down failed\"", steps, err)
 	}
 	err = downUp(t.Context(), func(context.Context) error { return nil }, func(context.Context) error { return errors.New("up failed") })
 	if err == nil {
@@ -104,7 +104,7 @@ func TestAPowerShellScriptGoesByWayOfAPrivateFile(t *testing.T) {
 		t.Errorf("%q %v", data, err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
-		t.Errorf("%v %v", info.Mode(), err)
+		t.Errorf("%v %v; want no error, info.Mode().Perm()&0o077 to be 0", info.Mode(), err)
 	}
 	if !slices.Contains(spec.Args, "-NoProfile") || !slices.Contains(spec.Args, "-NonInteractive") || strings.Contains(strings.Join(spec.Args, " "), "ümläut") {
 		t.Error(spec.Args)
@@ -118,7 +118,7 @@ func TestAPowerShellScriptGoesByWayOfAPrivateFile(t *testing.T) {
 func TestWingetIsCalledByExactIDAndSilently(t *testing.T) {
 	want := []string{"install", "--id", "Vendor.App", "--exact", "--silent", "--accept-source-agreements", "--disable-interactivity", "--accept-package-agreements"}
 	if d := cmp.Diff(want, silent("install", exactly("Vendor.App")...)); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	if slices.Contains(silent("uninstall", exactly("x")...), "--accept-package-agreements") {
 		t.Error("uninstall knows no package agreements")
@@ -128,7 +128,7 @@ func TestWingetIsCalledByExactIDAndSilently(t *testing.T) {
 func TestALogOfWingetHasNoProgressBars(t *testing.T) {
 	got := wingetLog("   - \r   \\ \rFound App [Vendor.App]\r\n  ██████▒▒▒  12 MB\r\n\r\nSuccessfully installed\r\n")
 	if got != "Found App [Vendor.App]\nSuccessfully installed" {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want \"Found App [Vendor.App]\\nSuccessfully installed\"", got)
 	}
 	if long := wingetLog(strings.Repeat("line\n", 50000)); len(long) > maxLog+8 || !strings.HasPrefix(long, "…") {
 		t.Errorf("%d bytes", len(long))
@@ -139,7 +139,7 @@ func TestServicesAreFilteredByEitherName(t *testing.T) {
 	all := []probe.Service{{Name: "sshd", Display: "OpenSSH"}, {Name: "web", Display: "Site"}}
 	for filter, want := range map[string]int{"": 2, "SSH": 1, "site": 1, "zzz": 0} {
 		if got := matching(all, filter); len(got) != want {
-			t.Errorf("%q: %v", filter, got)
+			t.Errorf("%q: %v; want len(got) to be %v", filter, got, want)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func TestAFileIsReadThroughItsHandle(t *testing.T) {
 	}
 	defer r.Close()
 	if got, err := io.ReadAll(r); string(got) != "text" || err != nil {
-		t.Errorf("%q %v", got, err)
+		t.Errorf("%q %v; want no error, string(got) to be \"text\"", got, err)
 	}
 	if _, err := f.Folder(); !errors.Is(err, ErrKind) {
 		t.Errorf("a file as a folder: %v", err)
@@ -94,7 +94,7 @@ func TestAFileIsReadThroughItsHandle(t *testing.T) {
 	}
 	defer list.Close()
 	if names, err := list.Readdirnames(-1); len(names) != 1 || err != nil {
-		t.Errorf("%q %v", names, err)
+		t.Errorf("%q %v; want no error, len(names) to be 1", names, err)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestReadingGivesTheFileThatWasOpenedWhateverIsThereNow(t *testing.T) {
 	}
 	defer r.Close()
 	if data, err := io.ReadAll(r); err != nil || string(data) != "judged" {
-		t.Errorf("%q %v", data, err)
+		t.Errorf("%q %v; want no error, string(data) to be \"judged\"", data, err)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestARemovedFileKeepsItsNameForTheGuard(t *testing.T) {
 	}
 	defer got.Close()
 	if !slices.Contains(got.Final, path) {
-		t.Errorf("%v", got.Final)
+		t.Errorf("%v; want slices.Contains(got.Final, path)", got.Final)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestTheOutcomeIsReportedOnce(t *testing.T) {
 		Report(p.Folder, logger)
 		Report(p.Folder, logger)
 		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "rolled_back") || !strings.Contains(text, "no completed handshake") {
-			t.Error(text)
+			t.Errorf("text is %v; want strings.Count(text, \"\\n\") to be 1, \"rolled_back\" in it, \"no completed handshake\" in it", text)
 		}
 	})
 }
@@ -146,6 +146,6 @@ func TestThePlanIsHandedToACopyOfTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := ReadPlan(path); err != nil || got != p {
-		t.Errorf("%+v %v", got, err)
+		t.Errorf("%+v %v; want no error, %v", got, err, p)
 	}
 }

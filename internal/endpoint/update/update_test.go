@@ -175,7 +175,7 @@ func TestABadUpdateIsRefusedAndLeavesNoFile(t *testing.T) {
 			sum = c.r.sum
 		}
 		if err := u.Stage(t.Context(), c.version, c.url, sum); codeOf(err) != c.want {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want codeOf(err) to be %v", name, err, c.want)
 		}
 		if names := staged(t, dir); len(names) != 0 || len(plans) != 0 {
 			t.Errorf("%s: left %v, plans %v", name, names, plans)
@@ -215,12 +215,12 @@ func TestRedirectsAreJudgedToo(t *testing.T) {
 		err := download(t.Context(), client, server.URL+path, 100, &got)
 		if want == "" {
 			if err != nil || got.String() != "content" {
-				t.Errorf("%s: %v", path, err)
+				t.Errorf("%s: %v; want no error, got.String() to be \"content\"", path, err)
 			}
 			continue
 		}
 		if err == nil || codeOf(refused(err)) != want {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: %v; want an error, codeOf(refused(err)) to be %v", path, err, want)
 		}
 	}
 	if err := download(t.Context(), client, server.URL+"/good", 3, io.Discard); !errors.Is(err, errTooLong) {

@@ -179,7 +179,7 @@ func TestAHandlerThatTakesItsTimeDoesNotCutTheBody(t *testing.T) {
 		})
 		send(t, c, "/", 50, func(w io.Writer) { _, _ = w.Write(make([]byte, 50)) })
 		if status, body := answerOf(t, c); status != http.StatusOK || body != "50" {
-			t.Errorf("%d %s", status, body)
+			t.Errorf("%d %s; want status to be %v, body to be \"50\"", status, body, http.StatusOK)
 		}
 	})
 }
@@ -217,7 +217,7 @@ func TestAfterItsBodyARequestMayTakeAsLongAsItLikes(t *testing.T) {
 		})
 		send(t, c, "/", 10, func(w io.Writer) { _, _ = w.Write(make([]byte, 10)) })
 		if status, body := answerOf(t, c); status != http.StatusOK || body != "done" {
-			t.Errorf("%d %s", status, body)
+			t.Errorf("%d %s; want status to be %v, body to be \"done\"", status, body, http.StatusOK)
 		}
 	})
 }

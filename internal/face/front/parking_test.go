@@ -366,7 +366,7 @@ func TestOnlyPlainRequestsWithoutABodyAreParked(t *testing.T) {
 			body, _ := io.ReadAll(res.Body)
 			_ = res.Body.Close()
 			if res.Proto != version || string(body) != "hello" {
-				t.Errorf("%s %q", res.Proto, body)
+				t.Errorf("%s %q; want res.Proto to be %v, string(body) to be \"hello\"", res.Proto, body, version)
 			}
 			http1.CloseIdleConnections()
 		})
@@ -387,7 +387,7 @@ func TestAParkedRequestIsCountedWhenItIsAnswered(t *testing.T) {
 	<-l.left
 	l.until(func() bool { return l.seen.count() == 1 })
 	if l.seen.all[0] != "GET /wait OK" {
-		t.Errorf("%v", l.seen.all)
+		t.Errorf("%v; want l.seen.all[0] to be \"GET /wait OK\"", l.seen.all)
 	}
 }
 

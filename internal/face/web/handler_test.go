@@ -134,7 +134,7 @@ func TestHashedFilesAreKeptForEverOthersAskedAgain(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/inbox", "/sw.js", "/icon.svg"} {
 		if got := get(t, h, path).Header.Get("Cache-Control"); got != "no-cache" {
-			t.Errorf("%s: %q", path, got)
+			t.Errorf("%s: %q; want \"no-cache\"", path, got)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func TestAHubWithoutThePageSaysSo(t *testing.T) {
 	for _, path := range []string{"/", "/inbox", "/r/kitchen"} {
 		res := get(t, h, path)
 		if text := body(t, res); res.StatusCode != 200 || !strings.Contains(text, "built without the page") {
-			t.Errorf("%s: %d %q", path, res.StatusCode, text)
+			t.Errorf("%s: %d %q; want res.StatusCode to be 200, \"built without the page\" in it", path, res.StatusCode, text)
 		}
 	}
 	if res := get(t, h, "/assets/x.js"); res.StatusCode != 404 {

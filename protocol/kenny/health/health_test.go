@@ -188,13 +188,13 @@ func TestSampleIsJudged(t *testing.T) {
 		"thermals": warn, "os_support": warn, "time_sync": warn, "processes": ok,
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	if r.Overall != crit || r.Summary() != "/ is 96 % full +4 more" {
-		t.Errorf("%s: %s", r.Overall, r.Summary())
+		t.Errorf("%s: %s; want r.Overall to be %v, r.Summary() to be \"/ is 96 %% full +4 more\"", r.Overall, r.Summary(), crit)
 	}
 	if d := cmp.Diff([]string{"disk", "os_support", "reboot_pending", "thermals", "time_sync"}, r.Flagged()); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestMutedSectionsAreShownNotCounted(t *testing.T) {
 	}{"for good": {time.Time{}, true}, "still": {now.Add(time.Second), true}, "over": {now, false}} {
 		r := Judge(kenny.Linux, sample(t), map[string]Mute{"disk": {Reason: "known", Until: c.until}, "absent": {}}, now)
 		if v := r.Sections["disk"]; v.Muted != c.muted || v.Status != crit {
-			t.Errorf("%s: %+v", name, v)
+			t.Errorf("%s: %+v; want v.Muted to be %v, v.Status to be %v", name, v, c.muted, crit)
 		}
 		if (r.Overall == warn) != c.muted || slices.Contains(r.Flagged(), "disk") == c.muted {
 			t.Errorf("%s: overall %s, flagged %v", name, r.Overall, r.Flagged())
@@ -250,7 +250,7 @@ func TestFleetIsTheWorstOfTheKnown(t *testing.T) {
 		{[]kenny.Status{"odd", ok}, ok},
 	} {
 		if got := Worst(c.in...); got != c.want {
-			t.Errorf("%v: %s", c.in, got)
+			t.Errorf("%v: %s; want %v", c.in, got, c.want)
 		}
 	}
 }
@@ -258,7 +258,7 @@ func TestFleetIsTheWorstOfTheKnown(t *testing.T) {
 func TestASectionTheCodecWouldRefuseIsLeftOut(t *testing.T) {
 	r := Judge(kenny.Linux, map[string]jsontext.Value{"a": jsontext.Value(`{"status":"odd"}`), "b": section("warn", "")}, nil, now)
 	if len(r.Sections) != 1 || r.Overall != warn {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want len(r.Sections) to be 1, r.Overall to be %v", r, warn)
 	}
 }
 
@@ -282,7 +282,7 @@ func TestAFrameOfAWindowsMachineIsJudged(t *testing.T) {
 		"disk": warn, "win_update": warn, "reboot_pending": warn, "defender": crit, "thermals": ok, "overall": crit,
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 }
 

@@ -508,7 +508,7 @@ func TestPowerShellsVariablesAreNotTakenForUnsetOnes(t *testing.T) {
 	} {
 		c := call{kenny.Linux, "powershell_exec", map[string]any{"script": text}}
 		if r, hit := c.check(t, Builtin()); hit != want {
-			t.Errorf("%s: %v %s", text, hit, r.ID)
+			t.Errorf("%s: %v %s; want %v", text, hit, r.ID, want)
 		}
 	}
 }

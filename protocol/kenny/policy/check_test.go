@@ -37,7 +37,7 @@ func TestEachToolIsJudgedByItsOwnText(t *testing.T) {
 		{ID: "tray", AppliesTo: kenny.AppliesSelfProtection, Pattern: `(?i)\btrayhelper\b`, Reason: "ours"},
 	})
 	if len(skipped) != 0 {
-		t.Fatal(skipped)
+		t.Fatalf("skipped is %v; want len(skipped) to be 0", skipped)
 	}
 	m := func(kv ...string) map[string]any {
 		out := map[string]any{}
@@ -84,23 +84,23 @@ func TestWhatCannotBeJudgedIsRefused(t *testing.T) {
 	s := Builtin()
 	for _, args := range []string{``, `{`, `{"script":1,"script":2}`, "{\"script\":\"\xff\"}"} {
 		if r, hit := s.CheckCall(kenny.Linux, "shell_exec", jsontext.Value(args)); !hit || r.ID != "guard.unreadable" {
-			t.Errorf("%q: %s", args, r.ID)
+			t.Errorf("%q: %s; want hit, r.ID to be \"guard.unreadable\"", args, r.ID)
 		}
 	}
 	long := object(t, map[string]any{"script": strings.Repeat("x", kenny.MaxScript+1)})
 	if r, hit := s.CheckCall(kenny.Linux, "shell_exec", long); !hit || r.ID != "guard.too_long" {
-		t.Error(r.ID)
+		t.Errorf("r.ID is %v; want hit, r.ID to be \"guard.too_long\"", r.ID)
 	}
 	longest := object(t, map[string]any{"script": strings.Repeat("x", kenny.MaxScript)})
 	if r, hit := s.CheckCall(kenny.Linux, "shell_exec", longest); hit {
-		t.Error(r.ID)
+		t.Errorf("r.ID is %v; want not hit", r.ID)
 	}
 }
 
 func TestRefusalNamesTheRuleAndNotTheCall(t *testing.T) {
 	r, hit := script(kenny.Windows, "vssadmin delete shadows # secret").check(t, Builtin())
 	if want := "refused by the safety guard: deletes or shrinks shadow copies [backup.shadow_tool]"; !hit || r.Refusal() != want {
-		t.Error(r.Refusal())
+		t.Errorf("r.Refusal() is %v; want hit, r.Refusal() to be %v", r.Refusal(), want)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestOperatorRulesAreValidated(t *testing.T) {
 		r := good
 		change(&r)
 		if err := s.Validate(r); !errors.Is(err, ErrBadRule) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ErrBadRule", name, err)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func TestAnOperatorsListIsTakenWholeAndTravels(t *testing.T) {
 	}
 	s, skipped := Builtin().WithOperator(arrived.(*kenny.Policy).Rules)
 	if len(skipped) > 0 {
-		t.Error(skipped)
+		t.Errorf("skipped is %v; want len(skipped) to be at most 0", skipped)
 	}
 	if got := len(s.Rules()) - len(Builtin().Rules()); got != len(rules) {
 		t.Errorf("%d of %d rules are in force", got, len(rules))

@@ -46,7 +46,7 @@ func TestNormalFormsUndoDisguise(t *testing.T) {
 func TestFormsBeginWithTheScriptAsItCame(t *testing.T) {
 	forms := ScriptForms(POSIXShell, `a  "b c"`)
 	if forms[0].Text != `a  "b c"` || !forms[2].Unquoted || forms[2].Text != "a b c" {
-		t.Errorf("%+v", forms)
+		t.Errorf("%+v; want forms[0].Text to be \"a  \"b c\"\", forms[2].Unquoted, forms[2].Text to be \"a b c\"", forms)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestExtensionsInCommon(t *testing.T) {
 		{nil, []string{"core"}, []string{}},
 	} {
 		if d := cmp.Diff(c.want, CommonExtensions(c.ours, c.theirs)); d != "" {
-			t.Errorf("%v: %s", c, d)
+			t.Errorf("%v: %s; want no difference", c, d)
 		}
 	}
 	if len(ExtensionAliases()) != 3 {
@@ -49,7 +49,7 @@ func TestExtensionDefinitions(t *testing.T) {
 		"binary": "---\x00", "huge": strings.Repeat("x", mmp.MaxSkill+1),
 	} {
 		if _, err := ParseExtension(doc); !errors.Is(err, ErrFrontMatter) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ErrFrontMatter", name, err)
 		}
 	}
 }
@@ -82,11 +82,11 @@ func TestExtensionsLoadByDependency(t *testing.T) {
 		"a.early": "loaded first", "core": "loaded first",
 	} {
 		if !strings.Contains(off[name], part) {
-			t.Errorf("%s: %q", name, off[name])
+			t.Errorf("%s: %q; want strings.Contains(off[name], part)", name, off[name])
 		}
 	}
 	if l.Owner["propose"] != "discussion" || l.Owner["late"] != "a.late" {
-		t.Errorf("%v", l.Owner)
+		t.Errorf("%v; want l.Owner[\"propose\"] to be \"discussion\", l.Owner[\"late\"] to be \"a.late\"", l.Owner)
 	}
 	if l := LoadExtensions(StandardExtensions()); len(l.Active) != 5 || len(l.Off) != 0 || len(l.Owner) != 3+6+4+4+4 {
 		t.Errorf("%+v", l)
@@ -124,7 +124,7 @@ func TestExtensionSafety(t *testing.T) {
 			first = problems[0].Reason
 		}
 		if first != c.want {
-			t.Errorf("%s: %q", name, first)
+			t.Errorf("%s: %q; want %v", name, first, c.want)
 		}
 	}
 }
@@ -162,11 +162,11 @@ func TestExtensionContentMustBeWhatWasProposed(t *testing.T) {
 			first = problems[0].Reason
 		}
 		if first != c.want {
-			t.Errorf("%s: %+v", name, problems)
+			t.Errorf("%s: %+v; want %v", name, problems, c.want)
 		}
 	}
 	if _, problems := CheckExtensionContent(check, share, mmp.HashOf("other").Prefixed(), "ada", "bob"); len(problems) == 0 || problems[0].Reason != ExtHashMismatch {
-		t.Errorf("%+v", problems)
+		t.Errorf("%+v; want len(problems) not to be 0, problems[0].Reason to be %v", problems, ExtHashMismatch)
 	}
 }
 

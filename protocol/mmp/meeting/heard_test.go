@@ -58,7 +58,7 @@ func TestAPackedSkillIsHeardWithOrWithoutItsMessage(t *testing.T) {
 	} {
 		got, ok := m.HeardContent("bob", "tea", mmp.Raw(body), noon)
 		if !ok || got.Action != meeting.ActionSkillContent || got.From != "bob" || got.RepliesTo() != m.ID {
-			t.Errorf("%s: %+v", body, got)
+			t.Errorf("%s: %+v; want ok, got.Action to be %v, got.From to be \"bob\", got.RepliesTo() to be %v", body, got, meeting.ActionSkillContent, m.ID)
 		}
 	}
 	if got, ok := m.HeardContent("bob", "tea", mmp.Raw(`{"message":{"id":"m9","action":"skill_content","from":"eve","timestamp":"t"}}`), noon); ok {

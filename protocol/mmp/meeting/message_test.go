@@ -29,7 +29,7 @@ func TestMessageIsValidated(t *testing.T) {
 		`{"id":"` + strings.Repeat("m", mmp.MaxMeetingBody) + `"}`: "413 body_too_large Request body too large",
 	} {
 		if _, err := DecodeMessage([]byte(body)); refusal(err) != want {
-			t.Errorf("%.80s: %s", body, refusal(err))
+			t.Errorf("%.80s: %s; want refusal(err) to be %v", body, refusal(err), want)
 		}
 	}
 	m, err := DecodeMessage([]byte(`{"id":"m","action":"x","from":"a","timestamp":"t","to":null,"extra":1}`))
@@ -54,7 +54,7 @@ func TestMadeMessagesAreValid(t *testing.T) {
 	}
 	reply, err := m.Reply(ActionIntroduce, "bob", nil, vectorTime)
 	if err != nil || reply.Recipient() != "ada" || reply.RepliesTo() != m.ID || string(reply.Payload) != "{}" {
-		t.Errorf("%+v %v", reply, err)
+		t.Errorf("%+v %v; want no error, reply.Recipient() to be \"ada\", reply.RepliesTo() to be %v, string(reply.Payload) to be \"{}\"", reply, err, m.ID)
 	}
 }
 
@@ -85,10 +85,10 @@ func TestRelayShortForms(t *testing.T) {
 		at.Type = c.typ
 		got, err := ReadRelayed(mmp.ReadContent([]byte(c.plain)), at, known)
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want no error", name, err)
 		}
 		if d := cmp.Diff(c.want, got); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: %s; want no difference", name, d)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -100,7 +100,7 @@ func TestRelayShortForms(t *testing.T) {
 		"wrong type":        {`{"action":7}`, mmp.InvalidField("action")},
 	} {
 		if _, err := ReadRelayed(mmp.ReadContent([]byte(c.plain)), meta, known); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want %v", name, err, c.want)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestIntroductionsOfAllGenerations(t *testing.T) {
 		``: "",
 	} {
 		if _, err := ReadIntroduction([]byte(body)); refusal(err) != want {
-			t.Errorf("%s: %s", body, refusal(err))
+			t.Errorf("%s: %s; want refusal(err) to be %v", body, refusal(err), want)
 		}
 	}
 }
@@ -150,11 +150,11 @@ func TestIntroduceAnswerReadsBothWays(t *testing.T) {
 	for name, text := range map[string][]byte{"top level": raw, "payload": asMessage.Payload} {
 		p, err := ReadIntroduction(text)
 		if err != nil || p.InstanceID != "ada" || mmp.VerifyIdentity(w.ada.Public(), p.Static) != nil {
-			t.Errorf("%s: %+v %v", name, p, err)
+			t.Errorf("%s: %+v %v; want no error, p.InstanceID to be \"ada\", mmp.VerifyIdentity(w.ada.Public(), p.Static) to be nil", name, p, err)
 		}
 	}
 	if !strings.Contains(string(raw), `"exchangeable_skillsets":[]`) || !HasAction(raw) || HasAction([]byte(`{"identity":{}}`)) {
-		t.Errorf("%s", raw)
+		t.Errorf("%s; want \"\"exchangeable_skillsets\":[]\" in it, HasAction(raw), not HasAction([]byte(`{\"identity\":{}}`))", raw)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestCompatibilityAndFallbacks(t *testing.T) {
 		{"0.9", nil, nil, CompatIncompatible},
 	} {
 		if got := Compatibility(c.version, c.common, c.actions); got != c.want {
-			t.Errorf("%+v: %s", c, got)
+			t.Errorf("%+v: %s; want %v", c, got, c.want)
 		}
 	}
 	supports := func(names ...string) func(string) bool {
@@ -192,7 +192,7 @@ func TestCompatibilityAndFallbacks(t *testing.T) {
 		{"whatever", supports("reflect"), "introduce"},
 	} {
 		if got := Fallback(c.action, c.has); got != c.want {
-			t.Errorf("%s: %s", c.action, got)
+			t.Errorf("%s: %s; want %v", c.action, got, c.want)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func TestResults(t *testing.T) {
 	}
 	reply, ok := r.Answer()
 	if !ok || reply.Action != ActionError || reply.RepliesTo() != "m1" {
-		t.Errorf("%+v", reply)
+		t.Errorf("%+v; want ok, reply.Action to be %v, reply.RepliesTo() to be \"m1\"", reply, ActionError)
 	}
 	p, err := reply.ReadError()
 	if err != nil || p.ErrorCode != CodeUnsupportedAction || !p.Recoverable ||
@@ -237,13 +237,13 @@ func TestResults(t *testing.T) {
 	} {
 		raw, err := mmp.Encode(c.r)
 		if err != nil || string(raw) != c.want {
-			t.Errorf("%s: %s %v", name, raw, err)
+			t.Errorf("%s: %s %v; want no error, string(raw) to be %v", name, raw, err, c.want)
 		}
 	}
 	peer := &PeerIntroduction{Identity: mmp.Raw(`{"name":"A"}`), Extensions: []string{"meeting_protocol_skill_exchange"}}
 	intro := m.IntroduceResult(peer, []string{"skill_exchange"}, reply)
 	if intro.Fields["compatibility"] != CompatFull || intro.Status != ResultReceived {
-		t.Errorf("%+v", intro)
+		t.Errorf("%+v; want intro.Fields[\"compatibility\"] to be %v, intro.Status to be %v", intro, CompatFull, ResultReceived)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestPayloadReaders(t *testing.T) {
 	m := func(payload string) Message { return Message{Payload: mmp.Raw(payload)} }
 	offer, err := m(`{"skill_id":"s","name":"S","format":"ruby","tags":["a"],"content_hash":null}`).ReadOfferSkill()
 	if err != nil || offer.SkillName != "S" || offer.SkillFormat != "ruby" {
-		t.Errorf("%+v %v", offer, err)
+		t.Errorf("%+v %v; want no error, offer.SkillName to be \"S\", offer.SkillFormat to be \"ruby\"", offer, err)
 	}
 	if f := m(`{"skill_format":"ruby","tags":7}`).OfferedFormat(); f != "ruby" {
 		t.Error("the format is judged before any other field")

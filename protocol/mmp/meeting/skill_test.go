@@ -36,7 +36,7 @@ func TestProvenanceReceived(t *testing.T) {
 	} {
 		got, err := c.in.Receive("ada", "bob")
 		if d := cmp.Diff(c.want, got); d != "" || !errors.Is(err, c.err) {
-			t.Errorf("%s: %v %s", name, err, d)
+			t.Errorf("%s: %v %s; want no difference, %v", name, err, d, c.err)
 		}
 	}
 }
@@ -79,18 +79,18 @@ func TestProvenanceHopsCanBeVouchedFor(t *testing.T) {
 		return map[string]*mmp.PublicKey{"ada": w.ada.Public(), "bob": w.bob.Public()}[id]
 	}
 	if d := cmp.Diff([]bool{true, true}, signed.VerifiedHops(content, keys)); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	if d := cmp.Diff([]bool{true, false}, p.VerifiedHops(content, keys)); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	if d := cmp.Diff([]bool{false, false}, signed.VerifiedHops(mmp.HashOf("other"), keys)); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	cut := signed
 	cut.Chain = []string{"eve", "ada", "bob"}
 	if d := cmp.Diff([]bool{false, false, false}, cut.VerifiedHops(content, keys)); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 }
 
@@ -144,22 +144,22 @@ func TestHostileNamesAreContained(t *testing.T) {
 	} {
 		got := SafeName(in)
 		if got != want || !ValidSkillID(got) {
-			t.Errorf("%q: %q", in, got)
+			t.Errorf("%q: %q; want got to be %v, ValidSkillID(got)", in, got, want)
 		}
 	}
 	at := time.Date(2026, 1, 30, 12, 0, 5, 0, time.UTC)
 	if got := ReceivedFile("../X", at); got != "x_20260130_120005.md" {
-		t.Error(got)
+		t.Errorf("got is %v; want \"x_20260130_120005.md\"", got)
 	}
 	if got := LocalName("Tea", "agent/1", func(s string) bool { return s == "tea" }); got != "tea~agent_1" {
-		t.Error(got)
+		t.Errorf("got is %v; want \"tea~agent_1\"", got)
 	}
 	if got := LocalName("Tea", "x", func(string) bool { return false }); got != "tea" {
-		t.Error(got)
+		t.Errorf("got is %v; want \"tea\"", got)
 	}
 	for id, want := range map[string]bool{"tea": true, "Tea": false, "a.b": false, "nul": false, "": false, "a/b": false, "tea\n": false} {
 		if ValidSkillID(id) != want {
-			t.Errorf("%q", id)
+			t.Errorf("%q; want ValidSkillID(id) to be %v", id, want)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestHostileNamesAreContained(t *testing.T) {
 func TestPreviewPieces(t *testing.T) {
 	doc := "# One\ntext\n```\n# no heading\n```\n## Two\n#hash\nlast"
 	if d := cmp.Diff([]string{"One", "Two"}, Sections(doc)); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	if FirstLines(doc, 2) != "# One\ntext\n" || FirstLines("a", 30) != "a" || FirstLines(doc, 0) != "" || FirstLines("é\nb", 1) != "é\n" {
 		t.Error("first lines")
@@ -192,7 +192,7 @@ func TestFrontMatter(t *testing.T) {
 		"none": "# Title\n---\n", "empty": "", "rule later": "\n---\na: 1\n---\n", "only a line": "---",
 	} {
 		if fm, body, err := SplitFrontMatter(doc); err != nil || body != doc || fm.Has("a") {
-			t.Errorf("%s: %q %v", name, body, err)
+			t.Errorf("%s: %q %v; want no error, body to be %v, not fm.Has(\"a\")", name, body, err, doc)
 		}
 	}
 	for name, doc := range map[string]string{
@@ -201,11 +201,11 @@ func TestFrontMatter(t *testing.T) {
 		"huge": "---\na: " + strings.Repeat("x", maxFrontMatter) + "\n---\n", "deep": "---\na: " + strings.Repeat("[", 50) + strings.Repeat("]", 50) + "\n---\n",
 	} {
 		if _, _, err := SplitFrontMatter(doc); !errors.Is(err, ErrFrontMatter) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ErrFrontMatter", name, err)
 		}
 	}
 	if fm, body, err := SplitFrontMatter("---\n---"); err != nil || body != "" || fm.Has("x") {
-		t.Errorf("%q %v", body, err)
+		t.Errorf("%q %v; want no error, body to be \"\", not fm.Has(\"x\")", body, err)
 	}
 }
 

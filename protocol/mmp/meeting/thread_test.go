@@ -45,11 +45,11 @@ func TestDiscussion(t *testing.T) {
 	}
 	apply(move("m4", ActionSynthesize, "bob", "", "m1", `{"summary":"hm","outcome":"later"}`))
 	if s, o := d.Count(); s != 0 || o != 1 || d.State != ThreadOpen || len(d.Drafts) != 1 {
-		t.Errorf("%+v", d)
+		t.Errorf("%+v; want s to be 0, o to be 1, d.State to be %v, len(d.Drafts) to be 1", d, ThreadOpen)
 	}
 	apply(move("m5", ActionSynthesize, "ada", "", "m1", `{"summary":"tea","outcome":"now"}`))
 	if d.State != ThreadClosed || d.Result.Outcome != "now" {
-		t.Errorf("%+v", d)
+		t.Errorf("%+v; want d.State to be %v, d.Result.Outcome to be \"now\"", d, ThreadClosed)
 	}
 	if _, err := d.Apply(move("m6", ActionSupport, "eve", "", "m1", `{}`), at); !errors.Is(err, ErrIllegalMove) {
 		t.Error(err)
@@ -112,7 +112,7 @@ func TestNegotiation(t *testing.T) {
 	} {
 		after, err := n.Apply(m, vectorTime)
 		if !errors.Is(err, ErrIllegalMove) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want ErrIllegalMove", name, err)
 		}
 		if d := cmp.Diff(n, after); d != "" {
 			t.Errorf("%s changed the state: %s", name, d)
@@ -123,11 +123,11 @@ func TestNegotiation(t *testing.T) {
 	}
 	agreed, err := n.Apply(move("m3", ActionAgree, "ada", "bob", "m2", `{"terms_hash":"`+mmp.HashOf(`{"a":1}`).Bare()+`"}`), vectorTime)
 	if err != nil || agreed.State != ThreadAgreed || n.State != ThreadOpen {
-		t.Errorf("%+v %v", agreed, err)
+		t.Errorf("%+v %v; want no error, agreed.State to be %v, n.State to be %v", agreed, err, ThreadAgreed, ThreadOpen)
 	}
 	withdrawn, err := n.Apply(move("m3", ActionWithdraw, "bob", "ada", "m1", `{"reason":"tired"}`), vectorTime)
 	if err != nil || withdrawn.State != ThreadWithdrawn || withdrawn.Reason != "tired" {
-		t.Errorf("%+v %v", withdrawn, err)
+		t.Errorf("%+v %v; want no error, withdrawn.State to be %v, withdrawn.Reason to be \"tired\"", withdrawn, err, ThreadWithdrawn)
 	}
 	if late := n.ExpireIdle(vectorTime.Add(NegotiationIdle + 1)); late.State != ThreadExpired {
 		t.Error("not expired")
@@ -137,7 +137,7 @@ func TestNegotiation(t *testing.T) {
 		move("m1", ActionOffer, "ada", "bob", "", `{}`), move("m1", ActionCounter, "ada", "bob", "", `{"terms":{}}`),
 	} {
 		if _, err := OpenNegotiation(m, vectorTime); !errors.Is(err, ErrIllegalMove) {
-			t.Errorf("%+v: %v", m, err)
+			t.Errorf("%+v: %v; want ErrIllegalMove", m, err)
 		}
 	}
 }
