@@ -17,7 +17,7 @@ build: ## build the page and bin/parley
 types: ## make the page's types anew, after a change of the REST face
 	@scripts/types.sh
 
-test: ## everything CI checks: set-up, page, lint, tests, the race detector on the core, browser, a cross-build
+test: ## everything CI checks: set-up, page, lint, tests, the race detector where goroutines meet, a little fuzzing, browser, a cross-build
 	@scripts/test.sh
 
 race: ## every package under the race detector (about a quarter of an hour)

@@ -42,6 +42,7 @@ step "page: unit tests" page_units
 step "format and lint" scripts/lint.sh
 step "go test (SQLite, PostgreSQL, NATS, real processes)" go_tests
 step "go test -race on what all else hangs on" race_tests
+step "fuzzing what was changed lately" scripts/fuzz.sh changed
 step "the program" scripts/build.sh
 step "browser tests" browser_tests
 # Types on every other system are checked by test/systems, without compiling; one whole

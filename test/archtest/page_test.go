@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -160,5 +162,37 @@ func TestLookFindsTestsByReference(t *testing.T) {
 		if err := tests.Look(reference); (err == nil) != there {
 			t.Errorf("Look(%q) = %v, want it there: %v", reference, err, there)
 		}
+	}
+}
+
+// A row that promises the race detector names tests that `make test` runs under it.
+func TestRowsAboutTheRaceDetectorNameWhatItWatches(t *testing.T) {
+	script := string(read(t, filepath.Join(root, "scripts/test.sh")))
+	var watched []string
+	for line := range strings.Lines(script) {
+		if strings.Contains(line, "go test -race") {
+			watched = append(watched, strings.Fields(line)...)
+		}
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "docs/conformance/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for _, file := range pages {
+		for line := range strings.Lines(string(read(t, file))) {
+			if !strings.HasPrefix(line, "|") || !strings.Contains(line, "race detector") {
+				continue
+			}
+			rows++
+			for _, m := range regexp.MustCompile("`([a-z/]+)\\.Test").FindAllStringSubmatch(line, -1) {
+				if dir := "./" + m[1]; !slices.Contains(watched, dir) && !slices.Contains(watched, dir+"/...") {
+					t.Errorf("%s: %s is not among the packages that scripts/test.sh runs under the race detector", filepath.Base(file), m[1])
+				}
+			}
+		}
+	}
+	if rows == 0 || len(watched) == 0 {
+		t.Errorf("%d rows speak of the race detector, and %d words of the script; want some of each", rows, len(watched))
 	}
 }
