@@ -12,6 +12,7 @@ import (
 	"parley.internal/internal/audit"
 	"parley.internal/internal/bus"
 	"parley.internal/internal/store"
+	"parley.internal/internal/wake"
 )
 
 // Options tune an inbox; the zero value is right for a hub.
@@ -34,7 +35,7 @@ type Inbox struct {
 	sub  bus.Subscription
 	stop context.CancelFunc
 	done sync.WaitGroup
-	wake chan struct{} // makes the follower look at once
+	wake wake.Bell     // makes the follower look at once
 	gone chan struct{} // closed by Close; ends every wait
 
 	mu      sync.Mutex
@@ -55,7 +56,7 @@ func Open(ctx context.Context, db *store.DB, b bus.Bus, opts Options) (*Inbox, e
 		opts.Recheck = time.Second
 	}
 	in := &Inbox{
-		db: db, bus: b, opts: opts, wake: make(chan struct{}, 1), gone: make(chan struct{}),
+		db: db, bus: b, opts: opts, wake: wake.New(), gone: make(chan struct{}),
 		waiting: map[string]map[*Pending]struct{}{}, feeds: map[*feed]struct{}{},
 	}
 	// The clock is read before anybody can wait, so no change is missed.
@@ -65,7 +66,7 @@ func Open(ctx context.Context, db *store.DB, b bus.Bus, opts Options) (*Inbox, e
 	if err != nil {
 		return nil, err
 	}
-	if in.sub, err = b.Subscribe("approval.*", func(bus.Msg) { in.poke() }); err != nil {
+	if in.sub, err = b.Subscribe("approval.*", func(bus.Msg) { in.wake.Ring() }); err != nil {
 		return nil, err
 	}
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -167,7 +168,7 @@ func (in *Inbox) Resume(ctx context.Context, id string) (*Pending, error) {
 
 // announce tells the other hubs, and this one, that something changed.
 func (in *Inbox) announce(items ...Item) {
-	in.poke()
+	in.wake.Ring()
 	for _, item := range items {
 		data, err := json.Marshal(map[string]string{"id": item.ID, "state": string(item.Outcome.State)})
 		if err == nil {
@@ -176,13 +177,6 @@ func (in *Inbox) announce(items ...Item) {
 		if err != nil {
 			in.opts.Logger.Warn("an approval reaches other hubs late", "error", err)
 		}
-	}
-}
-
-func (in *Inbox) poke() {
-	select {
-	case in.wake <- struct{}{}:
-	default:
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"parley.internal/internal/store"
+	"parley.internal/internal/wake"
 )
 
 // EventKind says what a watcher is told.
@@ -33,7 +34,7 @@ type Event struct {
 // between, whichever hub it was made on. An empty principal watches everybody's.
 func (in *Inbox) Watch(ctx context.Context, principal string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		f := &feed{principal: principal, wake: make(chan struct{}, 1), known: map[string]struct{}{}}
+		f := &feed{principal: principal, wake: wake.New(), known: map[string]struct{}{}}
 		// The feed listens before the snapshot is read; what it hears twice it
 		// can tell by the clock.
 		in.mu.Lock()
@@ -67,7 +68,7 @@ const maxQueued = 256
 // feed is one watcher.
 type feed struct {
 	principal string
-	wake      chan struct{}
+	wake      wake.Bell
 
 	mu      sync.Mutex
 	queue   []Item
@@ -89,10 +90,7 @@ func (f *feed) push(item Item) {
 		f.queue = append(f.queue, item)
 	}
 	f.mu.Unlock()
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
+	f.wake.Ring()
 }
 
 func (f *feed) drain() (queue []Item, behind bool) {

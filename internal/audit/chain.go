@@ -9,6 +9,7 @@ import (
 
 	"parley.internal/internal/mask"
 	"parley.internal/internal/store"
+	"parley.internal/internal/wake"
 )
 
 // Options tune a log; only Key is needed.
@@ -70,7 +71,7 @@ type Chain struct {
 	told   map[Hash]time.Time
 	toldAt time.Time
 
-	wake chan struct{}
+	wake wake.Bell
 	done chan struct{}
 }
 
@@ -82,7 +83,7 @@ type job struct {
 
 // Open starts the log. Close ends it.
 func Open(ctx context.Context, db *store.DB, opts Options) (*Chain, error) {
-	l := &Chain{db: db, opts: opts.withDefaults(), wake: make(chan struct{}, 1), done: make(chan struct{}), told: map[Hash]time.Time{}}
+	l := &Chain{db: db, opts: opts.withDefaults(), wake: wake.New(), done: make(chan struct{}), told: map[Hash]time.Time{}}
 	for _, cp := range opts.Known {
 		l.hasTold(cp)
 	}
@@ -111,7 +112,7 @@ func (l *Chain) Append(ctx context.Context, entries ...Entry) error {
 	}
 	l.waiting = append(l.waiting, j)
 	l.mu.Unlock()
-	l.poke()
+	l.wake.Ring()
 	select {
 	case err := <-j.result:
 		return err
@@ -142,15 +143,8 @@ func (l *Chain) Note(entries ...Entry) {
 		first := len(l.notes) == 1
 		l.mu.Unlock()
 		if first {
-			l.poke()
+			l.wake.Ring()
 		}
-	}
-}
-
-func (l *Chain) poke() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
 	}
 }
 
@@ -161,7 +155,7 @@ func (l *Chain) Close() error {
 	l.closed = true
 	l.mu.Unlock()
 	if !already {
-		l.poke()
+		l.wake.Ring()
 	}
 	<-l.done
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"parley.internal/internal/bus"
 	"parley.internal/internal/store"
+	"parley.internal/internal/wake"
 )
 
 const (
@@ -109,13 +110,6 @@ func (s *sharing) withRefused(kept map[string]*Entry) map[string]*Entry {
 func (s *sharing) tell() { _ = s.bus.Publish(agentsSubject, nil) }
 
 // hear signals when a hub changed something, until the subscription is closed.
-func (s *sharing) hear(news chan<- struct{}) (bus.Subscription, error) {
-	return s.bus.Subscribe(agentsSubject, func(bus.Msg) { poke(news) })
-}
-
-func poke(news chan<- struct{}) {
-	select {
-	case news <- struct{}{}:
-	default:
-	}
+func (s *sharing) hear(news wake.Bell) (bus.Subscription, error) {
+	return s.bus.Subscribe(agentsSubject, func(bus.Msg) { news.Ring() })
 }

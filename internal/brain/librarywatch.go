@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"parley.internal/internal/wake"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 // shared, so that a change counts within two seconds. Where the system gives no
 // notifications it looks every second.
 func (l *Library) Watch(ctx context.Context) {
-	news := make(chan struct{}, 1)
+	news := wake.New()
 	if l.shared != nil {
 		sub, err := l.shared.hear(news)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley.internal/internal/brain/model"
+	"parley.internal/internal/wake"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 // be left behind. Events are handed over in batches: whoever reads takes all
 // there are at once, so a fast provider costs few switches.
 type stream struct {
-	wake chan struct{} // something is there; capacity 1
+	wake wake.Bell // something is there; capacity 1
 
 	mu    sync.Mutex
 	full  sync.Cond // the reader took what was there, or left
@@ -36,7 +37,7 @@ type stream struct {
 }
 
 func newStream(early func(*model.Event)) *stream {
-	s := &stream{wake: make(chan struct{}, 1), ready: make([]model.Event, 0, 4), early: early}
+	s := &stream{wake: wake.New(), ready: make([]model.Event, 0, 4), early: early}
 	s.full.L = &s.mu
 	return s
 }
@@ -118,10 +119,7 @@ func (s *stream) end(p model.Provider) {
 }
 
 func (s *stream) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.wake.Ring()
 }
 
 // drain gives what is there. The events are valid until the next drain. err and

@@ -1,6 +1,10 @@
 package bus
 
-import "sync"
+import (
+	"sync"
+
+	"parley.internal/internal/wake"
+)
 
 // Limits bounds what may wait for one subscription.
 type Limits struct {
@@ -33,7 +37,7 @@ type mailbox struct {
 	fn      func(Msg)
 	limits  Limits
 	running *sync.WaitGroup // of the bus: drains in progress
-	lagged  chan struct{}
+	lagged  wake.Bell
 
 	mu       sync.Mutex
 	ring     []Msg
@@ -44,7 +48,7 @@ type mailbox struct {
 }
 
 func newMailbox(fn func(Msg), limits Limits, running *sync.WaitGroup) *mailbox {
-	return &mailbox{fn: fn, limits: limits, running: running, lagged: make(chan struct{}, 1)}
+	return &mailbox{fn: fn, limits: limits, running: running, lagged: wake.New()}
 }
 
 // push never blocks. It reports whether the mailbox took the message.
@@ -114,10 +118,7 @@ func (b *mailbox) drain() {
 
 // lag signals that something was missed; one unread signal is enough.
 func (b *mailbox) lag() {
-	select {
-	case b.lagged <- struct{}{}:
-	default:
-	}
+	b.lagged.Ring()
 }
 
 // close forgets what waits. No handler call starts afterwards.

@@ -22,6 +22,7 @@ import (
 	"parley.internal/internal/endpoint/tools"
 	"parley.internal/internal/endpoint/truepath"
 	"parley.internal/internal/endpoint/update"
+	"parley.internal/internal/wake"
 	wire "parley.internal/protocol/kenny"
 )
 
@@ -62,7 +63,7 @@ type Endpoint struct {
 	client *kenny.Client
 	unlock func()
 	// connected wakes the telemetry loop; it never blocks.
-	connected chan struct{}
+	connected wake.Bell
 }
 
 // Open reads the state folder, makes the key if there is none, and checks that
@@ -92,7 +93,7 @@ func Open(opts Options) (*Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Endpoint{opts: opts, config: config, os: system, unlock: unlock, connected: make(chan struct{}, 1)}
+	e := &Endpoint{opts: opts, config: config, os: system, unlock: unlock, connected: wake.New()}
 	if err := e.build(); err != nil {
 		e.Close()
 		return nil, err

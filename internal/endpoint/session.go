@@ -15,10 +15,7 @@ import (
 func (e *Endpoint) onConnect() {
 	e.note(update.Session{Connected: true, Version: e.opts.Version, PID: os.Getpid(), At: time.Now().UTC()})
 	e.ring.Wake()
-	select {
-	case e.connected <- struct{}{}:
-	default:
-	}
+	e.connected.Ring()
 }
 
 func (e *Endpoint) onDisconnect(error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley.internal/internal/bus"
+	"parley.internal/internal/wake"
 )
 
 // What may wait for a reader before it has to ask the store: more than a reader
@@ -24,7 +25,7 @@ const (
 // for events the reader has and for others it has not.
 func (l *Log) Follow(ctx context.Context, stream string, after int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		f := &follower{log: l, stream: stream, last: after, yield: yield, wake: make(chan struct{}, 1)}
+		f := &follower{log: l, stream: stream, last: after, yield: yield, wake: wake.New()}
 		// Subscribe first: what is appended between the replay and now is news.
 		sub, err := l.bus.Subscribe(subject(stream), f.hear)
 		if err != nil {
@@ -46,7 +47,7 @@ type follower struct {
 	at      cursor
 	yield   func(Event, error) bool
 	stopped bool
-	wake    chan struct{}
+	wake    wake.Bell
 
 	mu    sync.Mutex
 	news  [][]byte // runs that were not read yet
@@ -71,14 +72,7 @@ func (f *follower) hear(m bus.Msg) {
 	}
 	f.news, f.bytes = append(f.news, m.Data), f.bytes+len(m.Data)
 	f.mu.Unlock()
-	f.poke()
-}
-
-func (f *follower) poke() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
+	f.wake.Ring()
 }
 
 // recheck is called by the timer: a reader that hears news need not ask whether
@@ -91,7 +85,7 @@ func (f *follower) recheck() {
 	}
 	if !f.heard {
 		f.missed = true
-		f.poke()
+		f.wake.Ring()
 	}
 	f.heard = false
 	f.check.Reset(recheck)
@@ -150,7 +144,7 @@ func (f *follower) run(ctx context.Context, sub bus.Subscription) error {
 // listen is the loop for a bus that loses nothing: everything wakes the reader the
 // same way, since waiting for one thing is much cheaper than for three.
 func (f *follower) listen(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, f.poke)
+	stop := context.AfterFunc(ctx, f.wake.Ring)
 	defer stop()
 	for !f.stopped {
 		<-f.wake

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley.internal/internal/store"
+	"parley.internal/internal/wake"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 type Notices struct {
 	deps Deps
 	push *pushKey
-	wake chan struct{}
+	wake wake.Bell
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
@@ -38,7 +39,7 @@ func Open(ctx context.Context, deps Deps) (*Notices, error) {
 		return nil, err
 	}
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	n := &Notices{deps: deps, push: key, wake: make(chan struct{}, 1), stop: stop}
+	n := &Notices{deps: deps, push: key, wake: wake.New(), stop: stop}
 	n.done.Go(func() { n.questions(run) })
 	n.done.Go(func() { n.deliver(run) })
 	return n, nil
@@ -89,15 +90,8 @@ func (n *Notices) Tell(ctx context.Context, note Notice) error {
 		}
 		return nil
 	})
-	n.poke()
+	n.wake.Ring()
 	return err
-}
-
-func (n *Notices) poke() {
-	select {
-	case n.wake <- struct{}{}:
-	default:
-	}
 }
 
 // withdraw forgets what was not told yet.

@@ -18,10 +18,7 @@ const (
 
 // nudgeOutbox says that something waits for a peer.
 func (p *Place) nudgeOutbox() {
-	select {
-	case p.outbox <- struct{}{}:
-	default:
-	}
+	p.outbox.Ring()
 }
 
 // federate forwards and refreshes on the hub that keeps house.

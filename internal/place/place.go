@@ -14,6 +14,7 @@ import (
 	"parley.internal/internal/place/relay"
 	"parley.internal/internal/store"
 	"parley.internal/internal/turns"
+	"parley.internal/internal/wake"
 	"parley.internal/protocol/mmp"
 )
 
@@ -49,7 +50,7 @@ type Place struct {
 	// house for all.
 	serving, leading atomic.Bool
 	// outbox holds a word that something waits for a peer.
-	outbox chan struct{}
+	outbox wake.Bell
 }
 
 var _ API = (*Place)(nil)
@@ -70,7 +71,7 @@ func New(ctx context.Context, d Deps, c Config) (*Place, error) {
 	}
 	p := &Place{
 		d: d, c: c, id: mmp.PlaceIDOf(public), public: public,
-		outbox: make(chan struct{}, 1), newIDs: limit.Window{Most: c.NewIDs}, deposits: limit.Window{Most: 60, Every: time.Hour},
+		outbox: wake.New(), newIDs: limit.Window{Most: c.NewIDs}, deposits: limit.Window{Most: 60, Every: time.Hour},
 		peerCalls: limit.Window{Most: peerCalls}, peerBytes: limit.Window{Most: peerBytes},
 	}
 	p.started = p.now()

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"parley.internal/internal/bus"
+	"parley.internal/internal/wake"
 )
 
 // Subjects on the bus end in a hash: ids may hold what subjects may not.
@@ -24,7 +25,7 @@ type waiters struct {
 
 // waiter is one long poll; its channel holds at most one wake-up.
 type waiter struct {
-	wake chan struct{}
+	wake wake.Bell
 	// call is what is called instead by those who have no goroutine to wake.
 	call func()
 	// gone is closed when the place closes.
@@ -33,7 +34,7 @@ type waiter struct {
 
 // join adds a poll unless the agent has too many already.
 func (w *waiters) join(agent string, limit int) (*waiter, bool) {
-	one := &waiter{wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	one := &waiter{wake: wake.New(), gone: make(chan struct{})}
 	return one, w.add(agent, limit, one)
 }
 
@@ -101,10 +102,7 @@ func (o *waiter) nudge() {
 		o.call()
 		return
 	}
-	select {
-	case o.wake <- struct{}{}:
-	default:
-	}
+	o.wake.Ring()
 }
 
 func subjectOf(prefix, agent string) string {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley.internal/internal/audit"
+	"parley.internal/internal/wake"
 	"parley.internal/protocol/kibitz"
 )
 
@@ -116,7 +117,7 @@ func (r *room) dueCounts(p *participant, now time.Time) {
 type auditor struct {
 	trail audit.Trail
 	quit  chan struct{}
-	wake  chan struct{}
+	wake  wake.Bell
 
 	// flushing is held while notes are written, so that who waits for it has read
 	// everything that was noted before.
@@ -132,7 +133,7 @@ type auditor struct {
 const auditPause = 100 * time.Millisecond
 
 func newAuditor(trail audit.Trail) *auditor {
-	return &auditor{trail: trail, quit: make(chan struct{}), wake: make(chan struct{}, 1), rooms: map[*room]bool{}, seen: map[*room]int64{}}
+	return &auditor{trail: trail, quit: make(chan struct{}), wake: wake.New(), rooms: map[*room]bool{}, seen: map[*room]int64{}}
 }
 
 // note queues an entry of a room.
@@ -151,10 +152,7 @@ func (a *auditor) poke(r *room) {
 		a.rooms[r] = true
 		a.mu.Unlock()
 	}
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
+	a.wake.Ring()
 }
 
 // begin makes a room's hosts see entries after a number.

@@ -111,7 +111,7 @@ func (s *Skills) after(ctx context.Context, t *turn) {
 	if t.kept != nil && t.kept.state == noteAsked {
 		s.askNote(ctx, *t.kept)
 	}
-	s.poke()
+	s.wake.Ring()
 }
 
 // seen finds the answer a message got before.

@@ -150,7 +150,7 @@ func (s *Skills) askNote(ctx context.Context, n Note) {
 			next = noteDue
 		}
 		err := s.moveNote(ctx, n, noteAsked, next, firstText(o.Reason, string(o.State)))
-		s.poke()
+		s.wake.Ring()
 		return err
 	})
 }
@@ -228,7 +228,7 @@ func (s *Skills) startDelivery(ctx context.Context, h Host, n Note) {
 		s.mu.Lock()
 		delete(s.reading, with)
 		s.mu.Unlock()
-		s.poke()
+		s.wake.Ring()
 	})
 }
 

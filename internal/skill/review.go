@@ -246,7 +246,7 @@ func (s *Skills) decide(ctx context.Context, id string, o approval.Outcome) erro
 		s.ask(ctx, id)
 		return nil
 	}
-	s.poke()
+	s.wake.Ring()
 	return s.writeFile(ctx, item)
 }
 

@@ -94,7 +94,7 @@ func (a Acting) speak(ctx context.Context, w words, fn func(tx *store.Tx, h Host
 	if err := a.s.d.DB.Write(ctx, func(tx *store.Tx) error { return fn(tx, h) }); err != nil {
 		return err
 	}
-	a.s.poke()
+	a.s.wake.Ring()
 	return nil
 }
 
@@ -221,6 +221,6 @@ func (a Acting) reply(ctx context.Context, id string, next meeting.ExchangeState
 		e.accepting, e.Relayed = m.ID, true
 		return errors.Join(e.become(tx, next, a.s.now()), a.s.enqueue(tx, Host{ID: e.me, Name: e.Agent}, e.Place, m, false))
 	})
-	a.s.poke()
+	a.s.wake.Ring()
 	return e, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"parley.internal/internal/place"
 	"parley.internal/internal/scan"
+	"parley.internal/internal/wake"
 	"parley.internal/protocol/mmp"
 )
 
@@ -16,7 +17,7 @@ type Skills struct {
 	d       Deps
 	c       Config
 	scanner *scan.Scanner
-	wake    chan struct{}
+	wake    wake.Bell
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 
@@ -40,7 +41,7 @@ func New(d Deps, c Config) (*Skills, error) {
 		return nil, err
 	}
 	return &Skills{
-		d: d, c: c, scanner: scanner, wake: make(chan struct{}, 1), hosts: map[string]Host{}, lines: map[lineKey]Line{}, watched: map[string]bool{},
+		d: d, c: c, scanner: scanner, wake: wake.New(), hosts: map[string]Host{}, lines: map[lineKey]Line{}, watched: map[string]bool{},
 		reading: map[string]bool{},
 	}, nil
 }
@@ -75,7 +76,7 @@ func (s *Skills) Join(h Host, at string, line Line) {
 	s.hosts[h.Name] = h
 	s.lines[lineKey{h.ID, at}] = line
 	s.mu.Unlock()
-	s.poke()
+	s.wake.Ring()
 }
 
 // Leave ends an agent's presence at a place; at its own place it is gone.
@@ -145,13 +146,6 @@ func (s *Skills) line(me, at string) Line {
 }
 
 func (s *Skills) now() time.Time { return s.d.Now() }
-
-func (s *Skills) poke() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
 
 // Pauses of the worker.
 const (

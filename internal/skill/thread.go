@@ -295,7 +295,7 @@ func (s *Skills) agree(ctx context.Context, h Host, id, hash string, o approval.
 		}
 		return s.d.Trail.AppendTx(tx, audit.Entry{Actor: firstText(o.By, "hub"), Action: audit.NegotiationAgreed, Target: id, Digest: hash, Detail: map[string]any{"with": th.Peer}})
 	})
-	s.poke()
+	s.wake.Ring()
 	return err
 }
 

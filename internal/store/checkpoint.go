@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"sync/atomic"
 	"time"
+
+	"parley.internal/internal/wake"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 type checkpointer struct {
 	pool    *sql.DB
 	commits atomic.Int64
-	wake    chan struct{}
+	wake    wake.Bell
 	// last says that little is left to copy: the writer does that between two
 	// batches, and the log begins anew.
 	last atomic.Bool
@@ -31,7 +33,7 @@ type checkpointer struct {
 }
 
 func startCheckpointer(pool *sql.DB) *checkpointer {
-	c := &checkpointer{pool: pool, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	c := &checkpointer{pool: pool, wake: wake.New(), quit: make(chan struct{}), done: make(chan struct{})}
 	go c.loop()
 	return c
 }
@@ -41,10 +43,7 @@ func (c *checkpointer) committed() {
 	if c.commits.Add(1) < tidyAfter {
 		return
 	}
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	c.wake.Ring()
 }
 
 func (c *checkpointer) loop() {

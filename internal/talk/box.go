@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"parley.internal/internal/wake"
 )
 
 // Bounds of what may wait for one reader. Beyond mergeFrom, neighbouring pieces of
@@ -23,7 +25,7 @@ type box[T any] struct {
 	text func(*T) (text *string, run string, kind Kind)
 
 	mu     sync.Mutex
-	wake   chan struct{}
+	wake   wake.Bell
 	direct func(T) // takes items where they are put; see tell
 	items  []T
 	grow   *strings.Builder // the text of the last item, while it grows
@@ -33,7 +35,7 @@ type box[T any] struct {
 }
 
 func newBox[T any](text func(*T) (*string, string, Kind)) *box[T] {
-	return &box[T]{text: text, wake: make(chan struct{}, 1)}
+	return &box[T]{text: text, wake: wake.New()}
 }
 
 func (b *box[T]) put(item T) {
@@ -62,7 +64,7 @@ func (b *box[T]) keep(item T) {
 		b.flushGrown()
 		b.items = append(b.items, item)
 	}
-	b.poke()
+	b.wake.Ring()
 }
 
 func (b *box[T]) merge(item *T) bool {
@@ -94,19 +96,12 @@ func (b *box[T]) close(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.end(err)
-	b.poke()
+	b.wake.Ring()
 }
 
 func (b *box[T]) end(err error) {
 	if !b.closed {
 		b.closed, b.err = true, err
-	}
-}
-
-func (b *box[T]) poke() {
-	select {
-	case b.wake <- struct{}{}:
-	default:
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"parley.internal/internal/bus"
 	"parley.internal/internal/talk/memory"
+	"parley.internal/internal/wake"
 )
 
 const (
@@ -34,7 +35,7 @@ type cluster struct {
 	closed    bool
 	// dirty are feeds with events for other hubs; the sender takes them.
 	dirty []*feed
-	wake  chan struct{}
+	wake  wake.Bell
 	quit  chan struct{}
 	sent  sync.WaitGroup
 }
@@ -128,10 +129,7 @@ func (cl *cluster) send(f *feed, n mark, ev Event) {
 		cl.mu.Lock()
 		cl.dirty = append(cl.dirty, f)
 		cl.mu.Unlock()
-		select {
-		case cl.wake <- struct{}{}:
-		default:
-		}
+		cl.wake.Ring()
 	}
 }
 

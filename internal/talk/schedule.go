@@ -11,6 +11,7 @@ import (
 	"parley.internal/internal/brain/cron"
 	"parley.internal/internal/identity"
 	"parley.internal/internal/lease"
+	"parley.internal/internal/wake"
 )
 
 const (
@@ -59,7 +60,7 @@ func (t *Talk) CreateSchedule(ctx context.Context, who identity.Actor, s Schedul
 		return s, err
 	}
 	t.note(who.String(), audit.TalkScheduled, fmt.Sprint(s.ID), map[string]any{"agent": key.Agent, "sender": key.Sender, "skill": s.Skill})
-	t.schedules.poke()
+	t.schedules.wake.Ring()
 	return s, nil
 }
 
@@ -91,14 +92,7 @@ func (t *Talk) DeleteSchedule(ctx context.Context, who identity.Actor, id int64)
 // scheduler fires what is due.
 type scheduler struct {
 	t    *Talk
-	wake chan struct{}
-}
-
-func (s *scheduler) poke() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	wake wake.Bell
 }
 
 func (s *scheduler) loop() {

@@ -12,6 +12,7 @@ import (
 	"parley.internal/internal/lease"
 	"parley.internal/internal/owner"
 	"parley.internal/internal/talk/memory"
+	"parley.internal/internal/wake"
 )
 
 // Talk is the conversations of one hub.
@@ -53,8 +54,8 @@ func New(d Deps) (*Talk, error) {
 		feeds: map[string]*feed{}, watchers: map[*watcher]struct{}{},
 	}
 	t.convs = t.newThings()
-	t.cluster = &cluster{t: t, devices: map[string]map[string]deviceCount{}, wake: make(chan struct{}, 1), quit: make(chan struct{})}
-	t.schedules = &scheduler{t: t, wake: make(chan struct{}, 1)}
+	t.cluster = &cluster{t: t, devices: map[string]map[string]deviceCount{}, wake: wake.New(), quit: make(chan struct{})}
+	t.schedules = &scheduler{t: t, wake: wake.New()}
 	return t, nil
 }
 

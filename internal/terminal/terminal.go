@@ -194,7 +194,7 @@ func (t *terminal) print(data []byte) {
 
 func (t *terminal) wake() {
 	for v := range t.views {
-		v.poke()
+		v.wake.Ring()
 	}
 }
 
@@ -245,7 +245,7 @@ func (t *terminal) resize() {
 	}
 	for v := range t.views {
 		v.resized = true
-		v.poke()
+		v.wake.Ring()
 	}
 }
 

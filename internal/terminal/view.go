@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"parley.internal/internal/wake"
 	"parley.internal/protocol/viber"
 )
 
@@ -17,7 +18,7 @@ const settleTime = 8 * time.Millisecond
 type view struct {
 	t    *terminal
 	opts AttachOptions
-	wake chan struct{}
+	wake wake.Bell
 
 	attached *viber.TerminalAttached // not given out yet
 	cursor   int64                   // raw position up to which output was taken
@@ -39,7 +40,7 @@ var _ View = (*view)(nil)
 func (t *terminal) attach(opts AttachOptions) *view {
 	kept := t.screen.Bytes()
 	v := &view{
-		t: t, opts: opts, wake: make(chan struct{}, 1), cursor: t.screen.End() - int64(len(kept)), replayed: t.screen.End(),
+		t: t, opts: opts, wake: wake.New(), cursor: t.screen.End() - int64(len(kept)), replayed: t.screen.End(),
 		attached: &viber.TerminalAttached{
 			TerminalID: t.info.ID, Size: t.sizes.current, Offset: t.screen.Start(), Truncated: t.screen.Truncated(),
 		},
@@ -47,13 +48,6 @@ func (t *terminal) attach(opts AttachOptions) *view {
 	v.text = viber.NewTextSplitter(v.cursor)
 	t.views[v] = struct{}{}
 	return v
-}
-
-func (v *view) poke() {
-	select {
-	case v.wake <- struct{}{}:
-	default:
-	}
 }
 
 // Next waits for the next event.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parley.internal/internal/store"
+	"parley.internal/internal/wake"
 )
 
 // Call is one request of a turn.
@@ -41,7 +42,7 @@ type Group[T any] struct {
 	// departs, and hurry wakes the goroutine that gave it to them.
 	hurried int
 	departs time.Time
-	hurry   chan struct{}
+	hurry   wake.Bell
 }
 
 // Run does a turn. Its error concerns all calls. Whoever else wants to hear of the turn is
@@ -52,7 +53,7 @@ type Run[T any] func(batch []*Call[T]) (news func(), err error)
 // first of its callers does not wait for hundreds of strangers; one that weighs more
 // than most has a turn of its own.
 func New[T any](most int, weigh func(T) int, run Run[T]) *Group[T] {
-	return &Group[T]{most: most, weigh: weigh, run: run, hurry: make(chan struct{}, 1)}
+	return &Group[T]{most: most, weigh: weigh, run: run, hurry: wake.New()}
 }
 
 // Do gives a request to the group and waits until it is done or refused. A caller
@@ -76,10 +77,7 @@ func (g *Group[T]) Do(ctx context.Context, what T) error {
 	g.waiting = append(g.waiting, c)
 	g.hurried++
 	g.mu.Unlock()
-	select {
-	case g.hurry <- struct{}{}:
-	default:
-	}
+	g.hurry.Ring()
 	select {
 	case <-c.done:
 	case <-ctx.Done():

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley.internal/internal/audit"
+	"parley.internal/internal/wake"
 )
 
 // Target is one place where checkpoints are kept.
@@ -46,7 +47,7 @@ type Keeper struct {
 func New(log *slog.Logger, targets ...Target) *Keeper {
 	k := &Keeper{log: log}
 	for _, t := range targets {
-		p := &post{Target: t, log: log, wake: make(chan struct{}, 1), closing: make(chan struct{})}
+		p := &post{Target: t, log: log, wake: wake.New(), closing: make(chan struct{})}
 		k.posts = append(k.posts, p)
 		k.done.Go(p.run)
 	}

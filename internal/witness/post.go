@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"parley.internal/internal/audit"
+	"parley.internal/internal/wake"
 )
 
 // post is a target and what waits for it.
 type post struct {
 	Target
 	log     *slog.Logger
-	wake    chan struct{}
+	wake    wake.Bell
 	closing chan struct{}
 
 	mu      sync.Mutex
@@ -28,10 +29,7 @@ func (p *post) offer(cp audit.Checkpoint) {
 		p.waiting = p.waiting[extra:]
 	}
 	p.mu.Unlock()
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	p.wake.Ring()
 }
 
 // run is the goroutine of the post. News are no reason to ask a target sooner that

@@ -11,6 +11,7 @@ import (
 	"parley.internal/internal/approval"
 	"parley.internal/internal/bus"
 	"parley.internal/internal/store"
+	"parley.internal/internal/wake"
 	"parley.internal/protocol/viber"
 )
 
@@ -26,7 +27,7 @@ type audience struct {
 	users  int           // the audiences' mu guards it
 	ready  chan struct{} // closed when the present is known, or when it failed
 	done   chan struct{} // closed when nothing is passed on any more
-	wake   chan struct{}
+	wake   wake.Bell
 
 	heardMu sync.Mutex
 	heard   []any // *news, approval.Event or error, in the order they came
@@ -63,7 +64,7 @@ func (w *Work) enter(person string) *audience {
 	if a == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		a = &audience{
-			w: w, person: person, cancel: cancel, ready: make(chan struct{}), done: make(chan struct{}), wake: make(chan struct{}, 1),
+			w: w, person: person, cancel: cancel, ready: make(chan struct{}), done: make(chan struct{}), wake: wake.New(),
 			desks: map[*Desk]struct{}{}, agents: newAgents(),
 		}
 		w.audiences.all[person] = a
@@ -173,10 +174,7 @@ func (a *audience) hear(item any) {
 		a.heard = append(a.heard, item)
 	}
 	a.heardMu.Unlock()
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
+	a.wake.Ring()
 }
 
 func (a *audience) takeHeard() (list []any) {

@@ -8,6 +8,7 @@ import (
 
 	"parley.internal/internal/eventlog"
 	"parley.internal/internal/lease"
+	"parley.internal/internal/wake"
 )
 
 // flight is text on its way to the disk. The task does not wait for it: it hands
@@ -21,7 +22,7 @@ type flight struct {
 	fresh bool // an answer that the task has not seen
 	first int64
 	err   error
-	ready chan struct{} // capacity 1: it has landed
+	ready wake.Bell // capacity 1: it has landed
 }
 
 // takeOff notes that text was handed to the log.
@@ -44,10 +45,7 @@ func (f *flight) touchDown(first int64, err error) (wanted bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.up, f.fresh, f.first, f.err = false, true, first, err
-	select {
-	case f.ready <- struct{}{}:
-	default:
-	}
+	f.ready.Ring()
 	return f.want || err != nil
 }
 
@@ -98,7 +96,7 @@ func (t *task) sendText() {
 // onLanded runs on the log's goroutine.
 func (t *task) onLanded(first int64, err error) {
 	if t.air.touchDown(first, err) {
-		t.poke()
+		t.wake.Ring()
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"parley.internal/internal/brain/tool"
 	"parley.internal/internal/lease"
 	"parley.internal/internal/owner"
+	"parley.internal/internal/wake"
 	"parley.internal/protocol/viber"
 )
 
@@ -48,7 +49,7 @@ type task struct {
 	// as much as dealing with it.
 	mail   mailbox
 	gone   chan struct{}
-	wake   chan struct{}
+	wake   wake.Bell
 	paused atomic.Bool
 
 	// ctx is what model calls and tools live in.
@@ -102,7 +103,7 @@ type task struct {
 
 func newTask(w *Work, r record) *task {
 	t := &task{
-		w: w, record: r, opts: r.spec.Submit.Opts(), gone: make(chan struct{}), wake: make(chan struct{}, 1),
+		w: w, record: r, opts: r.spec.Submit.Opts(), gone: make(chan struct{}), wake: wake.New(),
 		usedIDs: map[string]bool{}, asks: map[string]*question{}, remembered: map[string]string{}, logBytes: r.state.LogBytes,
 	}
 	t.stream, t.landed, t.air.ready = streamName(r.id), t.onLanded, make(chan struct{}, 1)
@@ -127,7 +128,7 @@ func (t *task) do(ctx context.Context, fn func()) error {
 // after the end is not done.
 func (t *task) post(fn func()) {
 	t.mail.put(fn)
-	t.poke()
+	t.wake.Ring()
 }
 
 // mailbox holds what a task is to do. Whoever puts something in waits for what comes
@@ -163,7 +164,7 @@ func (t *task) run(left *leftover) {
 	defer t.leave()
 	t.timers()
 	defer t.stopTimers()
-	t.lease.OnLost(t.poke)
+	t.lease.OnLost(t.wake.Ring)
 	t.begin(left)
 	for t.commitBeforeWait(); !t.over; t.commitBeforeWait() {
 		<-t.wake
@@ -190,7 +191,7 @@ func (t *task) heedLease() {
 
 func (t *task) timers() {
 	for _, a := range []**alarm{&t.deadline, &t.beat, &t.collect, &t.flush, &t.killed} {
-		*a = newAlarm(t.poke)
+		*a = newAlarm(t.wake.Ring)
 	}
 	t.setClock()
 }

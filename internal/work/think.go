@@ -94,7 +94,7 @@ func (t *task) think() {
 		req.Messages = show.Prepare(ctx, req.Messages)
 		for ev, err := range brain.Call(ctx, provider, req, policy) {
 			c.put(ev, err)
-			t.poke()
+			t.wake.Ring()
 		}
 	})
 }
@@ -116,14 +116,7 @@ func (t *task) retried(c *modelCall, attempt int, wait time.Duration, err error)
 // its way to the disk, more of it can wait until that has landed.
 func (t *task) said() {
 	if !t.air.wanted() {
-		t.poke()
-	}
-}
-
-func (t *task) poke() {
-	select {
-	case t.wake <- struct{}{}:
-	default:
+		t.wake.Ring()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"parley.internal/client/kenny"
+	"parley.internal/internal/wake"
 )
 
 // RingSize is how many records wait for a tunnel.
@@ -14,11 +15,11 @@ type Ring struct {
 	mu      sync.Mutex
 	records []kenny.Record
 	dropped uint64
-	wake    chan struct{}
+	wake    wake.Bell
 }
 
 // NewRing makes an empty ring.
-func NewRing() *Ring { return &Ring{wake: make(chan struct{}, 1)} }
+func NewRing() *Ring { return &Ring{wake: wake.New()} }
 
 // Add puts a record in.
 func (r *Ring) Add(rec kenny.Record) {
@@ -34,10 +35,7 @@ func (r *Ring) Add(rec kenny.Record) {
 
 // Wake tells the forwarder to look again.
 func (r *Ring) Wake() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	r.wake.Ring()
 }
 
 // Dropped counts the records that gave way.

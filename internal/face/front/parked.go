@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"parley.internal/internal/wake"
 )
 
 // Waiting is what a parked request does.
@@ -42,7 +44,7 @@ type Parked struct {
 	conn  net.Conn
 	woken bool
 	// nudged is there once nothing may be read any more.
-	nudged chan struct{}
+	nudged wake.Bell
 }
 
 const (
@@ -61,10 +63,7 @@ func (p *Parked) Wake() {
 	p.woken = true
 	switch {
 	case p.nudged != nil:
-		select {
-		case p.nudged <- struct{}{}:
-		default:
-		}
+		p.nudged.Ring()
 	case p.conn != nil && p.waiting.Look != nil:
 		_ = p.conn.SetReadDeadline(time.Unix(1, 0))
 	}
@@ -133,7 +132,7 @@ func (p *Parked) wait(again time.Time) bool {
 	if err == nil {
 		// It says something before it was answered. More is not read, so that what it
 		// says is bounded, and its end not noticed.
-		p.nudged = make(chan struct{}, 1)
+		p.nudged = wake.New()
 	}
 	p.woken = false
 	return err == nil || errors.Is(err, os.ErrDeadlineExceeded)

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"parley.internal/internal/wake"
 )
 
 const (
@@ -37,7 +39,7 @@ type outbox struct {
 	owed    int    // the payload that rest is of
 	writing bool   // the goroutine is about to write
 	ending  bool   // nothing more is taken
-	wake    chan struct{}
+	wake    wake.Bell
 }
 
 // writer writes as much as goes without waiting.
@@ -52,7 +54,7 @@ type item struct {
 }
 
 func newOutbox(limit int, direct writer) *outbox {
-	return &outbox{limit: limit, direct: direct, wake: make(chan struct{}, 1)}
+	return &outbox{limit: limit, direct: direct, wake: wake.New()}
 }
 
 // put adds a message. It returns errTooSlow when too much waits already.
@@ -74,7 +76,7 @@ func (o *outbox) put(it item) error {
 		o.items = append(o.items, it)
 		o.bytes += len(it.payload)
 	}
-	o.poke()
+	o.wake.Ring()
 	return nil
 }
 
@@ -111,13 +113,6 @@ func (o *outbox) join(it item) bool {
 	return false
 }
 
-func (o *outbox) poke() {
-	select {
-	case o.wake <- struct{}{}:
-	default:
-	}
-}
-
 func (o *outbox) queued() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,7 +127,7 @@ func (o *outbox) finish(drop bool) {
 	if drop {
 		o.items, o.rest = nil, nil
 	}
-	o.poke()
+	o.wake.Ring()
 }
 
 // fill fills buf with frames; more is false when nothing will come any more.

@@ -15,6 +15,7 @@ import (
 	"parley.internal/internal/lease"
 	"parley.internal/internal/place"
 	"parley.internal/internal/skill"
+	"parley.internal/internal/wake"
 	"parley.internal/protocol/mmp"
 )
 
@@ -30,7 +31,7 @@ type Hosts struct {
 	mu    sync.Mutex
 	home  map[string]context.CancelFunc
 	stays map[string]*stay
-	woken chan struct{}
+	woken wake.Bell
 }
 
 // Deps is what hosts are made from. All of it is needed.
@@ -75,7 +76,7 @@ type Files interface {
 func New(d Deps) *Hosts {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Hosts{
-		d: d, agents: newHomeAgents(d), ctx: ctx, stop: stop, home: map[string]context.CancelFunc{}, stays: map[string]*stay{}, woken: make(chan struct{}, 1),
+		d: d, agents: newHomeAgents(d), ctx: ctx, stop: stop, home: map[string]context.CancelFunc{}, stays: map[string]*stay{}, woken: wake.New(),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"parley.internal/client/mmpagent"
 	"parley.internal/internal/lease"
 	"parley.internal/internal/skill"
+	"parley.internal/internal/wake"
 	"parley.internal/protocol/mmp/meeting"
 )
 
@@ -20,7 +21,7 @@ type stay struct {
 	lease *lease.Lease
 	stop  context.CancelFunc
 	// news says that the store knows more than we do.
-	news  chan struct{}
+	news  wake.Bell
 	ended chan struct{}
 
 	mu     sync.Mutex
@@ -38,10 +39,7 @@ const (
 )
 
 func (v *stay) tell() {
-	select {
-	case v.news <- struct{}{}:
-	default:
-	}
+	v.news.Ring()
 }
 
 func (v *stay) state() skill.Visit {

@@ -14,6 +14,7 @@ import (
 	"parley.internal/internal/identity"
 	"parley.internal/internal/publicnet"
 	"parley.internal/internal/skill"
+	"parley.internal/internal/wake"
 	"parley.internal/protocol/mmp"
 	"parley.internal/protocol/mmp/board"
 )
@@ -153,10 +154,7 @@ func (p *Hosts) wakeAll() {
 }
 
 func (p *Hosts) wake() {
-	select {
-	case p.woken <- struct{}{}:
-	default:
-	}
+	p.woken.Ring()
 }
 
 // followVisits runs the visits that nobody else runs, until the hub stops.
@@ -229,7 +227,7 @@ func (p *Hosts) begin(ctx context.Context, at skill.Visit, here presence) {
 		return
 	}
 	running, stop := context.WithCancel(p.ctx)
-	v := &stay{hosts: p, lease: mine, id: at.ID, seen: at, here: here, stop: stop, news: make(chan struct{}, 1), ended: make(chan struct{})}
+	v := &stay{hosts: p, lease: mine, id: at.ID, seen: at, here: here, stop: stop, news: wake.New(), ended: make(chan struct{})}
 	p.stays[at.ID] = v
 	p.done.Go(func() { v.run(running) })
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley.internal/internal/room"
+	"parley.internal/internal/wake"
 	"parley.internal/protocol/kibitz"
 )
 
@@ -60,13 +61,13 @@ type chair struct {
 
 	mu     sync.Mutex
 	mail   []any // []byte frames and func()s
-	bell   chan struct{}
+	bell   wake.Bell
 	closed bool
 }
 
 func newChair(roomID, name string, key *kibitz.PrivateKey) *chair {
 	return &chair{
-		room: roomID, name: name, key: key, bell: make(chan struct{}, 1), answers: map[int64]func(*kibitz.Nak){},
+		room: roomID, name: name, key: key, bell: wake.New(), answers: map[int64]func(*kibitz.Nak){},
 		grants: map[string]kibitz.Grant{}, in: func(error) {}, remember: func(*kibitz.Self) {},
 	}
 }
@@ -92,10 +93,7 @@ func (c *chair) post(what any) {
 		c.mail = append(c.mail, what)
 	}
 	c.mu.Unlock()
-	select {
-	case c.bell <- struct{}{}:
-	default:
-	}
+	c.bell.Ring()
 }
 
 func (c *chair) collect() []any {

@@ -12,6 +12,7 @@ import (
 
 	"parley.internal/internal/localsocket"
 	"parley.internal/internal/sandbox"
+	"parley.internal/internal/wake"
 	"parley.internal/protocol/viber"
 )
 
@@ -27,7 +28,7 @@ type Kept struct {
 
 	mu    sync.Mutex
 	queue []message // to be said; bounded by what the keeper waits for
-	wake  chan struct{}
+	wake  wake.Bell
 	typed chan struct{}
 	ended chan viber.TerminalExit
 	left  chan struct{}
@@ -42,7 +43,7 @@ type Kept struct {
 func newKept(conn *net.UnixConn, folder, secret string, found Found) *Kept {
 	k := &Kept{
 		Found: found, conn: conn, folder: folder, secret: secret,
-		wake: make(chan struct{}, 1), typed: make(chan struct{}, 1), ended: make(chan viber.TerminalExit, 1), left: make(chan struct{}),
+		wake: wake.New(), typed: make(chan struct{}, 1), ended: make(chan viber.TerminalExit, 1), left: make(chan struct{}),
 	}
 	k.spoken.Go(k.speak)
 	return k
@@ -53,10 +54,7 @@ func (k *Kept) say(m message) {
 	k.mu.Lock()
 	k.queue = append(k.queue, m)
 	k.mu.Unlock()
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
+	k.wake.Ring()
 }
 
 // speak says what is queued, and when the hub leaves, the rest of it.
