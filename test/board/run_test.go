@@ -183,6 +183,16 @@ func TestATerminalFromTheCommandLine(t *testing.T) {
 	if code := session.wait(); code != 0 {
 		t.Errorf("left with %d", code)
 	}
+	// Who only looks leaves by any of three keys, also at a console that does not know its size.
+	for _, key := range []string{"q", "\x03", "\x1d"} {
+		looking := startPTY(t, hubtest.Command(t, "terminal", "attach", terminal, "--read-only", "--data", data), 0, 0)
+		looking.expect("got hello")
+		looking.send(key)
+		looking.expect("the terminal goes on")
+		if code := looking.wait(); code != 0 {
+			t.Errorf("whoever only looked left with %d", code)
+		}
+	}
 	// A page that is loaded again: a new connection, the same screen.
 	for range 2 {
 		view, err := dial(t, h).Attach(t.Context(), terminal)

@@ -10,20 +10,16 @@ import (
 
 // Screen is the terminal this command runs in, if it runs in one.
 type Screen struct {
-	in, out *os.File
+	out     *os.File
 	restore func()
 	once    sync.Once
 }
 
-// Open switches the terminal to raw mode; without one it does nothing.
+// Open switches the terminal to raw mode; without one it does nothing. A terminal need not know
+// its size: a serial console does not.
 func Open(in, out *os.File) (*Screen, error) {
-	s := &Screen{in: in, out: out}
-	if _, _, ok := windowSize(out); !ok {
-		return s, nil
-	}
 	restore, err := makeRaw(in, out)
-	s.restore = restore
-	return s, err
+	return &Screen{out: out, restore: restore}, err
 }
 
 // Raw reports whether there is a terminal, in raw mode.

@@ -20,11 +20,14 @@ func windowSize(f *os.File) (rows, cols int, ok bool) {
 }
 
 // makeRaw lets every key through: no echo, no lines, no signals.
-func makeRaw(in, _ *os.File) (restore func(), err error) {
+func makeRaw(in, out *os.File) (restore func(), err error) {
 	fd := int(in.Fd())
 	old, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {
 		return nil, nil //nolint:nilerr // what is piped in is no terminal, and need not be
+	}
+	if _, err := unix.IoctlGetTermios(int(out.Fd()), getTermios); err != nil {
+		return nil, nil //nolint:nilerr // nor is what it is piped into
 	}
 	raw := *old
 	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
