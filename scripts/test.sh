@@ -9,10 +9,12 @@ export PARLEY_TEST_REQUIRE_ALL=1
 unset PARLEY_TEST_PG PARLEY_HUB PARLEY_TOKEN PARLEY_DATA
 
 # What the linter has vetted is not vetted again, and test programs without tables
-# for debuggers link faster. The time limit is per package and only there to turn a
-# hang into a stack trace.
+# for debuggers link faster. The program that tests start as a process is linked once,
+# and not inside the time limit of a dozen packages. That limit is per package and only
+# there to turn a hang into a stack trace.
 go_tests() {
-	static pgserver go test -trimpath -vet=off -ldflags='-s -w' -timeout 15m ./...
+	static go build -trimpath -o "$PWD/bin/test/parley" ./cmd/parley
+	PARLEY_TEST_PROGRAM="$PWD/bin/test/parley" static pgserver go test -trimpath -vet=off -ldflags='-s -w' -timeout 30m ./...
 }
 
 # The race detector makes tests five times slower and compiles everything apart, so

@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { trailtest.Main(m, "fleet.") }
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // world is a hub's fleet with everything around it, and no socket.
 type world struct {

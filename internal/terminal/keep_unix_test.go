@@ -91,6 +91,20 @@ func (h *house) recorded(id string) string {
 	return text.String()
 }
 
+// nobodyKept waits until no keeper lives: one tells how its program ended a moment before it ends itself.
+func (h *house) nobodyKept(since string) {
+	h.t.Helper()
+	for end := time.Now().Add(patience); ; <-time.After(5 * time.Millisecond) {
+		left := keeper.Living(h.kept())
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			h.t.Fatalf("%s, and keepers still live: %v", since, left)
+		}
+	}
+}
+
 // eachOnce sees that the lines from first to last are there once, in order, and nothing else.
 func eachOnce(t *testing.T, where, text string, first, last int) {
 	t.Helper()
@@ -121,9 +135,7 @@ func TestATerminalOutlivesItsHub(t *testing.T) {
 	if text := w.end(); text != "ready\r\nback in / with kept\r\n" || w.exit == nil || w.exit.ExitCode != 7 {
 		t.Errorf("%q, %+v; want text to be \"ready\\r\\nback in / with kept\\r\\n\", w.exit not to be nil, w.exit.ExitCode to be 7", text, w.exit)
 	}
-	if left := keeper.Living(h.kept()); len(left) != 0 {
-		t.Errorf("the program has ended, and its keeper lives: %v", left)
-	}
+	h.nobodyKept("the program has ended")
 }
 
 // A program prints without pause, far more than a keeper holds, while hub after hub dies.
@@ -264,9 +276,7 @@ func TestOnlyWhoKnowsTheSecretGetsToAKeptTerminal(t *testing.T) {
 	if _, err := first.End(t.Context(), alice, info.ID); err != nil {
 		t.Error(err)
 	}
-	if left := keeper.Living(h.kept()); len(left) != 0 {
-		t.Errorf("the terminal was closed, and its keeper lives: %v", left)
-	}
+	h.nobodyKept("the terminal was closed")
 }
 
 func TestAKeeperWhoseFolderHasGoneEndsItsTerminal(t *testing.T) {

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait; only something broken reaches it.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 var alice = identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "p-alice", Name: "alice"}, Via: identity.Via{Connection: "s1", TokenID: "t1", Device: "d1", Address: "127.0.0.1"}}
 

@@ -15,8 +15,16 @@ import (
 // folder holds what is built for this test process; Main removes it.
 var folder = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "parley-hubtest-*") })
 
+// builtVar names a program that was built before, once for all packages: what compiling and
+// linking take on a busy machine is then not part of any test's time.
+const builtVar = "PARLEY_TEST_PROGRAM"
+
 // program builds the hub, without the race detector: it is the real one.
 var program = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv(builtVar); path != "" {
+		_, err := os.Stat(path) // go test asks again whether it has changed
+		return path, err
+	}
 	dir, err := folder()
 	if err != nil {
 		return "", err

@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait; it is long because it is only reached when something is broken.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // Open returns two different connections to the same traffic. Contract closes them.
 type Open func(t *testing.T) (a, b bus.Bus)

@@ -30,7 +30,7 @@ import (
 func TestMain(m *testing.M) { trailtest.Main(m, "mcp.", "approval.elicited") }
 
 // patience is how long a test waits for what must happen; never how long it takes.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 const (
 	withSessions = "2025-11-25"

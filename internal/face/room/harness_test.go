@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for what must happen; never how long it takes.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 type obj = map[string]any
 
