@@ -38,6 +38,7 @@ import (
 	"parley.internal/internal/lease"
 	"parley.internal/internal/mask"
 	"parley.internal/internal/notify"
+	"parley.internal/internal/pause"
 	"parley.internal/internal/place"
 	"parley.internal/internal/place/hosts"
 	"parley.internal/internal/publicnet"
@@ -251,16 +252,40 @@ func (h *Hub) openPeople(ctx context.Context) error {
 	if _, err := h.folder.OwnerToken(); token == "" && errors.Is(err, os.ErrNotExist) {
 		// Another hub of the cluster made the owner, or the file was lost: whoever
 		// can open this folder and the database is the owner.
-		issued, err := people.NewOwnerToken(ctx)
+		issued, err := people.NewOwnerToken(ctx, h.name())
 		if err != nil {
 			return err
 		}
 		token = issued.Secret
 	}
-	if token == "" {
-		return nil
+	if token != "" {
+		if err := h.folder.WriteSecret(ownerTokenFile, []byte(token+"\n")); err != nil {
+			return err
+		}
 	}
-	return h.folder.WriteSecret(ownerTokenFile, []byte(token+"\n"))
+	h.keepOwnerToken()
+	return nil
+}
+
+// keepOwnerToken uses this folder's token once a day while the hub runs, and ends those of
+// folders that are gone.
+func (h *Hub) keepOwnerToken() {
+	if h.opts.Quiet {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() {
+		for err := error(nil); err == nil; err = pause.For(ctx, 24*time.Hour) {
+			if token, err := h.folder.OwnerToken(); err == nil {
+				_, _ = h.people.Authenticate(ctx, token) // which notes that it is in use
+			}
+			if err := h.people.EndIdleOwnerTokens(ctx); err != nil && ctx.Err() == nil {
+				h.logger.Warn("tokens of data folders that are gone could not be ended", "error", err)
+			}
+		}
+	})
+	h.onClose(func() error { stop(); work.Wait(); return nil })
 }
 
 func (h *Hub) openInbox(ctx context.Context) error {

@@ -46,6 +46,55 @@ func TestBootstrapMakesOneOwnerWithAllButUnattendedFleet(t *testing.T) {
 	})
 }
 
+// Each data folder, of each container that was ever started, added a token of the owner's
+// that was good for ever.
+func TestOwnerTokensOfDataFoldersThatAreGoneEnd(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		dir := open(t, db, newBus(t), identity.Options{})
+		first, err := dir.Bootstrap(t.Context(), "owner")
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := map[string]identity.Issued{}
+		for _, hub := range []string{"gone", "used", "left something"} {
+			if made[hub], err = dir.NewOwnerToken(t.Context(), hub); err != nil {
+				t.Fatal(err)
+			}
+		}
+		who, err := dir.Authenticate(t.Context(), made["left something"].Secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := dir.CreateToken(t.Context(), who, identity.TokenRequest{Name: "prometheus", TTL: 365 * 24 * time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Write(t.Context(), func(tx *store.Tx) error {
+			old := store.Micros(time.Now().Add(-identity.TokenLife - time.Hour))
+			if _, err := tx.Exec(`UPDATE tokens SET created_at = ?, last_used_at = ? WHERE name LIKE 'owner%'`, old, old); err != nil {
+				return err
+			}
+			_, err := tx.Exec(`UPDATE tokens SET last_used_at = ? WHERE name = 'owner on used'`, store.Micros(time.Now()))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := dir.EndIdleOwnerTokens(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for what, c := range map[string]struct {
+			secret string
+			good   bool
+		}{
+			"the first": {first.Secret, true}, "of a folder in use": {made["used"].Secret, true},
+			"that something was made with": {made["left something"].Secret, true}, "of a folder that is gone": {made["gone"].Secret, false},
+		} {
+			if _, err := dir.Authenticate(t.Context(), c.secret); (err == nil) != c.good {
+				t.Errorf("the owner's token %s: %v, want good %v", what, err, c.good)
+			}
+		}
+	})
+}
+
 func TestATokenAuthenticatesAsItsPersonWithItsScopes(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		issued := w.token(t, w.owner, identity.TokenRequest{Name: "ci", Principal: "alice", Scopes: []string{"task", "nonsense"}, TTL: time.Hour})

@@ -89,7 +89,7 @@ func newHubOn(t testing.TB, db *store.DB, local *bus.Local, opts ...option) *hub
 	h.owner = must(h.people.Owner(ctx))(t)
 	h.token = first.Secret
 	if h.token == "" {
-		h.token = must(h.people.NewOwnerToken(ctx))(t).Secret
+		h.token = must(h.people.NewOwnerToken(ctx, "test"))(t).Secret
 	}
 	d := room.Deps{DB: db, Leases: h.leases, Bus: local, Trail: trailtest.WatchTrail(h.trail), People: h.people, Limits: room.Limits{NoRates: true, Roster: time.Millisecond}}
 	fd := faceroom.Deps{People: h.people}
