@@ -3,6 +3,7 @@ package hub_test
 import (
 	"bytes"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"parley.internal/internal/hub"
@@ -66,5 +67,45 @@ func TestARestoredDatabaseIsAClusterOfItsOwn(t *testing.T) {
 	open(conf)
 	if other := settingIn(t, restored, "bus_secret"); other == "" || other == secret {
 		t.Error("the restored hub made no secret of its own")
+	}
+}
+
+// Whoever read the database, or a dump of it, could sign as the hub.
+func TestTheHubsKeyIsSealedInTheDatabase(t *testing.T) {
+	db, folder := pgtest.URL(t), filepath.Join(t.TempDir(), "data")
+	open := func(data, secret string) (*hub.Hub, error) {
+		conf, err := config.Load(config.Sources{Data: data, Flags: map[string]string{"db": db}, Environ: []string{"PARLEY_KEY_SECRET=" + secret}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hub.Open(t.Context(), conf, hub.Options{Quiet: true})
+	}
+	first, err := open(folder, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := first.PublicKey()
+	first.Close()
+	clear := settingIn(t, db, "hub_key")
+	again, err := open(folder, "a long secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	if sealed := settingIn(t, db, "hub_key"); !strings.HasPrefix(sealed, "sealed:") || strings.Contains(sealed, clear) {
+		t.Errorf("with a secret the database has %d letters that do not begin with sealed:", len(sealed))
+	}
+	joined, err := open(filepath.Join(t.TempDir(), "data"), "a long secret")
+	if err != nil || joined.PublicKey() != public {
+		t.Fatalf("a hub with the secret: %v, want it to have the key", err)
+	}
+	joined.Close()
+	for secret, want := range map[string]string{"": "set key_secret", "another": "key_secret does not fit"} {
+		if h, err := open(filepath.Join(t.TempDir(), "data"), secret); err == nil || !strings.Contains(err.Error(), want) {
+			if h != nil {
+				h.Close()
+			}
+			t.Errorf("a hub with the secret %q: %v, want %q", secret, err, want)
+		}
 	}
 }

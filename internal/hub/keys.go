@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"parley.internal/internal/bus"
+	"parley.internal/internal/seal"
 	"parley.internal/internal/store"
 )
 
@@ -75,11 +76,66 @@ func (h *Hub) openKey(ctx context.Context) error {
 // sharedKey is the cluster's key: what stands in the database, or the offer if
 // nothing does.
 func (h *Hub) sharedKey(ctx context.Context, offer ed25519.PrivateKey) (ed25519.PrivateKey, error) {
-	text, err := sharedSetting(ctx, h.db, "hub_key", formatKey(offer))
+	secret := []byte(h.conf.KeySecret)
+	left, err := lockKey(formatKey(offer), secret)
 	if err != nil {
 		return nil, err
 	}
-	return parseKey(text)
+	found, err := sharedSetting(ctx, h.db, hubKeyName, left)
+	if err != nil {
+		return nil, err
+	}
+	text, err := unlockKey(found, secret)
+	if err != nil {
+		return nil, err
+	}
+	key, err := parseKey(text)
+	if err != nil || found != text || len(secret) == 0 {
+		return key, err
+	}
+	// It was left there before there was a secret to lock it with.
+	if left, err = lockKey(text, secret); err != nil {
+		return nil, err
+	}
+	return key, h.db.Write(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec(`UPDATE settings SET value = ? WHERE name = ? AND value = ?`, left, hubKeyName, found)
+		return err
+	})
+}
+
+// hubKeyName is the setting with the key that the hubs on one database sign with. With
+// key_secret it is locked: who reads the database, or a dump of it, does not have the key.
+const (
+	hubKeyName = "hub_key"
+	lockedKey  = "sealed:"
+)
+
+func lockKey(text string, secret []byte) (string, error) {
+	if len(secret) == 0 {
+		return text, nil
+	}
+	file, err := seal.Seal([]byte(text), secret)
+	return lockedKey + base64.StdEncoding.EncodeToString(file), err
+}
+
+// unlockKey reads what lockKey left, or somebody without a secret.
+func unlockKey(found string, secret []byte) (string, error) {
+	rest, locked := strings.CutPrefix(found, lockedKey)
+	if !locked {
+		return found, nil
+	}
+	if len(secret) == 0 {
+		return "", errors.New("the hub's key in the database is sealed: set key_secret to what the other hubs have")
+	}
+	file, err := base64.StdEncoding.DecodeString(rest)
+	if err != nil {
+		return "", fmt.Errorf("the hub's key in the database (settings, %s) is damaged: %w", hubKeyName, err)
+	}
+	text, err := seal.Open(file, secret)
+	if errors.Is(err, seal.ErrPassphrase) {
+		return "", errors.New("key_secret does not fit: give this hub the one that the others have")
+	}
+	return string(text), err
 }
 
 // busSecretName is the setting with the secret that seals messages between hubs.

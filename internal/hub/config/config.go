@@ -21,6 +21,7 @@ type Config struct {
 	NATSCert       string        `koanf:"nats_cert"`
 	NATSKey        string        `koanf:"nats_key"`
 	HubName        string        `koanf:"hub_name"`
+	KeySecret      string        `koanf:"key_secret"`
 	Talk           Talk          `koanf:"talk"`
 	TLS            TLS           `koanf:"tls"`
 	BehindProxy    []string      `koanf:"behind_proxy"`

@@ -41,6 +41,7 @@ var settings = []setting{
 	{"nats_cert", text, "nats-cert", "", "certificate this hub shows to the NATS servers (PEM)"},
 	{"nats_key", text, "nats-key", "", "its private key file (PEM)"},
 	{"hub_name", text, "name", "", "this hub's name in a cluster (default: the host's name)"},
+	{"key_secret", text, "", "", "secret that seals the hub's key in PostgreSQL, the same for all hubs of a cluster (default: the key lies there in clear)"},
 	{"talk.tcp", text, "talk-tcp", "", "also serve the conversations protocol on this loopback address"},
 	{"talk.tcp_open", truth, "", "false", "admit old clients without a token on talk.tcp"},
 	{"tls.cert", text, "tls-cert", "", "certificate file (PEM)"},
