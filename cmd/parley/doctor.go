@@ -1,21 +1,19 @@
 package main
 
 import (
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"parley.internal/internal/hub"
-	"parley.internal/internal/hub/config"
 )
 
 func newDoctor(g *globals) *cobra.Command {
 	var end bool
+	var file string
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look whether everything is in order, and say what to do", Args: cobra.NoArgs,
-		Long: "Checks the settings, the data folder's rights, the clock, the listener's port, the\ndatabase, who holds more than everyday rights, the bus, the model's key, TLS, the box and terminals without a hub. Changes nothing,\nunless --end-terminals asks for it.",
+		Long: "Checks the settings, the data folder's rights, the clock, the listener's port, the\ndatabase, who holds more than everyday rights, the bus, the model's key, TLS, the box and terminals without a hub. Changes nothing,\nunless --end-terminals asks for it. Takes the flags of 'parley serve', so that a database and NATS\nservers can be tried before a hub is given them.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			conf, err := config.Load(config.Sources{Data: g.data, Environ: os.Environ()})
+			conf, err := loadConfig(g, cmd, file)
 			if end && err == nil {
 				hub.EndTerminals(conf)
 			}
@@ -36,6 +34,7 @@ func newDoctor(g *globals) *cobra.Command {
 			return err
 		},
 	}
+	settingFlags(cmd, &file)
 	cmd.Flags().BoolVar(&end, "end-terminals", false, "end terminals that live on without a hub")
 	return jsonFlag(cmd, g)
 }

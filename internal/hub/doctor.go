@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -194,10 +195,34 @@ func examineDatabase(ctx context.Context, conf config.Config) Finding {
 		return bad("database", fit.OneLine(err.Error()), databaseAdvice(err))
 	}
 	found := fmt.Sprintf("%s, %d schema changes, intact", db, len(db.Migrations()))
+	if short, err := tooFewConnections(ctx, db); err != nil || short != "" {
+		return note("database", found, fit.OneLine(cmp.Or(short, fmt.Sprint(err))))
+	}
 	if missing, err := db.Missing(); err != nil || missing > 0 {
 		return note("database", found, fmt.Sprintf("the next start makes %d more; have a backup", missing))
 	}
 	return good("database", found)
+}
+
+// tooFewConnections compares what PostgreSQL lets in with what the hubs that live, and one
+// more, may open.
+func tooFewConnections(ctx context.Context, db *store.DB) (advice string, err error) {
+	if db.Dialect() != store.Postgres {
+		return "", nil
+	}
+	var most, kept, hubs int
+	var made bool
+	err = db.Read(ctx, func(tx *store.Tx) error {
+		err := tx.QueryRow(`SELECT current_setting('max_connections')::int, current_setting('superuser_reserved_connections')::int, to_regclass('hubs') IS NOT NULL`).Scan(&most, &kept, &made)
+		if err != nil || !made {
+			return err
+		}
+		return tx.QueryRow(`SELECT count(*) FROM hubs WHERE expires_at > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`).Scan(&hubs)
+	})
+	if need := (hubs + 1) * store.Connections; err == nil && most-kept < need {
+		advice = fmt.Sprintf("PostgreSQL lets %d connections in, and %d hubs may open %d: raise max_connections", most-kept, hubs+1, need)
+	}
+	return advice, err
 }
 
 func hasDatabase(conf config.Config) bool {
