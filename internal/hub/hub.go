@@ -320,6 +320,7 @@ func (h *Hub) openFaces(ctx context.Context) error {
 	}
 	h.metrics = metrics.New(h.opts.Version)
 	h.metrics.WatchBus(h.bus)
+	h.metrics.MustRegister(metrics.Cluster(h.db, h.bus, h.leases))
 	h.metrics.MustRegister(h.trailMetrics())
 	h.parking = front.NewParking(idleTime, h.logger)
 	h.front = front.New(front.Deps{
