@@ -80,7 +80,8 @@ func classifyPostgres(code string) error {
 	switch {
 	case code == "53100":
 		return ErrFull
-	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"), strings.HasPrefix(code, "53"):
+	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"), strings.HasPrefix(code, "53"),
+		code == "25P03": // it took this program for hung, see hungTime
 		return ErrUnavailable
 	case code == "25006":
 		return ErrReadOnly

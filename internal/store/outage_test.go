@@ -71,3 +71,40 @@ func TestARefusedWriteIsNotTakenForAnOutage(t *testing.T) {
 		t.Errorf("%v, want the server's error", err)
 	}
 }
+
+// A hub that was stopped in the middle of a transaction kept the lease it had locked, and
+// with it the conversation, for as long as it was stopped.
+func TestWhoHangsInATransactionKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	target := pgtest.URL(t)
+	open := func() *store.DB {
+		db, err := store.Open(t.Context(), target, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	}
+	hangs, other := open(), open()
+	set := func(tx *store.Tx, value string) error {
+		_, err := tx.Exec(`INSERT INTO settings (name, value) VALUES ('wanted', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, value)
+		return err
+	}
+	runs := 0
+	err := hangs.Write(t.Context(), func(tx *store.Tx) error {
+		if err := set(tx, "mine"); err != nil {
+			return err
+		}
+		if runs++; runs > 1 {
+			return nil
+		}
+		// This is what hanging is, seen from the server: nothing more comes.
+		if err := other.Write(t.Context(), func(tx *store.Tx) error { return set(tx, "theirs") }); err != nil {
+			t.Errorf("whoever wants the row: %v", err)
+		}
+		return set(tx, "mine")
+	})
+	if err != nil || runs != 2 {
+		t.Errorf("the one that hung: %v after %d runs, want it to have begun anew", err, runs)
+	}
+}

@@ -28,6 +28,11 @@ const Outage = 5 * time.Second
 
 const outagePause = 100 * time.Millisecond
 
+// hungTime, in milliseconds, is when the server gives up a hub that stopped in the middle of a
+// transaction: the rows it had locked, leases among them, could not be taken over by
+// others for as long as it hung. No transaction waits for anything but the database.
+const hungTime = "4000"
+
 // pgEngine is PostgreSQL, which groups commits by itself.
 type pgEngine struct {
 	pool     *sql.DB
@@ -58,6 +63,7 @@ func newPostgres(target string, opts Options) (*pgEngine, error) {
 	}
 	conf.RuntimeParams["synchronous_commit"] = "on"
 	conf.RuntimeParams["application_name"] = "parley"
+	conf.RuntimeParams["idle_in_transaction_session_timeout"] = hungTime
 	e := &pgEngine{pool: stdlib.OpenDB(*conf), patience: opts.Outage}
 	e.pool.SetMaxOpenConns(opts.Readers + opts.Writers)
 	e.pool.SetMaxIdleConns(opts.Readers + opts.Writers)
