@@ -47,6 +47,8 @@ type Options struct {
 	// Admit is asked before each registration whether this is the place that was
 	// meant; its error ends the attempt. Nil admits every place.
 	Admit func(ctx context.Context, info board.Info) error
+	// NoSocket keeps Run and Direct from opening a WebSocket where there is one.
+	NoSocket bool
 	// PollEvery is how often a place without long polls is asked (5 s).
 	PollEvery time.Duration
 	Now       func() time.Time
@@ -67,6 +69,7 @@ type Agent struct {
 	info    *board.Info
 	// proven is the key the place has shown to hold, at the address that was called.
 	proven string
+	socket *socket
 }
 
 // Open prepares an agent; nothing is sent yet.
@@ -420,8 +423,9 @@ func (a *Agent) Audit(ctx context.Context, limit int) (out board.AuditAnswer, er
 	return out, err
 }
 
-// Close gives idle connections back. The registration stays; see Unregister.
+// Close gives connections back. The registration stays; see Unregister.
 func (a *Agent) Close() error {
+	a.disconnect()
 	a.http.CloseIdleConnections()
 	return a.opts.Peers.Save()
 }

@@ -75,25 +75,49 @@ func (a *Agent) try(ctx context.Context, r request, into any) error {
 	return a.fetch(ctx, a.base+"/place/v1", r, into)
 }
 
+// fetch goes by the socket while there is one, and else by HTTP: the same request, and
+// the same answer.
 func (a *Agent) fetch(ctx context.Context, base string, r request, into any) error {
 	address := base + r.path
 	if len(r.query) > 0 {
 		address += "?" + r.query.Encode()
 	}
-	var body io.Reader = http.NoBody
+	var body []byte
 	if r.body != nil {
 		encoded, err := mmp.Encode(r.body)
 		if err != nil {
 			return err
 		}
-		body = bytes.NewReader(encoded)
+		body = encoded
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, address, body)
-	if err != nil {
+	answer, err := a.exchange(ctx, address, r, body)
+	if err != nil || into == nil {
 		return err
 	}
+	return mmp.DecodeTolerant(answer, into)
+}
+
+func (a *Agent) exchange(ctx context.Context, address string, r request, body []byte) ([]byte, error) {
+	if s := a.connected(); s != nil {
+		answer, err := s.ask(ctx, a.ask(address, r, body))
+		if !errors.Is(err, errSocketGone) {
+			return answer, err
+		}
+		// It may have arrived all the same, as a request over HTTP whose connection broke.
+		if r.method != http.MethodGet && r.header.Get("Idempotency-Key") == "" {
+			return nil, err
+		}
+	}
+	return a.overHTTP(ctx, address, r, body)
+}
+
+func (a *Agent) overHTTP(ctx context.Context, address string, r request, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
 	maps.Copy(req.Header, r.header)
-	if r.body != nil {
+	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if token := a.Token(); token != "" && !r.bare {
@@ -101,31 +125,27 @@ func (a *Agent) fetch(ctx context.Context, base string, r request, into any) err
 	}
 	res, err := a.http.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return readError(res, answer)
+		asked, _ := strconv.Atoi(res.Header.Get("Retry-After")) // none is none
+		return nil, readError(res.StatusCode, answer, asked)
 	}
-	if into == nil {
-		return nil
-	}
-	return mmp.DecodeTolerant(answer, into)
+	return answer, nil
 }
 
 // readError reads the error of a place of any generation.
-func readError(res *http.Response, body []byte) error {
-	e := &Error{Status: res.StatusCode, Text: http.StatusText(res.StatusCode)}
+func readError(status int, body []byte, retryAfter int) error {
+	e := &Error{Status: status, Text: http.StatusText(status)}
 	var said mmp.ErrorBody
 	if mmp.Decode(body, &said) == nil && (said.Error != "" || said.Message != "") {
 		e.Code, e.Text, e.RetryAfter = said.Code, orElse(said.Message, said.Error), said.RetryAfter
 	}
-	if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > e.RetryAfter {
-		e.RetryAfter = n
-	}
+	e.RetryAfter = max(e.RetryAfter, retryAfter)
 	return e
 }

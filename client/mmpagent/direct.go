@@ -80,7 +80,7 @@ func (d *Direct) Address() string {
 	return d.base + "?" + url.Values{"agent": {d.named}}.Encode()
 }
 
-// Close gives idle connections back.
+// Close gives connections back.
 func (d *Direct) Close() error { return d.agent.Close() }
 
 func (d *Direct) fetch(ctx context.Context, r request, into any) error {
@@ -137,6 +137,9 @@ func (d *Direct) Introduce(ctx context.Context, in meeting.Introduction) (out me
 	m, err := meeting.NewMessage(meeting.ActionIntroduce, d.agent.ID(), "", in, d.agent.opts.Now())
 	if err != nil {
 		return out, err
+	}
+	if d.agent.offers(ctx, board.FeatureWebSocket) {
+		_ = d.agent.connect(ctx, d.base) // else by HTTP, as it always can be
 	}
 	err = d.fetch(ctx, request{method: http.MethodPost, path: "/introduce", body: m}, &out)
 	if err == nil && out.SessionToken != "" {

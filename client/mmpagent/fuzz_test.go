@@ -2,7 +2,6 @@ package mmpagent
 
 import (
 	"errors"
-	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,10 +31,10 @@ func FuzzPeersFile(f *testing.F) {
 }
 
 func FuzzErrorBody(f *testing.F) {
-	f.Add(401, "7", []byte(`{"error":"x","code":"key_pinned","message":"m","retry_after":3}`))
-	f.Add(500, "soon", []byte(`not json`))
-	f.Fuzz(func(t *testing.T, status int, wait string, body []byte) {
-		err := readError(&http.Response{StatusCode: status, Header: http.Header{"Retry-After": {wait}}}, body)
+	f.Add(401, 7, []byte(`{"error":"x","code":"key_pinned","message":"m","retry_after":3}`))
+	f.Add(500, 0, []byte(`not json`))
+	f.Fuzz(func(t *testing.T, status, wait int, body []byte) {
+		err := readError(status, body, wait)
 		if e, ok := errors.AsType[*Error](err); !ok || e.Status != status || e.Error() == "" {
 			t.Fatalf("%v", err)
 		}

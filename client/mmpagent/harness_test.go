@@ -67,10 +67,12 @@ func worldOf(t *testing.T, seed byte, c place.Config) *world {
 		t.Fatal(err)
 	}
 	core := &place.Core{Name: "parley", Now: w.clock.now, Ring: func() (mmp.Keyring, error) { return shared()[3].Ring, nil }}
-	server := httptest.NewServer(faceplace.New(faceplace.Deps{Place: p, Meeting: core, Loopback: true}))
+	face := faceplace.New(faceplace.Deps{Place: p, Meeting: core, Loopback: true})
+	server := httptest.NewServer(face)
 	w.place, w.url, w.http = p, server.URL, server.Client()
 	t.Cleanup(func() {
 		p.Drain()
+		_ = face.Close(context.Background())
 		server.Close()
 		_ = p.Close(context.Background())
 		_ = b.Close()

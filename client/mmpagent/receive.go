@@ -78,6 +78,11 @@ func (a *Agent) Receive(ctx context.Context, o ReceiveOptions) ([]Message, error
 	if err := a.call(ctx, request{method: "GET", path: "/relay/receive", query: o.values(a.ID())}, &out); err != nil {
 		return nil, err
 	}
+	return a.opened(ctx, o, out)
+}
+
+// opened opens what came. What was taken for good is done with.
+func (a *Agent) opened(ctx context.Context, o ReceiveOptions, out relay.ReceiveAnswer) ([]Message, error) {
 	messages, ids := make([]Message, 0, len(out.Messages)), make([]string, 0, len(out.Messages))
 	for _, m := range out.Messages {
 		messages, ids = append(messages, a.Open(ctx, m)), append(ids, m.ID)
@@ -140,7 +145,7 @@ func (a *Agent) Open(ctx context.Context, m relay.Message) Message {
 		return out
 	}
 	if env.Version == 1 {
-		out.Plain, out.Problem = env.Open1(a.ring().RSA)
+		a.open1(env, &out)
 	} else {
 		a.open2(ctx, env, &out)
 	}
@@ -158,6 +163,18 @@ func (a *Agent) Open(ctx context.Context, m relay.Message) Message {
 		}
 	}
 	return out
+}
+
+// open1 opens what nobody signed. It names neither its time nor itself, so that it is known
+// again by all of it: each is sealed with a key of its own.
+func (a *Agent) open1(env *mmp.Envelope, out *Message) {
+	if out.Plain, out.Problem = env.Open1(a.ring().RSA); out.Problem != nil {
+		return
+	}
+	again, handled := a.opts.Peers.replayed(mmp.ReplayKey{FromKey: mmp.HashOf(out.Blob).Prefixed(), ID: "1"}, out.ID, a.opts.Now())
+	if out.handled = handled; again {
+		out.Problem = &mmp.OpenError{Reason: mmp.ReasonReplayed}
+	}
 }
 
 func (a *Agent) open2(ctx context.Context, env *mmp.Envelope, out *Message) {

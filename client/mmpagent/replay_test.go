@@ -111,7 +111,7 @@ func TestAMessageThatWasHandledIsOnlyAcknowledgedAgain(t *testing.T) {
 			stop()
 		}
 	}}
-	ada, bob := w.agent(0, "ada"), w.agent(1, "bob", func(o *mmpagent.Options) { o.HTTP = &http.Client{Transport: way} })
+	ada, bob := w.agent(0, "ada"), w.agent(1, "bob", func(o *mmpagent.Options) { o.HTTP, o.NoSocket = &http.Client{Transport: way}, true })
 	if _, err := ada.Send(t.Context(), "bob", "note", "pay once"); err != nil {
 		t.Fatal(err)
 	}

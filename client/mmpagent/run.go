@@ -17,17 +17,20 @@ const (
 	pauseMost  = 30 * time.Second
 )
 
-// Run receives until ctx ends. Where the place can, it waits there for messages
-// and acknowledges each after its handler; else it polls, and a message is gone
-// once it was handed over. Failures of the network are waited out.
+// Run receives until ctx ends. Where the place can, messages come by a WebSocket, or it
+// waits there for them, and acknowledges each after its handler; else it polls, and a
+// message is gone once it was handed over. Failures of the network are waited out.
 func (a *Agent) Run(ctx context.Context, handle Handler) error {
 	o := ReceiveOptions{Limit: 20, Manual: a.offers(ctx, board.FeatureAck)}
 	if a.offers(ctx, board.FeatureLongPoll) {
 		o.Wait = 50 * time.Second
 	}
+	in := inflow{agent: a, opts: o}
+	defer a.disconnect()
+	defer in.stop()
 	pause := pauseFirst
 	for ctx.Err() == nil {
-		got, err := a.Receive(ctx, o)
+		got, err := in.next(ctx)
 		if err != nil {
 			if ctx.Err() != nil {
 				break

@@ -37,9 +37,9 @@ func (h *Hub) placePart() part {
 			counts["place_agents"], counts["place_postings"] = f.Agents, f.Postings
 			return err
 		},
-		drain: func(context.Context) error {
+		drain: func(ctx context.Context) error {
 			h.place.Drain()
-			return nil
+			return h.placeFace.Close(ctx)
 		},
 	}
 }
@@ -88,6 +88,11 @@ func (h *Hub) openPlaceFace(context.Context) error {
 		Addresses: h.placeAddresses(),
 	}
 	h.placeFace = faceplace.New(deps)
+	h.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		return h.placeFace.Close(ctx)
+	})
 	h.metrics.MustRegister(metrics.Place(h.place))
 	if h.opts.Quiet {
 		return nil

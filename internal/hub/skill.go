@@ -69,7 +69,7 @@ func (h *Hub) openHosts(context.Context) error {
 	h.hosts = hosts.New(hosts.Deps{
 		Skills: h.skills, Leases: h.leases, Bus: h.bus, Log: h.logger, PlaceID: h.place.PlaceID(), Files: h.minds.agents,
 		Host: h.skillHost, Keys: h.placeKeys, PeersPath: func(agent string) string { return h.placeKeyPath(agent) + ".peers.json" },
-		Home: mmpagent.Options{Version: h.opts.Version, HTTP: &http.Client{Transport: h.placeTransport()}},
+		Home: mmpagent.Options{Version: h.opts.Version, HTTP: &http.Client{Transport: h.placeTransport()}, NoSocket: true},
 		Away: mmpagent.Options{Version: h.opts.Version, HTTP: h.outside}, PublicURL: h.conf.PublicURL, Front: h.conf.Place.FrontAgent,
 	})
 	h.onClose(h.hosts.Close)

@@ -85,6 +85,7 @@ var (
 	ErrStorage       = Error{Status: 503, Code: "storage_unavailable", Text: "Storage is unavailable, nothing was stored"}
 	ErrPlaceFull     = Error{Status: 503, Code: "place_full", Text: "The meeting place is full"}
 	ErrForeignOrigin = Error{Status: 403, Code: "foreign_origin", Text: "Requests from other web sites are refused"}
+	ErrAskTwice      = Error{Status: 409, Code: "id_in_use", Text: "A request of that id is in progress"}
 	ErrSkillset      = Error{Status: 403, Code: "skillset_exchange_disabled", Text: "Archives of skills are not exchanged here"}
 )
 

@@ -51,6 +51,7 @@ type Face struct {
 	d                        Deps
 	byAddress, byToken, peer limit.Window
 	meeting                  atomic.Pointer[place.Meeting]
+	sockets                  sockets
 }
 
 // New makes the face.
@@ -93,6 +94,9 @@ func (f *Face) Routes() []front.Route {
 		if rt.limit > 0 {
 			declared.Body = front.Body{Max: int64(rt.limit), Drain: mmp.MaxDrain}
 			declared.Strangers = limit.Share{PerNetwork: 64, Total: 2000, Local: 4000}
+		}
+		if strings.HasSuffix(rt.path, socketPath) {
+			declared.Login, declared.Strangers = socketLogin, socketStrangers
 		}
 		all = append(all, declared)
 	}

@@ -200,6 +200,9 @@ func startWorld(t *testing.T, db *store.DB, wrap func(*faceplace.Face) http.Hand
 	w.server, w.url, w.http = server, server.URL, server.Client()
 	t.Cleanup(func() {
 		p.Drain()
+		if err := w.face.Close(context.Background()); err != nil {
+			t.Errorf("closing the face: %v", err)
+		}
 		server.Close()
 		if err := p.Close(context.Background()); err != nil {
 			t.Errorf("closing the place: %v", err)

@@ -81,6 +81,9 @@ func routes() []route {
 		{get, "/place/v1/peer/keys/", false, mmp.MaxBody, true, (*request).peerKey},
 		{post, "/place/v1/peer/relay", false, mmp.MaxRelayBody, true, (*request).peerRelay},
 
+		{get, "/place/v1" + socketPath, false, 0, false, (*request).socket},
+		{get, "/meeting/v1" + socketPath, false, 0, false, (*request).socket},
+
 		{get, "/meeting/v1/introduce", true, 0, false, (*request).introduction},
 		{post, "/meeting/v1/introduce", true, mmp.MaxMeetingBody, false, (*request).introduce},
 		{post, "/meeting/v1/message", true, mmp.MaxMeetingBody, false, (*request).message},

@@ -22,6 +22,7 @@ const (
 	FeatureIdempotency = "idempotency"
 	FeatureEnvelope2   = "envelope_v2"
 	FeatureKeyLog      = "key_log"
+	FeatureWebSocket   = "websocket"
 	FeatureFederation  = "federation"
 )
 
@@ -29,7 +30,7 @@ const (
 func Features(federation bool) []string {
 	all := []string{
 		FeatureRegistry, FeatureBoard, FeatureRelay, FeatureEncryption, FeatureAudit, FeatureDeposit,
-		FeatureChallenge, FeatureLongPoll, FeatureAck, FeatureIdempotency, FeatureEnvelope2, FeatureKeyLog,
+		FeatureChallenge, FeatureLongPoll, FeatureAck, FeatureIdempotency, FeatureEnvelope2, FeatureKeyLog, FeatureWebSocket,
 	}
 	if federation {
 		all = append(all, FeatureFederation)
