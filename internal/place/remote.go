@@ -53,6 +53,9 @@ func (p *Place) refresh(ctx context.Context, peer Peer) error {
 	default:
 		err = mmp.Decode(body, &answer)
 	}
+	if err == nil {
+		err = p.comparePeer(ctx, peer)
+	}
 	if err != nil {
 		return p.problem(ctx, peer, err)
 	}

@@ -3,6 +3,8 @@ package place
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 
 	"parley.internal/internal/audit"
 	"parley.internal/internal/place/keylog"
@@ -11,8 +13,14 @@ import (
 	"parley.internal/protocol/mmp"
 )
 
-// errTwoHistories is told when a place is peered with one that shows two faces.
-var errTwoHistories = mmp.Error{Status: 502, Code: "two_histories", Text: "That place shows two histories of its keys"}
+// What is told of a peered place that shows two faces, or no longer shows what it had.
+var (
+	errTwoHistories = mmp.Error{Status: 502, Code: "two_histories", Text: "That place shows two histories of its keys"}
+	errNoLog        = mmp.Error{Status: 502, Code: "no_key_log", Text: "That place does not show the log of its keys"}
+)
+
+// logPath is where a place shows its key log.
+const logPath = "/place/v1/keys/log"
 
 // logKey appends a new binding to the key log, with the key itself: neither is there
 // without the other.
@@ -131,21 +139,103 @@ func (p *Place) checkRemoteKey(ctx context.Context, peer Peer, id string, k *mmp
 	in := k.Log
 	k.Log = nil // it is the peer's, and our visitors know our key only
 	if in == nil {
-		return nil
+		known, err := p.headsOf(ctx, peer.Key)
+		if err == nil && len(known) > 0 {
+			err = errNoLog // it had one
+		}
+		return err
 	}
 	if _, err := in.Verify(id, k.KeyID); err != nil || in.Head.PlaceKey != peer.Key {
 		return mmp.ErrKeyNotFound
 	}
-	if err := p.sawHead(ctx, in.Head, peer.Name); err != nil {
-		return err
-	}
-	var contradicted bool
-	err := p.read(ctx, func(tx *store.Tx) (err error) {
-		contradicted, err = keylog.Contradicted(tx, peer.Key)
+	return p.followPeer(ctx, peer, in.Head)
+}
+
+func (p *Place) headsOf(ctx context.Context, placeKey string) (out []mmp.Head, err error) {
+	err = p.read(ctx, func(tx *store.Tx) error {
+		out, err = keylog.HeadsOf(tx, placeKey)
 		return err
 	})
-	if err == nil && contradicted {
-		err = errTwoHistories
+	return out, err
+}
+
+// comparePeer looks whether a peered place still has the history it had, by whatever this
+// place or its visitors have seen of it.
+func (p *Place) comparePeer(ctx context.Context, peer Peer) error {
+	status, body, err := p.call(ctx, peer, "GET", logPath+"/head", nil)
+	if err != nil {
+		return errPeerAway
 	}
-	return err
+	if status == 404 { // a place without a log; one that had one must show it
+		known, err := p.headsOf(ctx, peer.Key)
+		if err == nil && len(known) > 0 {
+			err = errNoLog
+		}
+		return err
+	}
+	var head mmp.Head
+	if status != 200 || mmp.Decode(body, &head) != nil || head.PlaceKey != peer.Key || head.Verify() != nil {
+		return errNoLog
+	}
+	return p.followPeer(ctx, peer, head)
+}
+
+// followPeer holds a head of a peered place against every one that is known of it. Two that
+// do not continue each other stay, as the proof, and so does the refusal.
+func (p *Place) followPeer(ctx context.Context, peer Peer, head mmp.Head) error {
+	known, err := p.headsOf(ctx, peer.Key)
+	if err != nil {
+		return err
+	}
+	for _, k := range known {
+		if err := p.continues(ctx, peer, k, head); err != nil {
+			if errors.Is(err, mmp.ErrTwoHistories) {
+				err = p.twoHistories(ctx, peer, head)
+			}
+			return err
+		}
+	}
+	if err := p.sawHead(ctx, head, peer.Name); err != nil || len(known) == 0 {
+		return err
+	}
+	return p.write(ctx, func(tx *store.Tx) error { return keylog.Superseded(tx, head, known) })
+}
+
+// continues asks the peer to show that the longer of two of its logs continues the shorter.
+func (p *Place) continues(ctx context.Context, peer Peer, one, other mmp.Head) error {
+	older, newer := one, other
+	if newer.Size < older.Size {
+		older, newer = newer, older
+	}
+	var proof mmp.ConsistencyAnswer
+	if older.Size > 0 && older.Size < newer.Size {
+		status, body, err := p.call(ctx, peer, "GET", fmt.Sprintf("%s/consistency?from=%d&to=%d", logPath, older.Size, newer.Size), nil)
+		if err != nil || status >= 500 || status == 429 {
+			return errPeerAway
+		}
+		if status == 200 && mmp.Decode(body, &proof) != nil {
+			return errPeerAway
+		}
+	}
+	return newer.Follows(older, proof.Proof)
+}
+
+// twoHistories notes the proof, once in the trail.
+func (p *Place) twoHistories(ctx context.Context, peer Peer, head mmp.Head) error {
+	if err := p.sawHead(ctx, head, peer.Name); err != nil {
+		return err
+	}
+	if peer.Problem == errTwoHistories.Text {
+		return errTwoHistories
+	}
+	err := p.problem(ctx, peer, errTwoHistories)
+	if err == nil {
+		err = p.write(ctx, func(tx *store.Tx) error {
+			return p.d.Trail.AppendTx(tx, audit.Entry{Actor: "place:" + peer.Name, Action: audit.PlaceTwoHistories, Target: head.PlaceKey, Detail: map[string]any{"size": head.Size}})
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return errTwoHistories
 }

@@ -3,6 +3,9 @@ package place_test
 import (
 	"bytes"
 	"crypto/ed25519"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"parley.internal/internal/audit"
@@ -54,4 +57,63 @@ func TestTheKeyLogIsServed(t *testing.T) {
 			w.want(w.get("/place/v1/keys/log/history?agent_id=bob", ""), 401, "authentication_required")
 		}
 	})
+}
+
+// Two operators have peered their places, and agents of one write to agents of the other.
+// Then the other operator begins a second history, with a key of their own for Bob. The
+// first place compares, as it does all the time: the second history does not continue the
+// first one, so that the swapped key is never handed out, the operator's page names the
+// reason, and the trail has the proof.
+func TestAnOperatorWhoSwapsAKeyIsCaughtByAPeeredPlace(t *testing.T) {
+	here, honest, swapped := federated(t, 1), federated(t, 2), federated(t, 2)
+	now := honest
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.server.Config.Handler.ServeHTTP(w, r) }))
+	t.Cleanup(front.Close)
+	if _, err := here.place.AddPeer(t.Context(), operator, place.Peer{Name: "there", URL: front.URL, Key: honest.place.PlaceKey()}); err != nil {
+		t.Fatal(err)
+	}
+	honest.peer("here", here)
+	swapped.peer("here", here)
+	ada := here.prove(keyNo(0), "ada")
+	honest.prove(keyNo(1), "bob")
+	swapped.prove(keyNo(2), "carol")
+	swapped.prove(keyNo(2), "bob") // the operator's own key
+	here.round()
+	here.want(here.get("/place/v1/keys/bob@there", ada), 200, "")
+
+	now = swapped
+	here.want(here.get("/place/v1/keys/bob@there", ada), 502, "two_histories")
+	here.round()
+	here.want(here.get("/place/v1/keys/bob@there", ada), 502, "two_histories")
+	peers, err := here.place.Peers(t.Context(), operator)
+	if err != nil || len(peers) != 1 || !strings.Contains(peers[0].Problem, "two histories") {
+		t.Errorf("the operator is told %+v, %v", peers, err)
+	}
+	if !here.trail.has(audit.PlaceTwoHistories) {
+		t.Error("the trail does not say so")
+	}
+	// The honest history, grown meanwhile, is followed on.
+	now = honest
+	honest.prove(keyNo(2), "dora")
+	if r := here.get("/place/v1/keys/bob@there", ada); r.status != 502 {
+		t.Errorf("a place that has shown two histories is believed again: %s", r.raw)
+	}
+}
+
+// A log that only grows is followed without a word, and what it said before is forgotten.
+func TestAPeeredPlacesLogIsFollowed(t *testing.T) {
+	here, there := pair(t)
+	ada := here.prove(keyNo(0), "ada")
+	there.prove(keyNo(1), "bob")
+	here.round()
+	there.prove(keyNo(2), "carol")
+	here.round()
+	here.want(here.get("/place/v1/keys/carol@there", ada), 200, "")
+	if r := here.want(here.get("/place/v1/keys/log/seen", ada), 200, ""); len(r.list("heads")) != 1 {
+		t.Errorf("of a log that grew twice is kept %s", r.raw)
+	}
+	peers, err := here.place.Peers(t.Context(), operator)
+	if err != nil || peers[0].Problem != "" {
+		t.Errorf("an honest place is accused: %+v, %v", peers, err)
+	}
 }

@@ -55,6 +55,22 @@ func forgetShortest(tx *store.Tx, placeKey string, n int) error {
 	return err
 }
 
+// Superseded forgets heads that a longer one was seen to continue: it says all they said.
+func Superseded(tx *store.Tx, by mmp.Head, heads []mmp.Head) error {
+	for _, h := range heads {
+		if h.Size >= by.Size {
+			continue
+		}
+		if _, err := tx.Exec(`DELETE FROM place_heads WHERE place_key = ? AND size = ? AND root = ?`, h.PlaceKey, h.Size, h.Root.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// HeadsOf lists what was seen of one place, the longest first.
+func HeadsOf(tx *store.Tx, placeKey string) ([]mmp.Head, error) { return headsOf(tx, placeKey) }
+
 func headsOf(tx *store.Tx, placeKey string) ([]mmp.Head, error) {
 	return heads(tx, `WHERE place_key = ? ORDER BY size DESC`, placeKey)
 }
