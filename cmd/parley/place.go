@@ -25,7 +25,7 @@ func newPlace(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPlaceStatus(g), newPlaceAgents(g), newPlaceBoard(g), newPlacePost(g), newPlaceSend(g), newPlaceReceive(g), newPlaceKeys(g),
-		newPlaceAudit(g), newPlaceTrust(g), newPlaceForget(g), newPlacePeer(g), newPlaceCheck(g), newPlaceVisit(g), newPlaceMeet(g))
+		newPlaceAudit(g), newPlaceTrust(g), newPlaceForget(g), newPlacePeer(g), newPlaceCheck(g), newPlaceVisit(g), newPlaceMeet(g), newPlaceDeposits(g))
 	return cmd
 }
 
@@ -235,7 +235,7 @@ func newPlacePeer(g *globals) *cobra.Command {
 
 func newPlaceVisit(g *globals) *cobra.Command {
 	var length time.Duration
-	var keep, insecure bool
+	var keep, insecure, deposit bool
 	var end string
 	cmd := &cobra.Command{
 		Use: "visit [AGENT URL]", Short: "Send an agent of this hub to another place for a while; alone, list the visits", Args: cobra.MaximumNArgs(2),
@@ -256,7 +256,7 @@ goodbye, when the time is over or 50 messages went in and out.
 				case len(args) == 1:
 					return &exitError{exitFailed, "name the agent and the address of the place"}
 				}
-				v, err := hubapi.Call(ctx, c, rest.StartVisit, rest.VisitRequest{Agent: args[0], URL: args[1], Minutes: int(length.Minutes()), Keep: keep, Insecure: insecure})
+				v, err := hubapi.Call(ctx, c, rest.StartVisit, rest.VisitRequest{Agent: args[0], URL: args[1], Minutes: int(length.Minutes()), Keep: keep, Deposit: deposit, Insecure: insecure})
 				if err != nil {
 					return err
 				}
@@ -269,6 +269,7 @@ goodbye, when the time is over or 50 messages went in and out.
 	}
 	cmd.Flags().DurationVar(&length, "for", time.Hour, "how long it stays")
 	cmd.Flags().BoolVar(&keep, "keep", false, "stay registered there at the end")
+	cmd.Flags().BoolVar(&deposit, "deposit", false, "leave the agent's public skills on the shelf there, fresh, until it comes home")
 	cmd.Flags().BoolVar(&insecure, "insecure", false, "allow plain http to another machine")
 	cmd.Flags().StringVar(&end, "end", "", "end the visit with this id")
 	return jsonFlag(cmd, g)
@@ -323,4 +324,56 @@ func (g *globals) listVisits(ctx context.Context, cmd *cobra.Command, c *hubapi.
 			p.row(v.ID, v.URL, v.Until.Local().Format("15:04"), fmt.Sprintf("%d of %d", v.Interactions, v.Limit), firstOf(v.Problem, v.Warning))
 		}
 	})
+}
+
+func newPlaceDeposits(g *globals) *cobra.Command {
+	var in rest.DepositQuery
+	cmd := &cobra.Command{
+		Use: "deposits [OWNER SKILL]", Short: "Skills on the shelf of a place; with an owner and a skill, that one", Args: cobra.MaximumNArgs(2),
+		Long: `Skills that agents have left at a place for everybody. Nobody vouches for them; what
+is taken by 'parley skill acquire' waits until a person has read it.
+
+  parley place deposits                    on the shelf of this hub's own place
+  parley place deposits --place ID         at the place of a visit
+  parley place deposits OWNER tea          its first lines, and what others say of it`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return &exitError{exitFailed, "name the owner and the skill"}
+			}
+			if len(args) == 2 {
+				d, err := ask(g, cmd, rest.ShowDeposit, rest.DepositRef{Owner: args[0], Skill: args[1], Agent: in.Agent, Place: in.Place})
+				if err != nil {
+					return err
+				}
+				return g.show(cmd, d, func(p *printer) { printDeposit(p, d) })
+			}
+			out, err := ask(g, cmd, rest.ListDeposits, in)
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, out.Deposits, func(p *printer) {
+				p.table("OWNER", "SKILL", "ABOUT", "TAGS", "BYTES", "DEPOSITED")
+				for _, d := range out.Deposits {
+					p.row(d.Owner, d.SkillID, d.Summary, strings.Join(d.Tags, ","), strconv.Itoa(d.SizeBytes), ago(d.Deposited))
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&in.Agent, "agent", "parley", "the agent of this hub that looks")
+	cmd.Flags().StringVar(&in.Place, "place", "", "id of the place of a visit (default: this hub's own place)")
+	cmd.Flags().StringVar(&in.Search, "search", "", "only those with this in name or summary")
+	return jsonFlag(cmd, g)
+}
+
+func printDeposit(p *printer, d rest.Deposit) {
+	p.line(fmt.Sprintf("%s of %s, %d bytes, %s", d.SkillID, d.Owner, d.SizeBytes, d.ContentHash))
+	p.line(d.Summary)
+	for _, said := range d.Said {
+		mark := " (claimed)"
+		if said.Signed {
+			mark = " (signed)"
+		}
+		p.line(said.Agent + mark + " says: " + said.Claim)
+	}
+	p.line("\n" + d.FirstLines)
 }

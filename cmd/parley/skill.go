@@ -17,6 +17,7 @@ func newSkill(g *globals) *cobra.Command {
 
   parley skill offer tea AGENT          give a public skill (public: true in its head)
   parley skill request AGENT tea        ask for one
+  parley skill acquire tea OWNER        take one from the shelf of a place
   parley skill list                     what came, and what waits for you
   parley skill show ID                  provenance, findings, text, difference
   parley skill approve ID               use it; nothing received is used before
@@ -24,7 +25,7 @@ func newSkill(g *globals) *cobra.Command {
   parley skill extensions               what other agents would like to speak`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSkillList(g), newSkillShow(g), newSkillOffer(g), newSkillRequest(g), newSkillAccept(g), newSkillDecline(g), newSkillApprove(g),
+	cmd.AddCommand(newSkillList(g), newSkillShow(g), newSkillOffer(g), newSkillRequest(g), newSkillAcquire(g), newSkillAttest(g), newSkillAccept(g), newSkillDecline(g), newSkillApprove(g),
 		newSkillReject(g), newSkillRevoke(g), newSkillExchanges(g), newSkillExtensions(g), newSkillThreads(g), newSkillSay(g))
 	return cmd
 }
@@ -120,6 +121,42 @@ func newSkillOffer(g *globals) *cobra.Command {
 	}
 	speakerFlags(cmd, &to)
 	return jsonFlag(cmd, g)
+}
+
+func shelfFlags(cmd *cobra.Command, on *rest.OnShelf) {
+	cmd.Flags().StringVar(&on.Agent, "agent", "parley", "the agent of this hub that is there")
+	cmd.Flags().StringVar(&on.Place, "place", "", "id of the place of a visit (default: this hub's own place)")
+}
+
+func newSkillAcquire(g *globals) *cobra.Command {
+	var on rest.OnShelf
+	cmd := &cobra.Command{
+		Use: "acquire SKILL OWNER", Short: "Take a skill from the shelf of a place; it waits until a person approved it", Args: exactly(2, "name the skill and its owner; see 'parley place deposits'"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			on.Skill, on.Owner = args[0], args[1]
+			s, err := ask(g, cmd, rest.AcquireSkill, rest.Acquisition{OnShelf: on})
+			if err != nil {
+				return err
+			}
+			return g.show(cmd, s, func(p *printer) { p.line(s.State + " " + s.ID) })
+		},
+	}
+	shelfFlags(cmd, &on)
+	return jsonFlag(cmd, g)
+}
+
+func newSkillAttest(g *globals) *cobra.Command {
+	var on rest.OnShelf
+	cmd := &cobra.Command{
+		Use: "attest SKILL OWNER CLAIM", Short: "Say something about a skill on the shelf of a place, signed", Args: exactly(3, "name the skill, its owner, and what you say of it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			on.Skill, on.Owner = args[0], args[1]
+			_, err := ask(g, cmd, rest.AttestSkill, rest.Attestation{OnShelf: on, Claim: args[2]})
+			return err
+		},
+	}
+	shelfFlags(cmd, &on)
+	return cmd
 }
 
 func newSkillRequest(g *globals) *cobra.Command {

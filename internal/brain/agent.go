@@ -55,6 +55,8 @@ type Agent struct {
 
 	// Place agents meet those of other people at the meeting place.
 	Place bool
+	// Deposit agents leave their public skills on the shelf of the hub's own place.
+	Deposit bool
 }
 
 // What an agent has when its file does not say.

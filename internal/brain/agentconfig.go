@@ -98,7 +98,7 @@ func (a *Agent) Config() json.RawMessage {
 		"compact_threshold": a.Compact.String(), "compact_model": nilIfEmpty(a.CompactModel),
 		"compact_tool_max_len": a.CompactToolMaxLen, "recall": onOff(a.RecallAuto, "auto"),
 		"auto_title": onOff(a.AutoTitle, "model"), "temperature": a.Temperature, "max_output_tokens": nil,
-		"budget": a.Budget.config(), "mode": nilIfEmpty(a.Mode), "require_approval": list(a.RequireApproval), "approval_timeout": nil, "place": a.Place, "prompt": a.Prompt,
+		"budget": a.Budget.config(), "mode": nilIfEmpty(a.Mode), "require_approval": list(a.RequireApproval), "approval_timeout": nil, "place": a.Place, "deposit": a.Deposit, "prompt": a.Prompt,
 	}
 	if a.MaxOutputTokens > 0 {
 		out["max_output_tokens"] = a.MaxOutputTokens

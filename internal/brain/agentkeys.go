@@ -17,7 +17,7 @@ var keyOrder = []string{
 	"description", "model", "thinking", "tools", "guest_tools", "auto_approve", "skills", "mcps", "members",
 	"senders", "owner", "workspace", "max_iterations", "run_timeout", "compact_threshold", "compact_model",
 	"compact_tool_max_len", "recall", "auto_title", "temperature", "max_output_tokens", "budget",
-	"mode", "require_approval", "approval_timeout", "place",
+	"mode", "require_approval", "approval_timeout", "place", "deposit",
 }
 
 // agentKeys reads one key each.
@@ -48,6 +48,7 @@ var agentKeys = map[string]func(*Agent, *yaml.Node) error{
 	"mode":                 readMode,
 	"require_approval":     func(a *Agent, n *yaml.Node) error { return readList(n, &a.RequireApproval) },
 	"place":                func(a *Agent, n *yaml.Node) error { return readBool(n, &a.Place) },
+	"deposit":              func(a *Agent, n *yaml.Node) error { return readBool(n, &a.Deposit) },
 }
 
 // budgetKeys reads the keys inside budget.

@@ -135,6 +135,15 @@ func (d *depositRow) put(tx *store.Tx) error {
 	return err
 }
 
+// forgetClaims drops what others said of the text that was there before, if it is another.
+func (d *depositRow) forgetClaims(tx *store.Tx, before *depositRow) error {
+	if before == nil || before.hash == d.hash {
+		return nil
+	}
+	_, err := tx.Exec(`DELETE FROM place_attests WHERE owner = ? AND skill_id = ?`, d.owner, d.skillID)
+	return err
+}
+
 // attempt counts deposits and updates, good or bad.
 func (p *Place) attempt(who Visitor, req *board.DepositRequest) error {
 	if err := who.mustHaveToken(); err != nil {
@@ -160,11 +169,18 @@ func (p *Place) Deposit(ctx context.Context, who Visitor, req *board.DepositRequ
 		if err := tx.QueryRow(`SELECT count(*) FROM place_deposits WHERE owner = ? AND skill_id <> ?`, who.Agent, req.SkillID).Scan(&others); err != nil {
 			return err
 		}
+		before, err := depositOf(tx, who.Agent, req.SkillID)
+		if err != nil && !errors.Is(err, mmp.ErrDepositNotFound) {
+			return err
+		}
 		if others >= p.c.DepositLimit {
 			return &mmp.Rejection{Refusal: mmp.ErrDepositRejected, Reasons: []string{string(meeting.SkillCapacity)}}
 		}
 		d.created, d.updated = p.now(), p.now()
 		if err := d.put(tx); err != nil {
+			return err
+		}
+		if err := d.forgetClaims(tx, before); err != nil {
 			return err
 		}
 		return p.note(tx, board.AuditEntry{EventType: board.AuditDeposit, Action: "deposit", AgentID: who.Agent, SkillID: req.SkillID})
@@ -195,8 +211,7 @@ func (p *Place) UpdateDeposit(ctx context.Context, who Visitor, req *board.Depos
 		if err := d.put(tx); err != nil {
 			return err
 		}
-		// What others said was about the former text.
-		if _, err := tx.Exec(`DELETE FROM place_attests WHERE owner = ? AND skill_id = ?`, who.Agent, req.SkillID); err != nil {
+		if err := d.forgetClaims(tx, old); err != nil {
 			return err
 		}
 		return p.note(tx, board.AuditEntry{EventType: board.AuditDeposit, Action: "update", AgentID: who.Agent, SkillID: req.SkillID})

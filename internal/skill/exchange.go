@@ -3,6 +3,7 @@ package skill
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -25,6 +26,7 @@ type Exchange struct {
 	SkillID   string
 	SkillName string
 	Summary   string
+	Tags      []string
 	Format    string
 	Hash      string
 	// Opening is the offer or request that began it, Item the skill it brought.
@@ -41,15 +43,19 @@ type Exchange struct {
 }
 
 const exchangeColumns = `id, me, agent, peer, place, side, state, relayed, level, skill_id, skill_name, summary, format, hash,
-	opening, opened, accepting, content, provenance, item, reason, created_at, changed_at, deadline`
+	opening, opened, accepting, content, provenance, item, reason, created_at, changed_at, deadline, tags`
 
 func scanExchange(row store.Row) (Exchange, error) {
 	var e Exchange
 	var relayed, created, changed, deadline int64
+	var tags string
 	err := row.Scan(&e.ID, &e.me, &e.Agent, &e.Peer, &e.Place, &e.Side, &e.State, &relayed, &e.Level, &e.SkillID, &e.SkillName, &e.Summary, &e.Format,
-		&e.Hash, &e.Opening, &e.opened, &e.accepting, &e.content, &e.provenance, &e.Item, &e.Reason, &created, &changed, &deadline)
+		&e.Hash, &e.Opening, &e.opened, &e.accepting, &e.content, &e.provenance, &e.Item, &e.Reason, &created, &changed, &deadline, &tags)
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, ErrNotFound
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(tags), &e.Tags)
 	}
 	e.Relayed, e.Created, e.Changed = relayed == 1, store.Time(created), store.Time(changed)
 	if deadline != never {
@@ -79,12 +85,16 @@ func (e *Exchange) save(tx *store.Tx, now time.Time) error {
 	if limit := e.State.TimeLimit(e.Relayed); limit > 0 {
 		deadline = store.Micros(now.Add(limit))
 	}
-	_, err := tx.Exec(`INSERT INTO skill_exchanges (`+exchangeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	tags, err := json.Marshal(append([]string{}, e.Tags...))
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`INSERT INTO skill_exchanges (`+exchangeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET state = excluded.state, relayed = excluded.relayed, accepting = excluded.accepting, item = excluded.item,
 		reason = excluded.reason, changed_at = excluded.changed_at, deadline = excluded.deadline, content = excluded.content`,
 		e.ID, e.me, e.Agent, e.Peer, e.Place, string(e.Side), string(e.State), store.Bool(e.Relayed), string(e.Level), fit.Storable(e.SkillID), fit.Storable(e.SkillName),
 		fit.Storable(e.Summary), fit.Storable(e.Format), e.Hash, e.Opening, e.opened, e.accepting, e.content, e.provenance, e.Item, fit.Storable(e.Reason),
-		store.Micros(e.Created), store.Micros(now), deadline)
+		store.Micros(e.Created), store.Micros(now), deadline, fit.Storable(string(tags)))
 	return err
 }
 

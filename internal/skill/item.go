@@ -35,8 +35,11 @@ type Item struct {
 	ID    string
 	Agent string
 	// Name is what it is called here once approved, Title what its sender calls it.
-	Name    string
-	Title   string
+	Name  string
+	Title string
+	// Summary and Tags are what its sender says it is about.
+	Summary string
+	Tags    []string
 	Sender  string
 	Place   string
 	KeyID   string
@@ -82,18 +85,18 @@ func (i Item) Named() []string {
 }
 
 const itemColumns = `id, me, agent, name, title, sender, place, key_id, level, format, hash, content, size, provenance, verified, findings, state,
-	approval, unsolicited, public, exchange, message, file, received_at, decided_at, decided_by, reason, agents`
+	approval, unsolicited, public, exchange, message, file, received_at, decided_at, decided_by, reason, agents, summary, tags`
 
 // itemRow is what scanItem reads.
 const itemRow = itemColumns + `, (SELECT count(*) FROM approvals WHERE approvals.id = skill_items.approval)`
 
 func scanItem(row store.Row) (Item, error) {
 	var i Item
-	var provenance, verified, findings, agents string
+	var provenance, verified, findings, agents, tags string
 	var unsolicited, public, received, decided, asked int64
 	err := row.Scan(&i.ID, &i.me, &i.Agent, &i.Name, &i.Title, &i.Sender, &i.Place, &i.KeyID, &i.Level, &i.Format, &i.Hash, &i.Content, &i.Size,
 		&provenance, &verified, &findings, &i.State, &i.Approval, &unsolicited, &public, &i.Exchange, &i.message, &i.File, &received, &decided,
-		&i.DecidedBy, &i.Reason, &agents, &asked)
+		&i.DecidedBy, &i.Reason, &agents, &i.Summary, &tags, &asked)
 	if errors.Is(err, sql.ErrNoRows) {
 		return i, ErrNotFound
 	}
@@ -102,21 +105,23 @@ func scanItem(row store.Row) (Item, error) {
 	}
 	i.Unsolicited, i.Public, i.Asked, i.Received, i.Decided = unsolicited == 1, public == 1, asked == 1, store.Time(received), store.Time(decided)
 	return i, errors.Join(json.Unmarshal([]byte(provenance), &i.Provenance), json.Unmarshal([]byte(verified), &i.Verified),
-		json.Unmarshal([]byte(findings), &i.Findings), json.Unmarshal([]byte(agents), &i.Agents))
+		json.Unmarshal([]byte(findings), &i.Findings), json.Unmarshal([]byte(agents), &i.Agents), json.Unmarshal([]byte(tags), &i.Tags))
 }
 
 func (i *Item) insert(tx *store.Tx) error {
 	provenance, err1 := json.Marshal(i.Provenance)
 	verified, err2 := json.Marshal(i.Verified)
 	findings, err3 := json.Marshal(i.Findings)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	tags, err4 := json.Marshal(append([]string{}, i.Tags...))
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
 	}
 	i.Size = len(i.Content)
-	_, err := tx.Exec(`INSERT INTO skill_items (`+itemColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err := tx.Exec(`INSERT INTO skill_items (`+itemColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		i.ID, i.me, i.Agent, i.Name, fit.Storable(i.Title), i.Sender, i.Place, i.KeyID, string(i.Level), fit.Storable(i.Format), i.Hash, i.Content, i.Size,
 		string(provenance), string(verified), fit.Storable(string(findings)), string(i.State), i.Approval, store.Bool(i.Unsolicited), store.Bool(i.Public),
-		i.Exchange, i.message, i.File, store.Micros(i.Received), store.Micros(i.Decided), i.DecidedBy, i.Reason, "[]")
+		i.Exchange, i.message, i.File, store.Micros(i.Received), store.Micros(i.Decided), i.DecidedBy, i.Reason, "[]", fit.Storable(i.Summary),
+		fit.Storable(string(tags)))
 	return err
 }
 

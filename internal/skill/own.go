@@ -34,7 +34,7 @@ func (s *Skills) public(tx *store.Tx, h Host) []Own {
 	}
 	for _, i := range items {
 		if !slices.ContainsFunc(out, func(o Own) bool { return o.ID == i.Name }) {
-			out = append(out, Own{ID: i.Name, Name: i.Title, Public: true, Content: i.Content, Provenance: &i.Provenance})
+			out = append(out, Own{ID: i.Name, Name: i.Title, Public: true, Content: i.Content, Summary: i.Summary, Tags: i.Tags, Provenance: &i.Provenance})
 		}
 	}
 	return out

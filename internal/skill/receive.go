@@ -64,7 +64,7 @@ func (t *turn) offered() (meeting.Result, error) {
 		return meeting.Result{}, err
 	}
 	e := t.newExchange(meeting.SideReceiving)
-	e.SkillID, e.SkillName, e.Summary, e.Format = p.SkillID, p.SkillName, p.SkillSummary, p.SkillFormat
+	e.SkillID, e.SkillName, e.Summary, e.Tags, e.Format = p.SkillID, p.SkillName, p.SkillSummary, p.Tags, p.SkillFormat
 	if h, err := mmp.ParseHash(p.ContentHash); err == nil {
 		e.Hash = h.Bare()
 	}
@@ -279,7 +279,7 @@ func (t *turn) content() (meeting.Result, error) {
 		e = t.newExchange(meeting.SideReceiving)
 		e.SkillID, e.SkillName, e.Format, e.State = p.SkillID, p.SkillName, p.Format, meeting.ExAccepted
 	}
-	return t.quarantine(p, e, provenance, !solicited)
+	return t.quarantine(p, &e, provenance, !solicited)
 }
 
 // full tells whether this skill must be turned away for lack of room or of a
@@ -336,7 +336,26 @@ func (t *turn) contentRefused(p meeting.SkillContentPayload, e Exchange, solicit
 	return t.m.ContentRefused(reason, suggested), err
 }
 
-func (t *turn) quarantine(p meeting.SkillContentPayload, e Exchange, provenance meeting.Provenance, unsolicited bool) (meeting.Result, error) {
+// about is what a skill is said to be about: by whoever offered it, or else by its own head.
+func about(content string, e Exchange) (summary string, tags []string) {
+	summary, tags = e.Summary, e.Tags
+	head, _, err := meeting.SplitFrontMatter(content)
+	if err != nil {
+		return summary, tags
+	}
+	if summary == "" {
+		summary = fit.Clip(head.Text("description"), mmp.MaxSummary)
+	}
+	if len(tags) == 0 {
+		tags, _ = head.List("tags") // what is no list names none
+	}
+	for i, tag := range tags {
+		tags[i] = fit.Clip(tag, mmp.MaxTag)
+	}
+	return summary, tags[:min(len(tags), mmp.MaxTags)]
+}
+
+func (t *turn) quarantine(p meeting.SkillContentPayload, e *Exchange, provenance meeting.Provenance, unsolicited bool) (meeting.Result, error) {
 	hash := mmp.HashOf(p.Content)
 	item := Item{
 		ID: ids.New(), me: t.host.ID, Agent: t.host.Name, Title: firstText(p.SkillName, p.SkillID, "skill"), Sender: t.from.ID, Place: t.place,
@@ -344,6 +363,7 @@ func (t *turn) quarantine(p meeting.SkillContentPayload, e Exchange, provenance 
 		Verified: provenance.VerifiedHops(hash, func(id string) *mmp.PublicKey { return t.keys[id] }), Findings: t.s.scanner.Scan(p.Content),
 		State: StateQuarantined, Unsolicited: unsolicited, Received: t.now, message: t.m.ID,
 	}
+	item.Summary, item.Tags = about(p.Content, *e)
 	item.Approval = item.ID
 	e.Item = item.ID
 	for _, state := range []meeting.ExchangeState{meeting.ExChecked, meeting.ExQuarantined} {

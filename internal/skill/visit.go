@@ -17,6 +17,8 @@ type VisitRequest struct {
 	For time.Duration
 	// Keep leaves the agent registered there at the end.
 	Keep bool
+	// Deposit leaves the agent's public skills on the place's shelf while it is there.
+	Deposit bool
 	// Insecure allows plain HTTP to another machine.
 	Insecure bool
 }
@@ -35,6 +37,7 @@ type Visit struct {
 	// Peer is the agent that is met at URL; empty for a visit to a place.
 	Peer     string
 	Keep     bool
+	Deposit  bool
 	Insecure bool
 	Started  time.Time
 	Until    time.Time

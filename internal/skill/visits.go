@@ -21,20 +21,20 @@ type Guard interface {
 	Check(tx *store.Tx) error
 }
 
-const visitColumns = `v.id, v.agent, v.agent_id, v.url, v.place, v.name, v.keep, v.insecure, v.started_at, v.until_at, v.interactions, v.most, v.warning, v.problem, v.ending, v.peer,
+const visitColumns = `v.id, v.agent, v.agent_id, v.url, v.place, v.name, v.keep, v.insecure, v.started_at, v.until_at, v.interactions, v.most, v.warning, v.problem, v.ending, v.peer, v.deposit,
 	COALESCE(p.place_key, '')`
 
 const visitRows = ` FROM skill_visits v LEFT JOIN skill_places p ON p.url = v.url `
 
 func scanVisit(row store.Row) (Visit, error) {
 	var v Visit
-	var keep, insecure, started, until int64
+	var keep, insecure, started, until, deposit int64
 	err := row.Scan(&v.ID, &v.Agent, &v.AgentID, &v.URL, &v.Place, &v.Name, &keep, &insecure, &started, &until, &v.Interactions, &v.Limit, &v.Warning, &v.Problem,
-		&v.ending, &v.Peer, &v.PlaceKey)
+		&v.ending, &v.Peer, &deposit, &v.PlaceKey)
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, ErrNotFound
 	}
-	v.Keep, v.Insecure, v.Started, v.Until = keep == 1, insecure == 1, store.Time(started), store.Time(until)
+	v.Keep, v.Insecure, v.Deposit, v.Started, v.Until = keep == 1, insecure == 1, deposit == 1, store.Time(started), store.Time(until)
 	return v, err
 }
 
@@ -55,11 +55,11 @@ func (s *Skills) BeginVisit(ctx context.Context, by string, v Visit, length time
 		if others >= MaxVisits {
 			return fmt.Errorf("%w: %d visits go on already", ErrInvalid, MaxVisits)
 		}
-		_, err := tx.Exec(`INSERT INTO skill_visits (id, agent, agent_id, url, place, name, keep, insecure, started_at, until_at, interactions, most, warning, problem, ending, peer)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, '', '', '', ?)
-			ON CONFLICT (id) DO UPDATE SET agent_id = excluded.agent_id, url = excluded.url, name = excluded.name, keep = excluded.keep, insecure = excluded.insecure,
+		_, err := tx.Exec(`INSERT INTO skill_visits (id, agent, agent_id, url, place, name, keep, insecure, started_at, until_at, interactions, most, warning, problem, ending, peer, deposit)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, '', '', '', ?, ?)
+			ON CONFLICT (id) DO UPDATE SET agent_id = excluded.agent_id, url = excluded.url, name = excluded.name, keep = excluded.keep, deposit = excluded.deposit, insecure = excluded.insecure,
 			started_at = excluded.started_at, until_at = excluded.until_at, interactions = 0, most = excluded.most, warning = '', problem = '', ending = ''`,
-			v.ID, v.Agent, v.AgentID, v.URL, v.Place, fit.Storable(fit.Clip(v.Name, 200)), store.Bool(v.Keep), store.Bool(v.Insecure), store.Micros(v.Started), store.Micros(v.Until), v.Limit, v.Peer)
+			v.ID, v.Agent, v.AgentID, v.URL, v.Place, fit.Storable(fit.Clip(v.Name, 200)), store.Bool(v.Keep), store.Bool(v.Insecure), store.Micros(v.Started), store.Micros(v.Until), v.Limit, v.Peer, store.Bool(v.Deposit))
 		if err != nil {
 			return err
 		}

@@ -30,6 +30,10 @@ var (
 	ListVisits         = Get[None, Visits]("/api/place/visits", "Agents of this hub at other places")
 	StartVisit         = Post[VisitRequest, Visit]("/api/place/visits", "Send an agent to another place for a while")
 	MeetAgent          = Post[VisitRequest, Meeting]("/api/place/meet", "Open a conversation with an agent at its own address; it is kept among the visits")
+	ListDeposits       = Get[DepositQuery, Deposits]("/api/place/deposits", "Skills on the shelf of a place: anybody's words, until somebody has looked")
+	ShowDeposit        = Get[DepositRef, Deposit]("/api/place/deposits/{owner}/{skill}", "One of them with its first lines and what others say of it")
+	AcquireSkill       = Post[Acquisition, ReceivedSkill]("/api/skills/acquire", "Take a skill from a shelf into quarantine; its person is asked")
+	AttestSkill        = Post[Attestation, None]("/api/skills/attest", "Say something about a skill on a shelf, signed by an agent of this hub")
 	EndVisit           = Delete[ByID, None]("/api/place/visits/{id}", "Bring an agent home")
 )
 
@@ -264,6 +268,7 @@ type Visit struct {
 	Name         string    `json:"name"`
 	PlaceKey     string    `json:"place_key,omitempty" doc:"the key the place had when it was first visited"`
 	Keep         bool      `json:"keep"`
+	Deposit      bool      `json:"deposit" doc:"the agent's public skills lie on the place's shelf"`
 	Started      time.Time `json:"started_at"`
 	Until        time.Time `json:"until"`
 	Interactions int       `json:"interactions" doc:"messages in and out so far"`
@@ -294,5 +299,70 @@ type VisitRequest struct {
 	URL      string `json:"url" minLength:"1" maxLength:"2000"`
 	Minutes  int    `json:"minutes,omitempty" minimum:"0" maximum:"1440" doc:"how long (60)"`
 	Keep     bool   `json:"keep,omitempty" doc:"stay registered there at the end"`
+	Deposit  bool   `json:"deposit,omitempty" doc:"leave the agent's public skills on the place's shelf, fresh, until it comes home"`
 	Insecure bool   `json:"insecure,omitempty" doc:"allow plain http to another machine"`
+}
+
+// DepositQuery looks at the shelf of a place, as an agent of this hub that is there.
+type DepositQuery struct {
+	Agent  string `query:"agent" maxLength:"64" doc:"the agent of this hub that looks (the front agent)"`
+	Place  string `query:"place" maxLength:"128" doc:"empty for this hub's own"`
+	Search string `query:"search" maxLength:"200"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
+}
+
+// DepositRef names a skill on a shelf.
+type DepositRef struct {
+	Owner string `path:"owner"`
+	Skill string `path:"skill"`
+	Agent string `query:"agent" maxLength:"64"`
+	Place string `query:"place" maxLength:"128"`
+}
+
+// Deposit is a skill on a shelf.
+type Deposit struct {
+	SkillID     string         `json:"skill_id"`
+	Owner       string         `json:"owner"`
+	Name        string         `json:"name"`
+	Summary     string         `json:"summary"`
+	Tags        []string       `json:"tags"`
+	Format      string         `json:"format"`
+	SizeBytes   int            `json:"size_bytes"`
+	ContentHash string         `json:"content_hash"`
+	Deposited   time.Time      `json:"deposited_at,omitzero"`
+	Mine        bool           `json:"mine" doc:"the agent that looks has left it there"`
+	Sections    []string       `json:"sections,omitempty"`
+	FirstLines  string         `json:"first_lines,omitempty" doc:"as they are written, with hidden characters made visible"`
+	Said        []DepositClaim `json:"said,omitempty" doc:"what other agents say of it"`
+}
+
+// DepositClaim is what one agent says of another's skill.
+type DepositClaim struct {
+	Agent  string `json:"agent"`
+	Claim  string `json:"claim"`
+	Signed bool   `json:"signed"`
+}
+
+// Deposits is a list of them.
+type Deposits struct {
+	Deposits []Deposit `json:"deposits"`
+}
+
+// OnShelf names a skill on a shelf, and who of this hub deals with it.
+type OnShelf struct {
+	Agent string `json:"agent,omitempty" maxLength:"64" doc:"of this hub (the front agent)"`
+	Place string `json:"place,omitempty" maxLength:"128" doc:"empty for this hub's own"`
+	Owner string `json:"owner" minLength:"1" maxLength:"128"`
+	Skill string `json:"skill" minLength:"1" maxLength:"128"`
+}
+
+// Acquisition takes a skill from a shelf.
+type Acquisition struct {
+	OnShelf
+}
+
+// Attestation says something about a skill on a shelf.
+type Attestation struct {
+	OnShelf
+	Claim string `json:"claim" minLength:"1" maxLength:"200"`
 }

@@ -132,6 +132,7 @@ func (p *Place) routes() http.Handler {
 	known("POST /place/v1/relay/send", p.send)
 	known("GET /place/v1/relay/receive", p.receive)
 	known("POST /place/v1/deposit", p.deposit)
+	known("DELETE /place/v1/deposit/{skill}", p.withdraw)
 	known("GET /place/v1/board/browse", p.browse)
 	known("GET /place/v1/preview/{skill}", p.show)
 	known("GET /place/v1/skill_content/{skill}", p.show)
@@ -213,6 +214,19 @@ func (p *Place) deposit(w http.ResponseWriter, _ *http.Request, id string, in me
 	in["depositor_id"], in["agent_id"], in["type"] = id, id, "deposited_skill"
 	p.deposits[id+"/"+in.text("skill_id")] = in
 	answer(w, 200, members{"status": "deposited", "skill_id": in["skill_id"], "trust_notice": "read it first"})
+}
+
+func (p *Place) withdraw(w http.ResponseWriter, r *http.Request, id string, in members) {
+	at := id + "/" + r.PathValue("skill")
+	switch {
+	case p.deposits[at] == nil:
+		refuse(w, http.StatusNotFound, "not_found")
+	case in.text("reason") == "":
+		refuse(w, http.StatusBadRequest, "reason_required")
+	default:
+		delete(p.deposits, at)
+		answer(w, 200, members{"status": "withdrawn", "skill_id": r.PathValue("skill")})
+	}
 }
 
 // browse has entries only, and no postings.

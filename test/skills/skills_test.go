@@ -53,6 +53,7 @@ func (h hub) until(what string, done func() bool) {
 
 type received struct {
 	ID       string `json:"id"`
+	Title    string `json:"title"`
 	Name     string `json:"name"`
 	Sender   string `json:"sender"`
 	State    string `json:"state"`

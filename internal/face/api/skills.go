@@ -37,6 +37,10 @@ func RegisterSkills(a *API, s *skill.Skills, visits skill.Visits) {
 	addBody(a, see, rest.StartVisit, r.visit)
 	addBody(a, see, rest.MeetAgent, r.meet)
 	add(a, see, rest.EndVisit, r.endVisit)
+	add(a, see, rest.ListDeposits, r.deposits)
+	add(a, see, rest.ShowDeposit, r.deposit)
+	add(a, see, rest.AcquireSkill, r.acquire)
+	add(a, see, rest.AttestSkill, r.attest)
 }
 
 type skillRoutes struct {

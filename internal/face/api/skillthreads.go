@@ -76,7 +76,7 @@ func (r skillRoutes) say(ctx context.Context, who identity.Actor, in *rest.Threa
 
 func visitViewOf(v skill.Visit) rest.Visit {
 	return rest.Visit{
-		ID: v.ID, Agent: v.Agent, AgentID: v.AgentID, URL: v.URL, Place: v.Place, Name: visible.Line(v.Name), PlaceKey: visible.Line(v.PlaceKey), Keep: v.Keep,
+		ID: v.ID, Agent: v.Agent, AgentID: v.AgentID, URL: v.URL, Place: v.Place, Name: visible.Line(v.Name), PlaceKey: visible.Line(v.PlaceKey), Keep: v.Keep, Deposit: v.Deposit,
 		Started: v.Started, Until: v.Until, Interactions: v.Interactions, Limit: v.Limit, Warning: v.Warning, Problem: visible.Line(v.Problem), Peer: v.Peer,
 	}
 }
@@ -87,7 +87,7 @@ func (r skillRoutes) visits(ctx context.Context, who identity.Actor, _ *rest.Non
 }
 
 func visitRequestOf(in *rest.VisitRequest) skill.VisitRequest {
-	return skill.VisitRequest{Agent: in.Agent, URL: in.URL, For: time.Duration(in.Minutes) * time.Minute, Keep: in.Keep, Insecure: in.Insecure}
+	return skill.VisitRequest{Agent: in.Agent, URL: in.URL, For: time.Duration(in.Minutes) * time.Minute, Keep: in.Keep, Deposit: in.Deposit, Insecure: in.Insecure}
 }
 
 func (r skillRoutes) visit(ctx context.Context, who identity.Actor, in *rest.VisitRequest) (rest.Visit, error) {

@@ -140,7 +140,14 @@ func (p *Hosts) live(ctx context.Context, name string) {
 			var host skill.Host
 			if host, err = p.d.Host(name); err == nil {
 				p.d.Skills.Join(host, "", placeLine{agent})
+				stop := beside(ctx, func(ctx context.Context) {
+					p.keepShelf(ctx, name, placeLine{agent}, func() bool {
+						file, err := p.d.Files.Get(name)
+						return err == nil && file.Deposit
+					})
+				})
 				err = agent.Run(ctx, p.handler(name, ""))
+				stop()
 			}
 		}
 		if ctx.Err() != nil {

@@ -187,7 +187,15 @@ func (v *stay) attempt(ctx context.Context) error {
 	if err := v.verify(ctx, p); err != nil {
 		return err
 	}
-	v.hosts.d.Skills.Join(host, at.Place, visitLine{p.line(), p, v})
+	line := p.line()
+	shelf, atPlace := line.(skill.Shelf)
+	if line = (visitLine{line, p, v}); atPlace {
+		line = visitShelf{line.(visitLine), shelf} //nolint:forcetypeassert // made in the line above
+	}
+	v.hosts.d.Skills.Join(host, at.Place, line)
+	if atPlace && at.Deposit {
+		defer beside(ctx, func(ctx context.Context) { v.hosts.keepShelf(ctx, at.Agent, shelf, func() bool { return true }) })()
+	}
 	take := v.hosts.handler(at.Agent, at.Place)
 	return p.receive(ctx, func(ctx context.Context, m mmpagent.Message) error {
 		err := take(ctx, m)
@@ -235,6 +243,9 @@ func (v *stay) leave(ctx context.Context, at skill.Visit, reason string) {
 	if p := v.there(); p != nil && at.Problem == "" {
 		d.Skills.Farewell(ctx, at, reason)
 		if !at.Keep {
+			if shelf, ok := p.line().(skill.Shelf); ok && at.Deposit {
+				_, _ = d.Skills.Stock(ctx, at.Agent, shelf, false) // a place may keep what nobody withdraws
+			}
 			p.leave(ctx) // what cannot be ended there expires
 		}
 	}

@@ -63,8 +63,8 @@ func (p *Hosts) mayGo(ctx context.Context, who identity.Actor, tool string, r sk
 	if err != nil {
 		return skill.Visit{}, fmt.Errorf("%w: %s", skill.ErrNoAgent, r.Agent)
 	}
-	v := skill.Visit{Agent: r.Agent, AgentID: host.ID, URL: r.URL, Keep: r.Keep, Insecure: r.Insecure}
-	return v, acting.Allow(ctx, tool, map[string]any{"agent": r.Agent, "url": r.URL, "insecure": r.Insecure})
+	v := skill.Visit{Agent: r.Agent, AgentID: host.ID, URL: r.URL, Keep: r.Keep, Deposit: r.Deposit, Insecure: r.Insecure}
+	return v, acting.Allow(ctx, tool, map[string]any{"agent": r.Agent, "url": r.URL, "insecure": r.Insecure, "deposit": r.Deposit})
 }
 
 // takeBack unregisters an agent whose visit came to nothing. One that was there

@@ -11,8 +11,10 @@ export interface Extension { agent?: string; name: string; version: string; hash
 export interface Discussion { proposer: string; title: string; text: string; stances: Record<string, { support: boolean; reason: string }> | null; result: { summary: string; outcome: string } | null }
 export interface Negotiation { terms: unknown; terms_hash: string; last: string; rounds: number; reason: string }
 export interface Thread { id: string; agent: string; kind: string; peer: string; place?: string; state: string; approval_id?: string; body: Discussion & Negotiation; active_at: string }
-export interface Visit { id: string; agent: string; agent_id: string; url: string; place: string; name: string; place_key?: string; keep: boolean; started_at: string; until: string; interactions: number; limit: number; warning?: string; problem?: string; peer?: string }
+export interface Visit { id: string; agent: string; agent_id: string; url: string; place: string; name: string; place_key?: string; keep: boolean; deposit: boolean; started_at: string; until: string; interactions: number; limit: number; warning?: string; problem?: string; peer?: string }
 export interface Meeting extends Visit { proven: boolean; actions: string[] | null; extensions: string[] | null; skills: { id: string; name: string; summary: string }[] | null }
+
+export interface Deposit { skill_id: string; owner: string; name: string; summary: string; tags: string[] | null; format: string; size_bytes: number; content_hash: string; deposited_at?: string; mine: boolean; first_lines?: string; said?: { agent: string; claim: string; signed: boolean }[] | null }
 
 /** The answer that lets every agent use a skill. */
 export const everyAgent = 'every agent';
@@ -31,8 +33,12 @@ export const skills = {
   threads: async () => (await api.get<{ threads: Thread[] | null }>('/api/skills/threads')).threads ?? [],
   say: (t: Thread, action: string, payload: Record<string, unknown> = {}) => api.post('/api/skills/threads', { agent: t.agent, to: t.peer, place: t.place ?? '', thread: t.id, action, payload }),
   visits: async () => (await api.get<{ visits: Visit[] | null }>('/api/place/visits')).visits ?? [],
-  visit: (body: { agent: string; url: string; minutes: number; keep: boolean }) => api.post('/api/place/visits', body),
+  visit: (body: { agent: string; url: string; minutes: number; keep: boolean; deposit: boolean }) => api.post('/api/place/visits', body),
   meet: (body: { agent: string; url: string; minutes: number }) => api.post<Meeting>('/api/place/meet', body),
   endVisit: (id: string) => api.delete(`/api/place/visits/${part(id)}`),
+  deposits: async (agent: string, place: string) => (await api.get<{ deposits: Deposit[] | null }>(`/api/place/deposits?agent=${part(agent)}&place=${part(place)}`)).deposits ?? [],
+  deposit: (agent: string, place: string, owner: string, skill: string) => api.get<Deposit>(`/api/place/deposits/${part(owner)}/${part(skill)}?agent=${part(agent)}&place=${part(place)}`),
+  acquire: (agent: string, place: string, owner: string, skill: string) => api.post('/api/skills/acquire', { agent, place, owner, skill }),
+  attest: (agent: string, place: string, owner: string, skill: string, claim: string) => api.post('/api/skills/attest', { agent, place, owner, skill, claim }),
   revoke: (id: string) => api.post(`/api/skills/received/${part(id)}/revoke`, {}),
 };
