@@ -34,64 +34,61 @@ const (
 // socketStrangers is how many sockets without a token there may be: as many as requests.
 var socketStrangers = limit.Share{PerNetwork: 64, Total: 2000, Local: 4000}
 
+// socketsOpen is how many there may be, of whomever: an agent needs one.
+var socketsOpen = limit.Share{PerNetwork: 2000, Total: 20_000}
+
 // sockets are the WebSockets of a face, made when the first one comes.
 type sockets struct {
 	mu     sync.Mutex
-	group  *wsconn.Group
+	open   *front.Sockets
 	closed bool
 }
 
-func (s *sockets) get(f *Face) (*wsconn.Group, error) {
+func (s *sockets) get(f *Face) (*front.Sockets, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, mmp.ErrStorage
 	}
-	if s.group == nil {
-		s.group = wsconn.NewGroup(wsconn.Options{
+	if s.open == nil {
+		group := wsconn.NewGroup(wsconn.Options{
 			Read: wsconn.ReadLimit{Message: mmp.MaxFrame}, Queue: wsconn.QueueLimit{Frames: 1024, Bytes: socketUnsent}, RefuseBinary: true,
 			Ping: wsconn.Heartbeat{Every: 30 * time.Second, WhenSilent: true}, Silence: wsconn.Silence{After: 100 * time.Second}, Log: f.d.Log,
 		})
+		s.open = &front.Sockets{Group: group, Open: limit.NewCrowd(socketsOpen), TooMany: f.tooMany(false), Log: f.d.Log}
 	}
-	return s.group, nil
+	return s.open, nil
 }
 
 // Close lets every WebSocket go; who was there comes back to another hub, or to this one
 // when it runs again.
 func (f *Face) Close(ctx context.Context) error {
 	f.sockets.mu.Lock()
-	group := f.sockets.group
-	f.sockets.group, f.sockets.closed = nil, true
+	open := f.sockets.open
+	f.sockets.open, f.sockets.closed = nil, true
 	f.sockets.mu.Unlock()
-	if group == nil {
+	if open == nil {
 		return nil
 	}
-	return group.Drain(ctx, wsconn.CodeRestart, "the place is stopping")
+	return open.Group.Drain(ctx, wsconn.CodeRestart, "the place is stopping")
 }
 
 // socket makes a WebSocket of the request. Each text frame that comes is a request to
 // this face, with the same rules and limits as over HTTP.
 func (r *request) socket() (answer, error) {
-	group, err := r.sockets.get(r.Face)
+	sockets, err := r.sockets.get(r.Face)
 	if err != nil {
 		return answer{}, err
 	}
-	caller := front.CallerOf(r.w)
-	// The request ends when it is answered; who called, and where, stays.
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.http.Context()))
-	s := &socket{face: r.Face, via: r.http, caller: caller, ctx: ctx, cancel: cancel, asks: map[string]*asked{}}
-	_, err = group.Upgrade(r.w, r.http, func(ws *wsconn.Conn) wsconn.Handler {
-		s.ws = ws
+	sockets.Upgrade(r.w, r.http, func(ws *wsconn.Conn, caller *front.Caller) wsconn.Handler {
+		// The request ends when it is answered; who called, and where, stays.
+		ctx, cancel := context.WithCancel(context.WithoutCancel(r.http.Context()))
+		s := &socket{face: r.Face, via: r.http, ws: ws, caller: caller, ctx: ctx, cancel: cancel, asks: map[string]*asked{}}
 		if r.d.Place.Policy() == place.Strict {
 			ws.SetDeadline(socketLogin, s.login)
 		}
 		return s
 	})
-	if err != nil {
-		cancel()
-		caller.Gone()
-		r.d.Log.DebugContext(r.http.Context(), "no WebSocket", "error", err) // Upgrade has answered
-	}
 	return answer{}, nil
 }
 
