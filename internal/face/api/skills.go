@@ -39,7 +39,7 @@ func RegisterSkills(a *API, s *skill.Skills, visits skill.Visits) {
 	add(a, see, rest.EndVisit, r.endVisit)
 	add(a, see, rest.ListDeposits, r.deposits)
 	add(a, see, rest.ShowDeposit, r.deposit)
-	add(a, see, rest.AcquireSkill, r.acquire)
+	addBody(a, see, rest.AcquireSkill, r.acquire)
 	add(a, see, rest.AttestSkill, r.attest)
 }
 
