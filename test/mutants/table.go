@@ -183,8 +183,12 @@ var mutants = []mutant{
 		old: "if n > most || n == most && first[sender] < num {", new: "if most == 0 || first[sender] < num {",
 	},
 	{
-		name: "box: a program has the machine's network", pkg: "internal/sandbox", test: "TestABoxHasNoNetwork", file: "internal/sandbox/isolate_linux.go",
-		old: "syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC", new: "syscall.CLONE_NEWUSER | syscall.CLONE_NEWIPC",
+		name: "box: the hub's own folder can be given", pkg: "internal/sandbox", test: "TestTheDataFolderIsNeverGiven", file: "internal/sandbox/folders.go",
+		old: "return !given && (within(path, s.o.Data) ||", new: "return !given && (within(path, s.o.Data) && false ||",
+	},
+	{
+		name: "box: a program has the hub's environment", pkg: "internal/sandbox", test: "TestOnlyKnownVariablesPass", file: "internal/sandbox/env.go",
+		old: "return !s.Boxed() && !strings.Contains(value, \"@\")\n\t}\n", new: "return !s.Boxed() && !strings.Contains(value, \"@\")\n\tcase s.Boxed():\n\t\treturn true\n\t}\n",
 	},
 	{
 		name: "box: without one a task that need not ask does not", pkg: "internal/work", test: "TestWithoutABoxEveryCommandAsks", file: "internal/judge/judge.go",
@@ -235,7 +239,7 @@ var mutants = []mutant{
 		old: "case s.hashes[cp.Seq] != cp.Hash:", new: "case s.hashes[cp.Seq] != cp.Hash && cp.Seq <= s.end:",
 	},
 	{
-		name: "hubs: a message for one machine is good for another", pkg: "internal/bus", test: "TestWhoOnlyReachesNATSIsNotHeard", file: "internal/bus/seal.go",
+		name: "hubs: a message for one machine is good for another", pkg: "internal/bus", test: "TestASealHoldsForItsSubjectAlone", file: "internal/bus/seal.go",
 		old: "b = append(b, subject...)", new: "b = append(b, subject[:0]...)",
 	},
 	{
