@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"database/sql"
+	"errors"
 	"strings"
 
 	"parley.internal/internal/store"
@@ -120,6 +122,9 @@ func scanHead(tx *store.Tx, lock string) (head, error) {
 	var hash []byte
 	err := tx.QueryRow(`SELECT seq, hash FROM audit_head WHERE one = 1`+lock).Scan(&h.seq, &hash)
 	h.hash = exactHash(hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNoEnd
+	}
 	return h, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -150,6 +151,23 @@ func TestTamperingIsFoundAndNamed(t *testing.T) {
 		if r := verify(t, log); !r.OK || r.Entries != 15 || r.LastSigned != 10 {
 			t.Errorf("after all is restored: %+v", r)
 		}
+	})
+}
+
+// Whoever took the end of the trail away as a whole had a hub that did not start and said that
+// there were no rows.
+func TestATrailWithoutItsEndSaysSo(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		log := open(t, db, audit.Options{Key: newKey()})
+		mustAppend(t, log, sample(3)...)
+		saved := save(t, db)
+		if err := db.Write(t.Context(), run(`DELETE FROM audit_head`)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := log.Verify(t.Context()); !errors.Is(err, audit.ErrNoEnd) {
+			t.Errorf("verifying: %v, want %v", err, audit.ErrNoEnd)
+		}
+		restore(t, db, saved)
 	})
 }
 
