@@ -21,7 +21,7 @@ func TestTheExampleAgentsHaveNoMistakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := brain.ParseAgent(strings.TrimSuffix(filepath.Base(file), ".md"), text); err != nil {
-			t.Errorf("%s: %v", file, err)
+			t.Errorf("%s: %v; want no error", file, err)
 		}
 	}
 }

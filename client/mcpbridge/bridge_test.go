@@ -19,10 +19,10 @@ func TestAStreamIsReadEventByEvent(t *testing.T) {
 	} {
 		var got []string
 		if err := events(strings.NewReader(stream), func(raw []byte) { got = append(got, string(raw)) }); err != nil {
-			t.Errorf("%q: %v", stream, err)
+			t.Errorf("%q: %v; want no error", stream, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q: %s", stream, diff)
+			t.Errorf("%q: %s; want no difference", stream, diff)
 		}
 	}
 }
@@ -30,7 +30,7 @@ func TestAStreamIsReadEventByEvent(t *testing.T) {
 func TestHeadersCarryAnyName(t *testing.T) {
 	for name, want := range map[string]string{"fs_list": "fs_list", "größe": "=?base64?Z3LDtsOfZQ==?=", "a\r\nX-Evil: 1": "=?base64?YQ0KWC1FdmlsOiAx?="} {
 		if got := headerText(name); got != want {
-			t.Errorf("%q: %q", name, got)
+			t.Errorf("%q: %q; want %v", name, got, want)
 		}
 	}
 }

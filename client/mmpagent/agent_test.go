@@ -23,7 +23,7 @@ func TestASignedMessageCrosses(t *testing.T) {
 			ada, bob := w.agent(0, "ada"), w.agent(1, "bob", func(o *mmpagent.Options) { o.Peers = peers })
 			sent, err := ada.Send(t.Context(), "bob", "note", map[string]string{"tea": "grün <&>"})
 			if err != nil || sent.Version != 2 {
-				t.Fatalf("%+v %v", sent, err)
+				t.Fatalf("%+v %v; want no error, sent.Version to be 2", sent, err)
 			}
 			m := one(t, bob)
 			if m.Problem != nil || !m.Signed || !m.SenderProven || m.Version != 2 || m.Level != "L1" || string(m.Plain) != `{"tea":"grün <&>"}` || m.KeyID != shared()[0].Ring.RSA.Public().KeyID() {
@@ -40,10 +40,10 @@ func TestASignedMessageCrosses(t *testing.T) {
 				t.Fatal(err)
 			}
 			if m := one(t, bob); m.Level != "L0" || m.Content.Text != "again" {
-				t.Errorf("%+v", m)
+				t.Errorf("%+v; want m.Level to be \"L0\", m.Content.Text to be \"again\"", m)
 			}
 			if f, err := ada.Fate(t.Context(), sent.RelayID); err != nil || f.Status != relay.FateReceived {
-				t.Errorf("%+v %v", f, err)
+				t.Errorf("%+v %v; want no error, f.Status to be %v", f, err, relay.FateReceived)
 			}
 		})
 	}
@@ -56,10 +56,10 @@ func TestWithoutAnEntryEnvelope1IsUsedAndNeverAgainAfterOne(t *testing.T) {
 	// An old client: it registers a bare key.
 	old := post(t, w, "/place/v1/keys/register", map[string]string{"agent_id": "bob", "public_key": shared()[1].Ring.RSA.Public().PEM()})
 	if old != http.StatusCreated {
-		t.Fatal(old)
+		t.Fatalf("old is %v; want %v", old, http.StatusCreated)
 	}
 	if sent, err := ada.Send(t.Context(), "bob", "note", "x"); err != nil || sent.Version != 1 {
-		t.Fatalf("%+v %v", sent, err)
+		t.Fatalf("%+v %v; want no error, sent.Version to be 1", sent, err)
 	}
 	bob, err := mmpagent.Open(w.url, mmpagent.Options{ID: "bob", Keys: shared()[1], HTTP: w.http})
 	if err != nil {
@@ -74,7 +74,7 @@ func TestWithoutAnEntryEnvelope1IsUsedAndNeverAgainAfterOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sent, err := ada.Send(t.Context(), "bob", "note", "y"); err != nil || sent.Version != 2 {
-		t.Fatalf("%+v %v", sent, err)
+		t.Fatalf("%+v %v; want no error, sent.Version to be 2", sent, err)
 	}
 	// The place (or whoever took it over) hides the entry now.
 	if err := w.place.Forget(t.Context(), operator, "bob"); err != nil {
@@ -86,7 +86,7 @@ func TestWithoutAnEntryEnvelope1IsUsedAndNeverAgainAfterOne(t *testing.T) {
 	}
 	willing := w.agent(0, "ada", func(o *mmpagent.Options) { o.Peers, o.AllowDowngrade = peers, true })
 	if sent, err := willing.Send(t.Context(), "bob", "note", "z"); err != nil || sent.Version != 1 {
-		t.Errorf("%+v %v", sent, err)
+		t.Errorf("%+v %v; want no error, sent.Version to be 1", sent, err)
 	}
 }
 
@@ -151,28 +151,28 @@ func TestEachBoundFieldAlteredIsRefusedAndSoIsAReplay(t *testing.T) {
 		m := send()
 		change(&m)
 		if got := fresh().Open(t.Context(), m); mmp.ReasonOf(got.Problem) != reason || got.Plain != nil {
-			t.Errorf("%s: %+v", reason, got.Problem)
+			t.Errorf("%s: %+v; want mmp.ReasonOf(got.Problem) to be %v, got.Plain to be nil", reason, got.Problem, reason)
 		}
 	}
 	m := send()
 	if got := w.agent(2, "eve").Open(t.Context(), m); mmp.ReasonOf(got.Problem) != mmp.ReasonNotForMe {
-		t.Errorf("%v", got.Problem)
+		t.Errorf("%v; want mmp.ReasonOf(got.Problem) to be %v", got.Problem, mmp.ReasonNotForMe)
 	}
 	reader := fresh()
 	if got := reader.Open(t.Context(), m); got.Problem != nil {
-		t.Fatal(got.Problem)
+		t.Fatalf("got.Problem is %v; want got.Problem to be nil", got.Problem)
 	}
 	if got := reader.Open(t.Context(), m); got.Problem != nil {
 		t.Errorf("a redelivery of the same message: %v", got.Problem)
 	}
 	m.ID = "relay_another"
 	if got := reader.Open(t.Context(), m); mmp.ReasonOf(got.Problem) != mmp.ReasonReplayed {
-		t.Errorf("%v", got.Problem)
+		t.Errorf("%v; want mmp.ReasonOf(got.Problem) to be %v", got.Problem, mmp.ReasonReplayed)
 	}
 	late := send()
 	w.clock.pass(25 * time.Hour)
 	if got := fresh().Open(t.Context(), late); mmp.ReasonOf(got.Problem) != mmp.ReasonTooOld {
-		t.Errorf("%v", got.Problem)
+		t.Errorf("%v; want mmp.ReasonOf(got.Problem) to be %v", got.Problem, mmp.ReasonTooOld)
 	}
 }
 
@@ -189,15 +189,15 @@ func TestAnUnreadableMessageNeverFailsTheBatch(t *testing.T) {
 	}
 	got, err := bob.Receive(t.Context(), mmpagent.ReceiveOptions{})
 	if err != nil || len(got) != 4 {
-		t.Fatalf("%d %v", len(got), err)
+		t.Fatalf("%d %v; want no error, len(got) to be 4", len(got), err)
 	}
 	for i, m := range got[:3] {
 		if m.Problem == nil || m.Plain != nil {
-			t.Errorf("%d: %+v", i, m)
+			t.Errorf("%d: %+v; want m.Problem not to be nil, m.Plain to be nil", i, m)
 		}
 	}
 	if got[3].Problem != nil {
-		t.Error(got[3].Problem)
+		t.Errorf("got[3].Problem is %v; want got[3].Problem to be nil", got[3].Problem)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestASessionThatEndedIsRenewedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := ada.Heartbeat(t.Context()); err != nil || ada.Token() == before {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want no error, ada.Token() not to be before", err)
 	}
 	stranger, err := mmpagent.Open(w.url, mmpagent.Options{ID: "eve", HTTP: w.http})
 	if err != nil {
@@ -302,7 +302,7 @@ func TestRunAcknowledgesAfterTheHandlerAndTakesFailuresAgain(t *testing.T) {
 		t.Error(err)
 	}
 	if st, err := bob.Status(t.Context()); err != nil || st.PendingCount+st.LeasedCount != 0 {
-		t.Errorf("%+v %v", st, err)
+		t.Errorf("%+v %v; want no error, st.PendingCount+st.LeasedCount to be 0", st, err)
 	}
 }
 
@@ -315,20 +315,20 @@ func TestMessagesAndDepositsAndPostings(t *testing.T) {
 	}
 	read, err := one(t, bob).Read(func(string) bool { return true })
 	if err != nil || read.Message == nil || read.Message.ID != m.ID || read.Message.Action != meeting.ActionOfferSkill {
-		t.Errorf("%+v %v", read, err)
+		t.Errorf("%+v %v; want no error, read.Message not to be nil, read.Message.ID to be %v, read.Message.Action to be %v", read, err, m.ID, meeting.ActionOfferSkill)
 	}
 	if _, err := ada.Deposit(t.Context(), mmpagent.Skill{ID: "tea", Name: "Tea", Content: "# Tea\n"}); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := bob.SkillContent(t.Context(), "tea", "ada"); err != nil || c.Content != "# Tea\n" || !c.TrustNotice.DepositorSigned {
-		t.Errorf("%+v %v", c, err)
+		t.Errorf("%+v %v; want no error, c.Content to be \"# Tea\\n\", c.TrustNotice.DepositorSigned", c, err)
 	}
 	posted, err := ada.Post(t.Context(), mmpagent.Posting{Type: board.PostOffer, Skill: "Tea", Tags: []string{"drink"}, TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if found, err := bob.Browse(t.Context(), board.BrowseQuery{Tags: []string{"drink"}}); err != nil || len(found) != 1 {
-		t.Errorf("%v %v", found, err)
+		t.Errorf("%v %v; want no error, len(found) to be 1", found, err)
 	}
 	if err := bob.RemovePosting(t.Context(), posted.PostingID); err == nil {
 		t.Error("another's posting was removed")
@@ -341,10 +341,10 @@ func TestMessagesAndDepositsAndPostings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if in, err := direct.Look(t.Context()); err != nil || in.Name != "parley" {
-		t.Errorf("%+v %v", in, err)
+		t.Errorf("%+v %v; want no error, in.Name to be \"parley\"", in, err)
 	}
 	if in, err := direct.Introduce(t.Context(), meeting.Introduction{Identity: mmp.Raw(`{"name":"Ada","instance_id":"ada"}`)}); err != nil || !in.IdentityVerified {
-		t.Errorf("%+v %v", in, err)
+		t.Errorf("%+v %v; want no error, in.IdentityVerified", in, err)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestOurPlacePassesItsOwnCheckInEachPolicy(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(report.Findings) != 5 || !report.OK {
-				t.Errorf("%+v", report)
+				t.Errorf("%+v; want len(report.Findings) to be 5, report.OK", report)
 			}
 			for i, f := range report.Findings {
 				if f.Number != i+1 || f.Result != mmpagent.Pass || f.Detail == "" {
@@ -153,9 +153,9 @@ func TestAgainstAPlaceOfTheFirstGenerationEverythingDegrades(t *testing.T) {
 	}
 	ada, bob := open(0, "ada"), open(1, "bob")
 	if sent, err := ada.Send(t.Context(), "bob", "note", "hello"); err != nil || sent.Version != 1 {
-		t.Fatalf("%+v %v", sent, err)
+		t.Fatalf("%+v %v; want no error, sent.Version to be 1", sent, err)
 	}
 	if m := one(t, bob); m.Problem != nil || m.Content.Text != "hello" || m.Level != "L2" {
-		t.Errorf("%+v", m)
+		t.Errorf("%+v; want m.Problem to be nil, m.Content.Text to be \"hello\", m.Level to be \"L2\"", m)
 	}
 }

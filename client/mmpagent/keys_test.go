@@ -28,7 +28,7 @@ func TestKeyFilesAreForTheirOwnerAloneAndAreNeverOverwritten(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		for _, name := range []string{path, path + ".hpke"} {
 			if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("%s: %v %v", name, info.Mode(), err)
+				t.Errorf("%s: %v %v; want no error, info.Mode().Perm() to be 0o600", name, info.Mode(), err)
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func TestOfTwoWhoMakeAKeyAtTheSameTimeOneIsTold(t *testing.T) {
 		first = 1
 	}
 	if failed[first] != nil || !errors.Is(failed[1-first], os.ErrExist) {
-		t.Fatalf("%v, %v", failed[0], failed[1])
+		t.Fatalf("%v, %v; want failed[first] to be nil, os.ErrExist", failed[0], failed[1])
 	}
 	if kept, err := mmpagent.OpenKeys(path, nil); err != nil || kept.ID() != made[first].ID() {
 		t.Errorf("%s is kept, %s was made: %v", kept.ID(), made[first].ID(), err)

@@ -56,7 +56,7 @@ func (p *place) call(t *testing.T, method, path, body string) []byte {
 	resp := must(p.server.Client().Do(req))(t)
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		t.Fatalf("%s %s: %d", method, path, resp.StatusCode)
+		t.Fatalf("%s %s: %d; want resp.StatusCode to be less than 300", method, path, resp.StatusCode)
 	}
 	return must(io.ReadAll(resp.Body))(t)
 }
@@ -150,13 +150,13 @@ func TestTwoAgentsTalkActAndSeeViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := next(t, chats); got.Name != "Ann" || got.Text != "hello" {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.Name to be \"Ann\", got.Text to be \"hello\"", got)
 	}
 	if err := ann.Send(t.Context(), json.RawMessage(`{"n":12345678901234567890}`), ""); err != nil {
 		t.Fatal(err)
 	}
 	if got := next(t, data); string(got) != `{"n":12345678901234567890}` {
-		t.Errorf("%s", got)
+		t.Errorf("%s; want string(got) to be \"{\"n\":12345678901234567890}\"", got)
 	}
 	host := p.dial(t, roomagent.DialOptions{Name: "Host", Token: p.token, Person: true})
 	views := make(chan json.RawMessage, 9)
@@ -168,7 +168,7 @@ func TestTwoAgentsTalkActAndSeeViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := next(t, views); string(got) != `{"turn":1}` || len(bob.Schemas()) != 1 {
-		t.Errorf("%s %v", got, bob.Schemas())
+		t.Errorf("%s %v; want string(got) to be \"{\"turn\":1}\", len(bob.Schemas()) to be 1", got, bob.Schemas())
 	}
 }
 
@@ -237,7 +237,7 @@ func TestASealedRoomIsReadWithTheLinkOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := next(t, heard); !strings.Contains(string(got.C), "only us") {
-		t.Errorf("%s", got.C)
+		t.Errorf("%s; want \"only us\" in it", got.C)
 	}
 	var denied *roomagent.DeniedError
 	if _, err := blind.Chat(t.Context(), "x", ""); !errors.As(err, &denied) || denied.Code != "seal.required" {
@@ -272,7 +272,7 @@ func TestARevokedKeyEndsThePresence(t *testing.T) {
 	<-conn.Done()
 	var denied *roomagent.DeniedError
 	if !errors.As(conn.Err(), &denied) || denied.Code != "key.revoked" {
-		t.Error(conn.Err())
+		t.Errorf("conn.Err() is %v; want errors.As(conn.Err(), &denied), denied.Code to be \"key.revoked\"", conn.Err())
 	}
 	if err := conn.Broadcast(t.Context(), json.RawMessage("1")); err == nil {
 		t.Error("it could still send")

@@ -47,7 +47,7 @@ func TestAMeshCarriesDataBetweenGoAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := next(t, back); got.Text != "hello back" || got.Name != "B" {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.Text to be \"hello back\", got.Name to be \"B\"", got)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestWithoutMeshDataTheRelayCarriesContentAndLinksCarryNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := next(t, heard); string(got) != `"by the hub"` {
-		t.Errorf("%s", got)
+		t.Errorf("%s; want string(got) to be \"\"by the hub\"\"", got)
 	}
 	if p.roster(t).Seq == 0 {
 		t.Error("it did not go through the hub")

@@ -82,7 +82,7 @@ func TestNothingPassesALinkBeforeItIsCheckedAndThenAllInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.Join(w.sent(t), " "); got != "0 1 2 3 4 5 6 7 8 9" {
-		t.Error(got)
+		t.Errorf("got is %v; want \"0 1 2 3 4 5 6 7 8 9\"", got)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestTheBufferOfALinkHolds256MessagesOrOneMebibyte(t *testing.T) {
 		p, w := unchecked(t)
 		for i := range 256 {
 			if err := say(p, "b", i); err != nil {
-				t.Fatalf("%d: %v", i, err)
+				t.Fatalf("%d: %v; want no error", i, err)
 			}
 		}
 		if err := say(p, "b", 256); !errors.As(err, &slow) {
@@ -184,7 +184,7 @@ func TestADataOnlyPeerSaysSo(t *testing.T) {
 		got := listening(sdp, receives)
 		wanted := "v=0\r\ns=-\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\nc=IN IP4 0.0.0.0\r\n" + want + "\r\na=mid:0\r\nm=video 0 UDP/TLS/RTP/SAVPF 0\r\n" + want + "\r\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\na=sendrecv\r\n"
 		if got != wanted {
-			t.Errorf("%q", got)
+			t.Errorf("%q; want %v", got, wanted)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (p *place) process(t *testing.T, name string, key *kibitz.PrivateKey) *proc
 	t.Cleanup(func() {
 		_ = a.in.Close()
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want no error", name, err)
 		}
 	})
 	a.id = a.next("self")

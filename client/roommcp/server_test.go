@@ -76,7 +76,7 @@ func (h *house) open(t *testing.T, name string, meshData bool, keys ...*kibitz.P
 	resp := must(h.server.Client().Do(req))(t)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusCreated {
-		t.Fatal(resp.Status)
+		t.Fatalf("resp.Status is %v; want resp.StatusCode to be %v", resp.Status, http.StatusCreated)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestAModelSitsInARoomByItsOwnKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := m.lines(); !slices.Equal(got, []string{"Second: hello model"}) {
-				t.Errorf("%q", got)
+				t.Errorf("%q; want slices.Equal(got, []string{\"Second: hello model\"})", got)
 			}
 			m.fails("say", map[string]any{"text": "me too"}, "blocked: grant lacks send-chat")
 			grant := kibitz.AgentGrant()
@@ -200,7 +200,7 @@ func TestAModelSitsInARoomByItsOwnKey(t *testing.T) {
 				<-time.After(time.Millisecond)
 			}
 			if said := m.ok("say", map[string]any{"text": "me too"}); said["sent"] != true {
-				t.Errorf("%v", said)
+				t.Errorf("%v; want said[\"sent\"] to be true", said)
 			}
 			if got := <-heard; got.Text != "me too" || got.From != in["self"] {
 				t.Errorf("%+v", got)
@@ -214,7 +214,7 @@ func TestAModelSitsInARoomByItsOwnKey(t *testing.T) {
 				t.Errorf("own lines are no news, and none comes twice: %q", got)
 			}
 			if out := m.ok("leave", nil); out["left"] != true {
-				t.Errorf("%v", out)
+				t.Errorf("%v; want out[\"left\"] to be true", out)
 			}
 			m.ok("leave", nil)
 			m.fails("observe", nil, "not joined")

@@ -103,7 +103,7 @@ func TestAQuestionIsKeptAsAskedAndAnswered(t *testing.T) {
 		p := ask(t, in, req)
 		listed, err := in.List(t.Context(), approval.Filter{Principal: "id-alice"})
 		if err != nil || len(listed) != 1 {
-			t.Fatalf("%+v, %v", listed, err)
+			t.Fatalf("%+v, %v; want no error, len(listed) to be 1", listed, err)
 		}
 		got := listed[0]
 		if string(got.Arguments) != `{"command": "ls",  "n":1}` || got.Digest != p.Item().Digest || got.Timeout != time.Minute || got.Quorum != 1 {
@@ -138,7 +138,7 @@ func TestRememberCountsWhereAllowed(t *testing.T) {
 		req.MayRemember = true
 		p := ask(t, in, req)
 		if r := answer(t, in, alice, p.ID(), approval.Answer{Approved: true, Remember: approval.RememberTask}); r.Item.Outcome.Remember != approval.RememberTask {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r.Item.Outcome.Remember to be %v", r, approval.RememberTask)
 		}
 		if _, err := in.Answer(t.Context(), alice, p.ID(), approval.Answer{Remember: "forever"}); !errors.Is(err, approval.ErrInvalid) {
 			t.Errorf("forever: %v", err)
@@ -167,10 +167,10 @@ func TestALateAnswerGetsTheRecord(t *testing.T) {
 		answer(t, in, alice, p.ID(), approval.Answer{Reason: "no"})
 		late := answer(t, in, person("owner", "admin"), p.ID(), approval.Answer{Approved: true})
 		if late.Decided || late.Item.Outcome.State != approval.StateRejected || late.Item.Outcome.Reason != "no" {
-			t.Errorf("%+v", late)
+			t.Errorf("%+v; want not late.Decided, late.Item.Outcome.State to be %v, late.Item.Outcome.Reason to be \"no\"", late, approval.StateRejected)
 		}
 		if out, err := in.Cancel(t.Context(), p.ID(), "too late"); err != nil || out.State != approval.StateRejected {
-			t.Errorf("%+v, %v", out, err)
+			t.Errorf("%+v, %v; want no error, out.State to be %v", out, err, approval.StateRejected)
 		}
 	})
 }
@@ -287,7 +287,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 			req := request()
 			change(&req)
 			if _, err := in.Ask(t.Context(), req); !errors.Is(err, approval.ErrInvalid) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: %v; want approval.ErrInvalid", name, err)
 			}
 		}
 		req := request()
@@ -400,7 +400,7 @@ func TestWhatExpiredWhileNoHubRanIsExpiredAtTheStart(t *testing.T) {
 			t.Errorf("%d waiting, %v", n, err)
 		}
 		if again, err := after.Resume(t.Context(), p.ID()); err != nil || wait(t, again).State != approval.StateExpired {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want no error, wait(t, again).State to be %v", err, approval.StateExpired)
 		}
 		_ = after.Close()
 	})
@@ -422,7 +422,7 @@ func TestAnAnswerAfterTheTimeIsLateEvenIfNobodyLooked(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := answer(t, in, alice, p.ID(), approval.Answer{Approved: true}); r.Decided || r.Item.Outcome.State != approval.StateExpired {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want not r.Decided, r.Item.Outcome.State to be %v", r, approval.StateExpired)
 		}
 		if wait(t, p).State != approval.StateExpired {
 			t.Error("not expired")
@@ -444,7 +444,7 @@ func TestQuestionsAndDecisionsAreAudited(t *testing.T) {
 		answer(t, in, alice, p.ID(), approval.Answer{})
 		got, err := trail.Query(t.Context(), audit.Filter{Target: p.ID()})
 		if err != nil || len(got) != 2 {
-			t.Fatalf("%+v, %v", got, err)
+			t.Fatalf("%+v, %v; want no error, len(got) to be 2", got, err)
 		}
 		asked, resolved := got[0], got[1]
 		if asked.Action != "approval.asked" || asked.Actor != "agent:parley" || asked.OnBehalf != "person:alice" || asked.Digest != p.Item().Digest || asked.Detail["tool"] != "shell" {
@@ -454,7 +454,7 @@ func TestQuestionsAndDecisionsAreAudited(t *testing.T) {
 			t.Errorf("resolved %+v", resolved)
 		}
 		if report, err := trail.Verify(t.Context()); err != nil || !report.OK {
-			t.Errorf("%+v, %v", report, err)
+			t.Errorf("%+v, %v; want no error, report.OK", report, err)
 		}
 	})
 }
@@ -524,7 +524,7 @@ func TestListsAreFiltered(t *testing.T) {
 				ids = append(ids, item.ID)
 			}
 			if diff := cmp.Diff(c.want, ids); diff != "" {
-				t.Errorf("%s: %s", name, diff)
+				t.Errorf("%s: %s; want no difference", name, diff)
 			}
 		}
 	})

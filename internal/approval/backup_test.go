@@ -31,7 +31,7 @@ func TestAQuestionSurvivesABackup(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := answer(t, restored, person("bob"), id, approval.Answer{Approved: true}); !r.Decided || !wait(t, p).Approved() {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r.Decided, wait(t, p).Approved()", r)
 		}
 	})
 }

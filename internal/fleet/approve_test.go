@@ -51,7 +51,7 @@ func TestMCPChangesAreApprovedInTheClient(t *testing.T) {
 	}
 	_, err = ask(call.Decision{Approved: false, Reason: "not now"}, nil)
 	if e := wantCode(t, err, fault.Denied); !strings.Contains(e.Message, "not now") {
-		t.Error(e)
+		t.Errorf("e is %v; want \"not now\" in it", e)
 	}
 	_, err = ask(call.Decision{}, errors.New("the client is broken"))
 	wantCode(t, err, fault.Denied)
@@ -60,7 +60,7 @@ func TestMCPChangesAreApprovedInTheClient(t *testing.T) {
 	}
 	page := must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t)
 	if a := page.Calls[len(page.Calls)-1].Approval; a == nil || a.How != "elicitation" || a.By != "person:owner" {
-		t.Errorf("%+v", a)
+		t.Errorf("%+v; want a not to be nil, a.How to be \"elicitation\", a.By to be \"person:owner\"", a)
 	}
 }
 
@@ -124,10 +124,10 @@ func TestTheInboxPathGoesOnByItself(t *testing.T) {
 	})
 	e := wantCode(t, err, fault.ApprovalPending)
 	if q := receive(t, told, "question"); q.CallID != e.CallID || q.ApprovalID == "" {
-		t.Errorf("%+v", q)
+		t.Errorf("%+v; want q.CallID to be %v, q.ApprovalID not to be \"\"", q, e.CallID)
 	}
 	if st := w.status(e.CallID); st.State != call.StateAsking || st.Expires.IsZero() {
-		t.Errorf("%+v", st)
+		t.Errorf("%+v; want st.State to be %v, not st.Expires.IsZero()", st, call.StateAsking)
 	}
 	item := w.pending()
 	if item.Target != "pc" || item.Tool != "shell_exec" || string(item.Arguments) != `{"script":"date","timeout_s":30}` || len(m.asked) != 0 {
@@ -136,7 +136,7 @@ func TestTheInboxPathGoesOnByItself(t *testing.T) {
 	w.decide(item.ID, true, "")
 	w.until("done", func() bool { return w.status(e.CallID).State == call.StateDone })
 	if st := w.status(e.CallID); string(st.Result) != `{"script":"date","timeout_s":30}` {
-		t.Errorf("%+v", st)
+		t.Errorf("%+v; want string(st.Result) to be \"{\"script\":\"date\",\"timeout_s\":30}\"", st)
 	}
 	// The asking token itself may not answer.
 	_, err = w.fleet.Call(t.Context(), as(identity.AtMCP, fullMCP...), call.Request{Machine: "pc", Tool: "net_dns_flush", ApprovalWait: time.Millisecond})
@@ -149,7 +149,7 @@ func TestTheInboxPathGoesOnByItself(t *testing.T) {
 	w.decide(item.ID, false, "no")
 	w.until("denied", func() bool { return w.status(e.CallID).State == call.StateFailed })
 	if st := w.status(e.CallID); st.Error.Code != fault.Denied {
-		t.Errorf("%+v", st)
+		t.Errorf("%+v; want st.Error.Code to be %v", st, fault.Denied)
 	}
 }
 
@@ -174,11 +174,11 @@ func TestACancelledQuestionLeavesTheInbox(t *testing.T) {
 	item := w.pending()
 	st := must(w.fleet.CancelCall(t.Context(), op(), e.CallID))(t)
 	if st.State != call.StateCancelled {
-		t.Errorf("%+v", st)
+		t.Errorf("%+v; want st.State to be %v", st, call.StateCancelled)
 	}
 	got := must(w.inbox.Get(t.Context(), owner, item.ID))(t)
 	if got.Outcome.State != approval.StateCancelled || len(m.asked) != 0 {
-		t.Errorf("%+v", got.Outcome)
+		t.Errorf("%+v; want got.Outcome.State to be %v, len(m.asked) to be 0", got.Outcome, approval.StateCancelled)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestHostedAgentsReadFreelyAndAskForTheRest(t *testing.T) {
 	}
 	res, err := run("net_config", `{"agent_id":"pc"}`)
 	if err != nil || !res.Untrusted || res.Source != "machine pc" {
-		t.Errorf("%+v %v", res, err)
+		t.Errorf("%+v %v; want no error, res.Untrusted, res.Source to be \"machine pc\"", res, err)
 	}
 	type outcome struct {
 		res tool.Result
@@ -302,7 +302,7 @@ func TestHostedAgentsReadFreelyAndAskForTheRest(t *testing.T) {
 			t.Error("agents may update endpoints")
 		}
 		if _, err := tool.NewSet(nil, x); err != nil {
-			t.Errorf("%s: %v", x.Name, err)
+			t.Errorf("%s: %v; want no error", x.Name, err)
 		}
 	}
 }
@@ -319,7 +319,7 @@ func TestHostedAgentsLookWithoutAMachineInvolved(t *testing.T) {
 	} {
 		res, err := hostedTool(t, w.fleet, name).Run(t.Context(), tool.Call{Name: name, Arguments: []byte(c.args), Agent: "parley", Principal: "owner", Actor: mandate(identity.FleetRead)})
 		if err != nil || !strings.Contains(res.Text, c.has) || !res.Untrusted {
-			t.Errorf("%s: %+v %v", name, res, err)
+			t.Errorf("%s: %+v %v; want no error, strings.Contains(res.Text, c.has), res.Untrusted", name, res, err)
 		}
 	}
 }
@@ -339,6 +339,6 @@ func TestWhatARunHasAskedIsNotAskedAgain(t *testing.T) {
 		t.Errorf("%d questions in the inbox", len(waiting))
 	}
 	if calls := must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t); len(calls.Calls) != 3 || calls.Calls[0].Approval == nil || calls.Calls[0].Approval.How != "task" {
-		t.Errorf("%+v", calls)
+		t.Errorf("%+v; want len(calls.Calls) to be 3, calls.Calls[0].Approval not to be nil, calls.Calls[0].Approval.How to be \"task\"", calls)
 	}
 }

@@ -40,7 +40,7 @@ func TestIntentAndOutcomeAreInTheTrailWithEveryField(t *testing.T) {
 	}
 	for _, r := range []*audit.Record{intent, outcome} {
 		if r.Actor != "person:owner" || r.OnBehalf != "" || r.Target != "pc" || len(r.Digest) != 64 {
-			t.Errorf("%+v", r.Entry)
+			t.Errorf("%+v; want r.Actor to be \"person:owner\", r.OnBehalf to be \"\", r.Target to be \"pc\", len(r.Digest) to be 64", r.Entry)
 		}
 		for key, want := range map[string]string{"call": done.CallID, "tool": "shell_exec", "class": "M", "surface": "mcp", "token": "token-1", "address": "198.51.100.4", "hub": w.leases.ID()} {
 			if r.Detail[key] != want {
@@ -96,7 +96,7 @@ func TestAFailingOutcomeWriteDoesNotFailTheCall(t *testing.T) {
 		return err
 	}))
 	if _, err := w.call(op(), "pc", "net_config", ""); err != nil {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want no error", err)
 	}
 	must(w.call(op(), "pc", "net_config", ""))(t)
 	check(t, w.db.Write(t.Context(), func(tx *store.Tx) error {

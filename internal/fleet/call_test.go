@@ -54,7 +54,7 @@ func TestCallsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 	} {
 		_, err := w.call(c.who, c.machine, c.tool, c.args)
 		if e := wantCode(t, err, c.code); !strings.Contains(e.Message, c.says) {
-			t.Errorf("%s: %q", name, e.Message)
+			t.Errorf("%s: %q; want strings.Contains(e.Message, c.says)", name, e.Message)
 		}
 	}
 	if n := len(linux.asked) + len(win.asked); n != 0 {
@@ -81,7 +81,7 @@ func TestOnlyCheckedKeysReachTheWireAndExecAlwaysHasATimeout(t *testing.T) {
 	} {
 		done, err := w.fleet.Call(t.Context(), op(), call.Request{Machine: "lin", Tool: c.tool, Args: jsontext.Value(c.args), Timeout: c.timeout})
 		if err != nil || string(done.Result) != c.want {
-			t.Errorf("%s %s: %s %v", c.tool, c.args, done.Result, err)
+			t.Errorf("%s %s: %s %v; want no error, string(done.Result) to be %v", c.tool, c.args, done.Result, err, c.want)
 		}
 		r := receive(t, m.asked, "request")
 		if id, err := uuid.Parse(r.ID); err != nil || id.Version() != 4 || r.ID != done.CallID {
@@ -105,7 +105,7 @@ func TestTheMachinesWordsPassUnchanged(t *testing.T) {
 		next = &kenny.Error{Code: c.code, Message: "as the machine says: ä"}
 		_, err := w.call(op(), "lin", "net_config", "")
 		if e := wantCode(t, err, c.want); e.Message != next.Message || !e.FromMachine || e.CallID == "" {
-			t.Errorf("%+v", e)
+			t.Errorf("%+v; want e.Message to be %v, e.FromMachine, e.CallID not to be \"\"", e, next.Message)
 		}
 	}
 	if w.view("lin").Control != "off" {
@@ -124,7 +124,7 @@ func TestTheMachinesOwnTimeoutWins(t *testing.T) {
 		}()
 		_, err := w.call(op(), "lin", "net_config", "")
 		if e := wantCode(t, err, fault.Timeout); !e.FromMachine {
-			t.Errorf("%+v", e)
+			t.Errorf("%+v; want e.FromMachine", e)
 		}
 		began := time.Now()
 		_, err = w.call(op(), "lin", "net_config", "") // nobody answers at all
@@ -164,12 +164,12 @@ func TestACallCanBeCancelledByID(t *testing.T) {
 	}()
 	receive(t, m.asked, "request")
 	if st := w.status(id); st.State != call.StateSent {
-		t.Errorf("%+v", st)
+		t.Errorf("%+v; want st.State to be %v", st, call.StateSent)
 	}
 	must(w.fleet.CancelCall(t.Context(), op(), id))(t)
 	wantCode(t, receive(t, failed, "failure"), fault.Cancelled)
 	if st := w.status(id); st.State != call.StateCancelled {
-		t.Errorf("%+v", st)
+		t.Errorf("%+v; want st.State to be %v", st, call.StateCancelled)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestAFanOutThatWaitsIsLookedAtLater(t *testing.T) {
 		t.Errorf("%+v waits for %+v", e, item)
 	}
 	if st := must(w.fleet.CallStatus(t.Context(), who, e.CallID))(t); st.State != call.StateAsking {
-		t.Errorf("%+v", st)
+		t.Errorf("%+v; want st.State to be %v", st, call.StateAsking)
 	}
 	for name, other := range map[string]identity.Actor{"somebody else": stranger(who), "a limited token": as(identity.AtAPI, append(fullMCP, "machine:m00")...)} {
 		if name == "a limited token" {

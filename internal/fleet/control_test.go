@@ -70,7 +70,7 @@ func TestASwitchThatSaysNothingIsSeenByItsAnswers(t *testing.T) {
 		failure = c.failure
 		_, _ = w.call(op(), "lab", c.tool, c.args)
 		if got := w.view("lab").Control; got != c.want {
-			t.Errorf("%+v: %q", c, got)
+			t.Errorf("%+v: %q; want %v", c, got, c.want)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func TestMinting(t *testing.T) {
 	wantCode(t, err, fault.Conflict)
 	_, err = w.fleet.Mint(t.Context(), op(), fleet.MintRequest{Machine: "PC"})
 	if e := wantCode(t, err, fault.Conflict); !strings.Contains(e.Message, "case") {
-		t.Error(e)
+		t.Errorf("e is %v; want \"case\" in it", e)
 	}
 	_, err = w.fleet.Mint(t.Context(), as(identity.AtAPI, identity.FleetCall), fleet.MintRequest{Machine: "x"})
 	wantCode(t, err, fault.Forbidden)
@@ -248,7 +248,7 @@ func TestTheGraceOfAnOldKeyEnds(t *testing.T) {
 		}
 		m.cut()
 		if err := w.newFake("pc", m.key).dial(); !errors.Is(err, fleet.ErrRefused) {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want fleet.ErrRefused", err)
 		}
 	})
 }
@@ -259,7 +259,7 @@ func TestAKeyThatWasRemovedDoesNotComeBackUnderAnotherName(t *testing.T) {
 	check(t, w.fleet.Remove(t.Context(), op(), "pc"))
 	key := kenny.FormatPublicKey(m.key.Public().(ed25519.PublicKey))
 	if err := w.bind("copy", w.mint(fleet.MintRequest{Machine: "copy"}), key); !errors.Is(err, fleet.ErrEnrolInvalid) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want fleet.ErrEnrolInvalid", err)
 	}
 	check(t, w.bind("pc", w.mint(fleet.MintRequest{Machine: "pc"}), key)) // a reinstall of the same
 }

@@ -100,7 +100,7 @@ func TestFanOutAsksOnceForAll(t *testing.T) {
 	r, err := ask(true)
 	q := receive(t, seen, "question")
 	if err != nil || r.Done != 3 || len(q.Machines) != 3 || len(seen) != 0 || !strings.Contains(q.Title, "3 machines") {
-		t.Errorf("%+v %v %+v", r, err, q)
+		t.Errorf("%+v %v %+v; want no error, r.Done to be 3, len(q.Machines) to be 3, len(seen) to be 0, \"3 machines\" in it", r, err, q)
 	}
 	_, err = ask(false)
 	wantCode(t, err, fault.Denied)
@@ -111,7 +111,7 @@ func TestFanOutAsksOnceForAll(t *testing.T) {
 	}()
 	item := w.pending()
 	if !strings.Contains(string(item.Arguments), `"m00","m01","m02"`) {
-		t.Errorf("%s", item.Arguments)
+		t.Errorf("%s; want \"\"m00\",\"m01\",\"m02\"\" in it", item.Arguments)
 	}
 	w.decide(item.ID, true, "")
 	check(t, receive(t, got, "answer"))

@@ -111,7 +111,7 @@ func TestOddFramesOfAMachineAreDroppedAndChangeNothing(t *testing.T) {
 			t.Errorf("%s: counted %d times", name, n)
 		}
 		if v := w.view("pc"); !v.Online || v.Overall != kenny.StatusUnknown {
-			t.Errorf("%s: %+v", name, v)
+			t.Errorf("%s: %+v; want v.Online, v.Overall to be %v", name, v, kenny.StatusUnknown)
 		}
 		select {
 		case code := <-m.closed:

@@ -38,7 +38,7 @@ func TestQueuedCallsAreDeliveredInOrderOneAtATime(t *testing.T) {
 	for i := range 5 {
 		q := w.queue("pc", "fs_list", fmt.Sprintf(`{"path":"/%d"}`, i), time.Hour)
 		if q.State != call.StateQueued || q.CallID == "" || time.Until(q.Expires) < 59*time.Minute {
-			t.Fatalf("%+v", q)
+			t.Fatalf("%+v; want q.State to be %v, q.CallID not to be \"\", time.Until(q.Expires) to be at least 59*time.Minute", q, call.StateQueued)
 		}
 		ids = append(ids, q.CallID)
 	}
@@ -66,7 +66,7 @@ func TestQueuedCallsAreDeliveredInOrderOneAtATime(t *testing.T) {
 		m.reply(r.ID, jsontext.Value(`{"n":1}`), nil)
 		w.reaches(id, call.StateDone)
 		if st := w.status(id); string(st.Result) != `{"n":1}` {
-			t.Errorf("%+v", st)
+			t.Errorf("%+v; want string(st.Result) to be \"{\"n\":1}\"", st)
 		}
 	}
 }
@@ -94,21 +94,21 @@ func TestQueuedCallsExpire(t *testing.T) {
 		short, long := w.queue("pc", "net_config", "", 10*time.Second), w.queue("pc", "net_dns_flush", "", time.Hour)
 		<-time.After(15 * time.Second)
 		if st := w.status(short.CallID); st.State != call.StateExpired || st.Error.Code != fault.Expired {
-			t.Errorf("%+v", st)
+			t.Errorf("%+v; want st.State to be %v, st.Error.Code to be %v", st, call.StateExpired, fault.Expired)
 		}
 		m := w.connect("pc", key).echoes()
 		if r := <-m.asked; r.ID != long.CallID {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r.ID to be %v", r, long.CallID)
 		}
 		m.replies.Wait()
 		synctest.Wait()
 		if st := w.status(long.CallID); st.State != call.StateDone {
-			t.Errorf("%+v", st)
+			t.Errorf("%+v; want st.State to be %v", st, call.StateDone)
 		}
 		// Whoever asked is told.
 		notes := must(w.inbox.List(t.Context(), approval.Filter{Kind: approval.KindNote}))(t)
 		if len(notes) != 2 || notes[0].Principal != "id-owner" {
-			t.Errorf("%+v", notes)
+			t.Errorf("%+v; want len(notes) to be 2, notes[0].Principal to be \"id-owner\"", notes)
 		}
 		m.leave()
 	})
@@ -120,7 +120,7 @@ func TestACutCallIsLostIfItChangesSomethingAndAskedAgainIfNot(t *testing.T) {
 	changes, looks := w.queue("pc", "net_dns_flush", "", time.Hour), w.queue("pc", "net_config", "", time.Hour)
 	m := w.connect("pc", key)
 	if r := receive(t, m.asked, "change"); r.ID != changes.CallID {
-		t.Fatalf("%+v", r)
+		t.Fatalf("%+v; want r.ID to be %v", r, changes.CallID)
 	}
 	m.cut()
 	w.reaches(changes.CallID, call.StateLost)
@@ -132,7 +132,7 @@ func TestACutCallIsLostIfItChangesSomethingAndAskedAgainIfNot(t *testing.T) {
 	w.reaches(looks.CallID, call.StateQueued)
 	m = w.connect("pc", key).echoes()
 	if r := receive(t, m.asked, "look again"); r.ID != looks.CallID {
-		t.Fatalf("%+v", r)
+		t.Fatalf("%+v; want r.ID to be %v", r, looks.CallID)
 	}
 	w.reaches(looks.CallID, call.StateDone)
 }
@@ -142,7 +142,7 @@ func TestAQueuedCallCanBeCancelledUntilItIsSent(t *testing.T) {
 	key := w.enrol("pc")
 	first, second := w.queue("pc", "net_dns_flush", "", time.Hour), w.queue("pc", "net_config", "", time.Hour)
 	if st := must(w.fleet.CancelCall(t.Context(), op(), first.CallID))(t); st.State != call.StateCancelled {
-		t.Errorf("%+v", st)
+		t.Errorf("%+v; want st.State to be %v", st, call.StateCancelled)
 	}
 	m := w.connect("pc", key)
 	r := receive(t, m.asked, "request")
@@ -185,7 +185,7 @@ func TestScopeAndMirrorAreCheckedAgainAtDelivery(t *testing.T) {
 	m := w.connect("pc", key).echoes()
 	w.reaches(fine.CallID, call.StateDone)
 	if st := w.status(q.CallID); st.State != call.StateFailed || st.Error.Code != fault.Blocked || len(m.asked) != 1 {
-		t.Errorf("%+v", st)
+		t.Errorf("%+v; want st.State to be %v, st.Error.Code to be %v, len(m.asked) to be 1", st, call.StateFailed, fault.Blocked)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestTheQueueSurvivesARestart(t *testing.T) {
 		m = again.connect("pc", key).echoes()
 		again.reaches(waits.CallID, call.StateDone)
 		if r := receive(t, m.asked, "request"); r.ID != waits.CallID {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r.ID to be %v", r, waits.CallID)
 		}
 	})
 }
@@ -220,7 +220,7 @@ func TestACallAnsweredApprovalFirstThenQueued(t *testing.T) {
 	w.connect("pc", key).echoes()
 	w.reaches(e.CallID, call.StateDone)
 	if p := must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t).Calls[0]; p.Approval == nil || p.Approval.How != "inbox" {
-		t.Errorf("%+v", p)
+		t.Errorf("%+v; want p.Approval not to be nil, p.Approval.How to be \"inbox\"", p)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestRulesAreInForceAtOnceAndOnEveryMachine(t *testing.T) {
 			t.Errorf("%+v", got.Operator)
 		}
 		if e := wantCode(t, run(), fault.Blocked); !strings.Contains(e.Message, "[op.choco]") || !strings.Contains(e.Message, "house rule") {
-			t.Error(e)
+			t.Errorf("e is %v; want \"[op.choco]\" in it, \"house rule\" in it", e)
 		}
 		if n, p := m.policies(); n != 2 || len(p.Rules) != 1 || p.Rules[0].ID != "op.choco" {
 			t.Errorf("%d policies, %+v", n, p)
@@ -36,7 +36,7 @@ func TestRulesAreInForceAtOnceAndOnEveryMachine(t *testing.T) {
 		must(w.fleet.AddRule(t.Context(), op(), rule("op.choco", "something else")))(t) // the same id replaces
 		check(t, run())
 		if _, p := m.policies(); len(p.Rules) != 1 || p.Rules[0].Pattern != "something else" {
-			t.Errorf("%+v", p)
+			t.Errorf("%+v; want len(p.Rules) to be 1, p.Rules[0].Pattern to be \"something else\"", p)
 		}
 		if removed := must(w.fleet.RemoveRule(t.Context(), op(), "op.choco"))(t); !removed {
 			t.Error("not removed")
@@ -45,12 +45,12 @@ func TestRulesAreInForceAtOnceAndOnEveryMachine(t *testing.T) {
 			t.Error("removed twice")
 		}
 		if _, p := m.policies(); len(p.Rules) != 0 {
-			t.Errorf("%+v", p)
+			t.Errorf("%+v; want len(p.Rules) to be 0", p)
 		}
 		w.stop()
 		again := newWorld(t, setup{db: db, key: w.key})
 		if r := must(again.fleet.Rules(t.Context(), op()))(t); r.Revision != 3 || len(r.Operator) != 0 {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r.Revision to be 3, len(r.Operator) to be 0", r)
 		}
 	})
 }
@@ -70,13 +70,13 @@ func TestBadRulesAreRefused(t *testing.T) {
 	} {
 		_, err := w.fleet.AddRule(t.Context(), op(), r)
 		if fault.CodeOf(err) != fault.BadArgs {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want fault.CodeOf(err) to be %v", name, err, fault.BadArgs)
 		}
 	}
 	_, err := w.fleet.AddRule(t.Context(), as(identity.AtAPI, identity.FleetCall), rule("a", "x"))
 	wantCode(t, err, fault.Forbidden)
 	if r := must(w.fleet.Rules(t.Context(), op()))(t); r.Revision != 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Revision to be 0", r)
 	}
 }
 

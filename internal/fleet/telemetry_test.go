@@ -30,10 +30,10 @@ func TestTelemetryIsJudgedStoredAndListed(t *testing.T) {
 		w := newWorld(t, setup{db: db})
 		m := w.join("pc")
 		if s := must(w.fleet.Snapshot(t.Context(), op(), "pc", ""))(t); s.Sections != nil {
-			t.Errorf("%+v", s)
+			t.Errorf("%+v; want s.Sections to be nil", s)
 		}
 		if h := must(w.fleet.Health(t.Context(), op(), "pc"))(t); h.Overall != kenny.StatusUnknown {
-			t.Errorf("%+v", h)
+			t.Errorf("%+v; want h.Overall to be %v", h, kenny.StatusUnknown)
 		}
 		m.push(disk(96))
 		v := w.view("pc")
@@ -42,11 +42,11 @@ func TestTelemetryIsJudgedStoredAndListed(t *testing.T) {
 		}
 		h := must(w.fleet.Health(t.Context(), op(), "pc"))(t)
 		if h.Sections["disk"].Reason == "" || h.Sections["memory"].Status != kenny.StatusOK {
-			t.Errorf("%+v", h)
+			t.Errorf("%+v; want h.Sections[\"disk\"].Reason not to be \"\", h.Sections[\"memory\"].Status to be %v", h, kenny.StatusOK)
 		}
 		s := must(w.fleet.Snapshot(t.Context(), op(), "pc", "memory"))(t)
 		if string(s.Sections["memory"]) != `{"status":"ok","summary":"m","percent_used":10}` {
-			t.Errorf("%s", s.Sections["memory"])
+			t.Errorf("%s; want string(s.Sections[\"memory\"]) to be \"{\"status\":\"ok\",\"summary\":\"m\",\"percent_used\":10}\"", s.Sections["memory"])
 		}
 		_, err := w.fleet.Snapshot(t.Context(), op(), "pc", "battery")
 		wantCode(t, err, fault.NotFound)
@@ -61,11 +61,11 @@ func TestTelemetryIsJudgedStoredAndListed(t *testing.T) {
 		}
 		past := must(w.fleet.History(t.Context(), op(), "pc", telemetry.HistoryQuery{Section: "uptime"}))(t)
 		if len(past.Sections) != 0 {
-			t.Errorf("%+v", past)
+			t.Errorf("%+v; want len(past.Sections) to be 0", past)
 		}
 		trend := must(w.fleet.Trend(t.Context(), op(), 3))(t)
 		if len(trend) != 3 || trend[2].Crit != 1 || trend[2].Bad[0] != "pc" || trend[1].Crit != 0 {
-			t.Errorf("%+v", trend)
+			t.Errorf("%+v; want len(trend) to be 3, trend[2].Crit to be 1, trend[2].Bad[0] to be \"pc\", trend[1].Crit to be 0", trend)
 		}
 		_, err = w.fleet.Trend(t.Context(), op(), 91)
 		wantCode(t, err, fault.BadArgs)
@@ -77,11 +77,11 @@ func TestAFutureClockDoesNotPinTheNewestSnapshot(t *testing.T) {
 	m := w.join("pc")
 	m.pushAt(time.Now().Add(48*time.Hour), disk(99))
 	if v := w.view("pc"); !v.ClockOff || v.Overall != kenny.StatusCrit {
-		t.Errorf("%+v", v)
+		t.Errorf("%+v; want v.ClockOff, v.Overall to be %v", v, kenny.StatusCrit)
 	}
 	m.pushAt(time.Now(), disk(10))
 	if v := w.view("pc"); v.ClockOff || v.Overall != kenny.StatusOK {
-		t.Errorf("%+v", v)
+		t.Errorf("%+v; want not v.ClockOff, v.Overall to be %v", v, kenny.StatusOK)
 	}
 }
 
@@ -95,11 +95,11 @@ func TestAFullCollectionIsStoredAndAFilteredOneIsNot(t *testing.T) {
 	})
 	must(w.fleet.Collect(t.Context(), op(), "pc", []string{"disk"}))(t)
 	if h := must(w.fleet.Health(t.Context(), op(), "pc"))(t); h.Overall != kenny.StatusUnknown {
-		t.Errorf("%+v", h)
+		t.Errorf("%+v; want h.Overall to be %v", h, kenny.StatusUnknown)
 	}
 	must(w.fleet.Collect(t.Context(), op(), "pc", nil))(t)
 	if h := must(w.fleet.Health(t.Context(), op(), "pc"))(t); h.Overall != kenny.StatusOK {
-		t.Errorf("%+v", h)
+		t.Errorf("%+v; want h.Overall to be %v", h, kenny.StatusOK)
 	}
 }
 
@@ -110,10 +110,10 @@ func TestMutesAreShownAndNotCounted(t *testing.T) {
 	mutes := map[string]health.Mute{"disk": {Reason: "known, ordered a new one", Until: time.Now().Add(time.Hour)}}
 	must(w.fleet.Edit(t.Context(), op(), "pc", fleet.Edit{Mutes: &mutes}))(t)
 	if v := w.view("pc"); v.Overall != kenny.StatusOK || len(v.Crit) != 0 {
-		t.Errorf("%+v", v)
+		t.Errorf("%+v; want v.Overall to be %v, len(v.Crit) to be 0", v, kenny.StatusOK)
 	}
 	if h := must(w.fleet.Health(t.Context(), op(), "pc"))(t); !h.Sections["disk"].Muted || h.Sections["disk"].Status != kenny.StatusCrit {
-		t.Errorf("%+v", h)
+		t.Errorf("%+v; want h.Sections[\"disk\"].Muted, h.Sections[\"disk\"].Status to be %v", h, kenny.StatusCrit)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestOverviewIsWorstFirstAndPaged(t *testing.T) {
 		order = append(order, m.ID)
 	}
 	if got := strings.Join(order, " "); got != "bad poor quiet good gone" || all.Overall != kenny.StatusCrit {
-		t.Errorf("%s, %s", got, all.Overall)
+		t.Errorf("%s, %s; want got to be \"bad poor quiet good gone\", all.Overall to be %v", got, all.Overall, kenny.StatusCrit)
 	}
 	if c := all.Counts; c != (fleet.Counts{OK: 2, Warn: 1, Crit: 1, Unknown: 1, Online: 4, Off: 1}) {
 		t.Errorf("%+v", c)
@@ -153,12 +153,12 @@ func TestOverviewIsWorstFirstAndPaged(t *testing.T) {
 	}
 	for name, q := range map[string]fleet.ListQuery{"tag": {Tag: "lab"}, "q": {Q: "POO"}, "overall": {Overall: kenny.StatusWarn}} {
 		if p := must(w.fleet.Machines(t.Context(), op(), q))(t); len(p.Machines) != 1 || p.Machines[0].ID != "poor" {
-			t.Errorf("%s: %+v", name, p)
+			t.Errorf("%s: %+v; want len(p.Machines) to be 1, p.Machines[0].ID to be \"poor\"", name, p)
 		}
 	}
 	limited := must(w.fleet.Overview(t.Context(), as(identity.AtAPI, identity.FleetRead, "tag:lab"), fleet.ListQuery{}))(t)
 	if len(limited.Machines) != 1 || limited.Counts.Crit != 0 {
-		t.Errorf("%+v", limited)
+		t.Errorf("%+v; want len(limited.Machines) to be 1, limited.Counts.Crit to be 0", limited)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestNoticesComeOnceAndRecoveryOnlyAfterAnAnnouncedOne(t *testing.T) {
 		m.push(disk(10))
 		notes := must(w.inbox.List(t.Context(), approval.Filter{Kind: approval.KindNote}))(t)
 		if len(notes) != 4 || notes[0].Principal != "id-owner" || notes[0].Target != "pc" {
-			t.Errorf("%+v", notes)
+			t.Errorf("%+v; want len(notes) to be 4, notes[0].Principal to be \"id-owner\", notes[0].Target to be \"pc\"", notes)
 		}
 		m.leave()
 	})
@@ -208,7 +208,7 @@ func TestCritInTheCoolDownIsAnnouncedWhenItLasts(t *testing.T) {
 		<-time.After(62 * time.Minute)
 		synctest.Wait()
 		if got := strings.Join(w.told.kinds(), " "); got != "crit recovered crit" {
-			t.Error(got)
+			t.Errorf("got is %v; want \"crit recovered crit\"", got)
 		}
 		m.leave()
 	})
@@ -227,11 +227,11 @@ func TestOverdueMachinesAreAnnouncedAndOthersNot(t *testing.T) {
 		mobile.cut()
 		window.cut()
 		if p := w.view("cut").Presence; p != fleet.Reconnecting {
-			t.Error(p)
+			t.Errorf("p is %v; want %v", p, fleet.Reconnecting)
 		}
 		<-time.After(2 * time.Minute)
 		if p := w.view("cut").Presence; p != fleet.Overdue || w.view("off").Presence != fleet.Off {
-			t.Error(p)
+			t.Errorf("p is %v; want p to be %v, w.view(\"off\").Presence to be %v", p, fleet.Overdue, fleet.Off)
 		}
 		if len(w.told.kinds()) != 0 {
 			t.Error("announced before the threshold")
@@ -239,14 +239,14 @@ func TestOverdueMachinesAreAnnouncedAndOthersNot(t *testing.T) {
 		<-time.After(15 * time.Minute)
 		synctest.Wait()
 		if got := strings.Join(w.told.kinds(), " "); got != "overdue" {
-			t.Error(got)
+			t.Errorf("got is %v; want \"overdue\"", got)
 		}
 		// Crit is worse than overdue and does not wait for the cool-down.
 		back := w.connect("cut", key)
 		back.push(disk(99))
 		synctest.Wait()
 		if got := strings.Join(w.told.kinds(), " "); !strings.Contains(got, "crit") {
-			t.Error(got)
+			t.Errorf("got is %v; want \"crit\" in it", got)
 		}
 		w.stop()
 		again := newWorld(t, setup{slow: true, db: w.db, key: w.key})
@@ -326,19 +326,19 @@ func TestEventFiltersCompose(t *testing.T) {
 		return len(must(w.fleet.Events(t.Context(), op(), q))(t).Events)
 	}
 	if n := list(telemetry.EventQuery{Machine: "pc", Source: "machine"}); n != 3 {
-		t.Error(n)
+		t.Errorf("n is %v; want n to be 3", n)
 	}
 	if n := list(telemetry.EventQuery{Machine: "pc", Source: "machine", Level: kenny.LevelWarn}); n != 2 {
-		t.Error(n)
+		t.Errorf("n is %v; want n to be 2", n)
 	}
 	if n := list(telemetry.EventQuery{Machine: "other", Source: "machine"}); n != 0 {
-		t.Error(n)
+		t.Errorf("n is %v; want n to be 0", n)
 	}
 	if n := list(telemetry.EventQuery{Machine: "pc", Source: "hub", Kind: "log", Since: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}); n == 0 {
-		t.Error(n)
+		t.Errorf("n is %v; want n not to be 0", n)
 	}
 	if n := list(telemetry.EventQuery{Machine: "pc", Since: time.Now().Add(time.Hour)}); n != 0 {
-		t.Error(n)
+		t.Errorf("n is %v; want n to be 0", n)
 	}
 	first := must(w.fleet.Events(t.Context(), op(), telemetry.EventQuery{Limit: 1}))(t)
 	second := must(w.fleet.Events(t.Context(), op(), telemetry.EventQuery{Limit: 1, Cursor: first.Next}))(t)
@@ -360,7 +360,7 @@ func TestAStoreThatFailsKeepsTheSession(t *testing.T) {
 	m.push(disk(99))
 	rename("elsewhere", "fleet_snapshots")
 	if w.view("pc").Overall != kenny.StatusUnknown || !w.view("pc").Online {
-		t.Errorf("%+v", w.view("pc"))
+		t.Errorf("%+v; want w.view(\"pc\").Overall to be %v, w.view(\"pc\").Online", w.view("pc"), kenny.StatusUnknown)
 	}
 	m.push(disk(10))
 	if w.view("pc").Overall != kenny.StatusOK {
@@ -390,7 +390,7 @@ func TestWatchersHearOfTheirMachinesOnly(t *testing.T) {
 		for len(heard) > 0 {
 			c := <-heard
 			if c.Machine != "a" {
-				t.Fatalf("%+v", c)
+				t.Fatalf("%+v; want c.Machine to be \"a\"", c)
 			}
 			if c.Kind == "machine" && c.View.Overall == kenny.StatusCrit {
 				return true

@@ -112,7 +112,7 @@ func TestAnUpdateSendsALinkThatServesTheExactBytes(t *testing.T) {
 			t.Error("other bytes")
 		}
 		if s := must(w.fleet.DownloadSignature(t.Context(), nonce))(t); s != up.Signature {
-			t.Error(s)
+			t.Errorf("s is %v; want %v", s, up.Signature)
 		}
 	}
 	if _, err := w.fleet.Download(t.Context(), "unknown"); !errors.Is(err, fleet.ErrNoLink) {
@@ -228,13 +228,13 @@ func TestARolloutCanBePausedAndEndsWell(t *testing.T) {
 		<-time.After(time.Minute)
 		synctest.Wait()
 		if r := w.rollout(t, func(update.Rollout) bool { return true }); r.State != update.RolloutPaused || r.Wave > 2 {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r.State to be %v, r.Wave to be at most 2", r, update.RolloutPaused)
 		}
 		must(w.fleet.SteerRollout(t.Context(), op(), r.ID, update.RolloutRunning))(t)
 		r = w.rollout(t, func(r update.Rollout) bool { return r.State == update.RolloutDone })
 		for _, m := range r.Machines {
 			if m.State != update.Connected {
-				t.Errorf("%+v", m)
+				t.Errorf("%+v; want m.State to be %v", m, update.Connected)
 			}
 		}
 		r = must(w.fleet.StartRollout(t.Context(), op(), update.RolloutRequest{All: true, Version: "2.0.0"}))(t)
@@ -258,7 +258,7 @@ func TestAMachineThatDoesNotComeBackIsSilentAndARefusalFailed(t *testing.T) {
 				want = update.Failed
 			}
 			if r.Machines[0].State != want {
-				t.Errorf("%s: %+v", id, r.Machines)
+				t.Errorf("%s: %+v; want r.Machines[0].State to be %v", id, r.Machines, want)
 			}
 		}
 		w.stop()
@@ -327,7 +327,7 @@ func TestTheInstallerZipHasProgramScriptAndReadme(t *testing.T) {
 		names = append(names, f.Name)
 	}
 	if strings.Join(names, " ") != "parley install.sh README.txt" {
-		t.Error(names)
+		t.Errorf("names is %v; want strings.Join(names, \" \") to be \"parley install.sh README.txt\"", names)
 	}
 }
 
@@ -345,7 +345,7 @@ func TestScreenshotsAreKeptAndOnlyPicturesAre(t *testing.T) {
 	}
 	list := must(w.fleet.Screenshots(t.Context(), op(), "pc"))(t)
 	if len(list) != 10 || list[0].N != 12 || list[0].Width != 4 || list[0].By != "person:owner" {
-		t.Errorf("%+v", list)
+		t.Errorf("%+v; want len(list) to be 10, list[0].N to be 12, list[0].Width to be 4, list[0].By to be \"person:owner\"", list)
 	}
 	if got := must(w.fleet.ScreenshotPNG(t.Context(), op(), "pc", 12))(t); !bytes.Equal(got, picture.Bytes()) {
 		t.Error("another picture")

@@ -184,11 +184,11 @@ func TestTheSignedTextHasSixLines(t *testing.T) {
 	text, err := identity.Challenge{Nonce: "n", DeviceID: "d", Role: "operator", Scopes: []string{"task:read", "*"}, Token: "abc"}.Text()
 	want := "viber-auth-v1\nn\nd\noperator\n*,task:read\nba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 	if err != nil || text != want {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("%q, %v; want no error, %v", text, err, want)
 	}
 	text, err = identity.Challenge{Nonce: "n", DeviceID: "d", Role: "node"}.Text()
 	if err != nil || text != "viber-auth-v1\nn\nd\nnode\n\n" {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("%q, %v; want no error, \"viber-auth-v1\\nn\\nd\\nnode\\n\\n\"", text, err)
 	}
 	if _, err := (identity.Challenge{Nonce: "n\nx"}).Text(); !errors.Is(err, identity.ErrInvalid) {
 		t.Errorf("a newline: %v", err)

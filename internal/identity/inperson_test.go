@@ -42,7 +42,7 @@ func TestAPageIsInPersonIfNoProgramIsInItsLine(t *testing.T) {
 		} {
 			again, err := w.AuthenticatePage(t.Context(), c.login.Cookie)
 			if err != nil {
-				t.Fatalf("%s: %v", name, err)
+				t.Fatalf("%s: %v; want no error", name, err)
 			}
 			if c.login.Actor.InPerson != c.want || again.InPerson != c.want {
 				t.Errorf("%s: in person %v when logging in and %v after, want %v", name, c.login.Actor.InPerson, again.InPerson, c.want)

@@ -53,7 +53,7 @@ func TestALinkForSomebodyElseNeedsAdminAndGivesNoAdmin(t *testing.T) {
 		}
 		login, err := w.RedeemLink(t.Context(), link.Secret, "", "")
 		if err != nil || login.Actor.Person.Name != "alice" || login.Actor.Admin() || login.Actor.Owner {
-			t.Fatalf("%+v, %v", login.Actor, err)
+			t.Fatalf("%+v, %v; want no error, login.Actor.Person.Name to be \"alice\", not login.Actor.Admin(), not login.Actor.Owner", login.Actor, err)
 		}
 		if _, err := w.CreateLink(t.Context(), login.Actor, identity.LinkRequest{Principal: "bob"}); !errors.Is(err, identity.ErrForbidden) {
 			t.Errorf("alice for bob: %v", err)
@@ -91,7 +91,7 @@ func TestAPageEndsWithItsToken(t *testing.T) {
 		}
 		who, err := w.AuthenticatePage(t.Context(), login.Cookie)
 		if err != nil || !who.Scopes.Equal(issued.Scopes) || who.TokenID != issued.ID {
-			t.Fatalf("%+v, %v", who, err)
+			t.Fatalf("%+v, %v; want no error, who.Scopes.Equal(issued.Scopes), who.TokenID to be %v", who, err, issued.ID)
 		}
 		reasons, _ := track(w.Directory, who)
 		if stands, err := w.PageStands(t.Context(), who.PageID); err != nil || !stands {
@@ -233,17 +233,17 @@ func TestPeople(t *testing.T) {
 		}
 		for _, key := range []string{"alice", alice.ID} {
 			if p, err := w.Person(t.Context(), key); err != nil || p.Name != "alice" {
-				t.Errorf("%q: %+v, %v", key, p, err)
+				t.Errorf("%q: %+v, %v; want no error, p.Name to be \"alice\"", key, p, err)
 			}
 		}
 		if _, err := w.Person(t.Context(), "nobody"); !errors.Is(err, identity.ErrNotFound) {
 			t.Errorf("nobody: %v", err)
 		}
 		if everybody, err := w.People(t.Context()); err != nil || len(everybody) != 2 {
-			t.Errorf("%+v, %v", everybody, err)
+			t.Errorf("%+v, %v; want no error, len(everybody) to be 2", everybody, err)
 		}
 		if owner, err := w.Owner(t.Context()); err != nil || owner.Name != "owner" || !owner.Owner {
-			t.Errorf("%+v, %v", owner, err)
+			t.Errorf("%+v, %v; want no error, owner.Name to be \"owner\", owner.Owner", owner, err)
 		}
 	})
 }

@@ -56,12 +56,12 @@ func TestAPasskeyLogsItsPersonIn(t *testing.T) {
 			}
 			who, err := w.AuthenticatePage(ctx, login.Cookie)
 			if err != nil || who.Person != alice.Person || !who.Scopes.Equal(alice.Scopes) {
-				t.Errorf("%+v, %v", who, err)
+				t.Errorf("%+v, %v; want no error, who.Person to be %v, who.Scopes.Equal(alice.Scopes)", who, err, alice.Person)
 			}
 		}
 		listed, err := keys.List(ctx, alice)
 		if err != nil || len(listed) != 1 || listed[0].Name != "laptop" || listed[0].LastUsed.IsZero() {
-			t.Errorf("%+v, %v", listed, err)
+			t.Errorf("%+v, %v; want no error, len(listed) to be 1, listed[0].Name to be \"laptop\", not listed[0].LastUsed.IsZero()", listed, err)
 		}
 		bob := w.mustAuthenticate(t, w.token(t, w.owner, identity.TokenRequest{Principal: "bob"}).Secret)
 		if err := keys.Remove(ctx, bob, key.ID); !errors.Is(err, identity.ErrNotFound) {

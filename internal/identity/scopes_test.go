@@ -57,7 +57,7 @@ func TestNamesExpand(t *testing.T) {
 			in = []string{names}
 		}
 		if diff := cmp.Diff(strings.Fields(want), identity.Expand(in...).Sorted()); diff != "" {
-			t.Errorf("%q: %s", names, diff)
+			t.Errorf("%q: %s; want no difference", names, diff)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestMachineLimits(t *testing.T) {
 		want bool
 	}{{"pc-1", nil, true}, {"pc-2", nil, false}, {"pc-2", []string{"x", "lab"}, true}, {"lab", nil, false}} {
 		if got := limited.AllowsMachine(c.id, c.tags); got != c.want {
-			t.Errorf("%s %v: %v", c.id, c.tags, got)
+			t.Errorf("%s %v: %v; want %v", c.id, c.tags, got, c.want)
 		}
 	}
 	if free := identity.Expand("fleet"); !free.AllowsMachine("any", nil) || free.Limited() || !limited.Limited() {
@@ -207,11 +207,11 @@ func TestSenders(t *testing.T) {
 func TestScopesAreAJSONArray(t *testing.T) {
 	data, err := json.Marshal(identity.Scopes{})
 	if err != nil || string(data) != "[]" {
-		t.Errorf("%s, %v", data, err)
+		t.Errorf("%s, %v; want no error, string(data) to be \"[]\"", data, err)
 	}
 	var s identity.Scopes
 	if err := json.Unmarshal([]byte(`["approvals"]`), &s); err != nil || s.String() != "approval:read,approval:respond" {
-		t.Errorf("%v, %v", s, err)
+		t.Errorf("%v, %v; want no error, s.String() to be \"approval:read,approval:respond\"", s, err)
 	}
 	if diff := cmp.Diff([]string{"no", "task:fly"}, identity.UnknownScopes("no", "task", "task:fly", "machine:x")); diff != "" {
 		t.Error(diff)

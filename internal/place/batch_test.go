@@ -71,7 +71,7 @@ func overflowTogether(t *testing.T, p *place.Place) {
 		count[e.Action]++
 	}
 	if err != nil || count["enqueue"] != 90 || count["dropped"] != 70 {
-		t.Errorf("%v %v", count, err)
+		t.Errorf("%v %v; want no error, count[\"enqueue\"] to be 90, count[\"dropped\"] to be 70", count, err)
 	}
 }
 
@@ -89,7 +89,7 @@ func orderTogether(t *testing.T, p *place.Place) {
 		next[blob[0]]++
 	}
 	if len(next) != 4 || next['3'] != 5 {
-		t.Errorf("%v", next)
+		t.Errorf("%v; want len(next) to be 4, next['3'] to be 5", next)
 	}
 }
 
@@ -148,13 +148,13 @@ func receiveTogether(t *testing.T, p *place.Place) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !slices.IsSorted(blobs) {
-			t.Errorf("%v", blobs)
+			t.Errorf("%v; want slices.IsSorted(blobs)", blobs)
 		}
 		got = append(got, blobs...)
 	})
 	slices.Sort(got)
 	if len(got) != 20 || len(slices.Compact(got)) != 20 {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want len(got) to be 20, len(slices.Compact(got)) to be 20", got)
 	}
 }
 
@@ -177,7 +177,7 @@ func enterTogether(t *testing.T, p *place.Place) {
 	}
 	list, err := p.Agents(t.Context(), stranger, board.AgentsQuery{Search: "twin", IncludeSelf: true})
 	if err != nil || list.Count != 1 {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("%+v %v; want no error, list.Count to be 1", list, err)
 	}
 }
 
@@ -195,20 +195,20 @@ func TestABoundOnAQueueIsCountedBeforeAnythingIsRefused(t *testing.T) {
 			t.Fatalf("the sixth: %v", err)
 		}
 		if got := receive(t, p, bob, wire.ReceiveQuery{AgentID: "bob", Limit: 100}); len(got) != 5 {
-			t.Fatalf("%v", got)
+			t.Fatalf("%v; want len(got) to be 5", got)
 		}
 	}
 	open, _ := open(t, storetest.SQLite(t), place.Config{Auth: place.Open, QueueLimit: 5, MaxUnknown: 1}, func(d *place.Deps) { d.Now = clk.now })
 	for range 30 {
 		send(t, open, stranger, "ada", "eve", "x")
 		if got := receive(t, open, stranger, wire.ReceiveQuery{AgentID: "eve"}); len(got) != 1 {
-			t.Fatalf("%v", got)
+			t.Fatalf("%v; want len(got) to be 1", got)
 		}
 	}
 	// One unknown queue was allowed, however often it was emptied; a second is not.
 	_, err := open.Send(t.Context(), stranger, &wire.SendRequest{From: "ada", To: "mallory", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
 	if !errors.Is(err, mmp.ErrPlaceFull) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want mmp.ErrPlaceFull", err)
 	}
 }
 
@@ -240,7 +240,7 @@ func TestWithSyncOSAMessageOutlivesTheHub(t *testing.T) {
 	again, _ := open(t, storetest.Open(t, path), place.Config{Auth: place.Open})
 	out, err := again.Peek(t.Context(), stranger, wire.ReceiveQuery{AgentID: "bob", Limit: 10})
 	if err != nil || out.Count != 1 || out.Messages[0].ID != id {
-		t.Errorf("%+v %v", out, err)
+		t.Errorf("%+v %v; want no error, out.Count to be 1, out.Messages[0].ID to be %v", out, err, id)
 	}
 }
 
@@ -260,15 +260,15 @@ func TestMessagesOfAnOlderDatabaseAreFoundByTheirIDs(t *testing.T) {
 	p, _ = open(t, db, place.Config{Auth: place.Open})
 	sent, err := p.Sent(t.Context(), who, wire.SentQuery{AgentID: "ada", RelayID: "relay_00000000000000ff", Limit: 10})
 	if err != nil || sent.Count != 1 {
-		t.Errorf("%+v %v", sent, err)
+		t.Errorf("%+v %v; want no error, sent.Count to be 1", sent, err)
 	}
 	got, err := p.Receive(t.Context(), stranger, wire.ReceiveQuery{AgentID: "bob", Limit: 10, ManualAck: true, Lease: time.Minute})
 	if err != nil || got.Count != 1 {
-		t.Fatalf("%+v %v", got, err)
+		t.Fatalf("%+v %v; want no error, got.Count to be 1", got, err)
 	}
 	ack, err := p.Ack(t.Context(), stranger, &wire.AckRequest{AgentID: "bob", IDs: []string{got.Messages[0].ID, "relay_" + strings.Repeat("0", 16), "x"}})
 	if err != nil || len(ack.Acked) != 1 || len(ack.Unknown) != 2 {
-		t.Errorf("%+v %v", ack, err)
+		t.Errorf("%+v %v; want no error, len(ack.Acked) to be 1, len(ack.Unknown) to be 2", ack, err)
 	}
 }
 
@@ -279,9 +279,9 @@ func TestACallerWhoLeftHasNoEffect(t *testing.T) {
 	cancel()
 	_, err := p.Send(ctx, stranger, &wire.SendRequest{From: "ada", To: "bob", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "test"})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want %v", err, context.Canceled)
 	}
 	if got := receive(t, p, stranger, wire.ReceiveQuery{AgentID: "bob"}); len(got) != 0 {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want len(got) to be 0", got)
 	}
 }

@@ -58,7 +58,7 @@ func pollAcrossHubs(t *testing.T, a, b *place.Place) {
 	}
 	send(t, a, stranger, "eve", "bob", "across")
 	if out := <-got; out.Count != 1 || out.Messages[0].Blob != "across" {
-		t.Errorf("%+v", out)
+		t.Errorf("%+v; want out.Count to be 1, out.Messages[0].Blob to be \"across\"", out)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestEntriesOfABatchAreCountedOneByOne(t *testing.T) {
 		t.Errorf("%+v", before)
 	}
 	if len(before.Edges) != 3 || before.Edges[0].Messages != 20 {
-		t.Errorf("%+v", before.Edges)
+		t.Errorf("%+v; want len(before.Edges) to be 3, before.Edges[0].Messages to be 20", before.Edges)
 	}
 	clk.pass(11 * time.Second)
 	if err := p.RollUp(t.Context()); err != nil {
@@ -72,6 +72,6 @@ func TestEntriesOfABatchAreCountedOneByOne(t *testing.T) {
 	}
 	list, err := p.Audit(t.Context(), stranger, board.AuditQuery{AgentID: "bob1", Limit: 5})
 	if err != nil || list.Count != 5 || list.Entries[4].Action != "dequeue" {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("%+v %v; want no error, list.Count to be 5, list.Entries[4].Action to be \"dequeue\"", list, err)
 	}
 }

@@ -31,30 +31,30 @@ func TestTheWholeRelayOnBothDatabases(t *testing.T) {
 		// bob never proved anything: the oldest makes room, loudly.
 		out, err := p.Send(t.Context(), ada, &relay.SendRequest{From: "ada", To: "bob", Blob: []byte("m5\x00"), BlobHash: mmp.HashOf("m5\x00").Bare(), MessageType: "t", IdempotencyKey: "k"})
 		if err != nil || out.Dropped == nil {
-			t.Fatalf("%+v %v", out, err)
+			t.Fatalf("%+v %v; want no error, out.Dropped not to be nil", out, err)
 		}
 		if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob", ManualAck: true, Limit: 2}); cmp.Diff(got, []string{"m1", "m2"}) != "" {
-			t.Errorf("%v", got)
+			t.Errorf("%v; want cmp.Diff(got, []string{\"m1\", \"m2\"}) to be \"\"", got)
 		}
 		peek, err := p.Peek(t.Context(), stranger, relay.ReceiveQuery{AgentID: "bob", Limit: 10})
 		if err != nil || peek.TotalPending != 3 {
-			t.Errorf("%+v %v", peek, err)
+			t.Errorf("%+v %v; want no error, peek.TotalPending to be 3", peek, err)
 		}
 		st, err := p.QueueStatus(t.Context(), stranger, "bob")
 		if err != nil || st.PendingCount != 3 || st.LeasedCount != 2 || st.DroppedCount != 1 || st.OldestAt.IsZero() {
-			t.Errorf("%+v %v", st, err)
+			t.Errorf("%+v %v; want no error, st.PendingCount to be 3, st.LeasedCount to be 2, st.DroppedCount to be 1, not st.OldestAt.IsZero()", st, err)
 		}
 		clk.pass(2 * time.Minute)
 		if got := receive(t, p, stranger, relay.ReceiveQuery{AgentID: "bob"}); cmp.Diff(got, []string{"m1", "m2", "m3", "m4", "m5\x00"}) != "" {
-			t.Errorf("%v", got)
+			t.Errorf("%v; want cmp.Diff(got, []string{\"m1\", \"m2\", \"m3\", \"m4\", \"m5\\x00\"}) to be \"\"", got)
 		}
 		dup, err := p.Send(t.Context(), ada, &relay.SendRequest{From: "ada", To: "bob", Blob: []byte("m5\x00"), BlobHash: mmp.HashOf("m5\x00").Bare(), IdempotencyKey: "k"})
 		if err != nil || !dup.Duplicate || dup.RelayID != out.RelayID {
-			t.Errorf("%+v %v", dup, err)
+			t.Errorf("%+v %v; want no error, dup.Duplicate, dup.RelayID to be %v", dup, err, out.RelayID)
 		}
 		sent, err := p.Sent(t.Context(), ada, relay.SentQuery{AgentID: "ada", Limit: 10})
 		if err != nil || sent.Count != 6 || sent.Messages[0].Status != relay.FateReceived || sent.Messages[5].Status != relay.FateDropped {
-			t.Errorf("%+v %v", sent, err)
+			t.Errorf("%+v %v; want no error, sent.Count to be 6, sent.Messages[0].Status to be %v, sent.Messages[5].Status to be %v", sent, err, relay.FateReceived, relay.FateDropped)
 		}
 		expiring := send(t, p, ada, "ada", "cy", "late")
 		clk.pass(2 * time.Hour)
@@ -62,7 +62,7 @@ func TestTheWholeRelayOnBothDatabases(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s, err := p.Sent(t.Context(), ada, relay.SentQuery{AgentID: "ada", RelayID: expiring, Limit: 1}); err != nil || s.Messages[0].Status != relay.FateExpired {
-			t.Errorf("%+v %v", s, err)
+			t.Errorf("%+v %v; want no error, s.Messages[0].Status to be %v", s, err, relay.FateExpired)
 		}
 		stats, err := p.AuditStats(t.Context(), place.Visitor{Actor: identity.Hub()}, 24)
 		if err != nil || stats.Summary.TotalRelays != 12 || stats.Summary.TotalDropped != 1 || stats.Summary.TotalExpired != 1 || stats.Summary.TotalKeyRegistrations != 1 {
@@ -70,10 +70,10 @@ func TestTheWholeRelayOnBothDatabases(t *testing.T) {
 		}
 		edges, err := p.Graph(t.Context(), operator, 10)
 		if err != nil || len(edges) != 2 || edges[1].Messages != 6 {
-			t.Errorf("%+v %v", edges, err)
+			t.Errorf("%+v %v; want no error, len(edges) to be 2, edges[1].Messages to be 6", edges, err)
 		}
 		if pins, err := p.Pins(t.Context(), operator, 10); err != nil || len(pins) != 1 || pins[0].Proof != "challenge" {
-			t.Errorf("%+v %v", pins, err)
+			t.Errorf("%+v %v; want no error, len(pins) to be 1, pins[0].Proof to be \"challenge\"", pins, err)
 		}
 		clk.pass(48 * time.Hour)
 		if err := p.Sweep(t.Context()); err != nil {
@@ -98,11 +98,11 @@ func TestBoardShelfAndKeysOnBothDatabases(t *testing.T) {
 		}
 		browse, err := p.Browse(t.Context(), stranger, board.BrowseQuery{Limit: 50})
 		if err != nil || browse.Count != 1 || browse.TotalAvailable != 4 {
-			t.Errorf("%+v %v", browse, err)
+			t.Errorf("%+v %v; want no error, browse.Count to be 1, browse.TotalAvailable to be 4", browse, err)
 		}
 		prof, err := p.Profile(t.Context(), stranger, "ada")
 		if err != nil || prof.DepositCount != 1 || len(prof.Needs) != 1 || len(prof.Postings) != 1 {
-			t.Errorf("%+v %v", prof, err)
+			t.Errorf("%+v %v; want no error, prof.DepositCount to be 1, len(prof.Needs) to be 1, len(prof.Postings) to be 1", prof, err)
 		}
 		if _, err := p.Attest(t.Context(), ada, &board.AttestRequest{SkillID: "tea", Owner: "ada", Claim: "mine"}); err != nil {
 			t.Error(err)
@@ -117,7 +117,7 @@ func TestBoardShelfAndKeysOnBothDatabases(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a, err := p.Agent(t.Context(), stranger, "ada"); err != nil || a.Trust == nil || *a.Trust != "L0" {
-			t.Errorf("%+v %v", a, err)
+			t.Errorf("%+v %v; want no error, a.Trust not to be nil, *a.Trust to be \"L0\"", a, err)
 		}
 		if _, err := p.Trust(t.Context(), operator, "ada", mmp.HashOf("another").Prefixed()); !errors.Is(err, mmp.ErrKeyPinned) {
 			t.Errorf("a key nobody looked at was trusted: %v", err)
@@ -133,7 +133,7 @@ func TestBoardShelfAndKeysOnBothDatabases(t *testing.T) {
 		}
 		for _, auditType := range []string{"", "relay", "registration", "deposit", "no such type", "nul\x00"} {
 			if _, err := p.Audit(t.Context(), stranger, board.AuditQuery{Limit: 10, Type: auditType, AgentID: "ada"}); err != nil {
-				t.Errorf("%q: %v", auditType, err)
+				t.Errorf("%q: %v; want no error", auditType, err)
 			}
 		}
 	})
@@ -143,19 +143,19 @@ func TestTextsNoDatabaseKeepsAlikeAreRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		p, _ := open(t, db, place.Config{Auth: place.Open})
 		if _, err := p.Register(t.Context(), stranger, &board.Registration{ID: "a", Name: "nul\x00"}); !errors.Is(err, mmp.InvalidField("name")) {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want mmp.InvalidField(\"name\")", err)
 		}
 		if _, err := p.Send(t.Context(), stranger, &relay.SendRequest{From: "a", To: "b", Blob: []byte("x"), BlobHash: mmp.HashOf("x").Bare(), MessageType: "\x00"}); !errors.Is(err, mmp.InvalidField("message_type")) {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want mmp.InvalidField(\"message_type\")", err)
 		}
 		if _, err := p.Post(t.Context(), stranger, &board.PostRequestBody{AgentID: "a", Type: board.PostOffer, SkillName: "\x00"}); !errors.Is(err, mmp.InvalidField("skill_name")) {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want mmp.InvalidField(\"skill_name\")", err)
 		}
 		if _, err := p.Posting(t.Context(), stranger, "\x00"); !errors.Is(err, mmp.ErrPostingNotFound) {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want mmp.ErrPostingNotFound", err)
 		}
 		if out, err := p.Ack(t.Context(), stranger, &relay.AckRequest{AgentID: "a", IDs: []string{"\x00"}}); err != nil || len(out.Unknown) != 1 {
-			t.Errorf("%+v %v", out, err)
+			t.Errorf("%+v %v; want no error, len(out.Unknown) to be 1", out, err)
 		}
 	})
 }
@@ -265,10 +265,10 @@ func TestTheOperatorSeesMetadataAndActsForNobody(t *testing.T) {
 	send(t, p, ada, "ada", "ada", "to myself")
 	who := place.Visitor{Actor: identity.Hub()}
 	if st, err := p.QueueStatus(t.Context(), who, "ada"); err != nil || st.PendingCount != 1 {
-		t.Errorf("%+v %v", st, err)
+		t.Errorf("%+v %v; want no error, st.PendingCount to be 1", st, err)
 	}
 	if a, err := p.Audit(t.Context(), who, board.AuditQuery{Limit: 10}); err != nil || a.Count == 0 {
-		t.Errorf("%+v %v", a, err)
+		t.Errorf("%+v %v; want no error, a.Count not to be 0", a, err)
 	}
 	for name, call := range map[string]func() error{
 		"receive": func() error {
@@ -301,7 +301,7 @@ func TestTheOperatorSeesMetadataAndActsForNobody(t *testing.T) {
 		},
 	} {
 		if err := call(); !errors.Is(err, mmp.ErrNotYourAgent) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want mmp.ErrNotYourAgent", name, err)
 		}
 	}
 }

@@ -41,16 +41,16 @@ func TestARestartKeepsPolicyBansGrantsAndPresences(t *testing.T) {
 
 		h2 := newHub(t, db, b)
 		if p := must(h2.Policy(t.Context(), me, id))(t); p.Version != 1 || len(p.Policy.Agents.Keys) != 2 {
-			t.Errorf("%+v", p)
+			t.Errorf("%+v; want p.Version to be 1, len(p.Policy.Agents.Keys) to be 2", p)
 		}
 		again := bot.resume(h2, seq, nil)
 		if l := want[*kibitz.Lobby](again); l.Code != kibitz.GateMissing {
-			t.Errorf("%+v", l)
+			t.Errorf("%+v; want l.Code to be %v", l, kibitz.GateMissing)
 		}
 		again.send(obj{"t": "resume", "resume": bot.self.Resume, "since": seq, "agentAssertion": again.proof(key)})
 		again.self = want[*kibitz.Self](again)
 		if again.self.ID != bot.self.ID || again.self.Grant.String() != "read-chat,send-chat" {
-			t.Errorf("%+v", again.self)
+			t.Errorf("%+v; want again.self.ID to be %v, again.self.Grant.String() to be \"read-chat,send-chat\"", again.self, bot.self.ID)
 		}
 		gap := want[*kibitz.Gap](again)
 		want[*kibitz.Live](again)
@@ -68,15 +68,15 @@ func TestARestartKeepsPolicyBansGrantsAndPresences(t *testing.T) {
 		out := h2.dial(id, nil)
 		out.send(obj{"t": "voice", "agentAssertion": out.proof(barred)})
 		if l := want[*kibitz.Lobby](out); l.Code != kibitz.RoomLocked {
-			t.Errorf("%+v", l)
+			t.Errorf("%+v; want l.Code to be %v", l, kibitz.RoomLocked)
 		}
 		h2.command(id, kibitz.OpUnlock, "")
 		out.send(obj{"t": "voice", "agentAssertion": out.proof(barred)})
 		if l := want[*kibitz.Lobby](out); l.Code != kibitz.Kicked {
-			t.Errorf("%+v", l)
+			t.Errorf("%+v; want l.Code to be %v", l, kibitz.Kicked)
 		}
 		if report := must(h2.trail.Verify(t.Context()))(t); !report.OK {
-			t.Errorf("%+v", report)
+			t.Errorf("%+v; want report.OK", report)
 		}
 	})
 }
@@ -95,12 +95,12 @@ func TestARoomIsReachedAcrossHubs(t *testing.T) {
 		here := a.guest(id, "Here")
 		there, other := b.guest(id, "There"), b.guest(id, "Other")
 		if a.Stats().Rooms != 1 || b.Stats().Rooms != 0 || b.Stats().Members != 2 {
-			t.Errorf("%+v %+v", a.Stats(), b.Stats())
+			t.Errorf("%+v %+v; want a.Stats().Rooms to be 1, b.Stats().Rooms to be 0, b.Stats().Members to be 2", a.Stats(), b.Stats())
 		}
 		seq := there.say("from the second hub")
 		for _, c := range []*client{here, other} {
 			if f := want[*kibitz.From](c); f.Seq != seq || f.From != there.self.ID {
-				t.Errorf("%+v", f)
+				t.Errorf("%+v; want f.Seq to be %v, f.From to be %v", f, seq, there.self.ID)
 			}
 		}
 		here.say("from the first hub")
@@ -113,23 +113,23 @@ func TestARoomIsReachedAcrossHubs(t *testing.T) {
 		}
 		ctx := context.Background()
 		if g, err := b.SetGrant(ctx, me, id, there.self.ID, &kibitz.Grant{Perceive: []kibitz.Capability{kibitz.ReadChat}}); err != nil || g.Grant.String() != "read-chat" {
-			t.Errorf("%+v %v", g, err)
+			t.Errorf("%+v %v; want no error, g.Grant.String() to be \"read-chat\"", g, err)
 		}
 		there.refused(kibitz.ActDenied, chat("no more"))
 		if r, err := b.Roster(ctx, me, id); err != nil || len(r.Members) != 3 {
-			t.Errorf("%+v %v", r, err)
+			t.Errorf("%+v %v; want no error, len(r.Members) to be 3", r, err)
 		}
 		if _, err := b.SetPolicy(ctx, me, id, []byte(`{"x":1}`), 0); kibitz.CodeOf(err) != kibitz.PolicyBad {
 			t.Error(err)
 		}
 		if l := must(b.List(ctx, me))(t); len(l) != 1 || l[0].Members != 3 {
-			t.Errorf("%+v", l)
+			t.Errorf("%+v; want len(l) to be 1, l[0].Members to be 3", l)
 		}
 		other.gone()
 		want(here, func(r *kibitz.Roster) bool { return len(r.Members) == 3 && r.Members[2].Away })
 		back := other.back(a, seq)
 		if back.self.ID != other.self.ID {
-			t.Errorf("%+v", back.self)
+			t.Errorf("%+v; want back.self.ID to be %v", back.self, other.self.ID)
 		}
 		b.command(id, kibitz.OpKick, there.self.ID)
 		there.closed(kibitz.CloseKicked)
@@ -171,7 +171,7 @@ func TestAnOwnerThatDiesIsReplacedAndSocketsStay(t *testing.T) {
 		}
 		back := here.back(b, seq)
 		if back.self.ID != here.self.ID {
-			t.Errorf("%+v", back.self)
+			t.Errorf("%+v; want back.self.ID to be %v", back.self, here.self.ID)
 		}
 		// The dead owner wakes up: it acknowledges nothing any more.
 		ack := make(chan bool, 1)
@@ -183,10 +183,10 @@ func TestAnOwnerThatDiesIsReplacedAndSocketsStay(t *testing.T) {
 			t.Error("a fenced-off owner acknowledged a grant")
 		}
 		if r := must(b.Roster(t.Context(), me, id))(t); len(r.Grants) != 3 || r.Grants[here.self.ID].String() == "nothing" {
-			t.Errorf("%+v", r.Grants)
+			t.Errorf("%+v; want len(r.Grants) to be 3, r.Grants[here.self.ID].String() not to be \"nothing\"", r.Grants)
 		}
 		if !slices.IsSorted(third.heard()) {
-			t.Errorf("%v", third.heard())
+			t.Errorf("%v; want slices.IsSorted(third.heard())", third.heard())
 		}
 	})
 }
@@ -199,7 +199,7 @@ func TestAHubThatFallsSilentTakesItsConnectionsAway(t *testing.T) {
 		b.kill()
 		later(30 * time.Second)
 		if r := lastOf[*kibitz.Roster](here); len(r.Members) != 1 {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want len(r.Members) to be 1", r)
 		}
 	})
 }
@@ -255,7 +255,7 @@ func TestARosterThatIsLargerThanAMessageOfTheBusArrives(t *testing.T) {
 		}
 		want(there, func(r *kibitz.Roster) bool { return len(r.Members) == 7 })
 		if r := must(b.Roster(t.Context(), me, id))(t); len(r.Members) != 7 || len(r.Members[6].Avatar) != kibitz.MaxAvatar {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want len(r.Members) to be 7, len(r.Members[6].Avatar) to be %v", r, kibitz.MaxAvatar)
 		}
 		// So may be what somebody says, and a policy in both directions.
 		long := strings.Repeat("x", 20<<10)

@@ -36,17 +36,17 @@ func TestAnAgentOfTheHubNeedsNoProofAndGetsNoMore(t *testing.T) {
 	bot.say("now")
 	e := h.entries(id, "admitted")
 	if last := e[len(e)-1]; last.Actor != "agent:kibitzer" || last.Detail != "hosted" {
-		t.Errorf("%+v", last)
+		t.Errorf("%+v; want last.Actor to be \"agent:kibitzer\", last.Detail to be \"hosted\"", last)
 	}
 	if _, err := h.SetPolicy(t.Context(), me, id, []byte(`{"humans":{"mode":"open"},"agents":{"mode":"none"}}`), 0); err != nil {
 		t.Fatal(err)
 	}
 	if k := want[*kibitz.Kick](bot); k.Code != kibitz.KeyRevoked {
-		t.Errorf("%+v", k)
+		t.Errorf("%+v; want k.Code to be %v", k, kibitz.KeyRevoked)
 	}
 	again := h.hosted(id, room.Hosted{Agent: "agent:kibitzer"})
 	again.send(obj{"t": "voice", "on": true})
 	if l := want[*kibitz.Lobby](again); l.Code != kibitz.GateNoAgents {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Code to be %v", l, kibitz.GateNoAgents)
 	}
 }

@@ -17,11 +17,11 @@ func TestPeersReportWhatTheyBlocked(t *testing.T) {
 		id := h.open("r", policy)
 		host, guest, bot := h.host(id), h.guest(id, "Gus"), h.agent(id, key, nil)
 		if hello := lastOf[*kibitz.Hello](guest); !hello.Mesh.Data || !hello.Mesh.Media {
-			t.Errorf("%+v", hello.Mesh)
+			t.Errorf("%+v; want hello.Mesh.Data, hello.Mesh.Media", hello.Mesh)
 		}
 		host.settled()
 		if r := lastOf[*kibitz.Roster](host); !r.Mesh.Data || !r.Members[0].Publisher || r.Members[1].Publisher {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v; want r.Mesh.Data, r.Members[0].Publisher, not r.Members[1].Publisher", r)
 		}
 		for _, c := range []string{"chat", "act", "view"} {
 			guest.ok(obj{"t": "blocked", "id": bot.self.ID, "c": c})

@@ -307,7 +307,7 @@ func TestNothingOutlivesItsCommand(t *testing.T) {
 			t.Fatalf("exit code %d: %s", code, out)
 		}
 		if text, err := io.ReadAll(f); err != nil || string(text) != "begun\n" { // it ends when nobody holds the other end
-			t.Errorf("%q, %v", text, err)
+			t.Errorf("%q, %v; want no error, string(text) to be \"begun\\n\"", text, err)
 		}
 	})
 }

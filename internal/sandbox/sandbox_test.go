@@ -178,6 +178,6 @@ func TestPeopleKeepTheirEnvironmentButForSecrets(t *testing.T) {
 		"C_CREDENTIALS=x", "KEYBOARD=us", "TOKENS=3", "ODD", "=C:=C:\\",
 	}
 	if d := cmp.Diff([]string{"PATH=/bin", "KEYBOARD=us", "TOKENS=3", "ODD", "=C:=C:\\"}, sandbox.WithoutSecrets(in)); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 }

@@ -91,11 +91,11 @@ func TestARequestIsAnsweredWithAnOfferOrARefusal(t *testing.T) {
 		}
 		w.pump()
 		if diff := cmp.Diff(c.want, w.actions()); diff != "" {
-			t.Errorf("%+v: %s", c.ask, diff)
+			t.Errorf("%+v: %s; want no difference", c.ask, diff)
 		}
 	}
 	if got := bob.only(); got.Title != "Tea" {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.Title to be \"Tea\"", got)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestAnExchangeDirectlyFromOfferToContent(t *testing.T) {
 	ctx := t.Context()
 	made, err := ada.Make(ctx, "ada", meeting.ActionOfferSkill, []byte(`{"skill_id":"tea","to":"bob"}`))
 	if err != nil || made.Message.Action != meeting.ActionOfferSkill {
-		t.Fatalf("%+v %v", made, err)
+		t.Fatalf("%+v %v; want no error, made.Message.Action to be %v", made, err, meeting.ActionOfferSkill)
 	}
 	r := ada.say(proven("bob"), meeting.ActionAccept, map[string]any{}, made.Message.ID)
 	if r.Status != meeting.ResultAccepted || r.Fields["next_step"] != meeting.NextSendContent {
@@ -114,17 +114,17 @@ func TestAnExchangeDirectlyFromOfferToContent(t *testing.T) {
 	}
 	got, err := ada.Package(ctx, "ada", proven("bob"), meeting.SkillRef{SkillID: "tea", InReplyTo: made.Message.ID})
 	if err != nil || got.PackagedSkill.Content != text || !mmp.HashFits(got.PackagedSkill.ContentHash, text) {
-		t.Fatalf("%+v %v", got, err)
+		t.Fatalf("%+v %v; want no error, got.PackagedSkill.Content to be %v, mmp.HashFits(got.PackagedSkill.ContentHash, text)", got, err, text)
 	}
 	if e := ada.lastExchange(); e.State != meeting.ExSent {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v; want e.State to be %v", e, meeting.ExSent)
 	}
 	if r := ada.say(proven("eve"), meeting.ActionReflect, map[string]any{"reflection": "mine"}, made.Message.ID); r.Status != meeting.ResultReceived || ada.lastExchange().State != meeting.ExSent {
 		t.Error("somebody else closed the exchange")
 	}
 	ada.say(proven("bob"), meeting.ActionReflect, map[string]any{"reflection": "good"}, made.Message.ID)
 	if e := ada.lastExchange(); e.State != meeting.ExClosed {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v; want e.State to be %v", e, meeting.ExClosed)
 	}
 	if len(w.sent) != 0 {
 		t.Errorf("a direct exchange used the relay: %v", w.actions())
@@ -192,12 +192,12 @@ func TestAWrongPartyOrReplyChangesNothing(t *testing.T) {
 	} {
 		ada.say(c.from, c.action, map[string]any{"reason": "x"}, c.reply)
 		if e := ada.lastExchange(); e.State != meeting.ExOffered {
-			t.Errorf("%+v: %s", c, e.State)
+			t.Errorf("%+v: %s; want e.State to be %v", c, e.State, meeting.ExOffered)
 		}
 	}
 	ada.say(proven("bob"), meeting.ActionDecline, map[string]any{"reason": "user_declined"}, offer.Opening)
 	if e := ada.lastExchange(); e.State != meeting.ExDeclined || e.Reason != "user_declined" {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v; want e.State to be %v, e.Reason to be \"user_declined\"", e, meeting.ExDeclined)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestARepeatedMessageHasOneEffectAndItsFirstAnswer(t *testing.T) {
 		t.Errorf("another answer: %s", diff)
 	}
 	if item := bob.only(); !item.Unsolicited {
-		t.Errorf("%+v", item)
+		t.Errorf("%+v; want item.Unsolicited", item)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestOffersAreJudgedByTheirFormatFirst(t *testing.T) {
 	}
 	// A bad format is turned away before any other member is looked at.
 	if r := bob.say(proven("ada"), meeting.ActionOfferSkill, map[string]any{"skill_format": "ruby", "skill_name": 7}, ""); r.Status != meeting.ResultRejected {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Status to be %v", r, meeting.ResultRejected)
 	}
 }
 
@@ -318,7 +318,7 @@ func TestTheChainGrowsAHopAtATimeAndSignaturesAreVerified(t *testing.T) {
 	}
 	second := hand(bob, cy)
 	if diff := cmp.Diff([]string{"ada-id", "bob-id"}, second.Provenance.Chain); diff != "" || second.Provenance.HopCount != 1 {
-		t.Errorf("%+v", second.Provenance)
+		t.Errorf("%+v; want no difference, second.Provenance.HopCount to be 1", second.Provenance)
 	}
 	if diff := cmp.Diff([]bool{true, true}, second.Verified); diff != "" {
 		t.Errorf("verified: %s", diff)
@@ -359,7 +359,7 @@ func TestDangersAreAcknowledgedOneByOne(t *testing.T) {
 	}
 	bob.decide(item.ID, all)
 	if got := bob.only(); got.State != skill.StateApproved {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.State to be %v", got, skill.StateApproved)
 	}
 }
 
@@ -370,7 +370,7 @@ func TestARefusedSkillIsDeletedAndNotTakenAgain(t *testing.T) {
 	item := bob.only()
 	bob.decide(item.ID, no)
 	if got := bob.only(); got.State != skill.StateRejected || got.Content != "" {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.State to be %v, got.Content to be \"\"", got, skill.StateRejected)
 	}
 	if r := bob.say(proven("zoe"), meeting.ActionSkillContent, content("Tea", text, nil), ""); r.Status != meeting.ResultError {
 		t.Errorf("taken again: %+v", r)
@@ -458,12 +458,12 @@ func TestANewVersionShowsItsDifferenceAndReplacesTheOld(t *testing.T) {
 	next := bob.items()[0]
 	review, err := bob.Review(t.Context(), next.ID)
 	if err != nil || review.InUse != old.ID || !strings.Contains(review.Diff, "+Wait.") || strings.Contains(review.Diff, "-Boil") {
-		t.Fatalf("%q %v", review.Diff, err)
+		t.Fatalf("%q %v; want no error, review.InUse to be %v, \"+Wait.\" in it, not \"-Boil\" in it", review.Diff, err, old.ID)
 	}
 	bob.decide(next.ID, yes)
 	used, err := bob.Usable(t.Context())
 	if err != nil || len(used) != 1 || used[0].Hash != next.Hash || used[0].Name != "tea" {
-		t.Errorf("%+v %v", used, err)
+		t.Errorf("%+v %v; want no error, len(used) to be 1, used[0].Hash to be %v, used[0].Name to be \"tea\"", used, err, next.Hash)
 	}
 	if _, err := bob.Revoke(t.Context(), next.ID, ""); err != nil {
 		t.Fatal(err)

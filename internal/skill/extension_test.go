@@ -42,7 +42,7 @@ func TestAnExtensionTravelsAsADocumentAndCountsAfterAPersonPromotedIt(t *testing
 	}
 	got := bob.extension()
 	if got.State != meeting.ExtPendingPromotion || got.Sender != "ada-id" {
-		t.Fatalf("%+v", got)
+		t.Fatalf("%+v; want got.State to be %v, got.Sender to be \"ada-id\"", got, meeting.ExtPendingPromotion)
 	}
 	// Until then it is a paper: neither advertised nor understood.
 	in, _, err := bob.Introduction(ctx, "")
@@ -58,7 +58,7 @@ func TestAnExtensionTravelsAsADocumentAndCountsAfterAPersonPromotedIt(t *testing
 	}
 	waiting, err := bob.inbox.List(ctx, approval.Filter{Principal: "owner", Kind: approval.KindSkill})
 	if err != nil || len(waiting) != 1 || !strings.Contains(string(waiting[0].Arguments), "org.example.tea") {
-		t.Fatalf("%+v %v", waiting, err)
+		t.Fatalf("%+v %v; want no error, len(waiting) to be 1, \"org.example.tea\" in it", waiting, err)
 	}
 	owner := identity.Actor{Person: identity.Principal{Kind: identity.KindPerson, ID: "owner"}, Scopes: identity.Expand(identity.ApprovalRespond)}
 	bob.sweep() // which waits for the answer
@@ -78,7 +78,7 @@ func TestAnExtensionTravelsAsADocumentAndCountsAfterAPersonPromotedIt(t *testing
 	if r := bob.say(proven("cy"), meeting.ActionProposeExtension, map[string]any{
 		"extension_name": "org.example.tea", "extension_version": "1.0.0", "actions": []string{"pour"}, "content_hash": mmp.HashOf(teaExtension).Prefixed(),
 	}, ""); r.Status != meeting.EvolutionAlreadyHave {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Status to be %v", r, meeting.EvolutionAlreadyHave)
 	}
 	for _, on := range []bool{false, true} {
 		if _, err := bob.SwitchExtension(ctx, bob.extension().Hash, on); err != nil {
@@ -139,7 +139,7 @@ func TestUnsafeExtensionsAreTurnedAwayByTheirClaims(t *testing.T) {
 		maps.Copy(p, change)
 		r := bob.say(proven("ada"), meeting.ActionProposeExtension, p, "")
 		if reason, _ := r.Fields["reason"].(string); r.Status != meeting.ResultRejected || !strings.Contains(reason, want) {
-			t.Errorf("%s: %s %v", want, r.Status, r.Fields["reason"])
+			t.Errorf("%s: %s %v; want r.Status to be %v, strings.Contains(reason, want)", want, r.Status, r.Fields["reason"], meeting.ResultRejected)
 		}
 	}
 }
@@ -160,12 +160,12 @@ func TestADocumentNobodyAskedForOrThatIsAnotherIsNotAdopted(t *testing.T) {
 	}, "")
 	m, ready := r.Answer()
 	if !ready || m.Action != meeting.ActionEvaluateExtension {
-		t.Fatalf("%+v", r)
+		t.Fatalf("%+v; want ready, m.Action to be %v", r, meeting.ActionEvaluateExtension)
 	}
 	if r := share(m.ID, strings.Replace(teaExtension, "pour", "shell_exec", 1)); r.Status != meeting.ResultRejected {
 		t.Errorf("another document than was proposed: %+v", r)
 	}
 	if got := bob.extension(); got.State != meeting.ExtRejected {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.State to be %v", got, meeting.ExtRejected)
 	}
 }

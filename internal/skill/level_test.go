@@ -63,7 +63,7 @@ func TestStrangersAskFiveTimesADay(t *testing.T) {
 	}
 	for i := range 5 {
 		if got := ask(stranger("eve")); got != meeting.ResultReceived {
-			t.Fatalf("%d: %s", i, got)
+			t.Fatalf("%d: %s; want %v", i, got, meeting.ResultReceived)
 		}
 	}
 	if got := ask(stranger("eve")); got != "rate_limited" {
@@ -137,7 +137,7 @@ func TestAChangedKeyMakesAStrangerUntilAPersonLooks(t *testing.T) {
 	other.KeyID = "sha256:another"
 	w.trusted[other.KeyID] = true // even a trusted key is another than the one she had
 	if r := bob.say(other, meeting.ActionPropose, map[string]any{"title": "x"}, ""); r.Status != meeting.ResultError {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Status to be %v", r, meeting.ResultError)
 	}
 	waiting, err := bob.inbox.Waiting(t.Context(), "owner")
 	if err != nil || waiting != 1 {
@@ -158,11 +158,11 @@ func TestUnknownActionsGetAnErrorAndTheCoreStays(t *testing.T) {
 	r := bob.say(proven("ada"), "debate", map[string]any{}, "")
 	m, ready := r.Answer()
 	if r.Status != meeting.ResultError || !ready || m.Action != meeting.ActionError || r.Fields["message"] != "Unknown action: debate" {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Status to be %v, ready, m.Action to be %v, r.Fields[\"message\"] to be \"Unknown action: debate\"", r, meeting.ResultError, meeting.ActionError)
 	}
 	e, err := m.ReadError()
 	if err != nil || e.ErrorCode != meeting.CodeUnsupportedAction || !e.Recoverable {
-		t.Errorf("%+v %v", e, err)
+		t.Errorf("%+v %v; want no error, e.ErrorCode to be %v, e.Recoverable", e, err, meeting.CodeUnsupportedAction)
 	}
 	in, _, err := bob.Introduction(t.Context(), "")
 	for _, action := range meeting.CoreActions() {
@@ -176,7 +176,7 @@ func TestUnknownActionsGetAnErrorAndTheCoreStays(t *testing.T) {
 	}
 	other.ProtocolVersion = "2.0.0"
 	if r := bob.take(proven("ada"), other); r.Fields["error_code"] != meeting.CodeVersionMismatch {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.Fields[\"error_code\"] to be %v", r, meeting.CodeVersionMismatch)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestOnlyPublicSkillsAreListedShownMadeAndSent(t *testing.T) {
 	}
 	p, err := ada.PreviewSkill(ctx, "", "Tea", 1)
 	if err != nil || p.FirstLines == nil || *p.FirstLines != "# Tea\n" {
-		t.Errorf("%+v %v", p, err)
+		t.Errorf("%+v %v; want no error, p.FirstLines not to be nil, *p.FirstLines to be \"# Tea\\n\"", p, err)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestAPersonMayDecideOnAStrangersSkill(t *testing.T) {
 	}
 	item, err := bob.Ask(t.Context(), bob.only().ID)
 	if err != nil || !item.Asked {
-		t.Fatalf("%+v, %v", item, err)
+		t.Fatalf("%+v, %v; want no error, item.Asked", item, err)
 	}
 	if _, err := bob.Ask(t.Context(), item.ID); err != nil {
 		t.Errorf("asked twice: %v", err)

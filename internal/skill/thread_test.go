@@ -53,7 +53,7 @@ func TestADiscussionFromProposalToSynthesis(t *testing.T) {
 	w.pump()
 	for _, s := range []*side{ada, bob} {
 		if got := s.thread(th.ID); got.State != meeting.ThreadClosed {
-			t.Errorf("%s: %+v", s.host.Name, got)
+			t.Errorf("%s: %+v; want got.State to be %v", s.host.Name, got, meeting.ThreadClosed)
 		}
 	}
 	if _, err := bob.Say(ctx, "bob", "", "ada-id", meeting.ActionOppose, th.ID, map[string]any{}); err == nil {
@@ -82,7 +82,7 @@ func TestANegotiationWaitsForAPersonBeforeItAgrees(t *testing.T) {
 	}
 	asked, err := ada.Say(ctx, "ada", "", "bob-id", meeting.ActionAgree, th.ID, nil)
 	if err != nil || asked.State != meeting.ThreadOpen || asked.Approval == "" {
-		t.Fatalf("%+v %v", asked, err)
+		t.Fatalf("%+v %v; want no error, asked.State to be %v, asked.Approval not to be \"\"", asked, err, meeting.ThreadOpen)
 	}
 	if got := bob.thread(th.ID); got.State != meeting.ThreadOpen {
 		t.Error("agreed without a person")

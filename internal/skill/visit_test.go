@@ -91,13 +91,13 @@ func TestFiveVisitsAtOnceAndAPersonEndsThem(t *testing.T) {
 	bob.open(skill.Config{})
 	all, err := bob.Visits(t.Context())
 	if err != nil || len(all) != 5 {
-		t.Fatalf("%v %v", all, err)
+		t.Fatalf("%v %v; want no error, len(all) to be 5", all, err)
 	}
 	if err := bob.AskEnd(t.Context(), all[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	if got := bob.interacted(all[0], 0); got.Over(w.now) != meeting.GoodbyeUserRequest {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.Over(w.now) to be %v", got, meeting.GoodbyeUserRequest)
 	}
 	if err := bob.AskEnd(t.Context(), "nothing"); !errors.Is(err, skill.ErrNotFound) {
 		t.Error(err)
@@ -127,7 +127,7 @@ func TestGoodbyeIsSaidToWhomTheAgentMetThere(t *testing.T) {
 	}
 	h, err := bob.History(t.Context(), "", meeting.HistoryQuery{Limit: 10})
 	if err != nil || len(h.Interactions) == 0 {
-		t.Fatalf("%+v %v", h, err)
+		t.Fatalf("%+v %v; want no error, len(h.Interactions) not to be 0", h, err)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestAPlaceWithAnotherKeyIsAnAlarmUntilAPersonAcceptsIt(t *testing.T) {
 	}
 	asked := bob.waiting()
 	if len(asked) != 1 || asked[0].Kind != approval.KindNote {
-		t.Fatalf("%+v", asked)
+		t.Fatalf("%+v; want len(asked) to be 1, asked[0].Kind to be %v", asked, approval.KindNote)
 	}
 	all, err := bob.Visits(ctx)
 	if err != nil || len(all) != 1 || all[0].Problem == "" || all[0].PlaceKey != "ed25519:first" {
@@ -227,7 +227,7 @@ func TestVisitsPinsAndNotesOnBothDatabases(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := bob.interacted(v, 40); got.Warning == "" || got.PlaceKey != "ed25519:first" {
-			t.Errorf("%+v", got)
+			t.Errorf("%+v; want got.Warning not to be \"\", got.PlaceKey to be \"ed25519:first\"", got)
 		}
 		bob.note(w.trustedPeer("zoe"), "relay_1", "tea")
 		bob.note(proven("one"), "relay_2", "tea")
@@ -236,7 +236,7 @@ func TestVisitsPinsAndNotesOnBothDatabases(t *testing.T) {
 		}
 		bob.Farewell(t.Context(), v, meeting.GoodbyeTimeout)
 		if err := bob.CheckPlace(t.Context(), v.URL, "tea-house", "ed25519:second"); !errors.Is(err, skill.ErrPlaceChanged) {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want skill.ErrPlaceChanged", err)
 		}
 		bob.sweep()
 		if err := bob.AskEnd(t.Context(), v.ID); err != nil {
@@ -246,7 +246,7 @@ func TestVisitsPinsAndNotesOnBothDatabases(t *testing.T) {
 			t.Fatal(err)
 		}
 		if all, err := bob.Visits(t.Context()); err != nil || len(all) != 0 {
-			t.Errorf("%+v %v", all, err)
+			t.Errorf("%+v %v; want no error, len(all) to be 0", all, err)
 		}
 	})
 }

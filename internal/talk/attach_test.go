@@ -130,13 +130,13 @@ func TestAttachResumesBySeq(t *testing.T) {
 	}
 	d := h.attach(t, crab, 6, 0)
 	if got := transcript(d.caughtUp()); got != "\nuser: /say 3\ncrab: 3\nuser: /say 4\ncrab: 4" {
-		t.Error(got)
+		t.Errorf("got is %v; want \"\\nuser: /say 3\\ncrab: 3\\nuser: /say 4\\ncrab: 4\"", got)
 	}
 	if last := d.got[len(d.got)-1]; last.Seq != 10 {
 		t.Errorf("caught up at %d", last.Seq)
 	}
 	if got := transcript(h.attach(t, crab, 0, 3).caughtUp()); got != "\ncrab: 3\nuser: /say 4\ncrab: 4" {
-		t.Error(got)
+		t.Errorf("got is %v; want \"\\ncrab: 3\\nuser: /say 4\\ncrab: 4\"", got)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestASlowReaderLosesNoText(t *testing.T) {
 	words := strings.Repeat("word ", 20_000)
 	run := h.begin(talk.TurnRequest{Content: "/say " + words})
 	if got := h.say("/say done"); got.text() != "done" {
-		t.Error(got)
+		t.Errorf("got is %v; want got.text() to be \"done\"", got)
 	}
 	got := all(t, run) // read only now
 	if got.text() != words || len(got) > 1000 {

@@ -49,13 +49,13 @@ func TestATurnOnOneHubIsSeenOnTheOther(t *testing.T) {
 		g.open <- struct{}{}
 		got := all(t, run)
 		if got[0].Kind != talk.Start || !strings.HasSuffix(got.text(), "steered") || got.end(t).Error != "" {
-			t.Errorf("%+v", got)
+			t.Errorf("%+v; want got[0].Kind to be %v, strings.HasSuffix(got.text(), \"steered\"), got.end(t).Error to be \"\"", got, talk.Start)
 		}
 		if s := all(t, steer); s[0].Kind != talk.Steered || s.text() != "steered" {
-			t.Errorf("%+v", s)
+			t.Errorf("%+v; want s[0].Kind to be %v, s.text() to be \"steered\"", s, talk.Steered)
 		}
 		if w := all(t, waits); w.of(talk.Queued) == nil || w.text() != "waited" {
-			t.Errorf("%+v", w)
+			t.Errorf("%+v; want w.of(talk.Queued) not to be nil, w.text() to be \"waited\"", w)
 		}
 		for _, d := range []*device{there, here, late} {
 			d.ended(waits.ID)
@@ -65,11 +65,11 @@ func TestATurnOnOneHubIsSeenOnTheOther(t *testing.T) {
 			t.Errorf("the devices differ:\n%s\n%s", x, y)
 		}
 		if x := transcript(there.got); !strings.Contains(x, "crab: first") || !strings.HasSuffix(x, "waited") {
-			t.Error(x)
+			t.Errorf("x is %v; want \"crab: first\" in it, strings.HasSuffix(x, \"waited\")", x)
 		}
 		active, err := b.ListActive(t.Context(), me, talk.Filter{})
 		if err != nil || len(active) != 1 {
-			t.Errorf("%v, %v", active, err)
+			t.Errorf("%v, %v; want no error, len(active) to be 1", active, err)
 		}
 	})
 }
@@ -84,7 +84,7 @@ func TestControlReachesTheOwningHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	if end := all(t, run).end(t); end.Stop != brain.StopCancelled {
-		t.Errorf("%+v", end)
+		t.Errorf("%+v; want end.Stop to be %v", end, brain.StopCancelled)
 	}
 	run = b.begin(talk.TurnRequest{Content: `/tool ask_user {"questions":[{"question":"?"}]}` + "\n/say thanks"})
 	until(t, run, talk.Ask)
@@ -92,14 +92,14 @@ func TestControlReachesTheOwningHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := all(t, run); got.of(talk.ToolResult)[0].Result.Output != "from afar" {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.of(talk.ToolResult)[0].Result.Output to be \"from afar\"", got)
 	}
 	if err := b.Reply(ctx, me, crab, "", "x"); !errors.Is(err, talk.ErrNoQuestion) {
 		t.Errorf("got %v", err)
 	}
 	archive, err := b.Compact(ctx, me, crab, "the sea")
 	if err != nil || !strings.Contains(archive.Summary, "Focus: the sea") {
-		t.Errorf("%+v, %v", archive, err)
+		t.Errorf("%+v, %v; want no error, \"Focus: the sea\" in it", archive, err)
 	}
 	if _, err := b.Compact(ctx, me, crab, ""); !errors.Is(err, talk.ErrNothing) {
 		t.Errorf("got %v", err)
@@ -114,7 +114,7 @@ func TestControlReachesTheOwningHub(t *testing.T) {
 	req := talk.TurnRequest{Content: "/say once", IdempotencyKey: "k"}
 	a.turn(req)
 	if got := b.turn(req); got.text() != "once" {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.text() to be \"once\"", got)
 	}
 	long := strings.Repeat("long ", 30_000) + strings.Repeat("漢", 700_000)
 	if big := b.turn(talk.TurnRequest{Content: "/say " + long}); big.text() != long {
@@ -130,7 +130,7 @@ func TestControlReachesTheOwningHub(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if got := b.say("/say mine now"); got.text() != "mine now" || b.Stats().Active != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.text() to be \"mine now\", b.Stats().Active to be 1", got)
 	}
 }
 
@@ -164,12 +164,12 @@ func TestADeadHubsWaitingTurnsRunElsewhereWithinTenSeconds(t *testing.T) {
 		}
 		seen := d.ended(run.ID)
 		if end := seen[len(seen)-1].Event; end.Stop != brain.StopInterrupted {
-			t.Errorf("%+v", end)
+			t.Errorf("%+v; want end.Stop to be %v", end, brain.StopInterrupted)
 		}
 		all(t, b.begin(talk.TurnRequest{Content: "/say last"}))
 		want := []string{"user /say begun\n/sleep 600000", "assistant begun", "user /say waited on b", "assistant waited on b", "user /say waited on a", "assistant waited on a", "user /say last", "assistant last"}
 		if got := b.stored(crab); !slices.Equal(got, want) {
-			t.Errorf("%q", got)
+			t.Errorf("%q; want slices.Equal(got, want)", got)
 		}
 		// The dead one wakes up: it may not write any more.
 		run.Leave()
@@ -261,7 +261,7 @@ func TestAStaleEpochCannotWrite(t *testing.T) {
 		}
 		g.open <- struct{}{}
 		if end := all(t, run).end(t); end.Stop != brain.StopInterrupted || end.Error != "interrupted" {
-			t.Errorf("%+v", end)
+			t.Errorf("%+v; want end.Stop to be %v, end.Error to be \"interrupted\"", end, brain.StopInterrupted)
 		}
 		if got := h.stored(crab); len(got) != 2 {
 			t.Errorf("a stale owner wrote: %q", got)
@@ -313,6 +313,6 @@ func TestSubscribersSeeOtherHubs(t *testing.T) {
 		}
 	}
 	if text != "seen" {
-		t.Error(fmt.Sprint(watch.seen()))
+		t.Errorf("fmt.Sprint(watch.seen()) is %v; want text to be \"seen\"", fmt.Sprint(watch.seen()))
 	}
 }

@@ -51,11 +51,11 @@ func TestCompactArchivesTheWindowAndTheConversationGoesOn(t *testing.T) {
 		}
 		list, err := h.Archives(t.Context(), me, crab, "", 0)
 		if err != nil || len(list) != 1 || list[0].ID != a.ID {
-			t.Errorf("%+v, %v", list, err)
+			t.Errorf("%+v, %v; want no error, len(list) to be 1, list[0].ID to be %v", list, err, a.ID)
 		}
 		page, err := h.Archive(t.Context(), me, a.ID, 0, 3)
 		if err != nil || len(page.Messages) != 3 || !page.Truncated || page.Messages[0].Text != "/say one" {
-			t.Errorf("%+v, %v", page, err)
+			t.Errorf("%+v, %v; want no error, len(page.Messages) to be 3, page.Truncated, page.Messages[0].Text to be \"/say one\"", page, err)
 		}
 	})
 }
@@ -107,11 +107,11 @@ func TestAFailedSummaryChangesNothing(t *testing.T) {
 			}
 			h.models.playing(nil)
 			if list, err := h.Archives(t.Context(), me, crab, "", 0); err != nil || len(list) != 0 {
-				t.Errorf("%v, %v", list, err)
+				t.Errorf("%v, %v; want no error, len(list) to be 0", list, err)
 			}
 			h.say("/say still")
 			if got := plain(h.models.last(t)); got[0] != "user /say one" {
-				t.Error(got)
+				t.Errorf("got is %v; want got[0] to be \"user /say one\"", got)
 			}
 		})
 	}
@@ -124,7 +124,7 @@ func TestAutomaticCompactionGoesByReportedUsageAfterTheEnd(t *testing.T) {
 	d.caughtUp()
 	got := h.say("/usage 60 40\n/say not yet")
 	if len(got.of(talk.Compacted)) != 0 {
-		t.Error(got)
+		t.Errorf("got is %v; want len(got.of(talk.Compacted)) to be 0", got)
 	}
 	run := h.begin(talk.TurnRequest{Content: "/usage 60 41\n/say now"})
 	next := h.begin(talk.TurnRequest{Content: "/say after"})
@@ -137,10 +137,10 @@ func TestAutomaticCompactionGoesByReportedUsageAfterTheEnd(t *testing.T) {
 		t.Errorf("%+v", before)
 	}
 	if c := seen[len(seen)-1].Event.Compaction; !c.Automatic || c.Messages != 4 || c.ArchiveID == "" || c.Usage.Total() == 0 {
-		t.Errorf("%+v", c)
+		t.Errorf("%+v; want c.Automatic, c.Messages to be 4, c.ArchiveID not to be \"\", c.Usage.Total() not to be 0", c)
 	}
 	if got := plain(h.models.last(t)); len(got) != 2 || !strings.HasPrefix(got[0], "user <summary") {
-		t.Error(got)
+		t.Errorf("got is %v; want len(got) to be 2, strings.HasPrefix(got[0], \"user <summary\")", got)
 	}
 	h.agents.put(t, "crab", "---\ncompact_threshold: off\n---\n")
 	h.say("/usage 1000000 1\n/say huge")
@@ -171,7 +171,7 @@ func TestAFailedAutomaticCompactionIsTriedAgainThreeTimes(t *testing.T) {
 	}
 	notice := d.until(func(e talk.ConversationEvent) bool { return e.Event != nil && e.Event.Kind == talk.Notice })
 	if last := notice[len(notice)-1].Event; last.Code != "compact_failed" {
-		t.Errorf("%+v", last)
+		t.Errorf("%+v; want last.Code to be \"compact_failed\"", last)
 	}
 }
 
@@ -179,12 +179,12 @@ func TestTheCompactToolWorksAfterItsTurn(t *testing.T) {
 	h := newHub(t, sqlite(t))
 	got := h.say("/tool compact {\"focus\":\"boats\"}\n/say goodbye")
 	if got.text() != "goodbye" {
-		t.Error(got)
+		t.Errorf("got is %v; want got.text() to be \"goodbye\"", got)
 	}
 	h.say("/say hello")
 	list, err := h.Archives(t.Context(), me, crab, "", 0)
 	if err != nil || len(list) != 1 || list[0].Focus != "boats" || list[0].Messages != 4 || list[0].Automatic {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("%+v, %v; want no error, len(list) to be 1, list[0].Focus to be \"boats\", list[0].Messages to be 4, not list[0].Automatic", list, err)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestARunThatDoesNotFitArchivesWhatCameBeforeAndGoesOn(t *testing.T) {
 	})
 	got := h.say("/tool echo {\"n\":1}\n/say survived")
 	if got.text() != "survived" || len(got.of(talk.Compacted)) != 1 || got.end(t).Error != "" {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.text() to be \"survived\", len(got.of(talk.Compacted)) to be 1, got.end(t).Error to be \"\"", got)
 	}
 	req := plain(h.models.last(t))
 	if len(req) != 4 || !strings.HasPrefix(req[0], "user <summary") || req[1] != "user /tool echo {\"n\":1}\n/say survived" || req[3] != `tool {"n":1}` {
@@ -210,11 +210,11 @@ func TestARunThatDoesNotFitArchivesWhatCameBeforeAndGoesOn(t *testing.T) {
 	}
 	list, err := h.Archives(t.Context(), me, crab, "", 0)
 	if err != nil || len(list) != 1 || list[0].ToSeq != 2 {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("%+v, %v; want no error, len(list) to be 1, list[0].ToSeq to be 2", list, err)
 	}
 	h.say("/say next")
 	if req := plain(h.models.last(t)); len(req) != 6 || req[4] != "assistant survived" {
-		t.Error(req)
+		t.Errorf("req is %v; want len(req) to be 6, req[4] to be \"assistant survived\"", req)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestTitlesComeFromTheRuleOrFromTheModel(t *testing.T) {
 	h := newHub(t, sqlite(t))
 	h.say("Plan the trip. Cheaply.")
 	if c, err := h.Find(t.Context(), me, crab); err != nil || c.Title != "Plan the trip." {
-		t.Errorf("%q, %v", c.Title, err)
+		t.Errorf("%q, %v; want no error, c.Title to be \"Plan the trip.\"", c.Title, err)
 	}
 	h.agents.put(t, "crab", "---\nauto_title: model\n---\n")
 	h.models.playing(func(_ context.Context, req model.Request, yield func(model.Event, error) bool) bool {
@@ -239,14 +239,14 @@ func TestTitlesComeFromTheRuleOrFromTheModel(t *testing.T) {
 	h.turn(talk.TurnRequest{Key: key, Content: "/say x"})
 	seen := d.until(func(e talk.ConversationEvent) bool { return e.Event != nil && e.Event.Kind == talk.Titled })
 	if title := seen[len(seen)-1].Event.Text; title != "Boats, cheap ones." {
-		t.Error(title)
+		t.Errorf("title is %v; want title to be \"Boats, cheap ones.\"", title)
 	}
 	if req := h.models.of(model.ForTitle); len(req) != 1 || !strings.HasPrefix(req[0].System, "Summarize this conversation in a title") {
-		t.Error(req)
+		t.Errorf("req is %v; want len(req) to be 1, strings.HasPrefix(req[0].System, \"Summarize this conversation in a title\")", req)
 	}
 	h.turn(talk.TurnRequest{Key: key, Content: "/say y"})
 	if c, err := h.Find(t.Context(), me, key); err != nil || c.Title != "Boats, cheap ones." || len(h.models.of(model.ForTitle)) != 1 {
-		t.Errorf("%q, %v", c.Title, err)
+		t.Errorf("%q, %v; want no error, c.Title to be \"Boats, cheap ones.\", len(h.models.of(model.ForTitle)) to be 1", c.Title, err)
 	}
 }
 
@@ -271,7 +271,7 @@ func TestRecallFindsWhatLeftTheWindow(t *testing.T) {
 			}
 		}
 		if strings.Contains(out, "bob") || len(out) > 16<<10 {
-			t.Error(out)
+			t.Errorf("out is %v; want not \"bob\" in it, len(out) to be at most 16<<10", out)
 		}
 		if out := recall(`{"query":"zebra"}`); strings.Contains(out, "hidden") && !strings.Contains(out, "/tool") {
 			t.Errorf("tool output was found: %s", out)
@@ -284,15 +284,15 @@ func TestRecallFindsWhatLeftTheWindow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out := recall(fmt.Sprintf(`{"archive_id":%q}`, list[0].ID)); !strings.Contains(out, "crab: The walrus costs 40 euro") {
-			t.Error(out)
+			t.Errorf("out is %v; want \"crab: The walrus costs 40 euro\" in it", out)
 		}
 		found, err := h.Search(t.Context(), me, memory.Query{Text: "walrus"})
 		if err != nil || len(found.Hits) < 3 {
-			t.Errorf("%+v, %v", found, err)
+			t.Errorf("%+v, %v; want no error, len(found.Hits) to be at least 3", found, err)
 		}
 		for _, hit := range found.Hits {
 			if hit.Sender != "user" {
-				t.Errorf("%+v", hit)
+				t.Errorf("%+v; want hit.Sender to be \"user\"", hit)
 			}
 		}
 	})
@@ -305,16 +305,16 @@ func TestNotesAreInThePromptReplaceAndKeepTheirLimits(t *testing.T) {
 	res(`/tool remember {"name":"tea","text":"black"}`)
 	h.say("/say x")
 	if sys := h.models.last(t).System; !strings.Contains(sys, "- tea: black") || strings.Contains(sys, "green") {
-		t.Error(sys)
+		t.Errorf("sys is %v; want \"- tea: black\" in it, not \"green\" in it", sys)
 	}
 	if r := res(fmt.Sprintf(`/tool remember {"name":"long","text":%q}`, strings.Repeat("x", 2049))); !r.IsError {
-		t.Error(r)
+		t.Errorf("r is %v; want r.IsError", r)
 	}
 	if r := res(`/tool forget {"name":"tea"}`); r.IsError {
-		t.Error(r)
+		t.Errorf("r is %v; want not r.IsError", r)
 	}
 	if r := res(`/tool forget {"name":"tea"}`); !r.IsError {
-		t.Error(r)
+		t.Errorf("r is %v; want r.IsError", r)
 	}
 	for i := range 200 {
 		if err := h.mem.Remember(t.Context(), crab, fmt.Sprint("n", i), strings.Repeat("y", 100)); err != nil {
@@ -322,7 +322,7 @@ func TestNotesAreInThePromptReplaceAndKeepTheirLimits(t *testing.T) {
 		}
 	}
 	if r := res(`/tool remember {"name":"one more","text":"x"}`); !r.IsError || !strings.Contains(r.Output, "200") {
-		t.Error(r)
+		t.Errorf("r is %v; want r.IsError, \"200\" in it", r)
 	}
 	h.say("/say x")
 	if n := len(h.models.last(t).System); n > 5<<10 {
@@ -342,11 +342,11 @@ func TestRecallAutoInjectsMemoriesAndSaysSo(t *testing.T) {
 	}
 	got := h.say("tell me of the walrus")
 	if n := got.of(talk.Notice); len(n) != 1 || n[0].Code != "recalled" {
-		t.Errorf("%+v", n)
+		t.Errorf("%+v; want len(n) to be 1, n[0].Code to be \"recalled\"", n)
 	}
 	text := strings.Join(sent(h.models.last(t)), "\n")
 	if !strings.Contains(text, "injected Memories that may matter") || strings.Contains(text, "<from agent") {
-		t.Error(text)
+		t.Errorf("text is %v; want \"injected Memories that may matter\" in it, not \"<from agent\" in it", text)
 	}
 }
 
@@ -424,7 +424,7 @@ func TestSchedulesFireOnTimeKeepQuietAndTellWhatFailed(t *testing.T) {
 		missing := create(talk.Schedule{Schedule: "30 12 * * *", Skill: "nothere"})
 		once := create(talk.Schedule{Schedule: "15 3 * * *", Skill: "report", Once: true, QuietStart: "03:00", QuietEnd: "04:00"})
 		if hourly.Next.IsZero() || once.ID == missing.ID {
-			t.Errorf("%+v", hourly)
+			t.Errorf("%+v; want not hourly.Next.IsZero(), once.ID not to be missing.ID", hourly)
 		}
 		count := func() (n int) {
 			for _, line := range h.stored(crab) {
@@ -448,10 +448,10 @@ func TestSchedulesFireOnTimeKeepQuietAndTellWhatFailed(t *testing.T) {
 		}
 		list, err := h.Schedules(t.Context(), me)
 		if err != nil || len(list) != 2 || list[0].LastError != "" || !strings.Contains(list[1].LastError, "nothere") {
-			t.Errorf("%+v, %v", list, err)
+			t.Errorf("%+v, %v; want no error, len(list) to be 2, list[0].LastError to be \"\", \"nothere\" in it", list, err)
 		}
 		if others, err := h.Schedules(t.Context(), own("bob")); err != nil || len(others) != 0 {
-			t.Errorf("%+v, %v", others, err)
+			t.Errorf("%+v, %v; want no error, len(others) to be 0", others, err)
 		}
 		if err := h.DeleteSchedule(t.Context(), own("bob"), hourly.ID); !errors.Is(err, talk.ErrNoSchedule) {
 			t.Errorf("somebody else's: %v", err)
@@ -480,7 +480,7 @@ func TestBadSchedulesAreRefused(t *testing.T) {
 		"not a sender": {talk.Schedule{Schedule: "0 0 * * *", Skill: "x", Key: talk.Key{Agent: "crab", Sender: "bob"}}, talk.ErrForbidden},
 	} {
 		if _, err := h.CreateSchedule(t.Context(), me, tt.s); !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want %v", name, err, tt.want)
 		}
 	}
 }
@@ -500,11 +500,11 @@ func TestMissedFiringsAreDroppedExceptOnce(t *testing.T) {
 		defer again.stop()
 		<-time.After(time.Minute)
 		if got := again.stored(crab); len(got) != 2 || got[0] != "user /report" {
-			t.Errorf("%q", got)
+			t.Errorf("%q; want len(got) to be 2, got[0] to be \"user /report\"", got)
 		}
 		list, err := again.Schedules(t.Context(), me)
 		if err != nil || len(list) != 1 || list[0].Once || list[0].Next.Hour() != 1 {
-			t.Errorf("%+v, %v", list, err)
+			t.Errorf("%+v, %v; want no error, len(list) to be 1, not list[0].Once, list[0].Next.Hour() to be 1", list, err)
 		}
 	})
 }
@@ -524,7 +524,7 @@ func TestAWrongSummaryIsRedoneFromTheRawMessages(t *testing.T) {
 	}
 	b, err := h.SummariseAgain(t.Context(), me, a.ID, "boats")
 	if err != nil || b.ID != a.ID || !strings.Contains(b.Summary, "Focus: boats.") || b.ToSeq != a.ToSeq {
-		t.Fatalf("%+v, %v", b, err)
+		t.Fatalf("%+v, %v; want no error, b.ID to be %v, \"Focus: boats.\" in it, b.ToSeq to be %v", b, err, a.ID, a.ToSeq)
 	}
 	h.say("/say two")
 	if sent := strings.Join(plain(h.models.last(t)), "\n"); !strings.Contains(sent, "Focus: boats.") {

@@ -32,7 +32,7 @@ func TestDelegatesWorkInHiddenConversations(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	if got.text() != "done" {
-		t.Error(got.text())
+		t.Errorf("got.text() is %v; want got.text() to be \"done\"", got.text())
 	}
 	list, err := h.List(t.Context(), anybody, talk.Filter{})
 	if err != nil || len(list) != 1 {
@@ -40,7 +40,7 @@ func TestDelegatesWorkInHiddenConversations(t *testing.T) {
 	}
 	key := talk.Key{Agent: "twin", Sender: "delegate:" + run.ID + ":1"}
 	if stored := h.stored(key); len(stored) != 2 || stored[1] != "assistant from twin" {
-		t.Error(stored)
+		t.Errorf("stored is %v; want len(stored) to be 2, stored[1] to be \"assistant from twin\"", stored)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestDelegationOutsideMembersTooDeepOrTooManyIsRefused(t *testing.T) {
 		got := h.say(script)
 		results := got.of(talk.ToolResult)
 		if res := results[len(results)-1].Result; !res.IsError || !strings.Contains(res.Output, why) {
-			t.Errorf("%+v", res)
+			t.Errorf("%+v; want res.IsError, strings.Contains(res.Output, why)", res)
 		}
 	}
 	refused(delegateTo("owl", "x"), "not one of your members")
@@ -66,7 +66,7 @@ func TestDelegationOutsideMembersTooDeepOrTooManyIsRefused(t *testing.T) {
 	inner := delegateTo("owl", delegateTo("crab", "x")+"\n/result")
 	got := h.say(delegateTo("twin", inner+"\n/result") + "\n/result")
 	if out := got.of(talk.ToolResult)[0].Result.Output; !strings.Contains(out, "needs a person's approval") {
-		t.Errorf("%q", out)
+		t.Errorf("%q; want \"needs a person's approval\" in it", out)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestDelegationIsRefusedBelowTwoLevels(t *testing.T) {
 	}
 	out := all(t, run).of(talk.ToolResult)[0].Result.Output
 	if !strings.Contains(out, "further than 2 levels") {
-		t.Errorf("%q", out)
+		t.Errorf("%q; want \"further than 2 levels\" in it", out)
 	}
 }
 
@@ -103,11 +103,11 @@ func TestCancelReachesDelegatesAndTheirCostCounts(t *testing.T) {
 		}
 		key := talk.Key{Agent: "twin", Sender: "delegate:" + run.ID + ":1"}
 		if list := h.stored(key); len(list) != 2 || list[1] != "assistant a" {
-			t.Error(list)
+			t.Errorf("list is %v; want len(list) to be 2, list[1] to be \"assistant a\"", list)
 		}
 		got := h.say(delegateTo("twin", "/usage 900 200\n/say x") + "\n/say never")
 		if end := got.end(t); end.Stop != brain.StopBudget {
-			t.Errorf("%+v", end)
+			t.Errorf("%+v; want end.Stop to be %v", end, brain.StopBudget)
 		}
 		if n := len(h.models.of(model.ForTurn)); n != 4 {
 			t.Errorf("%d model calls", n)

@@ -30,14 +30,14 @@ func TestTwoTurnsAtOnceAlternateAndTheSecondKnowsItsPosition(t *testing.T) {
 		third := h.begin(talk.TurnRequest{Content: "/say three"})
 		g.open <- struct{}{}
 		if got := all(t, first); got.text() != "one" {
-			t.Error(got)
+			t.Errorf("got is %v; want got.text() to be \"one\"", got)
 		}
 		if got := all(t, second); got[0].Kind != talk.Queued || got[0].Position != 1 || got.text() != "two" {
-			t.Errorf("%+v", got)
+			t.Errorf("%+v; want got[0].Kind to be %v, got[0].Position to be 1, got.text() to be \"two\"", got, talk.Queued)
 		}
 		got := all(t, third)
 		if q := got.of(talk.Queued); len(q) != 2 || q[0].Position != 2 || q[1].Position != 1 || got.text() != "three" {
-			t.Errorf("%+v", got)
+			t.Errorf("%+v; want len(q) to be 2, q[0].Position to be 2, q[1].Position to be 1, got.text() to be \"three\"", got)
 		}
 		if diff := cmp.Diff([]string{
 			"user /tool slow\n/say one", "assistant [slow]", "tool opened", "assistant one", "user /say two", "assistant two", "user /say three", "assistant three",
@@ -65,7 +65,7 @@ func TestThe33rdWaitingTurnIsRefused(t *testing.T) {
 		}
 	}
 	if got := h.say("/say room again"); got.text() != "room again" {
-		t.Error(got)
+		t.Errorf("got is %v; want got.text() to be \"room again\"", got)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestThreeSteersInARoundArriveInOrder(t *testing.T) {
 		g.open <- struct{}{}
 		whole := all(t, run)
 		if got := plain(h.models.last(t)); !slices.Equal(got[len(got)-3:], []string{"user /say s0", "user /say s1", "user /say s2"}) {
-			t.Error(got)
+			t.Errorf("got is %v; want slices.Equal(got[len(got)-3:], []string{\"user /say s0\", \"user /say s1\", \"user /say s2\"})", got)
 		}
 		for i, s := range steers {
 			got := all(t, s)
@@ -91,7 +91,7 @@ func TestThreeSteersInARoundArriveInOrder(t *testing.T) {
 			}
 		}
 		if list := h.stored(crab); len(list) != 7 || list[6] != "assistant s2" {
-			t.Error(list)
+			t.Errorf("list is %v; want len(list) to be 7, list[6] to be \"assistant s2\"", list)
 		}
 		// Four turns were one run, which is paid for once.
 		c, err := h.mem.Find(t.Context(), crab)
@@ -113,7 +113,7 @@ func TestASteerThatFindsNoFurtherRoundIsTheNextTurn(t *testing.T) {
 		waits := h.begin(talk.TurnRequest{Content: "/say queued"})
 		steer := h.begin(talk.TurnRequest{Content: "/say steered", Mode: talk.Steer})
 		if got := all(t, steer); len(got.of(talk.Start)) != 1 || got.text() != "steered" {
-			t.Errorf("%+v", got)
+			t.Errorf("%+v; want len(got.of(talk.Start)) to be 1, got.text() to be \"steered\"", got)
 		}
 		all(t, waits)
 		if got := h.stored(crab); !slices.Equal(got[2:], []string{"user /say steered", "assistant steered", "user /say queued", "assistant queued"}) {
@@ -130,7 +130,7 @@ func TestInterruptCancelsAndRunsNext(t *testing.T) {
 	waits := h.begin(talk.TurnRequest{Content: "/say later"})
 	now := h.begin(talk.TurnRequest{Content: "/say now", Mode: talk.Interrupt})
 	if end := all(t, run).end(t); end.Stop != brain.StopCancelled || end.Error != "cancelled" {
-		t.Errorf("%+v", end)
+		t.Errorf("%+v; want end.Stop to be %v, end.Error to be \"cancelled\"", end, brain.StopCancelled)
 	}
 	all(t, now)
 	all(t, waits)
@@ -155,20 +155,20 @@ func TestTheSameKeyRunsOnce(t *testing.T) {
 		g.open <- struct{}{}
 		for _, run := range []*talk.Run{first, again} {
 			if got := all(t, run); !strings.HasSuffix(got.text(), "one") || got[0].Kind != talk.Start {
-				t.Errorf("%+v", got)
+				t.Errorf("%+v; want strings.HasSuffix(got.text(), \"one\"), got[0].Kind to be %v", got, talk.Start)
 			}
 		}
 		for _, run := range []*talk.Run{waiting, waitingAgain} {
 			if got := all(t, run); got.text() != "two" {
-				t.Errorf("%+v", got)
+				t.Errorf("%+v; want got.text() to be \"two\"", got)
 			}
 		}
 		replayed := h.turn(one)
 		if replayed.text() != "one" || replayed.end(t).Stop != brain.StopDone || replayed.end(t).Usage.Rounds != 2 {
-			t.Errorf("%+v", replayed)
+			t.Errorf("%+v; want replayed.text() to be \"one\", replayed.end(t).Stop to be %v, replayed.end(t).Usage.Rounds to be 2", replayed, brain.StopDone)
 		}
 		if got := h.stored(crab); len(got) != 6 {
-			t.Error(got)
+			t.Errorf("got is %v; want len(got) to be 6", got)
 		}
 	})
 }
@@ -211,12 +211,12 @@ func TestCancelKeepsTheTextSoFar(t *testing.T) {
 			}
 			end := all(t, run).end(t)
 			if end.Error != "cancelled" || end.Stop != brain.StopCancelled {
-				t.Errorf("%+v", end)
+				t.Errorf("%+v; want end.Error to be \"cancelled\", end.Stop to be %v", end, brain.StopCancelled)
 			}
 			all(t, next)
 			list := h.stored(key)
 			if !strings.HasPrefix(list[1], "assistant so far") || list[len(list)-1] != "assistant next" {
-				t.Error(list)
+				t.Errorf("list is %v; want strings.HasPrefix(list[1], \"assistant so far\"), list[len(list)-1] to be \"assistant next\"", list)
 			}
 			if name == "in a tool" && list[2] != "tool cancelled before it finished" {
 				t.Error(list)
@@ -239,7 +239,7 @@ func TestAWaitingTurnCanBeCancelledByItsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		if end := all(t, r).end(t); end.Stop != brain.StopCancelled || len(end.Error) == 0 {
-			t.Errorf("%+v", end)
+			t.Errorf("%+v; want end.Stop to be %v, len(end.Error) not to be 0", end, brain.StopCancelled)
 		}
 	}
 	if err := h.Cancel(t.Context(), me, crab, "none"); !errors.Is(err, talk.ErrNotActive) {
@@ -247,7 +247,7 @@ func TestAWaitingTurnCanBeCancelledByItsRun(t *testing.T) {
 	}
 	g.open <- struct{}{}
 	if all(t, run).text() != "one" || all(t, stays).text() != "c" {
-		t.Error(h.stored(crab))
+		t.Errorf("h.stored(crab) is %v; want all(t, run).text() to be \"one\", all(t, stays).text() to be \"c\"", h.stored(crab))
 	}
 }
 
@@ -265,7 +265,7 @@ func TestAfterKillThePastIsKnownAndNothingWaits(t *testing.T) {
 		}
 		for _, r := range []*talk.Run{run, waits, steers} {
 			if end := all(t, r).end(t); end.Stop != brain.StopKilled || end.Error != "killed" {
-				t.Errorf("%+v", end)
+				t.Errorf("%+v; want end.Stop to be %v, end.Error to be \"killed\"", end, brain.StopKilled)
 			}
 		}
 		if err := h.Kill(t.Context(), me, crab); !errors.Is(err, talk.ErrNotActive) {
@@ -276,7 +276,7 @@ func TestAfterKillThePastIsKnownAndNothingWaits(t *testing.T) {
 		}
 		h.say("/say back")
 		if got := plain(h.models.last(t)); got[0] != "user /say past" || got[1] != "assistant past" || len(got) != 6 {
-			t.Error(got)
+			t.Errorf("got is %v; want got[0] to be \"user /say past\", got[1] to be \"assistant past\", len(got) to be 6", got)
 		}
 	})
 }
@@ -335,7 +335,7 @@ func TestAClientThatLeavesCancelsItsRunUnlessSomebodyLooksOn(t *testing.T) {
 		run.Leave()
 		watch.wait(1)
 		if got := h.stored(crab); got[1] != "assistant a" {
-			t.Error(got)
+			t.Errorf("got is %v; want got[1] to be \"assistant a\"", got)
 		}
 	})
 	run("detached", func(t *testing.T, h *hub) {
@@ -346,7 +346,7 @@ func TestAClientThatLeavesCancelsItsRunUnlessSomebodyLooksOn(t *testing.T) {
 		run.Leave()
 		all(t, again)
 		if got := h.stored(key); got[1] != "assistant a\nb" {
-			t.Error(got)
+			t.Errorf("got is %v; want got[1] to be \"assistant a\\nb\"", got)
 		}
 	})
 	run("a device is attached", func(t *testing.T, h *hub) {
@@ -358,7 +358,7 @@ func TestAClientThatLeavesCancelsItsRunUnlessSomebodyLooksOn(t *testing.T) {
 		run.Leave()
 		device.until(func(e talk.ConversationEvent) bool { return e.Event != nil && e.Event.Kind == talk.End })
 		if got := h.stored(key); got[1] != "assistant a\nb" {
-			t.Error(got)
+			t.Errorf("got is %v; want got[1] to be \"assistant a\\nb\"", got)
 		}
 	})
 	run("waiting", func(t *testing.T, h *hub) {
@@ -371,7 +371,7 @@ func TestAClientThatLeavesCancelsItsRunUnlessSomebodyLooksOn(t *testing.T) {
 		all(t, run)
 		all(t, last)
 		if got := h.stored(key); !slices.Equal(got[2:], []string{"user /say never asked", "user /say last", "assistant last"}) {
-			t.Error(got)
+			t.Errorf("got is %v; want slices.Equal(got[2:], []string{\"user /say never asked\", \"user /say last\", \"assistant last\"})", got)
 		}
 	})
 }
@@ -399,7 +399,7 @@ func TestControlNeverWaitsForARun(t *testing.T) {
 		t.Error(err)
 	}
 	if s := h.Stats(); s.Active != 1 || s.Runs != 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v; want s.Active to be 1, s.Runs to be 1", s)
 	}
 }
 
@@ -411,12 +411,12 @@ func TestMoreRunsThanAHubMayDoWait(t *testing.T) {
 	key := talk.Key{Agent: "crab", Sender: "bob"}
 	second := h.begin(talk.TurnRequest{Key: key, Content: "/say two"})
 	if got := until(t, second, talk.Queued); got[0].Position != 1 || h.stored(key) != nil {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got[0].Position to be 1, h.stored(key) to be nil", got)
 	}
 	g.open <- struct{}{}
 	all(t, first)
 	if got := all(t, second); got.text() != "two" {
-		t.Error(got)
+		t.Errorf("got is %v; want got.text() to be \"two\"", got)
 	}
 }
 
@@ -434,7 +434,7 @@ func TestAnIdleConversationIsUnloaded(t *testing.T) {
 			t.Error("still loaded")
 		}
 		if got := h.say("/say y"); got.text() != "y" {
-			t.Error(got)
+			t.Errorf("got is %v; want got.text() to be \"y\"", got)
 		}
 	})
 }
@@ -456,7 +456,7 @@ func TestClosingLetsRunsFinishRefusesTurnsAndKeepsWaitingOnes(t *testing.T) {
 	}
 	g.open <- struct{}{}
 	if got := all(t, run); got.text() != "done" || got.end(t).Error != "" {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.text() to be \"done\", got.end(t).Error to be \"\"", got)
 	}
 	<-closed
 	for _, err := range waits.Events(t.Context()) {
@@ -482,7 +482,7 @@ func TestClosingCancelsWhatTakesTooLong(t *testing.T) {
 			t.Errorf("took %s", took)
 		}
 		if got := h.stored(crab); got[1] != "assistant kept" {
-			t.Error(got)
+			t.Errorf("got is %v; want got[1] to be \"assistant kept\"", got)
 		}
 	})
 }

@@ -62,12 +62,12 @@ func TestRefusedTurnsStoreNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run, err := h.Turn(t.Context(), tt.who, tt.req)
 			if run != nil || !errors.Is(err, tt.want) || !strings.Contains(fmt.Sprint(err), tt.text) {
-				t.Errorf("%v, %v", run, err)
+				t.Errorf("%v, %v; want run to be nil, %v, strings.Contains(fmt.Sprint(err), tt.text)", run, err, tt.want)
 			}
 		})
 	}
 	if list, err := h.List(t.Context(), anybody, talk.Filter{}); err != nil || len(list) != 0 {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("%v, %v; want no error, len(list) to be 0", list, err)
 	}
 }
 
@@ -211,10 +211,10 @@ func TestRoundLimitAndSilenceCarryTheirReason(t *testing.T) {
 	h := newHub(t, sqlite(t), withTools(echo()))
 	h.agents.put(t, "crab", "---\nmax_iterations: 2\ntools: [echo]\n---\n")
 	if end := h.say("/tool echo\n/tool echo\n/tool echo").end(t); end.Stop != brain.StopRounds || end.Error != "stopped after 2 rounds" {
-		t.Errorf("%+v", end)
+		t.Errorf("%+v; want end.Stop to be %v, end.Error to be \"stopped after 2 rounds\"", end, brain.StopRounds)
 	}
 	if end := h.say("/tool echo").end(t); end.Stop != brain.StopSilent || end.Error != "" {
-		t.Errorf("%+v", end)
+		t.Errorf("%+v; want end.Stop to be %v, end.Error to be \"\"", end, brain.StopSilent)
 	}
 }
 
@@ -225,11 +225,11 @@ func TestABrokenToolCallIsAResultThatHelps(t *testing.T) {
 	h := newHub(t, sqlite(t), withTools(bad, strict))
 	got := h.say("/tool nothing\n/and danger\n/and echo {\"x\":1}\n/say still here")
 	if got.text() != "still here" || got.end(t).Error != "" {
-		t.Errorf("%+v", got.end(t))
+		t.Errorf("%+v; want got.text() to be \"still here\", got.end(t).Error to be \"\"", got.end(t))
 	}
 	for _, ev := range got.of(talk.ToolResult) {
 		if !ev.Result.IsError || len(ev.Result.Output) < 20 {
-			t.Errorf("%+v", ev.Result)
+			t.Errorf("%+v; want ev.Result.IsError, len(ev.Result.Output) to be at least 20", ev.Result)
 		}
 	}
 }
@@ -241,7 +241,7 @@ func TestAToolThatTakesTooLongIsAReadableError(t *testing.T) {
 		defer h.stop()
 		got := h.say("/tool slow\n/say went on")
 		if res := got.of(talk.ToolResult)[0].Result; !res.IsError || !strings.Contains(res.Output, "did not finish within 2m") || got.text() != "went on" {
-			t.Errorf("%+v", res)
+			t.Errorf("%+v; want res.IsError, \"did not finish within 2m\" in it, got.text() to be \"went on\"", res)
 		}
 	})
 }
@@ -265,17 +265,17 @@ func TestAFailedModelCallLeavesTheConversationUsable(t *testing.T) {
 	h := newHub(t, sqlite(t))
 	end := h.say("/say partly\n/fail broken pipe").end(t)
 	if end.Stop != brain.StopModelError || end.Error != "offline: broken pipe" {
-		t.Errorf("%+v", end)
+		t.Errorf("%+v; want end.Stop to be %v, end.Error to be \"offline: broken pipe\"", end, brain.StopModelError)
 	}
 	if diff := cmp.Diff([]string{"user /say partly\n/fail broken pipe", "assistant partly"}, h.stored(crab)); diff != "" {
 		t.Error(diff)
 	}
 	if got := h.say("/say fine"); got.text() != "fine" {
-		t.Error(got)
+		t.Errorf("got is %v; want got.text() to be \"fine\"", got)
 	}
 	h.agents.put(t, "crab", "---\nmodel: missing:x\n---\n")
 	if end := h.say("hello").end(t); end.Stop != brain.StopModelError || !strings.Contains(end.Error, "missing") {
-		t.Errorf("%+v", end)
+		t.Errorf("%+v; want end.Stop to be %v, \"missing\" in it", end, brain.StopModelError)
 	}
 }
 
@@ -324,7 +324,7 @@ func TestInjectedContextStandsBeforeTheLatestUserMessageAndIsNeverStored(t *test
 		t.Error(diff)
 	}
 	if text := strings.Join(sent(req), "\n"); !strings.Contains(text, "Agents you can delegate to:\n- twin: a twin") || strings.Count(text, "Today is") != 1 {
-		t.Error(text)
+		t.Errorf("text is %v; want \"Agents you can delegate to:\\n- twin: a twin\" in it, strings.Count(text, \"Today is\") to be 1", text)
 	}
 	if req.System != "You are crab." {
 		t.Errorf("system %q", req.System)
@@ -345,11 +345,11 @@ func TestTheCwdIsUsedInsideTheWorkspaceOnly(t *testing.T) {
 	}}
 	h := newHub(t, sqlite(t), withTools(where), func(_ *hub, d *talk.Deps) { d.Workspace = workspace.Always(root) })
 	if got := h.turn(talk.TurnRequest{Content: "/tool echo", Cwd: root}); len(got.of(talk.Notice)) != 0 {
-		t.Error(got)
+		t.Errorf("got is %v; want len(got.of(talk.Notice)) to be 0", got)
 	}
 	got := h.turn(talk.TurnRequest{Content: "/tool echo", Cwd: other})
 	if n := got.of(talk.Notice); len(n) != 1 || n[0].Code != "cwd_ignored" {
-		t.Errorf("%+v", n)
+		t.Errorf("%+v; want len(n) to be 1, n[0].Code to be \"cwd_ignored\"", n)
 	}
 	if len(dirs) != 2 || dirs[0] == root+"|" || dirs[1] != root+"|" {
 		t.Error(dirs)
@@ -362,16 +362,16 @@ func TestASkillIsWhatItsNameStandsFor(t *testing.T) {
 	h.skills["say"] = talk.Skill{Name: "say", Body: "never"}
 	h.say("/brief about boats")
 	if got := plain(h.models.last(t)); got[0] != "user <skill name=\"brief\">\nBe brief.\n</skill>\n\nabout boats" {
-		t.Error(got)
+		t.Errorf("got is %v; want got[0] to be \"user <skill name=\\\"brief\\\">\\nBe brief.\\n</skill>\\n\\nabout boats\"", got)
 	}
 	if !strings.Contains(h.models.last(t).System, "- brief: how to be brief") {
-		t.Error(h.models.last(t).System)
+		t.Errorf("h.models.last(t).System is %v; want \"- brief: how to be brief\" in it", h.models.last(t).System)
 	}
 	if got := h.say("/say not a skill"); got.text() != "not a skill" {
-		t.Error(got.text())
+		t.Errorf("got.text() is %v; want got.text() to be \"not a skill\"", got.text())
 	}
 	if got := h.stored(crab); got[0] != "user /brief about boats" {
-		t.Error(got)
+		t.Errorf("got is %v; want got[0] to be \"user /brief about boats\"", got)
 	}
 	// Loading one narrows the tools of that run, and only of that run.
 	got := h.say("/tool echo\n/tool skill {\"name\":\"brief\"}\n/tool echo\n/tool skill {\"name\":\"none\"}").of(talk.ToolResult)
@@ -391,10 +391,10 @@ func TestSubscribersSeeEverythingTheyMayAndOneDonePerRun(t *testing.T) {
 	h.turn(talk.TurnRequest{Key: talk.Key{Agent: "crab", Sender: "bob"}, Content: "/say secret"})
 	h.turn(talk.TurnRequest{Key: talk.Key{Agent: "twin", Sender: "user"}, Content: "/say other"})
 	if got := mine.wait(3); got["user"] != 3 || got["bob"] != 0 {
-		t.Error(got)
+		t.Errorf("got is %v; want got[\"user\"] to be 3, got[\"bob\"] to be 0", got)
 	}
 	if got := everybody.wait(3); got["user"] != 2 || got["bob"] != 1 {
-		t.Error(got)
+		t.Errorf("got is %v; want got[\"user\"] to be 2, got[\"bob\"] to be 1", got)
 	}
 	for _, a := range mine.seen() {
 		if a.Event.Kind == talk.Chunk && a.Event.Text == "hi" && (a.Speaker != "twin" || a.Key.Agent != "crab") {
@@ -497,7 +497,7 @@ func TestHistoryIsTheWindowLedByTheSummary(t *testing.T) {
 	}
 	hist, err = h.History(t.Context(), me, c.ID, talk.HistoryRequest{Archived: true, Limit: 3})
 	if err != nil || len(hist.Messages) != 3 || !hist.Truncated || hist.Messages[0].Text != "one" {
-		t.Errorf("%+v, %v", hist, err)
+		t.Errorf("%+v, %v; want no error, len(hist.Messages) to be 3, hist.Truncated, hist.Messages[0].Text to be \"one\"", hist, err)
 	}
 	if _, err := h.History(t.Context(), own("bob"), c.ID, talk.HistoryRequest{}); !errors.Is(err, talk.ErrForbidden) {
 		t.Errorf("got %v", err)
@@ -507,7 +507,7 @@ func TestHistoryIsTheWindowLedByTheSummary(t *testing.T) {
 	}
 	active, err := h.ListActive(t.Context(), me, talk.Filter{})
 	if err != nil || len(active) != 1 || active[0].Loaded.IsZero() || active[0].Live != 2 {
-		t.Errorf("%+v, %v", active, err)
+		t.Errorf("%+v, %v; want no error, len(active) to be 1, not active[0].Loaded.IsZero(), active[0].Live to be 2", active, err)
 	}
 }
 
@@ -524,13 +524,13 @@ func TestDeleteKillsTheRunAndRemovesEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	if end := all(t, run).end(t); end.Stop != brain.StopKilled {
-		t.Errorf("%+v", end)
+		t.Errorf("%+v; want end.Stop to be %v", end, brain.StopKilled)
 	}
 	if _, err := h.Get(t.Context(), me, c.ID); !errors.Is(err, talk.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 	if got := h.say("/say anew"); got.text() != "anew" || len(h.stored(crab)) != 2 {
-		t.Error(h.stored(crab))
+		t.Errorf("h.stored(crab) is %v; want got.text() to be \"anew\", len(h.stored(crab)) to be 2", h.stored(crab))
 	}
 }
 
@@ -542,11 +542,11 @@ func TestImportIntoALoadedConversationIsSeenByTheNextTurn(t *testing.T) {
 `
 	out, err := h.Import(t.Context(), me, strings.NewReader(file), memory.ImportOptions{Append: true})
 	if err != nil || out.Messages != 1 {
-		t.Fatalf("%+v, %v", out, err)
+		t.Fatalf("%+v, %v; want no error, out.Messages to be 1", out, err)
 	}
 	h.say("/say two")
 	if got := plain(h.models.last(t)); len(got) != 4 || got[2] != "user imported" {
-		t.Error(got)
+		t.Errorf("got is %v; want len(got) to be 4, got[2] to be \"user imported\"", got)
 	}
 	if _, err := h.Import(t.Context(), own("bob"), strings.NewReader(file), memory.ImportOptions{}); !errors.Is(err, talk.ErrForbidden) {
 		t.Errorf("got %v", err)

@@ -111,14 +111,14 @@ func TestWhatIsApprovedIsWhatRuns(t *testing.T) {
 	}
 	snap, err := h.Snapshot(ctx, alice, r.id)
 	if err != nil || snap.Status != viber.TaskPaused || len(snap.PendingApprovals) != 1 || snap.PendingApprovals[0].Seq != asked.Seq {
-		t.Errorf("%+v %v", snap, err)
+		t.Errorf("%+v %v; want no error, snap.Status to be %v, len(snap.PendingApprovals) to be 1, snap.PendingApprovals[0].Seq to be %v", snap, err, viber.TaskPaused, asked.Seq)
 	}
 	list, err := h.Approvals(ctx, alice)
 	if err != nil || len(list) != 1 || list[0].ApprovalID != asked.ApprovalID || list[0].Seq != asked.Seq || list[0].TaskID != r.id {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("%+v %v; want no error, len(list) to be 1, list[0].ApprovalID to be %v, list[0].Seq to be %v, list[0].TaskID to be %v", list, err, asked.ApprovalID, asked.Seq, r.id)
 	}
 	if got := h.answer(alice, yes(asked.ApprovalID)); !got.First || got.Resolved.Outcome != viber.Approved {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.First, got.Resolved.Outcome to be %v", got, viber.Approved)
 	}
 	r.completed()
 	order := []string{}
@@ -133,14 +133,14 @@ func TestWhatIsApprovedIsWhatRuns(t *testing.T) {
 		}
 	}
 	if fmt.Sprint(order) != "[tool_call approval:required approval:resolved tool_result]" {
-		t.Errorf("%v", order)
+		t.Errorf("%v; want fmt.Sprint(order) to be \"[tool_call approval:required approval:resolved tool_result]\"", order)
 	}
 	if data, err := os.ReadFile(filepath.Join(h.workspace, "out.txt")); err != nil || string(data) != "a b" {
-		t.Errorf("%q %v", data, err)
+		t.Errorf("%q %v; want no error, string(data) to be \"a b\"", data, err)
 	}
 	entry := h.trail.of("task.tool")
 	if len(entry) != 1 || entry[0].Detail["approval"] != asked.ApprovalID || entry[0].Digest == "" {
-		t.Errorf("%+v", entry)
+		t.Errorf("%+v; want len(entry) to be 1, entry[0].Detail[\"approval\"] to be %v, entry[0].Digest not to be \"\"", entry, asked.ApprovalID)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestARejectionReachesTheModelInThePersonsWords(t *testing.T) {
 	h.answer(alice, no(asked.ApprovalID, "not on a Sunday"))
 	want := `{"ok":false,"error":{"type":"rejected","message":"not on a Sunday"}}`
 	if got := r.completed().Result.Text; got != want || waitFileNow(h, "x") {
-		t.Errorf("%s", got)
+		t.Errorf("%s; want got to be %v, not waitFileNow(h, \"x\")", got, want)
 	}
 }
 
@@ -166,11 +166,11 @@ func TestAnUnansweredQuestionExpires(t *testing.T) {
 			t.Errorf("after %v: %+v", took, resolved)
 		}
 		if got := r.completed().Result.Text; !strings.Contains(got, `"approval_timeout"`) {
-			t.Error(got)
+			t.Errorf("got is %v; want \"\"approval_timeout\"\" in it", got)
 		}
 		late := h.answer(alice, yes(asked.ApprovalID))
 		if late.First || late.Resolved.Outcome != viber.Expired || late.Resolved.Seq != resolved.Seq {
-			t.Errorf("%+v", late.Resolved)
+			t.Errorf("%+v; want not late.First, late.Resolved.Outcome to be %v, late.Resolved.Seq to be %v", late.Resolved, viber.Expired, resolved.Seq)
 		}
 	})
 }
@@ -182,7 +182,7 @@ func TestThreeExpiriesInARowEndTheTask(t *testing.T) {
 		quick := func(o *viber.TaskOptions) { o.Mode, o.ApprovalTimeoutMS = viber.AgentDecides, 1000 }
 		r := h.submit(with(goal(shell, shell, shell, shell, "/say never"), quick))
 		if e := r.failed(viber.CodeApprovalTimeout); !e.Error.Recoverable || len(ofType[*viber.ApprovalRequired](r)) != 3 {
-			t.Errorf("%s", r.describe())
+			t.Errorf("%s; want e.Error.Recoverable, len(ofType[*viber.ApprovalRequired](r)) to be 3", r.describe())
 		}
 		r = h.submit(with(goal(shell, shell, shell, shell, "/say well"), quick))
 		for i := range 4 {
@@ -192,7 +192,7 @@ func TestThreeExpiriesInARowEndTheTask(t *testing.T) {
 			}
 		}
 		if got := r.completed().Result.Text; got != "well" {
-			t.Error(got)
+			t.Errorf("got is %v; want \"well\"", got)
 		}
 		r = h.submit(with(goal(shell, "/say never"), func(o *viber.TaskOptions) { quick(o); o.OnApprovalTimeout = viber.OnTimeoutFail }))
 		r.failed(viber.CodeApprovalTimeout)
@@ -260,7 +260,7 @@ func TestWhoMayNotAnswer(t *testing.T) {
 	for _, id := range []string{"", "nope", "a\x00b", strings.Repeat("x", 5000)} {
 		a := yes(id)
 		if _, err := h.Answer(ctx, alice, &a); !errors.Is(err, work.ErrNoApproval) {
-			t.Errorf("%.20q: %v", id, err)
+			t.Errorf("%.20q: %v; want work.ErrNoApproval", id, err)
 		}
 	}
 	r.stopTask()
@@ -273,13 +273,13 @@ func TestStopWhileAQuestionWaits(t *testing.T) {
 	r.stopTask()
 	r.end()
 	if got := ofType[*viber.ApprovalResolved](r); len(got) != 1 || got[0].Outcome != viber.Cancelled {
-		t.Errorf("%s", r.describe())
+		t.Errorf("%s; want len(got) to be 1, got[0].Outcome to be %v", r.describe(), viber.Cancelled)
 	}
 	if !strings.Contains(r.results()["call_1_1"], `"cancelled"`) {
-		t.Errorf("%v", r.results())
+		t.Errorf("%v; want \"\"cancelled\"\" in it", r.results())
 	}
 	if late := h.answer(alice, yes(asked.ApprovalID)); late.First || late.Resolved.Outcome != viber.Cancelled || waitFileNow(h, "x") {
-		t.Errorf("%+v", late)
+		t.Errorf("%+v; want not late.First, late.Resolved.Outcome to be %v, not waitFileNow(h, \"x\")", late, viber.Cancelled)
 	}
 	if n, err := h.inbox.Waiting(ctx, "alice"); err != nil || n != 0 {
 		t.Errorf("%d wait, %v", n, err)
@@ -301,7 +301,7 @@ func TestThreeQuestionsAtOnceAnsweredInAnyOrder(t *testing.T) {
 	}
 	r.completed()
 	if data, err := os.ReadFile(filepath.Join(h.workspace, "log")); err != nil || string(data) != "2\n3\n1\n" {
-		t.Errorf("%q %v", data, err)
+		t.Errorf("%q %v; want no error, string(data) to be \"2\\n3\\n1\\n\"", data, err)
 	}
 	sent := h.models.sent()
 	order := []string{}
@@ -336,7 +336,7 @@ func TestTheModeIsLoweredToWhatIsAllowed(t *testing.T) {
 		h.agents.put(t, "asking", "---\nmode: always_ask\n---\n")
 		r := h.submitKey(c.who, "k", with(goal("/say x"), func(o *viber.TaskOptions) { o.Mode, o.Agent = c.asked, c.agent }))
 		if got := untilType[*viber.TaskStarted](r).EffectiveMode; got != c.want {
-			t.Errorf("%+v: %s", c, got)
+			t.Errorf("%+v: %s; want %v", c, got, c.want)
 		}
 		r.completed()
 		h.stop()
@@ -349,7 +349,7 @@ func TestTheDenyListHoldsInEveryMode(t *testing.T) {
 		r := h.submit(mode(goal(`/tool shell {"command":"echo parley-deny-selftest"}`, "/say done"), m))
 		r.completed()
 		if !strings.Contains(r.results()["call_1_1"], `"denied"`) || len(ofType[*viber.ApprovalRequired](r)) > 0 {
-			t.Errorf("%s: %s", m, r.describe())
+			t.Errorf("%s: %s; want \"\"denied\"\" in it, len(ofType[*viber.ApprovalRequired](r)) to be at most 0", m, r.describe())
 		}
 		h.stop()
 	}
@@ -369,7 +369,7 @@ func TestAYesForTheTaskHoldsForTheSameCall(t *testing.T) {
 	h.answer(alice, yes(second.ApprovalID))
 	r.completed()
 	if data, _ := os.ReadFile(filepath.Join(h.workspace, "log")); string(data) != "1\n1\n2\n" {
-		t.Errorf("%q", data)
+		t.Errorf("%q; want string(data) to be \"1\\n1\\n2\\n\"", data)
 	}
 	r = h.submit(mode(goal(`/tool shell {"command":"echo 1 >> log"}`), viber.AgentDecides))
 	untilType[*viber.ApprovalRequired](r) // another task asks again
@@ -394,12 +394,12 @@ func TestAskUser(t *testing.T) {
 	a.Reason = "just B"
 	h.answer(alice, a)
 	if got := r.completed().Result.Text; got != `{"ok":true,"output":{"answers":["just B"]}}` {
-		t.Errorf("%s", got)
+		t.Errorf("%s; want \"{\"ok\":true,\"output\":{\"answers\":[\"just B\"]}}\"", got)
 	}
 	r = h.submit(goal(ask, "/result"))
 	h.answer(alice, no(untilType[*viber.ApprovalRequired](r).ApprovalID, ""))
 	if got := r.completed().Result.Text; !strings.Contains(got, `"rejected"`) {
-		t.Errorf("%s", got)
+		t.Errorf("%s; want \"\"rejected\"\" in it", got)
 	}
 }
 
@@ -420,7 +420,7 @@ func TestAToolThatWouldAskByItselfIsToldThatItNeedNot(t *testing.T) {
 	r.completed()
 	h.submit(mode(goal(`/tool reboot {"machine":"pc"}`, "/say x"), viber.AlwaysExecute)).completed()
 	if fmt.Sprint(by) != "[person:alice person:alice ]" {
-		t.Errorf("%q", by)
+		t.Errorf("%q; want fmt.Sprint(by) to be \"[person:alice person:alice ]\"", by)
 	}
 }
 
@@ -436,13 +436,13 @@ func TestSomeCallsNeedSeveralPeople(t *testing.T) {
 	}
 	first := h.answer(alice, yes(asked.ApprovalID))
 	if first.First || first.Missing != 1 || first.Required == nil || first.Resolved != nil {
-		t.Errorf("%+v", first)
+		t.Errorf("%+v; want not first.First, first.Missing to be 1, first.Required not to be nil, first.Resolved to be nil", first)
 	}
 	if again := h.answer(alice, yes(asked.ApprovalID)); again.Missing != 1 {
 		t.Errorf("one person counts twice: %+v", again)
 	}
 	if second := h.answer(bob, yes(asked.ApprovalID)); !second.First {
-		t.Errorf("%+v", second)
+		t.Errorf("%+v; want second.First", second)
 	}
 	r.completed()
 	if !waitFileNow(h, "x") {
@@ -456,7 +456,7 @@ func TestASkillNarrowsTheTools(t *testing.T) {
 	r.completed()
 	results := r.results()
 	if !waitFileNow(h, "a") || waitFileNow(h, "b") || !strings.Contains(results["call_3_1"], `"denied"`) || !strings.Contains(results["call_4_1"], `"ok":true`) {
-		t.Errorf("%v", results)
+		t.Errorf("%v; want waitFileNow(h, \"a\"), not waitFileNow(h, \"b\"), \"\"denied\"\" in it, \"\"ok\":true\" in it", results)
 	}
 	if sent := h.models.sent(); !strings.Contains(sent[0].System, "- reader: reads") {
 		t.Error("the prompt does not tell of the skill")

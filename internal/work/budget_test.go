@@ -45,14 +45,14 @@ func TestABudgetWarnsOncePausesAndIsExtended(t *testing.T) {
 		t.Errorf("%v of %v, %v", used, limit, proposed)
 	}
 	if snap, err := h.Snapshot(ctx, alice, r.id); err != nil || snap.Status != viber.TaskPaused {
-		t.Errorf("%+v %v", snap, err)
+		t.Errorf("%+v %v; want no error, snap.Status to be %v", snap, err, viber.TaskPaused)
 	}
 	warnings := 0
 	for _, p := range ofType[*viber.TaskProgress](r) {
 		if p.Budget != nil && p.Budget.Warning {
 			warnings++
 			if p.Budget.UsedUSD != 0.85 || p.Budget.LimitUSD != 1 {
-				t.Errorf("%+v", p.Budget)
+				t.Errorf("%+v; want p.Budget.UsedUSD to be 0.85, p.Budget.LimitUSD to be 1", p.Budget)
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func TestABudgetWarnsOncePausesAndIsExtended(t *testing.T) {
 	}
 	h.answer(alice, yes(asked.ApprovalID))
 	if got := r.completed(); got.Result.Text != "done" || *got.Usage.CostUSD != 1.1 {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.Result.Text to be \"done\", *got.Usage.CostUSD to be 1.1", got)
 	}
 	for _, action := range []audit.Action{audit.BudgetWarned, audit.BudgetExceeded, audit.BudgetExtended} {
 		if n := len(h.trail.of(action)); n != 1 {
@@ -76,7 +76,7 @@ func TestARefusedBudgetEndsTheTask(t *testing.T) {
 	asked := untilType[*viber.ApprovalRequired](r)
 	h.answer(alice, no(asked.ApprovalID, "too dear"))
 	if e := r.failed(viber.CodeBudgetExceeded); e.PartialResult.Text != "so far" || *e.Usage.CostUSD != 2 {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v; want e.PartialResult.Text to be \"so far\", *e.Usage.CostUSD to be 2", e)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestAnAgentsHardLimitsHoldAcrossTasks(t *testing.T) {
 		}
 		refused, ok := errors.AsType[*work.RefusedError](err)
 		if !ok || refused.Event.Error.Type != viber.CodeBudgetExceeded || !refused.Event.Ends() || refused.Event.TaskID == "" {
-			t.Fatalf("%s: %v", limit, err)
+			t.Fatalf("%s: %v; want ok, refused.Event.Error.Type to be %v, refused.Event.Ends(), refused.Event.TaskID not to be \"\"", limit, err, viber.CodeBudgetExceeded)
 		}
 		if _, err := h.Snapshot(ctx, alice, refused.Event.TaskID); !errors.Is(err, work.ErrNotFound) {
 			t.Errorf("the refused task exists: %v", err)
@@ -134,7 +134,7 @@ func TestASoftLimitOnlyWarns(t *testing.T) {
 		warned = warned || p.Budget != nil && p.Budget.Warning
 	}
 	if !warned {
-		t.Errorf("%s", r.describe())
+		t.Errorf("%s; want warned", r.describe())
 	}
 	h.submit(with(goal("/say more"), func(o *viber.TaskOptions) { o.Agent = "soft" })).completed()
 }

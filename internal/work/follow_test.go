@@ -44,7 +44,7 @@ func TestWhoeverComesBackMissesNothing(t *testing.T) {
 		}
 	}
 	if text != done.Result.Text {
-		t.Errorf("%q, %q", text, done.Result.Text)
+		t.Errorf("%q, %q; want %v", text, done.Result.Text, done.Result.Text)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestAllFollowersSeeOneOrder(t *testing.T) {
 	for range 5 {
 		s := <-results
 		if diff := cmp.Diff(r.events, s.events); s.err != nil || diff != "" {
-			t.Errorf("%v %s", s.err, diff)
+			t.Errorf("%v %s; want s.err to be nil, no difference", s.err, diff)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestAFinishedTaskCanBeFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s := stream.Snapshot; s.Status != viber.TaskDone || s.Text != "all of it" || s.LastSeq != last || s.Goal != "/say all of it" {
-			t.Errorf("%+v", s)
+			t.Errorf("%+v; want s.Status to be %v, s.Text to be \"all of it\", s.LastSeq to be %v, s.Goal to be \"/say all of it\"", s, viber.TaskDone, last)
 		}
 		var got []viber.TaskEvent
 		for ev, err := range stream.Events(ctx) {
@@ -204,7 +204,7 @@ func TestALogThatGrowsTooLargeLosesItsBeginningAndNoText(t *testing.T) {
 	}
 	stream, err := h.Follow(ctx, alice, r.id, 1)
 	if err != nil || !stream.Snapshot.Gap || stream.Snapshot.OldestSeq <= 2 || stream.Snapshot.Text != text {
-		t.Fatalf("%+v %v", stream.Snapshot, err)
+		t.Fatalf("%+v %v; want no error, stream.Snapshot.Gap, stream.Snapshot.OldestSeq to be more than 2, stream.Snapshot.Text to be %v", stream.Snapshot, err, text)
 	}
 	back := h.follow(stream)
 	if d, ok := back.read().(*viber.TaskDelta); !ok || d.FirstSeq() != stream.Snapshot.OldestSeq {
@@ -294,7 +294,7 @@ func TestListing(t *testing.T) {
 		for _, s := range page.Tasks {
 			got = append(got, s.TaskID)
 			if s.LastSeq == 0 || s.EndedAt.IsZero() || s.Agent != "parley" {
-				t.Errorf("%+v", s)
+				t.Errorf("%+v; want s.LastSeq not to be 0, not s.EndedAt.IsZero(), s.Agent to be \"parley\"", s)
 			}
 		}
 		if cursor = page.NextCursor; cursor == "" {

@@ -41,7 +41,7 @@ func TestEveryEventIsReadAsItWasWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(ev, got); diff != "" {
-			t.Errorf("%s: %s", ev.Type(), diff)
+			t.Errorf("%s: %s; want no difference", ev.Type(), diff)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func FuzzDecodeEvent(f *testing.F) {
 			return
 		}
 		if ref := ev.Ref(); ref.TaskID != "task" || ref.Seq != 1 {
-			t.Fatalf("%+v", ref)
+			t.Fatalf("%+v; want ref.TaskID to be \"task\", ref.Seq to be 1", ref)
 		}
 		again, err := encodeEvent(ev)
 		if err != nil {

@@ -49,7 +49,7 @@ func TestTextThatIsStillInTheJournalIsInTheSnapshot(t *testing.T) {
 		for _, r := range runs {
 			untilType[*viber.TaskDelta](r)
 			if snap, err := h.Snapshot(ctx, alice, r.id); err != nil || snap.Text != "hello" {
-				t.Errorf("%+v %v", snap, err)
+				t.Errorf("%+v %v; want no error, snap.Text to be \"hello\"", snap, err)
 			}
 		}
 		var rows int

@@ -38,15 +38,15 @@ func TestFollowupsAreTurnsOfTheirOwnInOrder(t *testing.T) {
 		}
 		snap, err := h.Snapshot(ctx, alice, r.id)
 		if err != nil || len(snap.QueuedMessages) != 3 || snap.Status != viber.TaskRunning {
-			t.Errorf("%+v %v", snap, err)
+			t.Errorf("%+v %v; want no error, len(snap.QueuedMessages) to be 3, snap.Status to be %v", snap, err, viber.TaskRunning)
 		}
 		done := r.completed()
 		if done.Result.Text != "answer 2" || done.Turns != 4 || r.text() != "answer 2" {
-			t.Errorf("%+v", done)
+			t.Errorf("%+v; want done.Result.Text to be \"answer 2\", done.Turns to be 4, r.text() to be \"answer 2\"", done)
 		}
 		want := "[2 followup /say answer 0 3 followup /say answer 1 4 followup /say answer 2]"
 		if got := fmt.Sprint(userMessages(r)); got != want {
-			t.Errorf("%s", got)
+			t.Errorf("%s; want %v", got, want)
 		}
 	})
 }
@@ -65,10 +65,10 @@ func TestCollectedMessagesBecomeOneTurnAfterTheFollowups(t *testing.T) {
 		})
 		m := untilType[*viber.TaskUserMessage](r)
 		if m.Mode != viber.Collect || m.Message.Content != "/say a\n\n/say b" || len(m.MessageIDs) != 2 || m.Turn != 3 {
-			t.Errorf("%+v", m)
+			t.Errorf("%+v; want m.Mode to be %v, m.Message.Content to be \"/say a\\n\\n/say b\", len(m.MessageIDs) to be 2, m.Turn to be 3", m, viber.Collect)
 		}
 		if done := r.completed(); done.Result.Text != "a\nb" || done.Turns != 3 {
-			t.Errorf("%+v", done)
+			t.Errorf("%+v; want done.Result.Text to be \"a\\nb\", done.Turns to be 3", done)
 		}
 	})
 }
@@ -122,11 +122,11 @@ func TestASteerCutsTheModelShortAndKeepsItsText(t *testing.T) {
 	r.untilText("going one way")
 	ack := r.message(viber.Steer, "/say the other")
 	if ack.Disposition != viber.Steering || ack.Position != 1 {
-		t.Errorf("%+v", ack)
+		t.Errorf("%+v; want ack.Disposition to be %v, ack.Position to be 1", ack, viber.Steering)
 	}
 	m := untilType[*viber.TaskUserMessage](r)
 	if m.Turn != 2 || m.MessageID != ack.MessageID || m.By != "person:alice" {
-		t.Errorf("%+v", m)
+		t.Errorf("%+v; want m.Turn to be 2, m.MessageID to be %v, m.By to be \"person:alice\"", m, ack.MessageID)
 	}
 	r.message(viber.Steer, "/sleep 0") // the interrupted script goes on: cut it again
 	h.stopAfter(r)
@@ -166,13 +166,13 @@ func TestASteerDuringAToolLetsItFinishAndSkipsTheRest(t *testing.T) {
 	m := untilType[*viber.TaskUserMessage](r)
 	results := r.results()
 	if !strings.Contains(results["call_1_1"], `"ok":true`) || !strings.Contains(results["call_1_2"], `"superseded"`) {
-		t.Errorf("%v", results)
+		t.Errorf("%v; want \"\"ok\":true\" in it, \"\"superseded\"\" in it", results)
 	}
 	if m.Turn != 2 || fmt.Sprint(e.made()) != `[slow{"n":1}]` {
 		t.Errorf("%+v, ran %v", m, e.made())
 	}
 	if done := r.completed(); done.Result.Text != "script over\nsteered" {
-		t.Errorf("%q", done.Result.Text)
+		t.Errorf("%q; want done.Result.Text to be \"script over\\nsteered\"", done.Result.Text)
 	}
 }
 
@@ -183,15 +183,15 @@ func TestASteerWhileAnApprovalWaitsWithdrawsIt(t *testing.T) {
 	r.message(viber.Steer, "/say never mind")
 	resolved := untilType[*viber.ApprovalResolved](r)
 	if resolved.Outcome != viber.Cancelled || resolved.ApprovalID != asked.ApprovalID {
-		t.Errorf("%+v", resolved)
+		t.Errorf("%+v; want resolved.Outcome to be %v, resolved.ApprovalID to be %v", resolved, viber.Cancelled, asked.ApprovalID)
 	}
 	done := r.completed()
 	if done.Result.Text != "after\nnever mind" || !strings.Contains(r.results()["call_1_1"], `"rejected"`) {
-		t.Errorf("%q %v", done.Result.Text, r.results())
+		t.Errorf("%q %v; want done.Result.Text to be \"after\\nnever mind\", \"\"rejected\"\" in it", done.Result.Text, r.results())
 	}
 	late := h.answer(alice, yes(asked.ApprovalID))
 	if late.First || late.Resolved.Outcome != viber.Cancelled {
-		t.Errorf("%+v", late)
+		t.Errorf("%+v; want not late.First, late.Resolved.Outcome to be %v", late, viber.Cancelled)
 	}
 	if waitFileNow(h, "x") {
 		t.Error("it ran all the same")
@@ -215,7 +215,7 @@ func TestAFinishedTaskTakesNoMessage(t *testing.T) {
 	}
 	for _, id := range []string{"", "x", "\x00", "01890000-0000-7000-8000-000000000000"} {
 		if err := say(id, "alice", hello); !errors.Is(err, work.ErrNotFound) {
-			t.Errorf("%q: %v", id, err)
+			t.Errorf("%q: %v; want work.ErrNotFound", id, err)
 		}
 	}
 	err := say(r.id, "alice", viber.ChatMessage{Role: viber.RoleAssistant, Content: "hello"})
@@ -233,7 +233,7 @@ func TestTheTwentyFirstMessageIsRefused(t *testing.T) {
 	}
 	_, err := h.Message(ctx, alice, work.MessageRequest{Task: r.id, Message: viber.ChatMessage{Role: viber.RoleUser, Content: "one more"}})
 	if l, ok := errors.AsType[*work.LimitError](err); !ok || l.Reason != viber.ReasonQueueFull || l.RetryAfter != time.Second {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want ok, l.Reason to be %v, l.RetryAfter to be %v", err, viber.ReasonQueueFull, time.Second)
 	}
 	stopped := r.stopTask()
 	if len(stopped.UnprocessedMessages) != 20 {
@@ -256,7 +256,7 @@ func TestTheSameRequestTwiceIsOneMessage(t *testing.T) {
 	}
 	other, err := h.Message(ctx, alice, work.MessageRequest{Task: r.id, RequestID: "envelope-2", Message: req.Message})
 	if err != nil || other.MessageID == first.MessageID || other.Position != 2 {
-		t.Errorf("%+v %v", other, err)
+		t.Errorf("%+v %v; want no error, other.MessageID not to be first.MessageID, other.Position to be 2", other, err)
 	}
 	if n := len(r.stopTask().UnprocessedMessages); n != 2 {
 		t.Errorf("%d messages", n)
@@ -280,10 +280,10 @@ func TestStopGivesBackWhatNoModelSaw(t *testing.T) {
 		got = append(got, string(m.Mode)+" "+m.Message.Content)
 	}
 	if fmt.Sprint(got) != "[collect c1 followup f1 collect c2]" {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want fmt.Sprint(got) to be \"[collect c1 followup f1 collect c2]\"", got)
 	}
 	if snap, err := h.Snapshot(ctx, alice, r.id); err != nil || len(snap.QueuedMessages) != 0 || snap.Status != viber.TaskHalted {
-		t.Errorf("%+v %v", snap, err)
+		t.Errorf("%+v %v; want no error, len(snap.QueuedMessages) to be 0, snap.Status to be %v", snap, err, viber.TaskHalted)
 	}
 }
 
@@ -330,7 +330,7 @@ func TestMessagesOfARevokedTokenAreNotHeard(t *testing.T) {
 		}
 		r.message(viber.Followup, "/say mine")
 		if done := r.completed(); done.Result.Text != "mine" || done.Turns != 2 {
-			t.Errorf("%+v", done)
+			t.Errorf("%+v; want done.Result.Text to be \"mine\", done.Turns to be 2", done)
 		}
 	})
 }

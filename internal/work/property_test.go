@@ -173,15 +173,15 @@ func TestTextsThatDatabasesHateAreKept(t *testing.T) {
 		second := untilType[*viber.ApprovalRequired](r)
 		stopped, err := h.Stop(ctx, alice, r.id, odd)
 		if err != nil || stopped.Event.Reason != odd {
-			t.Fatalf("%+v %v", stopped.Event, err)
+			t.Fatalf("%+v %v; want no error, stopped.Event.Reason to be %v", stopped.Event, err, odd)
 		}
 		r.end()
 		if m := ofType[*viber.TaskUserMessage](r); len(m) != 1 || m[0].Message.Content != odd || second.ToolCall.ID == asked.ToolCall.ID {
-			t.Errorf("%s", r.describe())
+			t.Errorf("%s; want len(m) to be 1, m[0].Message.Content to be %v, second.ToolCall.ID not to be asked.ToolCall.ID", r.describe(), odd)
 		}
 		snap, err := h.Snapshot(ctx, alice, r.id)
 		if err != nil || snap.Goal != odd || snap.IdempotencyKey != odd || snap.Plan.Markdown != odd {
-			t.Errorf("%+v %v", snap, err)
+			t.Errorf("%+v %v; want no error, snap.Goal to be %v, snap.IdempotencyKey to be %v, snap.Plan.Markdown to be %v", snap, err, odd, odd, odd)
 		}
 		found := false
 		for _, d := range ofType[*viber.TaskDelta](r) {

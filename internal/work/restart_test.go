@@ -72,13 +72,13 @@ func TestARestartEndsTasksAndFreesTheirKeys(t *testing.T) {
 		}
 		back.numbered()
 		if got := ofType[*viber.ApprovalResolved](back); len(got) != 1 || got[0].Outcome != viber.Cancelled || got[0].ApprovalID != asked.ApprovalID {
-			t.Errorf("%s", back.describe())
+			t.Errorf("%s; want len(got) to be 1, got[0].Outcome to be %v, got[0].ApprovalID to be %v", back.describe(), viber.Cancelled, asked.ApprovalID)
 		}
 		if !strings.Contains(back.results()["call_1_1"], `"interrupted"`) {
-			t.Errorf("%v", back.results())
+			t.Errorf("%v; want \"\"interrupted\"\" in it", back.results())
 		}
 		if late := next.answer(alice, yes(asked.ApprovalID)); late.First || late.Resolved.Outcome != viber.Cancelled || waitFileNow(next, "x") {
-			t.Errorf("%+v", late)
+			t.Errorf("%+v; want not late.First, late.Resolved.Outcome to be %v, not waitFileNow(next, \"x\")", late, viber.Cancelled)
 		}
 		second := next.submitKey(alice, "k", s)
 		if got := untilType[*viber.TaskStarted](second).Attempt; got != 2 {
@@ -116,7 +116,7 @@ func TestATaskThatContinuesGoesOnWithItsSentenceAndItsNumbers(t *testing.T) {
 				t.Errorf("%d model calls after the restart", n)
 			}
 			if len(back.results()) > 1 {
-				t.Errorf("%v", back.results())
+				t.Errorf("%v; want len(back.results()) to be at most 1", back.results())
 			}
 		}
 	})
@@ -135,11 +135,11 @@ func TestATaskThatContinuesKeepsItsQuestion(t *testing.T) {
 	next.answer(alice, yes(asked.ApprovalID))
 	back := next.followAll(r.id)
 	if done := back.completed(); done.Result.Text != "askingdone" {
-		t.Errorf("%q", done.Result.Text)
+		t.Errorf("%q; want done.Result.Text to be \"askingdone\"", done.Result.Text)
 	}
 	back.numbered()
 	if data, _ := os.ReadFile(filepath.Join(next.workspace, "log")); string(data) != "ran\n" {
-		t.Errorf("%q", data)
+		t.Errorf("%q; want string(data) to be \"ran\\n\"", data)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestAnAnswerWhileNobodyRunsTheTaskCounts(t *testing.T) {
 	back.completed()
 	back.numbered()
 	if data, _ := os.ReadFile(filepath.Join(next.workspace, "log")); string(data) != "ran\n" {
-		t.Errorf("%q", data)
+		t.Errorf("%q; want string(data) to be \"ran\\n\"", data)
 	}
 }
 
@@ -177,10 +177,10 @@ func TestACallOfUnknownOutcomeIsNeverRepeated(t *testing.T) {
 	back.numbered()
 	results := back.results()
 	if !strings.Contains(results["call_1_1"], `"interrupted"`) || !strings.Contains(results["call_1_2"], `"interrupted"`) || !strings.HasSuffix(done.Result.Text, "done") {
-		t.Errorf("%v %q", results, done.Result.Text)
+		t.Errorf("%v %q; want \"\"interrupted\"\" in it, \"\"interrupted\"\" in it, strings.HasSuffix(done.Result.Text, \"done\")", results, done.Result.Text)
 	}
 	if data, _ := os.ReadFile(mark); string(data) != "ran\n" {
-		t.Errorf("%q", data)
+		t.Errorf("%q; want string(data) to be \"ran\\n\"", data)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestMessagesSurviveARestart(t *testing.T) {
 		next := again(t, h)
 		back := next.followAll(r.id)
 		if done := back.completed(); done.Result.Text != "three" || done.Turns != 3 {
-			t.Errorf("%+v", done)
+			t.Errorf("%+v; want done.Result.Text to be \"three\", done.Turns to be 3", done)
 		}
 		back.numbered()
 	})
@@ -237,7 +237,7 @@ func TestDrainRefusesNewTasksAndLetsRunningOnesEnd(t *testing.T) {
 			}
 		}
 		if got := r.completed().Result.Text; got != "on\nand done" {
-			t.Error(got)
+			t.Errorf("got is %v; want \"on\\nand done\"", got)
 		}
 		<-drained
 	})
@@ -253,11 +253,11 @@ func TestKeysAndLogsAreForgottenAfterADay(t *testing.T) {
 	}
 	stream, err := h.Follow(ctx, alice, r.id, 0)
 	if err != nil || !stream.Snapshot.Gap || stream.Snapshot.Text != "x" || stream.Snapshot.OldestSeq != stream.Snapshot.LastSeq {
-		t.Fatalf("%+v %v", stream, err)
+		t.Fatalf("%+v %v; want no error, stream.Snapshot.Gap, stream.Snapshot.Text to be \"x\", stream.Snapshot.OldestSeq to be %v", stream, err, stream.Snapshot.LastSeq)
 	}
 	back := h.follow(stream)
 	if done := back.completed(); done.Result.Text != "x" || len(back.events) != 1 {
-		t.Errorf("%s", back.describe())
+		t.Errorf("%s; want done.Result.Text to be \"x\", len(back.events) to be 1", back.describe())
 	}
 	fresh := h.submitKey(alice, "k", s)
 	if got := untilType[*viber.TaskStarted](fresh).Attempt; got != 1 || fresh.id == r.id {
@@ -292,11 +292,11 @@ func TestOneHubRunsAndAnotherWatchesApprovesSteersAndStops(t *testing.T) {
 		ack := far.message(viber.Steer, "/say steered")
 		m := untilType[*viber.TaskUserMessage](far)
 		if m.MessageID != ack.MessageID {
-			t.Errorf("%+v", m)
+			t.Errorf("%+v; want m.MessageID to be %v", m, ack.MessageID)
 		}
 		s, err := b.Stop(ctx, alice, r.id, "from afar")
 		if err != nil || s.Again || s.Event.Reason != "from afar" || len(s.Event.UnprocessedMessages) != 1 {
-			t.Fatalf("%+v %v", s.Event, err)
+			t.Fatalf("%+v %v; want no error, not s.Again, s.Event.Reason to be \"from afar\", len(s.Event.UnprocessedMessages) to be 1", s.Event, err)
 		}
 		far.end()
 		r.end()
@@ -304,11 +304,11 @@ func TestOneHubRunsAndAnotherWatchesApprovesSteersAndStops(t *testing.T) {
 			t.Errorf("two orders:\n%s\n%s", r.describe(), far.describe())
 		}
 		if _, err := b.Stop(ctx, alice, r.id, ""); err != nil {
-			t.Errorf("%v", err)
+			t.Errorf("%v; want no error", err)
 		}
 		lines := d.until("status idle")
 		if lines[0] != "task:started" || lines[len(lines)-2] != "task:stopped" {
-			t.Errorf("%v", lines)
+			t.Errorf("%v; want lines[0] to be \"task:started\", lines[len(lines)-2] to be \"task:stopped\"", lines)
 		}
 	})
 }
@@ -366,7 +366,7 @@ func takenOver(t *testing.T, db *store.DB, o lease.Options) {
 	a.leases.Abandon() // it stops saying that it lives
 	e := farFails.failed(viber.CodeInternalError)
 	if e.Details.Reason != viber.ReasonDaemonRestarted || e.PartialResult.Text != "so far" {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v; want e.Details.Reason to be %v, e.PartialResult.Text to be \"so far\"", e, viber.ReasonDaemonRestarted)
 	}
 	// The dead hub could still take the answer and not live to do what it says.
 	farGoes.until(func(ev viber.TaskEvent) bool {
@@ -378,13 +378,13 @@ func takenOver(t *testing.T, db *store.DB, o lease.Options) {
 	farFails.numbered()
 	farGoes.numbered()
 	if done.Result.Text != "askingdone" {
-		t.Errorf("%q", done.Result.Text)
+		t.Errorf("%q; want done.Result.Text to be \"askingdone\"", done.Result.Text)
 	}
 	if data, _ := os.ReadFile(filepath.Join(a.workspace, "log")); string(data) != "ran\n" {
-		t.Errorf("%q", data)
+		t.Errorf("%q; want string(data) to be \"ran\\n\"", data)
 	}
 	if s, err := b.Stop(ctx, alice, fails.id, ""); !errors.Is(err, work.ErrFinished) {
-		t.Errorf("%+v %v", s, err)
+		t.Errorf("%+v %v; want work.ErrFinished", s, err)
 	}
 }
 

@@ -44,7 +44,7 @@ func TestMergedTextCanBeContinuedAfterEveryDelta(t *testing.T) {
 	}
 	twice := merged(t, 1000, append(merged(t, 1000, log[:3]...), log[3:]...)...)
 	if len(twice) != 1 || twice[0].From != 1 || twice[0].Seq != 5 {
-		t.Fatalf("%+v", twice)
+		t.Fatalf("%+v; want len(twice) to be 1, twice[0].From to be 1, twice[0].Seq to be 5", twice)
 	}
 	for after := range int64(5) {
 		ev, err := decodeEvent("task", twice[0], after)
@@ -68,6 +68,6 @@ func TestOnlyNeighboursOfOneTurnAreMerged(t *testing.T) {
 	}
 	want := "texts 1-2, task:progress 0-3, text 0-4, texts 5-6, text 0-7"
 	if strings.Join(list, ", ") != want {
-		t.Errorf("%s", strings.Join(list, ", "))
+		t.Errorf("%s; want strings.Join(list, \", \") to be %v", strings.Join(list, ", "), want)
 	}
 }

@@ -63,12 +63,12 @@ func TestAnAgentUsesTerminalsOfItsTask(t *testing.T) {
 	r.completed()
 	want := `[open agent:parley alice for person:alice: sh send t1 "echo $((6*7))\n" 20ms read t1 after 4 close t1 read t2 after 0]`
 	if got := fmt.Sprint(f.did); got != want {
-		t.Errorf("%s", got)
+		t.Errorf("%s; want %v", got, want)
 	}
 	results := r.results()
 	for id, part := range map[string]string{"call_1_1": `"terminal_id":"t1"`, "call_2_1": `"data":"42\r\n"`, "call_3_1": `"exit_code":3`, "call_5_1": `"ok":false`} {
 		if !strings.Contains(results[id], part) {
-			t.Errorf("%s: %s", id, results[id])
+			t.Errorf("%s: %s; want strings.Contains(results[id], part)", id, results[id])
 		}
 	}
 	if task := <-f.closed; task != r.id {
@@ -77,7 +77,7 @@ func TestAnAgentUsesTerminalsOfItsTask(t *testing.T) {
 	r = h.submit(goal(`/tool terminal_send {"terminal_id":"t1","data":"echo parley-deny-selftest\n"}`, "/say x"))
 	r.completed()
 	if !strings.Contains(r.results()["call_1_1"], `"denied"`) {
-		t.Errorf("%v", r.results())
+		t.Errorf("%v; want \"\"denied\"\" in it", r.results())
 	}
 	<-f.closed
 }
@@ -90,7 +90,7 @@ func TestAnAgentRecallsItsOwnPersonOnly(t *testing.T) {
 	}))
 	r := h.submit(goal(`/tool recall {"query":"tea","limit":3}`, "/result"))
 	if got := r.completed().Result.Text; got != `{"ok":true,"output":{"asked":"parley alice tea 3"}}` {
-		t.Error(got)
+		t.Errorf("got is %v; want \"{\"ok\":true,\"output\":{\"asked\":\"parley alice tea 3\"}}\"", got)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestAnAgentHasOnlyTheToolsItsFileLists(t *testing.T) {
 	r := h.submit(with(goal(`/tool ask_user {"questions":[{"question":"?"}]}`, "/context"), func(o *viber.TaskOptions) { o.Agent = "bare" }))
 	done := r.completed()
 	if !strings.Contains(done.Result.Text, `"tools":[]`) || !strings.Contains(r.results()["call_1_1"], `"not_found"`) {
-		t.Errorf("%s %v", done.Result.Text, r.results())
+		t.Errorf("%s %v; want \"\"tools\":[]\" in it, \"\"not_found\"\" in it", done.Result.Text, r.results())
 	}
 }
 

@@ -23,7 +23,7 @@ func TestAgentsMeetInMemoryUnderTheRealRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-heard; got.Text != "hello" || got.Name != "Ann" {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v; want got.Text to be \"hello\", got.Name to be \"Ann\"", got)
 	}
 	var denied *roomagent.DeniedError
 	if err := agent.Say(t.Context(), "may I?"); !errors.As(err, &denied) || denied.Code != "act.denied" {

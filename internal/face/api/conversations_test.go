@@ -299,14 +299,14 @@ func TestWhatToolsDidIsToldWithTheNumberOfItsMessage(t *testing.T) {
 	q := rest.ToolUseQuery{ID: list[0].ID}
 	got := must(hubapi.Call(t.Context(), r.alice, rest.ListToolUses, q))(t)
 	if len(got.Tools) != 2 || got.Truncated {
-		t.Fatalf("%+v", got)
+		t.Fatalf("%+v; want len(got.Tools) to be 2, not got.Truncated", got)
 	}
 	first, second := got.Tools[0], got.Tools[1]
 	if first.Name != "file_list" || first.Failed || !first.Answered || first.Seq < 2 || first.Run == "" || first.Call == "" {
 		t.Errorf("%+v", first)
 	}
 	if second.Name != "file_read" || !second.Failed || second.Output == "" || !strings.Contains(second.Arguments, "none") {
-		t.Errorf("%+v", second)
+		t.Errorf("%+v; want second.Name to be \"file_read\", second.Failed, second.Output not to be \"\", \"none\" in it", second)
 	}
 	// Only what lies between the numbers, and only for whoever may read it.
 	q.After = 1000

@@ -43,14 +43,14 @@ func TestTasksByREST(t *testing.T) {
 	}
 	done, ok := last.(*wire.TaskCompleted)
 	if !ok {
-		t.Fatalf("%T", last)
+		t.Fatalf("%T; want ok", last)
 	}
 	owner := r.owner.Token()
 
 	status, _, body := r.get(t, owner, "/api/tasks?limit=5&status=completed")
 	var list wire.TaskListResponse
 	if err := json.Unmarshal([]byte(body), &list); err != nil || status != http.StatusOK || len(list.Tasks) != 1 || list.Tasks[0].TaskID != done.TaskID {
-		t.Errorf("%d %s %v", status, body, err)
+		t.Errorf("%d %s %v; want no error, status to be %v, len(list.Tasks) to be 1, list.Tasks[0].TaskID to be %v", status, body, err, http.StatusOK, done.TaskID)
 	}
 	status, _, body = r.get(t, owner, "/api/tasks/"+done.TaskID)
 	var snap struct {
@@ -58,7 +58,7 @@ func TestTasksByREST(t *testing.T) {
 		LastSeq      int64 `json:"last_seq"`
 	}
 	if err := json.Unmarshal([]byte(body), &snap); err != nil || status != http.StatusOK || snap.Text != "Hello." || snap.Status != "completed" || snap.LastSeq != done.Seq {
-		t.Errorf("%d %s %v", status, body, err)
+		t.Errorf("%d %s %v; want no error, status to be %v, snap.Text to be \"Hello.\", snap.Status to be \"completed\", snap.LastSeq to be %v", status, body, err, http.StatusOK, done.Seq)
 	}
 	status, head, body := r.get(t, owner, "/api/tasks/"+done.TaskID+"/events?after=1")
 	lines, seq := bufio.NewScanner(strings.NewReader(body)), int64(1)
@@ -93,11 +93,11 @@ func TestTasksByREST(t *testing.T) {
 		{r.alice.Token(), "/api/tasks", http.StatusForbidden},
 	} {
 		if status, _, body := r.get(t, c.token, c.path); status != c.status {
-			t.Errorf("%s: %d %s", c.path, status, body)
+			t.Errorf("%s: %d %s; want %v", c.path, status, body, c.status)
 		}
 	}
 	if status, _, body := r.get(t, limited, "/api/tasks"); status != http.StatusOK || !strings.Contains(body, `"tasks":[]`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status to be %v, \"\"tasks\":[]\" in it", status, body, http.StatusOK)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestAnArtifactIsAFileAndNothingThatRuns(t *testing.T) {
 		}
 	}
 	if done == nil || len(done.Result.ArtifactRefs) != 1 || done.Result.ArtifactRefs[0].ID != "page.html" {
-		t.Fatalf("%+v", done)
+		t.Fatalf("%+v; want done not to be nil, len(done.Result.ArtifactRefs) to be 1, done.Result.ArtifactRefs[0].ID to be \"page.html\"", done)
 	}
 	status, head, body := r.get(t, r.owner.Token(), "/api/tasks/"+done.TaskID+"/artifacts/page.html")
 	if status != http.StatusOK || body != "<script>\n" || head.Get("Content-Disposition") != "attachment" || head.Get("Content-Type") != "application/octet-stream" || head.Get("X-Content-Type-Options") != "nosniff" {

@@ -29,7 +29,7 @@ func TestAnApprovalShowsTheCallAndRunsExactlyIt(t *testing.T) {
 	}
 	c.await("task:completed")
 	if got := string(must(os.ReadFile(filepath.Join(h.workspace, "made")))(t)); got != "yes\n" {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want \"yes\\n\"", got)
 	}
 }
 
@@ -40,11 +40,11 @@ func TestARejectionReachesTheModelAndALateAnswerGetsTheRecord(t *testing.T) {
 	id := c.await("approval:required").text("approval_id")
 	first := c.ask("approval:response", obj{"approval_id": id, "approved": false, "reason": "not today"})
 	if first.text("outcome") != "rejected" || first.text("reason") != "not today" {
-		t.Errorf("%s", first)
+		t.Errorf("%s; want first.text(\"outcome\") to be \"rejected\", first.text(\"reason\") to be \"not today\"", first)
 	}
 	done := c.await("task:completed")
 	if want := `{"ok":false,"error":{"type":"rejected","message":"not today"}}`; done.text("result.text") != want {
-		t.Errorf("%s", done)
+		t.Errorf("%s; want done.text(\"result.text\") to be %v", done, want)
 	}
 	record := late.ask("approval:response", obj{"approval_id": id, "approved": true})
 	if record.Type != "approval:resolved" || record.text("outcome") != "rejected" || record.text("reason") != "not today" {
@@ -87,15 +87,15 @@ func TestWithoutTheScopeNobodyAnswers(t *testing.T) {
 	id := c.await("approval:required").text("approval_id")
 	reader := h.connect(h.newToken("", "approval:read", "task:read").Secret)
 	if f := reader.await("approval:required"); f.text("approval_id") != id {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.text(\"approval_id\") to be %v", f, id)
 	}
 	f := reader.ask("approval:response", obj{"approval_id": id, "approved": true})
 	wantError(t, f, "auth_failed", "insufficient_scope")
 	if !cmp.Equal(f.get("details.required"), any([]any{"approval:respond"})) {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want cmp.Equal(f.get(\"details.required\"), any([]any{\"approval:respond\"}))", f)
 	}
 	if list := c.ask("approval:list", obj{}); len(list.get("approvals").([]any)) != 1 {
-		t.Errorf("%s", list)
+		t.Errorf("%s; want len(list.get(\"approvals\").([]any)) to be 1", list)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestWhatWaitsComesAgainRightAfterTheGrant(t *testing.T) {
 	blind.alive()
 	for _, f := range blind.seen {
 		if f.Type == "approval:required" {
-			t.Errorf("%s", f)
+			t.Errorf("%s; want f.Type not to be \"approval:required\"", f)
 		}
 	}
 }
@@ -138,11 +138,11 @@ func TestStoppingCancelsWhatWaits(t *testing.T) {
 	id := c.await("approval:required").text("approval_id")
 	c.send("task:stop", obj{"task_id": task})
 	if f := c.await("approval:resolved"); f.text("outcome") != "cancelled" || f.text("approval_id") != id {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.text(\"outcome\") to be \"cancelled\", f.text(\"approval_id\") to be %v", f, id)
 	}
 	c.await("task:stopped")
 	if f := c.ask("approval:response", obj{"approval_id": id, "approved": true}); f.text("outcome") != "cancelled" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.text(\"outcome\") to be \"cancelled\"", f)
 	}
 	if _, err := os.Stat(filepath.Join(h.workspace, "made")); err == nil {
 		t.Error("it ran")
@@ -155,11 +155,11 @@ func TestQuestionsAreAnswered(t *testing.T) {
 	c.submit("/tool ask_user {\"questions\":[{\"question\":\"Which?\",\"options\":[{\"label\":\"red\"},{\"label\":\"blue\"}]}]}\n/result", nil)
 	f := c.await("approval:required")
 	if f.text("tool_call.name") != "ask_user" {
-		t.Fatalf("%s", f)
+		t.Fatalf("%s; want f.text(\"tool_call.name\") to be \"ask_user\"", f)
 	}
 	c.ask("approval:response", obj{"approval_id": f.text("approval_id"), "approved": true, "answers": []string{"blue"}})
 	if done := c.await("task:completed"); done.text("result.text") != `{"ok":true,"output":{"answers":["blue"]}}` {
-		t.Errorf("%s", done)
+		t.Errorf("%s; want done.text(\"result.text\") to be \"{\"ok\":true,\"output\":{\"answers\":[\"blue\"]}}\"", done)
 	}
 }
 
@@ -182,11 +182,11 @@ func TestTheInboxIsOne(t *testing.T) {
 	second := must(h.inbox.Ask(t.Context(), approval.Request{Principal: h.owner.ID, Kind: approval.KindTool, Tool: "reboot", RequestedBy: "agent:x", Timeout: time.Minute}))(t)
 	c.await("approval:required")
 	if f := c.ask("approval:response", obj{"approval_id": second.ID(), "approved": false}); f.text("outcome") != "rejected" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.text(\"outcome\") to be \"rejected\"", f)
 	}
 	outcome := must(second.Wait(t.Context()))(t)
 	if outcome.State != approval.StateRejected {
-		t.Errorf("%+v", outcome)
+		t.Errorf("%+v; want outcome.State to be %v", outcome, approval.StateRejected)
 	}
 }
 

@@ -19,13 +19,13 @@ func TestAClientWrittenFromTheBaseAloneWorks(t *testing.T) {
 	c.send("connection:auth", obj{"device_id": "d1", "token": h.token, "role": "operator", "scopes": []string{"tasks", "approvals", "terminals"}})
 	granted := c.await("connection:authenticated")
 	if granted.text("session_id") == "" || granted.get("granted_scopes") == nil {
-		t.Fatalf("%s", granted)
+		t.Fatalf("%s; want granted.text(\"session_id\") not to be \"\", granted.get(\"granted_scopes\") not to be nil", granted)
 	}
 	c.send("ping", obj{})
 	c.await("pong")
 	c.send("health:ping", obj{"client_time": time.Now().UTC().Format(time.RFC3339)})
 	if pong := c.await("health:pong"); pong.text("server_time") == "" || pong.get("latency_ms") == nil {
-		t.Fatalf("%s", pong)
+		t.Fatalf("%s; want pong.text(\"server_time\") not to be \"\", pong.get(\"latency_ms\") not to be nil", pong)
 	}
 
 	key := uuid.NewString()
@@ -36,7 +36,7 @@ func TestAClientWrittenFromTheBaseAloneWorks(t *testing.T) {
 	started := c.await("task:started")
 	task := started.text("task_id")
 	if started.text("idempotency_key") != key || task == "" || started.text("started_at") == "" {
-		t.Fatalf("%s", started)
+		t.Fatalf("%s; want started.text(\"idempotency_key\") to be %v, task not to be \"\", started.text(\"started_at\") not to be \"\"", started, key)
 	}
 	var text, arguments string
 	var done frame
@@ -73,7 +73,7 @@ func TestAClientWrittenFromTheBaseAloneWorks(t *testing.T) {
 	c.until(func(f frame) bool { return f.text("delta_type") == "tool_call" })
 	c.send("task:message", obj{"task_id": second, "message": obj{"role": "user", "content": "/say steered"}, "injection_mode": "steer"})
 	if done := c.await("task:completed"); done.text("task_id") != second || done.text("result.text") != "over\nsteered" {
-		t.Errorf("%s", done)
+		t.Errorf("%s; want done.text(\"task_id\") to be %v, done.text(\"result.text\") to be \"over\\nsteered\"", done, second)
 	}
 
 	c.send("task:submit", obj{"idempotency_key": uuid.NewString(), "goal": "/say one\n/sleep 600000", "messages": []any{}, "options": obj{"stream_deltas": true}})
@@ -81,12 +81,12 @@ func TestAClientWrittenFromTheBaseAloneWorks(t *testing.T) {
 	c.await("task:delta")
 	c.send("task:stop", obj{"task_id": third, "reason": "enough"})
 	if stopped := c.await("task:stopped"); stopped.text("task_id") != third || stopped.text("partial_result.text") != "one" {
-		t.Errorf("%s", stopped)
+		t.Errorf("%s; want stopped.text(\"task_id\") to be %v, stopped.text(\"partial_result.text\") to be \"one\"", stopped, third)
 	}
 
 	c.send("terminal:list", obj{})
 	if list := c.await("terminal:list_response"); list.get("terminals") == nil {
-		t.Errorf("%s", list)
+		t.Errorf("%s; want list.get(\"terminals\") not to be nil", list)
 	}
 	c.send("connection:close", obj{"reason": "done"})
 	c.await("connection:goodbye")

@@ -24,11 +24,11 @@ func TestTheWelcomeIsFirstAndSaysWhatTheHubCan(t *testing.T) {
 	a, b := h.dial(), h.dial()
 	w := a.welcome
 	if w.text("protocol_version") != "1" || w.text("daemon_version") != "test" || w.ReplyTo != "" {
-		t.Errorf("%s", w)
+		t.Errorf("%s; want w.text(\"protocol_version\") to be \"1\", w.text(\"daemon_version\") to be \"test\", w.ReplyTo to be \"\"", w)
 	}
 	want := []any{"streaming", "terminal", "approval", "resume", "injection", "task_list", "approval_resolved", "terminal_create", "refresh", "takeover"}
 	if d := cmp.Diff(want, w.get("capabilities")); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	for name, want := range map[string]int64{
 		"max_frame_unauthenticated": 64 << 10, "max_frame": 4 << 20, "max_connections": 64, "messages_per_second": 60,
@@ -53,11 +53,11 @@ func TestTheGrantIsExplicitSortedAndExpires(t *testing.T) {
 	f := a.auth(h.token, "terminals", "operator.approvals", "no:such", "task:submit")
 	want := []any{"approval:read", "approval:respond", "task:submit", "terminal:create", "terminal:read", "terminal:write"}
 	if d := cmp.Diff(want, f.get("granted_scopes")); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	at, err := time.Parse(time.RFC3339, f.text("expires_at"))
 	if left := time.Until(at); err != nil || left > 24*time.Hour || left < 23*time.Hour {
-		t.Errorf("%v, %v", left, err)
+		t.Errorf("%v, %v; want no error, left to be at most 24*time.Hour, left to be at least 23*time.Hour", left, err)
 	}
 	if f.text("principal") != "owner" || f.text("session_id") == "" || f.get("device_token") != nil {
 		t.Errorf("%s", f)
@@ -83,19 +83,19 @@ func TestTheCredentialBoundsTheGrant(t *testing.T) {
 		c := h.dial()
 		f := c.auth(narrow.Secret, tt.ask...)
 		if d := cmp.Diff(tt.want, f.get("granted_scopes")); d != "" {
-			t.Errorf("%v: %s", tt.ask, d)
+			t.Errorf("%v: %s; want no difference", tt.ask, d)
 		}
 		c.alive()
 		missing := c.ask("task:submit", obj{"goal": "/say x", "messages": []any{}})
 		wantError(t, missing, "auth_failed", "insufficient_scope")
 		if d := cmp.Diff([]any{"task:submit"}, missing.get("details.required")); d != "" {
-			t.Error(d)
+			t.Errorf("d is %v; want no difference", d)
 		}
 		if d := cmp.Diff(f.get("granted_scopes"), missing.get("details.granted")); d != "" {
-			t.Error(d)
+			t.Errorf("d is %v; want no difference", d)
 		}
 		if got := c.ask("connection:close", obj{}); got.Type != "connection:goodbye" {
-			t.Errorf("%s", got)
+			t.Errorf("%s; want got.Type to be \"connection:goodbye\"", got)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestAPresentSignatureIsAlwaysVerified(t *testing.T) {
 	d, other := newDevice(t), newDevice(t)
 	c := h.dial()
 	if f := c.ask("connection:auth", d.auth(c.welcome.text("challenge"), h.token, "operator", "task:read", "approval:read")); f.Type != "connection:authenticated" {
-		t.Fatalf("%s", f)
+		t.Fatalf("%s; want f.Type to be \"connection:authenticated\"", f)
 	}
 	neighbour := h.dial()
 	for name, tt := range map[string]struct {
@@ -195,7 +195,7 @@ func TestAPresentSignatureIsAlwaysVerified(t *testing.T) {
 		c := h.dial()
 		c.wantFatal(c.ask("connection:auth", tt.auth(c.welcome.text("challenge"))), "auth_failed", tt.reason, 4401)
 		if t.Failed() {
-			t.Fatal(name)
+			t.Fatalf("name is %v; want not t.Failed()", name)
 		}
 		h.dial().auth(h.token)
 	}
@@ -205,12 +205,12 @@ func TestASignatureIsDemandedWhereItMustBe(t *testing.T) {
 	h := newHub(t, func(d *board.Deps) { d.Challenge = board.ChallengeAlways })
 	c := h.dial()
 	if c.welcome.get("auth.challenge_required") != true {
-		t.Errorf("%s", c.welcome)
+		t.Errorf("%s; want c.welcome.get(\"auth.challenge_required\") to be true", c.welcome)
 	}
 	c.wantFatal(c.auth(h.token, "*"), "auth_failed", "challenge_required", 4401)
 	c = h.dial()
 	if f := c.ask("connection:auth", newDevice(t).auth(c.welcome.text("challenge"), h.token, "operator", "*")); f.Type != "connection:authenticated" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.Type to be \"connection:authenticated\"", f)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestAForwardedClientIsNotLocal(t *testing.T) {
 	check(t, err)
 	c := &client{t: t, ws: ws}
 	if f := c.next(); f.get("auth.challenge_required") != true {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.get(\"auth.challenge_required\") to be true", f)
 	}
 	c.wantFatal(c.auth(h.token, "*"), "auth_failed", "challenge_required", 4401)
 }
@@ -234,10 +234,10 @@ func TestARequestBeforeAuthenticationDoesNothing(t *testing.T) {
 	}
 	c := h.connect(h.token)
 	if list := c.ask("task:list", obj{}); len(list.get("tasks").([]any)) != 0 {
-		t.Errorf("%s", list)
+		t.Errorf("%s; want len(list.get(\"tasks\").([]any)) to be 0", list)
 	}
 	if list := c.ask("terminal:list", obj{}); len(list.get("terminals").([]any)) != 0 {
-		t.Errorf("%s", list)
+		t.Errorf("%s; want len(list.get(\"terminals\").([]any)) to be 0", list)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestASecondAuthenticationChangesNothing(t *testing.T) {
 	wantError(t, c.auth(h.token, "*"), "protocol_error", "already_authenticated")
 	wantError(t, c.ask("task:submit", obj{"goal": "/say x", "messages": []any{}}), "auth_failed", "insufficient_scope")
 	if f := c.ask("task:list", obj{}); f.Type != "task:list_response" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.Type to be \"task:list_response\"", f)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestANodeIsNoOperator(t *testing.T) {
 	c := h.dial()
 	f := c.ask("connection:auth", d.auth(c.welcome.text("challenge"), token.Secret, "node", "*", "task:submit", "admin"))
 	if d := cmp.Diff([]any{"node:register"}, f.get("granted_scopes")); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	wantError(t, c.ask("task:submit", obj{"goal": "/say x", "messages": []any{}}), "auth_failed", "insufficient_scope")
 	// A token has one role, and a node signs.
@@ -285,7 +285,7 @@ func TestANewerConnectionOfANodeTakesThePlaceOfTheOlder(t *testing.T) {
 	connect := func(d device) *client {
 		c := h.dial()
 		if f := c.ask("connection:auth", d.auth(c.welcome.text("challenge"), token.Secret, "node", "*")); f.Type != "connection:authenticated" {
-			t.Fatalf("%s", f)
+			t.Fatalf("%s; want f.Type to be \"connection:authenticated\"", f)
 		}
 		return c
 	}
@@ -293,7 +293,7 @@ func TestANewerConnectionOfANodeTakesThePlaceOfTheOlder(t *testing.T) {
 	polite, other, boards := connect(one), connect(two), []*client{h.connect(h.token), h.connect(h.token)}
 	rude := connect(one)
 	if f := polite.await("connection:close"); f.text("reason") != "replaced" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.text(\"reason\") to be \"replaced\"", f)
 	}
 	polite.send("connection:goodbye", obj{})
 	if code := polite.closed(); code != 4409 {
@@ -328,7 +328,7 @@ func TestAnotherVersionIsRefused(t *testing.T) {
 		"protocol_error", "unsupported_version", 4400)
 	c = h.dial()
 	if f := c.ask("connection:auth", obj{"device_id": "d", "token": h.token, "role": "operator", "scopes": []string{}, "protocol_version": "1", "client": obj{"name": "x"}}); f.Type != "connection:authenticated" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.Type to be \"connection:authenticated\"", f)
 	}
 }
 
@@ -344,7 +344,7 @@ func TestHeartbeatsWorkBeforeAndAfterAuthentication(t *testing.T) {
 		}
 		for _, odd := range []any{"tomorrow", 5, nil, time.Now().Add(time.Hour).UTC().Format(time.RFC3339)} {
 			if f := c.ask("health:ping", obj{"client_time": odd}); f.number("latency_ms") != 0 || f.text("server_time") == "" {
-				t.Errorf("%v: %s", odd, f)
+				t.Errorf("%v: %s; want f.number(\"latency_ms\") to be 0, f.text(\"server_time\") not to be \"\"", odd, f)
 			}
 		}
 		c.send("pong", obj{})
@@ -393,7 +393,7 @@ func TestAStoppingHubSaysSoAndWaitsForGoodbyes(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- h.face.Close(context.Background()) }()
 	if f := polite.await("connection:close"); f.text("reason") != "shutdown" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.text(\"reason\") to be \"shutdown\"", f)
 	}
 	polite.send("connection:goodbye", obj{})
 	if code := polite.closed(); code != websocket.StatusGoingAway {
@@ -424,7 +424,7 @@ func TestFiveFailuresLockAnAddressOut(t *testing.T) {
 	c := h.dial()
 	f := c.auth(h.token, "*") // not looked at
 	if wait := f.number("retry_after_ms"); f.text("code") != "rate_limited" || wait < 1 || wait > 300_000 {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.text(\"code\") to be \"rate_limited\", wait to be at least 1, wait to be at most 300_000", f)
 	}
 	if code := c.closed(); code != 4429 {
 		t.Errorf("closed with %d", code)
@@ -483,7 +483,7 @@ func TestADevicePairsOnceAndSignsFromThenOn(t *testing.T) {
 		t.Fatalf("%s", f)
 	}
 	if d := cmp.Diff([]any{"approval:read", "approval:respond", "task:read"}, f.get("granted_scopes")); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	// Spent.
 	other := newDevice(t)
@@ -492,7 +492,7 @@ func TestADevicePairsOnceAndSignsFromThenOn(t *testing.T) {
 	// The device token: signed, by its device.
 	c = h.dial()
 	if f := c.ask("connection:auth", d.auth(c.welcome.text("challenge"), token, "operator", "*")); f.Type != "connection:authenticated" || f.get("device_token") != nil {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.Type to be \"connection:authenticated\", f.get(\"device_token\") to be nil", f)
 	}
 	c = h.dial()
 	c.wantFatal(c.ask("connection:auth", obj{"device_id": d.id, "token": token, "role": "operator", "scopes": []string{"*"}}), "auth_failed", "challenge_required", 4401)
@@ -502,7 +502,7 @@ func TestADevicePairsOnceAndSignsFromThenOn(t *testing.T) {
 	short := h.issue(identity.TokenRequest{Name: "tablet", Pairing: true, Scopes: []string{"task:read"}})
 	c = h.dial()
 	if f := c.ask("connection:auth", other.auth(c.welcome.text("challenge"), short.Code, "operator", "*")); !identity.TokenForm(f.text("device_token")) {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want identity.TokenForm(f.text(\"device_token\"))", f)
 	}
 }
 
@@ -515,7 +515,7 @@ func TestARefreshCanNarrowAndNeverWiden(t *testing.T) {
 	}
 	f := refresh("task:*", "approval:read", "terminal:*")
 	if d := cmp.Diff([]any{"approval:read", "task:control", "task:read", "task:submit"}, f.get("granted_scopes")); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	if f.text("session_id") != first.text("session_id") || f.text("expires_at") < first.text("expires_at") {
 		t.Errorf("%s after %s", f, first)
@@ -533,7 +533,7 @@ func TestARefreshCanNarrowAndNeverWiden(t *testing.T) {
 	nonce := c.welcome.text("challenge")
 	session := c.ask("connection:auth", d.auth(nonce, h.token, "operator", "task:read")).text("session_id")
 	if f := c.ask("connection:refresh", d.auth(session, h.token, "operator", "task:read")); f.Type != "connection:authenticated" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.Type to be \"connection:authenticated\"", f)
 	}
 	c.wantFatal(c.ask("connection:refresh", d.auth(nonce, h.token, "operator", "task:read")), "auth_failed", "challenge_mismatch", 4401)
 }
@@ -544,11 +544,11 @@ func TestATokenIsRotatedForTheAskerOnly(t *testing.T) {
 	a, b := h.connect(token.Secret), h.connect(token.Secret)
 	f := a.ask("token:rotate", obj{})
 	if f.Type != "token:rotated" || !identity.TokenForm(f.text("token")) || f.text("token_id") != token.ID {
-		t.Fatalf("%s", f)
+		t.Fatalf("%s; want f.Type to be \"token:rotated\", identity.TokenForm(f.text(\"token\")), f.text(\"token_id\") to be %v", f, token.ID)
 	}
 	until, err := time.Parse(time.RFC3339, f.text("old_valid_until"))
 	if left := time.Until(until); err != nil || left < 4*time.Minute || left > 5*time.Minute {
-		t.Errorf("%v, %v", left, err)
+		t.Errorf("%v, %v; want no error, left to be at least 4*time.Minute, left to be at most 5*time.Minute", left, err)
 	}
 	b.alive()
 	for _, seen := range b.seen {
@@ -559,7 +559,7 @@ func TestATokenIsRotatedForTheAskerOnly(t *testing.T) {
 	for _, secret := range []string{token.Secret, f.text("token")} {
 		c := h.dial()
 		if f := c.auth(secret, "*"); !cmp.Equal(f.get("granted_scopes"), []any{"task:read"}) {
-			t.Errorf("%s", f)
+			t.Errorf("%s; want cmp.Equal(f.get(\"granted_scopes\"), []any{\"task:read\"})", f)
 		}
 	}
 	// Another's needs device:manage, and must be one's own person's.
@@ -568,7 +568,7 @@ func TestATokenIsRotatedForTheAskerOnly(t *testing.T) {
 	manager := h.connect(h.newToken("bob", "device:manage").Secret)
 	wantError(t, manager.ask("token:rotate", obj{"token_id": other.ID}), "protocol_error", "bad_payload")
 	if f := h.connect(h.token, "device:manage", "task:read").ask("token:rotate", obj{"token_id": other.ID}); f.Type != "token:rotated" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.Type to be \"token:rotated\"", f)
 	}
 }
 
@@ -596,7 +596,7 @@ func TestARevokedTokenEndsItsConnectionsAndNothingElse(t *testing.T) {
 	check(t, h.people.Revoke(t.Context(), identity.Local(h.owner), token.ID))
 	c.wantFatal(c.await("connection:error"), "invalid_token", "revoked", 4401)
 	if f := other.ask("task:resume", obj{"task_id": task}); f.text("status") != "running" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.text(\"status\") to be \"running\"", f)
 	}
 	eventually(t, "the end is on record", func() bool { return len(h.actions("auth.revoked")) == 1 })
 }
@@ -613,7 +613,7 @@ func TestASessionExpiresWhileItsTaskRunsOn(t *testing.T) {
 	task := c.submit(goal, nil)
 	c.wantFatal(c.await("connection:error"), "invalid_token", "session_expired", 4401)
 	if f := h.connect(h.token).ask("task:resume", obj{"task_id": task}); f.text("status") != "running" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.text(\"status\") to be \"running\"", f)
 	}
 }
 
@@ -628,7 +628,7 @@ func TestThePagesCookieIsACredential(t *testing.T) {
 	c.next()
 	f := c.ask("connection:auth", obj{"device_id": "page", "role": "operator", "scopes": []string{"*"}})
 	if f.Type != "connection:authenticated" || f.text("principal") != "owner" {
-		t.Fatalf("%s", f)
+		t.Fatalf("%s; want f.Type to be \"connection:authenticated\", f.text(\"principal\") to be \"owner\"", f)
 	}
 	// The token that logged it in is not the page's to see.
 	wantError(t, c.ask("token:rotate", obj{}), "protocol_error", "bad_payload")
@@ -642,7 +642,7 @@ func TestNobodyIsAskedWhereTheHubIsToldSo(t *testing.T) {
 	})
 	c := h.dial()
 	if f := c.ask("connection:auth", obj{"device_id": "d", "role": "operator", "scopes": []string{"task:read"}}); f.text("principal") != "x" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.text(\"principal\") to be \"x\"", f)
 	}
 	ws, _, err := h.tryDial(http.Header{"X-Forwarded-For": {"10.1.2.3"}})
 	check(t, err)

@@ -53,7 +53,7 @@ func TestUnknownFieldsAreIgnored(t *testing.T) {
 	c := h.connect(h.token)
 	c.raw(websocket.MessageText, []byte(`{"type":"ping","id":"a","extra":1,"reply_to":"x","payload":{"more":[]}}`))
 	if f := c.next(); f.Type != "pong" || f.ReplyTo != "a" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.Type to be \"pong\", f.ReplyTo to be \"a\"", f)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestAnOversizedFrameEndsThatConnectionOnly(t *testing.T) {
 	// What a stranger may not send, a client may.
 	big := obj{"goal": "/say " + strings.Repeat("x", 60<<10), "messages": []any{}, "memory": strings.Repeat("m", 60<<10)}
 	if f := c.ask("task:submit", big); f.Type != "task:started" {
-		t.Errorf("%.200s", f)
+		t.Errorf("%.200s; want f.Type to be \"task:started\"", f)
 	}
 	go func() { _ = c.ws.Write(context.Background(), websocket.MessageText, make([]byte, 5<<20)) }()
 	c.wantFatal(c.await("connection:error"), "protocol_error", "too_large", websocket.StatusMessageTooBig)
@@ -79,7 +79,7 @@ func TestAForeignOriginOrHostIsRefusedWhateverTheToken(t *testing.T) {
 	for _, origin := range []string{"https://evil.example", "null", "http://127.0.0.1.evil.example"} {
 		_, res, err := h.tryDial(http.Header{"Origin": {origin}, "Authorization": {"Bearer " + h.token}})
 		if err == nil || res.StatusCode != http.StatusForbidden {
-			t.Errorf("%s: %v, %v", origin, res, err)
+			t.Errorf("%s: %v, %v; want an error, res.StatusCode to be %v", origin, res, err, http.StatusForbidden)
 		}
 	}
 	_, res, err := websocket.Dial(t.Context(), h.server.URL+"/ws", &websocket.DialOptions{Host: "evil.example"})
@@ -99,7 +99,7 @@ func TestConnectionsOfAnAddressAreCounted(t *testing.T) {
 	third := h.dial()
 	_, res, err := h.tryDial(nil)
 	if err == nil || res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" {
-		t.Errorf("%v, %v", res, err)
+		t.Errorf("%v, %v; want an error, res.StatusCode to be %v, res.Header.Get(\"Retry-After\") not to be \"\"", res, err, http.StatusTooManyRequests)
 	}
 	third.auth(h.token) // frees the place of a stranger
 	h.dial()
@@ -400,7 +400,7 @@ func TestMisuseIsOnRecord(t *testing.T) {
 			got = append(got, r.Outcome)
 			text, err := jsonOf(r)
 			if err != nil || strings.Contains(string(text), "secret words") {
-				t.Fatalf("%s %v", text, err)
+				t.Fatalf("%s %v; want no error, not \"secret words\" in it", text, err)
 			}
 			if stranger := strings.HasPrefix(r.Actor, "address:"); stranger != (r.Outcome == "auth_failed/not_authenticated") {
 				t.Errorf("%+v", r)
@@ -410,6 +410,6 @@ func TestMisuseIsOnRecord(t *testing.T) {
 		return len(got) >= len(want) && len(h.actions("origin.refused")) == 1
 	})
 	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 }

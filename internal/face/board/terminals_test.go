@@ -49,7 +49,7 @@ func TestATerminalIsMadeListedAndUsed(t *testing.T) {
 	id := info["id"].(string)
 	list := c.ask("terminal:list", obj{})
 	if all := list.get("terminals").([]any); len(all) != 1 || all[0].(obj)["id"] != id {
-		t.Errorf("%s", list)
+		t.Errorf("%s; want len(all) to be 1, all[0].(obj)[\"id\"] to be %v", list, id)
 	}
 	// Typing needs no attachment; attaching shows what happened before.
 	c.send("terminal:input", obj{"terminal_id": id, "data": "echo $((6*7))\n"})
@@ -65,15 +65,15 @@ func TestATerminalIsMadeListedAndUsed(t *testing.T) {
 	c.send("terminal:input", obj{"terminal_id": id, "data": "exit 3\n"})
 	exit := c.await("terminal:exit")
 	if exit.number("exit_code") != 3 || exit.text("terminal_id") != id {
-		t.Errorf("%s", exit)
+		t.Errorf("%s; want exit.number(\"exit_code\") to be 3, exit.text(\"terminal_id\") to be %v", exit, id)
 	}
 	if f := c.ask("terminal:input", obj{"terminal_id": id, "data": "x"}); f.text("error.type") != "terminal_exited" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.text(\"error.type\") to be \"terminal_exited\"", f)
 	}
 	// Its output can still be looked at.
 	c.ask("terminal:attach", obj{"terminal_id": id})
 	if text := c.shown(id, "exit 3"); !strings.Contains(text, "42") {
-		t.Errorf("%q", text)
+		t.Errorf("%q; want \"42\" in it", text)
 	}
 	c.await("terminal:exit")
 }
@@ -91,16 +91,16 @@ func TestTwoViewersEachWithTheirOwn(t *testing.T) {
 	b.shown(id, "hello")
 	// The size is the smaller of both; both are told.
 	if f := a.ask("terminal:resize", obj{"terminal_id": id, "rows": 50, "cols": 100}); f.Type != "terminal:resized" || f.number("rows") != 50 {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.Type to be \"terminal:resized\", f.number(\"rows\") to be 50", f)
 	}
 	b.until(func(f frame) bool { return f.Type == "terminal:resized" && f.number("cols") == 100 })
 	if f := b.ask("terminal:resize", obj{"terminal_id": id, "rows": 60, "cols": 90}); f.number("rows") != 50 || f.number("cols") != 90 {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.number(\"rows\") to be 50, f.number(\"cols\") to be 90", f)
 	}
 	a.until(func(f frame) bool { return f.Type == "terminal:resized" && f.number("cols") == 90 })
 	// Detaching is here only.
 	if f := b.ask("terminal:detach", obj{"terminal_id": id}); f.Type != "terminal:detached" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.Type to be \"terminal:detached\"", f)
 	}
 	b.ask("terminal:detach", obj{"terminal_id": id})
 	mark := len(b.seen)
@@ -109,7 +109,7 @@ func TestTwoViewersEachWithTheirOwn(t *testing.T) {
 	b.alive()
 	for _, f := range b.seen[mark:] {
 		if f.Type == "terminal:output" {
-			t.Errorf("%s", f)
+			t.Errorf("%s; want f.Type not to be \"terminal:output\"", f)
 		}
 	}
 	// Attaching twice starts over and doubles nothing.
@@ -125,15 +125,15 @@ func TestTwoViewersEachWithTheirOwn(t *testing.T) {
 		text += f.text("data")
 	}
 	if text != "ready\r\nhello\r\nmore\r\nlast\r\n" {
-		t.Errorf("%q", text)
+		t.Errorf("%q; want text to be \"ready\\r\\nhello\\r\\nmore\\r\\nlast\\r\\n\"", text)
 	}
 	// Closed by one, both learn of it; the closer's answer is the exit.
 	exit := b.ask("terminal:close", obj{"terminal_id": id})
 	if exit.Type != "terminal:exit" || exit.text("signal") != "SIGHUP" {
-		t.Errorf("%s", exit)
+		t.Errorf("%s; want exit.Type to be \"terminal:exit\", exit.text(\"signal\") to be \"SIGHUP\"", exit)
 	}
 	if f := a.await("terminal:exit"); f.ReplyTo != "" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.ReplyTo to be \"\"", f)
 	}
 	b.alive()
 	exits := 0
@@ -156,18 +156,18 @@ func TestTheCreatorLearnsOfTheExit(t *testing.T) {
 	c.ask("terminal:detach", obj{"terminal_id": id})
 	other.send("terminal:input", obj{"terminal_id": id, "data": "\n"})
 	if f := c.await("terminal:exit"); f.number("exit_code") != 4 {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.number(\"exit_code\") to be 4", f)
 	}
 	other.alive()
 	for _, f := range other.seen {
 		if f.Type == "terminal:exit" {
-			t.Errorf("%s", f)
+			t.Errorf("%s; want f.Type not to be \"terminal:exit\"", f)
 		}
 	}
 	// One who neither made it nor looks may close it all the same.
 	id = c.open("cat")
 	if f := other.ask("terminal:close", obj{"terminal_id": id}); f.Type != "terminal:exit" {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.Type to be \"terminal:exit\"", f)
 	}
 	c.await("terminal:exit")
 }
@@ -193,10 +193,10 @@ func TestTerminalsAreRefusedInTheirOwnWords(t *testing.T) {
 	} {
 		f := c.ask(tt.typ, tt.payload)
 		if f.Type != "terminal:error" || f.text("error.type") != tt.code || f.text("error.message") == "" {
-			t.Errorf("%s %v: %s", tt.typ, tt.payload, f)
+			t.Errorf("%s %v: %s; want f.Type to be \"terminal:error\", f.text(\"error.type\") to be %v, f.text(\"error.message\") not to be \"\"", tt.typ, tt.payload, f, tt.code)
 		}
 		if want, _ := tt.payload["terminal_id"].(string); f.text("terminal_id") != want {
-			t.Errorf("%s", f)
+			t.Errorf("%s; want f.text(\"terminal_id\") to be %v", f, want)
 		}
 	}
 	wantError(t, c.ask("terminal:attach", obj{}), "protocol_error", "bad_payload")
@@ -231,7 +231,7 @@ func TestSecretsStayHiddenOnTheWire(t *testing.T) {
 		text += f.text("data")
 	}
 	if strings.Contains(text, "top-secret-value") || !strings.Contains(text, "[masked].") {
-		t.Errorf("%q", text)
+		t.Errorf("%q; want not \"top-secret-value\" in it, \"[masked].\" in it", text)
 	}
 }
 
@@ -242,11 +242,11 @@ func TestTypingHasABoundOfItsOwn(t *testing.T) {
 	paste := strings.Repeat("x\n", 30<<10)
 	first := c.send("terminal:input", obj{"terminal_id": id, "data": paste})
 	if f := c.ask("terminal:input", obj{"terminal_id": id, "data": paste}); f.text("error.type") != "limit" || f.get("error.recoverable") != true {
-		t.Errorf("%s", f)
+		t.Errorf("%s; want f.text(\"error.type\") to be \"limit\", f.get(\"error.recoverable\") to be true", f)
 	}
 	for _, f := range c.seen {
 		if f.ReplyTo == first {
-			t.Errorf("%s", f)
+			t.Errorf("%s; want f.ReplyTo not to be first", f)
 		}
 	}
 }

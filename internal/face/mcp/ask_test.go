@@ -72,7 +72,7 @@ func TestAnAnswerCountsOnceAndForItsQuestionOnly(t *testing.T) {
 	refused := func(what string, result *sdk.CallToolResult) {
 		t.Helper()
 		if !result.IsError || !strings.HasPrefix(textOf(result), "bad_args: the answer does not belong") {
-			t.Errorf("%s: %s", what, textOf(result))
+			t.Errorf("%s: %s; want result.IsError, strings.HasPrefix(textOf(result), \"bad_args: the answer does not belong\")", what, textOf(result))
 		}
 	}
 	refused("other arguments", answerTo(t, s, "evil", state, "accept"))

@@ -115,7 +115,7 @@ func TestABridgeAnswersWhateverHappens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := r.raw(tc.token, tc.endpoint, tc.input+"\n")
 			if len(all) != 1 || !strings.Contains(string(must(json.Marshal(all[0]["error"]))(t)), tc.want) {
-				t.Errorf("%v", all)
+				t.Errorf("%v; want len(all) to be 1, strings.Contains(string(must(json.Marshal(all[0][\"error\"]))(t)), tc.want)", all)
 			}
 		})
 	}

@@ -101,7 +101,7 @@ func TestAYesBelongsToItsArguments(t *testing.T) {
 		InputResponses: sdk.InputResponseMap{"approval": &sdk.ElicitResult{Action: "accept"}},
 	}
 	if got := must(s.CallTool(t.Context(), other))(t); !got.IsError || !strings.HasPrefix(textOf(got), "bad_args: the answer does not belong") {
-		t.Errorf("%s", textOf(got))
+		t.Errorf("%s; want got.IsError, strings.HasPrefix(textOf(got), \"bad_args: the answer does not belong\")", textOf(got))
 	}
 	m.idle(t)
 }

@@ -145,7 +145,7 @@ func structured(t *testing.T, s *sdk.ClientSession, name string, args any) map[s
 	t.Helper()
 	result := must(s.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args}))(t)
 	if result.IsError {
-		t.Fatalf("%s: %s", name, textOf(result))
+		t.Fatalf("%s: %s; want not result.IsError", name, textOf(result))
 	}
 	var fromText map[string]any
 	check(t, json.Unmarshal([]byte(textOf(result)), &fromText))
@@ -246,7 +246,7 @@ func TestResultsHaveTheKeysTheyPromise(t *testing.T) {
 		}
 		health := structured(t, s, "agent_health", map[string]any{"id": "pc-1"})
 		if diff := cmp.Diff([]string{"agent_id", "collected_at", "overall", "sections"}, keys(health)); diff != "" || health["overall"] != "crit" {
-			t.Errorf("%s %v", diff, health)
+			t.Errorf("%s %v; want no difference, health[\"overall\"] to be \"crit\"", diff, health)
 		}
 		snap := structured(t, s, "agent_snapshot", map[string]any{"agent_id": "pc-1"})
 		if diff := cmp.Diff([]string{"agent_id", "collected_at", "snapshot"}, keys(snap)); diff != "" {
@@ -303,7 +303,7 @@ func TestCallsReachTheNamedMachineAndFailuresKeepTheirWords(t *testing.T) {
 		fails(t, s, "winget_list", map[string]any{"agent_id": "pc-1"}, "unsupported: ")
 		queued := structured(t, s, "fs_disk_usage", map[string]any{"agent_id": "away", "queue_for_s": 60})
 		if diff := cmp.Diff([]string{"call_id", "expires_at", "state"}, keys(queued)); diff != "" || queued["state"] != "queued" {
-			t.Errorf("%s %v", diff, queued)
+			t.Errorf("%s %v; want no difference, queued[\"state\"] to be \"queued\"", diff, queued)
 		}
 		if status := structured(t, s, "call_status", map[string]any{"call_id": queued["call_id"]}); status["state"] != "queued" {
 			t.Errorf("status %v", status)

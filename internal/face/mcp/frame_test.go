@@ -76,7 +76,7 @@ func TestToolsHaveSchemaTitleAndHints(t *testing.T) {
 			check(t, err)
 			schema := string(must(json.Marshal(tool.InputSchema))(t))
 			if tool.Title == "" || tool.Description == "" || !strings.Contains(schema, `"additionalProperties":false`) {
-				t.Errorf("%s: %q %q %s", tool.Name, tool.Title, tool.Description, schema)
+				t.Errorf("%s: %q %q %s; want tool.Title not to be \"\", tool.Description not to be \"\", \"\"additionalProperties\":false\" in it", tool.Name, tool.Title, tool.Description, schema)
 			}
 			if a := tool.Annotations; a == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil || a.ReadOnlyHint != (tool.Name == "echo") {
 				t.Errorf("%s: annotations %+v", tool.Name, a)

@@ -49,7 +49,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			res, body := r.post("/mcp/probe", tc.body, tc.header)
 			if res.StatusCode != tc.status {
-				t.Fatalf("%s: %s", res.Status, body)
+				t.Fatalf("%s: %s; want res.StatusCode to be %v", res.Status, body, tc.status)
 			}
 			var problem struct{ Code string }
 			if tc.code != "" && (json.Unmarshal([]byte(body), &problem) != nil || problem.Code != tc.code) {
@@ -100,7 +100,7 @@ func TestASessionBelongsToItsToken(t *testing.T) {
 	thief := map[string]string{"Mcp-Session-Id": s.ID(), "Authorization": "Bearer " + r.newToken("owner", "talk").Secret}
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
 		if res, body := r.send(method, "/mcp/probe", `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, thief); res.StatusCode != http.StatusForbidden {
-			t.Errorf("%s: %s %s", method, res.Status, body)
+			t.Errorf("%s: %s %s; want res.StatusCode to be %v", method, res.Status, body, http.StatusForbidden)
 		}
 	}
 	works(t, s, "echo", map[string]any{"text": "still here"}, `{"said":"still here"}`)
@@ -114,12 +114,12 @@ func TestATokenCannotTakeEverything(t *testing.T) {
 		header := map[string]string{"Authorization": "Bearer " + greedy}
 		for range 2 {
 			if res, body := r.post("/mcp/probe", hello, header); res.StatusCode != 200 {
-				t.Fatalf("%s %s", res.Status, body)
+				t.Fatalf("%s %s; want res.StatusCode to be 200", res.Status, body)
 			}
 		}
 		res, body := r.post("/mcp/probe", hello, header)
 		if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" {
-			t.Errorf("%s %s", res.Status, body)
+			t.Errorf("%s %s; want res.StatusCode to be %v, res.Header.Get(\"Retry-After\") not to be \"\"", res.Status, body, http.StatusTooManyRequests)
 		}
 		header[facemcp.LinkHeader] = strings.Repeat("b", 32)
 		if res, body := r.post("/mcp/probe", hello, header); res.StatusCode != http.StatusTooManyRequests {
@@ -148,7 +148,7 @@ func TestATokenCannotTakeEverything(t *testing.T) {
 			<-p.started
 		}
 		if res, body := r.post("/mcp/probe", hello, nil); res.StatusCode != http.StatusTooManyRequests {
-			t.Errorf("%s %s", res.Status, body)
+			t.Errorf("%s %s; want res.StatusCode to be %v", res.Status, body, http.StatusTooManyRequests)
 		}
 		other := r.connect("/mcp/probe", standalone, options{token: r.newToken("owner", "talk").Secret})
 		works(t, other, "echo", map[string]any{"text": "others go on"}, `{"said":"others go on"}`)

@@ -66,7 +66,7 @@ func TestTheAuditIsFilteredAndCutAndSummedByHour(t *testing.T) {
 	}
 	last := w.want(w.get("/place/v1/audit?limit=2", ""), 200, "")
 	if last.num("count") != 2 || last.str("note") == "" {
-		t.Errorf("%s", last.raw)
+		t.Errorf("%s; want last.num(\"count\") to be 2, last.str(\"note\") not to be \"\"", last.raw)
 	}
 	if e, _ := last.list("entries")[1].(map[string]any); e["size_bytes"] != 2.0 {
 		t.Errorf("the newest is not last: %s", last.raw)
@@ -84,7 +84,7 @@ func TestTheAuditIsFilteredAndCutAndSummedByHour(t *testing.T) {
 	}
 	now, _ := w.want(w.get("/place/v1/audit/stats?hours=1", ""), 200, "").body["hourly"].(map[string]any)
 	if h, _ := now[board.HourKey(w.clock.now())].(map[string]any); h["relay_count"] != 1.0 || h["unique_agents"] != 2.0 || h["total_bytes"] != 2.0 {
-		t.Errorf("%v", now)
+		t.Errorf("%v; want h[\"relay_count\"] to be 1.0, h[\"unique_agents\"] to be 2.0, h[\"total_bytes\"] to be 2.0", now)
 	}
 }
 

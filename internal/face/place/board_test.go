@@ -24,14 +24,14 @@ func TestThreeTypesOfPostingsAndNoOther(t *testing.T) {
 		`{"type":"announcement"}`:          "agent_id is required",
 	} {
 		if r := w.want(w.post("/place/v1/board/post", "", body), 400, ""); r.str("error") != want {
-			t.Errorf("%s: %s", body, r.raw)
+			t.Errorf("%s: %s; want r.str(\"error\") to be %v", body, r.raw, want)
 		}
 	}
 	for range 7 {
 		w.want(w.post("/place/v1/board/post", "", m{"agent_id": "ada", "type": "announcement"}), 201, "")
 	}
 	if r := w.want(w.post("/place/v1/board/post", "", m{"agent_id": "ada", "type": "announcement"}), 400, ""); r.str("error") != "Maximum postings reached (10). Remove old postings first." {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.str(\"error\") to be \"Maximum postings reached (10). Remove old postings first.\"", r.raw)
 	}
 	w.want(w.post("/place/v1/board/post", "", m{"agent_id": "bob", "type": "announcement"}), 201, "")
 }
@@ -84,7 +84,7 @@ func TestBrowseFiltersNewestFirstInBothViews(t *testing.T) {
 		t.Errorf("the name is not taken from the registry: %v", p)
 	}
 	if r := w.want(w.do("DELETE", "/place/v1/board/needs", "", m{"agent_id": "bob"}), 200, ""); r.str("status") != "removed" {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.str(\"status\") to be \"removed\"", r.raw)
 	}
 }
 
@@ -92,10 +92,10 @@ func TestPostingsAreShownAndRemovedByTheirOwnerOnly(t *testing.T) {
 	w := newWorld(t)
 	id := w.want(w.post("/place/v1/board/post", "", m{"agent_id": "ada", "type": "offer_skill", "skill_name": "Tea", "metadata": m{"n": 1}}), 201, "").str("posting_id")
 	if r := w.want(w.get("/place/v1/board/posting/"+id, ""), 200, ""); r.str("skill_name") != "Tea" || r.str("agent_id") != "ada" {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.str(\"skill_name\") to be \"Tea\", r.str(\"agent_id\") to be \"ada\"", r.raw)
 	}
 	if r := w.want(w.get("/place/v1/board/my_postings?agent_id=ada", ""), 200, ""); r.num("count") != 1 {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.num(\"count\") to be 1", r.raw)
 	}
 	w.want(w.get("/place/v1/board/my_postings", ""), 400, "")
 	for body, want := range map[string]string{
@@ -105,12 +105,12 @@ func TestPostingsAreShownAndRemovedByTheirOwnerOnly(t *testing.T) {
 		`{"agent_id":"eve","posting_id":"` + id + `"}`: "Not authorized to remove this posting",
 	} {
 		if r := w.want(w.post("/place/v1/board/remove", "", body), 400, ""); r.str("error") != want {
-			t.Errorf("%s: %s", body, r.raw)
+			t.Errorf("%s: %s; want r.str(\"error\") to be %v", body, r.raw, want)
 		}
 	}
 	w.want(w.post("/place/v1/board/remove", "", m{"agent_id": "ada", "posting_id": id}), 200, "")
 	if r := w.want(w.get("/place/v1/board/posting/"+id, ""), 404, ""); r.str("error") != "Posting not found" {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.str(\"error\") to be \"Posting not found\"", r.raw)
 	}
 }
 
@@ -120,13 +120,13 @@ func TestPostingsExpire(t *testing.T) {
 	long := w.want(w.post("/place/v1/board/post", "", m{"agent_id": "ada", "type": "announcement"}), 201, "")
 	expires, err := time.Parse(time.RFC3339, long.str("expires_at"))
 	if left := time.Until(expires); err != nil || left < 23*time.Hour || left > 25*time.Hour {
-		t.Errorf("%s", long.raw)
+		t.Errorf("%s; want no error, left to be at least 23*time.Hour, left to be at most 25*time.Hour", long.raw)
 	}
 	w.clock.pass(61 * time.Minute)
 	w.want(w.get("/place/v1/board/posting/"+short, ""), 404, "")
 	w.want(w.get("/place/v1/board/posting/"+long.str("posting_id"), ""), 200, "")
 	if r := w.want(w.get("/place/v1/board/browse", ""), 200, ""); r.num("count") != 1 {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.num(\"count\") to be 1", r.raw)
 	}
 	w.want(w.post("/place/v1/board/post", "", m{"agent_id": "ada", "type": "announcement", "ttl_hours": -1}), 400, "invalid_field")
 }
@@ -158,7 +158,7 @@ func TestTheLifeOfADeposit(t *testing.T) {
 	w.want(w.post("/place/v1/board/attest", bob, m{"skill_id": "tea", "owner_agent_id": "ada", "claim": "y", "signature": sig}), 422, "signature_invalid")
 	w.want(w.post("/place/v1/board/attest", bob, m{"skill_id": "tea"}), 400, "missing_fields")
 	if p := w.want(w.get("/place/v1/preview/tea", ""), 200, ""); len(p.list("attestations")) != 1 {
-		t.Errorf("%s", p.raw)
+		t.Errorf("%s; want len(p.list(\"attestations\")) to be 1", p.raw)
 	}
 
 	body["content"], body["content_hash"], body["signature"] = "# Tea 2\n", "", ""
@@ -168,7 +168,7 @@ func TestTheLifeOfADeposit(t *testing.T) {
 		t.Errorf("%s", u.raw)
 	}
 	if prof := w.want(w.get("/place/v1/agent_profile/ada", ""), 200, ""); prof.num("deposit_count") != 1 {
-		t.Errorf("%s", prof.raw)
+		t.Errorf("%s; want prof.num(\"deposit_count\") to be 1", prof.raw)
 	}
 	w.want(w.do("DELETE", "/place/v1/deposit/tea", ada, m{}), 400, "reason_required")
 	w.want(w.do("DELETE", "/place/v1/deposit/tea", bob, m{"reason": "mine"}), 404, "not_found")
@@ -198,7 +198,7 @@ func TestDepositsThatBreakTheRulesAreRejectedWithReasons(t *testing.T) {
 	} {
 		r := w.want(w.post("/place/v1/deposit", ada, body), 422, "deposit_rejected")
 		if got := r.list("reasons"); len(got) != 1 || got[0] != reason {
-			t.Errorf("%s: %s", reason, r.raw)
+			t.Errorf("%s: %s; want len(got) to be 1, got[0] to be %v", reason, r.raw, reason)
 		}
 	}
 	for i := range 20 {

@@ -80,7 +80,7 @@ func TestAgentsOfAPeeredPlaceAreFoundAndWrittenTo(t *testing.T) {
 		t.Errorf("%s", k.raw)
 	}
 	if without := here.want(here.get("/place/v1/agents?include_remote=false", ada), 200, ""); without.num("count") != 1 {
-		t.Errorf("%s", without.raw)
+		t.Errorf("%s; want without.num(\"count\") to be 1", without.raw)
 	}
 
 	id := here.send("ada", "bob@there", "hello", ada)
@@ -88,17 +88,17 @@ func TestAgentsOfAPeeredPlaceAreFoundAndWrittenTo(t *testing.T) {
 	got := there.receive("bob", bob, "")
 	msg, _ := got.list("messages")[0].(map[string]any)
 	if msg["from"] != "ada@here" || msg["encrypted_blob"] != "hello" || msg["sender_proven"] != true {
-		t.Fatalf("%s", got.raw)
+		t.Fatalf("%s; want msg[\"from\"] to be \"ada@here\", msg[\"encrypted_blob\"] to be \"hello\", msg[\"sender_proven\"] to be true", got.raw)
 	}
 	sent := here.want(here.get("/place/v1/relay/sent?relay_id="+id, ada), 200, "")
 	if fate, _ := sent.list("messages")[0].(map[string]any); fate["status"] != "forwarded" {
-		t.Errorf("%s", sent.raw)
+		t.Errorf("%s; want fate[\"status\"] to be \"forwarded\"", sent.raw)
 	}
 	// And back, to the address it came from.
 	there.send("bob", "ada@here", "hello yourself", bob)
 	there.round()
 	if got := blobs(here.receive("ada", ada, "")); cmp.Diff(got, []string{"hello yourself"}) != "" {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want cmp.Diff(got, []string{\"hello yourself\"}) to be \"\"", got)
 	}
 	// Nobody speaks for a while: the agents are gone from the list.
 	here.clock.pass(3 * time.Minute)
@@ -124,18 +124,18 @@ func TestAnOutageIsWaitedOutUntilTheMessageExpires(t *testing.T) {
 	cut.send("ada", "bob@there", "patience", ada)
 	cut.round()
 	if got := blobs(there.receive("bob", bob, "")); len(got) != 0 {
-		t.Fatalf("%v", got)
+		t.Fatalf("%v; want len(got) to be 0", got)
 	}
 	peers, err := cut.place.Peers(t.Context(), operator)
 	if err != nil || len(peers) != 1 || peers[0].Problem == "" || peers[0].Waiting != 1 {
-		t.Errorf("%+v %v", peers, err)
+		t.Errorf("%+v %v; want no error, len(peers) to be 1, peers[0].Problem not to be \"\", peers[0].Waiting to be 1", peers, err)
 	}
 	caller.down.Store(false)
 	cut.clock.pass(time.Minute)
 	there.clock.pass(time.Minute)
 	cut.round()
 	if got := blobs(there.receive("bob", there.prove(keyNo(1), "bob"), "")); cmp.Diff(got, []string{"patience"}) != "" {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want cmp.Diff(got, []string{\"patience\"}) to be \"\"", got)
 	}
 
 	caller.down.Store(true)
@@ -147,7 +147,7 @@ func TestAnOutageIsWaitedOutUntilTheMessageExpires(t *testing.T) {
 	token := cut.prove(keyNo(0), "ada")
 	sent := cut.want(cut.get("/place/v1/relay/sent?relay_id="+late, token), 200, "")
 	if fate, _ := sent.list("messages")[0].(map[string]any); fate["status"] != "expired" {
-		t.Errorf("%s", sent.raw)
+		t.Errorf("%s; want fate[\"status\"] to be \"expired\"", sent.raw)
 	}
 }
 
@@ -161,13 +161,13 @@ func TestAFullQueueThereWaitsHere(t *testing.T) {
 	here.send("ada", "bob@there", "two", ada)
 	here.round()
 	if got := blobs(there.receive("bob", bob, "")); cmp.Diff(got, []string{"one"}) != "" {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want cmp.Diff(got, []string{\"one\"}) to be \"\"", got)
 	}
 	here.clock.pass(time.Minute)
 	there.clock.pass(time.Minute)
 	here.round()
 	if got := blobs(there.receive("bob", there.prove(keyNo(1), "bob"), "")); cmp.Diff(got, []string{"two"}) != "" {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want cmp.Diff(got, []string{\"two\"}) to be \"\"", got)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestWhoMayNotWriteToAPeeredPlace(t *testing.T) {
 	here.round()
 	sent := here.want(here.get("/place/v1/relay/sent?relay_id="+id, ada), 200, "")
 	if fate, _ := sent.list("messages")[0].(map[string]any); fate["status"] != "refused" || fate["reason"] != "unknown_recipient" {
-		t.Errorf("%s", sent.raw)
+		t.Errorf("%s; want fate[\"status\"] to be \"refused\", fate[\"reason\"] to be \"unknown_recipient\"", sent.raw)
 	}
 	// The end of peering acts at once.
 	waiting := here.send("ada", "bob@there", "x", ada)
@@ -193,7 +193,7 @@ func TestWhoMayNotWriteToAPeeredPlace(t *testing.T) {
 	here.want(here.post("/place/v1/relay/send", ada, envelope("ada", "bob@there", "x")), 404, "unknown_recipient")
 	sent = here.want(here.get("/place/v1/relay/sent?relay_id="+waiting, ada), 200, "")
 	if fate, _ := sent.list("messages")[0].(map[string]any); fate["status"] != "refused" {
-		t.Errorf("%s", sent.raw)
+		t.Errorf("%s; want fate[\"status\"] to be \"refused\"", sent.raw)
 	}
 	there.want(there.post("/place/v1/relay/send", there.prove(keyNo(1), "bob"), envelope("bob", "ada@here", "x")), 201, "")
 	there.round()

@@ -100,7 +100,7 @@ func TestMembersOfTheWrongTypeOrTooLongAreNamed(t *testing.T) {
 	} {
 		for _, body := range bodies {
 			if r := w.post(path, "", body); r.status != 400 || r.code() != "invalid_field" {
-				t.Errorf("%s %s: %d %s", path, clip([]byte(body)), r.status, clip(r.raw))
+				t.Errorf("%s %s: %d %s; want r.status to be 400, r.code() to be \"invalid_field\"", path, clip([]byte(body)), r.status, clip(r.raw))
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func TestIdsThatCouldBePathsQueriesOrMarkupAreRefused(t *testing.T) {
 		escaped := url.PathEscape(id)
 		for _, path := range []string{"/place/v1/agents/", "/place/v1/keys/", "/place/v1/board/posting/", "/place/v1/preview/", "/place/v1/agent_profile/", "/place/v1/skill_content/"} {
 			if r := w.get(path+escaped, ""); r.status != 404 {
-				t.Errorf("%s%s: %d %s", path, escaped, r.status, clip(r.raw))
+				t.Errorf("%s%s: %d %s; want r.status to be 404", path, escaped, r.status, clip(r.raw))
 			}
 		}
 		if r := w.get("/place/v1/relay/receive?agent_id="+url.QueryEscape(id), ""); r.status != 400 {
@@ -201,7 +201,7 @@ func TestRawRequestsThatBreakHTTPTouchNobodyElse(t *testing.T) {
 		})
 	}
 	if r := w.want(w.get("/place/v1/agents", ""), 200, ""); r.num("count") > 1 {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.num(\"count\") to be at most 1", r.raw)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestAFloodOfRegistrationsLeavesOthersAlone(t *testing.T) {
 	wg.Wait()
 	w.send("ada", "bob", "still served", ada)
 	if got := blobs(w.receive("bob", "", "")); len(got) != 1 {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want len(got) to be 1", got)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestAPanicIsAnInternalErrorWithoutDetail(t *testing.T) {
 	w := newWorld(t, func(_ *place.Config, _ *place.Deps, fd *faceplace.Deps) { fd.Meeting = explosive{&place.Core{}} })
 	r := w.want(w.get("/meeting/v1/introduce", ""), 500, "internal_error")
 	if strings.Contains(string(r.raw), "boom") {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want not \"boom\" in it", r.raw)
 	}
 	w.want(w.get("/place/v1/info", ""), 200, "")
 }
@@ -303,7 +303,7 @@ func TestAClientWrittenFromTheProtocolTextWorks(t *testing.T) {
 	}
 	r := w.want(w.post("/meeting/v1/message", "", introduce), 200, "")
 	if r.str("status") != "received" || r.str("action") != "introduce" || r.str("from") != me {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.str(\"status\") to be \"received\", r.str(\"action\") to be \"introduce\", r.str(\"from\") to be %v", r.raw, me)
 	}
 	for _, path := range []string{"/heartbeat", "/unregister"} {
 		w.want(w.post("/place/v1"+path, "", m{"agent_id": me}), 200, "")

@@ -25,10 +25,10 @@ func TestKeysComeBackByteForByteFromBothRoutes(t *testing.T) {
 	}
 	w.want(w.post("/place/v1/register", "", m{"id": "bob", "public_key": pem}), 200, "")
 	if got := w.want(w.get("/place/v1/keys/bob", ""), 200, ""); got.str("public_key") != pem {
-		t.Errorf("%s", got.raw)
+		t.Errorf("%s; want got.str(\"public_key\") to be %v", got.raw, pem)
 	}
 	if r := w.want(w.get("/place/v1/keys/nobody", ""), 404, ""); r.str("error") != "Public key not found for agent" {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.str(\"error\") to be \"Public key not found for agent\"", r.raw)
 	}
 	for body, want := range map[string]string{
 		`{"public_key":"x"}`:                  "agent_id is required",
@@ -37,7 +37,7 @@ func TestKeysComeBackByteForByteFromBothRoutes(t *testing.T) {
 		`{"agent_id":"ada","public_key":"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"}`: "public_key must be a PEM RSA public key of 2048 to 8192 bits",
 	} {
 		if r := w.want(w.post("/place/v1/keys/register", "", body), 400, ""); r.str("error") != want {
-			t.Errorf("%s: %s", body, r.raw)
+			t.Errorf("%s: %s; want r.str(\"error\") to be %v", body, r.raw, want)
 		}
 	}
 }
@@ -115,6 +115,6 @@ func TestAKeyEntryIsStoredOnlyWithTheRightSignatureAndServedVerbatim(t *testing.
 	w.want(register(entry), 201, "")
 	got := w.want(w.get("/place/v1/keys/ada", ""), 200, "")
 	if got.str("entry") != entry.Entry || got.str("entry_signature") != entry.Signature || len(got.list("envelopes")) != 2 {
-		t.Errorf("%s", got.raw)
+		t.Errorf("%s; want got.str(\"entry\") to be %v, got.str(\"entry_signature\") to be %v, len(got.list(\"envelopes\")) to be 2", got.raw, entry.Entry, entry.Signature)
 	}
 }

@@ -89,7 +89,7 @@ func TestMakersAreForTheOperator(t *testing.T) {
 		tofu.want(tofu.post("/meeting/v1/"+path, "", m{"skill_id": "x", "to": "bob"}), 403, "operator_only")
 		open := newWorld(t, policy(place.Open))
 		if r := open.post("/meeting/v1/"+path, "", m{"skill_id": "x", "to": "bob", "in_reply_to": "y"}); r.status != 400 {
-			t.Errorf("%s: %d %s", path, r.status, r.raw)
+			t.Errorf("%s: %d %s; want r.status to be 400", path, r.status, r.raw)
 		}
 		token := open.prove(keyNo(0), "ada")
 		open.want(open.post("/meeting/v1/"+path, token, m{"skill_id": "x", "to": "bob"}), 403, "operator_only")
@@ -103,7 +103,7 @@ func TestASessionHasOneNameFromStartToEndAndIsInTheHistory(t *testing.T) {
 		t.Helper()
 		r := w.want(w.post("/meeting/v1/session/start", token, body), 200, "")
 		if len(r.body) != 1 || !sessionID.MatchString(r.str("session_id")) {
-			t.Errorf("%s", r.raw)
+			t.Errorf("%s; want len(r.body) to be 1, sessionID.MatchString(r.str(\"session_id\"))", r.raw)
 		}
 		return r.str("session_id")
 	}
@@ -120,7 +120,7 @@ func TestASessionHasOneNameFromStartToEndAndIsInTheHistory(t *testing.T) {
 	summary, _ := r.body["summary"].(map[string]any)
 	sessions, _ := summary["sessions"].([]any)
 	if r.list("interactions") == nil || len(sessions) != 2 {
-		t.Fatalf("%s", r.raw)
+		t.Fatalf("%s; want r.list(\"interactions\") not to be nil, len(sessions) to be 2", r.raw)
 	}
 	newest, oldest := sessions[0].(map[string]any), sessions[1].(map[string]any)
 	if newest["session_id"] != second || newest["summary"] != "Exchanged 2 skills" || newest["ended_at"] == nil || oldest["session_id"] != first || oldest["ended_at"] == nil || oldest["summary"] != nil {

@@ -128,7 +128,7 @@ func TestAProvenIdIsNeverServedWithoutProofInAnyPolicy(t *testing.T) {
 			t.Errorf("forged %v", got)
 		}
 		if r := w.want(w.get("/place/v1/agents/ada", token), 200, ""); r.str("name") != "ada" {
-			t.Errorf("%s", r.raw)
+			t.Errorf("%s; want r.str(\"name\") to be \"ada\"", r.raw)
 		}
 		w.want(w.get("/place/v1/board/posting/"+posted, token), 200, "")
 	})
@@ -171,7 +171,7 @@ func TestAnUnfittingSignatureIsNoProofWhereStrangersAreLetIn(t *testing.T) {
 	bad["identity"] = json.RawMessage(`{"instance_id":"ada","name":"changed"}`)
 	r := w.want(w.post("/place/v1/register", "", bad), 200, "")
 	if r.body["identity_verified"] != false || r.str("session_token") != "" {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.body[\"identity_verified\"] to be false, r.str(\"session_token\") to be \"\"", r.raw)
 	}
 	// Another's static signature does not replace the first key, also when nobody is
 	// there any more. A proof does.
@@ -189,7 +189,7 @@ func TestASignedIdentityThatNamesAnotherIdGivesNoToken(t *testing.T) {
 		w := newWorld(t, policy(auth))
 		r := w.want(w.post("/place/v1/register", "", static(t, keyNo(0), "ada", "somebody-else")), 200, "")
 		if r.body["identity_verified"] != true || r.str("session_token") != "" {
-			t.Errorf("%s", r.raw)
+			t.Errorf("%s; want r.body[\"identity_verified\"] to be true, r.str(\"session_token\") to be \"\"", r.raw)
 		}
 		// The id is still free for its owner.
 		w.clock.pass(11 * time.Minute)
@@ -209,7 +209,7 @@ func TestAnIdentityVerifiesAsSentAndSorted(t *testing.T) {
 		}
 		r := w.want(w.post("/place/v1/register", "", m{"id": id, "public_key": keyNo(0).Public().PEM(), "identity": json.RawMessage(c.sent), "identity_signature": sig}), 200, "")
 		if r.body["identity_verified"] != true || r.str("session_token") == "" {
-			t.Errorf("%s: %s", id, r.raw)
+			t.Errorf("%s: %s; want r.body[\"identity_verified\"] to be true, r.str(\"session_token\") not to be \"\"", id, r.raw)
 		}
 	}
 }
@@ -306,7 +306,7 @@ func TestATokenIsHeldToItsRate(t *testing.T) {
 	}
 	r := w.want(w.get("/place/v1/info", token), 429, "rate_limited")
 	if r.header.Get("Retry-After") == "" || r.str("error") != "rate_limited" {
-		t.Errorf("%v %s", r.header, r.raw)
+		t.Errorf("%v %s; want r.header.Get(\"Retry-After\") not to be \"\", r.str(\"error\") to be \"rate_limited\"", r.header, r.raw)
 	}
 	w.want(w.get("/place/v1/info", ""), 200, "")
 }

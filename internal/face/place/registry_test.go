@@ -70,7 +70,7 @@ func TestReRegistrationKeepsItsTimeAndReplacesTheRest(t *testing.T) {
 		t.Errorf("first %s, again %s", first.raw, again.raw)
 	}
 	if r := w.want(w.get("/place/v1/agents/ada", ""), 200, ""); r.str("name") != "Ada II" {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.str(\"name\") to be \"Ada II\"", r.raw)
 	}
 	w.clock.pass(20 * time.Minute)
 	if r := w.join("ada"); r.body["updated"] != false || r.str("registered_at") == first.str("registered_at") {
@@ -112,7 +112,7 @@ func TestAgentsAreListedFilteredAndUnregistered(t *testing.T) {
 	}
 	w.want(w.get("/place/v1/agents/ada", ""), 404, "agent_not_found")
 	if r := w.want(w.post("/place/v1/unregister", "", m{"agent_id": "ada"}), 404, ""); r.str("error") != "Agent not found" {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.str(\"error\") to be \"Agent not found\"", r.raw)
 	}
 	w.want(w.post("/place/v1/unregister", "", m{}), 400, "")
 }
@@ -122,7 +122,7 @@ func TestHeartbeatKeepsAliveRevivesAndForgets(t *testing.T) {
 	w.join("ada")
 	w.clock.pass(4 * time.Minute)
 	if r := w.want(w.post("/place/v1/heartbeat", "", m{"agent_id": "ada"}), 200, ""); r.str("status") != "active" {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.str(\"status\") to be \"active\"", r.raw)
 	}
 	w.clock.pass(4 * time.Minute)
 	w.want(w.get("/place/v1/agents/ada", ""), 200, "")
@@ -132,10 +132,10 @@ func TestHeartbeatKeepsAliveRevivesAndForgets(t *testing.T) {
 	w.want(w.get("/place/v1/agents/ada", ""), 200, "")
 	w.clock.pass(11 * time.Minute)
 	if r := w.want(w.post("/place/v1/heartbeat", "", m{"agent_id": "ada"}), 404, ""); r.str("error") != "Agent not found" {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.str(\"error\") to be \"Agent not found\"", r.raw)
 	}
 	if r := w.want(w.post("/place/v1/heartbeat", "", m{}), 400, ""); r.str("error") != "agent_id is required" {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.str(\"error\") to be \"agent_id is required\"", r.raw)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestExpiryIsExactWithoutASweepAndTheSweepRemovesWhatIsOver(t *testing.T) {
 	w.join("ada")
 	w.clock.pass(301 * time.Second)
 	if r := w.want(w.get("/place/v1/agents", ""), 200, ""); r.num("count") != 0 {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.num(\"count\") to be 0", r.raw)
 	}
 	w.clock.pass(400 * time.Second)
 	if err := w.place.Sweep(t.Context()); err != nil {
@@ -157,7 +157,7 @@ func TestUnknownPathsMethodsAndErrorsHaveTheProtocolsShape(t *testing.T) {
 	w := newWorld(t)
 	for _, path := range []string{"/place/v1/nope", "/place/v1/info/", "/place/v1/agents/", "/place/v1/agents/a/b", "/place/v1/", "/meeting/v1/nope", "/health/"} {
 		if r := w.want(w.get(path, ""), 404, "not_found"); r.str("error") != "Not found" || r.str("message") == "" {
-			t.Errorf("%s: %s", path, r.raw)
+			t.Errorf("%s: %s; want r.str(\"error\") to be \"Not found\", r.str(\"message\") not to be \"\"", path, r.raw)
 		}
 	}
 	for path, allow := range map[string]string{"/place/v1/register": "POST", "/place/v1/info": "GET", "/place/v1/board/needs": "POST, DELETE", "/place/v1/deposit/x": "PUT, DELETE"} {
@@ -168,7 +168,7 @@ func TestUnknownPathsMethodsAndErrorsHaveTheProtocolsShape(t *testing.T) {
 	}
 	// The first generation shows the text to people; the second reads the code.
 	if r := w.want(w.post("/place/v1/heartbeat", "", m{}), 400, ""); r.str("error") != "agent_id is required" || r.code() != "missing_field" {
-		t.Errorf("%s", r.raw)
+		t.Errorf("%s; want r.str(\"error\") to be \"agent_id is required\", r.code() to be \"missing_field\"", r.raw)
 	}
 	if r := w.want(w.post("/place/v1/deposit", "", m{}), 401, ""); r.str("error") != r.code() {
 		t.Errorf("%s", r.raw)
@@ -184,7 +184,7 @@ func TestOversizedBodiesGetTheirAnswer(t *testing.T) {
 	} {
 		r := w.post(path, "", `{"id":"`+strings.Repeat("a", size)+`"}`)
 		if r.status != http.StatusRequestEntityTooLarge || r.code() != "body_too_large" {
-			t.Errorf("%s: %d %s", path, r.status, clip(r.raw))
+			t.Errorf("%s: %d %s; want r.status to be %v, r.code() to be \"body_too_large\"", path, r.status, clip(r.raw), http.StatusRequestEntityTooLarge)
 		}
 	}
 	w.want(w.get("/place/v1/info", ""), 200, "")
@@ -202,7 +202,7 @@ func TestTheExamplesOfTheProtocolTextWork(t *testing.T) {
 		t.Errorf("%s", r.raw)
 	}
 	if a := w.want(w.get("/place/v1/agents/agent_abc123", ""), 200, ""); a.str("endpoint") != "https://myagent.example.com/mmp" {
-		t.Errorf("%s", a.raw)
+		t.Errorf("%s; want a.str(\"endpoint\") to be \"https://myagent.example.com/mmp\"", a.raw)
 	}
 	sent := w.want(w.post("/place/v1/relay/send", "", envelope("agent_abc123", "agent_xyz789", "BASE64_ENCODED_ENCRYPTED_MESSAGE")), 201, "")
 	if !regexp.MustCompile(`^relay_[0-9a-f]{16}$`).MatchString(sent.str("relay_id")) || sent.str("status") != "queued" || sent.str("expires_at") == "" {
@@ -223,7 +223,7 @@ func TestNewIdsOfAnAddressAreLimitedAndLoopbackIsNot(t *testing.T) {
 	}
 	r := strange.want(strange.post("/place/v1/register", "", m{"id": "b"}), 429, "rate_limited")
 	if r.header.Get("Retry-After") == "" || r.num("retry_after") == 0 {
-		t.Errorf("%v %s", r.header, r.raw)
+		t.Errorf("%v %s; want r.header.Get(\"Retry-After\") not to be \"\", r.num(\"retry_after\") not to be 0", r.header, r.raw)
 	}
 	strange.want(strange.post("/place/v1/register", "", m{"id": "a0"}), 200, "")
 	strange.want(strange.get("/place/v1/agents/b", ""), 404, "")
@@ -236,7 +236,7 @@ func TestAPathWithoutItsSlashIsUnknownAndNoDetour(t *testing.T) {
 		rec := httptest.NewRecorder()
 		mux.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
 		if rec.Code != 404 || !strings.Contains(rec.Body.String(), `"error":"Not found"`) {
-			t.Errorf("%s: %d %s", path, rec.Code, rec.Body)
+			t.Errorf("%s: %d %s; want rec.Code to be 404, \"\"error\":\"Not found\"\" in it", path, rec.Code, rec.Body)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func TestAnIssuerVouchesForAnAgent(t *testing.T) {
 			} {
 				c := h.dial(id, "")
 				if l := c.turnedAway(tc.code, obj{"agentToken": tc.token, "agentKey": tc.key.Public(), "agentAssertion": c.proof(tc.key)}); t.Failed() {
-					t.Fatalf("%s: %+v", name, l)
+					t.Fatalf("%s: %+v; want not t.Failed()", name, l)
 				}
 			}
 			c := h.dial(id, "")
@@ -117,7 +117,7 @@ func TestAnIssuerVouchesForAnAgent(t *testing.T) {
 			}
 			h.setPolicy(id, obj{"agents": obj{"issuers": []obj{with(entry, "sub", "job-*")}}})
 			if k := want[*kibitz.Kick](c); k.Code != kibitz.KeyRevoked {
-				t.Errorf("%+v", k)
+				t.Errorf("%+v; want k.Code to be %v", k, kibitz.KeyRevoked)
 			}
 		})
 	}
@@ -205,7 +205,7 @@ func TestACertificateChainAdmitsAnAgent(t *testing.T) {
 	} {
 		c := h.dial(id, "")
 		if l := c.turnedAway(kibitz.GateChain, obj{"agentChain": chain, "agentAssertion": c.proof(key)}); t.Failed() {
-			t.Fatalf("%s: %+v", name, l)
+			t.Fatalf("%s: %+v; want not t.Failed()", name, l)
 		}
 	}
 	c := h.dial(id, "")
@@ -217,7 +217,7 @@ func TestACertificateChainAdmitsAnAgent(t *testing.T) {
 	}
 	h.setPolicy(id, obj{"agents": obj{"ca": obj{"roots": []string{foreign.pem()}, "spiffe": "spiffe://td/agents/*"}}})
 	if k := want[*kibitz.Kick](c); k.Code != kibitz.KeyRevoked {
-		t.Errorf("%+v", k)
+		t.Errorf("%+v; want k.Code to be %v", k, kibitz.KeyRevoked)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestIDTokens(t *testing.T) {
 	} {
 		c := h.dial(id, "")
 		if l := c.turnedAway(tc.code, obj{"jwt": tc.token(c)}); t.Failed() {
-			t.Fatalf("%s: %+v", name, l)
+			t.Fatalf("%s: %+v; want not t.Failed()", name, l)
 		}
 	}
 	ann := h.dial(id, "")
@@ -253,7 +253,7 @@ func TestIDTokens(t *testing.T) {
 	boss := h.dial(id, "")
 	boss.voice(obj{"jwt": i.sign(with(good(boss), "email", "Boss@firm.example")), "name": "Boss"})
 	if ann.self.Host || ann.self.Name != "Ann A" || boss.self.Tier != kibitz.TierEmail {
-		t.Errorf("%+v %+v", ann.self, boss.self)
+		t.Errorf("%+v %+v; want not ann.self.Host, ann.self.Name to be \"Ann A\", boss.self.Tier to be %v", ann.self, boss.self, kibitz.TierEmail)
 	}
 	boss.ok(obj{"t": "mod", "op": "kick", "target": ann.self.ID})
 	again := h.dial(id, "")

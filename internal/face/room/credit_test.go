@@ -48,7 +48,7 @@ func TestCreditsAtTheDoor(t *testing.T) {
 	} {
 		c := h.dial(id, "")
 		if l := c.turnedAway(tc.code, obj{"agentAssertion": c.proof(key), "agentCredit": tc.credit}); t.Failed() {
-			t.Fatalf("%s: %+v", name, l)
+			t.Fatalf("%s: %+v; want not t.Failed()", name, l)
 		}
 	}
 	c := h.dial(id, "")

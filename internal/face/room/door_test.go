@@ -48,7 +48,7 @@ func TestAnAgentEntersByItsOwnKeyOnItsOwnConnection(t *testing.T) {
 			c := h.dial(id, "")
 			l := c.turnedAway(tc.code, obj{"meta": obj{"role": "agent"}, "agentAssertion": tc.proof(c)})
 			if l.Status != kibitz.LobbyUnverified {
-				t.Errorf("%+v", l)
+				t.Errorf("%+v; want l.Status to be %v", l, kibitz.LobbyUnverified)
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func TestModesOfPeopleAndAgents(t *testing.T) {
 			}
 			c.voice(tc.voice)
 			if m := lastRoster(c).Members[0]; m.Proven != tc.proven {
-				t.Errorf("%+v", m)
+				t.Errorf("%+v; want m.Proven to be %v", m, tc.proven)
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func TestInvites(t *testing.T) {
 	pass := h.invite(id, obj{"name": "Zoe", "ttl": 60})
 	zoe := h.dial(id, "").voice(obj{"jwt": pass})
 	if zoe.self.Name != "Zoe" || !lastRoster(zoe).Members[0].Proven {
-		t.Errorf("%+v", zoe.self)
+		t.Errorf("%+v; want zoe.self.Name to be \"Zoe\", lastRoster(zoe).Members[0].Proven", zoe.self)
 	}
 	bot := h.invite(id, obj{"name": "Scribe", "ttl": 60, "jkt": key.Public().Thumbprint(), "caps": obj{"perceive": []string{"read-chat"}, "act": []string{"send-chat"}}})
 	h.dial(id, "").turnedAway(kibitz.GateUnlisted, obj{"jwt": bot})
@@ -149,7 +149,7 @@ func TestInvites(t *testing.T) {
 	d.turnedAway(kibitz.GateUnlisted, obj{"jwt": bot, "agentKey": thief.Public(), "agentAssertion": d.proof(thief)})
 	h.setPolicy(id, obj{"humans": obj{"mode": "invite"}, "agents": obj{"invites": false}})
 	if k := want[*kibitz.Kick](c); k.Code != kibitz.KeyRevoked {
-		t.Errorf("%+v", k)
+		t.Errorf("%+v; want k.Code to be %v", k, kibitz.KeyRevoked)
 	}
 }
 
@@ -163,18 +163,18 @@ func TestARevokedKeyEndsItsPresenceAtOnce(t *testing.T) {
 	p["agents"].(obj)["keys"] = []obj{{"key": stays.Public(), "caps": obj{"perceive": []string{"read-roster"}}}}
 	h.setPolicy(id, p)
 	if k := want[*kibitz.Kick](bot); k.Code != kibitz.KeyRevoked {
-		t.Errorf("%+v", k)
+		t.Errorf("%+v; want k.Code to be %v", k, kibitz.KeyRevoked)
 	}
 	bot.closed(kibitz.CloseKicked)
 	want(ann, func(r *kibitz.Roster) bool { return len(r.Members) == 2 })
 	keep.refused(kibitz.ActDenied, chat("the override is gone with the caps it came by"))
 	if g := lastCaps(keep).Grants[keep.self.ID]; g.String() != "read-roster" {
-		t.Errorf("%+v", g)
+		t.Errorf("%+v; want g.String() to be \"read-roster\"", g)
 	}
 	again := h.dial(id, "")
 	again.send(obj{"t": "resume", "resume": bot.self.Resume, "since": 0, "agentAssertion": again.proof(key)})
 	if l := want[*kibitz.Lobby](again); l.Code != kibitz.ResumeUnknown {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Code to be %v", l, kibitz.ResumeUnknown)
 	}
 	again.turnedAway(kibitz.GateUnlisted, obj{"agentAssertion": again.proof(key)})
 }
@@ -188,15 +188,15 @@ func TestAResumeOfAKeyNeedsAFreshProof(t *testing.T) {
 	c := h.dial(id, "")
 	c.send(obj{"t": "resume", "resume": bot.self.Resume, "since": 0})
 	if l := want[*kibitz.Lobby](c); l.Code != kibitz.GateMissing {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Code to be %v", l, kibitz.GateMissing)
 	}
 	c.send(obj{"t": "resume", "resume": bot.self.Resume, "since": 0, "agentAssertion": bot.proof(key)})
 	if l := want[*kibitz.Lobby](c); l.Code != kibitz.GateNotBound {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Code to be %v", l, kibitz.GateNotBound)
 	}
 	c.send(obj{"t": "resume", "resume": bot.self.Resume, "since": 0, "agentAssertion": c.proof(key)})
 	if s := want[*kibitz.Self](c); s.ID != bot.self.ID {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v; want s.ID to be %v", s, bot.self.ID)
 	}
 }
 
@@ -209,31 +209,31 @@ func TestPoliciesAreCheckedVersionedAndCompared(t *testing.T) {
 		"wrong type": `{"max":"many"}`, "too many": `{"max":10001}`, "no object": `[]`, "a name twice": `{"max":1,"max":2}`,
 	} {
 		if status, out := h.call("PUT", path, doc); status != http.StatusBadRequest || out["error"].(obj)["code"] != "policy.bad" {
-			t.Errorf("%s: %d %v", name, status, out)
+			t.Errorf("%s: %d %v; want status to be %v, out[\"error\"].(obj)[\"code\"] to be \"policy.bad\"", name, status, out, http.StatusBadRequest)
 		}
 	}
 	status, out, header := h.callAs(h.token, "GET", path, nil, nil)
 	if status != http.StatusOK || out["version"] != 1.0 || header.Get("ETag") != `"1"` {
-		t.Errorf("%d %v %s", status, out, header.Get("ETag"))
+		t.Errorf("%d %v %s; want status to be %v, out[\"version\"] to be 1.0, header.Get(\"ETag\") to be \"\"1\"\"", status, out, header.Get("ETag"), http.StatusOK)
 	}
 	status, out = h.call("PUT", path, obj{"agents": obj{"keys": []obj{{"key": obj{"kty": "oct"}}}}})
 	if status != http.StatusOK || out["version"] != 2.0 || len(out["warnings"].([]any)) != 1 {
-		t.Errorf("%d %v", status, out)
+		t.Errorf("%d %v; want status to be %v, out[\"version\"] to be 2.0, len(out[\"warnings\"].([]any)) to be 1", status, out, http.StatusOK)
 	}
 	if status, _, _ := h.callAs(h.token, "PUT", path, obj{}, http.Header{"If-Match": {`"1"`}}); status != http.StatusPreconditionFailed {
-		t.Error(status)
+		t.Errorf("status is %v; want %v", status, http.StatusPreconditionFailed)
 	}
 	if status, _, _ := h.callAs(h.token, "PUT", path, obj{}, http.Header{"If-Match": {`"2"`}}); status != http.StatusOK {
-		t.Error(status)
+		t.Errorf("status is %v; want %v", status, http.StatusOK)
 	}
 	if status, _, _ := h.callAs("", "GET", path, nil, nil); status != http.StatusUnauthorized {
-		t.Error(status)
+		t.Errorf("status is %v; want %v", status, http.StatusUnauthorized)
 	}
 	if status, _, _ := h.callAs(h.newToken("ann", "talk").Secret, "GET", "/api/rooms/nowhere", nil, nil); status != http.StatusForbidden {
 		t.Error(status, "the scope is asked before anything else")
 	}
 	if status, _ := h.call("PUT", path, `{"notice":"`+strings.Repeat("x", 1<<20)+`"}`); status != http.StatusRequestEntityTooLarge {
-		t.Error(status)
+		t.Errorf("status is %v; want %v", status, http.StatusRequestEntityTooLarge)
 	}
 }
 
@@ -271,7 +271,7 @@ func TestManifests(t *testing.T) {
 		}
 	}
 	if status, out := put(sign(creator, good), creator); status != http.StatusOK || out["policy"].(obj)["humans"].(obj)["mode"] != "invite" {
-		t.Fatalf("%d %v", status, out)
+		t.Fatalf("%d %v; want status to be %v, out[\"policy\"].(obj)[\"humans\"].(obj)[\"mode\"] to be \"invite\"", status, out, http.StatusOK)
 	}
 	bot := h.agent(id, agent, nil)
 	if lastRoster(bot).Members[0].Label != "scribe" {
@@ -282,11 +282,11 @@ func TestManifests(t *testing.T) {
 		"another signer":         func() (int, obj) { return put(sign(thief, edit(func(m *kibitz.Manifest) { m.Ver = 9 })), thief) },
 	} {
 		if status, out := got(); status != http.StatusConflict || out["error"].(obj)["code"] != "policy.stale" {
-			t.Errorf("%s: %d %v", name, status, out)
+			t.Errorf("%s: %d %v; want status to be %v, out[\"error\"].(obj)[\"code\"] to be \"policy.stale\"", name, status, out, http.StatusConflict)
 		}
 	}
 	if status, out := put(sign(creator, edit(func(m *kibitz.Manifest) { m.Ver = 3; m.Mode = "names" })), creator); status != http.StatusOK || len(out["warnings"].([]any)) != 1 {
-		t.Errorf("%d %v", status, out)
+		t.Errorf("%d %v; want status to be %v, len(out[\"warnings\"].([]any)) to be 1", status, out, http.StatusOK)
 	}
 }
 
@@ -297,7 +297,7 @@ func TestAFullRoomAndAnExpiredPolicy(t *testing.T) {
 	id := h.open("r", p)
 	ann := h.guest(id, "Ann")
 	if l := h.dial(id, "").turnedAway(kibitz.RoomFull, obj{}); l.Status != kibitz.LobbyDenied {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Status to be %v", l, kibitz.LobbyDenied)
 	}
 	ann.cut()
 	c := h.dial(id, "")
@@ -322,7 +322,7 @@ func TestARevokedCredentialEndsThePresence(t *testing.T) {
 	c := h.dial(id, "")
 	c.send(obj{"t": "resume", "resume": ann.self.Resume, "since": 0})
 	if l := want[*kibitz.Lobby](c); l.Code != kibitz.ResumeUnknown {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Code to be %v", l, kibitz.ResumeUnknown)
 	}
 }
 
@@ -335,7 +335,7 @@ func TestAnOperatorsSecretAloneGivesNoRank(t *testing.T) {
 	thief.send(obj{"t": "resume", "resume": host.self.Resume, "since": 0})
 	thief.self = want[*kibitz.Self](thief)
 	if thief.self.Host || thief.self.Tier != "" {
-		t.Errorf("%+v", thief.self)
+		t.Errorf("%+v; want not thief.self.Host, thief.self.Tier to be \"\"", thief.self)
 	}
 	thief.refused(kibitz.HostDenied, obj{"t": "mod", "op": "lock"})
 }
@@ -349,7 +349,7 @@ func TestStrangersOfOneAddressAreLimited(t *testing.T) {
 	}
 	_, res, err := h.dialRaw("/rooms/"+id+"/ws", nil)
 	if err == nil || res == nil || res.StatusCode != http.StatusTooManyRequests {
-		t.Error(fmt.Sprint(res, err))
+		t.Errorf("fmt.Sprint(res, err) is %v; want an error, res not to be nil, res.StatusCode to be %v", fmt.Sprint(res, err), http.StatusTooManyRequests)
 	}
 }
 

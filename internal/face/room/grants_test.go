@@ -17,14 +17,14 @@ func TestAnAgentWatchesAndCannotActWhateverItsClientSends(t *testing.T) {
 	ann := h.guest(id, "Ann")
 	bot := h.agent(id, key, nil)
 	if bot.self.Kind != kibitz.Agent || bot.self.Grant.String() != "read-chat,read-roster,receive-directed" {
-		t.Errorf("%+v", bot.self)
+		t.Errorf("%+v; want bot.self.Kind to be %v, bot.self.Grant.String() to be \"read-chat,read-roster,receive-directed\"", bot.self, kibitz.Agent)
 	}
 	for detail, o := range map[string]obj{
 		"chat": chat("hello"), "app": app(obj{"x": 1}), "pay": {"t": "send", "c": obj{"k": "pay", "url": "https://x.example"}},
 		"ink": {"t": "send", "c": obj{"k": "ink", "e": "clear"}}, "schema": schema("s", "1"), "act": act("go"),
 	} {
 		if nak := bot.refused(kibitz.ActDenied, o); !strings.HasPrefix(nak.Reason, "grant lacks ") {
-			t.Errorf("%q", nak.Reason)
+			t.Errorf("%q; want strings.HasPrefix(nak.Reason, \"grant lacks \")", nak.Reason)
 		}
 		e := h.audit(id, kind("blocked", detail))
 		if e.ID != bot.self.ID || e.KeyID != key.Public().Thumbprint() || e.Code != kibitz.ActDenied {
@@ -55,7 +55,7 @@ func TestAWidenedGrantCountsAtOnceAndARevokedOneToo(t *testing.T) {
 	host.ok(obj{"t": "grant", "id": bot.self.ID, "grant": obj{"perceive": []string{"read-chat", "bogus"}, "act": []string{"send-chat", "send-chat", "read-roster"}, "backend": "Liar"}})
 	caps := want(bot, func(c *kibitz.Caps) bool { return c.Grants[bot.self.ID].Has(kibitz.SendChat) })
 	if g := caps.Grants[bot.self.ID]; g.String() != "read-chat,send-chat" || g.Backend != "" || len(caps.Grants) != 1 {
-		t.Errorf("%+v", caps)
+		t.Errorf("%+v; want g.String() to be \"read-chat,send-chat\", g.Backend to be \"\", len(caps.Grants) to be 1", caps)
 	}
 	bot.say("now I may")
 	bot.refused(kibitz.ActDenied, act("x"))
@@ -73,11 +73,11 @@ func TestAWidenedGrantCountsAtOnceAndARevokedOneToo(t *testing.T) {
 	host.refused(kibitz.ToUnknown, obj{"t": "grant", "id": "nobody", "grant": obj{}})
 	status, out := h.call("PUT", "/api/rooms/"+id+"/grants/"+bot.self.ID, obj{"act": []string{"send-chat"}})
 	if status != http.StatusOK || out["rev"].(float64) < 1 {
-		t.Errorf("%d %v", status, out)
+		t.Errorf("%d %v; want status to be %v, out[\"rev\"].(float64) to be at least 1", status, out, http.StatusOK)
 	}
 	bot.say("by REST")
 	if status, _ := h.call("DELETE", "/api/rooms/"+id+"/grants/"+bot.self.ID, nil); status != http.StatusOK {
-		t.Error(status)
+		t.Errorf("status is %v; want %v", status, http.StatusOK)
 	}
 	bot.refused(kibitz.ActDenied, chat("x"))
 }
@@ -92,7 +92,7 @@ func TestNobodyIsSentWhatItMayNotPerceive(t *testing.T) {
 	host.ok(view("hidden-view"))
 	ack := host.ok(chat("hidden-chat"))
 	if ack.To == nil || *ack.To != 0 || *ack.Withheld != 1 {
-		t.Errorf("%+v", ack)
+		t.Errorf("%+v; want ack.To not to be nil, *ack.To to be 0, *ack.Withheld to be 1", ack)
 	}
 	ann := h.guest(id, "Ann-hidden")
 	if ack := ann.ok(chat("hidden too")); ack.To != nil || ack.Withheld != nil {
@@ -109,7 +109,7 @@ func TestNobodyIsSentWhatItMayNotPerceive(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if c := lastCaps(bot); len(c.Grants) != 1 {
-		t.Errorf("%+v", c)
+		t.Errorf("%+v; want len(c.Grants) to be 1", c)
 	}
 	h.grant(id, bot.self.ID, "read-chat")
 	bot.settled()
@@ -128,13 +128,13 @@ func TestWantOnlyNarrowsAndExpiryIsByTheClock(t *testing.T) {
 	id := h.open("r", p)
 	bot := h.agent(id, key, obj{"want": obj{"perceive": []string{"read-chat", "hear-audio"}, "act": []string{"act", "send-chat"}, "expiresAt": float64(time.Now().Add(time.Hour).Unix())}})
 	if bot.self.Grant.String() != "read-chat,send-chat" || bot.self.Grant.ExpiresAt == 0 {
-		t.Errorf("%+v", bot.self.Grant)
+		t.Errorf("%+v; want bot.self.Grant.String() to be \"read-chat,send-chat\", bot.self.Grant.ExpiresAt not to be 0", bot.self.Grant)
 	}
 	host := h.host(id)
 	host.ok(obj{"t": "grant", "id": bot.self.ID, "grant": obj{"perceive": []string{"read-chat"}, "act": []string{"send-chat"}, "expiresAt": 1}})
 	bot.refused(kibitz.ActDenied, chat("too late"))
 	if g := lastCaps(host).Grants[bot.self.ID]; g.String() != "nothing" || g.ExpiresAt != 1 {
-		t.Errorf("%+v", g)
+		t.Errorf("%+v; want g.String() to be \"nothing\", g.ExpiresAt to be 1", g)
 	}
 	h.audit(id, func(e room.AuditEntry) bool { return e.Kind == "expired" && e.ID == bot.self.ID && e.Actor == "hub" })
 }
@@ -155,7 +155,7 @@ func TestSignallingIsPinnedAndNeedsTheRightToSpeak(t *testing.T) {
 	send := "v=0\r\nm=audio 9 UDP 0" + sdpTail + fp
 	bot.ok(sig(ann.self.ID, recv))
 	if s := want[*kibitz.Sig](ann); s.From != bot.self.ID || !strings.Contains(string(s.D), "recvonly") {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v; want s.From to be %v, \"recvonly\" in it", s, bot.self.ID)
 	}
 	bot.refused(kibitz.ActDenied, sig(ann.self.ID, send))
 	h.audit(id, kind("blocked", "sig"))
@@ -170,7 +170,7 @@ func TestSignallingIsPinnedAndNeedsTheRightToSpeak(t *testing.T) {
 	ann.ok(obj{"t": "media", "audio": true})
 	ann.settled()
 	if m := lastRoster(ann).Members[0]; !m.Media.Audio || m.FP != fp {
-		t.Errorf("%+v", m)
+		t.Errorf("%+v; want m.Media.Audio, m.FP to be %v", m, fp)
 	}
 	p := openTo(key)
 	p["mesh"] = obj{"media": false}
@@ -196,10 +196,10 @@ func TestSchemasAndViewsAreKeptForLateJoiners(t *testing.T) {
 	host.refused(kibitz.ContentBad, directed(schema("x", "1"), ann.self.ID))
 	late := h.guest(id, "Late")
 	if got := late.heard(); len(got) != 2 || !strings.Contains(got[0], `"version":"2"`) || !strings.Contains(got[1], `"move":2`) {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want len(got) to be 2, \"\"version\":\"2\"\" in it, \"\"move\":2\" in it", got)
 	}
 	if text := late.everything(); strings.Contains(text, "spades") || strings.Count(text, `"retained":true`) != 2 {
-		t.Error(text)
+		t.Errorf("text is %v; want not \"spades\" in it, strings.Count(text, `\"retained\":true`) to be 2", text)
 	}
 	ann.settled()
 	seen := lastSeq(ann)
@@ -270,12 +270,12 @@ func TestDisclosureIsShownAndAHostCannotHideIt(t *testing.T) {
 	h.grant(id, bot.self.ID, "read-roster", "send-chat")
 	bot.settled()
 	if g := lastCaps(bot).Grants[bot.self.ID]; !g.Egress || g.Backend != m.Backend {
-		t.Errorf("%+v", g)
+		t.Errorf("%+v; want g.Egress, g.Backend to be %v", g, m.Backend)
 	}
 	bot.ok(obj{"t": "voice", "on": true, "meta": obj{"role": "human"}})
 	bot.settled()
 	if m := lastRoster(bot).Members[0]; m.Kind != kibitz.Agent || !strings.Contains(string(m.Meta), `"agent"`) {
-		t.Errorf("%+v", m)
+		t.Errorf("%+v; want m.Kind to be %v, \"\"agent\"\" in it", m, kibitz.Agent)
 	}
 }
 
@@ -295,7 +295,7 @@ func TestSealedRoomsRelayWhatTheHubCannotRead(t *testing.T) {
 	from := want[*kibitz.From](b)
 	plain := must(key.Unseal(from.C, ""))(t)
 	if !strings.Contains(string(plain), "a secret") || strings.Contains(b.everything(), "a secret") {
-		t.Errorf("%s", plain)
+		t.Errorf("%s; want \"a secret\" in it, not \"a secret\" in it", plain)
 	}
 	a.refused(kibitz.SealRequired, chat("plain"))
 	plainRoom := h.open("plain", openTo())

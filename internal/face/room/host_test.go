@@ -16,7 +16,7 @@ func TestBeingFirstGivesNothing(t *testing.T) {
 	id := h.open("r", openTo())
 	first := h.guest(id, "First")
 	if first.self.Host || *lastRoster(first).Host != "" {
-		t.Errorf("%+v", first.self)
+		t.Errorf("%+v; want not first.self.Host, *lastRoster(first).Host to be \"\"", first.self)
 	}
 	for _, op := range []string{"lock", "lobbyon", "reset", "kick", "ban", "publisher", "claim", "dance"} {
 		first.refused(kibitz.HostDenied, obj{"t": "mod", "op": op, "target": "x"})
@@ -39,7 +39,7 @@ func TestTheLobby(t *testing.T) {
 		c.t.Helper()
 		c.send(o)
 		if l := want[*kibitz.Lobby](c); l.Status != kibitz.LobbyWaiting || l.Code != "" {
-			t.Fatalf("%+v", l)
+			t.Fatalf("%+v; want l.Status to be %v, l.Code to be \"\"", l, kibitz.LobbyWaiting)
 		}
 	}
 	ann := h.dial(id, "")
@@ -55,7 +55,7 @@ func TestTheLobby(t *testing.T) {
 	}
 	host.ok(obj{"t": "mod", "op": "admit", "target": roster.Waiting[0].ID})
 	if l := want[*kibitz.Lobby](ann); l.Status != kibitz.LobbyAdmitted {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Status to be %v", l, kibitz.LobbyAdmitted)
 	}
 	ann.self = want[*kibitz.Self](ann)
 	ann.say("I am in")
@@ -65,7 +65,7 @@ func TestTheLobby(t *testing.T) {
 	roster = want(host, func(r *kibitz.Roster) bool { return len(r.Waiting) == 1 })
 	host.ok(obj{"t": "mod", "op": "admit", "target": roster.Waiting[0].ID})
 	if l := want[*kibitz.Lobby](knocker); l.Status != kibitz.LobbyAdmitted {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Status to be %v", l, kibitz.LobbyAdmitted)
 	}
 	knocker.refused(kibitz.RoomNotAdmitted, chat("not announced yet"))
 	knocker.voice(obj{"name": "Ken"})
@@ -75,7 +75,7 @@ func TestTheLobby(t *testing.T) {
 	roster = want(host, func(r *kibitz.Roster) bool { return len(r.Waiting) == 1 })
 	host.ok(obj{"t": "mod", "op": "deny", "target": roster.Waiting[0].ID})
 	if l := want[*kibitz.Lobby](denied); l.Status != kibitz.LobbyDenied || l.Code != kibitz.LobbyDeny {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Status to be %v, l.Code to be %v", l, kibitz.LobbyDenied, kibitz.LobbyDeny)
 	}
 	host.refused(kibitz.ToUnknown, obj{"t": "mod", "op": "admit", "target": "nobody"})
 
@@ -103,7 +103,7 @@ func TestLock(t *testing.T) {
 	host, ann := h.host(id), h.guest(id, "Ann")
 	host.command("lock")
 	if l := h.dial(id, "").turnedAway(kibitz.RoomLocked, obj{}); l.Status != kibitz.LobbyLocked {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Status to be %v", l, kibitz.LobbyLocked)
 	}
 	ann.cut()
 	back := h.dial(id, "")
@@ -130,23 +130,23 @@ func TestAKickBarsTheIdentity(t *testing.T) {
 	for _, c := range []*client{bot, guest} {
 		host.ok(obj{"t": "mod", "op": "kick", "target": c.self.ID, "reason": "enough"})
 		if k := want[*kibitz.Kick](c); k.Code != kibitz.Kicked || k.Reason != "enough" {
-			t.Errorf("%+v", k)
+			t.Errorf("%+v; want k.Code to be %v, k.Reason to be \"enough\"", k, kibitz.Kicked)
 		}
 		c.closed(kibitz.CloseKicked)
 	}
 	want(host, func(r *kibitz.Roster) bool { return len(r.Members) == 1 })
 	again := h.dial(id, "")
 	if l := again.turnedAway(kibitz.Kicked, obj{"name": "Another", "agentAssertion": again.proof(key), "token": "another"}); l.Status != kibitz.LobbyDenied {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Status to be %v", l, kibitz.LobbyDenied)
 	}
 	again.send(obj{"t": "resume", "resume": bot.self.Resume, "since": 0, "agentAssertion": again.proof(key)})
 	if l := want[*kibitz.Lobby](again); l.Code != kibitz.Kicked {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Code to be %v", l, kibitz.Kicked)
 	}
 	h.dial(id, "").turnedAway(kibitz.Kicked, obj{"token": "my-stable-secret"})
 	status, out := h.call("GET", "/api/rooms/"+id+"/bans", nil)
 	if status != http.StatusOK || len(out["bans"].([]any)) != 2 {
-		t.Errorf("%d %v", status, out)
+		t.Errorf("%d %v; want status to be %v, len(out[\"bans\"].([]any)) to be 2", status, out, http.StatusOK)
 	}
 	ban := out["bans"].([]any)[1].(obj)
 	if ban["id"] != "key:"+thumb || ban["by"] != host.self.ID || ban["reason"] != "enough" {
@@ -169,14 +169,14 @@ func TestReset(t *testing.T) {
 	seq := host.say("gone soon")
 	host.command("reset")
 	if r := want[*kibitz.Reset](ann); r.By != host.self.ID {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want r.By to be %v", r, host.self.ID)
 	}
 	if next := host.say("after"); next != seq+1 {
 		t.Errorf("%d after %d", next, seq)
 	}
 	late := h.guest(id, "Late")
 	if got := late.heard(); len(got) != 1 || !strings.Contains(got[0], `"k":"schema"`) {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want len(got) to be 1, \"\"k\":\"schema\"\" in it", got)
 	}
 	ann.cut()
 	back := h.dial(id, "")
@@ -184,7 +184,7 @@ func TestReset(t *testing.T) {
 	gap := want[*kibitz.Gap](back)
 	want[*kibitz.Live](back)
 	if gap.From != 2 || gap.To != seq || strings.Contains(back.everything(), "gone soon") || !strings.Contains(back.everything(), "after") {
-		t.Errorf("%+v", gap)
+		t.Errorf("%+v; want gap.From to be 2, gap.To to be %v, not \"gone soon\" in it, \"after\" in it", gap, seq)
 	}
 }
 
@@ -235,12 +235,12 @@ func TestSignedCommandsAndTheirReasons(t *testing.T) {
 	replayed := sign(host, good())
 	ben := h.guest(id, "Ben")
 	if nak := ben.refused(kibitz.HostDenied, obj{"t": "mod", "token": replayed}); nak.Reason != "not cert-bound to this connection" {
-		t.Errorf("%+v", nak)
+		t.Errorf("%+v; want nak.Reason to be \"not cert-bound to this connection\"", nak)
 	}
 	ann.ok(obj{"t": "mod", "token": replayed})
 	ann.settled()
 	if r := lastRoster(ann); *r.Host != ann.self.ID || r.Members[0].Tier != kibitz.TierKey {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want *r.Host to be %v, r.Members[0].Tier to be %v", r, ann.self.ID, kibitz.TierKey)
 	}
 	ann.ok(obj{"t": "mod", "op": "kick", "target": ben.self.ID})
 	ben.closed(kibitz.CloseKicked)
@@ -257,7 +257,7 @@ func TestAHostByNameMayDoLittle(t *testing.T) {
 	id := h.open("r", p)
 	ann, second, bot, guest := h.guest(id, "Ann"), h.guest(id, "Ann"), h.agent(id, key, nil), h.guest(id, "Guest")
 	if ann.self.Tier != kibitz.TierName || second.self.Host {
-		t.Errorf("%+v %+v", ann.self, second.self)
+		t.Errorf("%+v %+v; want ann.self.Tier to be %v, not second.self.Host", ann.self, second.self, kibitz.TierName)
 	}
 	ann.ok(obj{"t": "mod", "op": "lock"})
 	ann.ok(obj{"t": "mod", "op": "unlock"})
@@ -269,7 +269,7 @@ func TestAHostByNameMayDoLittle(t *testing.T) {
 	owner := h.host(id)
 	owner.settled()
 	if r := lastRoster(owner); *r.Host != owner.self.ID || len(r.Hosts) != 2 {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want *r.Host to be %v, len(r.Hosts) to be 2", r, owner.self.ID)
 	}
 	p["host"] = obj{"name": "Ann", "email": "host@example.org"}
 	h.setPolicy(id, p)
@@ -281,16 +281,16 @@ func TestClosingARoomTellsEverybody(t *testing.T) {
 	id := h.open("r", openTo())
 	ann, door := h.guest(id, "Ann"), h.dial(id, "")
 	if status, _ := h.call("DELETE", "/api/rooms/"+id, nil); status != http.StatusNoContent {
-		t.Error(status)
+		t.Errorf("status is %v; want %v", status, http.StatusNoContent)
 	}
 	for _, c := range []*client{ann, door} {
 		if k := want[*kibitz.Kick](c); k.Code != kibitz.RoomClosed {
-			t.Errorf("%+v", k)
+			t.Errorf("%+v; want k.Code to be %v", k, kibitz.RoomClosed)
 		}
 		c.closed(kibitz.CloseRoomClosed)
 	}
 	if status, out := h.call("GET", "/api/rooms/"+id, nil); status != http.StatusNotFound || out["error"].(obj)["code"] != "room.unknown" {
-		t.Errorf("%d %v", status, out)
+		t.Errorf("%d %v; want status to be %v, out[\"error\"].(obj)[\"code\"] to be \"room.unknown\"", status, out, http.StatusNotFound)
 	}
 	h.open("r", openTo())
 	h.guest(id, "A new room of the same name")
@@ -323,7 +323,7 @@ func TestTheTrailIsStreamedNumberedAndWithoutContent(t *testing.T) {
 	}
 	status, out := h.call("GET", "/api/rooms/"+id+"/audit", nil)
 	if status != http.StatusOK {
-		t.Fatal(status)
+		t.Fatalf("status is %v; want %v", status, http.StatusOK)
 	}
 	last, kinds := 0.0, []string{}
 	for _, e := range out["entries"].([]any) {
@@ -340,15 +340,15 @@ func TestTheTrailIsStreamedNumberedAndWithoutContent(t *testing.T) {
 		}
 	}
 	if out["next"].(float64) != last {
-		t.Errorf("%v", out["next"])
+		t.Errorf("%v; want out[\"next\"].(float64) to be %v", out["next"], last)
 	}
 	records := must(h.rooms.Audit(t.Context(), identity.Hub(), id, room.AuditQuery{Kind: "blocked", ID: bot.self.ID, Limit: 1}))(t)
 	if len(records.Entries) != 1 || records.Entries[0].Detail != "chat" {
-		t.Errorf("%+v", records)
+		t.Errorf("%+v; want len(records.Entries) to be 1, records.Entries[0].Detail to be \"chat\"", records)
 	}
 	report := must(h.trail.Verify(t.Context()))(t)
 	if !report.OK {
-		t.Errorf("%+v", report)
+		t.Errorf("%+v; want report.OK", report)
 	}
 	for e := range h.trail.Export(t.Context()) {
 		if strings.Contains(string(e), secret) {

@@ -27,11 +27,11 @@ func TestAFloodIsStoppedBeforeTheRoomAndDelaysNobody(t *testing.T) {
 	}
 	nak := want(flood, func(n *kibitz.Nak) bool { return n.Code == kibitz.LimitRate })
 	if nak.RetryMs < 1 {
-		t.Errorf("%+v", nak)
+		t.Errorf("%+v; want nak.RetryMs to be at least 1", nak)
 	}
 	flood.closed(kibitz.CloseFlooding)
 	if e := h.audit(id, kind("blocked", "flood")); e.ID != flood.self.ID || e.Code != kibitz.LimitRate || e.Actor != "hub" {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v; want e.ID to be %v, e.Code to be %v, e.Actor to be \"hub\"", e, flood.self.ID, kibitz.LimitRate)
 	}
 	ann.say("still here")
 	want(ben, func(f *kibitz.From) bool { return f.From == ann.self.ID })
@@ -74,7 +74,7 @@ func TestAnOversizeSenderIsCutAndNobodyHearsIt(t *testing.T) {
 	big.send(app(strings.Repeat("x", kibitz.MaxFrame)))
 	big.closed(kibitz.CloseTooBig)
 	if e := h.audit(id, kind("blocked", "oversize")); e.ID != big.self.ID || e.Code != kibitz.LimitSize {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v; want e.ID to be %v, e.Code to be %v", e, big.self.ID, kibitz.LimitSize)
 	}
 	garbage := h.guest(id, "Garbage")
 	for range 10 {
@@ -82,11 +82,11 @@ func TestAnOversizeSenderIsCutAndNobodyHearsIt(t *testing.T) {
 	}
 	garbage.closed(kibitz.CloseBadFrames)
 	if e := h.audit(id, kind("blocked", "bad frames")); e.ID != garbage.self.ID || e.Code != kibitz.ProtoBadFrame {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v; want e.ID to be %v, e.Code to be %v", e, garbage.self.ID, kibitz.ProtoBadFrame)
 	}
 	seq := ann.say("small")
 	if f := want[*kibitz.From](ben); f.Seq != seq {
-		t.Errorf("%+v", f)
+		t.Errorf("%+v; want f.Seq to be %v", f, seq)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestForgedProofsAreRefusedAuditedAndUnnoticed(t *testing.T) {
 			h.audit(id, func(e room.AuditEntry) bool { return e.Kind == "refused" && e.Code == tc.code && e.ID == "" })
 			seq := ann.say("undisturbed")
 			if f := want(ben, func(f *kibitz.From) bool { return f.Seq == seq }); f.From != ann.self.ID {
-				t.Errorf("%+v", f)
+				t.Errorf("%+v; want f.From to be %v", f, ann.self.ID)
 			}
 			if n := len(lastRoster(ann).Members); n != 2 {
 				t.Errorf("%d are in the roster", n)
@@ -160,7 +160,7 @@ func TestAnAlteredManifestChangesNothingAndIsInTheTrail(t *testing.T) {
 		return h.call("PUT", "/api/rooms/"+id+"/policy", obj{"manifest": token, "key": signer.Public()})
 	}
 	if status, out := put(manifest(creator, agent, 1), creator); status != 200 {
-		t.Fatalf("%d %v", status, out)
+		t.Fatalf("%d %v; want status to be 200", status, out)
 	}
 	bot := h.agent(id, agent, nil)
 	good, evil := strings.Split(manifest(creator, agent, 2), "."), strings.Split(manifest(thief, stranger, 2), ".")
@@ -195,7 +195,7 @@ func TestAPeerThatLiesAboutItsFingerprintIsBlockedAndAudited(t *testing.T) {
 	liar.refused(kibitz.SigFingerprint, obj{"t": "voice", "on": true, "fp": other})
 	e := h.audit(id, func(e room.AuditEntry) bool { return e.Kind == "blocked" && e.Code == kibitz.SigFingerprint })
 	if e.ID != liar.self.ID || e.Detail != "sig" {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v; want e.ID to be %v, e.Detail to be \"sig\"", e, liar.self.ID)
 	}
 	ann.settled()
 	if strings.Contains(ann.everything(), `"t":"sig"`) || lastRoster(ann).Members[0].FP != fp {
@@ -217,7 +217,7 @@ func TestAReplayedJoinAndASecondAnnounceLeaveNoSecondPresence(t *testing.T) {
 	c.cut()
 	want(ann, func(r *kibitz.Roster) bool { return len(r.Members) == 2 && r.Members[1].Away })
 	if r := lastRoster(ann); len(r.Members) != 2 {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v; want len(r.Members) to be 2", r)
 	}
 	// Somebody who leaves while its proof is looked at was never here.
 	d := h.dial(id, "")
@@ -233,7 +233,7 @@ func TestForgedRolesAndHubFramesDoNothing(t *testing.T) {
 	bot, ann := h.agent(id, key, obj{"meta": obj{"role": "human", "host": true, "tier": "operator"}, "kind": "human", "host": true, "tier": "operator", "id": "p1", "proven": true}), h.guest(id, "Ann")
 	m := lastRoster(bot).Members[0]
 	if m.Kind != kibitz.Agent || m.Host || m.Tier != "" || m.ID == "p1" {
-		t.Errorf("%+v", m)
+		t.Errorf("%+v; want m.Kind to be %v, not m.Host, m.Tier to be \"\", m.ID not to be \"p1\"", m, kibitz.Agent)
 	}
 	for _, forged := range []string{
 		`{"t":"caps","rev":99,"grants":{}}`, `{"t":"roster","members":[]}`, `{"t":"from","seq":1,"from":"p1","c":{"k":"chat","text":"x"}}`,
@@ -294,7 +294,7 @@ func TestASilentConnectionIsEnded(t *testing.T) {
 	c.refused(kibitz.RoomNotAdmitted, obj{"t": "media", "audio": true})
 	c.send(obj{"t": "ping", "n": 7})
 	if p := want[*kibitz.Pong](c); p.N != 7 {
-		t.Errorf("%+v", p)
+		t.Errorf("%+v; want p.N to be 7", p)
 	}
 }
 
@@ -329,13 +329,13 @@ func TestAKeyThatIsRevokedInTheLobbyIsNotAdmitted(t *testing.T) {
 	bot := h.dial(id, "")
 	bot.send(obj{"t": "voice", "on": true, "agentAssertion": bot.proof(key)})
 	if l := want[*kibitz.Lobby](bot); l.Status != kibitz.LobbyWaiting {
-		t.Fatalf("%+v", l)
+		t.Fatalf("%+v; want l.Status to be %v", l, kibitz.LobbyWaiting)
 	}
 	roster := want(host, func(r *kibitz.Roster) bool { return len(r.Waiting) == 1 })
 	p["agents"] = obj{}
 	h.setPolicy(id, p)
 	if l := want[*kibitz.Lobby](bot); l.Code != kibitz.GateUnlisted {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Code to be %v", l, kibitz.GateUnlisted)
 	}
 	host.refused(kibitz.ToUnknown, obj{"t": "mod", "op": "admit", "target": roster.Waiting[0].ID})
 }

@@ -18,7 +18,7 @@ func TestBeforeTheUpgrade(t *testing.T) {
 	h := newHub(t)
 	id := h.open("My Room", openTo())
 	if id != "my-room" {
-		t.Fatal(id)
+		t.Fatalf("id is %v; want id to be \"my-room\"", id)
 	}
 	for _, tc := range []struct {
 		name, path string
@@ -37,7 +37,7 @@ func TestBeforeTheUpgrade(t *testing.T) {
 				t.Fatal("connected")
 			}
 			if res == nil || res.StatusCode != tc.status {
-				t.Errorf("%v %v", res, err)
+				t.Errorf("%v %v; want res not to be nil, res.StatusCode to be %v", res, err, tc.status)
 			}
 		})
 	}
@@ -46,10 +46,10 @@ func TestBeforeTheUpgrade(t *testing.T) {
 	b.say("two spellings, one room")
 	want[*kibitz.From](a)
 	if status, out := h.call("POST", "/api/rooms", obj{"room": "MY room!"}); status != http.StatusConflict || out["error"].(obj)["code"] != "room.exists" {
-		t.Errorf("%d %v", status, out)
+		t.Errorf("%d %v; want status to be %v, out[\"error\"].(obj)[\"code\"] to be \"room.exists\"", status, out, http.StatusConflict)
 	}
 	if status, out := h.call("POST", "/api/rooms", obj{"room": "!!!"}); status != http.StatusBadRequest || out["error"].(obj)["code"] != "room.bad-id" {
-		t.Errorf("%d %v", status, out)
+		t.Errorf("%d %v; want status to be %v, out[\"error\"].(obj)[\"code\"] to be \"room.bad-id\"", status, out, http.StatusBadRequest)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestAnIDThatEndsInADashIsFoundAsItIs(t *testing.T) {
 	}
 	h.guest(id, "Ann")
 	if status, out := h.call("GET", "/api/rooms/"+id, nil); status != http.StatusOK || out["room"] != id || out["members"] != 1.0 {
-		t.Errorf("%d %v", status, out)
+		t.Errorf("%d %v; want status to be %v, out[\"room\"] to be %v, out[\"members\"] to be 1.0", status, out, http.StatusOK, id)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestUnknownAndBadFrames(t *testing.T) {
 	for i := range 10 {
 		c.send([]string{"{", "[]", `{"t":1}`, "nonsense", `{"t":"send","t":"leave"}`}[i%5])
 		if nak := want[*kibitz.Nak](c); nak.Code != kibitz.ProtoBadFrame {
-			t.Errorf("%+v", nak)
+			t.Errorf("%+v; want nak.Code to be %v", nak, kibitz.ProtoBadFrame)
 		}
 	}
 	c.closed(kibitz.CloseBadFrames)
@@ -129,7 +129,7 @@ func TestContentIsCutTrimmedAndNeverEmptyAndDataIsOpaque(t *testing.T) {
 			ack := a.ok(o)
 			from := want[*kibitz.From](b)
 			if string(from.C) != tc.want || from.Seq != ack.Seq || from.From != a.self.ID {
-				t.Errorf("%+v %s", from, from.C)
+				t.Errorf("%+v %s; want string(from.C) to be %v, from.Seq to be %v, from.From to be %v", from, from.C, tc.want, ack.Seq, a.self.ID)
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestJoinOrderAndEqualRosters(t *testing.T) {
 	}
 	c.mu.Unlock()
 	if d := cmp.Diff([]string{"hello", "lobby", "self", "roster", "caps", "from", "from", "live"}, order); d != "" {
-		t.Error(d)
+		t.Errorf("d is %v; want no difference", d)
 	}
 	c.settled()
 	host.settled()
@@ -174,7 +174,7 @@ func TestJoinOrderAndEqualRosters(t *testing.T) {
 		t.Error("no name is Guest")
 	}
 	if *ours.Host != host.self.ID || host.self.Tier != kibitz.TierOperator {
-		t.Errorf("%s %+v", *ours.Host, host.self)
+		t.Errorf("%s %+v; want *ours.Host to be %v, host.self.Tier to be %v", *ours.Host, host.self, host.self.ID, kibitz.TierOperator)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestTheSameIDIsDeliveredOnce(t *testing.T) {
 	first := a.ok(o)
 	again := a.ok(o)
 	if again.Seq != first.Seq || !again.Dup || first.Dup {
-		t.Errorf("%+v %+v", first, again)
+		t.Errorf("%+v %+v; want again.Seq to be %v, again.Dup, not first.Dup", first, again, first.Seq)
 	}
 	if n := len(b.heard()); n != 1 {
 		t.Errorf("delivered %d times", n)
@@ -262,7 +262,7 @@ func TestADirectedMessageReachesOne(t *testing.T) {
 	a, b, c := h.guest(id, "A"), h.guest(id, "B"), h.guest(id, "C")
 	a.ok(directed(chat("for you"), b.self.ID))
 	if from := want[*kibitz.From](b); from.To != b.self.ID {
-		t.Errorf("%+v", from)
+		t.Errorf("%+v; want from.To to be %v", from, b.self.ID)
 	}
 	c.settled()
 	if strings.Contains(c.everything(), "for you") {
@@ -291,7 +291,7 @@ func TestLeaveIsAtOnceAndWithdrawingKeepsTheConnection(t *testing.T) {
 	c := h.dial(id, "")
 	c.send(obj{"t": "resume", "resume": resume, "since": 0})
 	if l := want[*kibitz.Lobby](c); l.Code != kibitz.ResumeUnknown {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Code to be %v", l, kibitz.ResumeUnknown)
 	}
 	h.audit(id, func(e room.AuditEntry) bool { return e.Kind == "left" && e.ID == b.self.ID })
 }
@@ -309,17 +309,17 @@ func TestResumeContinuesWithoutGapOrDuplicate(t *testing.T) {
 	c := h.dial(id, "")
 	c.send(obj{"t": "resume", "resume": b.self.Resume, "since": seen})
 	if l := want[*kibitz.Lobby](c); l.Status != kibitz.LobbyAdmitted {
-		t.Fatalf("%+v", l)
+		t.Fatalf("%+v; want l.Status to be %v", l, kibitz.LobbyAdmitted)
 	}
 	self := want[*kibitz.Self](c)
 	if self.ID != b.self.ID || self.Resume == b.self.Resume {
-		t.Errorf("%+v", self)
+		t.Errorf("%+v; want self.ID to be %v, self.Resume not to be b.self.Resume", self, b.self.ID)
 	}
 	c.self = self
 	want[*kibitz.Live](c)
 	a.say("after")
 	if got := c.heard(); len(got) != 3 || !strings.Contains(got[0], "meanwhile 1") || !strings.Contains(got[1], "only for B") || !strings.Contains(got[2], "after") {
-		t.Errorf("%v", got)
+		t.Errorf("%v; want len(got) to be 3, \"meanwhile 1\" in it, \"only for B\" in it, \"after\" in it", got)
 	}
 	if strings.Contains(c.everything(), `"t":"gap"`) {
 		t.Error("a gap")
@@ -327,7 +327,7 @@ func TestResumeContinuesWithoutGapOrDuplicate(t *testing.T) {
 	used := h.dial(id, "")
 	used.send(obj{"t": "resume", "resume": b.self.Resume, "since": seen})
 	if l := want[*kibitz.Lobby](used); l.Code != kibitz.ResumeUnknown || l.Status != kibitz.LobbyUnverified {
-		t.Errorf("%+v", l)
+		t.Errorf("%+v; want l.Code to be %v, l.Status to be %v", l, kibitz.ResumeUnknown, kibitz.LobbyUnverified)
 	}
 	d := h.dial(id, "")
 	d.send(obj{"t": "resume", "resume": self.Resume, "since": 0})
@@ -392,6 +392,6 @@ func TestWhoIsRefusedIsInNobodysRoster(t *testing.T) {
 		t.Error("somebody who was refused is shown")
 	}
 	if status, out := h.call("GET", "/api/rooms/"+id+"/roster", nil); status != http.StatusOK || len(out["members"].([]any)) != 1 {
-		t.Errorf("%d %v", status, out)
+		t.Errorf("%d %v; want status to be %v, len(out[\"members\"].([]any)) to be 1", status, out, http.StatusOK)
 	}
 }

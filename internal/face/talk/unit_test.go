@@ -52,7 +52,7 @@ func TestOtherUsersAreRefusedAtTheSocket(t *testing.T) {
 	} {
 		s, err := peerSession(c, owner, try.uid)
 		if (err != nil) != try.refused || (s != nil && s.Senders() == nil) != try.admin {
-			t.Errorf("%s: %v, %v", name, s, err)
+			t.Errorf("%s: %v, %v; want (err != nil) to be %v, (s != nil && s.Senders() == nil) to be %v", name, s, err, try.refused, try.admin)
 		}
 	}
 	a, b := net.Pipe()

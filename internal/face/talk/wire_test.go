@@ -237,7 +237,7 @@ func TestOneTurnSameEventsOnAllFaces(t *testing.T) {
 	got := map[string]string{}
 	for name, c := range map[string]client{"unix": h.dialUnix(), "tcp": h.dialTCP(), "ws": h.mustWS(bearer(h.token)), "ws hello": h.mustWS(nil)} {
 		if m := hello(t, c, h.token); m.GetHello().GetSender() != "user" {
-			t.Fatalf("%s: %v", name, m)
+			t.Fatalf("%s: %v; want m.GetHello().GetSender() to be \"user\"", name, m)
 		}
 		send(t, c, stream("crab", "/say one two\n/tool nothing {}\n/say three", func(m *wire.Turn) { m.Thread = name }))
 		_, events := collect(t, c)
@@ -247,7 +247,7 @@ func TestOneTurnSameEventsOnAllFaces(t *testing.T) {
 	}
 	for name := range got {
 		if diff := cmp.Diff(got["unix"], got[name]); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+			t.Errorf("%s: %s; want no difference", name, diff)
 		}
 	}
 }

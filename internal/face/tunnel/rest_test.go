@@ -39,7 +39,7 @@ func TestEnrolmentOverHTTP(t *testing.T) {
 		status, body := h.rest("POST", "/api/machines/"+id+"/token", "{}")
 		var m struct{ Token, URL string }
 		if status != 200 || json.Unmarshal([]byte(body), &m) != nil || m.URL != h.server.URL {
-			t.Fatalf("%d %s", status, body)
+			t.Fatalf("%d %s; want status to be 200, json.Unmarshal([]byte(body), &m) to be nil, m.URL to be %v", status, body, h.server.URL)
 		}
 		return m.Token
 	}
@@ -66,7 +66,7 @@ func TestEnrolmentOverHTTP(t *testing.T) {
 	} {
 		status, answer := h.rest("POST", "/api/agents/"+c.id+"/enroll", c.body, c.token)
 		if status != c.want {
-			t.Errorf("%s: %d %s", c.what, status, answer)
+			t.Errorf("%s: %d %s; want %v", c.what, status, answer, c.want)
 		}
 		if status == 200 && answer != `{"agent_id":"`+c.id+`","ok":true}`+"\n" {
 			t.Errorf("%s: %s", c.what, answer)
@@ -84,7 +84,7 @@ func TestEnrolmentOverHTTP(t *testing.T) {
 	}
 	// A machine's token opens nothing else.
 	if status, _ := h.rest("GET", "/api/fleet", "", mint("fourth")); status != 401 {
-		t.Errorf("%d", status)
+		t.Errorf("%d; want status to be 401", status)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestCallsOverRESTHaveTheirStatus(t *testing.T) {
 	post := func(id, body string) (int, string) { return h.rest("POST", "/api/machines/"+id+"/calls", body) }
 	status, body := post("pc", `{"tool":"fs_list","args":{"path":"/tmp"}}`)
 	if status != 200 || !strings.Contains(body, `"result":{"path":"/tmp"}`) || !strings.Contains(body, `"ok":true`) || !strings.Contains(body, `"call_id":"`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status to be 200, \"\"result\":{\"path\":\"/tmp\"}\" in it, \"\"ok\":true\" in it, \"\"call_id\":\"\" in it", status, body)
 	}
 	for _, c := range []struct {
 		body string
@@ -147,7 +147,7 @@ func TestCallsOverRESTHaveTheirStatus(t *testing.T) {
 		{`junk`, 400, "bad_args"},
 	} {
 		if status, body := post("pc", c.body); status != c.want || !strings.Contains(body, `"code":"`+c.code+`"`) || !strings.Contains(body, `"ok":false`) {
-			t.Errorf("%s: %d %s", c.body, status, body)
+			t.Errorf("%s: %d %s; want status to be %v, strings.Contains(body, `\"code\":\"`+c.code+`\"`), \"\"ok\":false\" in it", c.body, status, body, c.want)
 		}
 	}
 	for code, want := range map[kenny.Code]int{
@@ -160,12 +160,12 @@ func TestCallsOverRESTHaveTheirStatus(t *testing.T) {
 		}
 	}
 	if status, body := post("ghost", `{"tool":"net_config"}`); status != 404 {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status to be 404", status, body)
 	}
 	m.stop()
 	h.presence("pc", fleet.Off)
 	if status, body := post("pc", `{"tool":"net_config"}`); status != 502 || !strings.Contains(body, `"offline"`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status to be 502, \"\"offline\"\" in it", status, body)
 	}
 	if len(h.errors.list) != 0 {
 		t.Errorf("what a machine fails at is logged as an error of the hub: %q", h.errors.list)
@@ -177,13 +177,13 @@ func TestCallsOverRESTHaveTheirStatus(t *testing.T) {
 	}
 	check(t, json.Unmarshal([]byte(body), &queued))
 	if status != 202 || queued.State != "queued" {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status to be 202, queued.State to be \"queued\"", status, body)
 	}
 	if status, body := h.rest("DELETE", "/api/fleet/calls/"+queued.CallID, ""); status != 200 || !strings.Contains(body, `"cancelled"`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status to be 200, \"\"cancelled\"\" in it", status, body)
 	}
 	if status, body := h.rest("GET", "/api/fleet/calls?format=jsonl", ""); status != 200 || strings.Count(body, "\n") < 5 {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status to be 200, strings.Count(body, \"\\n\") to be at least 5", status, body)
 	}
 }
 
@@ -196,11 +196,11 @@ func TestScreenshotsAre404ThenAPNG(t *testing.T) {
 	}))
 	for _, path := range []string{"", "/1.png", "/latest.png", "/x.png"} {
 		if status, _ := h.rest("GET", "/api/machines/pc/screenshots"+path, ""); status != 404 {
-			t.Errorf("%q: %d", path, status)
+			t.Errorf("%q: %d; want status to be 404", path, status)
 		}
 	}
 	if status, body := h.rest("POST", "/api/machines/pc/screenshots", ""); status != 200 || !strings.Contains(body, `"n":1`) {
-		t.Fatalf("%d %s", status, body)
+		t.Fatalf("%d %s; want status to be 200, \"\"n\":1\" in it", status, body)
 	}
 	for _, path := range []string{"/1.png", "/latest.png"} {
 		if status, body := h.rest("GET", "/api/machines/pc/screenshots"+path, ""); status != 200 || body != picture.String() {
@@ -220,7 +220,7 @@ func TestInstallLinksOverHTTP(t *testing.T) {
 	path := strings.TrimPrefix(strings.Split(lines.Sh, "'")[1], h.server.URL)
 	for _, p := range []string{"/install/unknown", "/install/unknown.ps1", path + "/bin/linux-amd64", "/d/endpoint/unknown", "/d/endpoint/unknown.sig", strings.Replace(path, "/install/", "/d/endpoint/", 1)} {
 		if status, body := h.rest("GET", p, "", ""); status != 404 || !strings.Contains(body, "nothing here") {
-			t.Errorf("%s: %d %s", p, status, body)
+			t.Errorf("%s: %d %s; want status to be 404, \"nothing here\" in it", p, status, body)
 		}
 	}
 	if status, _ := h.rest("GET", path+".ps1", "", ""); status != http.StatusServiceUnavailable {
@@ -244,41 +244,41 @@ func TestInstallLinksOverHTTP(t *testing.T) {
 	}
 	status, script := h.rest("GET", path, "", "")
 	if status != 200 || !strings.HasPrefix(script, "#!/bin/sh") || !strings.Contains(script, h.server.URL) {
-		t.Fatalf("%d %s", status, script)
+		t.Fatalf("%d %s; want status to be 200, strings.HasPrefix(script, \"#!/bin/sh\"), strings.Contains(script, h.server.URL)", status, script)
 	}
 	if status, program := h.rest("GET", path+"/bin/linux-amd64", "", ""); status != 200 || program != "the program" {
-		t.Errorf("%d %s", status, program)
+		t.Errorf("%d %s; want status to be 200, program to be \"the program\"", status, program)
 	}
 	if status, _ := h.rest("GET", path, "", ""); status != 404 {
 		t.Errorf("opened twice: %d", status)
 	}
 	if status, zip := h.rest("GET", "/api/machines/pc/installer.zip", ""); status != 200 || !strings.HasPrefix(zip, "PK") {
-		t.Errorf("%d", status)
+		t.Errorf("%d; want status to be 200, strings.HasPrefix(zip, \"PK\")", status)
 	}
 	none := newHub(t, options{})
 	none.rest("POST", "/api/machines", `{"agent_id":"pc"}`)
 	if status, _ := none.rest("GET", "/api/machines/pc/installer.zip", ""); status != http.StatusServiceUnavailable {
-		t.Errorf("%d", status)
+		t.Errorf("%d; want %v", status, http.StatusServiceUnavailable)
 	}
 	if status, _ := none.rest("POST", "/api/machines/pc/update", ""); status != http.StatusServiceUnavailable {
-		t.Errorf("%d", status)
+		t.Errorf("%d; want %v", status, http.StatusServiceUnavailable)
 	}
 }
 
 func TestMachinesOverREST(t *testing.T) {
 	h := newHub(t, options{})
 	if status, body := h.rest("POST", "/api/machines", `{"agent_id":"pc","name":"Studio","tags":["lab"]}`); status != 201 {
-		t.Fatalf("%d %s", status, body)
+		t.Fatalf("%d %s; want status to be 201", status, body)
 	}
 	if status, _ := h.rest("POST", "/api/machines", `{"agent_id":"PC"}`); status != 409 {
-		t.Errorf("%d", status)
+		t.Errorf("%d; want status to be 409", status)
 	}
 	if status, body := h.rest("PATCH", "/api/machines/pc", `{"name":"Studio 3","tags":["a","b"],"mobile":true,"mutes":{"disk":{"reason":"known","until":"2030-01-01T00:00:00Z"}},"thresholds":{"overdue_s":60}}`); status != 200 ||
 		!strings.Contains(body, `"tags":["a","b"]`) || !strings.Contains(body, `"mobile":true`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status to be 200, \"\"tags\":[\"a\",\"b\"]\" in it, \"\"mobile\":true\" in it", status, body)
 	}
 	if status, body := h.rest("GET", "/api/machines/pc/snapshot", ""); status != 200 || !strings.Contains(body, `"snapshot":null`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status to be 200, \"\"snapshot\":null\" in it", status, body)
 	}
 	for path, want := range map[string]string{
 		"/api/machines?tag=a": `"agent_id":"pc"`, "/api/machines?q=nothing": `"machines":[]`, "/api/fleet": `"counts":{`, "/api/fleet/trend?days=2": `"days":[`,
@@ -286,32 +286,32 @@ func TestMachinesOverREST(t *testing.T) {
 		"/api/machines/pc/health": `"overall":"unknown"`, "/api/fleet/events?level=info": `"events":[`,
 	} {
 		if status, body := h.rest("GET", path, ""); status != 200 || !strings.Contains(body, want) {
-			t.Errorf("%s: %d %s", path, status, body)
+			t.Errorf("%s: %d %s; want status to be 200, strings.Contains(body, want)", path, status, body)
 		}
 	}
 	for _, path := range []string{"/api/fleet/trend?days=0", "/api/fleet/trend?days=91", "/api/fleet/trend?days=x", "/api/fleet/events?level=loud", "/api/fleet/events?since=yesterday", "/api/machines/pc/history"} {
 		if status, _ := h.rest("GET", path, ""); status != 400 {
-			t.Errorf("%s: %d", path, status)
+			t.Errorf("%s: %d; want status to be 400", path, status)
 		}
 	}
 	if status, body := h.rest("POST", "/api/fleet/policy/rules", `{"id":"op.x","applies_to":"powershell","pattern":"(","reason":"r"}`); status != 400 {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status to be 400", status, body)
 	}
 	if status, body := h.rest("POST", "/api/fleet/policy/rules", `{"id":"op.x","applies_to":"powershell","pattern":"choco","reason":"r"}`); status != 200 || !strings.Contains(body, `"revision":1`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status to be 200, \"\"revision\":1\" in it", status, body)
 	}
 	if status, body := h.rest("POST", "/api/fleet/policy/test", `{"os":"linux","tool":"shell_exec","args":{"script":"choco"}}`); status != 200 || !strings.Contains(body, `"blocked":true`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want status to be 200, \"\"blocked\":true\" in it", status, body)
 	}
 	for _, want := range []string{"true", "false"} {
 		if status, body := h.rest("DELETE", "/api/fleet/policy/rules/op.x", ""); status != 200 || !strings.Contains(body, `"removed":`+want) {
-			t.Errorf("%d %s", status, body)
+			t.Errorf("%d %s; want status to be 200, strings.Contains(body, `\"removed\":`+want)", status, body)
 		}
 	}
 	if status, _ := h.rest("DELETE", "/api/machines/pc", ""); status != 200 {
-		t.Errorf("%d", status)
+		t.Errorf("%d; want status to be 200", status)
 	}
 	if status, _ := h.rest("GET", "/api/machines/pc", ""); status != 404 {
-		t.Errorf("%d", status)
+		t.Errorf("%d; want status to be 404", status)
 	}
 }

@@ -103,7 +103,7 @@ func TestTwentyBadFramesEndTheSessionAndUnknownTypesNever(t *testing.T) {
 	}
 	d := h.fleet.Stats().Read().Dropped
 	if d["unknown_type"] != 200 || d["bad_frame"] != 20 {
-		t.Errorf("%v", d)
+		t.Errorf("%v; want d[\"unknown_type\"] to be 200, d[\"bad_frame\"] to be 20", d)
 	}
 	h.dial().shake("pc", key) // and it may come back
 }
@@ -164,7 +164,7 @@ func TestFloodsAreDroppedAndCountedAndTheSessionLives(t *testing.T) {
 	}
 	d := h.fleet.Stats().Read().Dropped
 	if d["log_rate"] == 0 || d["telemetry_rate"] == 0 {
-		t.Errorf("%v", d)
+		t.Errorf("%v; want d[\"log_rate\"] not to be 0, d[\"telemetry_rate\"] not to be 0", d)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestASecondConnectionReplacesTheFirst(t *testing.T) {
 	second := h.dial()
 	second.shake("pc", key)
 	if msg := wantCode(t, receive(t, failed, "failure"), fault.Offline); !strings.Contains(msg, "disconnected during the call") {
-		t.Error(msg)
+		t.Errorf("msg is %v; want \"disconnected during the call\" in it", msg)
 	}
 	if code := first.closed(); code != kenny.CloseReplaced {
 		t.Errorf("closed %d", code)
@@ -268,7 +268,7 @@ func TestAResponseOfAnotherConnectionIsDropped(t *testing.T) {
 	b.hear() // the forgery has been read
 	a.say(&kenny.Response{ID: req.ID, OK: true, Result: jsontext.Value(`{"true":1}`)})
 	if s := receive(t, got, "answer"); s != `{"true":1}<nil>` {
-		t.Error(s)
+		t.Errorf("s is %v; want s to be \"{\"true\":1}<nil>\"", s)
 	}
 	a.say(&kenny.Response{ID: req.ID, OK: true, Result: jsontext.Value(`{"late":1}`)})
 	until(t, "late ones are counted", func() bool { return h.fleet.Stats().Read().Dropped["late_response"] == 2 })

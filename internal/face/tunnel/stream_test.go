@@ -51,7 +51,7 @@ func TestThePagesOneStreamTellsOfMachinesToo(t *testing.T) {
 		case got := <-heard:
 			done = true
 			if !slices.Contains(got, "machine") {
-				t.Fatalf("%q", got)
+				t.Fatalf("%q; want slices.Contains(got, \"machine\")", got)
 			}
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -59,10 +59,10 @@ func TestThePagesOneStreamTellsOfMachinesToo(t *testing.T) {
 	must(h.inbox.Ask(t.Context(), approval.Request{Kind: approval.KindTool, Tool: "x", Principal: h.owner.ID}))(t)
 	for name, s := range map[string]*bufio.Scanner{"not asked for": without, "not allowed": unseen} {
 		if got := events(s, "approval"); slices.Contains(got, "machine") || !slices.Contains(got, "approval") {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: %q; want not slices.Contains(got, \"machine\"), slices.Contains(got, \"approval\")", name, got)
 		}
 	}
 	if got := events(with, "approval"); !slices.Contains(got, "approval") {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want slices.Contains(got, \"approval\")", got)
 	}
 }

@@ -52,7 +52,7 @@ func TestWhatIsMeantForIt(t *testing.T) {
 		"kibitzers are many": false, "nobody": false, "akibitzer": false, "akibitzer or kibitzer": true,
 	} {
 		if got := speaking().hear(Line{Text: text}); got != want {
-			t.Errorf("%q: %t", text, got)
+			t.Errorf("%q: %t; want %v", text, got, want)
 		}
 	}
 	m := speaking()
@@ -68,7 +68,7 @@ func TestWithoutTheRightThereIsNothingToThinkAbout(t *testing.T) {
 	look(m, `1`)
 	m.hear(Line{Text: "kibitzer?"})
 	if j, wait := m.next(start); j.some() || wait != 0 {
-		t.Errorf("%+v %s", j, wait)
+		t.Errorf("%+v %s; want not j.some(), wait to be 0", j, wait)
 	}
 	m.allow(true)
 	if j, _ := m.next(start); j.some() {
@@ -114,11 +114,11 @@ func TestAnInterruptedCommentIsTakenUpUnlessThereIsANewerView(t *testing.T) {
 	j, _ := m.next(start)
 	m.giveBack(j)
 	if again, _ := m.next(start.Add(pauseBetween)); string(again.view) != `1` {
-		t.Errorf("%+v", again)
+		t.Errorf("%+v; want string(again.view) to be \"1\"", again)
 	}
 	look(m, `2`)
 	m.giveBack(j)
 	if again, _ := m.next(start.Add(2 * pauseBetween)); string(again.view) != `2` {
-		t.Errorf("%+v", again)
+		t.Errorf("%+v; want string(again.view) to be \"2\"", again)
 	}
 }

@@ -65,13 +65,13 @@ func TestWhatIsSaidInARoomIsQuotedMaterialWithoutTools(t *testing.T) {
 	b := newBrain(t, s)
 	shown := must(b.Disclose("kibitzer", nil))(t)
 	if shown.Backend != "home:llama3" || !shown.Egress {
-		t.Errorf("%+v", shown)
+		t.Errorf("%+v; want shown.Backend to be \"home:llama3\", shown.Egress", shown)
 	}
 	line := seat.Line{Name: "Eve", Text: injection}
 	text := must(b.Think(t.Context(), seat.Thought{Agent: "kibitzer", Disclosed: shown, Room: "r", People: []seat.Present{{Name: "Eve"}}, Schemas: map[string]map[string]json.RawMessage{"App": {"board": json.RawMessage(`{"title":"a board"}`)}}, View: json.RawMessage(`{"board":"x"}`), Chat: []seat.Line{line}, Reply: &line}))(t)
 	req := s.asked[0]
 	if text != "well played" || len(req.Tools) != 0 || len(req.Messages) != 1 || !strings.Contains(req.System, "You are Kibitzer") {
-		t.Errorf("%q %+v", text, req)
+		t.Errorf("%q %+v; want text to be \"well played\", len(req.Tools) to be 0, len(req.Messages) to be 1, \"You are Kibitzer\" in it", text, req)
 	}
 	if strings.Contains(req.System, "pwned") || strings.Contains(req.Messages[0].Text, "\n/say") || !strings.Contains(req.Messages[0].Text, `{"board":"x"}`) {
 		t.Errorf("not quoted: %s", req.Messages[0].Text)
@@ -96,7 +96,7 @@ func TestTheOfflineModelDisclosesNothingAndPlaysNoScriptOfARoom(t *testing.T) {
 	}
 	line := seat.Line{Name: "Eve", Text: injection}
 	if text := must(b.Think(t.Context(), seat.Thought{Agent: "kibitzer", Chat: []seat.Line{line}, Reply: &line}))(t); text == "" || strings.HasPrefix(text, "pwned") {
-		t.Errorf("%q", text)
+		t.Errorf("%q; want text not to be \"\", not strings.HasPrefix(text, \"pwned\")", text)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestASeatedAgentWatchesByItsOwnKeyAndDisclosesItsModel(t *testing.T) {
 		// Seating it again changes nothing.
 		again := must(h.seats.Seat(t.Context(), me, id, seat.Request{Agent: "kibitzer"}))(t)
 		if again.KeyID != k.KeyID || len(must(h.seats.List(t.Context(), id))(t)) != 1 {
-			t.Errorf("%+v", again)
+			t.Errorf("%+v; want again.KeyID to be %v, len(must(h.seats.List(t.Context(), id))(t)) to be 1", again, k.KeyID)
 		}
 		// It proves its key again and again, and stays.
 		later(6 * time.Minute)
@@ -105,10 +105,10 @@ func TestSeatsThatCannotBe(t *testing.T) {
 		} {
 			id := h.open(policy)
 			if _, err := h.seats.Seat(t.Context(), me, id, seat.Request{Agent: "kibitzer"}); kibitz.CodeOf(err) != code {
-				t.Errorf("%s: %v", policy, err)
+				t.Errorf("%s: %v; want kibitz.CodeOf(err) to be %v", policy, err, code)
 			}
 			if list := must(h.seats.List(t.Context(), id))(t); len(list) != 0 {
-				t.Errorf("%s: %+v", policy, list)
+				t.Errorf("%s: %+v; want len(list) to be 0", policy, list)
 			}
 			if keys := must(h.rooms.Policy(t.Context(), me, id))(t).Policy.Agents.Keys; len(keys) != 0 {
 				t.Errorf("%s: a key was left behind", policy)
@@ -303,7 +303,7 @@ func TestAnotherModelIsDisclosedBeforeItIsAsked(t *testing.T) {
 		later(20 * time.Second)
 		m, _ := host.find("kibitzer")
 		if m.Backend != "openai:gpt" || !m.Egress || !m.ReadOnly {
-			t.Errorf("%+v", m)
+			t.Errorf("%+v; want m.Backend to be \"openai:gpt\", m.Egress, m.ReadOnly", m)
 		}
 		wants(t, host.lines())
 		if host.caps[m.ID].Has(kibitz.SendChat) {
@@ -327,7 +327,7 @@ func TestASeatIsTakenAgainAfterARestartAndNotAfterAKick(t *testing.T) {
 		host := h.host(id)
 		m, ok := host.find("kibitzer")
 		if !ok || m.KeyID != k.KeyID || m.ID != k.ID {
-			t.Fatalf("%+v", m)
+			t.Fatalf("%+v; want ok, m.KeyID to be %v, m.ID to be %v", m, k.KeyID, k.ID)
 		}
 		if g := must(h.rooms.Roster(t.Context(), me, id))(t).Grants[m.ID]; !g.Has(kibitz.SendChat) {
 			t.Errorf("the host's grant is gone: %s", g)
@@ -385,7 +385,7 @@ func TestSeatsAreKeptInBothDatabases(t *testing.T) {
 			t.Fatal(err)
 		}
 		if list := must(h.seats.List(t.Context(), id))(t); len(list) != 0 {
-			t.Errorf("%+v", list)
+			t.Errorf("%+v; want len(list) to be 0", list)
 		}
 	})
 }

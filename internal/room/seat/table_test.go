@@ -67,13 +67,13 @@ func TestNoFrameOfAnOpponentOrABystanderHasAHand(t *testing.T) {
 		later(5 * time.Second)
 		table, ok := players[0].find("cards")
 		if !ok || table.Kind != kibitz.Agent || table.Egress {
-			t.Fatalf("%+v", table)
+			t.Fatalf("%+v; want ok, table.Kind to be %v, not table.Egress", table, kibitz.Agent)
 		}
 		byID := map[string]*person{}
 		for _, p := range players {
 			byID[p.self.ID] = p
 			if len(p.last().Hand) != 5 || p.schema != "cards@1" {
-				t.Fatalf("%+v %q", p.last(), p.schema)
+				t.Fatalf("%+v %q; want len(p.last().Hand) to be 5, p.schema to be \"cards@1\"", p.last(), p.schema)
 			}
 		}
 		var played []string
@@ -123,11 +123,11 @@ func TestNoFrameOfAnOpponentOrABystanderHasAHand(t *testing.T) {
 		players[0].show(1)
 		players[0].do(obj{"t": "send", "n": 9, "c": obj{"k": "app", "data": obj{"__kib_agent": "view", "view": 1}}})
 		if no := players[0].nak; no == nil || no.Code != kibitz.ViewNotPublisher {
-			t.Errorf("%+v", no)
+			t.Errorf("%+v; want no not to be nil, no.Code to be %v", no, kibitz.ViewNotPublisher)
 		}
 		state := must(h.rooms.Policy(t.Context(), me, id))(t)
 		if !state.Policy.Views.DirectedOnly || state.Policy.Humans.Mode != "open" {
-			t.Errorf("%+v", state.Policy)
+			t.Errorf("%+v; want state.Policy.Views.DirectedOnly, state.Policy.Humans.Mode to be \"open\"", state.Policy)
 		}
 	})
 }
@@ -139,11 +139,11 @@ func TestWhoLosesTheRightToPlayIsABystander(t *testing.T) {
 		ann, ben := h.host(id), h.enter(id, "Ben", nil)
 		later(time.Second)
 		if ann.last().Turn == "" || len(ben.last().Hand) != 5 {
-			t.Fatalf("%+v", ben.last())
+			t.Fatalf("%+v; want ann.last().Turn not to be \"\", len(ben.last().Hand) to be 5", ben.last())
 		}
 		h.let(id, ben.self.ID, kibitz.SendChat)
 		if v := ben.last(); v.Hand != nil || v.Turn != "" {
-			t.Errorf("%+v", v)
+			t.Errorf("%+v; want v.Hand to be nil, v.Turn to be \"\"", v)
 		}
 		if _, err := h.seats.OpenDemo(t.Context(), me, room.OpenRequest{Room: "x"}, "chess"); kibitz.CodeOf(err) != kibitz.ContentBad {
 			t.Error(err)
@@ -156,7 +156,7 @@ func TestWhoLosesTheRightToPlayIsABystander(t *testing.T) {
 		}
 		later(10 * time.Second)
 		if list := must(h.seats.List(t.Context(), id))(t); len(list) != 0 {
-			t.Errorf("%+v", list)
+			t.Errorf("%+v; want len(list) to be 0", list)
 		}
 	})
 }

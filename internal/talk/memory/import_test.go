@@ -20,7 +20,7 @@ func TestOldMarkersLoadWithEmptyTitleAndTime(t *testing.T) {
 {"role":"assist`
 		out, err := m.Import(t.Context(), strings.NewReader(file), memory.ImportOptions{})
 		if err != nil || out.Messages != 3 || out.Archives != 1 || out.Skipped != 1 {
-			t.Fatalf("%+v, %v", out, err)
+			t.Fatalf("%+v, %v; want no error, out.Messages to be 3, out.Archives to be 1, out.Skipped to be 1", out, err)
 		}
 		list, err := m.Archives(t.Context(), out.ID, "", 0)
 		if err != nil || len(list) != 1 || list[0].Title != "" || list[0].ArchivedAt != "" || list[0].Summary != "What was said." {

@@ -130,7 +130,7 @@ func TestTheFirstUserMessageNamesTheConversation(t *testing.T) {
 		id := opened(t, m, main, said(model.User, "  "), said(model.User, "Plan the trip. Cheaply."), said(model.User, "Other"))
 		c, err := m.Get(t.Context(), id)
 		if err != nil || c.Title != "Plan the trip." {
-			t.Errorf("%q, %v", c.Title, err)
+			t.Errorf("%q, %v; want no error, c.Title to be \"Plan the trip.\"", c.Title, err)
 		}
 	})
 }
@@ -147,7 +147,7 @@ func TestArchivingMovesTheWindowAndKeepsTheRaw(t *testing.T) {
 		opened(t, m, main, said(model.User, "four"))
 		w, err := m.Window(t.Context(), id)
 		if err != nil || w.Archive == nil || w.Archive.Summary != "Second talk" {
-			t.Fatalf("%+v, %v", w.Archive, err)
+			t.Fatalf("%+v, %v; want no error, w.Archive not to be nil, w.Archive.Summary to be \"Second talk\"", w.Archive, err)
 		}
 		if diff := cmp.Diff([]string{"4 user four"}, texts(w.Messages)); diff != "" {
 			t.Error(diff)
@@ -157,7 +157,7 @@ func TestArchivingMovesTheWindowAndKeepsTheRaw(t *testing.T) {
 			t.Errorf("%+v, %v", list, err)
 		}
 		if earlier, err := m.Archives(t.Context(), id, second.ID, 5); err != nil || len(earlier) != 1 || earlier[0].ID != first.ID {
-			t.Errorf("%+v, %v", earlier, err)
+			t.Errorf("%+v, %v; want no error, len(earlier) to be 1, earlier[0].ID to be %v", earlier, err, first.ID)
 		}
 		raw, err := m.ArchiveMessages(t.Context(), first, 0, 10)
 		if diff := cmp.Diff([]string{"1 user one", "2 assistant two"}, texts(raw)); diff != "" || err != nil {
@@ -172,7 +172,7 @@ func TestASummaryCanBeRedone(t *testing.T) {
 		a := archived(t, m, id, "About aardvarks.")
 		b, err := m.Resummarise(t.Context(), nil, a.ID, "About boats.", "offline", model.Usage{})
 		if err != nil || b.Title != "About boats." || b.FromSeq != a.FromSeq {
-			t.Errorf("%+v, %v", b, err)
+			t.Errorf("%+v, %v; want no error, b.Title to be \"About boats.\", b.FromSeq to be %v", b, err, a.FromSeq)
 		}
 		if got := search(t, m, memory.Query{Text: "aardvarks"}); len(got.Hits) != 0 {
 			t.Errorf("the wrong summary is still found: %+v", got)
@@ -199,7 +199,7 @@ func TestDeleteRemovesAllOfItAndNothingElse(t *testing.T) {
 		}
 		got := search(t, m, memory.Query{Text: "walrus"})
 		if len(got.Hits) != 1 || got.Hits[0].Conversation != other {
-			t.Errorf("%+v", got.Hits)
+			t.Errorf("%+v; want len(got.Hits) to be 1, got.Hits[0].Conversation to be %v", got.Hits, other)
 		}
 		if err := m.Delete(t.Context(), nil, id); !errors.Is(err, memory.ErrNotFound) {
 			t.Errorf("deleting twice: %v", err)
@@ -261,13 +261,13 @@ func TestNotesReplaceForgetAndKeepLimits(t *testing.T) {
 			t.Errorf("%d notes, %v", len(notes), err)
 		}
 		if found, err := m.Forget(t.Context(), main, "n1"); err != nil || !found {
-			t.Errorf("%v, %v", found, err)
+			t.Errorf("%v, %v; want no error, found", found, err)
 		}
 		if found, err := m.Forget(t.Context(), main, "n1"); err != nil || found {
 			t.Errorf("forgetting twice: %v, %v", found, err)
 		}
 		if got := search(t, m, memory.Query{Text: "walrus"}); len(got.Hits) != 0 {
-			t.Errorf("%+v", got.Hits)
+			t.Errorf("%+v; want len(got.Hits) to be 0", got.Hits)
 		}
 	})
 }
@@ -295,13 +295,13 @@ func TestQueueKeepsOrderAndLimit(t *testing.T) {
 			t.Error(diff, err)
 		}
 		if ids, err := m.Abandoned(t.Context(), 10); err != nil || len(ids) != 1 || ids[0] != id {
-			t.Errorf("%v, %v", ids, err)
+			t.Errorf("%v, %v; want no error, len(ids) to be 1, ids[0] to be %v", ids, err, id)
 		}
 		if err := m.Drop(t.Context(), nil, "first", "a", "b"); err != nil {
 			t.Fatal(err)
 		}
 		if ids, err := m.Abandoned(t.Context(), 10); err != nil || len(ids) != 0 {
-			t.Errorf("%v, %v", ids, err)
+			t.Errorf("%v, %v; want no error, len(ids) to be 0", ids, err)
 		}
 	})
 }

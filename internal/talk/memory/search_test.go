@@ -78,7 +78,7 @@ func TestPunctuationCannotBreakAQuery(t *testing.T) {
 			search(t, m, memory.Query{Text: query})
 		}
 		if got := search(t, m, memory.Query{Text: `alpha* & "beta`}); len(got.Hits) != 1 {
-			t.Errorf("%+v", got)
+			t.Errorf("%+v; want len(got.Hits) to be 1", got)
 		}
 	})
 }
@@ -109,11 +109,11 @@ func TestToolOutputIsNeverFoundToolNamesAre(t *testing.T) {
 			memory.Message{Message: model.Message{Role: model.Assistant, Reasoning: "thinking walrus", Calls: []model.Call{{ID: "1", Name: "file_read", Arguments: `{"path":"walrus"}`}}}},
 			memory.Message{Message: model.Message{Role: model.Tool, CallID: "1", Name: "file_read", Text: "walrus in the file"}})
 		if got := search(t, m, memory.Query{Text: "walrus"}); len(got.Hits) != 0 {
-			t.Errorf("%+v", got.Hits)
+			t.Errorf("%+v; want len(got.Hits) to be 0", got.Hits)
 		}
 		got := search(t, m, memory.Query{Text: "file_read"})
 		if len(got.Hits) != 1 || len(got.Hits[0].Near) != 2 || got.Hits[0].Near[1].Text != "file_read" {
-			t.Errorf("%+v", got.Hits)
+			t.Errorf("%+v; want len(got.Hits) to be 1, len(got.Hits[0].Near) to be 2, got.Hits[0].Near[1].Text to be \"file_read\"", got.Hits)
 		}
 	})
 }
@@ -130,7 +130,7 @@ func TestRecallLeavesOutTheLiveWindow(t *testing.T) {
 		}
 		one := search(t, m, memory.Query{Text: "walrus", Archive: a.ID})
 		if len(one.Hits) != 1 || one.Hits[0].ArchiveID != a.ID || len(one.Hits[0].Near) != 2 {
-			t.Errorf("%+v", one.Hits)
+			t.Errorf("%+v; want len(one.Hits) to be 1, one.Hits[0].ArchiveID to be %v, len(one.Hits[0].Near) to be 2", one.Hits, a.ID)
 		}
 	})
 }
@@ -139,10 +139,10 @@ func TestAllWordsFirstThenAny(t *testing.T) {
 	each(t, func(t *testing.T, m *memory.Memory) {
 		opened(t, m, main, said(model.User, "red boat"), said(model.User, "red car"), said(model.User, "blue boat"))
 		if got := search(t, m, memory.Query{Text: "red boat"}); len(got.Hits) != 1 {
-			t.Errorf("%q", snippets(got))
+			t.Errorf("%q; want len(got.Hits) to be 1", snippets(got))
 		}
 		if got := search(t, m, memory.Query{Text: "red submarine"}); len(got.Hits) != 2 {
-			t.Errorf("%q", snippets(got))
+			t.Errorf("%q; want len(got.Hits) to be 2", snippets(got))
 		}
 	})
 }
@@ -185,7 +185,7 @@ func TestTextsThatWaitForTheIndexAreFound(t *testing.T) {
 			}
 		}
 		if got := search(t, m, memory.Query{Text: "n29"}); len(got.Hits) != 2 {
-			t.Errorf("%q", snippets(got))
+			t.Errorf("%q; want len(got.Hits) to be 2", snippets(got))
 		}
 	})
 }
