@@ -88,7 +88,7 @@ func dialWS(h role.Hello) func(context.Context) (net.Conn, error) {
 		if trusted != nil {
 			c = tls.Client(c, &tls.Config{RootCAs: trusted, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12})
 		}
-		if err := upgrade(c); err != nil {
+		if err := upgrade(c, handshake); err != nil {
 			_ = c.Close()
 			return nil, err
 		}
@@ -96,8 +96,9 @@ func dialWS(h role.Hello) func(context.Context) (net.Conn, error) {
 	}
 }
 
-func upgrade(c net.Conn) error {
-	if _, err := io.WriteString(c, handshake); err != nil {
+// upgrade sends a request for a WebSocket and reads the answer to it.
+func upgrade(c net.Conn, request string) error {
+	if _, err := io.WriteString(c, request); err != nil {
 		return err
 	}
 	// Nothing follows the answer until we speak, so nothing is lost in the buffer.

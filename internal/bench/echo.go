@@ -53,6 +53,11 @@ func echoStep(ctx context.Context, env *Env, n int) (Result, error) {
 	if err := ours.open(ctx, env, n, "ws-echo", "plain"); err != nil {
 		return Result{}, err
 	}
+	return answersAgainst(env, count(n, "connection"), ours, raw)
+}
+
+// answersAgainst has both sides answer in turns, so that both meet the same machine.
+func answersAgainst(env *Env, what string, ours, raw *side) (Result, error) {
 	for range pick(env, 8, 2) {
 		for _, s := range []*side{raw, ours} {
 			if err := s.slice(pick(env, 700*time.Millisecond, 100*time.Millisecond)); err != nil {
@@ -60,7 +65,7 @@ func echoStep(ctx context.Context, env *Env, n int) (Result, error) {
 			}
 		}
 	}
-	r := compare(count(n, "connection"), rate(float64(ours.ops), ours.spent), rate(float64(raw.ops), raw.spent), 0)
+	r := compare(what, rate(float64(ours.ops), ours.spent), rate(float64(raw.ops), raw.spent), 0)
 	r.account(ours, raw, "answer")
 	return r, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -86,19 +87,27 @@ func (s *side) openTCPFan(ctx context.Context, env *Env, members int) error {
 	return nil
 }
 
-// pump asks for rounds, a few ahead of the slowest member, until all have all.
+// pump is pumpTo with the members of raw TCP.
 func (s *side) pump(rounds int) (int64, error) {
+	return pumpTo(s.Child, s.conns, rounds, func(c net.Conn) func() error {
+		buf := make([]byte, role.FanWire)
+		return func() error { _, err := io.ReadFull(c, buf); return err }
+	})
+}
+
+// pumpTo asks for rounds, a few ahead of the slowest member, until all have all.
+func pumpTo[M any](hub *role.Child, members []M, rounds int, reader func(M) func() error) (int64, error) {
 	slots := make(chan struct{}, fanAhead)
 	counts := make([]atomic.Int64, rounds)
 	g, ctx := errgroup.WithContext(context.Background())
-	for _, c := range s.conns {
+	for _, m := range members {
 		g.Go(func() error {
-			buf := make([]byte, role.FanWire)
+			read := reader(m)
 			for i := range rounds {
-				if _, err := io.ReadFull(c, buf); err != nil {
+				if err := read(); err != nil {
 					return fmt.Errorf("a member: %w", err)
 				}
-				if counts[i].Add(1) == int64(len(s.conns)) {
+				if counts[i].Add(1) == int64(len(members)) {
 					<-slots
 				}
 			}
@@ -111,9 +120,9 @@ func (s *side) pump(rounds int) (int64, error) {
 		case <-ctx.Done(): // a member is gone
 			return 0, g.Wait()
 		}
-		if err := s.Tell("round"); err != nil {
+		if err := hub.Tell("round"); err != nil {
 			return 0, err
 		}
 	}
-	return int64(rounds * len(s.conns)), g.Wait()
+	return int64(rounds * len(members)), g.Wait()
 }

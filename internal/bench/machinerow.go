@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"crypto/ed25519"
 	"encoding/binary"
@@ -106,16 +105,8 @@ func dialMachine(ctx context.Context, addr string, i int) (net.Conn, error) {
 }
 
 func machineHandshake(c net.Conn, i int) error {
-	if _, err := io.WriteString(c, wsRequest); err != nil {
+	if err := upgrade(c, wsRequest); err != nil {
 		return err
-	}
-	res, err := http.ReadResponse(bufio.NewReaderSize(c, 512), nil)
-	if err != nil {
-		return err
-	}
-	_ = res.Body.Close()
-	if res.StatusCode != http.StatusSwitchingProtocols {
-		return fmt.Errorf("no tunnel: %s", res.Status)
 	}
 	nonce := make([]byte, kenny.NonceSize)
 	binary.BigEndian.PutUint64(nonce, uint64(i))
@@ -276,16 +267,7 @@ func tunnelStep(ctx context.Context, env *Env, n int) (Result, error) {
 	if ours.conns, err = dialMachines(ctx, ours.Hello.Addr, n); err != nil {
 		return Result{}, err
 	}
-	for range pick(env, 6, 2) {
-		for _, s := range []*side{raw, ours} {
-			if err := s.slice(pick(env, 700*time.Millisecond, 100*time.Millisecond)); err != nil {
-				return Result{}, err
-			}
-		}
-	}
-	r := compare(count(n, "machine"), rate(float64(ours.ops), ours.spent), rate(float64(raw.ops), raw.spent), 0)
-	r.account(ours, raw, "answer")
-	return r, nil
+	return answersAgainst(env, count(n, "machine"), ours, raw)
 }
 
 // simulated is the machines of a fleet: they answer calls and pings.

@@ -10,11 +10,8 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-
-	"parley.internal/internal/bench/role"
 )
 
 // roomRow: one message to a whole room, through the room's goroutine and every
@@ -27,7 +24,11 @@ func runRoom(ctx context.Context, env *Env) ([]Result, error) {
 	return fanAgainstTCP(ctx, env, []int{20, 100}, func(members int) (*side, func(rounds int) (int64, error), error) {
 		ours := &side{}
 		all, err := ours.openRoom(ctx, env, members)
-		return ours, func(rounds int) (int64, error) { return pumpRoom(ours.Child, all, rounds) }, err
+		return ours, func(rounds int) (int64, error) {
+			return pumpTo(ours.Child, all, rounds, func(m *roomMember) func() error {
+				return func() error { _, err := m.content(); return err }
+			})
+		}, err
 	})
 }
 
@@ -150,35 +151,4 @@ func (m *roomMember) join(room string) error {
 		return err
 	}
 	return m.until("live")
-}
-
-// pumpRoom asks for rounds, a few ahead of the slowest member, until all have all.
-func pumpRoom(hub *role.Child, all []*roomMember, rounds int) (int64, error) {
-	slots := make(chan struct{}, fanAhead)
-	counts := make([]atomic.Int64, rounds)
-	g, ctx := errgroup.WithContext(context.Background())
-	for _, m := range all {
-		g.Go(func() error {
-			for i := range rounds {
-				if _, err := m.content(); err != nil {
-					return fmt.Errorf("a member: %w", err)
-				}
-				if counts[i].Add(1) == int64(len(all)) {
-					<-slots
-				}
-			}
-			return nil
-		})
-	}
-	for range rounds {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done(): // a member is gone
-			return 0, g.Wait()
-		}
-		if err := hub.Tell("round"); err != nil {
-			return 0, err
-		}
-	}
-	return int64(rounds * len(all)), g.Wait()
 }
