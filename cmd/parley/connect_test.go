@@ -37,7 +37,7 @@ func TestACommandWaitsWhenTheHubAsksItTo(t *testing.T) {
 func TestTheMachinesNameMakesAnID(t *testing.T) {
 	id := machineID()
 	if err := wire.CheckID(id); err != nil || !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(id) {
-		t.Errorf("%q: %v", id, err)
+		t.Errorf("%q: %v; want no error, regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(id)", id, err)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestEveryDocumentedCommandLineExists(t *testing.T) {
 			for _, line := range alternatives(code[1]) {
 				words := strings.Fields(line)[1:]
 				if err := understood(words, false); err != nil {
-					t.Errorf("%s: %s: %v", name, line, err)
+					t.Errorf("%s: %s: %v; want no error", name, line, err)
 				}
 			}
 		}

@@ -59,7 +59,7 @@ func TestFiguresAreWrittenTheWayPeopleReadThem(t *testing.T) {
 		}
 	}
 	if one, more := count(1, "stream"), count(2000, "stream"); one != "1 stream" || more != "2,000 streams" {
-		t.Errorf("%q, %q", one, more)
+		t.Errorf("%q, %q; want one to be \"1 stream\", more to be \"2,000 streams\"", one, more)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestBarsShowTheShare(t *testing.T) {
 		1: strings.Repeat("█", 20) + " ", 7: strings.Repeat("█", 20) + "▶", -1: strings.Repeat("░", 20) + " ",
 	} {
 		if got := bar(share); got != want {
-			t.Errorf("%v: %q", share, got)
+			t.Errorf("%v: %q; want %v", share, got, want)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestRatioIsOursOverTheLimitAndIsJudgedByTheTarget(t *testing.T) {
 	half := compare("x", rate(500, time.Second), rate(1000, time.Second), 0.5)
 	half.judge()
 	if half.Ratio != 0.5 || half.Met == nil || !*half.Met {
-		t.Errorf("%+v", half)
+		t.Errorf("%+v; want half.Ratio to be 0.5, half.Met not to be nil, *half.Met", half)
 	}
 	less := compare("x", rate(499, time.Second), rate(1000, time.Second), 0.5)
 	less.judge()
@@ -93,10 +93,10 @@ func TestRatioIsOursOverTheLimitAndIsJudgedByTheTarget(t *testing.T) {
 	free := atMost("x", Figure{21, Bytes}, 0)
 	free.judge()
 	if free.Met != nil {
-		t.Errorf("%+v", free)
+		t.Errorf("%+v; want free.Met to be nil", free)
 	}
 	if none := compare("x", rate(1, time.Second), Figure{0, PerSecond}, 0); none.Ratio != 0 {
-		t.Errorf("%+v", none)
+		t.Errorf("%+v; want none.Ratio to be 0", none)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestARowThatFailsKeepsItsResultsAndIsNamed(t *testing.T) {
 	}}
 	found := measure(t.Context(), row, Options{Dir: t.TempDir()}, io.Discard)
 	if found.Error != "no more" || len(found.Results) != 1 || found.Results[0].Met == nil {
-		t.Errorf("%+v", found)
+		t.Errorf("%+v; want found.Error to be \"no more\", len(found.Results) to be 1, found.Results[0].Met not to be nil", found)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestARoleSaysWhereItIsAndAnswersUntilItsInputEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			if first.Addr == "" || first.Error != "" || after.CPU < before.CPU {
-				t.Errorf("%+v %+v %+v", first, before, after)
+				t.Errorf("%+v %+v %+v; want first.Addr not to be \"\", first.Error to be \"\", after.CPU to be at least before.CPU", first, before, after)
 			}
 		})
 	}

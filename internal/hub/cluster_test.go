@@ -24,7 +24,7 @@ func clusterOf(t *testing.T, r *rig) rest.Cluster {
 	got := r.do(ask{method: "GET", path: "/api/cluster", token: r.owner})
 	var c rest.Cluster
 	if err := json.Unmarshal(got.body, &c); err != nil || got.status != http.StatusOK {
-		t.Fatalf("%d %s", got.status, got.body)
+		t.Fatalf("%d %s; want no error, got.status to be %v", got.status, got.body, http.StatusOK)
 	}
 	return c
 }
@@ -36,7 +36,7 @@ func TestALoneHubSaysSoAndWhatItHolds(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if len(c.Hubs) != 1 || !c.Hubs[0].Here || !c.Hubs[0].Alive {
-		t.Fatalf("%+v", c.Hubs)
+		t.Fatalf("%+v; want len(c.Hubs) to be 1, c.Hubs[0].Here, c.Hubs[0].Alive", c.Hubs)
 	}
 	for _, kind := range []string{"conversations", "tasks", "rooms", "machines", "duties"} {
 		if _, told := c.Hubs[0].Holds[kind]; !told {
@@ -65,7 +65,7 @@ func TestSpendListsEveryAgent(t *testing.T) {
 		Agents []rest.AgentSpend `json:"agents"`
 	}
 	if err := json.Unmarshal(got.body, &list); err != nil || got.status != http.StatusOK || len(list.Agents) == 0 {
-		t.Fatalf("%d %s", got.status, got.body)
+		t.Fatalf("%d %s; want no error, got.status to be %v, len(list.Agents) not to be 0", got.status, got.body, http.StatusOK)
 	}
 }
 

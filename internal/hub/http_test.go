@@ -197,7 +197,7 @@ func TestLoginLinkWorksOnceAlsoInARace(t *testing.T) {
 	}
 	wg.Wait()
 	if statuses[http.StatusOK] != 1 || statuses[http.StatusUnauthorized] != 3 {
-		t.Errorf("%v", statuses)
+		t.Errorf("%v; want statuses[http.StatusOK] to be 1, statuses[http.StatusUnauthorized] to be 3", statuses)
 	}
 }
 
@@ -257,7 +257,7 @@ func TestLoggedOutIsLoggedOut(t *testing.T) {
 	client, csrf := r.browser()
 	cookie := client.Jar.Cookies(mustRequest(t, r.url).URL)[0]
 	if got := r.do(ask{method: "DELETE", path: "/api/session", client: client, header: map[string]string{front.CSRFHeader: csrf}}); got.status != http.StatusNoContent {
-		t.Fatalf("%d %s", got.status, got.body)
+		t.Fatalf("%d %s; want got.status to be %v", got.status, got.body, http.StatusNoContent)
 	}
 	got := r.do(ask{method: "GET", path: "/api/session", header: map[string]string{"Cookie": cookie.String()}})
 	if got.status != http.StatusUnauthorized {
@@ -283,7 +283,7 @@ func TestForeignOriginAndHostAreRefusedWhateverTheToken(t *testing.T) {
 	} {
 		a.method, a.path, a.token = "GET", "/api/tokens", r.owner
 		if got := r.do(a); got.status != http.StatusForbidden || got.code(t) != "foreign_origin" {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
+			t.Errorf("%s: %d %s; want got.status to be %v, got.code(t) to be \"foreign_origin\"", name, got.status, got.body, http.StatusForbidden)
 		}
 	}
 	if got := r.do(ask{method: "GET", path: "/api/tokens", token: r.owner, header: map[string]string{"Origin": r.url}}); got.status != http.StatusOK {
@@ -300,7 +300,7 @@ func TestMissingScopeIsNamed(t *testing.T) {
 	}
 	for _, path := range []string{"/debug/pprof/", "/metrics"} {
 		if got := r.do(ask{method: "GET", path: path, token: secret}); got.status != http.StatusForbidden {
-			t.Errorf("%s: %d", path, got.status)
+			t.Errorf("%s: %d; want got.status to be %v", path, got.status, http.StatusForbidden)
 		}
 		if got := r.do(ask{method: "GET", path: path, token: r.owner}); got.status != http.StatusOK {
 			t.Errorf("%s as owner: %d", path, got.status)
@@ -325,7 +325,7 @@ func TestTokenCannotGiveMoreThanItHas(t *testing.T) {
 	got := r.do(ask{method: "POST", path: "/api/tokens", token: secret, body: `{"scopes":["*","admin","task:unattended","fleet:unattended"]}`})
 	var out struct{ Scopes []string }
 	if err := json.Unmarshal(got.body, &out); err != nil || strings.Join(out.Scopes, " ") != "device:manage task:read" {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("%d %s; want no error, strings.Join(out.Scopes, \" \") to be \"device:manage task:read\"", got.status, got.body)
 	}
 }
 
@@ -333,10 +333,10 @@ func TestRevokedTokenIsRefused(t *testing.T) {
 	r := newRig(t)
 	id, secret := r.token("status")
 	if got := r.do(ask{method: "GET", path: "/api/status", token: secret}); got.status != http.StatusOK {
-		t.Fatalf("%d %s", got.status, got.body)
+		t.Fatalf("%d %s; want got.status to be %v", got.status, got.body, http.StatusOK)
 	}
 	if got := r.do(ask{method: "DELETE", path: "/api/tokens/" + id, token: r.owner}); got.status != http.StatusNoContent {
-		t.Fatalf("%d %s", got.status, got.body)
+		t.Fatalf("%d %s; want got.status to be %v", got.status, got.body, http.StatusNoContent)
 	}
 	if got := r.do(ask{method: "GET", path: "/api/status", token: secret}); got.status != http.StatusUnauthorized {
 		t.Errorf("a revoked token: %d", got.status)
@@ -366,7 +366,7 @@ func TestBadInputGetsAClearAnswer(t *testing.T) {
 			c.a.token = r.owner
 			got := r.do(c.a)
 			if got.status != c.status || got.code(t) != c.code {
-				t.Errorf("%d %s", got.status, got.body)
+				t.Errorf("%d %s; want got.status to be %v, got.code(t) to be %v", got.status, got.body, c.status, c.code)
 			}
 		})
 	}
@@ -431,13 +431,13 @@ func TestNothingSecretIsLogged(t *testing.T) {
 func TestReadyzTellsTheTruth(t *testing.T) {
 	r := newRig(t)
 	if got := r.do(ask{method: "GET", path: "/readyz"}); got.status != http.StatusOK {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("%d %s; want got.status to be %v", got.status, got.body, http.StatusOK)
 	}
 	if err := os.Chmod(r.conf.Data, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.do(ask{method: "GET", path: "/readyz"}); got.status != http.StatusServiceUnavailable || !bytes.Contains(got.body, []byte(`"data folder":false`)) {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("%d %s; want got.status to be %v, bytes.Contains(got.body, []byte(`\"data folder\":false`))", got.status, got.body, http.StatusServiceUnavailable)
 	}
 	if got := r.do(ask{method: "GET", path: "/healthz"}); got.status != http.StatusOK {
 		t.Errorf("the process lives: %d", got.status)
@@ -448,14 +448,14 @@ func TestOnlyProxiesAreServedBehindAProxy(t *testing.T) {
 	behind := func(list ...string) func(*config.Config) { return func(c *config.Config) { c.BehindProxy = list } }
 	stranger := newRig(t, behind("192.0.2.1"))
 	if got := stranger.do(ask{method: "GET", path: "/place/v1/info", header: map[string]string{"X-Forwarded-Proto": "https"}}); got.status != http.StatusForbidden || got.code(t) != "not_a_proxy" {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("%d %s; want got.status to be %v, got.code(t) to be \"not_a_proxy\"", got.status, got.body, http.StatusForbidden)
 	}
 	r := newRig(t, behind("127.0.0.0/8", "::1"))
 	if got := r.do(ask{method: "GET", path: "/place/v1/info"}); got.status != http.StatusForbidden || got.code(t) != "tls_required" {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("%d %s; want got.status to be %v, got.code(t) to be \"tls_required\"", got.status, got.body, http.StatusForbidden)
 	}
 	if got := r.do(ask{method: "GET", path: "/place/v1/info", header: map[string]string{"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}}); got.status != http.StatusOK {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("%d %s; want got.status to be %v", got.status, got.body, http.StatusOK)
 	}
 }
 
@@ -530,7 +530,7 @@ func TestPasskeyRoutesReadWhatABrowserSends(t *testing.T) {
 	begun := r.do(ask{method: "POST", path: "/api/passkeys/begin", token: r.owner})
 	var c struct{ Ceremony string }
 	if err := json.Unmarshal(begun.body, &c); err != nil || begun.status != http.StatusOK || c.Ceremony == "" {
-		t.Fatalf("%d %s", begun.status, begun.body)
+		t.Fatalf("%d %s; want no error, begun.status to be %v, c.Ceremony not to be \"\"", begun.status, begun.body, http.StatusOK)
 	}
 	// The proof is nonsense; what matters is that it was understood and judged.
 	body := fmt.Sprintf(`{"ceremony":%q,"name":"key","response":{"id":"x"}}`, c.Ceremony)
@@ -560,6 +560,6 @@ func TestRevocationClosesLiveConnections(t *testing.T) {
 	}
 	text, err := io.ReadAll(res.Body)
 	if err != nil || !bytes.HasPrefix(text, []byte("event: hello\n")) {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("%q, %v; want no error, bytes.HasPrefix(text, []byte(\"event: hello\\n\"))", text, err)
 	}
 }

@@ -32,7 +32,7 @@ func TestTheFrontAgentAndTheFormOfHashesAreSettings(t *testing.T) {
 	var in meeting.Introduction
 	got := r.do(ask{method: "GET", path: "/meeting/v1/introduce"})
 	if err := json.Unmarshal(got.body, &in); err != nil || got.status != 200 {
-		t.Fatalf("%d %s", got.status, got.body)
+		t.Fatalf("%d %s; want no error, got.status to be 200", got.status, got.body)
 	}
 	var identity struct{ Name string }
 	if err := json.Unmarshal(in.Identity, &identity); err != nil || identity.Name != "ada" {
@@ -41,6 +41,6 @@ func TestTheFrontAgentAndTheFormOfHashesAreSettings(t *testing.T) {
 	var list meeting.SkillsAnswer
 	got = r.do(ask{method: "GET", path: "/meeting/v1/skills"})
 	if err := json.Unmarshal(got.body, &list); err != nil || len(list.Skills) != 1 || !strings.HasPrefix(list.Skills[0].ContentHash, "sha256:") {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("%d %s; want no error, len(list.Skills) to be 1, strings.HasPrefix(list.Skills[0].ContentHash, \"sha256:\")", got.status, got.body)
 	}
 }

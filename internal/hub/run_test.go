@@ -173,7 +173,7 @@ func TestTLSByFiles(t *testing.T) {
 		return res.StatusCode, res.Body.Close()
 	}
 	if status, err := get(&tls.Config{RootCAs: pool}); err != nil || status != http.StatusOK {
-		t.Errorf("%d, %v", status, err)
+		t.Errorf("%d, %v; want no error, %v", status, err, http.StatusOK)
 	}
 	if _, err := get(&tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11}); err == nil {
 		t.Error("an outdated TLS was accepted")
@@ -191,11 +191,11 @@ func TestRunAnnouncesWhereItIs(t *testing.T) {
 	folder := hub.Folder(conf.Data)
 	note, err := folder.Running()
 	if err != nil || note.URL != ready.URL || !ready.FirstStart || strings.HasSuffix(ready.URL, ":0") {
-		t.Errorf("%+v %+v %v", note, ready, err)
+		t.Errorf("%+v %+v %v; want no error, note.URL to be %v, ready.FirstStart, not strings.HasSuffix(ready.URL, \":0\")", note, ready, err, ready.URL)
 	}
 	info, err := os.Stat(folder.Path("parley.sock"))
 	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != os.ModeSocket {
-		t.Errorf("%v %v", info, err)
+		t.Errorf("%v %v; want no error, info.Mode().Perm() to be 0o600, info.Mode().Type() to be %v", info, err, os.ModeSocket)
 	}
 }
 

@@ -85,10 +85,10 @@ func TestATaskOfOneHubIsWatchedApprovedSteeredAndStoppedOnAnother(t *testing.T) 
 	question, _ := events(t, far, 0, asks)
 	out, err := there.Approve(t.Context(), question.(*wire.ApprovalRequired).ApprovalID)
 	if err != nil || out.Outcome != wire.Approved {
-		t.Fatalf("%+v, %v", out, err)
+		t.Fatalf("%+v, %v; want no error, out.Outcome to be %v", out, err, wire.Approved)
 	}
 	if ack, err := there.Message(t.Context(), task.ID(), "/say Steered.", wire.Steer); err != nil || ack.Disposition != wire.Steering {
-		t.Fatalf("%+v, %v", ack, err)
+		t.Fatalf("%+v, %v; want no error, ack.Disposition to be %v", ack, err, wire.Steering)
 	}
 	near, _ := events(t, task, question.Ref().Seq, nil)
 	end, _ := events(t, far, question.Ref().Seq, nil)
@@ -101,7 +101,7 @@ func TestATaskOfOneHubIsWatchedApprovedSteeredAndStoppedOnAnother(t *testing.T) 
 		t.Fatal(err)
 	}
 	if end, _ := events(t, second, 0, nil); end.(*wire.TaskStopped).Reason != "from there" {
-		t.Errorf("%+v", end)
+		t.Errorf("%+v; want end.(*wire.TaskStopped).Reason to be \"from there\"", end)
 	}
 }
 
@@ -127,14 +127,14 @@ func TestTheTasksOfAKilledHubAreEndedOrContinuedByAnother(t *testing.T) {
 	t.Logf("taken over after %s", time.Since(died).Round(100*time.Millisecond))
 	failed, ok := end.(*wire.TaskError)
 	if !ok || failed.Details.Reason != wire.ReasonDaemonRestarted || !failed.Error.Recoverable || failed.PartialResult.Text != "Before." {
-		t.Fatalf("%+v", end)
+		t.Fatalf("%+v; want ok, failed.Details.Reason to be %v, failed.Error.Recoverable, failed.PartialResult.Text to be \"Before.\"", end, wire.ReasonDaemonRestarted)
 	}
 	hubtest.Eventually(t, "the other task's question is answered", func() bool {
 		out, err := there.Approve(t.Context(), g.(*wire.ApprovalRequired).ApprovalID)
 		return err == nil && out != nil && out.Outcome == wire.Approved
 	})
 	if end, _ := events(t, farGoes, g.Ref().Seq, nil); !strings.HasSuffix(end.(*wire.TaskCompleted).Result.Text, "After.") {
-		t.Errorf("%+v", end)
+		t.Errorf("%+v; want strings.HasSuffix(end.(*wire.TaskCompleted).Result.Text, \"After.\")", end)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestATerminalOfOneHubIsUsedOnAnother(t *testing.T) {
 		}
 	}
 	if text != "ready\r\ngot hello\r\n" || exit == nil || exit.ExitCode != 5 {
-		t.Errorf("%q, %+v", text, exit)
+		t.Errorf("%q, %+v; want text to be \"ready\\r\\ngot hello\\r\\n\", exit not to be nil, exit.ExitCode to be 5", text, exit)
 	}
 }
 

@@ -144,7 +144,7 @@ func TestTheTrailThatThreeHubsWriteIsOneChain(t *testing.T) {
 	for _, h := range c.hubs {
 		report, err := hubapi.Call(t.Context(), h.Client(), rest.VerifyAudit, rest.None{})
 		if err != nil || !report.OK || report.Entries < 2*each*int64(len(c.hubs)) {
-			t.Errorf("%+v, %v", report, err)
+			t.Errorf("%+v, %v; want no error, report.OK, report.Entries to be at least 2*each*int64(len(c.hubs))", report, err)
 		}
 	}
 	// One hub is stopped, and signs with its own key what it leaves; one dies. The chain goes on.

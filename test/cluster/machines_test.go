@@ -34,7 +34,7 @@ func TestAMachineIsReachedThroughEveryHub(t *testing.T) {
 		return err == nil
 	})
 	if string(answer.Result) != `{"path":"/tmp"}` {
-		t.Errorf("%s", answer.Result)
+		t.Errorf("%s; want string(answer.Result) to be \"{\"path\":\"/tmp\"}\"", answer.Result)
 	}
 	answer, err := hubapi.Call(t.Context(), b.Client().Patient(), rest.CallMachine, rest.MachineCall{ID: "lab.pc-1", Body: rest.Call{Tool: "fs_read", Args: []byte(`{"path":"/big"}`)}})
 	if err != nil || string(answer.Result) != big {
@@ -45,6 +45,6 @@ func TestAMachineIsReachedThroughEveryHub(t *testing.T) {
 	m.Connect(t, b)
 	answer, err = hubapi.Call(t.Context(), b.Client().Patient(), rest.CallMachine, rest.MachineCall{ID: "lab.pc-1", Body: rest.Call{Tool: "fs_list", Args: []byte(`{"path":"/x"}`)}})
 	if err != nil || string(answer.Result) != `{"path":"/x"}` {
-		t.Errorf("%+v %v", answer, err)
+		t.Errorf("%+v %v; want no error, string(answer.Result) to be \"{\"path\":\"/x\"}\"", answer, err)
 	}
 }

@@ -15,7 +15,7 @@ func relaySend(t *testing.T, h *hubtest.Hub, to, blob string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"from":"ada","to":%q,"encrypted_blob":%q,"blob_hash":%q,"message_type":"t"}`, to, blob, mmp.HashOf(blob).Bare())
 	if got := h.As("", "POST", "/place/v1/relay/send", body); got.Status != http.StatusCreated {
-		t.Fatalf("%d %s", got.Status, got.Body)
+		t.Fatalf("%d %s; want got.Status to be %v", got.Status, got.Body, http.StatusCreated)
 	}
 }
 
@@ -27,7 +27,7 @@ func TestAMessageSentOnOneHubWakesAPollOnTheOtherAndOutlivesItsHub(t *testing.T)
 		t.Errorf("two hubs, two places: %s and %s", x.Body, y.Body)
 	}
 	if got := a.As("", "POST", "/place/v1/register", `{"id":"ada"}`); got.Status != http.StatusOK {
-		t.Fatalf("%d %s", got.Status, got.Body)
+		t.Fatalf("%d %s; want got.Status to be %v", got.Status, got.Body, http.StatusOK)
 	}
 	hubtest.Eventually(t, "the other hub knows the agent", func() bool {
 		return b.As("", "GET", "/place/v1/agents/ada", "").Status == http.StatusOK
@@ -51,7 +51,7 @@ func placeID(t *testing.T, body []byte) string {
 		PlaceID string `json:"place_id"`
 	}
 	if err := json.Unmarshal(body, &info); err != nil || info.PlaceID == "" {
-		t.Fatalf("%s: %v", body, err)
+		t.Fatalf("%s: %v; want no error, info.PlaceID not to be \"\"", body, err)
 	}
 	return info.PlaceID
 }

@@ -16,7 +16,7 @@ func TestARoomIsOneOnThreeHubsAndOutlivesItsOwner(t *testing.T) {
 	t.Parallel()
 	c := start(t, 3)
 	if a := c.hubs[0].Do("POST", "/api/rooms", `{"room":"r","policy":{"humans":{"mode":"open"}}}`); a.Status != http.StatusCreated {
-		t.Fatalf("%+v", a)
+		t.Fatalf("%+v; want a.Status to be %v", a, http.StatusCreated)
 	}
 	var all []*roomwire.Client
 	for _, h := range c.hubs { // the first one there owns the room
@@ -27,7 +27,7 @@ func TestARoomIsOneOnThreeHubsAndOutlivesItsOwner(t *testing.T) {
 		for j, d := range all {
 			if i != j {
 				if f := roomwire.Want[*kibitz.From](d); f.Seq != seq || f.From != c.Self.ID {
-					t.Errorf("%+v", f)
+					t.Errorf("%+v; want f.Seq to be %v, f.From to be %v", f, seq, c.Self.ID)
 				}
 			}
 		}
@@ -45,7 +45,7 @@ func TestARoomIsOneOnThreeHubsAndOutlivesItsOwner(t *testing.T) {
 	// The two living sockets are taken over without a word of theirs.
 	for _, d := range all[1:] {
 		if l := roomwire.Want(d, func(l *kibitz.Live) bool { return l.Seq >= last }); l.Seq < last {
-			t.Errorf("%+v", l)
+			t.Errorf("%+v; want l.Seq to be at least last", l)
 		}
 	}
 	next := all[1].Say("to the new owner")

@@ -20,7 +20,7 @@ func TestAHubThatIsStoppedLosesItsRoomsAndIsFencedOnceItGoesOn(t *testing.T) {
 	c := start(t, 2)
 	stopped, other := c.hubs[0], c.hubs[1]
 	if a := stopped.Do("POST", "/api/rooms", `{"room":"r","policy":{"humans":{"mode":"open"}}}`); a.Status != http.StatusCreated {
-		t.Fatalf("%+v", a)
+		t.Fatalf("%+v; want a.Status to be %v", a, http.StatusCreated)
 	}
 	here := roomwire.Dial(t, stopped.URL, "r", "").Join(map[string]any{"name": "Here"})
 	there := roomwire.Dial(t, other.URL, "r", "").Join(map[string]any{"name": "There"})

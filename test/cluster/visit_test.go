@@ -87,7 +87,7 @@ func visits(t *testing.T, h *hubtest.Hub) []visitor {
 	}
 	got := h.Do("GET", "/api/place/visits", "")
 	if err := json.Unmarshal(got.Body, &out); err != nil || got.Status != http.StatusOK {
-		t.Fatalf("%d %s: %v", got.Status, got.Body, err)
+		t.Fatalf("%d %s: %v; want no error, got.Status to be %v", got.Status, got.Body, err, http.StatusOK)
 	}
 	return out.Visits
 }
@@ -104,7 +104,7 @@ func waiting(t *testing.T, h *hubtest.Hub, agent string) (pending, leased int) {
 	}
 	got := h.Do("GET", "/api/place/queues", "")
 	if err := json.Unmarshal(got.Body, &out); err != nil || got.Status != http.StatusOK {
-		t.Fatalf("%d %s: %v", got.Status, got.Body, err)
+		t.Fatalf("%d %s: %v; want no error, got.Status to be %v", got.Status, got.Body, err, http.StatusOK)
 	}
 	for _, q := range out.Queues {
 		if q.Agent == agent {

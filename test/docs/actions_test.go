@@ -162,7 +162,7 @@ func TestEveryActionIsSeenToBeWritten(t *testing.T) {
 	for _, a := range actions(t) {
 		if reference := elsewhere[a.Name]; reference != "" {
 			if err := tests.Look(reference); err != nil {
-				t.Errorf("%s: %v", a.Name, err)
+				t.Errorf("%s: %v; want no error", a.Name, err)
 			}
 			continue
 		}

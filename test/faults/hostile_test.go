@@ -65,7 +65,7 @@ func TestSlowAndSilentClientsAreCutAndHarmNobody(t *testing.T) {
 	}
 	for name, c := range map[string]net.Conn{"headers byte by byte": slow, "a body byte by byte": body} {
 		if said, err := cut(c); err != nil || strings.Contains(said, " 200 ") {
-			t.Errorf("%s: %q, %v", name, said, err)
+			t.Errorf("%s: %q, %v; want no error, not \" 200 \" in it", name, said, err)
 		}
 	}
 	for _, c := range silent {

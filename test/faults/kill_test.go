@@ -181,10 +181,10 @@ func TestKill9DuringABackupLeavesNoHalfFileInPlace(t *testing.T) {
 
 	// The hub is unharmed: a whole backup can be made, and nothing of the dead ones stays with it.
 	if out, err := hubtest.Command(t, "backup", "--data", data, "-o", file).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("%v: %s; want no error", err, out)
 	}
 	if out, err := hubtest.Command(t, "restore", "--data", filepath.Join(dir, "copy"), file).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("%v: %s; want no error", err, out)
 	}
 	hubtest.Eventually(t, "the hub has removed its dumps", func() bool {
 		dumps, _ := filepath.Glob(filepath.Join(data, ".dump-*"))

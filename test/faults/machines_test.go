@@ -38,21 +38,21 @@ func TestKill9LosesNoEnrolmentAndNoQueuedCall(t *testing.T) {
 		t.Helper()
 		a, err := hubapi.Call(t.Context(), unasked.Patient(), rest.CallMachine, rest.MachineCall{ID: "pc", Body: rest.Call{Tool: tool, Args: []byte(args), QueueForS: 3600}})
 		if err != nil || a.State != "queued" {
-			t.Fatalf("%+v %v", a, err)
+			t.Fatalf("%+v %v; want no error, a.State to be \"queued\"", a, err)
 		}
 		return a.CallID
 	}
 	change, first, second := queue("net_dns_flush", `{}`), queue("fs_list", `{"path":"/1"}`), queue("fs_list", `{"path":"/2"}`)
 	stop := m.Connect(t, h)
 	if r := <-m.Asked; r.ID != change {
-		t.Fatalf("%+v", r)
+		t.Fatalf("%+v; want r.ID to be %v", r, change)
 	}
 	h.Kill9()
 	stop()
 	h.Restart()
 	hubtest.Eventually(t, "what may have run is lost", func() bool { return stateOf(t, h, change).State == "lost" })
 	if s := stateOf(t, h, first); s.State != "queued" {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v; want s.State to be \"queued\"", s)
 	}
 	m.Connect(t, h) // its key is still known
 	for _, id := range []string{first, second} {
@@ -62,6 +62,6 @@ func TestKill9LosesNoEnrolmentAndNoQueuedCall(t *testing.T) {
 		hubtest.Eventually(t, "the queue goes on", func() bool { return stateOf(t, h, id).State == "done" })
 	}
 	if s := stateOf(t, h, change); s.State != "lost" || len(m.Asked) != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v; want s.State to be \"lost\", len(m.Asked) to be 0", s)
 	}
 }

@@ -63,7 +63,7 @@ func (r *relayed) check(t *testing.T, h *hubtest.Hub) {
 		}
 		answer := h.As("", "GET", "/place/v1/relay/receive?limit=100&agent_id="+to, "")
 		if err := json.Unmarshal(answer.Body, &got); err != nil {
-			t.Fatalf("%d %s", answer.Status, answer.Body)
+			t.Fatalf("%d %s; want no error", answer.Status, answer.Body)
 		}
 		// One more may have been stored without its sender hearing of it.
 		if len(got.Messages) < len(want) || len(got.Messages) > len(want)+1 {

@@ -28,7 +28,7 @@ func backedUp(t *testing.T, megabytes int) (dir, file string) {
 	fill(t, data, megabytes)
 	h := hubtest.Start(t, hubtest.Config{Data: data})
 	if out, err := hubtest.Command(t, "backup", "--data", data, "-o", file).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("%v: %s; want no error", err, out)
 	}
 	h.Kill9()
 	return dir, file
@@ -266,7 +266,7 @@ func TestARestoreThatDiedWhileItMovedInIsFinishedByTheHub(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		to := target{data: filepath.Join(dir, map[bool]string{false: "start", true: "again"}[again], "data")}
 		if out, err := hubtest.Command(t, to.args(file)...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
+			t.Fatalf("%v: %s; want no error", err, out)
 		}
 		// As it is in the middle: one file has moved, the others have not.
 		half := filepath.Join(to.data, ".restored")

@@ -15,10 +15,10 @@ func TestEveryMutantFitsAndNamesATest(t *testing.T) {
 	tests := archtest.NewTests(os.DirFS(root))
 	for _, m := range mutants {
 		if _, err := m.mutate(root); err != nil {
-			t.Errorf("%s: %v", m.name, err)
+			t.Errorf("%s: %v; want no error", m.name, err)
 		}
 		if err := tests.Look(m.pkg + "." + m.test); err != nil {
-			t.Errorf("%s: %v", m.name, err)
+			t.Errorf("%s: %v; want no error", m.name, err)
 		}
 	}
 }

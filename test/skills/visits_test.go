@@ -98,7 +98,7 @@ func TestAVisitGoesOnAfterKill9WarnsSaysGoodbyeAndStopsAtAnotherKey(t *testing.T
 	adaID, at := ada.visit(bob)
 	first := ada.visits()
 	if len(first) != 1 || first[0].Limit != 50 || first[0].PlaceKey == "" || !bob.there(adaID) {
-		t.Fatalf("%+v", first)
+		t.Fatalf("%+v; want len(first) to be 1, first[0].Limit to be 50, first[0].PlaceKey not to be \"\", bob.there(adaID)", first)
 	}
 
 	// Ada's hub dies; the visit does not.
@@ -141,7 +141,7 @@ func TestAVisitGoesOnAfterKill9WarnsSaysGoodbyeAndStopsAtAnotherKey(t *testing.T
 	ada.post("/api/skills/introduce", map[string]any{"to": bobID, "place": at}, nil)
 	bob.until("Bob hears of her", func() bool { return bob.relayed("introduce", adaID) > 0 })
 	if a := ada.Do("DELETE", "/api/place/visits/"+first[0].ID, ""); a.Status != 204 {
-		t.Fatalf("%d %s", a.Status, a.Body)
+		t.Fatalf("%d %s; want a.Status to be 204", a.Status, a.Body)
 	}
 	bob.until("it left again", func() bool { return !bob.there(adaID) && len(ada.visits()) == 0 })
 	if n := bob.relayed("goodbye", adaID); n != 2 {

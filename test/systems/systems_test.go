@@ -105,7 +105,7 @@ func vetted(t *testing.T, pkgs []*packages.Package) {
 	}
 	for _, act := range graph.Roots {
 		if act.Err != nil {
-			t.Errorf("%s: %v", act, act.Err)
+			t.Errorf("%s: %v; want no error", act, act.Err)
 		}
 		for _, d := range act.Diagnostics {
 			t.Errorf("%s: %s", act.Package.Fset.Position(d.Pos), d.Message)

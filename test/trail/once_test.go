@@ -59,7 +59,7 @@ func ok(t *testing.T, h *hubtest.Hub, method, path, body string) hubtest.Answer 
 	t.Helper()
 	a := h.Do(method, path, body)
 	if a.Err != nil || a.Status/100 != 2 {
-		t.Fatalf("%s %s: %d %s %v", method, path, a.Status, a.Body, a.Err)
+		t.Fatalf("%s %s: %d %s %v; want no error, a.Status/100 to be 2", method, path, a.Status, a.Body, a.Err)
 	}
 	return a
 }

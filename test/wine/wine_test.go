@@ -28,7 +28,7 @@ func TestTheWindowsProgramUnderWine(t *testing.T) {
 	w.build(t, []string{"build"}, "parley.internal/test/wine/testdata/powershell", "powershell")
 	t.Run("the program says what it is", func(t *testing.T) {
 		if got := w.run(t, exe, "version"); !strings.Contains(got, "windows/amd64") {
-			t.Error(got)
+			t.Errorf("got is %v; want \"windows/amd64\" in it", got)
 		}
 	})
 	t.Run("tests of the packages that talk to Windows", func(t *testing.T) { packages(t, w) })

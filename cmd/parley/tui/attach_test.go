@@ -28,7 +28,7 @@ func TestFilesInAMessageHaveTheFormThePageKnows(t *testing.T) {
 	}
 	for _, v := range vectors {
 		if diff := cmp.Diff(v.Message, Compose(v.Words, v.Files)); diff != "" {
-			t.Errorf("%s: %s", v.Why, diff)
+			t.Errorf("%s: %s; want no difference", v.Why, diff)
 		}
 		want := []string{v.Words}
 		if v.Words == "" {
@@ -38,7 +38,7 @@ func TestFilesInAMessageHaveTheFormThePageKnows(t *testing.T) {
 			want = append(want, "[file: "+f.Name+", "+fileSize(len(f.Text))+"]")
 		}
 		if diff := cmp.Diff(strings.Join(want, "\n\n"), Fold(v.Message)); diff != "" {
-			t.Errorf("%s: %s", v.Why, diff)
+			t.Errorf("%s: %s; want no difference", v.Why, diff)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestAFileIsReadOrRefusedWithAReason(t *testing.T) {
 		}
 	}
 	if _, err := Read(filepath.Join(dir, "none"), nil, nil); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v", err)
+		t.Errorf("%v; want os.ErrNotExist", err)
 	}
 }
 

@@ -98,7 +98,7 @@ func TestANewTitleIsToldBesideWhatIsSaid(t *testing.T) {
 	c := NewChat("crab", "ann", "")
 	titled := stream("", &wire.StreamEvent{Event: &wire.StreamEvent_Notice{Notice: &wire.Notice{Code: wire.NoticeTitled, Text: "Pri\x1b[2Jces"}}})
 	if got := apply(c, titled); got != "— titled: Pri⟨U+001B⟩[2Jces —\n" || c.Running() {
-		t.Errorf("%q", got)
+		t.Errorf("%q; want got to be \"— titled: Pri⟨U+001B⟩[2Jces —\\n\", not c.Running()", got)
 	}
 }
 
@@ -401,7 +401,7 @@ func TestCtrlCSparesOtherThreads(t *testing.T) {
 	_, cmd := s.m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
 	s.press("/thread trip", "enter", "ctrl+c")
 	if said, ok := cmd().(saidMsg); !ok || said.err != nil {
-		t.Errorf("%v", said)
+		t.Errorf("%v; want ok, said.err to be nil", said)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestProxyOrTLSOpensThePublicAddress(t *testing.T) {
 		{"listen": "0.0.0.0:443", "acme-domain": "hub.example.org"},
 	} {
 		if _, err := config.Load(config.Sources{Data: t.TempDir(), Flags: flags}); err != nil {
-			t.Errorf("%v: %v", flags, err)
+			t.Errorf("%v: %v; want no error", flags, err)
 		}
 	}
 }
