@@ -218,7 +218,7 @@ func TestAQuestionSurvivesARestart(t *testing.T) {
 	e := wantCode(t, err, fault.ApprovalPending)
 	w.stop()
 	again := newWorld(t, setup{db: w.db, key: w.key})
-	m := again.connect("pc", key).echoes()
+	m := again.echoing("pc", key)
 	again.decide(again.pending().ID, true, "")
 	again.until("done", func() bool { return again.status(e.CallID).State == call.StateDone })
 	if len(m.asked) != 1 {

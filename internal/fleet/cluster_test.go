@@ -173,7 +173,7 @@ func TestADeadHubsMachinesAreReachableAfterTheyReconnect(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 		q := must(queuedAt.fleet.Call(t.Context(), op(), call.Request{Machine: "pc", Tool: "net_config", QueueFor: time.Hour}))(t)
-		again := h[1].connect("pc", key).echoes()
+		again := h[1].echoing("pc", key)
 		if r := <-again.asked; r.ID != q.CallID {
 			t.Errorf("%+v", r)
 		}
@@ -212,7 +212,7 @@ func TestAHungHubGetsNoCallsOfAMachineThatMoved(t *testing.T) {
 		h[2].until("known", func() bool { v, err := h[2].fleet.Machine(t.Context(), op(), "pc"); return err == nil && v.Online })
 		h[0].leases.Abandon()
 		goOn := stopped.Hang()
-		now := h[1].connect("pc", key).echoes()
+		now := h[1].echoing("pc", key)
 		for range 20 {
 			if _, err := h[2].call(op(), "pc", "net_config", ""); err != nil {
 				t.Errorf("a call did not reach the machine where it is now: %v", err)
@@ -261,6 +261,6 @@ func TestACallQueuedOnOneHubIsDeliveredByAnother(t *testing.T) {
 	key := h[0].enrol("pc")
 	q := h[0].queue("pc", "net_dns_flush", "", time.Hour)
 	h[1].until("known", func() bool { _, err := h[1].fleet.Machine(t.Context(), op(), "pc"); return err == nil })
-	h[1].connect("pc", key).echoes()
+	h[1].echoing("pc", key)
 	h[0].reaches(q.CallID, call.StateDone)
 }

@@ -203,6 +203,17 @@ func (w *world) connect(id string, key ed25519.PrivateKey) *fake {
 	return f
 }
 
+// echoing connects a machine that answers every call with its own arguments: the first too, which
+// may wait for it in the queue and come before its connector gets another word in.
+func (w *world) echoing(id string, key ed25519.PrivateKey) *fake {
+	w.t.Helper()
+	f := w.newFake(id, key).echoes()
+	if err := f.dial(); err != nil {
+		w.t.Fatal(err)
+	}
+	return f
+}
+
 // dial does the handshake.
 func (f *fake) dial() error {
 	nonce := make([]byte, kenny.NonceSize)

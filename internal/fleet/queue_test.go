@@ -77,7 +77,7 @@ func TestDeliveryWaitsFiveSecondsAfterThePolicy(t *testing.T) {
 		key := w.enrol("pc")
 		w.queue("pc", "net_config", "", time.Hour)
 		began := time.Now()
-		m := w.connect("pc", key).echoes()
+		m := w.echoing("pc", key)
 		<-m.asked
 		if d := time.Since(began); d != 5*time.Second {
 			t.Errorf("after %v", d)
@@ -96,7 +96,7 @@ func TestQueuedCallsExpire(t *testing.T) {
 		if st := w.status(short.CallID); st.State != call.StateExpired || st.Error.Code != fault.Expired {
 			t.Errorf("%+v; want st.State to be %v, st.Error.Code to be %v", st, call.StateExpired, fault.Expired)
 		}
-		m := w.connect("pc", key).echoes()
+		m := w.echoing("pc", key)
 		if r := <-m.asked; r.ID != long.CallID {
 			t.Errorf("%+v; want r.ID to be %v", r, long.CallID)
 		}
@@ -130,7 +130,7 @@ func TestACutCallIsLostIfItChangesSomethingAndAskedAgainIfNot(t *testing.T) {
 	}
 	m.cut()
 	w.reaches(looks.CallID, call.StateQueued)
-	m = w.connect("pc", key).echoes()
+	m = w.echoing("pc", key)
 	if r := receive(t, m.asked, "look again"); r.ID != looks.CallID {
 		t.Fatalf("%+v; want r.ID to be %v", r, looks.CallID)
 	}
@@ -182,7 +182,7 @@ func TestScopeAndMirrorAreCheckedAgainAtDelivery(t *testing.T) {
 	q := w.queue("pc", "shell_exec", `{"script":"choco install x"}`, time.Hour)
 	fine := w.queue("pc", "net_config", "", time.Hour)
 	must(w.fleet.AddRule(t.Context(), op(), kenny.Rule{ID: "no-choco", AppliesTo: kenny.AppliesPowerShell, Pattern: "choco", Reason: "not here"}))(t)
-	m := w.connect("pc", key).echoes()
+	m := w.echoing("pc", key)
 	w.reaches(fine.CallID, call.StateDone)
 	if st := w.status(q.CallID); st.State != call.StateFailed || st.Error.Code != fault.Blocked || len(m.asked) != 1 {
 		t.Errorf("%+v; want st.State to be %v, st.Error.Code to be %v, len(m.asked) to be 1", st, call.StateFailed, fault.Blocked)
@@ -200,7 +200,7 @@ func TestTheQueueSurvivesARestart(t *testing.T) {
 		w.stop() // the answer never came
 		again := newWorld(t, setup{db: db, key: w.key, deps: quick})
 		again.reaches(sent.CallID, call.StateLost)
-		m = again.connect("pc", key).echoes()
+		m = again.echoing("pc", key)
 		again.reaches(waits.CallID, call.StateDone)
 		if r := receive(t, m.asked, "request"); r.ID != waits.CallID {
 			t.Errorf("%+v; want r.ID to be %v", r, waits.CallID)
@@ -217,7 +217,7 @@ func TestACallAnsweredApprovalFirstThenQueued(t *testing.T) {
 	e := wantCode(t, err, fault.ApprovalPending)
 	w.decide(w.pending().ID, true, "")
 	w.reaches(e.CallID, call.StateQueued)
-	w.connect("pc", key).echoes()
+	w.echoing("pc", key)
 	w.reaches(e.CallID, call.StateDone)
 	if p := must(w.fleet.Calls(t.Context(), op(), call.Filter{}))(t).Calls[0]; p.Approval == nil || p.Approval.How != "inbox" {
 		t.Errorf("%+v; want p.Approval not to be nil, p.Approval.How to be \"inbox\"", p)
