@@ -79,10 +79,10 @@ func noHub(data string, err error) error {
 	return fmt.Errorf("reading the owner's token: %w", err)
 }
 
-// answers reports whether a hub lives at the address.
+// answers reports whether a hub lives at the address. Where none does, the connection is refused at
+// once; one that is taken and not yet answered is a hub on a busy machine.
 func answers(ctx context.Context, address string) bool {
-	// A hub that has ended refuses at once; only one that hangs is waited for this long.
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/healthz", http.NoBody)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"parley.internal/client/viber"
 	wire "parley.internal/protocol/kenny"
@@ -63,5 +64,19 @@ func TestAnInputEndsWithItsProgram(t *testing.T) {
 				t.Errorf("after its end the input had %q: %v, want nothing", rest, err)
 			}
 		})
+	}
+}
+
+// A hub that needed more than three seconds was said not to run.
+func TestAHubThatAnswersLateRunsAllTheSame(t *testing.T) {
+	busy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-time.After(3500 * time.Millisecond) }))
+	defer busy.Close()
+	if !answers(t.Context(), busy.URL) {
+		t.Error("a hub that answers after three seconds is said not to run")
+	}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	if answers(t.Context(), gone.URL) {
+		t.Error("a hub is found where nothing listens")
 	}
 }
