@@ -12,6 +12,7 @@ import (
 
 	faceplace "parley.internal/internal/face/place"
 	"parley.internal/internal/place"
+	"parley.internal/internal/store"
 	"parley.internal/internal/store/storetest"
 	"parley.internal/protocol/mmp"
 )
@@ -419,4 +420,42 @@ func TestAPlaceThatIsFullTakesNoMore(t *testing.T) {
 	w.send("ada", "two", "x", "")
 	w.want(w.post("/place/v1/relay/send", "", envelope("ada", "three", "x")), 503, "place_full")
 	w.send("ada", "one", "x", "")
+}
+
+// What the place keeps of a message when it is over is who, when and how large: the sealed
+// text itself is gone with it, however it ended.
+func TestASealedTextIsGoneWithItsMessage(t *testing.T) {
+	w := newWorld(t, policy(place.Open))
+	kept := func() (n int) {
+		t.Helper()
+		err := w.db.Read(t.Context(), func(tx *store.Tx) error {
+			return tx.QueryRow(`SELECT count(*) FROM place_messages WHERE length(blob) > 0`).Scan(&n)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	ada := w.prove(keyNo(0), "ada") // who may ask later what became of them
+	for _, to := range []string{"received", "acknowledged", "expired"} {
+		w.join(to)
+		w.send("ada", to, "c2VhbGVk", ada)
+	}
+	if n := kept(); n != 3 {
+		t.Fatalf("of three messages that wait the place has %d", n)
+	}
+	w.receive("received", "", "")
+	got := w.receive("acknowledged", "", "&ack=manual")
+	leased, _ := got.list("messages")[0].(map[string]any)
+	w.want(w.post("/place/v1/relay/ack", "", m{"agent_id": "acknowledged", "ids": []any{leased["id"]}}), 200, "")
+	if n := kept(); n != 1 {
+		t.Errorf("of two messages that were taken %d are kept", n-1)
+	}
+	w.clock.pass(2 * time.Hour)
+	if err := w.place.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := kept(); n != 0 {
+		t.Errorf("%d expired messages are kept", n)
+	}
 }
