@@ -64,6 +64,13 @@ func (s *Session) register(id string) (chan outcome, error) {
 	return answer, nil
 }
 
+// waits tells whether the machine has to answer something yet.
+func (s *Session) waits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pending) > 0
+}
+
 func (s *Session) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -102,6 +103,23 @@ func (f *Fleet) drainCalls(ctx context.Context) {
 		select {
 		case <-fl.done:
 		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+	f.drainSessions(ctx, timer.C)
+}
+
+// drainSessions waits for the answers of machines to calls of other hubs, which are not
+// among this hub's own.
+func (f *Fleet) drainSessions(ctx context.Context, late <-chan time.Time) {
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for slices.ContainsFunc(f.sessions.All(), (*Session).waits) {
+		select {
+		case <-look.C:
+		case <-late:
 			return
 		case <-ctx.Done():
 			return
