@@ -14,6 +14,7 @@ type Cutter struct {
 	target string
 	mu     sync.Mutex
 	lines  []net.Conn
+	barred bool
 	work   sync.WaitGroup
 }
 
@@ -38,6 +39,13 @@ func (c *Cutter) accept() {
 		a, err := c.l.Accept()
 		if err != nil {
 			return
+		}
+		c.mu.Lock()
+		barred := c.barred
+		c.mu.Unlock()
+		if barred {
+			_ = a.Close()
+			continue
 		}
 		b, err := new(net.Dialer).DialContext(context.Background(), "tcp", c.target)
 		if err != nil {
@@ -65,6 +73,21 @@ func (c *Cutter) Cut() {
 		_ = line.Close()
 	}
 	c.lines = nil
+}
+
+// Bar cuts, and lets nobody through until Unbar.
+func (c *Cutter) Bar() {
+	c.mu.Lock()
+	c.barred = true
+	c.mu.Unlock()
+	c.Cut()
+}
+
+// Unbar ends Bar.
+func (c *Cutter) Unbar() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.barred = false
 }
 
 // Close cuts, for good.
