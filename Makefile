@@ -1,10 +1,10 @@
 # `make` alone lists the targets. The work is in scripts/, one file each.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build types test race lint fmt fuzz mutants bench cross release vuln setup clean
+.PHONY: help run build types test test-cluster race lint fmt fuzz mutants bench cross release vuln setup clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## build and start a hub here, with this machine enrolled (ARGS='--listen …')
 	@bin/parley up $(ARGS)
@@ -19,6 +19,9 @@ types: ## make the page's types anew, after a change of the REST face
 
 test: ## everything CI checks: set-up, page, lint, tests, the race detector where goroutines meet, a little fuzzing, browser, a cross-build
 	@scripts/test.sh
+
+test-cluster: ## three hubs, PostgreSQL and NATS, with every fault: recovery times, and the history judged (about ten minutes)
+	@scripts/cluster.sh
 
 race: ## every package under the race detector (about a quarter of an hour)
 	@scripts/race.sh
