@@ -15,10 +15,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"parley.internal/internal/brain"
 	"parley.internal/internal/hub/config"
+	"parley.internal/internal/hub/metrics"
+	"parley.internal/internal/hub/nightly"
 	"parley.internal/internal/seal"
 	"parley.internal/internal/store"
 )
@@ -141,6 +144,32 @@ func (h *Hub) Backup(ctx context.Context, w io.Writer, passphrase []byte) error 
 		}
 	}
 	return errors.Join(out.Close(), zip.Close())
+}
+
+// backUpNightly makes backups by itself while the hub runs, if it was told where to.
+func (h *Hub) backUpNightly() {
+	c := h.conf.Backup
+	if c.Folder == "" {
+		return
+	}
+	n := &nightly.Backups{
+		Folder: c.Folder, Every: c.Every, Keep: c.Keep, DB: h.db, Leases: h.leases, Logger: h.logger,
+		Make: func(ctx context.Context, w io.Writer) error { return h.Backup(ctx, w, nil) },
+	}
+	if c.Verify {
+		n.Verify = func(ctx context.Context, r io.Reader) error {
+			v, err := VerifyBackup(ctx, r, nil)
+			if err == nil && len(v.Problems) > 0 {
+				err = fmt.Errorf("it would not come back as it was: %s", strings.Join(v.Problems, "; "))
+			}
+			return err
+		}
+	}
+	h.metrics.MustRegister(metrics.Backups(n)...)
+	ctx, stop := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() { n.Run(ctx) })
+	h.onClose(func() error { stop(); work.Wait(); return nil })
 }
 
 // addAgents adds agents that are rows of the database as the files they are in a

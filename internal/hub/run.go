@@ -44,6 +44,7 @@ func (h *Hub) Run(ctx context.Context, ready func(Ready) error) error {
 	if err := ready(Ready{URL: h.url(), FirstStart: h.firstStart}); err != nil {
 		return errors.Join(err, l.Close())
 	}
+	h.backUpNightly()
 	h.logger.Info("the hub is ready", "url", h.url(), "database", h.db.String(), "version", h.opts.Version)
 	return h.serve(ctx, l)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"parley.internal/internal/bus"
 	"parley.internal/internal/publicnet"
@@ -16,10 +17,22 @@ import (
 
 // check refuses settings that cannot work, or would be unsafe.
 func (c Config) check() error {
-	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNATS, checkNet, checkBox, checkNotify, checkAudit} {
+	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNATS, checkNet, checkBox, checkNotify, checkAudit, checkBackup} {
 		if err := rule(c); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
+	}
+	return nil
+}
+
+func checkBackup(c Config) error {
+	switch b := c.Backup; {
+	case b.Folder == "":
+		return nil
+	case b.Every < time.Minute:
+		return fmt.Errorf("backup.every: %s is too often; at least a minute", b.Every)
+	case b.Keep < 1:
+		return fmt.Errorf("backup.keep: at least one backup has to be kept")
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ type Config struct {
 	Rooms          Rooms         `koanf:"rooms"`
 	Auth           Auth          `koanf:"auth"`
 	Audit          Audit         `koanf:"audit"`
+	Backup         Backup        `koanf:"backup"`
 	Place          Place         `koanf:"place"`
 	Skills         Skills        `koanf:"skills"`
 	Extensions     Extensions    `koanf:"extensions"`
@@ -100,6 +101,14 @@ type Audit struct {
 	WitnessURL  string   `koanf:"witness_url"`
 	// WitnessToken is sent to WitnessURL.
 	WitnessToken string `koanf:"witness_token"`
+}
+
+// Backup is about backups that the hub makes by itself.
+type Backup struct {
+	Folder string        `koanf:"folder"`
+	Every  time.Duration `koanf:"every"`
+	Keep   int           `koanf:"keep"`
+	Verify bool          `koanf:"verify"`
 }
 
 // Place is about the meeting place.
