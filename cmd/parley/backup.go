@@ -181,6 +181,57 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+func newMigrate(g *globals) *cobra.Command {
+	var m hub.Migration
+	cmd := &cobra.Command{
+		Use: "migrate --to postgres://…", Short: "Move a stopped hub from SQLite to PostgreSQL", Args: cobra.NoArgs,
+		Long: "Copies the database of the data folder into an empty PostgreSQL, in one transaction, reads all of\nit again, and compares every table by the number and the sums of its rows. The source is only\nread: " +
+			"as long as no hub was started on the new database, it can be done again. Files of the data\nfolder stay where they are. Ends with 1 if a table did not arrive as it was.",
+		Example: "  parley migrate --to postgres://parley@db.example.org/parley --switch",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if m.To == "" {
+				m.To = os.Getenv("PARLEY_MIGRATE_TO") // which others on this machine cannot read
+			}
+			if m.To == "" {
+				return usageError("say where to: --to postgres://…, or PARLEY_MIGRATE_TO")
+			}
+			conf, err := config.Load(config.Sources{Data: g.data, Environ: os.Environ()})
+			if err != nil {
+				return err
+			}
+			m.Progress = func(table string, rows int64) { fmt.Fprintf(cmd.ErrOrStderr(), "%-28s %d rows\n", table, rows) }
+			out, err := hub.Migrate(cmd.Context(), conf, m)
+			if err != nil {
+				return err
+			}
+			if err := g.show(cmd, out, func(p *printer) { describeMigrated(p, out, m.Switch) }); err != nil {
+				return err
+			}
+			if len(out.Problems) > 0 {
+				return &exitError{code: 1}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&m.To, "to", "", "the empty PostgreSQL database (PARLEY_MIGRATE_TO)")
+	cmd.Flags().BoolVar(&m.Switch, "switch", false, "have the data folder's parley.yaml name the new database")
+	return jsonFlag(cmd, g)
+}
+
+func describeMigrated(p *printer, out hub.Migrated, switched bool) {
+	for _, problem := range out.Problems {
+		p.line(problem)
+	}
+	switch {
+	case len(out.Problems) > 0:
+		p.line(fmt.Sprintf("%d tables did not arrive as they were; the source is as it was", len(out.Problems)))
+	case switched:
+		p.line(fmt.Sprintf("%d rows of %d tables are in %s, compared one by one; parley.yaml names it now", out.Rows, out.Tables, out.To))
+	default:
+		p.line(fmt.Sprintf("%d rows of %d tables are in %s, compared one by one; start the hub with --db or PARLEY_DB", out.Rows, out.Tables, out.To))
+	}
+}
+
 func newRestore(g *globals) *cobra.Command {
 	var db string
 	var secret secretFlags

@@ -38,7 +38,7 @@ func TestTablesAreComparedRowByRow(t *testing.T) {
 		"the same row twice": {strings.Replace(dumped, `["1"]`, `["2"]`, 1), "the table a has other rows"},
 		"a new column":       {strings.NewReplacer(`["x"]`, `["x","y"]`, `["1"]`, `["1",""]`, `["2"]`, `["2",""]`).Replace(dumped), ""},
 	} {
-		got := strings.Join(compareTables(tallied(dumped), tallied(want.text)), "; ")
+		got := strings.Join(compareTables(tallied(dumped), tallied(want.text), "the backup"), "; ")
 		if want.problem == "" && got != "" || !strings.HasPrefix(got, want.problem) {
 			t.Errorf("%s: %q, want %q", name, got, want.problem)
 		}

@@ -104,7 +104,7 @@ func (v *Verified) compareDatabase(ctx context.Context, data Folder, from restor
 	if err := db.Dump(ctx, now); err != nil {
 		return err
 	}
-	v.Problems = append(v.Problems, compareTables(from.tables, now.tables)...)
+	v.Problems = append(v.Problems, compareTables(from.tables, now.tables, "the backup")...)
 	key, err := hubKey(data)
 	if err != nil || key == nil {
 		return err // said above
@@ -123,14 +123,14 @@ func (v *Verified) compareDatabase(ctx context.Context, data Folder, from restor
 
 // compareTables tells which tables are not what they were. Columns that a newer program
 // has added make the rows of a table others; then they are counted.
-func compareTables(was, is map[string]tally) (problems []string) {
+func compareTables(was, is map[string]tally, where string) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(was)) {
 		before, after := was[name], is[name]
 		switch {
 		case before.rows != after.rows:
-			problems = append(problems, fmt.Sprintf("the table %s has %d rows, and %d in the backup", name, after.rows, before.rows))
+			problems = append(problems, fmt.Sprintf("the table %s has %d rows, and %d in %s", name, after.rows, before.rows, where))
 		case before.columns == after.columns && before.sum != after.sum:
-			problems = append(problems, fmt.Sprintf("the table %s has other rows than in the backup", name))
+			problems = append(problems, fmt.Sprintf("the table %s has other rows than in %s", name, where))
 		}
 	}
 	return problems
@@ -149,6 +149,8 @@ type tallier struct {
 	tables map[string]tally
 	now    string // the table whose rows come
 	rest   []byte // of a line
+	// progress, if any, is told of each table's rows, now and then and at its end.
+	progress func(table string, rows int64)
 }
 
 func newTallier() *tallier { return &tallier{tables: map[string]tally{}} }
@@ -175,7 +177,10 @@ func (t *tallier) line(line []byte) {
 			Table   string
 			Columns []string
 		}
-		if json.Unmarshal(line, &head) == nil && head.Table != "" {
+		if json.Unmarshal(line, &head) == nil {
+			t.tell()
+		}
+		if head.Table != "" {
 			t.now = head.Table
 			t.tables[t.now] = tally{columns: fmt.Sprint(head.Columns)}
 		}
@@ -196,4 +201,16 @@ func (t *tallier) line(line []byte) {
 		carry >>= 8
 	}
 	t.tables[t.now] = one
+	if one.rows%progressEvery == 0 {
+		t.tell()
+	}
+}
+
+// progressEvery is after how many rows somebody who waits is told.
+const progressEvery = 100_000
+
+func (t *tallier) tell() {
+	if t.progress != nil && t.now != "" {
+		t.progress(t.now, t.tables[t.now].rows)
+	}
 }
