@@ -115,6 +115,21 @@ need_chromium() {
 	say "browser: $where"
 }
 
+# The program alone: Debian's package would also run one.
+need_prometheus() {
+	if [ -x "$TOOLS/bin/prometheus" ] || have prometheus; then
+		say "Prometheus: there"
+		return
+	fi
+	have apt-get || die "Prometheus is missing: put the program into .tools/bin."
+	say "Prometheus: apt-get download prometheus"
+	local dir
+	dir=$(mktemp -d)
+	(cd "$dir" && { apt-get update -q && apt-get download -q prometheus; } >log 2>&1 && dpkg -x prometheus_*.deb . && cp usr/bin/prometheus "$TOOLS/bin/") ||
+		die "Prometheus could not be fetched: put the program into .tools/bin. $(tail -n 3 "$dir/log")"
+	rm -rf "$dir"
+}
+
 need_go_toolchain
 case ${1:-all} in
 page)
@@ -134,6 +149,7 @@ all)
 	need_postgresql
 	need_python
 	need_chromium
+	need_prometheus
 	;;
 *) die "setup.sh: page, lint or nothing, not '$1'" ;;
 esac
