@@ -55,6 +55,7 @@ type Conn struct {
 	pending map[int64]*pending
 	credit  string
 	lanes   kibitz.Lanes
+	ice     []kibitz.ICEServer
 	sign    time.Time // the hub was last heard of
 }
 
@@ -203,6 +204,8 @@ func (c *Conn) frame(frame kibitz.Frame) error {
 		return c.door(f)
 	case *kibitz.Self:
 		c.admitted(f)
+	case *kibitz.ICE:
+		c.setICE(f.ICE)
 	case *kibitz.Roster:
 		c.setRoster(f)
 	case *kibitz.Caps:
@@ -351,8 +354,14 @@ func (c *Conn) admitted(f *kibitz.Self) {
 	if c.self == nil || c.self.ID != f.ID {
 		c.since, c.known = f.Seq, nil
 	}
-	c.self, c.in = f, true
+	c.self, c.in, c.ice = f, true, f.ICE
 	c.mu.Unlock()
+}
+
+func (c *Conn) setICE(servers []kibitz.ICEServer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ice = servers
 }
 
 func (c *Conn) setRoster(f *kibitz.Roster) {

@@ -205,6 +205,17 @@ func (c *Conn) Hello() kibitz.Hello {
 	return *c.hello
 }
 
+// ICEServers are what the hub gave us for links through NAT; their credentials end, and the
+// hub sends new ones before.
+func (c *Conn) ICEServers() []kibitz.ICEServer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.ice) == 0 && c.hello != nil {
+		return c.hello.ICE
+	}
+	return c.ice
+}
+
 // Done is closed when it is all over; Err tells why.
 func (c *Conn) Done() <-chan struct{} { return c.gone }
 

@@ -64,7 +64,7 @@ func (m *Mesh) newPeer(id, link string) *peer {
 	}
 	broken := mine(func() { m.failed(id) })
 	p.timer = time.AfterFunc(dialTime, broken)
-	pc, err := webrtc.NewPeerConnection(webrtc.Configuration{Certificates: []webrtc.Certificate{m.cert}})
+	pc, err := m.connection()
 	if err != nil {
 		go broken()
 		return p
@@ -93,6 +93,21 @@ func (m *Mesh) newPeer(id, link string) *peer {
 		}
 	})
 	return p
+}
+
+// connection makes a link's connection, with what the hub gave us for ways through NAT. A
+// server that makes no sense to us must not end the link: one without may stand all the same.
+func (m *Mesh) connection() (*webrtc.PeerConnection, error) {
+	conf := webrtc.Configuration{Certificates: []webrtc.Certificate{m.cert}}
+	for _, s := range m.ICEServers() {
+		conf.ICEServers = append(conf.ICEServers, webrtc.ICEServer{URLs: s.URLs, Username: s.Username, Credential: s.Credential})
+	}
+	pc, err := webrtc.NewPeerConnection(conf)
+	if err != nil && len(conf.ICEServers) > 0 {
+		conf.ICEServers = nil
+		return webrtc.NewPeerConnection(conf)
+	}
+	return pc, err
 }
 
 // track hands on a lane once the link is checked, if the other may speak.

@@ -43,6 +43,7 @@ import (
 	"parley.internal/internal/place/hosts"
 	"parley.internal/internal/publicnet"
 	"parley.internal/internal/room"
+	"parley.internal/internal/room/ice"
 	"parley.internal/internal/room/seat"
 	"parley.internal/internal/sandbox"
 	"parley.internal/internal/skill"
@@ -113,6 +114,7 @@ type Hub struct {
 	tunnel   *tunnel.Face
 	rooms    *room.Rooms
 	seats    *seat.Seats
+	relay    *ice.Relay
 	roomFace *faceroom.Face
 	// mcpFace offers what the hub can do to language models.
 	mcpFace   *facemcp.Face

@@ -45,7 +45,7 @@ func secretEnvironment(environ []string) (values []string) {
 
 // secretSettings is what of the settings is secret.
 func secretSettings(conf config.Config) []string {
-	values := []string{conf.Audit.WitnessToken}
+	values := []string{conf.Audit.WitnessToken, conf.Rooms.ICESecret}
 	for _, n := range conf.Notify {
 		values = append(values, n.Secret, n.Token)
 	}

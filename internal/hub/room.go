@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,8 +17,10 @@ import (
 	"parley.internal/internal/face/api"
 	"parley.internal/internal/face/front"
 	faceroom "parley.internal/internal/face/room"
+	"parley.internal/internal/hub/config"
 	"parley.internal/internal/identity"
 	"parley.internal/internal/room"
+	"parley.internal/internal/room/ice"
 	"parley.internal/internal/room/seat"
 	"parley.internal/internal/room/vouch"
 )
@@ -45,8 +48,13 @@ func (h *Hub) roomPart() part {
 }
 
 func (h *Hub) openRooms(ctx context.Context) error {
+	servers, err := h.openICE(ctx)
+	if err != nil {
+		return err
+	}
 	rooms, err := room.New(room.Deps{
-		DB: h.db, Leases: h.leases, Bus: h.bus, Trail: h.trail, Fetch: h.fetchKeys, People: h.people, Log: h.logger, Clustered: h.conf.NATS != "",
+		ICE: servers,
+		DB:  h.db, Leases: h.leases, Bus: h.bus, Trail: h.trail, Fetch: h.fetchKeys, People: h.people, Log: h.logger, Clustered: h.conf.NATS != "",
 	})
 	if err != nil {
 		return err
@@ -62,6 +70,34 @@ func (h *Hub) openRooms(ctx context.Context) error {
 	})
 	h.openSeats(ctx)
 	return nil
+}
+
+// openICE knows the servers that help links through NAT, and starts the hub's own.
+func (h *Hub) openICE(ctx context.Context) (*ice.Servers, error) {
+	conf := h.conf.Rooms
+	var relay *ice.Relay
+	if t := conf.TURN; t.Listen != "" && !h.opts.Quiet {
+		listen, err := netip.ParseAddrPort(t.Listen)
+		if err != nil {
+			return nil, err
+		}
+		first, last, err := t.PortRange()
+		if err != nil {
+			return nil, err
+		}
+		address, _ := netip.ParseAddr(t.Address) // none: the one it listens on
+		relay, err = ice.Listen(ctx, ice.RelaySettings{Listen: listen, Address: address, FirstPort: first, LastPort: last, Allow: config.Networks(t.Peers)})
+		if err != nil {
+			return nil, err
+		}
+		h.onClose(relay.Close)
+		h.relay = relay
+	}
+	servers, err := ice.New(conf.ICE, conf.ICESecret, relay)
+	if err != nil {
+		return nil, fmt.Errorf("rooms.ice: %w", err)
+	}
+	return servers, nil
 }
 
 // openSeats seats the hub's own agents in rooms.
@@ -96,6 +132,9 @@ func (h *Hub) roomMetrics() {
 	gauge("parley_rooms_live", "Rooms this hub has in memory.", func(s room.Stats) int { return s.Rooms })
 	gauge("parley_room_connections", "Connections to rooms, of whichever hub, on this hub.", func(s room.Stats) int { return s.Connections })
 	gauge("parley_room_members", "Connections that are in a room.", func(s room.Stats) int { return s.Members })
+	if h.relay != nil {
+		gauge("parley_turn_relays", "Relays that the hub's TURN server has open.", func(room.Stats) int { return h.relay.Relays() })
+	}
 	h.metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "parley_room_slow_total", Help: "Connections to rooms that were cut because they did not read.",
 	}, func() float64 { return float64(h.roomFace.Slow()) }))

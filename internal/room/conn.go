@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley.internal/internal/audit"
+	"parley.internal/internal/room/ice"
 	"parley.internal/protocol/kibitz"
 )
 
@@ -52,6 +53,7 @@ type conn struct {
 	olderUntil time.Time
 	challenge  time.Time // when to ask for a new proof
 	proveBy    time.Time // when it must have come
+	newICE     time.Time // when to send new credentials for links
 }
 
 // sink is the shortest way to the client. What a connection of this hub has seen
@@ -118,7 +120,7 @@ func (r *room) arrive(c *conn) {
 	p, mesh := r.policy, r.policy.Peers()
 	c.send(&kibitz.Hello{
 		V: 1, Room: r.id, CID: c.CID, Nonce: c.Nonce, Title: r.title, Notice: p.Notice, Humans: p.Humans.Mode, Agents: p.Agents.Mode,
-		Credits: p.Credits.Require, Sealed: r.sealed(), Locked: r.locked, Lobby: r.lobby, Mesh: &mesh, Limits: kibitz.WireLimits(),
+		Credits: p.Credits.Require, Sealed: r.sealed(), Locked: r.locked, Lobby: r.lobby, Mesh: &mesh, ICE: r.openICE(), Limits: kibitz.WireLimits(),
 	})
 }
 
@@ -151,6 +153,7 @@ func (r *room) drop(c *conn) {
 
 // dueConn ends a connection that took too long and asks for fresh proofs.
 func (r *room) dueConn(c *conn, now time.Time) {
+	r.dueICE(c, now)
 	switch {
 	case c.p == nil && !c.busy:
 		if !now.Before(c.deadline) {
@@ -171,6 +174,39 @@ func (r *room) dueConn(c *conn, now time.Time) {
 		} else {
 			r.need(c.challenge)
 		}
+	}
+}
+
+// openICE is what somebody at the door may know of ways through NAT.
+func (r *room) openICE() []kibitz.ICEServer {
+	if p := r.policy.Peers(); !p.Media && !p.Data {
+		return nil
+	}
+	return r.e.d.ICE.Open()
+}
+
+// iceFor is what a participant may use, with credentials that are renewed at half their time.
+func (r *room) iceFor(c *conn, now time.Time) []kibitz.ICEServer {
+	if p := r.policy.Peers(); !p.Media && !p.Data {
+		return nil
+	}
+	servers := r.e.d.ICE.For(c.p.ID, now)
+	c.newICE = time.Time{}
+	if len(servers) > 0 {
+		c.newICE = now.Add(ice.Lifetime / 2)
+		r.need(c.newICE)
+	}
+	return servers
+}
+
+// dueICE sends a participant new credentials before the last ones end.
+func (r *room) dueICE(c *conn, now time.Time) {
+	switch {
+	case c.p == nil || c.newICE.IsZero():
+	case now.Before(c.newICE):
+		r.need(c.newICE)
+	default:
+		c.send(&kibitz.ICE{ICE: r.iceFor(c, now)})
 	}
 }
 

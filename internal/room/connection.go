@@ -481,6 +481,9 @@ func (r *room) arriveOrAttach(c *conn) {
 	r.rank()
 	r.sendRoster(p, now)
 	r.sendCaps(p, now)
+	if servers := r.iceFor(c, now); len(servers) > 0 {
+		c.send(&kibitz.ICE{ICE: servers}) // the former owner's relay honours its credentials no longer
+	}
 	r.replay(c, p, c.Seen)
 	if p.KeyID != "" && p.Kind == kibitz.Agent {
 		r.askProof(c, now)

@@ -10,7 +10,9 @@ import (
 	"parley.internal/internal/defaults"
 	"parley.internal/internal/identity"
 	"parley.internal/internal/lease"
+	"parley.internal/internal/room/ice"
 	"parley.internal/internal/store"
+	"parley.internal/protocol/kibitz"
 )
 
 // Deps is what rooms are made from. DB, Leases, Bus and Trail are required.
@@ -24,7 +26,9 @@ type Deps struct {
 	Fetch func(ctx context.Context, url string) ([]byte, error)
 	// People tells how whoever made somebody a host stands now; nil asks nobody.
 	People People
-	Log    *slog.Logger
+	// ICE is how links get through NAT; nil leaves them to what participants find themselves.
+	ICE ICE
+	Log *slog.Logger
 	// Clustered says that other hubs share the store and the bus.
 	Clustered bool
 	Limits    Limits
@@ -36,6 +40,16 @@ type People interface {
 	Standing(ctx context.Context, a identity.Actor) (identity.Actor, error)
 	// Lasting is an actor for what outlives the page it was made on.
 	Lasting(ctx context.Context, a identity.Actor) (identity.Actor, error)
+}
+
+// ICE knows servers that help links through NAT.
+type ICE interface {
+	// Open are those that need no credential.
+	Open() []kibitz.ICEServer
+	// For are a participant's, with credentials that are good for ice.Lifetime.
+	For(who string, now time.Time) []kibitz.ICEServer
+	// Gone ends what a participant had.
+	Gone(who string)
 }
 
 // AnnounceTime is how long somebody at the door may take to say who they are.
@@ -58,6 +72,9 @@ type Limits struct {
 }
 
 func (d *Deps) defaults() {
+	if d.ICE == nil {
+		d.ICE = (*ice.Servers)(nil)
+	}
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}

@@ -184,6 +184,7 @@ func (r *room) unlist(p *participant) {
 		}
 	}
 	delete(r.byID, p.ID)
+	r.e.d.ICE.Gone(p.ID)
 	r.rank()
 	r.changed()
 	r.capsDirty = true

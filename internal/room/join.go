@@ -133,7 +133,7 @@ func (r *room) welcome(c *conn, p *participant, token string) {
 	c.send(&kibitz.Lobby{Status: kibitz.LobbyAdmitted})
 	c.send(&kibitz.Self{
 		ID: p.ID, Kind: p.Kind, Name: p.Name, Host: p.tier != "", Tier: p.tier, KeyID: p.KeyID,
-		Grant: p.effective(now), Resume: token, Seq: r.seq,
+		Grant: p.effective(now), Resume: token, Seq: r.seq, ICE: r.iceFor(c, now),
 	})
 	// Newer ones replace older ones that wait; these two keep their place.
 	c.link.Send(&Out{Data: r.rosterFor(p, now).Data})

@@ -6,15 +6,20 @@ import (
 	"crypto/rsa"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/google/go-cmp/cmp"
 
 	"parley.internal/internal/room"
+	"parley.internal/internal/room/ice"
 	"parley.internal/protocol/kibitz"
 )
 
@@ -321,4 +326,68 @@ func TestAnEmptyRoomIsUnloadedInTheEnd(t *testing.T) {
 		}
 		h.guest(id, "Back")
 	})
+}
+
+// What a room hands out for links through NAT is for those who are in it: with a credential of
+// their own, a new one before that ends, and none once they have left.
+func TestParticipantsHaveCredentialsForLinksWhileTheyAreIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := must(ice.New([]string{"stun:stun.example.org", "turn:turn.example.org"}, "secret", nil))(t)
+		watched := &watchedICE{Servers: servers}
+		h := alone(t, func(d *room.Deps) { d.ICE = watched })
+		id := h.open("r", openTo())
+		door := h.dial(id, nil)
+		if hello := lastOf[*kibitz.Hello](door); len(hello.ICE) != 1 || hello.ICE[0].Credential != "" {
+			t.Errorf("at the door: %+v, want the open server alone", hello.ICE)
+		}
+		ann := h.guest(id, "Ann")
+		if got := ann.self.ICE; len(got) != 2 || !strings.HasSuffix(got[1].Username, ":"+ann.self.ID) || got[1].Credential == "" {
+			t.Fatalf("inside: %+v, want a credential in the participant's name", got)
+		}
+		for i := range 3 {
+			last := lastOf[*kibitz.ICE](ann)
+			later(ice.Lifetime/2 - time.Second)
+			if lastOf[*kibitz.ICE](ann) != last {
+				t.Errorf("credential %d came before half of the last one's time", i+2)
+			}
+			later(time.Second)
+			got := want[*kibitz.ICE](ann).ICE
+			until, _, _ := strings.Cut(got[1].Username, ":")
+			if end := must(strconv.ParseInt(until, 10, 64))(t); end != time.Now().Add(ice.Lifetime).Unix() {
+				t.Errorf("the new credential ends at %d, want an hour from now", end)
+			}
+		}
+		ann.gone()
+		later(time.Second)
+		if len(watched.left()) != 0 {
+			t.Error("who is only away has lost its relays")
+		}
+		later(12 * time.Second)
+		if diff := cmp.Diff([]string{ann.self.ID}, watched.left()); diff != "" {
+			t.Errorf("who has left: %s", diff)
+		}
+		quiet := h.open("without-links", obj{"humans": obj{"mode": "open"}, "mesh": obj{"media": false, "data": false}})
+		if ben := h.guest(quiet, "Ben"); ben.self.ICE != nil {
+			t.Errorf("a room without links hands out %+v", ben.self.ICE)
+		}
+	})
+}
+
+// watchedICE remembers who left.
+type watchedICE struct {
+	*ice.Servers
+	mu   sync.Mutex
+	gone []string
+}
+
+func (w *watchedICE) Gone(who string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone = append(w.gone, who)
+}
+
+func (w *watchedICE) left() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.gone)
 }

@@ -81,6 +81,9 @@ func (*Lobby) Type() Type { return "lobby" }
 func (*Self) Type() Type { return "self" }
 
 // Type implements [Frame].
+func (*ICE) Type() Type { return "ice" }
+
+// Type implements [Frame].
 func (*Roster) Type() Type { return "roster" }
 
 // Type implements [Frame].
@@ -188,7 +191,7 @@ func newHubFrame(t Type) Frame {
 	all := []Frame{
 		new(Hello), new(Lobby), new(Self), new(Roster), new(Caps), new(From), new(Live), new(Gap),
 		new(Ack), new(Nak), new(Challenge), new(Republish), new(Sig), new(Audit), new(Reset),
-		new(Kick), new(Ping), new(Pong),
+		new(Kick), new(Ping), new(Pong), new(ICE),
 	}
 	for _, f := range all {
 		if f.Type() == t {

@@ -17,8 +17,23 @@ type Hello struct {
 	Locked  bool   `json:"locked"`
 	Lobby   bool   `json:"lobby"`
 	// Mesh is what goes peer to peer; the roster repeats it when it changes.
-	Mesh   *MeshPolicy `json:"mesh,omitzero"`
+	Mesh *MeshPolicy `json:"mesh,omitzero"`
+	// ICE is how links find a way through NAT. Nobody is in yet, so nothing here has a
+	// credential; those come with Self.
+	ICE    []ICEServer `json:"ice,omitzero"`
 	Limits Limits      `json:"limits"`
+}
+
+// ICEServer is a STUN or TURN server, as browsers take it.
+type ICEServer struct {
+	URLs       []string `json:"urls"`
+	Username   string   `json:"username,omitzero"`
+	Credential string   `json:"credential,omitzero"`
+}
+
+// ICE replaces the servers that Self had: its credentials end.
+type ICE struct {
+	ICE []ICEServer `json:"ice"`
 }
 
 // Sealed is whether what is said in a room is closed to the hub. On the wire it is false,
@@ -127,6 +142,8 @@ type Self struct {
 	Grant  Grant  `json:"grant"`
 	Resume string `json:"resume"`
 	Seq    uint64 `json:"seq"`
+	// ICE are the servers of Hello and those that need a credential, with one that ends soon.
+	ICE []ICEServer `json:"ice,omitzero"`
 }
 
 // Roster is who is here. Redacted, it has neither Host nor Hosts nor Waiting;

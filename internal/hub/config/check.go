@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 
 // check refuses settings that cannot work, or would be unsafe.
 func (c Config) check() error {
-	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNATS, checkNet, checkBox, checkNotify, checkAudit, checkBackup} {
+	for _, rule := range []func(Config) error{checkListen, checkTLS, checkTalk, checkWords, checkURLs, checkNATS, checkNet, checkTURN, checkBox, checkNotify, checkAudit, checkBackup} {
 		if err := rule(c); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
@@ -168,6 +169,43 @@ func checkNet(c Config) error {
 		}
 	}
 	return nil
+}
+
+func checkTURN(c Config) error {
+	t := c.Rooms.TURN
+	if t.Listen == "" {
+		return nil
+	}
+	listen, err := netip.ParseAddrPort(t.Listen)
+	if err != nil {
+		return fmt.Errorf("rooms.turn.listen: %q is not IP:PORT", t.Listen)
+	}
+	if t.Address == "" && listen.Addr().IsUnspecified() {
+		return fmt.Errorf("rooms.turn.address: needed, for rooms.turn.listen names no address that others could reach")
+	}
+	if a, err := netip.ParseAddr(t.Address); t.Address != "" && (err != nil || a.IsUnspecified()) {
+		return fmt.Errorf("rooms.turn.address: %q is not an IP address", t.Address)
+	}
+	if _, _, err := t.PortRange(); err != nil {
+		return err
+	}
+	for _, text := range t.Peers {
+		if _, err := parseNetwork(text); err != nil {
+			return fmt.Errorf("rooms.turn.peers: %q is neither an address nor a network such as 10.0.0.0/8", text)
+		}
+	}
+	return nil
+}
+
+// PortRange reads the ports that are relayed through.
+func (t TURN) PortRange() (first, last uint16, err error) {
+	from, to, ok := strings.Cut(t.Ports, "-")
+	low, err1 := strconv.ParseUint(from, 10, 16)
+	high, err2 := strconv.ParseUint(to, 10, 16)
+	if !ok || err1 != nil || err2 != nil || low < 1024 || high < low {
+		return 0, 0, fmt.Errorf("rooms.turn.ports: %q is not FIRST-LAST, from 1024 on", t.Ports)
+	}
+	return uint16(low), uint16(high), nil
 }
 
 // Networks reads addresses and networks; what is neither has been refused by Load.

@@ -59,10 +59,22 @@ type Net struct {
 	AllowPrivate []string `koanf:"allow_private"`
 }
 
-// Rooms is about rooms in other people's pages.
+// Rooms is about rooms in other people's pages, and ways through NAT for their media.
 type Rooms struct {
 	// Origins are websites whose pages may show rooms, beside those listed on the page.
 	Origins []string `koanf:"origins"`
+	// ICE are STUN and TURN servers of the operator, ICESecret what the latter share with the hub.
+	ICE       []string `koanf:"ice"`
+	ICESecret string   `koanf:"ice_secret"`
+	TURN      TURN     `koanf:"turn"`
+}
+
+// TURN is about the hub's own TURN server.
+type TURN struct {
+	Listen  string   `koanf:"listen"`
+	Address string   `koanf:"address"`
+	Ports   string   `koanf:"ports"`
+	Peers   []string `koanf:"peers"`
 }
 
 // Limits are how slowly callers may send a request's body.

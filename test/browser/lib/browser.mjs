@@ -25,9 +25,8 @@ const quiet = [
 // The sandbox refuses to work for root, which is who CI is.
 const asRoot = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
 
-/** Starts the browser that `make test` found. The caller closes it. */
-export function launch() {
-  const executablePath = process.env.PARLEY_CHROMIUM;
+/** Starts the browser that `make test` found, or a program that starts it elsewhere. The caller closes it. */
+export function launch(executablePath = process.env.PARLEY_CHROMIUM) {
   if (!executablePath) throw new Error('PARLEY_CHROMIUM must name a Chromium program: run the tests by `make test`');
   return chromium.launch({ executablePath, args: [...quiet, ...asRoot] });
 }

@@ -13,11 +13,11 @@ const program = process.env.PARLEY_BIN || built;
 if (!existsSync(program)) throw new Error(`${program} is not there: build it with 'make build', or name one in PARLEY_BIN`);
 
 /** Starts it; more is added to its environment. */
-export async function startHub(more = {}) {
+export async function startHub(more = {}, address = ANY) {
   const data = mkdtempSync(join(tmpdir(), 'parley-browser-'));
   const env = { ...process.env, PATH, PARLEY_MODEL: 'offline', PARLEY_NET_ALLOW_PRIVATE: '127.0.0.0/8', ...more };
   const run = (listen) => spawn(program, ['up', '--data', data, '--listen', listen], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let child = run(ANY);
+  let child = run(address);
   const [first] = await printed(child, /https?:\/\/\S+#login=\S+/);
   const { origin: url, host } = new URL(first);
   const token = readFileSync(join(data, 'owner.token'), 'utf8').trim();
