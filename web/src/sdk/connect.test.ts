@@ -167,6 +167,75 @@ describe('a connection', () => {
     room.leave();
   });
 
+  it('shows a credit at the door, renews it at half its time, and shows it again when it resumes', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
+    const credit = (n: number) => `h.${btoa(JSON.stringify({ exp: Math.floor(Date.now() / 1000) + 60, n })).replaceAll('=', '')}.s`;
+    const given: string[] = [];
+    const { room, sockets } = start({ renewCredit: async () => given[given.push(credit(given.length)) - 1]! });
+    const settle = async () => {
+      for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+    };
+    sockets[0]!.hear(hello);
+    await settle();
+    expect(sockets[0]!.sent.findLast((f) => f.t === 'voice').agentCredit).toBe(given[0]);
+    sockets[0]!.hear(...enter);
+    await settle();
+    for (const more of [9_000, 9_000, 9_000, 2_000]) {
+      vi.advanceTimersByTime(more);
+      sockets[0]!.hear({ t: 'pong' });
+    }
+    await settle();
+    expect(given.length).toBe(1);
+    vi.advanceTimersByTime(2_000);
+    await settle();
+    expect(given.length).toBe(2);
+    const again = sockets[0]!.sent.findLast((f) => f.t === 'voice');
+    expect([again.agentCredit, again.name]).toEqual([given[1], undefined]);
+    sockets[0]!.cut();
+    await settle();
+    vi.advanceTimersByTime(1_000);
+    sockets[1]!.hear(hello);
+    await settle();
+    expect(sockets[1]!.sent.findLast((f) => f.t === 'resume').agentCredit).toBe(given[1]);
+    room.leave();
+    vi.advanceTimersByTime(60_000);
+    await settle();
+    expect(given.length).toBe(2);
+  });
+
+  it('has the servers that the hub gave for links: at the door, inside, and new ones', async () => {
+    const { room, sockets } = start();
+    const open = { urls: ['stun:192.0.2.1:3478'] };
+    const mine = { urls: ['turn:192.0.2.1:3478?transport=udp'], username: '1:p', credential: 'c' };
+    sockets[0]!.hear({ ...hello, ice: [open] });
+    await vi.waitFor(() => expect(room.ice).toEqual([open]));
+    sockets[0]!.hear(enter[0]!, { ...self, ice: [open, mine] }, ...enter.slice(2));
+    await becomes(room, 'in');
+    expect(room.ice).toEqual([open, mine]);
+    const fresh = { ...mine, username: '2:p' };
+    sockets[0]!.hear({ t: 'ice', ice: [fresh] });
+    await vi.waitFor(() => expect(room.ice).toEqual([fresh]));
+    room.leave();
+  });
+
+  it('tells a snapshot in the order that existing apps know, and keeps chat and trail', async () => {
+    const { room, sockets } = start();
+    const heard: string[] = [];
+    sockets[0]!.hear(hello, ...enter, { t: 'roster', members: [{ id: 'p1', name: 'Bo', kind: 'human' }] });
+    await becomes(room, 'in');
+    await vi.waitFor(() => expect(room.getParticipants().length).toBe(1));
+    for (const event of ['join', 'leave', 'participants', 'speaking', 'state', 'knocks', 'lobby', 'chat']) room.on(event, () => heard.push(event));
+    sockets[0]!.hear({ t: 'roster', members: [{ id: 'p2', name: 'Cy', kind: 'agent' }], lobby: true, waiting: [{ id: 'w1', name: 'Di', kind: 'human' }] });
+    await vi.waitFor(() => expect(heard).toEqual(['join', 'leave', 'participants', 'speaking', 'state', 'knocks', 'lobby', 'chat']));
+    expect(room.getKnocks()).toEqual([{ id: 'w1', name: 'Di', kind: 'human' }]);
+    sockets[0]!.hear({ t: 'from', seq: 11, ts: 5, from: 'p2', c: { k: 'app', data: { __kib_agent: 'chat', text: 'nice lead' } } }, { t: 'audit', e: { kind: 'room.granted' } });
+    await vi.waitFor(() => expect(room.getAgentAudit()).toEqual([{ kind: 'room.granted' }]));
+    expect(room.getChat()).toEqual([{ id: 'p2', name: 'Cy', text: 'nice lead', ts: 5, self: false }]);
+    void room.admit('w1').catch(() => {});
+    expect(await sockets[0]!.last('mod')).toMatchObject({ op: 'admit', target: 'w1' });
+    room.leave();
+  });
+
   it('keeps a sealed room sealed', async () => {
     const { room, sockets } = start({ roomKey: 'A'.repeat(43) });
     sockets[0]!.hear({ ...hello, sealed: true }, ...enter);

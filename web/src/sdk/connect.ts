@@ -2,7 +2,7 @@
 // without gap or duplicate, and sends again what was not acknowledged.
 
 import type { Controller, Grant, Participant, Schema } from './agent';
-import { channelFingerprint, dialledOrigin, keyPair, roomId, signToken, type Key } from './codec';
+import { channelFingerprint, dialledOrigin, fromBase64url, keyPair, roomId, signToken, utf8Text, type Key } from './codec';
 import { Seal } from './seal';
 import { fromWire, toWire } from './wire';
 
@@ -25,6 +25,10 @@ export interface ConnectOptions {
   want?: Grant;
   /** An invite, if the link does not carry it, or an identity token. */
   jwt?: string;
+  /** A paid minute, where agents pay. */
+  credit?: string;
+  /** Gets the next credit: at first unless one was given, and whenever half of the last one's time is over. */
+  renewCredit?: () => Promise<string>;
   /** This participant's certificate fingerprint, for WebRTC. */
   fp?: string;
   avatar?: string;
@@ -37,6 +41,7 @@ export interface ConnectOptions {
 
 export interface Memory { resume: string; since: number }
 export interface Content { seq: number; ts: number; from: string; to?: string; c: any; retained?: boolean }
+export interface ChatEntry { id: string; name: string; text: string; ts: number; self: boolean }
 export type State = 'connecting' | 'door' | 'waiting' | 'in' | 'broken' | 'refused' | 'left';
 
 interface Pending { frame: any; done: (ack: any) => void; fail: (why: Error) => void; again: boolean }
@@ -49,6 +54,23 @@ const PING_MS = 10_000;
 const SILENT_MS = 12_000;
 const LOST_MS = 25_000;
 
+// When a credit is renewed that does not say how long it lasts, and the least one waits.
+const CREDIT_MS = 30_000;
+const SHORTEST_CREDIT_MS = 5_000;
+
+/** Half of what is left of a credit, so that one failure is no lapse. */
+export function renewalPause(credit: string, now = Date.now()): number {
+  try {
+    const { exp } = JSON.parse(utf8Text(fromBase64url(credit.split('.')[1]!)));
+    return exp > 0 ? Math.max(SHORTEST_CREDIT_MS, (exp * 1000 - now) / 2) : CREDIT_MS;
+  } catch {
+    return CREDIT_MS;
+  }
+}
+
+/** Chat, trail and people as they are kept for those who ask later. */
+const KEPT = 500;
+
 export class RoomConnection implements Controller {
   state: State = 'connecting';
   room: string;
@@ -56,6 +78,8 @@ export class RoomConnection implements Controller {
   self: any;
   roster: any = { members: [] };
   grants: Record<string, Grant> = {};
+  /** What the hub gave us for links through NAT: at the door without credentials, and renewed once we are in. */
+  ice: RTCIceServer[] = [];
   /** Why the door did not open, or why we had to leave. */
   refusal: Refused | undefined;
 
@@ -80,6 +104,10 @@ export class RoomConnection implements Controller {
   #pinged = 0;
   #silent = false;
   #watch: ReturnType<typeof setInterval> | undefined;
+  #renewing: ReturnType<typeof setTimeout> | undefined;
+  #chat: ChatEntry[] = [];
+  #audit: any[] = [];
+  #present: Participant[] = [];
 
   constructor(url: string, options: ConnectOptions = {}) {
     const base = typeof location === 'undefined' ? undefined : location.href;
@@ -160,7 +188,20 @@ export class RoomConnection implements Controller {
     return this.#ask({ t: 'send', c: sealed, ...(to ? { to } : {}), id: crypto.randomUUID() }, true);
   }
 
-  sendChat = (text: string, to?: string) => this.send({ k: 'chat', text, ...(to ? { dm: true } : {}) }, to);
+  sendChat = async (text: string, to?: string) => {
+    const ack = await this.send({ k: 'chat', text, ...(to ? { dm: true } : {}) }, to);
+    if (this.self) this.#said({ id: this.self.id, name: this.self.name, text, ts: Date.now(), self: true });
+    return ack;
+  };
+  /** What people and agents have said since we are here. */
+  getChat = (): ChatEntry[] => [...this.#chat];
+  /** The room's trail, for its hosts. */
+  getAgentAudit = (): any[] => [...this.#audit];
+  /** Who waits in the lobby, and letting them in or not, for its hosts. */
+  getKnocks = (): any[] => [...(this.roster.waiting ?? [])];
+  setLobby = (on: boolean) => this.command(on ? 'lobbyon' : 'lobbyoff');
+  admit = (id: string) => this.command('admit', id);
+  deny = (id: string, reason?: string) => this.command('deny', id, reason);
   publish = (view: unknown, to?: string) => this.send({ k: 'app', data: { __kib_agent: 'view', view } }, to);
   registerSchema = (name: string, version: string, schema: unknown) => this.send({ k: 'schema', name, version, schema });
   /** What somebody may, as the room has told it. */
@@ -175,6 +216,17 @@ export class RoomConnection implements Controller {
     return this.#ask({ t: 'media', ...lanes });
   };
   setName = (name: string) => this.#ask({ t: 'voice', on: true, name });
+  setAvatar = (avatar: string) => this.#ask({ t: 'voice', on: true, avatar });
+  /** Comes by this key from the next announcement on: before join(), or after a refusal. */
+  provideAgentKey = (key: Key): void => {
+    this.#options.key = key;
+    this.#meta['role'] ??= 'agent';
+  };
+  /** Shows the room a fresh credit. */
+  provideAgentCredit = async (credit: string): Promise<void> => {
+    this.#options.credit = credit;
+    if (this.state === 'in') await this.#ask({ t: 'voice', on: true, agentCredit: credit });
+  };
 
   getState = (): State => this.state;
 
@@ -191,8 +243,35 @@ export class RoomConnection implements Controller {
     this.refusal = undefined;
     this.#put({
       t: 'voice', on: true, name: o.name ?? 'Guest', cam: false, meta: this.#meta, ...(o.avatar ? { avatar: o.avatar } : {}), ...(o.want ? { want: o.want } : {}),
-      ...(o.jwt ? { jwt: o.jwt } : {}), ...(o.fp ? { fp: o.fp } : {}), ...(await this.#proof()), ...more,
+      ...(o.jwt ? { jwt: o.jwt } : {}), ...(o.fp ? { fp: o.fp } : {}), ...(await this.#proof()), ...(await this.#paid()), ...more,
     });
+  }
+
+  /** A credit that lasts: a new one if there is none, or if it is about to end. */
+  async #paid(): Promise<{ agentCredit?: string }> {
+    const o = this.#options;
+    if (o.renewCredit && (!o.credit || renewalPause(o.credit) <= SHORTEST_CREDIT_MS)) {
+      try {
+        o.credit = await o.renewCredit();
+      } catch (error) {
+        if (!o.credit) this.#tell('nak', { t: 'nak', code: 'credit.unavailable', reason: (error as Error).message });
+      }
+    }
+    return o.credit ? { agentCredit: o.credit } : {};
+  }
+
+  #renewLater(): void {
+    clearTimeout(this.#renewing);
+    if (!this.#options.renewCredit) return;
+    this.#renewing = setTimeout(async () => {
+      try {
+        await this.provideAgentCredit(await this.#options.renewCredit!());
+      } catch (error) {
+        // The room ends who cannot pay; until then the next try may do better.
+        this.#tell('nak', { t: 'nak', code: (error as Refused).code ?? 'credit.unavailable', reason: (error as Error).message });
+      }
+      if (this.state === 'in') this.#renewLater();
+    }, renewalPause(this.#options.credit ?? ''));
   }
 
   /** A signed command: what a host's key may order, whoever's connection it is. */
@@ -305,6 +384,7 @@ export class RoomConnection implements Controller {
 
   #end(state: 'left' | 'refused'): void {
     clearInterval(this.#watch);
+    clearTimeout(this.#renewing);
     this.#settle(this.refusal ?? new Refused('left', 'left the room'));
     this.#become(state);
   }
@@ -327,7 +407,16 @@ export class RoomConnection implements Controller {
       case 'roster':
         this.roster = f;
         this.#tell('roster', f);
-        return this.#tell('participants', this.getParticipants());
+        return this.#snapshot();
+      case 'ice':
+        this.ice = f.ice ?? [];
+        return this.#tell('ice', this.ice);
+      case 'audit':
+        this.#audit = [...this.#audit, f.e].slice(-KEPT);
+        return this.#tell('audit', f);
+      case 'reset':
+        this.#chat = [];
+        return this.#tell('reset', f);
       case 'caps':
         this.grants = f.grants ?? {};
         return this.#tell('caps', this.grants);
@@ -353,15 +442,36 @@ export class RoomConnection implements Controller {
     }
   }
 
+  // Who came, who went, and how it all stands now, in the order that existing apps know.
+  #snapshot(): void {
+    const before = new Map(this.#present.map((p) => [p.id, p]));
+    const now = this.getParticipants();
+    this.#present = now;
+    for (const p of now) if (!before.delete(p.id)) this.#tell('join', p);
+    for (const p of before.values()) this.#tell('leave', p);
+    this.#tell('participants', now);
+    this.#tell('speaking', []); // nobody measures it
+    this.#tell('state', this.state);
+    this.#tell('knocks', this.getKnocks());
+    this.#tell('lobby', !!this.roster.lobby);
+    this.#tell('chat', this.getChat());
+  }
+
+  #said(line: ChatEntry): void {
+    this.#chat = [...this.#chat, line].slice(-KEPT);
+    this.#tell('chat', this.getChat());
+  }
+
   async #greeted(f: any): Promise<void> {
     this.hello = f;
+    this.ice = f.ice ?? [];
     this.#nonce = f.nonce;
     this.#attempt = 0;
     this.#become('door');
     this.#tell('hello', f);
     if (this.#memory) {
       const { agentAssertion } = (await this.#proof()) as { agentAssertion?: string };
-      this.#put({ t: 'resume', ...this.#memory, ...(agentAssertion ? { agentAssertion } : {}) });
+      this.#put({ t: 'resume', ...this.#memory, ...(agentAssertion ? { agentAssertion } : {}), ...(await this.#paid()) });
     } else {
       await this.announce();
     }
@@ -388,8 +498,10 @@ export class RoomConnection implements Controller {
     this.self = f;
     if (fresh) this.#schemas.clear();
     this.#remember({ resume: f.resume, since: this.#memory && !fresh ? this.#memory.since : f.seq });
+    this.ice = f.ice ?? this.ice;
     this.#become('in');
     this.#tell('self', f);
+    this.#renewLater();
   }
 
   #remember(memory: Memory): void {
@@ -427,6 +539,8 @@ export class RoomConnection implements Controller {
     }
     if (c.k === 'app') c = { ...c, data: fromWire(c.data) };
     this.#tell('content', { ...f, c });
+    const text = c.k === 'chat' ? c.text : c.k === 'app' && c.data?.__kib_agent === 'chat' ? c.data.text : undefined;
+    if (typeof text === 'string') this.#said({ id: f.from, name: this.roster.members.find((m: any) => m.id === f.from)?.name ?? '', text, ts: f.ts, self: false });
   }
 }
 

@@ -31,8 +31,9 @@ class Peer extends EventTarget {
   remoteDescription: any;
   closed = false;
   sctp = { transport: { getRemoteCertificates: () => [certificate.buffer] } };
-  constructor() {
+  constructor(readonly conf?: any) {
     super();
+    if (conf?.iceServers?.[0]?.urls?.[0]?.startsWith('nonsense')) throw new Error('this browser does not take it');
     Peer.made.push(this);
   }
   createDataChannel() {
@@ -71,6 +72,7 @@ const listens = { perceive: ['read-chat', 'read-roster', 'receive-directed'], ac
 class Room extends EventTarget {
   room = 'r';
   self = { id: 'a' };
+  ice: any[] = [];
   hello = { mesh: { media: true, data: true } };
   roster: any = { members: [] };
   grants: any = {};
@@ -221,6 +223,27 @@ describe('lanes', () => {
     room.caps(full);
     room.caps(listens);
     expect(shown).toEqual(['audio', undefined]);
+  });
+});
+
+describe('a link', () => {
+  const server = (url: string) => [{ urls: [url], username: 'u', credential: 'c' }];
+  const meets = async (ice: any[]) => {
+    await begin();
+    mesh.close();
+    Peer.made = [];
+    const { roster } = room;
+    room = Object.assign(new Room(), { ice, roster });
+    mesh = new Mesh(room as any, { certificate: {} as any, fp: 'aa', placeholders: flowing });
+    return Peer.made[0]!.conf.iceServers;
+  };
+
+  it('uses the servers that the hub gave for ways through NAT', async () => {
+    expect(await meets(server('turn:192.0.2.1:3478'))).toEqual(server('turn:192.0.2.1:3478'));
+  });
+
+  it('stands without a server that the browser does not take', async () => {
+    expect(await meets(server('nonsense:'))).toBeUndefined();
   });
 });
 

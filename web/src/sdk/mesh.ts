@@ -22,6 +22,7 @@ export interface MeshOptions {
   fp: string;
   /** An agent proves its key on every link. */
   key?: Key;
+  /** Servers for links through NAT, if not those that the hub gave. */
   ice?: RTCIceServer[];
   /** What flows in place of a withheld lane, if not silence and black of our own. */
   placeholders?: Record<'audio' | 'video', Placeholder>;
@@ -208,6 +209,16 @@ export class Mesh implements Controller {
     return this.#options;
   }
 
+  /** A connection by our certificate. A server that this browser does not take must not end the link: one without may stand. */
+  connection(): RTCPeerConnection {
+    const certificates = [this.#options.certificate];
+    try {
+      return new RTCPeerConnection({ certificates, iceServers: this.#options.ice ?? this.#room.ice ?? [] });
+    } catch {
+      return new RTCPeerConnection({ certificates });
+    }
+  }
+
   get room(): string {
     return this.#room.room;
   }
@@ -365,7 +376,7 @@ class Link {
     this.#offering = offers;
     this.id = id;
     this.#sending = mesh.speaks;
-    this.#pc = new RTCPeerConnection({ certificates: [mesh.options.certificate], iceServers: mesh.options.ice ?? [] });
+    this.#pc = mesh.connection();
     this.#channel = this.#pc.createDataChannel('kbz', { negotiated: true, id: 0 });
     this.#channel.addEventListener('open', () => void this.#opened());
     this.#channel.addEventListener('message', (event) => this.#heard(event.data));
