@@ -6,9 +6,9 @@
 //   agent.onView((view) => …);
 
 export { createAgent, createAgentFromBridge, cooldown } from './agent';
-export type { Bridge, ChatLine, Controller, Denied, Grant, Participant, Schema } from './agent';
+export type { AgentOptions, Bridge, ChatLine, Controller, Denied, Grant, Participant, Schema } from './agent';
 export { connectRoom, Refused, RoomConnection } from './connect';
-export type { ConnectOptions, Content, Memory, State } from './connect';
+export type { ChatEntry, ConnectOptions, Content, Memory, State } from './connect';
 export { channelFingerprint, newKey, roomId, thumbprint } from './codec';
 export { connectMesh, lanes, Mesh, newCertificate } from './mesh';
 export type { Lane, MeshOptions } from './mesh';
