@@ -130,6 +130,13 @@ need_prometheus() {
 	rm -rf "$dir"
 }
 
+# For the test that puts people behind routers; elsewhere than on Linux it is left out.
+need_networks() {
+	[ "$(uname)" = Linux ] || return 0
+	{ have ip && have nft && have unshare && have openssl; } || as_root_apt "networks of one's own (for media behind NAT)" iproute2 nftables util-linux openssl
+	{ have ip && have nft && have unshare && have openssl; } || die "ip, nft, unshare or openssl is missing: install iproute2, nftables, util-linux and openssl."
+}
+
 need_go_toolchain
 case ${1:-all} in
 page)
@@ -150,6 +157,7 @@ all)
 	need_python
 	need_chromium
 	need_prometheus
+	need_networks
 	;;
 *) die "setup.sh: page, lint or nothing, not '$1'" ;;
 esac
