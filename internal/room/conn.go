@@ -115,12 +115,12 @@ func shortID(prefix string) string {
 // arrive takes a new connection and greets it.
 func (r *room) arrive(c *conn) {
 	r.conns[c.CID] = c
-	c.deadline = time.Now().Add(r.e.d.Limits.Announce)
+	c.deadline = time.Now().Add(r.doorTime())
 	r.need(c.deadline)
 	p, mesh := r.policy, r.policy.Peers()
 	c.send(&kibitz.Hello{
 		V: 1, Room: r.id, CID: c.CID, Nonce: c.Nonce, Title: r.title, Notice: p.Notice, Humans: p.Humans.Mode, Agents: p.Agents.Mode,
-		Credits: p.Credits.Require, Sealed: r.sealed(), Locked: r.locked, Lobby: r.lobby, Mesh: &mesh, ICE: r.openICE(), Limits: kibitz.WireLimits(),
+		Credits: p.Credits.Require, Sealed: r.sealed(), Locked: r.locked, Lobby: r.lobby, Mesh: &mesh, ICE: r.openICE(), SignIn: r.signIn(), Limits: kibitz.WireLimits(),
 	})
 }
 
@@ -175,6 +175,24 @@ func (r *room) dueConn(c *conn, now time.Time) {
 			r.need(c.challenge)
 		}
 	}
+}
+
+// signIn is where people prove who they are, if the room asks for that.
+func (r *room) signIn() *kibitz.SignIn {
+	o := r.policy.Humans.OIDC
+	if r.policy.Humans.Mode != kibitz.HumansOIDC || o.AuthURI == "" {
+		return nil
+	}
+	return &kibitz.SignIn{AuthURI: o.AuthURI, ClientID: o.ClientID}
+}
+
+// doorTime is how long somebody may take to say who they are. Whoever signs in elsewhere
+// meanwhile needs this very connection: the token names it.
+func (r *room) doorTime() time.Duration {
+	if r.signIn() != nil {
+		return r.e.d.Limits.Lobby
+	}
+	return r.e.d.Limits.Announce
 }
 
 // openICE is what somebody at the door may know of ways through NAT.

@@ -172,7 +172,7 @@ func (r *room) refuse(c *conn, err error, adm *admission) {
 		r.drop(c)
 		return
 	}
-	c.deadline = time.Now().Add(r.e.d.Limits.Announce)
+	c.deadline = time.Now().Add(r.doorTime())
 	r.need(c.deadline)
 }
 

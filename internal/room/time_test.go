@@ -86,6 +86,31 @@ func TestWhoSaysNothingAtTheDoorIsClosed(t *testing.T) {
 	})
 }
 
+// A token of an identity provider names the connection it is for, so whoever signs in needs it
+// to last.
+func TestWhoSignsInElsewhereIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := alone(t)
+		oidc := obj{"issuer": "https://id.example", "clientId": "rooms", "jwksUri": "https://id.example/keys", "authUri": "https://id.example/authorize"}
+		id := h.open("r", obj{"humans": obj{"mode": "oidc", "oidc": oidc}})
+		c := h.dial(id, nil)
+		if got := lastOf[*kibitz.Hello](c).SignIn; got == nil || got.AuthURI != "https://id.example/authorize" || got.ClientID != "rooms" {
+			t.Errorf("the door says %+v, want where to sign in", got)
+		}
+		later(time.Minute)
+		c.send(obj{"t": "voice", "on": true})
+		if l := want[*kibitz.Lobby](c); l.Code != kibitz.GateMissing {
+			t.Errorf("without a token: %+v", l)
+		}
+		later(9 * time.Minute)
+		if !c.open() {
+			t.Error("closed while somebody may be signing in")
+		}
+		later(2 * time.Minute)
+		c.closed(kibitz.CloseSlow)
+	})
+}
+
 func TestAGrantEndsByTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := alone(t)

@@ -20,8 +20,16 @@ type Hello struct {
 	Mesh *MeshPolicy `json:"mesh,omitzero"`
 	// ICE is how links find a way through NAT. Nobody is in yet, so nothing here has a
 	// credential; those come with Self.
-	ICE    []ICEServer `json:"ice,omitzero"`
-	Limits Limits      `json:"limits"`
+	ICE []ICEServer `json:"ice,omitzero"`
+	// SignIn is where people get the ID token that the room asks for.
+	SignIn *SignIn `json:"signIn,omitzero"`
+	Limits Limits  `json:"limits"`
+}
+
+// SignIn is an identity provider, as a page sends people to it (response_type=id_token).
+type SignIn struct {
+	AuthURI  string `json:"authUri"`
+	ClientID string `json:"clientId"`
 }
 
 // ICEServer is a STUN or TURN server, as browsers take it.

@@ -3,6 +3,8 @@ package kibitz
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -59,11 +61,13 @@ type HumansPolicy struct {
 // OIDCPolicy says whose ID tokens count and for whom. With both lists empty
 // every verified email does.
 type OIDCPolicy struct {
-	Issuer   string   `json:"issuer,omitzero"`
-	ClientID string   `json:"clientId,omitzero"`
-	JWKSURI  string   `json:"jwksUri,omitzero"`
-	Emails   []string `json:"emails,omitzero"`
-	Domains  []string `json:"domains,omitzero"`
+	Issuer   string `json:"issuer,omitzero"`
+	ClientID string `json:"clientId,omitzero"`
+	JWKSURI  string `json:"jwksUri,omitzero"`
+	// AuthURI is where people sign in; without it they need a program that brings the token.
+	AuthURI string   `json:"authUri,omitzero"`
+	Emails  []string `json:"emails,omitzero"`
+	Domains []string `json:"domains,omitzero"`
 	// Hashed are members of a manifest with a hashed list; see [HashMember].
 	Hashed []string `json:"hashed,omitzero"`
 	// Listed says that empty lists mean nobody: a manifest names its members.
@@ -226,8 +230,21 @@ func (p *Policy) check() error {
 		return errors.New("exp is a time in seconds")
 	case len(p.Notice) > MaxAvatar:
 		return errors.New("notice is too long")
+	case p.Humans.OIDC.AuthURI != "" && !webAddress(p.Humans.OIDC.AuthURI):
+		return errors.New("humans.oidc.authUri is not an https address")
 	}
 	return nil
+}
+
+// webAddress tells whether people may be sent to an address: https, or http on this computer.
+// Anything else, such as a script, would run on the hub's own page.
+func webAddress(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil {
+		return false
+	}
+	ip, _ := netip.ParseAddr(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip.IsLoopback())
 }
 
 // Warnings lists what is kept and does nothing, or is risky.

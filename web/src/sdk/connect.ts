@@ -2,7 +2,7 @@
 // without gap or duplicate, and sends again what was not acknowledged.
 
 import type { Controller, Grant, Participant, Schema } from './agent';
-import { channelFingerprint, dialledOrigin, fromBase64url, keyPair, roomId, signToken, utf8Text, type Key } from './codec';
+import { channelFingerprint, dialledOrigin, fromBase64url, keyPair, roomId, sha256, signToken, toBase64url, utf8, utf8Text, type Key } from './codec';
 import { Seal } from './seal';
 import { fromWire, toWire } from './wire';
 
@@ -279,6 +279,19 @@ export class RoomConnection implements Controller {
     const { sign } = await keyPair(key);
     const fp = await channelFingerprint(dialledOrigin(this.#url), this.room, this.#nonce);
     return this.#ask({ t: 'mod', token: await signToken(sign, { k: 'kbz-host-cmd.v1', room: this.room, fp, op, ...(target ? { target } : {}), iat: Math.floor(Date.now() / 1000) }) });
+  }
+
+  /** Where a person signs in for this room, and comes back to `back` with a token that counts on this connection only. */
+  async signInAddress(back: string, state: string): Promise<string | undefined> {
+    const { authUri, clientId } = this.hello?.signIn ?? {};
+    if (!authUri) return undefined;
+    const u = new URL(authUri);
+    // A room's word is no reason to run a script.
+    if (u.protocol !== 'https:' && !(u.protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(u.hostname))) return undefined;
+    const fp = await channelFingerprint(dialledOrigin(this.#url), this.room, this.#nonce);
+    const nonce = toBase64url(await sha256(utf8.encode(`${fp}|${this.room}`)));
+    for (const [name, value] of Object.entries({ response_type: 'id_token', response_mode: 'fragment', scope: 'openid email', client_id: clientId, redirect_uri: back, state, nonce })) u.searchParams.set(name, value);
+    return u.href;
   }
 
   async #proof(): Promise<Record<string, unknown>> {

@@ -48,6 +48,7 @@ export const groups: Group[] = [
       { path: 'humans.oidc.issuer', kind: 'address', when: oidc, label: 'Identity provider', needed: true, help: 'The address it names itself by (issuer).' },
       { path: 'humans.oidc.clientId', kind: 'text', when: oidc, label: 'Client id', needed: true, help: 'What the provider calls whoever asks for this room.' },
       { path: 'humans.oidc.jwksUri', kind: 'address', when: oidc, label: 'Address of the provider’s keys', needed: true, help: 'Where its key set is (jwks_uri).' },
+      { path: 'humans.oidc.authUri', kind: 'address', when: oidc, label: 'Where people sign in', help: 'Its authorization address. It returns people to /signin of this hub with an ID token.' },
       { path: 'humans.oidc.emails', kind: 'lines', when: oidc, line: email, label: 'Email addresses', help: 'One a line. Without addresses and domains every verified one counts.' },
       { path: 'humans.oidc.domains', kind: 'lines', when: oidc, line: domain, label: 'Email domains', help: 'One a line, such as example.org.' },
       { path: 'humans.grant', kind: 'grant', label: 'What people may', help: 'The usual: everything.' },

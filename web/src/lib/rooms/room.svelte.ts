@@ -60,6 +60,7 @@ export class Room {
 
   #room: RoomConnection | undefined;
   #mesh: Mesh | undefined;
+  #returns: BroadcastChannel | undefined;
   #name: string;
   #closed = false;
   #below = 0;
@@ -133,8 +134,26 @@ export class Room {
     return this.members.find((m) => m.id === id)?.name ?? this.audit.find((e) => e.id === id)?.id ?? id;
   }
 
+  /** Opens the identity provider beside this page and comes in with what it brings back. */
+  async signIn(): Promise<void> {
+    const state = crypto.randomUUID();
+    const address = await this.#room?.signInAddress(new URL('/signin', location.origin).href, state);
+    if (!address) return;
+    this.#returns?.close();
+    // The other page cannot reach this one, nor this one it; both are the hub's once it comes back.
+    const returns = (this.#returns = new BroadcastChannel('parley.signin'));
+    returns.onmessage = ({ data }) => {
+      if (data?.state !== state) return;
+      returns.close();
+      this.refusal = data.token ? undefined : { code: 'gate.missing', reason: data.error || 'The identity provider gave no token.' };
+      if (data.token) this.#room?.join({ jwt: data.token });
+    };
+    window.open(address, '_blank', 'noopener,width=520,height=680');
+  }
+
   close(): void {
     this.#closed = true;
+    this.#returns?.close();
     for (const t of Object.values(this.mine)) t?.stop();
     this.#mesh?.close();
     this.#kept.save([]);
