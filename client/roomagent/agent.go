@@ -219,13 +219,18 @@ func (a *Agent) Say(ctx context.Context, text string) error {
 	return a.send(ctx, json.RawMessage(data), "")
 }
 
-// Act asks the app to do something.
+// Act asks the app to do something; everybody reads it.
 func (a *Agent) Act(ctx context.Context, action json.RawMessage) error {
+	return a.ActTo(ctx, "", action)
+}
+
+// ActTo asks the app that is participant to, so that nobody else reads it.
+func (a *Agent) ActTo(ctx context.Context, to string, action json.RawMessage) error {
 	data, err := kibitz.ActEnvelope(kibitz.Raw(action))
 	if err != nil {
 		return err
 	}
-	return a.send(ctx, json.RawMessage(data), "")
+	return a.send(ctx, json.RawMessage(data), to)
 }
 
 // Send sends raw data, to everybody when to is empty.

@@ -191,7 +191,7 @@ func (s step) do(ctx context.Context, f *fake, a *Agent) error {
 	case s.Say != nil:
 		return a.Say(ctx, *s.Say)
 	case s.Act != nil:
-		return a.Act(ctx, s.Act)
+		return a.ActTo(ctx, s.To, s.Act)
 	case s.Send != nil:
 		return a.Send(ctx, s.Send, s.To)
 	case s.Leave:

@@ -61,7 +61,7 @@ async def step(agent: Any, room: Recorder, s: dict[str, Any]) -> None:
     elif "say" in s:
         await agent.say(s["say"])
     elif "act" in s:
-        await agent.act(s["act"])
+        await agent.act(s["act"], s.get("to", ""))
     elif "send" in s:
         await agent.send(s["send"], s.get("to", ""))
     elif "leave" in s:

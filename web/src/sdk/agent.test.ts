@@ -62,7 +62,7 @@ describe('an agent', () => {
             fake.list = s.roster;
             for (const fn of fake.changes) fn(s.roster);
           } else if ('say' in s) agent.say(s.say);
-          else if ('act' in s) agent.act(s.act);
+          else if ('act' in s) agent.act(s.act, s.to);
           else if ('send' in s) agent.send(s.send, s.to);
           else if (s.leave) agent.leave();
         };
