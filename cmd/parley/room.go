@@ -58,13 +58,13 @@ type openedRoom struct {
 func newRoomOpen(g *globals) *cobra.Command {
 	var title, humans, agents, demo string
 	var publishers []string
-	var lobby, sealed bool
+	var lobby, sealed, directed bool
 	cmd := &cobra.Command{
 		Use: "open ROOM", Short: "Make a room and print its link", Args: cobra.ExactArgs(1),
 		RunE: g.withRoom(func(ctx context.Context, cmd *cobra.Command, c *hubapi.Client, args []string) error {
 			policy, err := json.Marshal(map[string]any{
 				"humans": map[string]any{"mode": humans}, "agents": map[string]any{"mode": agents},
-				"lobby": map[string]any{"on": lobby}, "sealed": sealed, "views": map[string]any{"publishers": publishers},
+				"lobby": map[string]any{"on": lobby}, "sealed": sealed, "views": map[string]any{"publishers": publishers, "directedOnly": directed},
 			})
 			if err != nil {
 				return err
@@ -93,6 +93,7 @@ func newRoomOpen(g *globals) *cobra.Command {
 	flags.StringVar(&humans, "humans", kibitz.HumansHub, "who may enter: hub, invite, oidc, open or none")
 	flags.StringVar(&agents, "agents", kibitz.AgentsGated, "which agents: gated, open or none")
 	flags.StringSliceVar(&publishers, "publishers", []string{"host"}, "who may show agents what happens in an app: host, humans, or thumbprints of keys")
+	flags.BoolVar(&directed, "directed-only", false, "what is shown is for one participant at a time, such as a hand of cards")
 	flags.BoolVar(&lobby, "lobby", false, "newcomers wait until a host admits them")
 	flags.BoolVar(&sealed, "sealed", false, "content is encrypted between those who have the link")
 	flags.StringVar(&demo, "demo", "", "with something to try it out: cards")
