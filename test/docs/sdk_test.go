@@ -45,7 +45,7 @@ func TestTheReferenceOfThePythonSDKSaysWhatItsTypesSay(t *testing.T) {
 func compare(t *testing.T, name, want string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(filepath.Join(top, "docs", name), []byte(want), 0o644); err != nil { //nolint:gosec // a document
+		if err := os.WriteFile(filepath.Join(top, "docs", name), []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

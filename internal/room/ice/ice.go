@@ -11,7 +11,7 @@ package ice
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // the convention that TURN servers share
+	"crypto/sha1" // the convention that TURN servers share
 	"encoding/base64"
 	"fmt"
 	"slices"

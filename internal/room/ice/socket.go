@@ -36,9 +36,9 @@ func (relays) Validate() error { return nil }
 func (g relays) AllocatePacketConn(c turn.AllocateListenerConfig) (net.PacketConn, net.Addr, error) {
 	s := g.r.settings
 	first, all := int(s.FirstPort), int(s.LastPort-s.FirstPort)+1
-	start := rand.IntN(all) //nolint:gosec // which port it is need not be hard to guess
+	start := rand.IntN(all) // which port it is need not be hard to guess
 	for i := range all {
-		port := uint16(first + (start+i)%all) //nolint:gosec // within the two ports
+		port := uint16(first + (start+i)%all)
 		if g.r.taken(port) {
 			continue
 		}
