@@ -20,7 +20,7 @@ func appendRow() Row {
 
 // searchRow: finding something said long ago.
 func searchRow() Row {
-	return Row{Name: "search", What: "searching all conversations, the commonest words among the queries", Run: runSearch}
+	return Row{Name: "search", What: "searching all conversations, the commonest words among the queries, and recalling by plain questions", Run: runSearch}
 }
 
 // past is a growing conversation.
@@ -112,7 +112,7 @@ func runSearch(ctx context.Context, env *Env) ([]Result, error) {
 		return nil, err
 	}
 	defer func() { _ = p.db.Close() }()
-	var steps []Result
+	var steps, questions []Result
 	for _, c := range pick(env, []struct {
 		n    int
 		most time.Duration
@@ -124,23 +124,47 @@ func runSearch(ctx context.Context, env *Env) ([]Result, error) {
 			return steps, err
 		}
 		system.SettleDisk() // what filling left behind is not what a search waits for
-		r, err := p.search(ctx, pick(env, 600, 12))
+		tries := pick(env, 600, 12)
+		r, err := p.search(ctx, tries, typed, memory.Query{})
 		if err != nil {
 			return steps, err
 		}
 		r.Case, r.Target.Most = count(c.n, "message")+", p99", float64(c.most)
 		steps = append(steps, r)
+		r, err = p.search(ctx, tries, asked, memory.Query{Any: true, Limit: 5})
+		if err != nil {
+			return steps, err
+		}
+		r.Case, r.Target.Most = count(c.n, "message")+", recalled by plain questions, p99", float64(c.most)
+		questions = append(questions, r)
 	}
 	grow(steps, perOp(steps))
-	return steps, nil
+	grow(questions, perOp(questions))
+	return append(steps, questions...), nil
 }
 
-func (p *past) search(ctx context.Context, tries int) (Result, error) {
-	queries := []string{"hub agent", "the", "word7", "word40 word999", "nothing of the kind", "word12345"}
+var (
+	// typed is what somebody looks for: all of the words, the commonest among them.
+	typed = []string{"hub agent", "the", "word7", "word40 word999", "nothing of the kind", "word12345"}
+	// asked is what an agent recalls by: whole sentences, of which any word may lead to what was
+	// said. The worst have common words only.
+	asked = []string{
+		"What did the hub say to the agent again?",
+		"What was the number of word7 that the agent had?",
+		"Can you tell me which word40 belongs to word999 of the hub?",
+		"Hey, sorry to ask, but what did I say about word3, word5, word9 and word11 of the agent and the hub?",
+		"Wie war noch mal die Nummer von word12345?",
+		"Do you remember anything else of the kind?",
+	}
+)
+
+// search tries texts in turn, as kind says.
+func (p *past) search(ctx context.Context, tries int, texts []string, kind memory.Query) (Result, error) {
 	all := make([]time.Duration, 0, tries)
 	for i := range tries {
 		began := time.Now()
-		q := memory.Query{Text: queries[i%len(queries)], Agent: "parley", Sender: "user"}
+		q := kind
+		q.Text, q.Agent, q.Sender = texts[i%len(texts)], "parley", "user"
 		if _, err := p.mem.Search(ctx, q); err != nil {
 			return Result{}, err
 		}
