@@ -81,6 +81,10 @@ func stdio(role string) Server {
 
 func pool(t *testing.T, o Options, servers ...Server) *Pool {
 	t.Helper()
+	o.Patience = time.Minute // a process may take its time to start on a busy machine
+	if o.Connect == 0 {
+		o.Connect = time.Minute
+	}
 	p := New(o)
 	t.Cleanup(p.Close)
 	if err := p.Set(servers); err != nil {
