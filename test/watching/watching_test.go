@@ -79,8 +79,15 @@ scrape_configs:
 }
 
 // ask has Prometheus answer a question of its API.
-func ask(address, path string, into any) error {
-	res, err := http.Get("http://" + address + path) //nolint:noctx // ends with the server
+func ask(t *testing.T, address, path string, into any) error {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Timeout: hubtest.Patience}
+	defer client.CloseIdleConnections()
+	res, err := client.Do(req)
 	if err != nil {
 		return err
 	}
@@ -138,11 +145,11 @@ func TestAlertsAndDashboardFitWhatAHubTells(t *testing.T) {
 	address := start(t, h)
 	hubtest.Eventually(t, "the hub is scraped", func() bool {
 		var a answer
-		return ask(address, "/api/v1/query?query="+url.QueryEscape(`up{job="parley"} == 1`), &a) == nil && len(a.Data.Result) == 1
+		return ask(t, address, "/api/v1/query?query="+url.QueryEscape(`up{job="parley"} == 1`), &a) == nil && len(a.Data.Result) == 1
 	})
 	var rules answer
 	hubtest.Eventually(t, "all alerts were looked at", func() bool {
-		if ask(address, "/api/v1/rules", &rules) != nil || len(rules.Data.Groups) == 0 {
+		if ask(t, address, "/api/v1/rules", &rules) != nil || len(rules.Data.Groups) == 0 {
 			return false
 		}
 		for _, r := range rules.Data.Groups[0].Rules {
@@ -160,7 +167,7 @@ func TestAlertsAndDashboardFitWhatAHubTells(t *testing.T) {
 	for _, expr := range expressions(t) {
 		hubtest.Eventually(t, "there is something to show for "+expr, func() bool {
 			var a answer
-			if err := ask(address, "/api/v1/query?query="+url.QueryEscape(expr), &a); err != nil {
+			if err := ask(t, address, "/api/v1/query?query="+url.QueryEscape(expr), &a); err != nil {
 				t.Fatalf("the panel with %s: %v", expr, err)
 			}
 			return len(a.Data.Result) > 0 || sometimes.MatchString(expr)
@@ -170,6 +177,6 @@ func TestAlertsAndDashboardFitWhatAHubTells(t *testing.T) {
 	h.Kill9()
 	hubtest.Eventually(t, "a hub that is gone is noticed", func() bool {
 		var a answer
-		return ask(address, "/api/v1/query?query="+url.QueryEscape(`ALERTS{alertname="ParleyHubDown"}`), &a) == nil && len(a.Data.Result) == 1
+		return ask(t, address, "/api/v1/query?query="+url.QueryEscape(`ALERTS{alertname="ParleyHubDown"}`), &a) == nil && len(a.Data.Result) == 1
 	})
 }
