@@ -3,7 +3,6 @@ package eventlog_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -101,7 +100,7 @@ func (c *commitCutter) carry(a net.Conn) {
 		if when == "after" {
 			close(silent)
 		}
-		if _, err := b.Write(buf[:n]); err != nil && err != io.EOF {
+		if _, err := b.Write(buf[:n]); err != nil {
 			return
 		}
 		if when == "after" {
