@@ -21,13 +21,15 @@ const (
 	StopInterrupted Stop = 9
 	// StopInternal is a failure of ours: a hook (the store) returned an error.
 	StopInternal Stop = 10
+	// StopCalls ends a run whose last round called tools that run elsewhere ([Outcome.Calls]).
+	StopCalls Stop = 11
 )
 
 // String names the reason.
 func (s Stop) String() string {
 	names := [...]string{
 		"unset", "done", "silent", "iterations", "cancelled", "killed",
-		"model_error", "budget", "timeout", "interrupted", "internal",
+		"model_error", "budget", "timeout", "interrupted", "internal", "calls",
 	}
 	if int(s) < len(names) {
 		return names[s]
@@ -38,7 +40,7 @@ func (s Stop) String() string {
 // Outcome is how a run ended.
 type Outcome struct {
 	Stop Stop
-	// Err is nil for StopDone and StopSilent; else its text is what people read.
+	// Err is nil for StopDone, StopSilent and StopCalls; else its text is what people read.
 	// A provider's failure is a [*model.Error].
 	Err error
 	// Text is the text of the last round: the answer.
@@ -47,6 +49,8 @@ type Outcome struct {
 	// or (Interrupted) what there was of it when the run ended early. Its Role is
 	// empty when there is nothing to store.
 	Reply model.Message
+	// Calls are those that whoever sent the turn runs: StopCalls.
+	Calls []model.Call
 	// Finish is why the last model call stopped.
 	Finish model.Finish
 	// Usage is the sum over all rounds, Last that of the last one.

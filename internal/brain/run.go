@@ -120,6 +120,9 @@ func (r *run) loop() (Stop, error) {
 		if stop, err := r.act(msg); err != nil {
 			return stop, err
 		}
+		if len(r.out.Calls) > 0 {
+			return StopCalls, nil
+		}
 		if r.out.Rounds >= r.spec.MaxRounds {
 			return StopRounds, &roundsError{r.out.Rounds}
 		}
@@ -230,7 +233,8 @@ func (r *run) act(msg model.Message) (Stop, error) {
 	}
 	r.out.Reply = model.Message{}
 	r.sink.Emit(Event{Kind: ToolCalls, Calls: msg.Calls})
-	results := r.round().Run(r.ctx, msg.Calls)
+	here, elsewhere := r.sortCalls(msg.Calls)
+	results := r.round().Run(r.ctx, here)
 	// A cancelled run still stores what its tools did: the calls are in the
 	// history already and must not stay without an answer.
 	if r.spec.Store != nil {
@@ -240,7 +244,20 @@ func (r *run) act(msg model.Message) (Stop, error) {
 	}
 	r.sink.Emit(Event{Kind: ToolsComplete})
 	r.remember(msg, results)
+	r.out.Calls = elsewhere
 	return 0, nil
+}
+
+// sortCalls tells the calls that the hub runs from those that whoever sent the turn runs.
+func (r *run) sortCalls(calls []model.Call) (here, elsewhere []model.Call) {
+	for _, c := range calls {
+		if t, ok := r.spec.Tools.Get(c.Name); ok && t.Elsewhere {
+			elsewhere = append(elsewhere, c)
+		} else {
+			here = append(here, c)
+		}
+	}
+	return here, elsewhere
 }
 
 func (r *run) round() *tool.Round {

@@ -42,9 +42,28 @@ type TurnRequest struct {
 	Left bool
 	// IdempotencyKey makes a repeated request join or replay the first one.
 	IdempotencyKey string
+	// Tools are those that the client runs itself. A call of one ends the run ([Event.Calls]
+	// of its end), and a turn with Results goes on.
+	Tools []model.ToolSpec
+	// Results answer the calls that the turn before ended with; Content may be empty then.
+	Results []ClientResult
+	// Brief is what the client's program adds for this turn alone. The agent reads it as words of
+	// the person, before the content; it is not kept.
+	Brief string
+	// Program says that whoever sends the turn may be no screen of a person's: the credential it
+	// came with cannot answer what the turn makes an agent ask.
+	Program bool
+	// Tainted says that there are words of strangers in what the turn brings along.
+	Tainted bool
 	// NoStream says that the client sees nothing before the answer (the wire's
 	// send): it cannot be asked questions.
 	NoStream bool
+}
+
+// ClientResult is what a tool of the client's own gave back.
+type ClientResult struct {
+	CallID string `json:"id"`
+	Text   string `json:"text"`
 }
 
 // Reply is a finished run as the wire's send answers it.

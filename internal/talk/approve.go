@@ -63,10 +63,13 @@ func decision(name string, out approval.Outcome) (tool.Decision, error) {
 	return tool.Decision{Approved: out.Approved(), Reason: out.Reason}, nil
 }
 
-// answerable says who may answer: whoever chats may, on the same screen, but no model
-// that made the agent ask, and about machines nobody with the token that wants it.
+// answerable says who may answer: whoever chats may, on the same screen, but no model or
+// program that made the agent ask, and about machines nobody with the token that wants it.
 func (r *running) answerable(need approval.Policy) approval.Policy {
-	need.Screen = r.tn.By.Where != identity.AtMCP && need.Right == nil
+	need.Screen = need.Right == nil
+	for c := r; c != nil; c = c.caller { // a delegate asks for whoever sent its caller's turn
+		need.Screen = need.Screen && c.tn.By.Where != identity.AtMCP && !c.tn.Program
+	}
 	return need
 }
 

@@ -6,7 +6,9 @@ import (
 
 	"parley.internal/internal/audit"
 	"parley.internal/internal/brain"
+	"parley.internal/internal/brain/model"
 	"parley.internal/internal/brain/tool"
+	"parley.internal/internal/talk/memory"
 )
 
 // note puts something into the trail, without content.
@@ -34,7 +36,7 @@ func (r *running) audit(out brain.Outcome) {
 }
 
 func outcomeOf(s brain.Stop) string {
-	if s == brain.StopDone || s == brain.StopSilent {
+	if s == brain.StopDone || s == brain.StopSilent || s == brain.StopCalls {
 		return "ok"
 	}
 	return s.String()
@@ -58,4 +60,31 @@ func (r *running) auditTool(d *tool.Done) {
 		Actor: "agent:" + r.speaker, OnBehalf: r.c.key.Sender, Action: audit.TalkTool, Target: valid(d.Call.Name),
 		Outcome: d.Outcome(), Duration: d.Duration, Digest: audit.DigestText(d.Call.Arguments), Detail: detail,
 	})
+}
+
+// endingOf is how a run ended, as the history tells it.
+func endingOf(out brain.Outcome) memory.Outcome {
+	switch out.Stop {
+	case brain.StopDone:
+		if out.Finish == model.FinishLength || out.Finish == model.FinishFilter {
+			return memory.Outcome{How: memory.Cut, Code: string(out.Finish)}
+		}
+		return memory.Outcome{How: memory.Complete}
+	case brain.StopSilent, brain.StopCalls:
+		return memory.Outcome{How: memory.Complete, Code: out.Stop.String()}
+	case brain.StopRounds, brain.StopBudget, brain.StopTimeout:
+		return memory.Outcome{How: memory.Cut, Code: out.Stop.String()}
+	case brain.StopCancelled, brain.StopKilled:
+		return memory.Outcome{How: memory.Cancelled, Code: out.Stop.String()}
+	case brain.StopInterrupted:
+		return memory.Outcome{How: memory.Interrupted}
+	}
+	return memory.Outcome{How: memory.Failed, Code: failureCode(out)}
+}
+
+func failureCode(out brain.Outcome) string {
+	if e, ok := errors.AsType[*model.Error](out.Err); ok && e.Cause != "" {
+		return string(e.Cause)
+	}
+	return out.Stop.String()
 }

@@ -203,6 +203,9 @@ func (r *running) after(out brain.Outcome) *compaction {
 		return r.compact
 	}
 	c := r.c
+	if out.Stop == brain.StopCalls {
+		return nil // the results belong right behind their calls
+	}
 	if c.retries > autoRetries || len(c.window.Messages) == 0 {
 		return nil
 	}
@@ -228,7 +231,7 @@ func (r *running) after(out brain.Outcome) *compaction {
 func (r *running) makeRoom(ctx context.Context, msgs []model.Message) ([]model.Message, error) {
 	c := r.c
 	before := window{c.window.Window}
-	before.Messages = slices.DeleteFunc(slices.Clone(before.Messages), func(m memory.Message) bool { return m.Seq >= r.userSeq })
+	before.Messages = slices.DeleteFunc(slices.Clone(before.Messages), func(m memory.Message) bool { return m.Seq >= r.fromSeq })
 	if _, err := c.archive(ctx, &before, &compaction{automatic: true}, r.tn.id); err != nil {
 		return nil, err
 	}
@@ -243,6 +246,7 @@ func (r *running) makeRoom(ctx context.Context, msgs []model.Message) ([]model.M
 			at++
 		}
 	}
+	head = r.tn.briefed(head)
 	tail := msgs[r.base:]
 	r.base = len(head)
 	return append(head, tail...), nil

@@ -23,6 +23,8 @@ var (
 	ErrNotActive = errors.New("no active conversation")
 	// ErrNoQuestion: no question waits for an answer (404).
 	ErrNoQuestion = errors.New("no open question")
+	// ErrNoCall: no call waits for such a result of a client's tool (409).
+	ErrNoCall = errors.New("no call of a tool waits for this result")
 	// ErrNoSchedule: no such schedule (404).
 	ErrNoSchedule = memory.ErrNoSchedule
 	// ErrNothing: nothing to compact (409).

@@ -20,7 +20,7 @@ const (
 	ToolStart                     // Calls: early with names only, then complete
 	ToolResult                    // Result
 	ToolsComplete                 //
-	End                           // Agent, Error, Code, Stop, Provider, Model, Usage, Seq = last stored message
+	End                           // Agent, Error, Code, Stop, Provider, Model, Usage, Finish, Seq = last stored message, Calls = for the client to run
 	Ask                           // Ask
 	Queued                        // Position
 	Steered                       // Text, Seq, Host = the run it joined
@@ -63,6 +63,7 @@ type Event struct {
 
 	Error    string       `json:"error,omitempty"`
 	Stop     brain.Stop   `json:"stop,omitempty"`
+	Finish   model.Finish `json:"finish,omitempty"`
 	Provider string       `json:"provider,omitempty"`
 	Model    string       `json:"model,omitempty"`
 	Usage    *model.Usage `json:"usage,omitempty"`

@@ -96,6 +96,11 @@ func (c *conversation) accept(tn *turn) {
 			return
 		}
 	}
+	if err := c.fits(tn); err != nil {
+		c.unqueue(tn)
+		tn.accept(acceptance{err: err})
+		return
+	}
 	if c.job == nil && len(c.queue) == 0 {
 		c.begin(tn) // the job answers, once the words are stored
 		return

@@ -44,6 +44,7 @@ func (r *running) prepare(ctx context.Context) (spec brain.RunSpec, err error) {
 		return spec, err
 	}
 	msgs, tagged := r.messages(ctx, tools)
+	msgs = r.tn.briefed(msgs)
 	r.base = len(msgs)
 	m, filter := r.model, wholeText
 	if tagged {
@@ -56,7 +57,7 @@ func (r *running) prepare(ctx context.Context) (spec brain.RunSpec, err error) {
 			MaxOutput: r.agent.MaxOutputTokens, Temperature: r.agent.Temperature, Thinking: r.agent.Thinking,
 		},
 		Tools: tools, Call: r.template(), DropCalls: r.guest() && tools.Len() == 0,
-		Policy: r.policy(), Approve: r.approve, Tainted: r.tainted || brain.HasFiles(msgs), Show: r.showing(),
+		Policy: r.policy(), Approve: r.approve, Tainted: r.tainted || r.tn.Tainted || len(r.tn.Results) > 0 || brain.HasFiles(msgs), Show: r.showing(),
 		MaxRounds: r.agent.MaxIterations, Timeout: r.agent.RunTimeout, Clock: &r.clock, Meter: r.meter,
 		Store: r, Pending: r.pending, Compact: r.makeRoom, NewFilter: filter,
 	}

@@ -53,6 +53,9 @@ func (s *runSink) Emit(e brain.Event) {
 }
 
 func shownCalls(calls []model.Call) []model.Call {
+	if len(calls) == 0 {
+		return nil
+	}
 	out := make([]model.Call, len(calls))
 	for i, c := range calls {
 		out[i] = model.Call{ID: valid(c.ID), Name: valid(c.Name), Arguments: valid(c.Arguments)}

@@ -46,6 +46,7 @@ func (r *running) tools(ctx context.Context) (*tool.Set, error) {
 	for i, t := range list {
 		list[i] = r.narrow.guard(t)
 	}
+	list = r.tn.withTools(list)
 	return tool.NewSet(r.c.t.d.Mask, list...)
 }
 

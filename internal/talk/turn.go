@@ -32,6 +32,7 @@ type order struct {
 	NoStream bool         `json:"no_stream,omitempty"`
 	Key      string       `json:"key,omitempty"`
 	Focus    string       `json:"focus,omitempty"`
+	client
 	// By is whoever wrote it; the run it makes acts for nobody else.
 	By identity.Actor `json:"actor,omitzero"`
 }
@@ -127,6 +128,7 @@ func (t *Talk) Turn(ctx context.Context, who identity.Actor, req TurnRequest) (*
 	tn := &turn{order: order{
 		Kind: orderTurn, Content: req.Content, Files: held, Guest: req.Guest, Cwd: req.Cwd, Mode: req.Mode,
 		Detached: req.Detached, NoStream: req.NoStream, Key: req.IdempotencyKey, By: who,
+		client: client{Tools: req.Tools, Results: req.Results, Brief: req.Brief, Tainted: req.Tainted, Program: req.Program},
 	}, left: req.Left}
 	return t.submit(ctx, conv, tn)
 }
@@ -187,6 +189,9 @@ func (t *Talk) admit(ctx context.Context, req TurnRequest) error {
 		return fmt.Errorf("%w: a key has at most 256 bytes of UTF-8", ErrBadRequest)
 	case req.Mode > Interrupt:
 		return fmt.Errorf("%w: unknown mode %d", ErrBadRequest, req.Mode)
+	}
+	if err := checkClient(req); err != nil {
+		return err
 	}
 	primary, err := t.agent(req.Key.Agent)
 	if err != nil {

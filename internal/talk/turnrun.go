@@ -33,6 +33,9 @@ type running struct {
 	began   time.Time
 	userSeq int64
 	lastSeq int64
+	// fromSeq is where the exchange begins that the run goes on with: its user message, or the
+	// calls that it brings results of.
+	fromSeq int64
 	parts   atomic.Int64 // how many are messages already
 	compact *compaction  // asked for by the compact tool
 	narrow  narrowing
@@ -154,29 +157,36 @@ func (c *conversation) slot(ctx context.Context, tn *turn) (taken bool) {
 // begin makes the words and the run durable, then tells that it starts.
 func (r *running) begin() error {
 	c, tn := r.c, r.tn
-	msg := memory.Message{Run: tn.id, At: time.Now(), Message: model.Message{Role: model.User, Text: tn.Content, Files: tn.Files}}
+	msgs := r.said()
 	err := c.write(func(tx *store.Tx) error {
 		if tn.durable {
 			if err := c.t.d.Memory.Dequeue(tx, tn.id); err != nil {
 				return err
 			}
 		}
-		seq, err := c.t.d.Memory.AppendTx(tx, nil, c.id, msg)
+		first, err := c.t.d.Memory.AppendTx(tx, nil, c.id, msgs...)
 		if err != nil {
 			return err
 		}
-		msg.Seq = seq
-		return c.t.d.Memory.Begin(tx, memory.Run{ID: tn.id, Conversation: c.id, Speaker: r.speaker, Key: tn.Key, UserSeq: seq})
+		for i := range msgs {
+			msgs[i].Seq = first + int64(i)
+		}
+		return c.t.d.Memory.Begin(tx, memory.Run{ID: tn.id, Conversation: c.id, Speaker: r.speaker, Key: tn.Key, UserSeq: msgs[len(msgs)-1].Seq})
 	})
 	if err != nil {
 		return err
 	}
 	tn.durable = false
-	r.userSeq, r.lastSeq = msg.Seq, msg.Seq
-	c.window.add(msg)
+	last := msgs[len(msgs)-1]
+	r.userSeq, r.lastSeq, r.fromSeq = last.Seq, last.Seq, c.window.exchange(msgs)
+	c.window.add(msgs...)
 	tn.accept(acceptance{})
-	c.feed.publish(Event{Kind: UserMessage, Run: tn.id, Seq: msg.Seq, Text: tn.Content, Files: tn.Files})
-	c.feed.publish(Event{Kind: Start, Run: tn.id, Agent: r.speaker, Seq: msg.Seq})
+	if last.Role == model.User {
+		c.feed.publish(Event{Kind: UserMessage, Run: tn.id, Seq: last.Seq, Text: tn.Content, Files: tn.Files})
+	} else {
+		c.feed.publish(Event{Kind: stored, Run: tn.id, Seq: last.Seq})
+	}
+	c.feed.publish(Event{Kind: Start, Run: tn.id, Agent: r.speaker, Seq: last.Seq})
 	return nil
 }
 
@@ -246,7 +256,7 @@ func (r *running) finish(out brain.Outcome) (end Event, ok bool) {
 	})
 	end = Event{
 		Kind: End, Run: r.tn.id, Agent: r.speaker, Error: record.Error, Code: endCode(out.Err), Stop: wireStop(out.Stop),
-		Provider: record.Provider, Model: record.Model, Usage: usageOf(out.Usage), Seq: r.lastSeq,
+		Provider: record.Provider, Model: record.Model, Usage: usageOf(out.Usage), Seq: r.lastSeq, Calls: shownCalls(out.Calls), Finish: out.Finish,
 	}
 	if err != nil {
 		r.unstored(err, end)
@@ -272,12 +282,16 @@ func (r *running) unstored(err error, end Event) {
 	c.feed.endRun(r.tn.id, end)
 }
 
-// wireStop gives failures of ours a reason the wire knows.
+// wireStop gives what only we know a reason the wire knows.
 func wireStop(s brain.Stop) brain.Stop {
-	if s == brain.StopInternal {
+	switch s {
+	case brain.StopInternal:
 		return brain.StopInterrupted
+	case brain.StopCalls:
+		return brain.StopDone
+	default:
+		return s
 	}
-	return s
 }
 
 func errorText(err error) string {

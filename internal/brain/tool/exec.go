@@ -85,6 +85,9 @@ func (d *Done) Outcome() string {
 // returns within [Grace], with a cancelled result for each open call.
 func (r *Round) Run(ctx context.Context, calls []model.Call) []Done {
 	out := make([]Done, len(calls))
+	if len(calls) == 0 {
+		return out
+	}
 	if len(calls) == 1 {
 		r.one(ctx, calls, 0, out)
 		r.tell(&out[0])

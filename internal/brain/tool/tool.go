@@ -109,6 +109,9 @@ type Tool struct {
 	Unboxed bool
 	// Asks marks tools that wait for a person by themselves (ask_user).
 	Asks bool
+	// Elsewhere marks tools that whoever sent the turn runs: nothing happens on the hub, the
+	// run ends with the call, and a later one goes on with its result.
+	Elsewhere bool
 	// Consent tells a run whether the tool would ask about a call, and who may answer; nil
 	// always asks, anybody who may answer.
 	Consent func(call Call) Consent

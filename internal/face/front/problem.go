@@ -133,6 +133,7 @@ var mappings = []Mapping{
 	{talk.ErrNothing, http.StatusConflict, "nothing_to_compact", ""},
 	{talk.ErrExists, http.StatusConflict, "conflict", ""},
 	{talk.ErrBusy, http.StatusConflict, "busy", ""},
+	{talk.ErrNoCall, http.StatusConflict, "no_call", ""},
 	{brain.ErrAgentExists, http.StatusConflict, "conflict", ""},
 	{talk.ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large", ""},
 	{talk.ErrQueueFull, http.StatusTooManyRequests, "queue_full", ""},
