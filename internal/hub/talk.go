@@ -7,6 +7,7 @@ import (
 
 	"parley.internal/internal/face/api"
 	"parley.internal/internal/face/front"
+	faceopenai "parley.internal/internal/face/openai"
 	facetalk "parley.internal/internal/face/talk"
 	"parley.internal/internal/identity"
 	"parley.internal/internal/talk"
@@ -20,6 +21,7 @@ func (h *Hub) talkPart() part {
 		routes: func(routes *front.Routes, rest *api.API) error {
 			api.RegisterConversations(rest, h.talk)
 			routes.Handle(h.talkFace.Route(), h.talkFace)
+			faceopenai.New(faceopenai.Deps{Talk: h.talk, Agents: h.minds.agents, Files: h.files, Front: h.front, Log: h.logger}).Register(routes)
 			return nil
 		},
 		count: func(_ context.Context, _ identity.Actor, counts map[string]int64) error {

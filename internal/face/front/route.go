@@ -48,6 +48,8 @@ type Route struct {
 	// TooMany answers who is refused by a limit, in the words of the route's
 	// protocol; nil is a problem document.
 	TooMany func(w http.ResponseWriter, r *http.Request, why *limit.Error)
+	// Refuse answers whoever else is not let in; nil is a problem document.
+	Refuse func(w http.ResponseWriter, r *http.Request, err error)
 }
 
 // Rate is how often somebody may come in a minute; nil is as often as they like.

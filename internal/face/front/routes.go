@@ -118,6 +118,10 @@ func (e *entrance) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		e.rt.TooMany(w, r, why)
 		return
 	}
+	if e.rt.Refuse != nil {
+		e.rt.Refuse(w, r, err)
+		return
+	}
 	e.front.Fail(w, r, err)
 }
 
