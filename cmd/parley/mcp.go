@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley.internal/client/acpbridge"
+	"parley.internal/client/hubapi"
 	"parley.internal/client/mcpbridge"
 	"parley.internal/client/roommcp"
 	"parley.internal/internal/fit"
@@ -54,6 +56,40 @@ or, if it asks for the transport webrtc, over WebRTC links.`,
 	}
 	cmd.Flags().StringVar(&key, "key", "", "with room: enter as the agent of this key instead of by a token")
 	return cmd
+}
+
+func newACP(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use: "acp AGENT", Short: "Let an editor drive an agent of the hub, over standard input and output",
+		Long: `Speaks the Agent Client Protocol on standard input and output, for editors that
+start agents themselves. Each session is a thread of your conversation with the
+agent: it has its memory and its tools, which work on the hub, and can be seen and
+continued on the page. What it may not do by itself is asked in the editor and in
+the inbox; the first answer counts.`,
+		Example: "  parley acp parley\n  PARLEY_HUB=https://hub.example.org PARLEY_TOKEN=prl_… parley acp parley",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError("name one agent; see 'parley agent list'")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			address, token, err := g.runningHub(cmd.Context())
+			if err != nil {
+				return err
+			}
+			talk, err := dialWeb(cmd.Context(), address, token)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = talk.Close() }()
+			if _, err := talk.GetAgent(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			bridge := &acpbridge.Bridge{Agent: args[0], Talk: talk, Hub: hubapi.New(address, token), Version: version}
+			return bridge.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
 }
 
 // mcpRoom lets a model sit in rooms by a key of its own.

@@ -54,7 +54,7 @@ else through the data folder of a hub on this machine.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return usageError("%s; see 'parley --help'", fit.OneLine(err.Error()))
 	})
-	root.AddCommand(newServe(g), newUp(g), newChat(g), newMCP(g), newAgent(g), newConversation(g), newImport(g), newTask(g), newRun(g), newApprovals(g), newRules(g), newTerminal(g), newWorkspace(g), newRoom(g), newPlace(g), newSkill(g), newMachine(g), newEndpoint(g), newToken(g), newLogin(g), newAudit(g), newBackup(g), newRestore(g), newMigrate(g),
+	root.AddCommand(newServe(g), newUp(g), newChat(g), newMCP(g), newACP(g), newAgent(g), newConversation(g), newImport(g), newTask(g), newRun(g), newApprovals(g), newRules(g), newTerminal(g), newWorkspace(g), newRoom(g), newPlace(g), newSkill(g), newMachine(g), newEndpoint(g), newToken(g), newLogin(g), newAudit(g), newBackup(g), newRestore(g), newMigrate(g),
 		newDoctor(g), newStatus(g), newBench(), newBenchRole(), newKeeper(), newVersion())
 	argumentsAreUsage(root)
 	return root
