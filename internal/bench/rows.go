@@ -10,7 +10,7 @@ import (
 func Rows() []Row {
 	return []Row{
 		idleRow(), echoRow(), boardRow(), fanoutRow(), roomRow(), roomsRow(), durableRow(), relayRow(), eventlogRow(), streamRow(), busRow(), runRow(), boxRow(), keeperRow(), startRow(),
-		tasksRow(), turnRow(), mcpRow(), talkersRow(), appendRow(), searchRow(),
+		tasksRow(), turnRow(), openaiRow(), mcpRow(), talkersRow(), appendRow(), searchRow(),
 		handshakesRow(), tunnelRow(), fleetRow(), acrossRow(), pageRow(),
 	}
 }
