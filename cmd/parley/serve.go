@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/url"
 	"os"
 	"sync"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"parley.internal/cmd/parley/qr"
 	"parley.internal/internal/hub"
 	"parley.internal/internal/hub/config"
 	"parley.internal/internal/sandbox"
@@ -100,9 +103,39 @@ func serve(ctx context.Context, conf config.Config, out, remarks io.Writer, extr
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(out, "\n  Parley is running at %s\n  Log in once with     %s\n  (the link works for 15 minutes; 'parley login' makes another)\n\n", ready.URL, link)
+		phone, err := phoneCode(ctx, h, link)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "\n  Parley is running at %s\n  Log in once with     %s\n  (the link works for 15 minutes; 'parley login' makes another)\n\n%s", ready.URL, link, phone)
 		return err
 	})
+}
+
+// phoneCode is a link of its own for a phone, to be scanned; nothing while phones do not reach the hub.
+func phoneCode(ctx context.Context, h *hub.Hub, link string) (string, error) {
+	if !reachable(link) {
+		return "", nil
+	}
+	link, err := h.LoginLink(ctx)
+	if err != nil {
+		return "", err
+	}
+	code, err := qr.Encode(link)
+	if err != nil {
+		return "", nil // a very long public_url: the link above will do
+	}
+	return "  On your phone, scan this (once, within 15 minutes):\n\n" + code.String() + "\n", nil
+}
+
+// reachable tells whether another device could open a link.
+func reachable(link string) bool {
+	u, err := url.Parse(link)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback() && !ip.IsUnspecified())
 }
 
 // newLogger writes for people on a terminal and for machines elsewhere.

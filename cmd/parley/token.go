@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley.internal/client/hubapi"
+	"parley.internal/cmd/parley/qr"
 	"parley.internal/internal/identity"
 	"parley.internal/protocol/rest"
 )
@@ -129,6 +130,7 @@ func newTokenRevoke(g *globals) *cobra.Command {
 func newLogin(g *globals) *cobra.Command {
 	var principal string
 	var scopes []string
+	var asCode bool
 	cmd := &cobra.Command{
 		Use: "login", Short: "Make a one-time link that logs a browser in", Args: cobra.NoArgs,
 		Example: "  parley login --principal bob\n  parley login --principal carol --scopes '*,terminal,agents:manage'",
@@ -148,11 +150,20 @@ func newLogin(g *globals) *cobra.Command {
 			url := c.Base() + link.Path
 			return g.show(cmd, map[string]any{"url": url, "expires_at": link.Expires}, func(p *printer) {
 				p.line(url)
+				if code, err := qr.Encode(url); asCode && err == nil {
+					for row := range strings.Lines(code.String()) {
+						p.line(strings.TrimSuffix(row, "\n"))
+					}
+				}
 				p.note("opens once, %s", until(link.Expires))
+				if asCode && !reachable(url) {
+					p.note("only this computer reaches that address: set public_url, or name the hub with --hub")
+				}
 			})
 		},
 	}
 	cmd.Flags().StringVar(&principal, "principal", "", "the person to log in, created if new (default: you)")
+	cmd.Flags().BoolVar(&asCode, "qr", false, "draw it as a QR code, too, for a phone to scan")
 	cmd.Flags().StringSliceVar(&scopes, "scopes", nil, "what the page may do (default: for yourself what you may, for others *, everyday work)")
 	return jsonFlag(cmd, g)
 }
