@@ -1,7 +1,7 @@
 # `make` alone lists the targets. The work is in scripts/, one file each.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build types test test-cluster race lint fmt fuzz mutants bench cross release vuln setup clean
+.PHONY: help run build types test test-cluster test-foreign race lint fmt fuzz mutants bench cross release vuln setup clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ test: ## everything CI checks: set-up, page, lint, tests, the race detector wher
 
 test-cluster: ## three hubs, PostgreSQL and NATS, with every fault: recovery times, and the history judged (about ten minutes)
 	@scripts/cluster.sh
+
+test-foreign: ## programs of others (openai, litellm, @openai/agents, acpx), fetched, against a hub
+	@scripts/foreign.sh
 
 race: ## every package under the race detector (about a quarter of an hour)
 	@scripts/race.sh

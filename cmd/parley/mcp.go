@@ -87,7 +87,7 @@ the inbox; the first answer counts.`,
 				return err
 			}
 			bridge := &acpbridge.Bridge{Agent: args[0], Talk: talk, Hub: hubapi.New(address, token), Version: version}
-			return bridge.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			return bridge.Run(cmd.Context(), endsWith(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout())
 		},
 	}
 }
