@@ -1,10 +1,10 @@
 # `make` alone lists the targets. The work is in scripts/, one file each.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build types test test-cluster test-foreign race lint fmt fuzz mutants bench cross release vuln setup clean
+.PHONY: help run build types test test-cluster test-foreign race lint fmt fuzz mutants bench cross release test-packages vuln setup clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## build and start a hub here, with this machine enrolled (ARGS='--listen …')
 	@bin/parley up $(ARGS)
@@ -48,6 +48,11 @@ bench: build ## measure against the machine's own limits (ARGS=…)
 
 release: ## bin/release/parley-VERSION-….tar.gz: the hub, with endpoints for all other systems beside it
 	@scripts/release.sh
+
+test-packages: ## build packages, and install, upgrade and remove them in a copy of this system (root, Linux; minutes)
+	@scripts/setup.sh page
+	@scripts/page.sh
+	@scripts/packages.sh test
 
 cross: ## bin/cross/parley-… for linux, windows and darwin
 	@scripts/setup.sh page

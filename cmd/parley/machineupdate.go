@@ -171,13 +171,8 @@ func named(path, system, arch string) (string, error) {
 func versionOf(ctx context.Context, path string) (string, error) {
 	out, err := exec.CommandContext(ctx, path, "version").Output()
 	words := strings.Fields(string(out))
-	if err != nil || len(words) == 0 {
+	if err != nil || len(words) < 2 {
 		return "", usageError("this machine cannot run %s to ask its version: give --version", path)
 	}
-	for _, w := range words {
-		if len(w) > 0 && w[0] >= '0' && w[0] <= '9' {
-			return w, nil
-		}
-	}
-	return words[len(words)-1], nil
+	return words[1], nil
 }

@@ -34,6 +34,13 @@ func (g *globals) show(cmd *cobra.Command, value any, people func(*printer)) err
 	return nil
 }
 
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
 func (p *printer) line(text string) { fmt.Fprintln(p.out, visible.Text(text)) }
 
 func (p *printer) note(format string, args ...any) {

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"parley.internal/internal/fit"
+	"parley.internal/cmd/internal/cli"
+	"parley.internal/cmd/internal/endpointcmd"
 	"parley.internal/internal/hub/config"
 )
 
@@ -18,6 +17,15 @@ type exitError struct {
 }
 
 func (e *exitError) Error() string { return e.text }
+
+// As makes it what the programs' common command line knows.
+func (e *exitError) As(target any) bool {
+	exit, ok := target.(**cli.Exit)
+	if ok {
+		*exit = &cli.Exit{Code: e.code, Text: e.text}
+	}
+	return ok
+}
 
 // usageError is a mistake in how the command was called.
 func usageError(format string, args ...any) error {
@@ -51,33 +59,10 @@ else through the data folder of a hub on this machine.`,
 	flags.StringVar(&g.data, "data", config.DefaultData(), "data folder of the hub on this machine")
 	flags.StringVar(&g.hub, "hub", "", "address of a hub, such as https://hub.example.org (PARLEY_HUB)")
 	flags.StringVar(&g.token, "token", "", "token for that hub (better: PARLEY_TOKEN)")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usageError("%s; see 'parley --help'", fit.OneLine(err.Error()))
-	})
-	root.AddCommand(newServe(g), newUp(g), newChat(g), newMCP(g), newACP(g), newAgent(g), newConversation(g), newImport(g), newTask(g), newRun(g), newApprovals(g), newRules(g), newTerminal(g), newWorkspace(g), newRoom(g), newPlace(g), newSkill(g), newMachine(g), newEndpoint(g), newToken(g), newLogin(g), newAudit(g), newBackup(g), newRestore(g), newMigrate(g),
-		newDoctor(g), newStatus(g), newBench(), newBenchRole(), newKeeper(), newVersion())
-	argumentsAreUsage(root)
+	root.AddCommand(newServe(g), newUp(g), newChat(g), newMCP(g), newACP(g), newAgent(g), newConversation(g), newImport(g), newTask(g), newRun(g), newApprovals(g), newRules(g), newTerminal(g), newWorkspace(g), newRoom(g), newPlace(g), newSkill(g), newMachine(g), endpointcmd.New(version), newToken(g), newLogin(g), newAudit(g), newBackup(g), newRestore(g), newMigrate(g),
+		newDoctor(g), newStatus(g), newBench(), newBenchRole(), newKeeper(), cli.NewVersion(version), cli.NewMan())
+	cli.Strict(root)
 	return root
-}
-
-// argumentsAreUsage makes a command that is not there, arguments that are too many or too few,
-// and flags that are missing or exclude each other mistakes of the command line, as unknown
-// flags are.
-func argumentsAreUsage(cmd *cobra.Command) {
-	check := cmd.Args
-	if check == nil {
-		check = cobra.ArbitraryArgs
-	}
-	cmd.Args = func(c *cobra.Command, args []string) error {
-		err := cmp.Or(check(c, args), c.ValidateRequiredFlags(), c.ValidateFlagGroups())
-		if _, own := errors.AsType[*exitError](err); err == nil || own {
-			return err
-		}
-		return usageError("%s; see '%s --help'", fit.OneLine(err.Error()), c.CommandPath())
-	}
-	for _, sub := range cmd.Commands() {
-		argumentsAreUsage(sub)
-	}
 }
 
 // jsonFlag adds --json to a command that lists or shows things.

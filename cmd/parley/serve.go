@@ -10,10 +10,10 @@ import (
 	"os"
 	"sync"
 
-	"github.com/lmittmann/tint"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"parley.internal/cmd/internal/cli"
 	"parley.internal/cmd/parley/qr"
 	"parley.internal/internal/hub"
 	"parley.internal/internal/hub/config"
@@ -140,20 +140,7 @@ func reachable(link string) bool {
 
 // newLogger writes for people on a terminal and for machines elsewhere.
 func newLogger(w io.Writer, l config.Log) *slog.Logger {
-	format := l.Format
-	if format == "auto" {
-		format = "json"
-		if f, ok := w.(*os.File); ok && isTerminal(f) {
-			format = "text"
-		}
-	}
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l.SlogLevel()}))
-	}
-	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: l.SlogLevel(), TimeFormat: "15:04:05"}))
+	return cli.Logger(w, l.Format, l.SlogLevel())
 }
 
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
+func isTerminal(f *os.File) bool { return cli.IsTerminal(f) }

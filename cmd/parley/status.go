@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,14 +40,4 @@ func okWord(ok bool) string {
 		return "ok"
 	}
 	return "NOT OK"
-}
-
-func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "parley %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
-			return err
-		},
-	}
 }

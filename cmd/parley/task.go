@@ -14,6 +14,7 @@ import (
 
 	"parley.internal/client/hubapi"
 	"parley.internal/client/viber"
+	"parley.internal/cmd/internal/cli"
 	"parley.internal/protocol/rest"
 	wire "parley.internal/protocol/viber"
 )
@@ -302,10 +303,5 @@ func newTaskList(g *globals) *cobra.Command {
 
 // exactly is how many arguments a command has, and what to say otherwise.
 func exactly(n int, otherwise string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usageError("%s", otherwise)
-		}
-		return nil
-	}
+	return cli.Exactly(n, otherwise)
 }

@@ -97,7 +97,7 @@ func (h *Hub) fleetKey() (ed25519.PrivateKey, error) {
 
 // ownProgram is this very program, which is an endpoint too.
 func ownProgram(version string) update.OwnProgram {
-	path, err := os.Executable()
+	path, err := programPath()
 	if err != nil {
 		return update.OwnProgram{}
 	}

@@ -85,11 +85,21 @@ func (h *Hub) apiRoutes(a *api.API) error {
 // besideProgram is a folder that a release has beside the program; nil when nobody
 // knows where that is.
 func besideProgram(name string) fs.FS {
-	path, err := os.Executable()
+	path, err := programPath()
 	if err != nil {
 		return nil
 	}
 	return os.DirFS(filepath.Join(filepath.Dir(path), name))
+}
+
+// programPath is where this program is and not where a link to it is: packages have the
+// program with its folders under lib and a link to it under bin.
+func programPath() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
 }
 
 // relyingParty is the name people reach the hub by, which passkeys are bound to.

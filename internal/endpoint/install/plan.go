@@ -22,7 +22,7 @@ func ready(system string, user int, booted string) error {
 	}
 	if _, err := os.Stat(booted); system == "linux" && err != nil {
 		return errors.New("this machine is not run by systemd, so the endpoint cannot be a service here; nothing was changed. " +
-			"Run it yourself: parley endpoint run, with the same flags")
+			"Run it yourself: parley-endpoint run, with the same flags")
 	}
 	return nil
 }

@@ -9,12 +9,13 @@ import (
 	"parley.internal/internal/endpoint/update"
 )
 
-// ProgramPath is where the service's program lives.
+// ProgramPath is where the service's program lives, whichever of the two programs it is. It
+// is not where a hub's program may be: that one is not to be replaced by an endpoint's update.
 func ProgramPath() string {
 	if runtime.GOOS == "windows" {
-		return filepath.Join(os.Getenv("ProgramFiles"), "Parley", "parley.exe")
+		return filepath.Join(os.Getenv("ProgramFiles"), "Parley", "parley-endpoint.exe")
 	}
-	return "/usr/local/bin/parley"
+	return "/usr/local/bin/parley-endpoint"
 }
 
 // putProgram copies the program to its place and gives the way back: what was there

@@ -41,5 +41,5 @@ func Text(q control.Question) (text string, whole bool) {
 
 // elsewhere is for what cannot be shown here.
 func elsewhere(q control.Question) string {
-	return visible.Text(fmt.Sprintf("Somebody at the hub wants to run %s on this machine. It is too long to be shown here, or not yours to see: look at it with 'parley endpoint approvals'.", q.Tool))
+	return visible.Text(fmt.Sprintf("Somebody at the hub wants to run %s on this machine. It is too long to be shown here, or not yours to see: look at it with 'parley-endpoint approvals'.", q.Tool))
 }

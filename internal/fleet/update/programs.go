@@ -103,7 +103,13 @@ var platformName = regexp.MustCompile(`^(linux|darwin|windows)-[a-z0-9]{2,16}$`)
 
 var versionText = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$`)
 
-// Signed lists the signed programs of the store, newest version first.
+// takes tells whether this hub hands out what a release key signed.
+func (l *Programs) takes(key ed25519.PublicKey) bool {
+	return len(l.d.ReleaseKeys) == 0 || slices.ContainsFunc(l.d.ReleaseKeys, func(k ed25519.PublicKey) bool { return k.Equal(key) })
+}
+
+// Signed lists the signed programs, newest version first: those of the store, and what
+// came with this hub and is not there.
 func (l *Programs) Signed(ctx context.Context) (ProgramList, error) {
 	var list ProgramList
 	err := l.d.DB.Read(ctx, func(tx *store.Tx) error {
@@ -117,6 +123,12 @@ func (l *Programs) Signed(ctx context.Context) (ProgramList, error) {
 			return err
 		}, `SELECT platform, version, sha256, size, signature, key, upload, added_at FROM fleet_binaries`)
 	})
+	for _, own := range l.ownPrograms() {
+		same := func(p Program) bool { return p.Platform == own.Platform && p.Version == own.Version }
+		if own.Signature != "" && !slices.ContainsFunc(list, same) {
+			list = append(list, own)
+		}
+	}
 	slices.SortStableFunc(list, func(a, b Program) int { return kenny.CompareVersions(b.Version, a.Version) })
 	return list, err
 }
@@ -265,7 +277,7 @@ func (l *Programs) Add(ctx context.Context, by string, up Upload) (Binary, error
 	if err != nil {
 		return Binary{}, fault.Errorf(fault.BadArgs, "the release key: %w", err)
 	}
-	if len(l.d.ReleaseKeys) > 0 && !slices.ContainsFunc(l.d.ReleaseKeys, func(k ed25519.PublicKey) bool { return k.Equal(key) }) {
+	if !l.takes(key) {
 		return Binary{}, fault.Errorf(fault.Forbidden, "this hub does not trust that release key")
 	}
 	signature, err := base64.StdEncoding.Strict().DecodeString(up.Signature)

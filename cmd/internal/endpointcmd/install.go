@@ -1,4 +1,4 @@
-package main
+package endpointcmd
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley.internal/cmd/internal/cli"
 	"parley.internal/internal/endpoint"
 	"parley.internal/internal/endpoint/install"
 	"parley.internal/internal/endpoint/logs"
@@ -18,14 +19,34 @@ import (
 	"parley.internal/internal/fit"
 )
 
-func newEndpointInstall() *cobra.Command {
-	var f endpointFlags
+func newInstall(version string) *cobra.Command {
+	f := endpointFlags{version: version}
 	cmd := &cobra.Command{
 		Use: "install", Short: "Enrol this machine and run the endpoint as a service from now on", Args: cobra.NoArgs,
 		Long: `Enrol this machine, copy this program to where programs live, and run it as a
 service that starts with the machine. Needs an administrator. Installing again
 keeps the machine's key and changes only what is given.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.install(cmd) },
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// newEnrol is for machines whose package manager brings program and service.
+func newEnrol(version string) *cobra.Command {
+	f := endpointFlags{version: version}
+	cmd := &cobra.Command{
+		Use: "enrol", Short: "Enrol this machine, for a service that is there already", Args: cobra.NoArgs,
+		Long: `Enrol this machine and remember its hub, without a service of our own: for machines
+whose package has one ('systemctl enable --now parley-endpoint'). Newer programs
+come by the package manager then, not from the hub.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.enrolFor(cmd); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "This machine is enrolled. Start its service, or 'parley-endpoint run'.")
+			return err
+		},
 	}
 	f.add(cmd)
 	return cmd
@@ -40,6 +61,7 @@ func (f *endpointFlags) install(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	f.config.Service = true
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -48,9 +70,9 @@ func (f *endpointFlags) install(cmd *cobra.Command) error {
 		return err
 	}
 	if err := install.Shortcuts(program, f.state); err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "parley: the shortcuts to switch remote control off and on could not be made:", fit.OneLine(err.Error()))
+		fmt.Fprintln(cmd.ErrOrStderr(), "the shortcuts to switch remote control off and on could not be made:", fit.OneLine(err.Error()))
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The endpoint runs as the service %s.\nThe person at this machine can switch remote control off at any time: parley endpoint off\n", install.Name())
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The endpoint runs as the service %s.\nThe person at this machine can switch remote control off at any time: %s off\n", install.Name(), program)
 	return err
 }
 
@@ -60,8 +82,7 @@ func (f *endpointFlags) enrolFor(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	f.config.Service = true
-	e, err := endpoint.Open(endpoint.Options{State: f.state, Config: f.config, Token: token, Version: version, Console: quietLog(cmd.ErrOrStderr())})
+	e, err := endpoint.Open(endpoint.Options{State: f.state, Config: f.config, Token: token, Version: f.version, Console: quietLog(cmd.ErrOrStderr())})
 	if err != nil {
 		return err
 	}
@@ -69,7 +90,7 @@ func (f *endpointFlags) enrolFor(cmd *cobra.Command) error {
 	return e.Enrol(cmd.Context())
 }
 
-func newEndpointUninstall() *cobra.Command {
+func newUninstall() *cobra.Command {
 	var state string
 	var purge bool
 	cmd := &cobra.Command{
@@ -106,26 +127,26 @@ func newEndpointUninstall() *cobra.Command {
 
 // The commands here are not for people: the endpoint starts them.
 
-// newEndpointCapture takes a picture of the screen, on the desktop it runs on.
-func newEndpointCapture() *cobra.Command {
+// newCapture takes a picture of the screen, on the desktop it runs on.
+func newCapture() *cobra.Command {
 	return &cobra.Command{
 		Use: "capture", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := capture.Write(cmd.Context(), cmd.OutOrStdout())
 			switch {
 			case errors.Is(err, capture.ErrNoDisplay):
-				return &exitError{code: capture.ExitNoDisplay, text: "no display"}
+				return &cli.Exit{Code: capture.ExitNoDisplay, Text: "no display"}
 			case err != nil:
-				return &exitError{code: capture.ExitFailed, text: fit.OneLine(err.Error())}
+				return &cli.Exit{Code: capture.ExitFailed, Text: fit.OneLine(err.Error())}
 			}
 			return nil
 		},
 	}
 }
 
-// newEndpointNotice shows what waits for the person at the machine, on the desktop it
+// newNotice shows what waits for the person at the machine, on the desktop it
 // runs on.
-func newEndpointNotice() *cobra.Command {
+func newNotice() *cobra.Command {
 	var state string
 	cmd := &cobra.Command{
 		Use: "notice", Hidden: true, Args: cobra.NoArgs,
@@ -135,8 +156,8 @@ func newEndpointNotice() *cobra.Command {
 	return cmd
 }
 
-// newEndpointSwap replaces the installed program by a staged one.
-func newEndpointSwap() *cobra.Command {
+// newSwap replaces the installed program by a staged one.
+func newSwap() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
 		Use: "swap", Hidden: true, Args: cobra.NoArgs,

@@ -1,4 +1,4 @@
-package main
+package endpointcmd
 
 import (
 	"bufio"
@@ -8,16 +8,18 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"parley.internal/cmd/internal/cli"
 	"parley.internal/internal/endpoint"
 	"parley.internal/internal/endpoint/control"
 	"parley.internal/internal/visible"
 )
 
-func newEndpointAsk() *cobra.Command {
+func newAsk() *cobra.Command {
 	var state string
 	cmd := &cobra.Command{
 		Use: "ask", Short: "Be asked before anything changes this machine", Args: cobra.NoArgs,
@@ -31,9 +33,9 @@ or approve and reject; what nobody answers within two minutes does not run.
 	return cmd
 }
 
-func newEndpointApprovals(g *globals) *cobra.Command {
+func newApprovals() *cobra.Command {
 	var state string
-	var watch bool
+	var watch, asJSON bool
 	cmd := &cobra.Command{
 		Use: "approvals", Short: "List what waits for your word at this machine", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,20 +46,28 @@ func newEndpointApprovals(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return g.show(cmd, list, func(p *printer) {
-				p.table("N", "TOOL", "UNTIL", "ARGUMENTS")
-				for _, q := range list {
-					p.row(strconv.Itoa(q.N), q.Tool, q.Until.Local().Format(time.TimeOnly), shownArguments(q))
-				}
-				if len(list) == 0 {
-					p.note("nothing waits")
-				}
-			})
+			if asJSON {
+				return printJSON(cmd, list)
+			}
+			return printQuestions(cmd, list)
 		},
 	}
 	stateFlag(cmd, &state)
 	cmd.Flags().BoolVar(&watch, "watch", false, "stay, and ask here as questions come")
-	return jsonFlag(cmd, g)
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printQuestions(cmd *cobra.Command, list []control.Question) error {
+	if len(list) == 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "nothing waits")
+	}
+	tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "N\tTOOL\tUNTIL\tARGUMENTS")
+	for _, q := range list {
+		fmt.Fprintf(tab, "%d\t%s\t%s\t%s\n", q.N, visible.Line(q.Tool), q.Until.Local().Format(time.TimeOnly), shownArguments(q))
+	}
+	return tab.Flush()
 }
 
 func shownArguments(q control.Question) string {
@@ -67,18 +77,18 @@ func shownArguments(q control.Question) string {
 	return visible.Line(string(q.Arguments))
 }
 
-func newEndpointDecide(yes bool) *cobra.Command {
+func newDecide(yes bool) *cobra.Command {
 	var state string
 	use, short := "approve N", "Let a question's call run"
 	if !yes {
 		use, short = "reject N", "Refuse a question's call"
 	}
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: exactly(1, "name the question by its number, from 'parley endpoint approvals'"),
+		Use: use, Short: short, Args: cli.Exactly(1, "name the question by its number, from 'parley endpoint approvals'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := strconv.Atoi(args[0])
 			if err != nil || n < 1 {
-				return usageError("a question's number is 1 or more, not %q", args[0])
+				return cli.Usage("a question's number is 1 or more, not %q", args[0])
 			}
 			return endpoint.Decide(cmd.Context(), state, n, yes)
 		},

@@ -1,8 +1,11 @@
-package main
+// Package endpointcmd is the commands of the program on a managed machine. Two programs
+// have them: parley, below 'endpoint', and the small parley-endpoint, which has nothing else.
+package endpointcmd
 
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,24 +15,33 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley.internal/cmd/internal/cli"
 	"parley.internal/internal/endpoint"
 	"parley.internal/internal/endpoint/control"
 	"parley.internal/internal/endpoint/install"
-	"parley.internal/internal/hub/config"
 )
 
-func newEndpoint(g *globals) *cobra.Command {
+// New is the command 'endpoint', with all others below it.
+func New(version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "endpoint", Short: "The program on a managed machine: run, install, switch off and on, be asked", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newEndpointRun(), newEndpointInstall(), newEndpointUninstall(), newEndpointStatus(g),
-		newEndpointOn(), newEndpointOff(), newEndpointAsk(), newEndpointApprovals(g), newEndpointDecide(true), newEndpointDecide(false), newEndpointCapture(), newEndpointNotice(), newEndpointSwap())
+	cmd.AddCommand(All(version)...)
 	return cmd
+}
+
+// All are the commands themselves, of an endpoint of some version.
+func All(version string) []*cobra.Command {
+	return []*cobra.Command{
+		newRun(version), newEnrol(version), newInstall(version), newUninstall(), newStatus(), newOn(), newOff(), newAsk(), newApprovals(), newDecide(true), newDecide(false),
+		newCapture(), newNotice(), newSwap(),
+	}
 }
 
 // endpointFlags are what an endpoint is told once and remembers.
 type endpointFlags struct {
+	version string
 	config  endpoint.Config
 	token   string
 	state   string
@@ -70,8 +82,8 @@ func (f *endpointFlags) enrolToken(in io.Reader) (string, error) {
 	return f.token, nil
 }
 
-func newEndpointRun() *cobra.Command {
-	var f endpointFlags
+func newRun(version string) *cobra.Command {
+	f := endpointFlags{version: version}
 	cmd := &cobra.Command{
 		Use: "run", Short: "Run the endpoint here, in the foreground", Args: cobra.NoArgs,
 		Long: `Run the endpoint until it is told to stop. The first time it needs --url, --id,
@@ -93,8 +105,8 @@ func (f *endpointFlags) open(cmd *cobra.Command) (*endpoint.Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	console := newLogger(cmd.ErrOrStderr(), config.Log{Level: "info", Format: "auto"}).Handler()
-	return endpoint.Open(endpoint.Options{State: f.state, Config: f.config, Token: token, Version: version, Console: console})
+	console := cli.Logger(cmd.ErrOrStderr(), "auto", slog.LevelInfo).Handler()
+	return endpoint.Open(endpoint.Options{State: f.state, Config: f.config, Token: token, Version: f.version, Console: console})
 }
 
 func (f *endpointFlags) run(ctx context.Context, cmd *cobra.Command) error {
@@ -106,8 +118,9 @@ func (f *endpointFlags) run(ctx context.Context, cmd *cobra.Command) error {
 	return e.Run(ctx)
 }
 
-func newEndpointStatus(g *globals) *cobra.Command {
+func newStatus() *cobra.Command {
 	var state string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show this machine's endpoint, without asking a hub", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -115,11 +128,24 @@ func newEndpointStatus(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return g.show(cmd, st, func(p *printer) { printEndpoint(p.out, st) })
+			if asJSON {
+				return printJSON(cmd, st)
+			}
+			printEndpoint(cmd.OutOrStdout(), st)
+			return nil
 		},
 	}
 	stateFlag(cmd, &state)
-	return jsonFlag(cmd, g)
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func jsonFlag(cmd *cobra.Command, on *bool) { cmd.Flags().BoolVar(on, "json", false, "print JSON") }
+
+func printJSON(cmd *cobra.Command, value any) error {
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	enc.SetEscapeHTML(false)
+	return enc.Encode(value)
 }
 
 func printEndpoint(w io.Writer, st endpoint.Status) {
@@ -169,7 +195,7 @@ func describeSwitch(s control.State) string {
 	return "off" + by
 }
 
-func newEndpointOn() *cobra.Command {
+func newOn() *cobra.Command {
 	var state string
 	cmd := &cobra.Command{
 		Use: "on", Short: "Allow remote control of this machine again", Args: cobra.NoArgs,
@@ -180,7 +206,7 @@ func newEndpointOn() *cobra.Command {
 	return cmd
 }
 
-func newEndpointOff() *cobra.Command {
+func newOff() *cobra.Command {
 	var state string
 	var private bool
 	cmd := &cobra.Command{
