@@ -64,6 +64,7 @@ build() {
 				cp "$in"/parley-endpoint-* "$stage/endpoints/"
 				static go run -trimpath ./internal/release/tool endpoints "$VERSION" "$stage/endpoints" "${RELEASE_KEY:-}"
 			fi
+			find "$stage" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 			pack "$program" "$arch" "$stage" "$out"
 			rm -rf "$stage"
 			say "$program for $arch: deb, rpm, apk"

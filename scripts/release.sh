@@ -19,8 +19,13 @@ exe() { case $1 in windows-*) echo ".exe" ;; esac; }
 
 tool() { static go run -trimpath ./internal/release/tool "$@"; }
 
-# archive FOLDER NAME  packs FOLDER/NAME into FOLDER/NAME.tar.gz, always the same way.
+# archive FOLDER NAME  packs FOLDER/NAME into FOLDER/NAME.tar.gz, for Windows .zip, always the same way.
 archive() {
+	case $2 in *-windows-*)
+		tool zip "$1" "$2" "$SOURCE_DATE_EPOCH"
+		return
+		;;
+	esac
 	tar -C "$1" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode='u+rw,go+r-w,a+X' -cf - "$2" | gzip -9n >"$1/$2.tar.gz"
 }
 
@@ -52,7 +57,7 @@ pack_hub() {
 	[ ! -d "$in/sdk" ] || cp -r "$in/sdk" "$dir/"
 	archive "$out" "$name"
 	rm -rf "$dir"
-	say "$out/$name.tar.gz"
+	say "$out/$name"
 }
 
 pack() {

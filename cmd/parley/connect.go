@@ -79,12 +79,21 @@ func noHub(data string, err error) error {
 	return fmt.Errorf("reading the owner's token: %w", err)
 }
 
-// answers reports whether a hub lives at the address. Where none does, the connection is refused at
-// once; one that is taken and not yet answered is a hub on a busy machine.
-func answers(ctx context.Context, address string) bool {
+// answers reports whether a hub lives at the address.
+func answers(ctx context.Context, address string) bool { return says(ctx, address+"/healthz") }
+
+// hubReady reports whether the hub of a folder runs and serves.
+func hubReady(ctx context.Context, data string) bool {
+	running, err := hub.Folder(data).Running()
+	return err == nil && says(ctx, running.URL+"/readyz")
+}
+
+// says reports whether an address answers with a yes. Where nobody listens, the connection is refused
+// at once; one that is taken and not yet answered is a hub on a busy machine.
+func says(ctx context.Context, address string) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/healthz", http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 
 	"parley.internal/cmd/internal/cli"
 	"parley.internal/cmd/internal/endpointcmd"
+	"parley.internal/cmd/parley/upgrade"
 	"parley.internal/internal/hub/config"
 )
 
@@ -60,7 +61,7 @@ else through the data folder of a hub on this machine.`,
 	flags.StringVar(&g.hub, "hub", "", "address of a hub, such as https://hub.example.org (PARLEY_HUB)")
 	flags.StringVar(&g.token, "token", "", "token for that hub (better: PARLEY_TOKEN)")
 	root.AddCommand(newServe(g), newUp(g), newChat(g), newMCP(g), newACP(g), newAgent(g), newConversation(g), newImport(g), newTask(g), newRun(g), newApprovals(g), newRules(g), newTerminal(g), newWorkspace(g), newRoom(g), newPlace(g), newSkill(g), newMachine(g), endpointcmd.New(version), newToken(g), newLogin(g), newAudit(g), newBackup(g), newRestore(g), newMigrate(g),
-		newDoctor(g), newStatus(g), newBench(), newBenchRole(), newKeeper(), cli.NewVersion(version), cli.NewMan())
+		upgrade.New(version, &g.data, hubReady), upgrade.NewVerify(), newDoctor(g), newStatus(g), newBench(), newBenchRole(), newKeeper(), cli.NewVersion(version), cli.NewMan())
 	cli.Strict(root)
 	return root
 }

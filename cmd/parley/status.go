@@ -11,9 +11,16 @@ import (
 )
 
 func newStatus(g *globals) *cobra.Command {
+	var ready bool
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show how the hub is", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if ready {
+				if !hubReady(cmd.Context(), g.data) {
+					return &exitError{code: 1, text: "no hub of " + g.data + " is ready"}
+				}
+				return nil
+			}
 			return g.withHub(cmd, func(ctx context.Context, c *hubapi.Client) error {
 				s, err := hubapi.Call(ctx, c, rest.GetStatus, rest.None{})
 				if err != nil {
@@ -32,6 +39,7 @@ func newStatus(g *globals) *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&ready, "ready", false, "only look whether the hub on this machine is ready: 0 if it is, else 1 (for health checks)")
 	return jsonFlag(cmd, g)
 }
 

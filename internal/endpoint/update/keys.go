@@ -11,7 +11,8 @@ import (
 // separated by commas. A build of your own has none; --release-key names yours.
 var releaseKeys string
 
-func builtInKeys() []ed25519.PublicKey {
+// BuiltInKeys are the keys a release of this program trusts.
+func BuiltInKeys() []ed25519.PublicKey {
 	var out []ed25519.PublicKey
 	for text := range strings.SplitSeq(releaseKeys, ",") {
 		if k, err := wire.ParsePublicKey(strings.TrimSpace(text)); err == nil {

@@ -45,7 +45,7 @@ type Updater struct {
 
 // New makes an updater.
 func New(opts Options) *Updater {
-	opts.Keys = append(builtInKeys(), opts.Keys...)
+	opts.Keys = append(BuiltInKeys(), opts.Keys...)
 	if opts.Download == nil {
 		opts.Download = downloader(opts.Check)
 	}

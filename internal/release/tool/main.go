@@ -4,6 +4,7 @@
 //	tool endpoints VERSION FOLDER [KEYFILE]     FOLDER/programs.json, signed when there is a key
 //	tool parts PROGRAM LOCKFILE VERSION         what a program is made of, on standard output
 //	tool sums FOLDER [KEYFILE]                  FOLDER/SHA256SUMS, signed when there is a key
+//	tool zip FOLDER NAME SECONDS                FOLDER/NAME.zip of FOLDER/NAME, with one time for all files
 //	tool key KEYFILE                            the key's public half
 //	tool sshkey PUBLICKEY                       the same as OpenSSH writes it
 //
@@ -30,7 +31,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("endpoints, parts, sums, key or sshkey")
+		return errors.New("endpoints, parts, sums, zip, key or sshkey")
 	}
 	arg := func(i int) string {
 		if i < len(args) {
@@ -58,6 +59,8 @@ func run(args []string) error {
 			return err
 		}
 		return sums(arg(1), key)
+	case "zip":
+		return release.Zip(arg(1), arg(2), arg(3))
 	case "key":
 		key, err := keyOf(arg(1))
 		if err != nil || key == nil {
