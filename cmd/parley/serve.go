@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/url"
 	"os"
 	"sync"
 
@@ -14,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley.internal/cmd/internal/cli"
-	"parley.internal/cmd/parley/qr"
+	"parley.internal/cmd/parley/welcome"
 	"parley.internal/internal/hub"
 	"parley.internal/internal/hub/config"
 	"parley.internal/internal/sandbox"
@@ -47,6 +45,9 @@ func newUp(g *globals) *cobra.Command {
 			conf, err := loadConfig(g, cmd, file)
 			if err != nil {
 				return err
+			}
+			if !cmd.Flags().Changed("log-level") && os.Getenv("PARLEY_LOG_LEVEL") == "" && conf.Log.Level == "info" && person(cmd.ErrOrStderr()) {
+				conf.Log.Level = "warn" // a person reads what the hub says, not what it does
 			}
 			return serve(cmd.Context(), conf, cmd.OutOrStdout(), cmd.ErrOrStderr(), quick{link: true, machine: !alone})
 		},
@@ -103,44 +104,25 @@ func serve(ctx context.Context, conf config.Config, out, remarks io.Writer, extr
 		if err != nil {
 			return err
 		}
-		phone, err := phoneCode(ctx, h, link)
-		if err != nil {
-			return err
+		page := welcome.Page{URL: ready.URL, Link: link, Person: extra.link && person(out)}
+		if page.ForPhone() {
+			if page.Phone, err = h.LoginLink(ctx); err != nil {
+				return err
+			}
 		}
-		_, err = fmt.Fprintf(out, "\n  Parley is running at %s\n  Log in once with     %s\n  (the link works for 15 minutes; 'parley login' makes another)\n\n%s", ready.URL, link, phone)
-		return err
+		return page.Print(out)
 	})
-}
-
-// phoneCode is a link of its own for a phone, to be scanned; nothing while phones do not reach the hub.
-func phoneCode(ctx context.Context, h *hub.Hub, link string) (string, error) {
-	if !reachable(link) {
-		return "", nil
-	}
-	link, err := h.LoginLink(ctx)
-	if err != nil {
-		return "", err
-	}
-	code, err := qr.Encode(link)
-	if err != nil {
-		return "", nil // a very long public_url: the link above will do
-	}
-	return "  On your phone, scan this (once, within 15 minutes):\n\n" + code.String() + "\n", nil
-}
-
-// reachable tells whether another device could open a link.
-func reachable(link string) bool {
-	u, err := url.Parse(link)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback() && !ip.IsUnspecified())
 }
 
 // newLogger writes for people on a terminal and for machines elsewhere.
 func newLogger(w io.Writer, l config.Log) *slog.Logger {
 	return cli.Logger(w, l.Format, l.SlogLevel())
+}
+
+// person reports whether what is written there is read as it comes.
+func person(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isTerminal(f)
 }
 
 func isTerminal(f *os.File) bool { return cli.IsTerminal(f) }

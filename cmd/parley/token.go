@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley.internal/client/hubapi"
-	"parley.internal/cmd/parley/qr"
+	"parley.internal/cmd/parley/welcome"
 	"parley.internal/internal/identity"
 	"parley.internal/protocol/rest"
 )
@@ -150,13 +150,13 @@ func newLogin(g *globals) *cobra.Command {
 			url := c.Base() + link.Path
 			return g.show(cmd, map[string]any{"url": url, "expires_at": link.Expires}, func(p *printer) {
 				p.line(url)
-				if code, err := qr.Encode(url); asCode && err == nil {
-					for row := range strings.Lines(code.String()) {
+				if code, err := welcome.QR(url); asCode && err == nil {
+					for row := range strings.Lines(code) {
 						p.line(strings.TrimSuffix(row, "\n"))
 					}
 				}
 				p.note("opens once, %s", until(link.Expires))
-				if asCode && !reachable(url) {
+				if asCode && !welcome.Reachable(url) {
 					p.note("only this computer reaches that address: set public_url, or name the hub with --hub")
 				}
 			})

@@ -40,7 +40,7 @@ func RegisterSkills(a *API, s *skill.Skills, visits skill.Visits) {
 	add(a, see, rest.ListDeposits, r.deposits)
 	add(a, see, rest.ShowDeposit, r.deposit)
 	addBody(a, see, rest.AcquireSkill, r.acquire)
-	add(a, see, rest.AttestSkill, r.attest)
+	addBody(a, see, rest.AttestSkill, r.attest)
 }
 
 type skillRoutes struct {
