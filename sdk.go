@@ -17,3 +17,8 @@ import "embed"
 //go:embed LICENSE client/*/*.go protocol/*/*.go protocol/*/*/*.go protocol/kenny/policy/catalogue
 //go:embed sdk/python/README.md all:sdk/python/parley_rooms
 var SDK embed.FS
+
+// Docs holds the pages for users, for face/docs; their pictures stay outside.
+//
+//go:embed docs/*.md docs/protocols/*.md docs/decisions/*.md
+var Docs embed.FS

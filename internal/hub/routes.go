@@ -15,6 +15,7 @@ import (
 	"parley.internal/internal/brain"
 	"parley.internal/internal/brain/model"
 	"parley.internal/internal/face/api"
+	"parley.internal/internal/face/docs"
 	"parley.internal/internal/face/front"
 	"parley.internal/internal/face/sdk"
 	faceweb "parley.internal/internal/face/web"
@@ -51,6 +52,7 @@ func (h *Hub) routes() error {
 	routes.Handle(front.Route{Pattern: "/", Who: front.Stranger, Body: front.Nothing}, page)
 	sdk.New(sdk.Options{Files: files, Page: page, Version: h.opts.Version, Websites: h.websites}).Register(routes)
 	sdk.NewPackages(parley.SDK, h.opts.Version, besideProgram("sdk")).Register(routes)
+	docs.New(parley.Docs, rest.Document).Register(routes)
 	proxies := front.Proxies(config.Networks(h.conf.BehindProxy))
 	h.routed = routes
 	h.gate = newGate()

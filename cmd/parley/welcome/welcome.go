@@ -41,6 +41,7 @@ func (p Page) Print(w io.Writer) error {
     parley machine list                 this computer is in the fleet already
     parley doctor                       see what a real model, TLS and others still need
 
+  The documentation is on the hub, too: `+p.URL+`/docs/
   Ctrl-C stops the hub; everything is kept.
 
 `)

@@ -49,6 +49,9 @@ func New(routes *front.Routes, f *front.Front, version string) *API {
 	return a
 }
 
+// Document is the description of the whole face, as /api/openapi.json has it.
+func (a *API) Document() ([]byte, error) { return a.huma.OpenAPI().MarshalJSON() }
+
 // unknown answers for /api paths nobody registered.
 func (a *API) unknown(w http.ResponseWriter, r *http.Request) {
 	a.front.Fail(w, r, front.NewProblem(http.StatusNotFound, "not_found", "there is no such route; see /api/openapi.json", nil))
