@@ -72,7 +72,7 @@ func TestMain(m *testing.M) {
 	if path, err := endpoint(); err == nil {
 		_ = os.RemoveAll(filepath.Dir(path))
 	}
-	os.Exit(code) //nolint:forbidigo // a test's main
+	os.Exit(code)
 }
 
 // built is a folder as scripts/build.sh leaves it for this system. The hub's part is played

@@ -25,7 +25,7 @@ import (
 func main() {
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // this is main
 	}
 }
 
@@ -67,14 +67,14 @@ func run(args []string) error {
 			return errors.Join(errors.New("name a file with a key"), err)
 		}
 		public, _ := key.Public().(ed25519.PublicKey)
-		fmt.Println(kenny.FormatPublicKey(public))
+		fmt.Fprintln(os.Stdout, kenny.FormatPublicKey(public))
 		return nil
 	case "sshkey":
 		key, err := kenny.ParsePublicKey(arg(1))
 		if err != nil {
 			return err
 		}
-		fmt.Println(release.SSHPublicKey(key))
+		fmt.Fprintln(os.Stdout, release.SSHPublicKey(key))
 		return nil
 	}
 	return fmt.Errorf("%q is nothing this tool does", args[0])
