@@ -76,7 +76,7 @@ func client(t *testing.T, given []kibitz.ICEServer) *turn.Client {
 	t.Helper()
 	last := given[len(given)-1]
 	address := strings.TrimSuffix(strings.TrimPrefix(last.URLs[0], "turn:"), "?transport=udp")
-	conn, err := net.ListenPacket("udp4", "127.0.0.1:0") //nolint:noctx // it does not block
+	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestOfItsOwnMachineOnlyOtherRelaysAreReached(t *testing.T) {
 	_, servers := relay(t, netip.MustParsePrefix("127.0.0.0/8"))
 	conn := allocate(t, client(t, servers.For("pa", time.Now())))
 	listen := func(address string) net.PacketConn {
-		c, err := net.ListenPacket("udp4", address) //nolint:noctx // it does not block
+		c, err := net.ListenPacket("udp4", address)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,8 @@ import (
 	"net/netip"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/pion/turn/v5"
+	"golang.org/x/time/rate"
 )
 
 // What one relay carries, both ways together: some screens and voices. More is dropped, which
