@@ -38,10 +38,8 @@ const AGENT = `
   });
   agent.onGrant((grant) => grant.act.includes('send-chat') && agent.say('now I may'));
   agent.onView((view) => {
-    try {
-      agent.say('too early');
-    } catch {}
-    told({ id: room.self.id, when: view.when instanceof Date, hand: [...view.hand], bytes: view.bytes.length, canAct: agent.canAct });
+    agent.onDenied(({ code }) => told({ id: room.self.id, when: view.when instanceof Date, hand: [...view.hand], bytes: view.bytes.length, canAct: agent.canAct, code }));
+    agent.say('too early');
   });
   room.on('live', () => app.publish({ when: new Date(0), hand: new Set(['7S']), bytes: new Uint8Array(3) }));
 `;
@@ -71,7 +69,7 @@ async function works(name) {
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
     const next = async () => JSON.parse((await lines.next()).value);
     const { id, ...seen } = await next();
-    assert.deepEqual(seen, { when: true, hand: ['7S'], bytes: 3, canAct: false });
+    assert.deepEqual(seen, { when: true, hand: ['7S'], bytes: 3, canAct: false, code: 'act.denied' });
     await hub.call('PUT', `/api/rooms/${room}/grants/${id}`, { perceive: ['read-chat', 'read-roster', 'receive-directed'], act: ['send-chat'] });
     assert.deepEqual(await next(), { said: 'now I may' });
     assert.equal(await ended, 0, 'a program that left does not end');
