@@ -237,7 +237,7 @@ func (r *run) act(msg model.Message) (Stop, error) {
 	results := r.round().Run(r.ctx, here)
 	// A cancelled run still stores what its tools did: the calls are in the
 	// history already and must not stay without an answer.
-	if r.spec.Store != nil {
+	if r.spec.Store != nil && len(results) > 0 {
 		if err := r.spec.Store.Results(context.WithoutCancel(r.ctx), results); err != nil {
 			return StopInternal, err
 		}

@@ -182,8 +182,14 @@ func (s *Stream) call(c Call) {
 	s.items = append(s.items, done)
 }
 
-// Whole is the answer as one response, for clients that do not stream.
+// Whole is the answer as one response, for clients that do not stream: nothing was told before.
 func (s *Stream) Whole() any {
+	if s.a.Thoughts != "" {
+		s.Think(s.a.Thoughts)
+	}
+	if s.a.Text != "" {
+		s.Say(s.a.Text)
+	}
 	events := s.End()
 	return events[len(events)-1].Response
 }

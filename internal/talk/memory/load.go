@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"time"
 
 	"parley.internal/internal/brain/model"
@@ -36,7 +37,7 @@ func (m *Memory) Load(ctx context.Context, guard Guard, id string, in Interrupti
 	if err != nil {
 		return l, err
 	}
-	missing := append(unanswered(l.Messages, in.Result), l.partial()...)
+	missing := append(l.unanswered(in.Result), l.partial()...)
 	err = m.db.Write(ctx, func(tx *store.Tx) error {
 		if err := fenced(tx, guard); err != nil {
 			return err
@@ -101,15 +102,16 @@ func (l *Loaded) partial() (list []Message) {
 	return list
 }
 
-// unanswered makes results for calls that have none. Results are stored together
-// and right after their calls, so only the last calls can lack them; the run they
-// belong to is long over.
-func unanswered(list []Message, text string) (missing []Message) {
+// unanswered makes results for calls of interrupted runs that have none. Results are
+// stored together and right after their calls, so only the last calls can lack them. Those of
+// a run that has ended are for its client to answer.
+func (l *Loaded) unanswered(text string) (missing []Message) {
+	list := l.Messages
 	last := len(list) - 1
 	for last >= 0 && list[last].Role == model.Tool {
 		last--
 	}
-	if last < 0 || len(list[last].Calls) == 0 {
+	if last < 0 || len(list[last].Calls) == 0 || !slices.ContainsFunc(l.Interrupted, func(r Run) bool { return r.ID == list[last].Run }) {
 		return nil
 	}
 	answered := map[string]bool{}
