@@ -19,7 +19,6 @@ type shelf struct {
 	line
 	lies map[string]board.ContentAnswer // by owner and skill
 	says map[string]board.Deposit
-	said []string
 }
 
 func newShelf() *shelf {

@@ -108,7 +108,7 @@ func (a *Answer) chunk(words *chatWords, finish *Finish) any {
 	}
 }
 
-// ChatStart, ChatText, ChatThought and ChatEnd are the chunks of a stream.
+// ChatStart is the first chunk of a stream; ChatText, ChatThought and ChatEnd are the others.
 func (a *Answer) ChatStart() any {
 	return a.chunk(&chatWords{Role: "assistant", Content: new(string)}, nil)
 }

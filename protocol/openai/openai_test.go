@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,9 +39,7 @@ func vectors(t testing.TB) map[string]vector {
 		if err := json.Unmarshal(data, &list); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		for name, v := range list {
-			out[name] = v
-		}
+		maps.Copy(out, list)
 	}
 	return out
 }

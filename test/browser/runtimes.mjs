@@ -56,6 +56,7 @@ function packaged(name, scope, ...inside) {
 const runtimes = {
   Node: () => [process.execPath, process.versions.node.startsWith('20.') ? ['--experimental-websocket'] : []],
   Bun: () => [packaged('bun', '@oven', 'bin', 'bun'), ['run']],
+  // Its own package names others that not every registry has, and npm ci refuses a lock without them.
   Deno: () => [packaged('deno', '@deno', 'deno'), ['run', '--quiet', '--allow-all', '--node-modules-dir=manual']],
 };
 

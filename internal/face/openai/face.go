@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"time"
 
@@ -80,9 +81,7 @@ func (f *Face) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Status >= http.StatusInternalServerError && e.Code == internalError {
 		f.d.Log.ErrorContext(r.Context(), "request failed", "request_id", front.RequestID(r.Context()), "path", r.URL.Path, "error", err)
 	}
-	for name, values := range headers {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), headers)
 	w.Header().Set("Cache-Control", "no-store")
 	writeJSON(w, e.Status, wire.Envelope{Error: e})
 }
