@@ -283,27 +283,6 @@ func TestAWaitingApprovalIsToldAndGoesOn(t *testing.T) {
 	}
 }
 
-// A delegate's question is the program's as much as its own agent's: neither does it answer that.
-func TestAProgramDoesNotAnswerForADelegate(t *testing.T) {
-	s := newSite(t)
-	if a := s.Do("POST", "/api/agents", `{"name":"boss","description":"d","prompt":"p","tools":["delegate"],"members":["helper"]}`); a.Status > 299 {
-		t.Fatalf("no agent: %d %s", a.Status, a.Body)
-	}
-	both := s.Token("talk", "approval:read", "approval:respond")
-	done := make(chan hubtest.Answer, 1)
-	go func() {
-		script, _ := json.Marshal(`/tool delegate {"tasks":[{"agent":"helper","message":"/tool shell {\"command\":\"touch made\"}\n/say made"}]}` + "\n/say delegated")
-		done <- s.As(both, "POST", "/v1/chat/completions", `{"model":"boss","messages":[{"role":"user","content":`+string(script)+`}]}`)
-	}()
-	if a := s.As(both, "POST", "/api/approvals/"+s.question(), `{"approved":true}`); a.Status != http.StatusForbidden {
-		t.Errorf("the program answers what its delegate asked: %d %s", a.Status, a.Body)
-	}
-	s.answer(true)
-	if got := <-done; !strings.Contains(string(got.Body), "delegated") {
-		t.Errorf("after the yes: %d %s", got.Status, got.Body)
-	}
-}
-
 // One red pixel.
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 
