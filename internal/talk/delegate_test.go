@@ -161,6 +161,22 @@ func TestADelegatesQuestionWaitsLikeItsCallers(t *testing.T) {
 	})
 }
 
+// Whoever is no screen of a person's answers neither what its agent asks nor what a delegate asks.
+func TestAProgramAnswersNothingItsDelegatesAsk(t *testing.T) {
+	for name, program := range map[string]bool{"a screen": false, "a program": true} {
+		t.Run(name, func(t *testing.T) {
+			h := askingDelegate(t)
+			run := h.begin(talk.TurnRequest{Content: delegateTo("twin", delegateTo("owl", "/say hoo")), Program: program})
+			until(t, run, talk.Waiting)
+			if got := h.waiting(t).Policy.Screen; got == program {
+				t.Errorf("whether the asking credential may answer: %v", got)
+			}
+			h.approveAll(t)
+			all(t, run)
+		})
+	}
+}
+
 func TestADelegatesAskUserReachesThePerson(t *testing.T) {
 	h := askingDelegate(t)
 	run := h.begin(talk.TurnRequest{Content: delegateTo("twin", question)})
