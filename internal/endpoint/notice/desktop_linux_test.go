@@ -209,7 +209,7 @@ func TestWhatIsTooLongToShowCannotBeAllowedThere(t *testing.T) {
 	sw, _ := machine(t)
 	result := asked(t, sw, "echo harmless"+strings.Repeat(" ", 600)+"; echo hidden")
 	n := next(t, d.put, "a notice")
-	if slices.Contains(n.actions, "allow") || strings.Contains(n.text, "harmless") || !strings.Contains(n.text, "parley endpoint approvals") {
+	if slices.Contains(n.actions, "allow") || strings.Contains(n.text, "harmless") || !strings.Contains(n.text, "parley-endpoint approvals") {
 		t.Errorf("shown %q with %v", n.text, n.actions)
 	}
 	click(t, d.conn, n.id, "allow") // a desktop that invents a button

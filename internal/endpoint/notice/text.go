@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -39,7 +41,17 @@ func Text(q control.Question) (text string, whole bool) {
 	return text, true
 }
 
+// looks is the command that shows what waits, of whichever program runs here: the small one, or
+// the whole one beside a hub.
+func looks() string {
+	program, err := os.Executable()
+	if name := strings.TrimSuffix(filepath.Base(program), ".exe"); err == nil && name == "parley" {
+		return "parley endpoint approvals"
+	}
+	return "parley-endpoint approvals"
+}
+
 // elsewhere is for what cannot be shown here.
 func elsewhere(q control.Question) string {
-	return visible.Text(fmt.Sprintf("Somebody at the hub wants to run %s on this machine. It is too long to be shown here, or not yours to see: look at it with 'parley-endpoint approvals'.", q.Tool))
+	return visible.Text(fmt.Sprintf("Somebody at the hub wants to run %s on this machine. It is too long to be shown here, or not yours to see: look at it with '%s'.", q.Tool, looks()))
 }
