@@ -7,14 +7,17 @@ mkdir -p "$FOREIGN"
 
 python_packages() {
 	[ -x "$FOREIGN/python/bin/python" ] || python3 -m venv "$FOREIGN/python" || die "Python 3 with venv is missing: install python3-venv."
-	"$FOREIGN/python/bin/python" -m pip install --quiet --disable-pip-version-check openai litellm ||
+	"$FOREIGN/python/bin/python" -m pip install --quiet --disable-pip-version-check openai litellm mcp ||
 		die "pip cannot fetch openai and litellm: is PyPI within reach?"
 }
 
 node_packages() {
 	have node && have npm || die "Node.js with npm is missing."
 	[ -f "$FOREIGN/package.json" ] || echo '{"private": true}' >"$FOREIGN/package.json"
-	(cd "$FOREIGN" && npm install --no-audit --no-fund --silent @openai/agents acpx zod) ||
+	# Some of them want a newer Node.js than the page does; it comes as a package.
+	local system
+	system=$(node -p 'process.platform + "-" + process.arch')
+	(cd "$FOREIGN" && npm install --no-audit --no-fund --silent @openai/agents acpx zod "node-$system@22") ||
 		die "npm cannot fetch @openai/agents and acpx: is its registry within reach?"
 }
 

@@ -20,6 +20,16 @@ func fetched(t *testing.T) string {
 	return dir
 }
 
+// node is the Node.js that was fetched with them: some want a newer one than the page does.
+func node(t *testing.T, dir string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "node_modules", "node-*", "bin", "node"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("there is no Node.js in %s: run make test-foreign", dir)
+	}
+	return found[0]
+}
+
 // TestLibrariesOfOthers lets the libraries that people use do what their users do.
 func TestLibrariesOfOthers(t *testing.T) {
 	dir := fetched(t)
@@ -27,7 +37,7 @@ func TestLibrariesOfOthers(t *testing.T) {
 	for name, command := range map[string][]string{
 		"openai":         {python, "testdata/openai_client.py"},
 		"litellm":        {python, "testdata/litellm_client.py"},
-		"@openai/agents": {"node", "testdata/agents_client.mjs"},
+		"@openai/agents": {node(t, dir), "testdata/agents_client.mjs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
@@ -48,7 +58,7 @@ func TestAnACPClientOfOthers(t *testing.T) {
 	s := newSite(t)
 	agent := strings.Join([]string{hubtest.Program(t), "acp", "helper", "--hub", s.URL, "--token", s.Owner}, " ")
 	for script, want := range map[string]string{"/say Hello acpx.": "Hello acpx.", "/tool shell {\"command\":\"touch made\"}\n/say made": "made"} {
-		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "node_modules", ".bin", "acpx"), "--approve-all", "--agent", agent, "exec", script)
+		cmd := exec.CommandContext(t.Context(), node(t, dir), filepath.Join(dir, "node_modules", ".bin", "acpx"), "--approve-all", "--agent", agent, "exec", script)
 		cmd.Dir = t.TempDir()
 		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 		out, err := cmd.CombinedOutput()
