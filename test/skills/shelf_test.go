@@ -1,6 +1,7 @@
 package skills_test
 
 import (
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -70,6 +71,7 @@ func TestSkillsAreSharedByDepositAtAPlaceOfToday(t *testing.T) {
 	ada.post("/api/place/visits", map[string]any{"agent": "parley", "url": today.URL, "minutes": 10, "deposit": true}, &visit)
 	_, at := bob.visit(hub{&hubtest.Hub{URL: today.URL}, t})
 	ada.until("Ada's skill lies on the shelf", func() bool { return slices.Contains(today.Deposits(), adaID+"/tea") })
+	bob.until("Bob's agent speaks with the place", func() bool { return bob.Do("GET", "/api/place/deposits?place="+at, "").Status == http.StatusOK })
 	found := bob.deposits(at)
 	if len(found) != 2 {
 		t.Fatalf("Bob finds %+v", found)
