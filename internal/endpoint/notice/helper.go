@@ -33,7 +33,7 @@ func (h *Helper) Show() {
 	h.work.Go(func() {
 		defer h.busy.Store(false)
 		if err := onDesktop(h.ctx, h.line); err != nil && h.ctx.Err() == nil {
-			h.log.Info("nobody was asked on a desktop; '"+looks()+"' shows what waits", "reason", err)
+			h.log.Info("nobody was asked on a desktop", "see", looks(), "reason", err)
 		}
 	})
 }
