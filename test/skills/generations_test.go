@@ -207,7 +207,10 @@ func TestNodesOfBothGenerationsExchangeSkillsBothWays(t *testing.T) {
 		// By the shelf.
 		text, left := skillOf(id + "-shelf")
 		n.call("POST", "/place/v1/deposit", object{"skill_id": left["skill_id"], "name": left["skill_name"], "content": text, "content_hash": mmp.HashOf(text).Bare()})
-		ada.until("Ada's own skill lies on her shelf", func() bool { return len(ada.deposits("")) == 2 })
+		ada.until("Ada's own skill lies on her shelf", func() bool {
+			<-time.After(time.Second) // a place has a limit for whoever asks and asks
+			return len(ada.deposits("")) == 2
+		})
 		if got := fmt.Sprint(n.call("GET", "/place/v1/skill_content/tea?owner="+adaID, nil)["content"]); !strings.Contains(got, secret) {
 			t.Errorf("%s took %q from the shelf", id, got)
 		}
