@@ -22,7 +22,7 @@ var mutants = []mutant{
 		old: "key.maker, key.Expires = a.maker, a.end", new: "key.maker, key.Expires = byHub, a.end",
 	},
 	{
-		name: "tokens: one gives what it does not have", pkg: growth, test: nothingGrows, says: `which it was not given, or its maker does not have`, file: "internal/identity/grant.go",
+		name: "tokens: one gives what it does not have", pkg: growth, test: nothingGrows, says: `which it was not given, or its maker does not have|got a terminal on the hub`, file: "internal/identity/grant.go",
 		old: "return role.cut(Expand(requested...).Intersect(credential))", new: "return role.cut(Expand(requested...))",
 	},
 	{
@@ -38,7 +38,8 @@ var mutants = []mutant{
 		old: "14: {now: (*request).setMCPs, manage: true}", new: "14: {now: (*request).setMCPs}",
 	},
 	{
-		name: "everyday: always_execute needs no right", pkg: growth, test: nothingGrows, says: `used shell by task .*, and nobody who could said yes`, file: "internal/work/submit.go",
+		// Acting asks for the right once more, so that nothing grows without this line; the mode that is shown is wrong.
+		name: "everyday: always_execute needs no right", pkg: "internal/work", test: "TestTheModeIsLoweredToWhatIsAllowed", file: "internal/work/submit.go",
 		old: "if mode == viber.AlwaysExecute && !who.Scopes.Has(identity.TaskUnattended) {", new: "if false {",
 	},
 	{
